@@ -1,0 +1,67 @@
+#include "core/json_text.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rw::core {
+namespace {
+
+bool is_plain(unsigned char c) { return c >= 0x20 && c != '"' && c != '\\' && c < 0x80; }
+
+void append_control(std::string& out, unsigned char c) {
+  static constexpr char hex[] = "0123456789abcdef";
+  switch (c) {
+    case '"': out += "\\\""; return;
+    case '\\': out += "\\\\"; return;
+    case '\n': out += "\\n"; return;
+    case '\r': out += "\\r"; return;
+    case '\t': out += "\\t"; return;
+    default:
+      out += "\\u00";
+      out += hex[c >> 4];
+      out += hex[c & 15];
+  }
+}
+
+/// Length of the well-formed UTF-8 sequence that `text` begins with, 0 where there is none (RFC 3629:
+/// no overlong form, no surrogate, nothing past U+10FFFF).
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const auto lead = byte(0);
+  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  const auto second = byte(1);
+  const bool wrong = (lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F) ||
+                     (lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second > 0x8F);
+  return wrong ? 0 : length;
+}
+
+}  // namespace
+
+void append_json_string(std::string& out, std::string_view text) {
+  out += '"';
+  while (!text.empty()) {
+    std::size_t plain = 0;
+    while (plain < text.size() && is_plain(static_cast<unsigned char>(text[plain]))) ++plain;
+    out.append(text.substr(0, plain));
+    text.remove_prefix(plain);
+    if (text.empty()) break;
+    const auto c = static_cast<unsigned char>(text.front());
+    std::size_t used = 1;
+    if (c < 0x80) {
+      append_control(out, c);
+    } else if (used = utf8_length(text); used > 0) {
+      out.append(text.substr(0, used));
+    } else {
+      out += "\xEF\xBF\xBD";
+      used = 1;
+    }
+    text.remove_prefix(used);
+  }
+  out += '"';
+}
+
+}  // namespace rw::core

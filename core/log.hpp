@@ -1,0 +1,88 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace rw::core {
+
+enum class log_level : std::uint8_t { debug, info, warning, error };
+
+/// Parses "debug", "info", "warning" (or "warn") and "error". Returns false for anything else.
+bool parse_log_level(std::string_view text, log_level& level) noexcept;
+
+/// A value beside a log message. Strings are borrowed for the length of the call.
+using log_value = std::variant<std::string_view, std::int64_t, std::uint64_t, double, bool>;
+
+struct log_field {
+  std::string_view key;
+  log_value value;
+
+  log_field(std::string_view k, std::string_view v) : key(k), value(v) {}
+  log_field(std::string_view k, const std::string& v) : key(k), value(std::string_view(v)) {}
+  log_field(std::string_view k, const char* v) : key(k), value(std::string_view(v)) {}
+  log_field(std::string_view k, bool v) : key(k), value(v) {}
+  log_field(std::string_view k, double v) : key(k), value(v) {}
+  template <std::signed_integral T>
+  log_field(std::string_view k, T v) : key(k), value(std::int64_t{v}) {}
+  template <std::unsigned_integral T>
+    requires(!std::same_as<T, bool>)
+  log_field(std::string_view k, T v) : key(k), value(std::uint64_t{v}) {}
+};
+
+/// Lets a message through at most `burst` times per `period`; what it held back is told with the next
+/// one that passes, as the field `suppressed`. One for each place that logs in a loop or on behalf of
+/// a stranger. Thread-safe.
+class log_limit {
+ public:
+  explicit log_limit(std::uint32_t burst = 5, std::chrono::seconds period = std::chrono::seconds(10))
+      : burst_(burst), period_(period) {}
+
+  /// True if the message may pass; `suppressed` then says how many were held back before it.
+  bool pass(std::uint64_t& suppressed) noexcept;
+
+ private:
+  const std::uint32_t burst_;
+  const std::chrono::seconds period_;
+  std::atomic<std::int64_t> window_start_{0};
+  std::atomic<std::uint32_t> in_window_{0};
+  std::atomic<std::uint64_t> suppressed_{0};
+};
+
+/// Writes one JSON object per line: `time` (RFC 3339, UTC, milliseconds), `level`, `msg`, then the
+/// fields. Messages are constant; what varies stands in the fields. Thread-safe: each line is handed to
+/// the sink whole.
+class logger {
+ public:
+  /// Takes a finished line, with its newline.
+  using sink = std::function<void(std::string_view line)>;
+
+  /// Logs to standard error.
+  explicit logger(log_level least = log_level::info);
+  logger(log_level least, sink to);
+
+  void debug(std::string_view msg, std::initializer_list<log_field> fields = {});
+  void info(std::string_view msg, std::initializer_list<log_field> fields = {});
+  void warning(std::string_view msg, std::initializer_list<log_field> fields = {});
+  void error(std::string_view msg, std::initializer_list<log_field> fields = {});
+
+  /// The same, at most as often as `limit` allows.
+  void limited(log_limit& limit, log_level level, std::string_view msg,
+               std::initializer_list<log_field> fields = {});
+
+  bool enabled(log_level level) const noexcept { return level >= least_; }
+
+ private:
+  void write(log_level level, std::string_view msg, std::initializer_list<log_field> fields,
+             std::uint64_t suppressed);
+
+  const log_level least_;
+  const sink sink_;
+};
+
+}  // namespace rw::core
