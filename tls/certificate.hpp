@@ -1,0 +1,84 @@
+#pragma once
+
+#include "tls/error.hpp"
+
+#include <boost/system/result.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+struct x509_st;
+
+namespace rw::tls {
+
+using time_point = std::chrono::system_clock::time_point;
+
+/// One X.509 certificate (RFC 5280), parsed once. A value: copies are cheap, share what was parsed
+/// and may be used from several threads. Made only by the functions below, so it always holds one.
+///
+/// Input may be hostile: size is bounded, names with NUL bytes or invalid text are refused, times
+/// outside the clock's range are clamped to it.
+class certificate {
+ public:
+  /// Largest DER accepted.
+  static constexpr std::size_t max_der = 64 * 1024;
+
+  /// Errors: malformed_certificate (also for bytes behind it), malformed_name, too_large.
+  static boost::system::result<certificate> from_der(std::string_view der);
+
+  /// The first PEM block of `text`, which must be a CERTIFICATE; what follows it is ignored.
+  /// Errors: as from_der, and not_pem, truncated_pem.
+  static boost::system::result<certificate> from_pem(std::string_view text);
+
+  /// The last (most specific) common name of the subject, UTF-8; empty where there is none.
+  const std::string& common_name() const noexcept;
+  /// The whole subject in the form of RFC 2253, and the issuer's.
+  std::string subject() const;
+  std::string issuer() const;
+
+  /// Subject alternative names as written (DNS, URI), addresses in text form ("10.0.0.1",
+  /// "2001:db8::1").
+  const std::vector<std::string>& dns_names() const noexcept;
+  const std::vector<std::string>& uris() const noexcept;
+  const std::vector<std::string>& ips() const noexcept;
+
+  time_point not_before() const noexcept;
+  time_point not_after() const noexcept;
+  bool valid_at(time_point when) const noexcept {
+    return not_before() <= when && when <= not_after();
+  }
+
+  /// Basic constraints say that it may issue others.
+  bool is_ca() const noexcept;
+
+  /// SHA-256 over the DER, 64 lower-case hexadecimal digits (Envoy's `Hash`).
+  const std::string& fingerprint() const noexcept;
+
+  /// Valid as long as a copy of this certificate lives.
+  std::string_view der() const noexcept;
+  std::string pem() const;
+
+  /// OpenSSL's object, borrowed.
+  x509_st* native() const noexcept;
+
+  friend bool operator==(const certificate& a, const certificate& b) noexcept {
+    return a.der() == b.der();
+  }
+
+ private:
+  struct fields;
+  explicit certificate(std::shared_ptr<const fields> parsed) noexcept
+      : parsed_(std::move(parsed)) {}
+  std::shared_ptr<const fields> parsed_;
+};
+
+/// All CERTIFICATE blocks of a PEM text, in order; other text between blocks is skipped, as are
+/// blocks of another kind (a private key in the same file). At least one certificate is required.
+/// The failure names the block, counted from 1. At most 1 MiB and 512 certificates.
+result<std::vector<certificate>> load_pem_bundle(std::string_view text);
+
+}  // namespace rw::tls

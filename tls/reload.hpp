@@ -1,0 +1,74 @@
+#pragma once
+
+#include "core/log.hpp"
+#include "tls/error.hpp"
+#include "tls/material.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace rw::tls {
+
+struct reload_options {
+  /// Quiet time awaited after a change, so that a set of files is read when it is complete.
+  std::chrono::milliseconds quiet{50};
+  /// Longest wait while changes go on.
+  std::chrono::milliseconds quiet_limit{500};
+  /// The contents are compared this often even without a notice, for file systems that give none.
+  std::chrono::milliseconds poll{30000};
+};
+
+/// Keeps credentials in step with their files. It watches the directories of the files and of every
+/// symlink on the way to them, so kubelet's swap of `..data` is seen as well as a rename or a write
+/// in place. A changed set is used whole or not at all: where a file is missing or half-written, or
+/// the key does not belong to the certificate, the failure is logged and counted, the old material
+/// stays in use and the next change is tried again. An expired certificate is used, with an error
+/// in the log.
+///
+/// run() and its callback belong to the executor given; the counters may be read from any thread.
+class reloader {
+ public:
+  /// Told after each attempt: success, or why the files were refused.
+  using callback = std::function<void(const result<void>& outcome)>;
+
+  reloader(boost::asio::any_io_executor executor, std::shared_ptr<credentials> target,
+           material_files files, core::logger& log, reload_options options = {});
+  ~reloader();
+  reloader(const reloader&) = delete;
+  reloader& operator=(const reloader&) = delete;
+
+  /// Watches until cancelled (terminal, partial or total), then returns. To be called once.
+  boost::asio::awaitable<void> run();
+
+  void on_attempt(callback told) { told_ = std::move(told); }
+
+  /// Looks at the files now. True if they had changed since the last attempt, whatever came of it.
+  bool check();
+
+  std::uint64_t successes() const noexcept { return successes_.load(std::memory_order_relaxed); }
+  std::uint64_t failures() const noexcept { return failures_.load(std::memory_order_relaxed); }
+
+ private:
+  struct watcher;
+
+  void attempt();
+
+  const std::shared_ptr<credentials> target_;
+  const material_files files_;
+  core::logger& log_;
+  const reload_options options_;
+  callback told_;
+  std::string seen_;  ///< digest of the contents last tried
+  std::atomic<std::uint64_t> successes_{0};
+  std::atomic<std::uint64_t> failures_{0};
+  std::unique_ptr<watcher> watcher_;
+};
+
+}  // namespace rw::tls
