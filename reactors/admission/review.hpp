@@ -1,0 +1,119 @@
+#pragma once
+
+#include "reactors/event_json.hpp"
+#include "reactors/events.hpp"
+
+#include <boost/system/error_code.hpp>
+#include <boost/system/result.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace rw::admission {
+
+/// What becomes of a review that could be read. The answer allows the write in every case.
+enum class verdict : std::uint8_t {
+  event,                ///< the object changed: `decision::event` is to be sent
+  no_change,            ///< an update that left alone what is compared
+  invalid_subresource,  ///< an update of a subresource other than `status`
+  connect_unsupported,  ///< operation CONNECT
+  dry_run,              ///< nothing will be stored, so nothing happened
+  unknown_operation,    ///< operation missing, or none of CREATE, UPDATE, DELETE, CONNECT
+  unidentified,         ///< changed, but the review gives the object no name or no kind
+  no_owner,             ///< contract v1, changed, and without a valid owned-by annotation
+};
+
+/// Versions of `admission.k8s.io` that are understood; a review is answered in its own.
+enum class review_version : std::uint8_t { v1, v1beta1 };
+
+/// What a review asks for.
+struct decision {
+  verdict what = verdict::no_change;
+  review_version version = review_version::v1;
+  std::string uid;        ///< to be echoed in the answer; decoded, never empty
+  rw::watch_event event;  ///< with `verdict::event` and `verdict::no_owner`; else empty
+
+  friend bool operator==(const decision&, const decision&) = default;
+};
+
+/// One line that says what was decided, for the answer's `status.message`. Static storage.
+std::string_view message(verdict what) noexcept;
+
+/// Why a body was refused. Every one of them is to be answered with 400 and `reason`.
+enum class review_error : std::uint8_t {
+  empty_body = 1,
+  malformed_json,        ///< truncated, not UTF-8, trailing bytes, lone surrogates, ...
+  too_deep,              ///< more than `max_review_depth` levels
+  not_admission_review,  ///< not an object of apiVersion admission.k8s.io/v1 or v1beta1, kind
+                         ///< AdmissionReview
+  no_request,            ///< `request` missing or null
+  no_uid,                ///< `request.uid` missing, null or empty
+  wrong_type,            ///< a field that is looked at has a value of the wrong type
+};
+
+/// One line for the answer, without a newline. Static storage.
+std::string_view reason(review_error error) noexcept;
+
+boost::system::error_code make_error_code(review_error error) noexcept;
+
+/// Levels of arrays and objects that a review may have.
+inline constexpr std::size_t max_review_depth = 512;
+
+/// Decides about a review by the documented rules, through a Boost.JSON DOM: clear rather than
+/// fast. The reference that `reader` is held to, and that it asks in every odd case.
+///
+/// - Operation CREATE, DELETE: an event. UPDATE without subresource: an event unless both objects
+/// have
+///   a `spec` and these are equal; null counts as absent. UPDATE of `status` (whatever its case):
+///   an event unless the `status` of both is equal or absent. Equality is that of json_compare.hpp.
+/// - `dryRun: true` comes before all of that.
+/// - The object is `object`, with DELETE `oldObject`; where that one is absent, the other. Name and
+///   namespace stand in its metadata. If that has no name, both are the request's: a cluster-scoped
+///   object must not get the namespace of its request (for a Namespace that is its own name).
+/// - Group, version and kind are those of `request.kind`, or, if it has no kind, of the object.
+/// - Names match exactly, of duplicate names the last wins, null counts as absent, what is not
+///   mentioned here is ignored.
+/// - Contract v1: the annotation `operator.kyma-project.io/owned-by: <namespace>/<name>` of the
+/// object
+///   names the owner. Contract v2 does not look at annotations.
+///
+/// `event.manager` is left empty. Errors are of `review_error`. Thread-safe.
+boost::system::result<decision> read_review_reference(std::string_view body, contract agreed);
+
+/// Decides about reviews as `read_review_reference` does, several times faster: simdjson finds the
+/// tokens, and one walk over them checks the grammar and notes where the few things that matter
+/// stand. No DOM is built as long as nothing is odd and the compared parts are equal byte by byte,
+/// or differ in a way that no spelling explains.
+///
+/// All of the document is validated, what is skipped too: this reader never accepts what the
+/// reference refuses, and never decides differently.
+///
+/// Keeps a token index of 4 bytes per byte of the largest body up to 256 KiB; what larger bodies
+/// need is given back at once. Not thread-safe: one for each thread.
+class reader {
+ public:
+  explicit reader(contract agreed);
+  ~reader();
+  reader(reader&&) noexcept;
+  reader& operator=(reader&&) noexcept;
+
+  /// `event.manager` is left empty. Needs no padding behind the body. Errors are of `review_error`.
+  boost::system::result<decision> read(const std::string& body);
+
+  /// How many bodies were left to the reference so far.
+  std::uint64_t deferred() const noexcept { return deferred_; }
+
+ private:
+  class impl;
+  std::unique_ptr<impl> impl_;
+  contract contract_;
+  std::uint64_t deferred_ = 0;
+};
+
+}  // namespace rw::admission
+
+template <>
+struct boost::system::is_error_code_enum<rw::admission::review_error> : std::true_type {};
