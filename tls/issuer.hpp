@@ -1,18 +1,17 @@
 #pragma once
 
 #include "tls/certificate.hpp"
+#include "tls/files.hpp"
+#include "tls/material.hpp"
 
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
-
-struct evp_pkey_st;
 
 namespace rw::tls {
 
@@ -68,21 +67,8 @@ class issuer {
  private:
   issuer() = default;
   std::shared_ptr<const key_pair> own_;
-  std::shared_ptr<evp_pkey_st> key_;
-  std::optional<certificate> certificate_;
+  std::shared_ptr<const material> material_;
 };
-
-/// A file to be written; private keys are to have mode 0600.
-struct output_file {
-  std::string name;
-  std::string contents;
-  unsigned mode = 0644;
-};
-
-/// Writes files into `dir`, which is made where it is missing. Each one appears whole or not at all
-/// (written beside its place, then renamed) and has its mode from the start. The failure names the
-/// file.
-result<void> write_files(const std::filesystem::path& dir, std::span<const output_file> files);
 
 /// `<name>.crt` (0644) and `<name>.key` (0600).
 result<void> write_files(const std::filesystem::path& dir, std::string_view name,

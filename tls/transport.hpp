@@ -36,18 +36,9 @@ struct client_options {
   bool resume_sessions = true;
 };
 
-/// What a TLS stream knows beside core::stream. Its errors: boost::asio::error::eof after
-/// close_notify, error::stream_truncated without, codes of openssl_category() and
-/// verify_category(), system errors. Never raises SIGPIPE.
-class stream : public core::stream {
- public:
-  /// True once the handshake has resumed an earlier session.
-  virtual bool resumed() const noexcept = 0;
-};
-
 /// TLS 1.3 server side. Each connection uses the credentials' material of its moment, and keeps it.
 /// Tickets do not outlive their material: with new material the handshake is a full one again.
-/// The streams are tls::stream. Failures: missing_material, unusable_material.
+/// The streams are tls::stream (tls/stream.hpp). Failures: missing_material, unusable_material.
 result<std::unique_ptr<core::transport>> make_server_transport(std::shared_ptr<credentials> own,
                                                                server_options options = {});
 

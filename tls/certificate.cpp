@@ -1,0 +1,287 @@
+#include "tls/certificate.hpp"
+
+#include "tls/openssl.hpp"
+
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/sha.h>
+
+#include <algorithm>
+#include <arpa/inet.h>
+#include <array>
+#include <ctime>
+#include <span>
+
+namespace rw::tls {
+
+struct certificate::fields {
+  x509_ptr native;
+  std::string der;
+  std::string common_name;
+  std::vector<std::string> dns_names;
+  std::vector<std::string> uris;
+  std::vector<std::string> ips;
+  std::string fingerprint;
+  time_point not_before;
+  time_point not_after;
+  bool is_ca = false;
+};
+
+namespace {
+
+using boost::system::error_code;
+
+constexpr std::size_t max_bundle_bytes = 1024 * 1024;
+constexpr std::size_t max_bundle_certificates = 512;
+
+struct names_free {
+  void operator()(GENERAL_NAMES* names) const noexcept { GENERAL_NAMES_free(names); }
+};
+using names_ptr = std::unique_ptr<GENERAL_NAMES, names_free>;
+
+struct pem_free {
+  void operator()(void* memory) const noexcept { OPENSSL_free(memory); }
+};
+
+/// Valid UTF-8 without NUL; OpenSSL converts the older string types and checks the encoding.
+bool to_text(const ASN1_STRING* from, std::string& to) {
+  unsigned char* utf8 = nullptr;
+  const int size = ASN1_STRING_to_UTF8(&utf8, from);
+  if (size < 0) return false;
+  const std::unique_ptr<unsigned char, pem_free> owner(utf8);
+  to.assign(reinterpret_cast<const char*>(utf8), static_cast<std::size_t>(size));
+  return to.find('\0') == std::string::npos;
+}
+
+/// IA5String (ASCII) without control characters, as RFC 5280 4.2.1.6 wants DNS names and URIs.
+bool to_ascii(const ASN1_IA5STRING* from, std::string& to) {
+  const auto* data = ASN1_STRING_get0_data(from);
+  to.assign(reinterpret_cast<const char*>(data),
+            static_cast<std::size_t>(ASN1_STRING_length(from)));
+  for (const unsigned char c : to) {
+    if (c < 0x20 || c > 0x7e) return false;
+  }
+  return true;
+}
+
+bool to_address(const ASN1_OCTET_STRING* from, std::string& to) {
+  const int size = ASN1_STRING_length(from);
+  if (size != 4 && size != 16) return false;
+  char text[INET6_ADDRSTRLEN];
+  const int family = size == 4 ? AF_INET : AF_INET6;
+  if (!::inet_ntop(family, ASN1_STRING_get0_data(from), text, sizeof text)) return false;
+  to = text;
+  return true;
+}
+
+/// Clamped to what the clock can hold: certificates "without end" run to the year 9999.
+bool to_time(const ASN1_TIME* from, time_point& to) {
+  std::tm parts{};
+  if (!from || ASN1_TIME_to_tm(from, &parts) != 1) return false;
+  using std::chrono::seconds;
+  const auto least = std::chrono::ceil<seconds>(time_point::min()).time_since_epoch();
+  const auto most = std::chrono::floor<seconds>(time_point::max()).time_since_epoch();
+  auto since = seconds(::timegm(&parts));
+  since = std::min(std::max(since, least), most);
+  to = time_point(since);
+  return true;
+}
+
+bool read_common_name(const X509* from, std::string& to) {
+  const auto* subject = X509_get_subject_name(from);
+  int last = -1;
+  for (int next = -1; (next = X509_NAME_get_index_by_NID(subject, NID_commonName, last)) >= 0;) {
+    last = next;
+  }
+  if (last < 0) return true;
+  return to_text(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, last)), to);
+}
+
+std::string hexadecimal(std::span<const unsigned char> bytes) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string out;
+  out.reserve(bytes.size() * 2);
+  for (const auto byte : bytes) {
+    out += digits[byte >> 4];
+    out += digits[byte & 15];
+  }
+  return out;
+}
+
+std::string name_text(const X509_NAME* name) {
+  const bio_ptr out(BIO_new(BIO_s_mem()));
+  if (!out || X509_NAME_print_ex(out.get(), name, 0, XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB) < 0) {
+    return {};
+  }
+  return text_of(out.get());
+}
+
+struct pem_block {
+  std::string kind;
+  std::string der;
+};
+
+/// Takes the next block off `bio`. not_pem: no further block.
+boost::system::result<pem_block> next_block(BIO* bio) {
+  char* kind = nullptr;
+  char* header = nullptr;
+  unsigned char* data = nullptr;
+  long size = 0;
+  if (PEM_read_bio(bio, &kind, &header, &data, &size) != 1) {
+    const auto code = ERR_peek_last_error();
+    ERR_clear_error();
+    const bool none =
+        ERR_GET_LIB(code) == ERR_LIB_PEM && ERR_GET_REASON(code) == PEM_R_NO_START_LINE;
+    return error_code(none ? error::not_pem : error::truncated_pem);
+  }
+  const std::unique_ptr<char, pem_free> kind_owner(kind);
+  const std::unique_ptr<char, pem_free> header_owner(header);
+  const std::unique_ptr<unsigned char, pem_free> data_owner(data);
+  return pem_block{kind,
+                   std::string(reinterpret_cast<char*>(data), static_cast<std::size_t>(size))};
+}
+
+bool is_certificate(std::string_view kind) {
+  return kind == PEM_STRING_X509 || kind == PEM_STRING_X509_OLD;
+}
+
+}  // namespace
+
+boost::system::result<certificate> certificate::from_der(std::string_view der) {
+  if (der.size() > max_der) return error_code(error::too_large);
+  const auto* begin = reinterpret_cast<const unsigned char*>(der.data());
+  const auto* at = begin;
+  auto out = std::make_shared<fields>();
+  out->native.reset(d2i_X509(nullptr, &at, static_cast<long>(der.size())));
+  ERR_clear_error();
+  if (!out->native || at != begin + der.size()) return error_code(error::malformed_certificate);
+  const auto* native = out->native.get();
+
+  if (!read_common_name(native, out->common_name)) {
+    ERR_clear_error();
+    return error_code(error::malformed_name);
+  }
+  int critical = -1;
+  const names_ptr names(static_cast<GENERAL_NAMES*>(
+      X509_get_ext_d2i(native, NID_subject_alt_name, &critical, nullptr)));
+  ERR_clear_error();
+  if (!names && critical != -1) return error_code(error::malformed_certificate);
+  for (int i = 0; i < sk_GENERAL_NAME_num(names.get()); ++i) {
+    const auto* name = sk_GENERAL_NAME_value(names.get(), i);
+    std::string text;
+    bool good = true;
+    switch (name->type) {
+      case GEN_DNS:
+        good = to_ascii(name->d.dNSName, text);
+        out->dns_names.push_back(std::move(text));
+        break;
+      case GEN_URI:
+        good = to_ascii(name->d.uniformResourceIdentifier, text);
+        out->uris.push_back(std::move(text));
+        break;
+      case GEN_IPADD:
+        good = to_address(name->d.iPAddress, text);
+        out->ips.push_back(std::move(text));
+        break;
+      default:
+        break;
+    }
+    if (!good) return error_code(error::malformed_name);
+  }
+  if (!to_time(X509_get0_notBefore(native), out->not_before) ||
+      !to_time(X509_get0_notAfter(native), out->not_after)) {
+    return error_code(error::malformed_certificate);
+  }
+  // Also caches the extensions inside the object, so that later readers do not write to it.
+  out->is_ca = X509_check_ca(out->native.get()) == 1;
+  ERR_clear_error();
+
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
+  if (EVP_Digest(der.data(), der.size(), digest.data(), nullptr, EVP_sha256(), nullptr) != 1) {
+    return error_code(error::out_of_memory);
+  }
+  out->fingerprint = hexadecimal(digest);
+  out->der = der;
+  return certificate(std::move(out));
+}
+
+boost::system::result<certificate> certificate::from_pem(std::string_view text) {
+  if (text.size() > max_bundle_bytes) return error_code(error::too_large);
+  const auto bio = read_bio(text);
+  if (!bio) return error_code(error::out_of_memory);
+  const auto block = next_block(bio.get());
+  if (!block) return block.error();
+  if (!is_certificate(block->kind)) return error_code(error::not_pem);
+  return from_der(block->der);
+}
+
+const std::string& certificate::common_name() const noexcept {
+  return parsed_->common_name;
+}
+std::string certificate::subject() const {
+  return name_text(X509_get_subject_name(parsed_->native.get()));
+}
+std::string certificate::issuer() const {
+  return name_text(X509_get_issuer_name(parsed_->native.get()));
+}
+const std::vector<std::string>& certificate::dns_names() const noexcept {
+  return parsed_->dns_names;
+}
+const std::vector<std::string>& certificate::uris() const noexcept {
+  return parsed_->uris;
+}
+const std::vector<std::string>& certificate::ips() const noexcept {
+  return parsed_->ips;
+}
+time_point certificate::not_before() const noexcept {
+  return parsed_->not_before;
+}
+time_point certificate::not_after() const noexcept {
+  return parsed_->not_after;
+}
+bool certificate::is_ca() const noexcept {
+  return parsed_->is_ca;
+}
+const std::string& certificate::fingerprint() const noexcept {
+  return parsed_->fingerprint;
+}
+std::string_view certificate::der() const noexcept {
+  return parsed_->der;
+}
+x509_st* certificate::native() const noexcept {
+  return parsed_->native.get();
+}
+
+std::string certificate::pem() const {
+  const bio_ptr out(BIO_new(BIO_s_mem()));
+  if (!out || PEM_write_bio_X509(out.get(), parsed_->native.get()) != 1) return {};
+  return text_of(out.get());
+}
+
+result<std::vector<certificate>> load_pem_bundle(std::string_view text) {
+  if (text.size() > max_bundle_bytes) return failure(error::too_large, "larger than 1 MiB");
+  const auto bio = read_bio(text);
+  if (!bio) return failure(error::out_of_memory);
+  std::vector<certificate> out;
+  for (std::size_t number = 1;; ++number) {
+    const auto in_words = [number](error_code code) {
+      return failure(code, "PEM block " + std::to_string(number) + ": " + code.message());
+    };
+    const auto block = next_block(bio.get());
+    if (!block) {
+      if (block.error() != error::not_pem) return in_words(block.error());
+      break;
+    }
+    if (!is_certificate(block->kind)) continue;
+    if (out.size() == max_bundle_certificates) {
+      return failure(error::too_large, "more than 512 certificates");
+    }
+    auto parsed = certificate::from_der(block->der);
+    if (!parsed) return in_words(parsed.error());
+    out.push_back(std::move(*parsed));
+  }
+  if (out.empty()) return failure(error::not_pem, "holds no PEM certificate");
+  return out;
+}
+
+}  // namespace rw::tls

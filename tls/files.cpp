@@ -1,0 +1,92 @@
+#include "tls/files.hpp"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+
+namespace rw::tls {
+namespace {
+
+constexpr std::size_t max_file = 1024 * 1024;
+
+class descriptor {
+ public:
+  explicit descriptor(int fd) noexcept : fd_(fd) {}
+  ~descriptor() { close(); }
+  descriptor(const descriptor&) = delete;
+  descriptor& operator=(const descriptor&) = delete;
+
+  int get() const noexcept { return fd_; }
+  bool close() noexcept {
+    const int fd = std::exchange(fd_, -1);
+    return fd < 0 || ::close(fd) == 0;
+  }
+
+ private:
+  int fd_;
+};
+
+failure because(error code, const std::string& name, int reason) {
+  return {code, name + ": " + std::generic_category().message(reason)};
+}
+
+bool write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const auto n = ::write(fd, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
+result<void> write_one(const std::filesystem::path& dir, const output_file& file) {
+  const auto place = (dir / file.name).string();
+  auto beside = (dir / ("." + file.name + ".XXXXXX")).string();
+  descriptor fd(::mkostemp(beside.data(), O_CLOEXEC));  // mode 0600
+  if (fd.get() < 0) return because(error::unwritable_file, place, errno);
+  const bool good = write_all(fd.get(), file.contents) && ::fchmod(fd.get(), file.mode) == 0 &&
+                    ::fsync(fd.get()) == 0 && fd.close() &&
+                    ::rename(beside.c_str(), place.c_str()) == 0;
+  if (good) return {};
+  const int reason = errno;
+  ::unlink(beside.c_str());
+  return because(error::unwritable_file, place, reason);
+}
+
+}  // namespace
+
+result<std::string> read_file(const std::string& name) {
+  // Non-blocking, so that a FIFO in the place of a file cannot stop the process.
+  const descriptor fd(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (fd.get() < 0) return because(error::unreadable_file, name, errno);
+  struct stat about{};
+  if (::fstat(fd.get(), &about) != 0) return because(error::unreadable_file, name, errno);
+  if (!S_ISREG(about.st_mode))
+    return failure(error::unreadable_file, name + ": not a regular file");
+  std::string out;
+  char buffer[16 * 1024];
+  for (;;) {
+    const auto n = ::read(fd.get(), buffer, sizeof buffer);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return because(error::unreadable_file, name, errno);
+    if (n == 0) return out;
+    out.append(buffer, static_cast<std::size_t>(n));
+    if (out.size() > max_file) return failure(error::too_large, name + ": larger than 1 MiB");
+  }
+}
+
+result<void> write_files(const std::filesystem::path& dir, std::span<const output_file> files) {
+  std::error_code failed;
+  std::filesystem::create_directories(dir, failed);
+  if (failed) return because(error::unwritable_file, dir.string(), failed.value());
+  for (const auto& file : files) {
+    if (auto done = write_one(dir, file); !done) return done;
+  }
+  return {};
+}
+
+}  // namespace rw::tls
