@@ -19,6 +19,8 @@ using extension_ptr = std::unique_ptr<X509_EXTENSION, openssl_free<&X509_EXTENSI
 using name_ptr = std::unique_ptr<GENERAL_NAME, openssl_free<&GENERAL_NAME_free>>;
 using names_ptr = std::unique_ptr<GENERAL_NAMES, openssl_free<&GENERAL_NAMES_free>>;
 
+constexpr std::chrono::seconds longest_validity = std::chrono::hours(24 * 365 * 100);
+
 enum class rank { authority, leaf };
 
 failure refused(std::string why) {
@@ -32,7 +34,7 @@ failure openssl_failed(const std::string& what) {
 pkey_ptr make_key(key_type type) {
   switch (type) {
     case key_type::ecdsa_p256:
-      return pkey_ptr(EVP_EC_gen("P-256"));
+      return pkey_ptr(EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", "P-256"));
     case key_type::rsa_2048:
       return pkey_ptr(EVP_RSA_gen(2048));
     case key_type::rsa_3072:
@@ -189,7 +191,9 @@ result<made_certificate> make(const certificate_request& wanted, rank as, X509* 
   if (as == rank::authority && wanted.common_name.empty()) {
     return refused("a CA needs a common name");
   }
-  if (wanted.validity <= std::chrono::seconds(0)) return refused("validity is not positive");
+  if (wanted.validity <= std::chrono::seconds(0) || wanted.validity > longest_validity) {
+    return refused("validity is not between a second and 100 years");
+  }
   made_certificate out;
   out.native.reset(X509_new());
   auto* native = out.native.get();

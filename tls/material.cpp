@@ -7,10 +7,6 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <system_error>
-
 namespace rw::tls {
 namespace {
 
@@ -38,7 +34,23 @@ failure named(const std::string& name, failure f) {
 
 }  // namespace
 
-result<material> material::load(const material_files& files) {
+std::string material_text::digest() const {
+  std::string all;
+  for (const auto* part : {&certificate, &key, &ca}) {
+    all += std::to_string(part->size());
+    all += ':';
+    all += *part;
+  }
+  std::string out(EVP_MAX_MD_SIZE, '\0');
+  unsigned size = 0;
+  EVP_Digest(all.data(), all.size(), reinterpret_cast<unsigned char*>(out.data()), &size,
+             EVP_sha256(), nullptr);
+  out.resize(size);
+  OPENSSL_cleanse(all.data(), all.size());
+  return out;
+}
+
+result<material_text> read_text(const material_files& files) {
   material_text text;
   for (const auto& [name, to] :
        {std::pair(&files.certificate, &text.certificate), std::pair(&files.key, &text.key),
@@ -50,7 +62,13 @@ result<material> material::load(const material_files& files) {
     if (read->empty()) return failure(error::not_pem, *name + ": file is empty");
     *to = std::move(*read);
   }
-  return from_text(text, files);
+  return text;
+}
+
+result<material> material::load(const material_files& files) {
+  const auto text = read_text(files);
+  if (!text) return text.error();
+  return from_text(*text, files);
 }
 
 result<material> material::from_text(const material_text& text, const material_files& names) {
@@ -65,6 +83,7 @@ result<material> material::from_text(const material_text& text, const material_f
                                     : key_name + ": its certificate is not configured");
   }
   material out;
+  out.digest_ = text.digest();
   if (!text.certificate.empty()) {
     auto chain = load_pem_bundle(text.certificate);
     if (!chain) return named(certificate_name, chain.error());

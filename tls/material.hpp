@@ -29,7 +29,13 @@ struct material_text {
   std::string certificate;
   std::string key;
   std::string ca;
+
+  /// SHA-256 over the three.
+  std::string digest() const;
 };
+
+/// Reads the files as they are, without looking at their contents. The failure names the file.
+result<material_text> read_text(const material_files& files);
 
 /// A consistent set of certificate, key and CA bundle: everything was parsed, the key belongs to
 /// the certificate, and OpenSSL's policy accepts both. Validity times are not judged, so that an
@@ -47,12 +53,16 @@ class material {
   const std::optional<trust_store>& ca() const noexcept { return ca_; }
   evp_pkey_st* key() const noexcept { return key_.get(); }
 
+  /// Tells one set of texts from another.
+  const std::string& digest() const noexcept { return digest_; }
+
  private:
   material() = default;
   std::optional<certificate> leaf_;
   std::vector<certificate> chain_;
   std::shared_ptr<evp_pkey_st> key_;
   std::optional<trust_store> ca_;
+  std::string digest_;
 };
 
 /// Holds the material in use, to be swapped while connections go on. Transports read it for each

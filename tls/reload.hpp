@@ -58,14 +58,14 @@ class reloader {
  private:
   struct watcher;
 
-  void attempt();
+  result<void> use(const material_text& text);
 
   const std::shared_ptr<credentials> target_;
   const material_files files_;
   core::logger& log_;
   const reload_options options_;
   callback told_;
-  std::string seen_;  ///< digest of the contents last tried
+  std::string seen_;  ///< digest of the contents last tried, or why they could not be read
   std::atomic<std::uint64_t> successes_{0};
   std::atomic<std::uint64_t> failures_{0};
   std::unique_ptr<watcher> watcher_;
