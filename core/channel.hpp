@@ -1,0 +1,248 @@
+#pragma once
+
+#include "core/channel/operation.hpp"
+#include "core/channel/state.hpp"
+#include "core/channel_error.hpp"
+
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/system/error_code.hpp>
+#include <boost/system/result.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace rw::core {
+
+/// A bounded queue between any number of senders and receivers, in any threads, inside or outside
+/// an io_context: first in, first out; a sender waits for room and a receiver for items, as
+/// coroutines or with any other completion token.
+///
+/// **Algorithm.** The items lie in `capacity` slots; two rings of slot numbers, one of the vacant
+/// and one of the filled slots, are SCQ queues (R. Nikolaev, "A Scalable, Portable, and
+/// Memory-Efficient Lock-Free FIFO Queue", DISC 2019, arXiv:1908.04511; channel/index_ring.hpp).
+/// Suspended operations lie in lock-free wait lists (channel/wait_list.hpp).
+///
+/// **Progress.** Nothing here blocks, spins on another thread or takes a mutex; try_send and
+/// try_receive are lock-free. Waking or completing an operation posts to its executor, and
+/// suspending one uses the executor's context (Asio's own locks, held for a few instructions).
+///
+/// **Consistency.** Sends, receives, close and the answers "empty" and "closed" are linearizable:
+/// an item whose send is done is found, in the order of sending. The answer "full" counts slots,
+/// not items: it means that each of the `capacity` slots held an item or was just being filled or
+/// emptied by another thread. So one thread may be told "full", and then "empty", while the only
+/// slot is in the hands of a send that has not returned. (Such a send or receive looks for waiters
+/// when it is done, so nobody sleeps through it.) There are never more than `capacity` items.
+///
+/// **Waiting.** Each item sent wakes one waiting receiver, each item taken one waiting sender,
+/// oldest first; each suspended operation is woken exactly once for each time it suspends. A woken
+/// operation tries again on its own executor; one that comes in between may be faster, in which
+/// case it waits again, behind the others. So items are fair (FIFO), waiters are only roughly so.
+///
+/// **Completion.** A handler is posted to its associated executor, never called from within a call
+/// to the channel, its own or a peer's. The associated allocator is used for the operation's
+/// memory, the associated cancellation slot honoured (every type but `none`; to be emitted, as
+/// always in Asio, where the operation's executor runs).
+///   - A cancelled receive has taken nothing. A cancelled or timed-out send has delivered nothing,
+///   and its
+///     value is destroyed.
+///   - An operation that was woken when it is cancelled tries once more: it may then succeed.
+///   - Handlers of operations that are still suspended when their execution context is destroyed
+///   are
+///     destroyed uncalled, with what they own. (No other thread may use the channel in that
+///     moment.)
+///   - Running out of memory while suspending or waking ends the process.
+///
+/// **Lifetime.** The destructor closes the channel; suspended operations complete with
+/// `channel_errc::closed` and do not touch the channel object any more. No call may be under way.
+/// Items left over are destroyed with the last operation.
+///
+/// `T`: nothrow move-constructible. At most max(256, capacity rounded up to a power of two) threads
+/// may be inside calls at the same time.
+template <typename T>
+class channel {
+  static_assert(std::is_nothrow_move_constructible_v<T> && std::is_nothrow_destructible_v<T>);
+
+ public:
+  using value_type = T;
+  using clock = std::chrono::steady_clock;
+
+  /// Exactly `capacity` items fit. From 1 to 2^30; otherwise throws std::invalid_argument.
+  explicit channel(std::size_t capacity)
+      : state_(std::make_shared<channel_detail::state<T>>(capacity)) {}
+
+  channel(const channel&) = delete;
+  channel& operator=(const channel&) = delete;
+  ~channel() { close(); }
+
+  // --- without waiting, from any thread ---------------------------------------------------------
+
+  /// Sends if there is room. `value` is moved from only if the answer is `sent`.
+  send_status try_send(T& value) noexcept { return state_->try_send(value); }
+  send_status try_send(T&& value) noexcept { return state_->try_send(value); }
+
+  /// Takes the oldest item. False: there is none (see is_closed for whether one may still come).
+  bool try_receive(T& into) noexcept
+    requires std::is_nothrow_move_assignable_v<T>
+  {
+    return state_->try_receive([&into](T&& item) noexcept { into = std::move(item); }) ==
+           receive_status::received;
+  }
+
+  std::optional<T> try_receive() noexcept {
+    std::optional<T> item;
+    state_->try_receive([&item](T&& taken) noexcept { item.emplace(std::move(taken)); });
+    return item;
+  }
+
+  /// Takes up to `max` items, oldest first, and appends them to `into`. Returns how many. Throws
+  /// only what the vector's growth throws; what was taken until then is in the vector.
+  std::size_t try_receive(std::vector<T>& into, std::size_t max) {
+    std::size_t taken = 0;
+    state_->try_receive_some(into, max, taken);
+    return taken;
+  }
+
+  // --- waiting, with a completion token
+  // -----------------------------------------------------------
+
+  /// Sends, waiting for room. Handler: `void(error_code)`.
+  /// Errors: `channel_errc::closed`, `operation_aborted`.
+  template <typename CompletionToken>
+  auto async_send(T value, CompletionToken&& token) {
+    return initiate<void(boost::system::error_code)>(
+        channel_detail::send_action<T>{std::move(value), std::nullopt}, token);
+  }
+
+  /// The same, waiting until `until` at most; then `timed_out`, and the value was not delivered.
+  /// The handler's executor must convert to any_io_executor.
+  template <typename CompletionToken>
+  auto async_send_until(T value, clock::time_point until, CompletionToken&& token) {
+    return initiate<void(boost::system::error_code)>(
+        channel_detail::send_action<T>{std::move(value), until}, token);
+  }
+
+  /// Takes the oldest item, waiting for one. Handler: `void(error_code, std::optional<T>)`, with a
+  /// value exactly where there is no error. Errors: `channel_errc::closed` (and nothing left),
+  /// `operation_aborted`.
+  template <typename CompletionToken>
+  auto async_receive(CompletionToken&& token) {
+    return initiate<void(boost::system::error_code, std::optional<T>)>(
+        channel_detail::receive_action<T>{}, token);
+  }
+
+  /// Waits for at least one item, then appends what is there, up to `max`, to `into`, which must
+  /// stay untouched until completion. Handler: `void(error_code, std::size_t taken)`; errors as
+  /// above. `max` 0 completes at once.
+  template <typename CompletionToken>
+  auto async_receive_some(std::vector<T>& into, std::size_t max, CompletionToken&& token) {
+    return initiate<void(boost::system::error_code, std::size_t)>(
+        channel_detail::receive_some_action<T>{&into, max}, token);
+  }
+
+  // --- waiting, as coroutines
+  // --------------------------------------------------------------------- The outcome is a value,
+  // cancellation included; the coroutine's own cancellation slot is honoured. What can be done at
+  // once is done without suspending: a coroutine that always finds something does not let others
+  // run. The channel must live until the coroutine has started.
+
+  /// As async_send.
+  boost::asio::awaitable<boost::system::error_code> send(T value) {
+    boost::system::error_code error;
+    const send_status status = state_->try_send(value);
+    if (status == send_status::closed) error = channel_errc::closed;
+    if (status == send_status::full) {
+      co_await async_send(std::move(value),
+                          boost::asio::redirect_error(boost::asio::use_awaitable, error));
+    }
+    co_return error;
+  }
+
+  /// As async_send_until.
+  boost::asio::awaitable<boost::system::error_code> send_until(T value, clock::time_point until) {
+    boost::system::error_code error;
+    const send_status status = state_->try_send(value);
+    if (status == send_status::closed) error = channel_errc::closed;
+    if (status == send_status::full) {
+      co_await async_send_until(std::move(value), until,
+                                boost::asio::redirect_error(boost::asio::use_awaitable, error));
+    }
+    co_return error;
+  }
+
+  /// As async_receive.
+  boost::asio::awaitable<boost::system::result<T>> receive() {
+    std::optional<T> item;
+    boost::system::error_code error;
+    const receive_status status =
+        state_->try_receive([&item](T&& taken) noexcept { item.emplace(std::move(taken)); });
+    if (status == receive_status::closed) error = channel_errc::closed;
+    if (status == receive_status::empty) {
+      item = co_await async_receive(boost::asio::redirect_error(boost::asio::use_awaitable, error));
+    }
+    if (error) co_return error;
+    co_return std::move(*item);
+  }
+
+  /// As async_receive_some. `into` must live, and stay untouched, until the coroutine is done.
+  boost::asio::awaitable<boost::system::result<std::size_t>> receive_some(std::vector<T>& into,
+                                                                          std::size_t max) {
+    std::size_t taken = 0;
+    boost::system::error_code error;
+    const receive_status status = state_->try_receive_some(into, max, taken);
+    if (status == receive_status::closed) error = channel_errc::closed;
+    if (status == receive_status::empty) {
+      taken = co_await async_receive_some(
+          into, max, boost::asio::redirect_error(boost::asio::use_awaitable, error));
+    }
+    if (error) co_return error;
+    co_return taken;
+  }
+
+  // --- state, from any thread
+  // -----------------------------------------------------------------------
+
+  /// No more sends: suspended and later ones fail with `channel_errc::closed`. What was sent stays
+  /// to be received; then receivers get `channel_errc::closed` too. May be called again.
+  void close() noexcept { state_->close(); }
+
+  bool is_closed() const noexcept { return state_->is_closed(); }
+
+  /// Number of items, approximate while other threads send or receive. At most `capacity()`.
+  std::size_t size() const noexcept { return state_->size(); }
+
+  std::size_t capacity() const noexcept { return state_->capacity(); }
+
+  /// Number of suspended sends and receives, approximate. For metrics and tests.
+  std::size_t waiting_senders() const noexcept { return state_->senders().waiting(); }
+  std::size_t waiting_receivers() const noexcept { return state_->receivers().waiting(); }
+
+  /// Number of records of past suspensions that are kept for later disposal: at most one for each
+  /// operation that is suspended now, plus a small constant. For tests.
+  std::size_t spent_waiters() const noexcept {
+    return state_->senders().dead() + state_->receivers().dead();
+  }
+
+ private:
+  template <typename Signature, typename Action, typename CompletionToken>
+  auto initiate(Action action, CompletionToken& token) {
+    return boost::asio::async_initiate<CompletionToken, Signature>(
+        [](auto handler, std::shared_ptr<channel_detail::state<T>> state, Action what) {
+          using handler_type = decltype(handler);
+          channel_detail::operation<T, Action, handler_type>::start(
+              std::move(state), std::move(what), std::move(handler));
+        },
+        token, state_, std::move(action));
+  }
+
+  const std::shared_ptr<channel_detail::state<T>> state_;
+};
+
+}  // namespace rw::core

@@ -1,0 +1,288 @@
+#pragma once
+
+#include "core/channel/state.hpp"
+#include "core/channel/wait_list.hpp"
+#include "core/channel_error.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/associated_allocator.hpp>
+#include <boost/asio/associated_cancellation_slot.hpp>
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/bind_allocator.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/execution/context.hpp>
+#include <boost/asio/execution/outstanding_work.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/prefer.hpp>
+#include <boost/asio/query.hpp>
+#include <boost/asio/recycling_allocator.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace rw::core::channel_detail {
+
+using deadline = std::chrono::steady_clock::time_point;
+
+/// What an operation does each time it is tried. `attempt` returns true when it is over, `fail`
+/// ends it otherwise, `finish` hands the outcome to the handler.
+template <typename T>
+struct send_action {
+  T value;
+  std::optional<deadline> until;
+  boost::system::error_code error{};
+
+  bool attempt(state<T>& channel) noexcept {
+    const send_status status = channel.try_send(value);
+    if (status == send_status::closed) error = channel_errc::closed;
+    return status != send_status::full;
+  }
+  static bool ready(const state<T>& channel) noexcept { return channel.may_send(); }
+  static wait_list& peers(state<T>& channel) noexcept { return channel.senders(); }
+  void fail(boost::system::error_code why) noexcept { error = why; }
+  template <typename Handler>
+  void finish(Handler& handler) {
+    std::move(handler)(error);
+  }
+};
+
+template <typename T>
+struct receive_action {
+  std::optional<T> item{};
+  std::optional<deadline> until{};
+  boost::system::error_code error{};
+
+  bool attempt(state<T>& channel) noexcept {
+    const receive_status status =
+        channel.try_receive([this](T&& taken) noexcept { item.emplace(std::move(taken)); });
+    if (status == receive_status::closed) error = channel_errc::closed;
+    return status != receive_status::empty;
+  }
+  static bool ready(const state<T>& channel) noexcept { return channel.may_receive(); }
+  static wait_list& peers(state<T>& channel) noexcept { return channel.receivers(); }
+  void fail(boost::system::error_code why) noexcept { error = why; }
+  template <typename Handler>
+  void finish(Handler& handler) {
+    std::move(handler)(error, std::move(item));
+  }
+};
+
+template <typename T>
+struct receive_some_action {
+  std::vector<T>* into;
+  std::size_t max;
+  std::size_t taken = 0;
+  std::optional<deadline> until{};
+  boost::system::error_code error{};
+
+  bool attempt(state<T>& channel) noexcept {
+    const receive_status status = channel.try_receive_some(*into, max, taken);
+    if (status == receive_status::closed) error = channel_errc::closed;
+    return status != receive_status::empty;
+  }
+  static bool ready(const state<T>& channel) noexcept { return channel.may_receive(); }
+  static wait_list& peers(state<T>& channel) noexcept { return channel.receivers(); }
+  void fail(boost::system::error_code why) noexcept { error = why; }
+  template <typename Handler>
+  void finish(Handler& handler) {
+    std::move(handler)(error, taken);
+  }
+};
+
+/// An operation between its start and its handler.
+///
+/// It belongs to one party at a time: to the thread that starts it, then to whoever claims the node
+/// of its suspension, then to the function posted to its executor. So nothing in it is atomic.
+template <typename T, typename Action, typename Handler>
+class operation final : public wait_op {
+ public:
+  using executor_type = boost::asio::associated_executor_t<Handler>;
+  using allocator_type =
+      boost::asio::associated_allocator_t<Handler, boost::asio::recycling_allocator<void>>;
+
+  /// Tries at once, and completes or suspends; the handler is never called before this returns.
+  static void start(std::shared_ptr<state<T>> channel, Action action, Handler handler) {
+    allocator_type allocator = allocator_of(handler);
+    rebound memory(allocator);
+    operation* const self = rebound_traits::allocate(memory, 1);
+    ::new (static_cast<void*>(self))
+        operation(std::move(channel), std::move(action), std::move(handler));
+    self->go(false);
+  }
+
+  void wake() noexcept override { post_as(purpose::retry); }
+
+  void stop() noexcept override {
+    action_.fail(why(node_->reason()));
+    post_as(purpose::complete);
+  }
+
+  void abandon() noexcept override {
+    Action::peers(*channel_).abandoned();
+    destroy();
+  }
+
+ private:
+  using work_type = std::decay_t<decltype(boost::asio::prefer(
+      std::declval<executor_type>(), boost::asio::execution::outstanding_work.tracked))>;
+  using rebound = typename std::allocator_traits<allocator_type>::template rebind_alloc<operation>;
+  using rebound_traits = std::allocator_traits<rebound>;
+  enum class purpose : std::uint8_t { retry, complete };
+
+  /// Carries the operation to its executor. Where it is destroyed unrun, with its context, so is
+  /// the operation; a wake-up that it carried goes on to the next waiter.
+  class courier {
+   public:
+    courier(operation* op, purpose what) noexcept : op_(op), what_(what) {}
+    courier(courier&& other) noexcept
+        : op_(std::exchange(other.op_, nullptr)), what_(other.what_) {}
+    courier& operator=(courier&&) = delete;
+    ~courier() {
+      if (op_ == nullptr) return;
+      const std::shared_ptr<state<T>> channel = op_->channel_;
+      op_->destroy();
+      if (what_ == purpose::retry) Action::peers(*channel).notify(1);
+    }
+
+    void operator()() {
+      operation* const op = std::exchange(op_, nullptr);
+      if (what_ == purpose::retry) {
+        op->go(true);
+      } else {
+        op->complete();
+      }
+    }
+
+   private:
+    operation* op_;
+    purpose what_;
+  };
+
+  struct canceller {
+    wait_node_ptr node;
+    std::shared_ptr<state<T>> channel;
+
+    void operator()(boost::asio::cancellation_type type) const noexcept {
+      if (type == boost::asio::cancellation_type::none) return;
+      Action::peers(*channel).stop(*node, stop_reason::cancelled);
+    }
+  };
+
+  operation(std::shared_ptr<state<T>> channel, Action action, Handler handler)
+      : channel_(std::move(channel)),
+        action_(std::move(action)),
+        work_(boost::asio::prefer(boost::asio::get_associated_executor(handler),
+                                  boost::asio::execution::outstanding_work.tracked)),
+        handler_(std::move(handler)) {}
+
+  static allocator_type allocator_of(const Handler& handler) {
+    return boost::asio::get_associated_allocator(handler, boost::asio::recycling_allocator<void>());
+  }
+
+  static boost::system::error_code why(stop_reason reason) noexcept {
+    return reason == stop_reason::timed_out ? boost::asio::error::timed_out
+                                            : boost::asio::error::operation_aborted;
+  }
+
+  /// One round: try, and if there is nothing to be had, suspend. `on_executor`: the handler may be
+  /// called right here.
+  void go(bool on_executor) {
+    for (;;) {
+      const stop_reason reason = node_ != nullptr ? node_->reason() : stop_reason::none;
+      bool over = action_.attempt(*channel_);
+      if (!over && reason != stop_reason::none) {
+        action_.fail(why(reason));
+        over = true;
+      }
+      if (over) {
+        if (on_executor) {
+          complete();
+        } else {
+          post_as(purpose::complete);
+        }
+        return;
+      }
+      if (!suspend()) return;
+    }
+  }
+
+  /// True if the operation was taken back because its condition may have come true meanwhile;
+  /// otherwise it belongs to somebody else already, and may be gone.
+  bool suspend() {
+    const std::shared_ptr<state<T>> channel = channel_;
+    wait_list& peers = Action::peers(*channel);
+    const wait_node_ptr node(new wait_node(*this));
+    node_ = node;
+    peers.enter();
+    if (auto slot = boost::asio::get_associated_cancellation_slot(handler_); slot.is_connected()) {
+      slot.assign(canceller{node, channel});
+    }
+    register_with_context(node);
+    // From here on the operation can be claimed.
+    if (action_.until) arm(node, channel);
+    peers.push(node);
+    return Action::ready(*channel) && peers.take_back(*node);
+  }
+
+  void register_with_context(const wait_node_ptr& node) {
+    if constexpr (boost::asio::can_query<const work_type&,
+                                         boost::asio::execution::context_t>::value) {
+      wait_registry::of(boost::asio::query(work_, boost::asio::execution::context)).add(node);
+    }
+  }
+
+  void arm(const wait_node_ptr& node, const std::shared_ptr<state<T>>& channel) {
+    if (!timer_) {
+      timer_ = std::make_shared<boost::asio::steady_timer>(boost::asio::any_io_executor(work_));
+    }
+    // Once it runs, another thread may end the operation before async_wait returns.
+    const std::shared_ptr<boost::asio::steady_timer> timer = timer_;
+    timer->expires_at(*action_.until);
+    timer->async_wait([node, channel](boost::system::error_code error) {
+      if (!error) Action::peers(*channel).stop(*node, stop_reason::timed_out);
+    });
+  }
+
+  /// Running out of memory here would lose the operation: it ends the process (noexcept).
+  void post_as(purpose what) noexcept {
+    const work_type executor = work_;  // the operation may be gone before post returns
+    allocator_type allocator = allocator_of(handler_);
+    boost::asio::post(executor, boost::asio::bind_allocator(allocator, courier(this, what)));
+  }
+
+  void complete() {
+    if (auto slot = boost::asio::get_associated_cancellation_slot(handler_); slot.is_connected()) {
+      slot.clear();
+    }
+    rebound memory(allocator_of(handler_));
+    const work_type work = std::move(work_);
+    Action action = std::move(action_);
+    Handler handler = std::move(handler_);
+    free(memory);  // before the call, so that it may use the same memory again
+    action.finish(handler);
+  }
+
+  void destroy() noexcept {
+    rebound memory(allocator_of(handler_));
+    free(memory);
+  }
+
+  void free(rebound& memory) noexcept {
+    std::destroy_at(this);
+    rebound_traits::deallocate(memory, this, 1);
+  }
+
+  std::shared_ptr<state<T>> channel_;
+  Action action_;
+  work_type work_;
+  Handler handler_;
+  wait_node_ptr node_;                                ///< of the latest suspension
+  std::shared_ptr<boost::asio::steady_timer> timer_;  ///< made at the first suspension, if at all
+};
+
+}  // namespace rw::core::channel_detail

@@ -1,0 +1,181 @@
+#pragma once
+
+#include "core/channel/index_ring.hpp"
+
+#include <boost/asio/execution_context.hpp>
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace rw::core::channel_detail {
+
+/// Why a suspended operation was ended before it could do its work.
+enum class stop_reason : std::uint8_t { none, cancelled, timed_out };
+
+/// A suspended operation. Exactly one party may act on it at a time: the one that claimed its node.
+/// None of the calls runs the handler before it returns.
+class wait_op {
+ public:
+  /// Claimed by a signal: have the operation tried again on its own executor.
+  virtual void wake() noexcept = 0;
+  /// Claimed by a cancellation or a deadline: have it completed on its own executor.
+  virtual void stop() noexcept = 0;
+  /// Claimed by the shutdown of its execution context: destroy it, handler not called.
+  virtual void abandon() noexcept = 0;
+
+ protected:
+  ~wait_op() = default;
+};
+
+/// One suspension of an operation: the link between the operation, the wait list and whatever may
+/// end the wait. Reference counted, because each of these lets go of it at its own time.
+class wait_node {
+ public:
+  explicit wait_node(wait_op& op) noexcept : op_(&op) {}
+
+  /// Tries to become the one who acts on the operation. At most one call ever succeeds.
+  bool claim() noexcept { return waiting_.load() && waiting_.exchange(false); }
+
+  bool waiting() const noexcept { return waiting_.load(); }
+
+  /// The operation; touched only by whoever claimed the node.
+  wait_op& op() const noexcept { return *op_; }
+
+  /// Asks for an end. Kept even where the claim fails, so that an operation that was woken at the
+  /// same time does not go back to sleep.
+  void ask_to_stop(stop_reason reason) noexcept {
+    stop_reason expected = stop_reason::none;
+    reason_.compare_exchange_strong(expected, reason);
+  }
+  stop_reason reason() const noexcept { return reason_.load(); }
+
+  friend void intrusive_ptr_add_ref(wait_node* node) noexcept {
+    node->references_.fetch_add(1, std::memory_order_relaxed);  // from a reference that exists
+  }
+  friend void intrusive_ptr_release(wait_node* node) noexcept {
+    // acq_rel: the last one sees everything that the others did to the node before it frees it.
+    if (node->references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete node;
+  }
+
+ private:
+  friend class wait_list;
+  friend class wait_registry;
+
+  std::atomic<bool> waiting_{true};
+  std::atomic<stop_reason> reason_{stop_reason::none};
+  std::atomic<std::uint32_t> references_{0};
+  wait_op* const op_;
+  wait_node* next_waiting_ = nullptr;     ///< link of the wait list, which holds a reference
+  wait_node* next_registered_ = nullptr;  ///< link of the registry, which holds a reference
+};
+
+using wait_node_ptr = boost::intrusive_ptr<wait_node>;
+
+/// The operations that wait for one condition ("an item" or "room"), first come first woken.
+///
+/// Nodes are pushed onto a stack that is only ever emptied as a whole (so it has no ABA problem).
+/// Who holds the notifier role moves them into a private FIFO. The role is a counter of signals
+/// that still have to be served: whoever raises it from zero serves, and goes on until it has
+/// brought it back to zero; anybody else leaves his signal and returns. So nobody waits for
+/// anybody. If the holder is preempted, wake-ups are late but never lost, and the channel itself
+/// goes on.
+///
+/// No wake-up is lost. A waiter does: enter (raise `waiting_`), push, then look at the condition
+/// again. A notifier does: make the condition true, then read `waiting_`, then signal, then (in the
+/// role) empty the stack. All of it is seq_cst, because both sides write first and read the other's
+/// variable second, which no weaker order keeps apart. Either the notifier sees the waiter, or the
+/// waiter's second look sees the condition. A signal that finds nobody in the stack is dropped for
+/// the same reason.
+class wait_list {
+ public:
+  wait_list() = default;
+  wait_list(const wait_list&) = delete;
+  wait_list& operator=(const wait_list&) = delete;
+  ~wait_list();
+
+  /// Announces a waiter; each is followed by exactly one successful claim of its node, through this
+  /// list. To be called before anybody else can reach the node.
+  void enter() noexcept { waiting_.fetch_add(1); }
+
+  /// Adds the node of a waiter that has entered. It may be claimed before the call returns.
+  void push(const wait_node_ptr& node) noexcept;
+
+  /// Wakes up to `count` waiters. One load where nobody waits.
+  void notify(std::size_t count) noexcept {
+    if (waiting_.load() != 0) signal(count);
+  }
+
+  /// Wakes all.
+  void notify_all() noexcept { signal(all); }
+
+  /// Ends one waiter's wait, for example out of its cancellation slot. Nothing if it was woken
+  /// before, except that the reason is remembered in the node.
+  void stop(wait_node& node, stop_reason reason) noexcept;
+
+  /// The waiter takes its own operation back after pushing it. False: somebody else acts on it.
+  bool take_back(wait_node& node) noexcept;
+
+  /// Bookkeeping for a waiter whose node was claimed without this list: by the registry.
+  void abandoned() noexcept;
+
+  /// How many wait, an estimate.
+  std::size_t waiting() const noexcept;
+
+  /// How many nodes the list holds that nobody waits on any more, an estimate; bounded by the
+  /// number of live waiters plus a constant. For tests.
+  std::size_t dead() const noexcept;
+
+ private:
+  static constexpr std::uint64_t all = std::uint64_t{1} << 40;
+  static constexpr std::uint64_t sweep = std::uint64_t{1} << 50;
+
+  void signal(std::uint64_t signals) noexcept;
+  void serve(std::uint64_t signals) noexcept;
+  void gather() noexcept;
+  void drop_dead() noexcept;
+  wait_node_ptr pop() noexcept;
+  void count_dead() noexcept;
+
+  alignas(line_pair) std::atomic<std::int64_t> waiting_{0};
+  alignas(line_pair) std::atomic<wait_node*> incoming_{nullptr};
+  /// The notifier role: number of wake-ups to serve, plus `all` and `sweep` as often as asked for.
+  std::atomic<std::uint64_t> signals_{0};
+  std::atomic<std::int64_t> dead_{0};
+  // Only in the role:
+  wait_node* first_ = nullptr;
+  wait_node* last_ = nullptr;
+};
+
+/// Knows what is suspended on behalf of an execution context, so that its shutdown destroys the
+/// handlers as it does those of timers and sockets, and nobody wakes them afterwards. Lock-free
+/// except for `of`, which takes the context's own lock on its table of services.
+class wait_registry final : public boost::asio::execution_context::service {
+ public:
+  // NOLINTNEXTLINE(readability-identifier-naming): Asio's name
+  using key_type = wait_registry;
+  static boost::asio::execution_context::id id;
+
+  explicit wait_registry(boost::asio::execution_context& context) : service(context) {}
+  ~wait_registry() override;
+
+  /// The registry of a context, made at first use.
+  static wait_registry& of(boost::asio::execution_context& context);
+
+  /// Remembers a node until it is no longer waiting (or some time longer).
+  void add(const wait_node_ptr& node) noexcept;
+
+ private:
+  void shutdown() override;
+  void prune() noexcept;
+  void release_all() noexcept;
+
+  std::atomic<wait_node*> incoming_{nullptr};
+  std::atomic<std::size_t> added_{0};  ///< since the last prune
+  std::atomic<bool> pruning_{false};   ///< who sets it prunes; others go on
+  std::atomic<std::size_t> prune_after_{64};
+  wait_node* first_ = nullptr;  ///< only for who prunes
+};
+
+}  // namespace rw::core::channel_detail
