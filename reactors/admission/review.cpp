@@ -1,0 +1,68 @@
+#include "reactors/admission/review.hpp"
+
+#include <boost/system/error_category.hpp>
+
+#include <string>
+
+namespace rw::admission {
+namespace {
+
+class review_category final : public boost::system::error_category {
+ public:
+  const char* name() const noexcept override { return "rw.admission.review"; }
+  std::string message(int value) const override {
+    return std::string(reason(static_cast<review_error>(value)));
+  }
+};
+
+}  // namespace
+
+std::string_view message(verdict what) noexcept {
+  switch (what) {
+    case verdict::event:
+      return "change accepted for delivery";
+    case verdict::no_change:
+      return "nothing that is watched has changed";
+    case verdict::invalid_subresource:
+      return "changes of this subresource are not watched";
+    case verdict::connect_unsupported:
+      return "operation CONNECT not supported";
+    case verdict::dry_run:
+      return "dry run: nothing to tell";
+    case verdict::unknown_operation:
+      return "operation not known";
+    case verdict::unidentified:
+      return "the review names no object: nothing can be told";
+    case verdict::no_owner:
+      return "annotation operator.kyma-project.io/owned-by is missing or not <namespace>/<name>: "
+             "nothing can be told";
+  }
+  return "not known";
+}
+
+std::string_view reason(review_error error) noexcept {
+  switch (error) {
+    case review_error::empty_body:
+      return "the body is empty, an AdmissionReview was expected";
+    case review_error::malformed_json:
+      return "the body is not valid JSON";
+    case review_error::too_deep:
+      return "the body nests more than 512 levels deep";
+    case review_error::not_admission_review:
+      return "the body is not an AdmissionReview of admission.k8s.io/v1 or v1beta1";
+    case review_error::no_request:
+      return "the AdmissionReview has no request";
+    case review_error::no_uid:
+      return "the request of the AdmissionReview has no uid";
+    case review_error::wrong_type:
+      return "a field of the AdmissionReview has the wrong type";
+  }
+  return "the body was refused";
+}
+
+boost::system::error_code make_error_code(review_error error) noexcept {
+  static const review_category category;
+  return {static_cast<int>(error), category};
+}
+
+}  // namespace rw::admission

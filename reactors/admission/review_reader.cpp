@@ -1,0 +1,249 @@
+#include "reactors/admission/decide.hpp"
+#include "reactors/admission/json_compare.hpp"
+#include "reactors/admission/review.hpp"
+#include "reactors/admission/token_index.hpp"
+#include "reactors/admission/token_walk.hpp"
+
+#include <optional>
+#include <utility>
+
+namespace rw::admission {
+namespace {
+
+/// Passes a string or null; false for anything else. Null counts as empty, as absent does.
+bool string_or_null(token_walk& walk, std::string_view& text) {
+  if (walk.peek() == '"') return walk.string(text);
+  text = {};
+  return walk.peek() == 'n' && walk.skip();
+}
+
+bool bool_or_null(token_walk& walk, bool& value) {
+  value = walk.peek() == 't';
+  return (value || walk.peek() == 'f' || walk.peek() == 'n') && walk.skip();
+}
+
+/// Passes an object, calling `member` as token_walk::object does, or null.
+template <typename Member>
+bool object_or_null(token_walk& walk, Member&& member) {
+  if (walk.peek() == '{') return walk.object(std::forward<Member>(member));
+  return walk.peek() == 'n' && walk.skip();
+}
+
+/// Where a value stands; absent, or null, if `begin` is null.
+struct value_place {
+  const std::uint32_t* begin = nullptr;
+  const std::uint32_t* end = nullptr;
+  std::string_view text;
+
+  bool present() const noexcept { return begin != nullptr; }
+
+  bool read(token_walk& walk) {
+    *this = {};
+    const bool null = walk.peek() == 'n';
+    const auto* from = walk.position();
+    if (!walk.skip(text)) return false;
+    if (!null) {
+      begin = from;
+      end = walk.position();
+    }
+    return true;
+  }
+};
+
+/// What is looked at in `object` or `oldObject`.
+struct object_places {
+  bool seen = false;
+  bool present = false;
+  bool metadata_seen = false;
+  bool annotations_seen = false;
+  std::string_view api_version, kind, ns, name, owned_by;
+  value_place spec, status;
+
+  /// A second object of the same name would override the first: that is left to the reference.
+  bool read(token_walk& walk, contract agreed) {
+    if (std::exchange(seen, true)) return false;
+    present = walk.peek() == '{';
+    return object_or_null(walk, [&](std::string_view member) {
+      if (member == "spec") return spec.read(walk);
+      if (member == "status") return status.read(walk);
+      if (member == "metadata") return read_metadata(walk, agreed);
+      if (member == "apiVersion") return string_or_null(walk, api_version);
+      if (member == "kind") return string_or_null(walk, kind);
+      return walk.skip();
+    });
+  }
+
+ private:
+  bool read_metadata(token_walk& walk, contract agreed) {
+    if (std::exchange(metadata_seen, true)) return false;
+    return object_or_null(walk, [&](std::string_view member) {
+      if (member == "name") return string_or_null(walk, name);
+      if (member == "namespace") return string_or_null(walk, ns);
+      if (agreed == contract::v1 && member == "annotations") return read_annotations(walk);
+      return walk.skip();
+    });
+  }
+
+  bool read_annotations(token_walk& walk) {
+    if (std::exchange(annotations_seen, true)) return false;
+    return object_or_null(walk, [&](std::string_view member) {
+      if (member != owner_annotation) return walk.skip();
+      owned_by = {};
+      return walk.peek() == '"' ? walk.string(owned_by) : walk.skip();
+    });
+  }
+};
+
+/// What is looked at in a review.
+struct review_places {
+  std::string_view api_version, kind;
+  bool request_seen = false;
+  bool gvk_seen = false;
+  bool dry_run = false;
+  std::string_view uid, operation, subresource, name, ns;
+  std::string_view gvk_group, gvk_version, gvk_kind;
+  object_places object, old_object;
+
+  bool read(token_walk& walk, contract agreed) {
+    return walk.object([&](std::string_view member) {
+      if (member == "request") return read_request(walk, agreed);
+      if (member == "apiVersion") return walk.string(api_version);
+      if (member == "kind") return walk.string(kind);
+      return walk.skip();
+    });
+  }
+
+ private:
+  bool read_request(token_walk& walk, contract agreed) {
+    if (std::exchange(request_seen, true)) return false;
+    return walk.object([&](std::string_view member) {
+      if (member == "uid") return walk.string(uid);
+      if (member == "kind") return read_gvk(walk);
+      if (member == "name") return string_or_null(walk, name);
+      if (member == "namespace") return string_or_null(walk, ns);
+      if (member == "operation") return string_or_null(walk, operation);
+      if (member == "subResource") return string_or_null(walk, subresource);
+      if (member == "dryRun") return bool_or_null(walk, dry_run);
+      if (member == "object") return object.read(walk, agreed);
+      if (member == "oldObject") return old_object.read(walk, agreed);
+      return walk.skip();
+    });
+  }
+
+  bool read_gvk(token_walk& walk) {
+    if (std::exchange(gvk_seen, true)) return false;
+    return object_or_null(walk, [&](std::string_view member) {
+      if (member == "group") return string_or_null(walk, gvk_group);
+      if (member == "version") return string_or_null(walk, gvk_version);
+      if (member == "kind") return string_or_null(walk, gvk_kind);
+      return walk.skip();
+    });
+  }
+};
+
+bool same(const token_list& tokens, const value_place& a, const value_place& b) {
+  if (a.text == b.text) return true;
+  switch (compare_tokens(tokens, a.begin, a.end, b.begin, b.end)) {
+    case relation::equal:
+      return true;
+    case relation::different:
+      return false;
+    case relation::unclear:
+      break;
+  }
+  return json_equal(a.text, b.text);
+}
+
+bool changed(const token_list& tokens, first_look::part compare, const object_places& object,
+             const object_places& old) {
+  switch (compare) {
+    case first_look::part::spec:
+      return !object.spec.present() || !old.spec.present() || !same(tokens, object.spec, old.spec);
+    case first_look::part::status:
+      if (!object.status.present() || !old.status.present()) {
+        return object.status.present() != old.status.present();
+      }
+      return !same(tokens, object.status, old.status);
+    case first_look::part::nothing:
+      break;
+  }
+  return true;
+}
+
+/// Completes a decision with what an event of `review` is made of. False if that is not enough.
+bool identify(const review_places& review, const object_places& source, rw::watch_event& event) {
+  const bool unnamed = source.name.empty();
+  const auto name = unnamed ? review.name : source.name;
+  const auto kind = review.gvk_kind.empty() ? source.kind : review.gvk_kind;
+  if (name.empty() || kind.empty()) return false;
+  event.watched.name = name;
+  event.watched.ns = unnamed ? review.ns : source.ns;
+  event.gvk.kind = kind;
+  if (review.gvk_kind.empty()) {
+    split_api_version(source.api_version, event.gvk);
+  } else {
+    event.gvk.group = review.gvk_group;
+    event.gvk.version = review.gvk_version;
+  }
+  return true;
+}
+
+/// The decision, none where the reference has to be asked.
+std::optional<decision> decide(const token_list& tokens, contract agreed) {
+  review_places review;
+  token_walk walk(tokens, max_review_depth);
+  if (!review.read(walk, agreed) || !walk.at_end()) return std::nullopt;
+  const auto version = parse_review_version(review.api_version);
+  if (!version || review.kind != "AdmissionReview" || review.uid.empty()) return std::nullopt;
+
+  std::optional<decision> decided(std::in_place);
+  decided->version = *version;
+  decided->uid = review.uid;
+  const auto first = look(review.dry_run, review.operation, review.subresource);
+  decided->what = first.settled.value_or(verdict::event);
+  if (first.settled) return decided;
+  if (!changed(tokens, first.compare, review.object, review.old_object)) {
+    decided->what = verdict::no_change;
+    return decided;
+  }
+  const bool use_old =
+      (first.prefers_old_object || !review.object.present) && review.old_object.present;
+  const auto& source = use_old ? review.old_object : review.object;
+  if (!identify(review, source, decided->event)) {
+    decided->what = verdict::unidentified;
+  } else if (agreed == contract::v1 && !parse_owner(source.owned_by, decided->event.owner)) {
+    decided->what = verdict::no_owner;
+  }
+  return decided;
+}
+
+}  // namespace
+
+class reader::impl {
+ public:
+  std::optional<decision> read(const std::string& body, contract agreed) {
+    token_list tokens;
+    if (!index_.build(body, tokens) || !escapes_are_valid(body)) return std::nullopt;
+    return decide(tokens, agreed);
+  }
+
+  void release() noexcept { index_.release(); }
+
+ private:
+  token_index index_;
+};
+
+reader::reader(contract agreed) : impl_(std::make_unique<impl>()), contract_(agreed) {}
+reader::~reader() = default;
+reader::reader(reader&&) noexcept = default;
+reader& reader::operator=(reader&&) noexcept = default;
+
+boost::system::result<decision> reader::read(const std::string& body) {
+  auto decided = impl_->read(body, contract_);
+  impl_->release();
+  if (decided) return std::move(*decided);
+  ++deferred_;
+  return read_review_reference(body, contract_);
+}
+
+}  // namespace rw::admission

@@ -1,0 +1,165 @@
+#include "reactors/admission/decide.hpp"
+#include "reactors/admission/exact_dom.hpp"
+#include "reactors/admission/review.hpp"
+
+#include <boost/json/error.hpp>
+#include <boost/json/monotonic_resource.hpp>
+#include <boost/json/value.hpp>
+
+#include <cstddef>
+
+namespace rw::admission {
+namespace {
+
+namespace json = boost::json;
+
+/// Reads typed members; remembers whether any had the wrong type.
+class member_reader {
+ public:
+  bool failed() const noexcept { return failed_; }
+
+  /// The member, null if it is missing or JSON's null.
+  static const json::value* find(const json::object* from, std::string_view name) {
+    if (from == nullptr) return nullptr;
+    const auto* found = from->if_contains(name);
+    return found != nullptr && !found->is_null() ? found : nullptr;
+  }
+
+  const json::object* object(const json::object* from, std::string_view name) {
+    const auto* found = find(from, name);
+    if (found == nullptr) return nullptr;
+    failed_ |= !found->is_object();
+    return found->if_object();
+  }
+
+  std::string_view text(const json::object* from, std::string_view name) {
+    const auto* found = find(from, name);
+    if (found == nullptr) return {};
+    const auto* string = exact_string(*found);
+    failed_ |= string == nullptr;
+    return string != nullptr ? std::string_view(*string) : std::string_view();
+  }
+
+  bool boolean(const json::object* from, std::string_view name) {
+    const auto* found = find(from, name);
+    if (found == nullptr) return false;
+    failed_ |= !found->is_bool();
+    return found->is_bool() && found->get_bool();
+  }
+
+ private:
+  bool failed_ = false;
+};
+
+/// What is looked at in `object` or `oldObject`.
+struct object_facts {
+  object_facts(member_reader& read, const json::object* request, std::string_view member,
+               contract agreed) {
+    whole = read.object(request, member);
+    api_version = read.text(whole, "apiVersion");
+    kind = read.text(whole, "kind");
+    const auto* metadata = read.object(whole, "metadata");
+    ns = read.text(metadata, "namespace");
+    name = read.text(metadata, "name");
+    spec = member_reader::find(whole, "spec");
+    status = member_reader::find(whole, "status");
+    if (agreed != contract::v1) return;
+    const auto* annotations = read.object(metadata, "annotations");
+    const auto* owner = member_reader::find(annotations, owner_annotation);
+    const auto* text = owner != nullptr ? exact_string(*owner) : nullptr;
+    if (text != nullptr) owned_by = *text;
+  }
+
+  const json::object* whole = nullptr;
+  std::string_view api_version, kind, ns, name, owned_by;
+  const json::value* spec = nullptr;
+  const json::value* status = nullptr;
+};
+
+bool changed(first_look::part compare, const object_facts& object, const object_facts& old) {
+  switch (compare) {
+    case first_look::part::spec:
+      return object.spec == nullptr || old.spec == nullptr || *object.spec != *old.spec;
+    case first_look::part::status:
+      if (object.status == nullptr || old.status == nullptr) return object.status != old.status;
+      return *object.status != *old.status;
+    case first_look::part::nothing:
+      break;
+  }
+  return true;
+}
+
+boost::system::result<decision> read_request(const json::object& request, decision decided,
+                                             contract agreed) {
+  member_reader read;
+  decided.uid = read.text(&request, "uid");
+  const auto operation = read.text(&request, "operation");
+  const auto subresource = read.text(&request, "subResource");
+  const auto name = read.text(&request, "name");
+  const auto ns = read.text(&request, "namespace");
+  const bool dry_run = read.boolean(&request, "dryRun");
+  const auto* gvk = read.object(&request, "kind");
+  const auto group = read.text(gvk, "group");
+  const auto version = read.text(gvk, "version");
+  const auto kind = read.text(gvk, "kind");
+  const object_facts object(read, &request, "object", agreed);
+  const object_facts old(read, &request, "oldObject", agreed);
+  if (read.failed()) return review_error::wrong_type;
+  if (decided.uid.empty()) return review_error::no_uid;
+
+  const auto first = look(dry_run, operation, subresource);
+  decided.what = first.settled.value_or(verdict::event);
+  if (first.settled) return decided;
+  if (!changed(first.compare, object, old)) {
+    decided.what = verdict::no_change;
+    return decided;
+  }
+  const bool use_old =
+      (first.prefers_old_object || object.whole == nullptr) && old.whole != nullptr;
+  const auto& source = use_old ? old : object;
+  rw::watch_event event;
+  event.watched.name = source.name.empty() ? name : source.name;
+  event.watched.ns = source.name.empty() ? ns : source.ns;
+  if (!kind.empty()) {
+    event.gvk = {std::string(group), std::string(version), std::string(kind)};
+  } else {
+    split_api_version(source.api_version, event.gvk);
+    event.gvk.kind = source.kind;
+  }
+  if (event.watched.name.empty() || event.gvk.kind.empty()) {
+    decided.what = verdict::unidentified;
+    return decided;
+  }
+  if (agreed == contract::v1 && !parse_owner(source.owned_by, event.owner)) {
+    decided.what = verdict::no_owner;
+  }
+  decided.event = std::move(event);
+  return decided;
+}
+
+}  // namespace
+
+boost::system::result<decision> read_review_reference(std::string_view body, contract agreed) {
+  if (body.empty()) return review_error::empty_body;
+  unsigned char memory[16384];
+  json::monotonic_resource resource(memory, sizeof memory);
+  boost::system::error_code error;
+  const auto document = parse_exact(body, max_review_depth, &resource, error);
+  if (error == json::error::too_deep) return review_error::too_deep;
+  if (error) return review_error::malformed_json;
+
+  const auto* root = document.if_object();
+  if (root == nullptr) return review_error::not_admission_review;
+  member_reader read;
+  const auto version = parse_review_version(read.text(root, "apiVersion"));
+  const auto kind = read.text(root, "kind");
+  if (!version || kind != "AdmissionReview") return review_error::not_admission_review;
+  const auto* request = read.object(root, "request");
+  if (read.failed()) return review_error::wrong_type;
+  if (request == nullptr) return review_error::no_request;
+  decision decided;
+  decided.version = *version;
+  return read_request(*request, std::move(decided), agreed);
+}
+
+}  // namespace rw::admission

@@ -1,0 +1,101 @@
+#pragma once
+
+#include "reactors/admission/token_index.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+namespace rw::admission {
+
+/// Walks the tokens of a JSON text and checks its grammar on the way (RFC 8259): all that
+/// token_index leaves open except escapes, which `escapes_are_valid` checks for the whole text at
+/// once. Everything returns false at the first thing that is wrong or merely unusual (numbers of
+/// more than 64 characters, exponents of more than 4 digits, nesting beyond the limit); the
+/// position is then void. It cannot run past the end: nothing accepts the zero that the last tokens
+/// point at.
+class token_walk {
+ public:
+  token_walk(const token_list& tokens, std::size_t max_depth) noexcept
+      : tokens_(tokens), at_(tokens.begin), max_depth_(max_depth < limit ? max_depth : limit) {}
+
+  const std::uint32_t* position() const noexcept { return at_; }
+  char peek() const noexcept { return tokens_.at(at_); }
+  bool at_end() const noexcept { return at_ == tokens_.end; }
+
+  /// Checks and passes the value here.
+  bool skip() noexcept;
+
+  /// Checks and passes the value here, and gives its text.
+  bool skip(std::string_view& text) noexcept {
+    const auto* from = at_;
+    if (!skip()) return false;
+    text = tokens_.span(from, at_);
+    return true;
+  }
+
+  /// Passes the object here. `member(name)` is called with each name, its position at the value,
+  /// which it must pass. False also if a name has an escape, or `member` returned false.
+  template <typename Member>
+  bool object(Member&& member) {
+    if (peek() != '{' || ++open_ > max_depth_) return false;
+    ++at_;
+    if (peek() == '}') return close();
+    for (;;) {
+      std::string_view name;
+      if (!key(name) || !member(name)) return false;
+      const char c = peek();
+      if (c == '}') return close();
+      if (c != ',') return false;
+      ++at_;
+    }
+  }
+
+  /// Passes the string here, and gives what is between its quotes. False if it has an escape.
+  bool string(std::string_view& text) noexcept {
+    if (peek() != '"') return false;
+    text = tokens_.span(at_, at_ + 1);
+    text = text.substr(1, text.size() - 2);
+    ++at_;
+    return text.empty() || std::memchr(text.data(), '\\', text.size()) == nullptr;
+  }
+
+ private:
+  static constexpr std::size_t limit = 512;
+
+  bool close() noexcept {
+    --open_;
+    ++at_;
+    return true;
+  }
+
+  bool key(std::string_view& name) noexcept {
+    if (!string(name) || peek() != ':') return false;
+    ++at_;
+    return true;
+  }
+
+  bool scalar(const char* text) const noexcept;
+
+  token_list tokens_;
+  const std::uint32_t* at_;
+  std::size_t max_depth_;
+  std::size_t open_ = 0;
+  bool is_object_[limit];
+};
+
+/// True if each backslash in `text` begins an escape that JSON has, and each escaped surrogate has
+/// its other half. Backslashes outside strings are for the walk to refuse.
+bool escapes_are_valid(std::string_view text) noexcept;
+
+/// How two values relate, as json_equal would have it.
+enum class relation : std::uint8_t { equal, different, unclear };
+
+/// Compares two values, given as tokens of validated JSON, up to the first difference. `different`
+/// only if neither spelling, nor the order of names, nor a duplicate name can explain it.
+relation compare_tokens(const token_list& tokens, const std::uint32_t* a,
+                        const std::uint32_t* a_end, const std::uint32_t* b,
+                        const std::uint32_t* b_end);
+
+}  // namespace rw::admission
