@@ -22,10 +22,10 @@ std::optional<key_type> parse_key_type(std::string_view text) noexcept;
 
 /// What a certificate is to say.
 struct certificate_request {
-  std::string common_name;  ///< at most 64 characters (RFC 5280, ub-common-name)
-  std::vector<std::string> dns_names;
-  std::vector<std::string> uris;
-  std::vector<std::string> ips;  ///< text form
+  std::string common_name = {};  ///< at most 64 characters (RFC 5280, ub-common-name)
+  std::vector<std::string> dns_names = {};
+  std::vector<std::string> uris = {};
+  std::vector<std::string> ips = {};  ///< text form
   key_type key = key_type::ecdsa_p256;
 
   /// Roles, as extended key usage; a certificate may have both. A CA has none.
@@ -33,7 +33,7 @@ struct certificate_request {
   bool client_auth = false;
 
   /// Begin of validity; by default a minute ago, for peers whose clock is behind.
-  std::optional<time_point> not_before;
+  std::optional<time_point> not_before = {};
   std::chrono::seconds validity = std::chrono::hours(24 * 60);
 };
 

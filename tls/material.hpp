@@ -19,16 +19,16 @@ namespace rw::tls {
 
 /// Where PEM material lies. Empty means not configured; certificate and key go together.
 struct material_files {
-  std::string certificate;  ///< leaf first, then its intermediates
-  std::string key;
-  std::string ca;  ///< bundle that peers are checked against
+  std::string certificate = {};  ///< leaf first, then its intermediates
+  std::string key = {};
+  std::string ca = {};  ///< bundle that peers are checked against
 };
 
 /// The same as PEM text. Empty means not configured.
 struct material_text {
-  std::string certificate;
-  std::string key;
-  std::string ca;
+  std::string certificate = {};
+  std::string key = {};
+  std::string ca = {};
 
   /// SHA-256 over the three.
   std::string digest() const;

@@ -25,7 +25,7 @@ struct server_options {
 
 struct client_options {
   /// Host name or IP address that the server's certificate must carry; a name is sent as SNI too.
-  std::string server_name;
+  std::string server_name = {};
 
   std::vector<std::string> alpn = {"h2", "http/1.1"};
 
