@@ -1,0 +1,179 @@
+"""A real control plane for tests: etcd and kube-apiserver from KUBEBUILDER_ASSETS, kubectl, and a plain REST client.
+
+It is up in some seconds, has no controllers and no nodes, and calls the webhooks that are configured in it.
+"""
+
+import base64
+import http.client
+import json
+import os
+import pathlib
+import shutil
+import ssl
+import subprocess
+
+from harness import Process, free_port, pause, skip, wait_until
+
+TOKEN = "e2e-token"
+
+
+def assets():
+    """The folder of the binaries; ends the script as skipped when there is none."""
+    folder = os.environ.get("KUBEBUILDER_ASSETS", "")
+    if not all(os.access(os.path.join(folder, name), os.X_OK) for name in ("kube-apiserver", "etcd")):
+        skip('KUBEBUILDER_ASSETS names no folder with kube-apiserver and etcd; KUBEBUILDER_ASSETS="$(tests/provide-kube.sh)"')
+    return pathlib.Path(folder)
+
+
+class ApiError(AssertionError):
+    def __init__(self, method, path, status, body):
+        super().__init__(f"{method} {path}: {status} {body[:500]!r}")
+        self.status = status
+
+
+class Client:
+    """A kept-alive connection to the API server. Not to be shared between threads."""
+
+    def __init__(self, port):
+        self._connection = http.client.HTTPSConnection(
+            "127.0.0.1", port, timeout=60, context=ssl._create_unverified_context())
+
+    def close(self):
+        self._connection.close()
+
+    def request(self, method, path, body=None, content_type="application/json"):
+        """Sends and returns the decoded answer; any status but 2xx raises ApiError."""
+        data = body if body is None or isinstance(body, (str, bytes)) else json.dumps(body)
+        self._connection.request(method, path, data, {"Authorization": f"Bearer {TOKEN}", "Content-Type": content_type})
+        answer = self._connection.getresponse()
+        text = answer.read()
+        if not 200 <= answer.status < 300:
+            raise ApiError(method, path, answer.status, text)
+        return json.loads(text) if text[:1] == b"{" else text
+
+    def patch(self, path, body):
+        return self.request("PATCH", path, body, "application/merge-patch+json")
+
+
+class ControlPlane:
+    """etcd and kube-apiserver. `test` is the TestCase that owns the processes."""
+
+    def __init__(self, test):
+        self._assets = assets()
+        self.folder = test.folder / "control-plane"
+        self.folder.mkdir()
+        subprocess.run(["openssl", "genrsa", "-out", self.folder / "sa.key", "2048"], check=True, capture_output=True)
+        subprocess.run(["openssl", "rsa", "-in", self.folder / "sa.key", "-pubout", "-out", self.folder / "sa.pub"],
+                       check=True, capture_output=True)
+        (self.folder / "tokens.csv").write_text(f"{TOKEN},e2e-admin,e2e-admin,system:masters\n")
+        self._start_etcd(test)
+        self._start_apiserver(test)
+        (self.folder / "kubeconfig").write_text(json.dumps({
+            "apiVersion": "v1", "kind": "Config", "current-context": "e2e",
+            "clusters": [{"name": "e2e", "cluster": {"server": f"https://127.0.0.1:{self.port}",
+                                                     "insecure-skip-tls-verify": True}}],
+            "users": [{"name": "e2e", "user": {"token": TOKEN}}],
+            "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": "e2e", "namespace": "default"}}]}))
+        kubectl = self._assets / "kubectl"
+        self._kubectl = str(kubectl) if os.access(kubectl, os.X_OK) else shutil.which("kubectl")
+
+    def _start_etcd(self, test):
+        self._etcd_port, peer = free_port(), free_port()
+        client_url, peer_url = f"http://127.0.0.1:{self._etcd_port}", f"http://127.0.0.1:{peer}"
+        test.start(Process("etcd", [
+            self._assets / "etcd", "--unsafe-no-fsync", "--data-dir", self.folder / "etcd", "--logger", "zap",
+            "--log-level", "error", "--listen-client-urls", client_url, "--advertise-client-urls", client_url, "--listen-peer-urls", peer_url,
+            "--initial-advertise-peer-urls", peer_url, "--initial-cluster", f"default={peer_url}"]))
+
+    def _start_apiserver(self, test):
+        self.port = free_port()
+        server = test.start(Process("kube-apiserver", [
+            self._assets / "kube-apiserver", f"--etcd-servers=http://127.0.0.1:{self._etcd_port}",
+            f"--secure-port={self.port}", "--bind-address=127.0.0.1", f"--cert-dir={self.folder}/certs",
+            "--service-account-issuer=https://localhost", f"--service-account-key-file={self.folder}/sa.pub",
+            f"--service-account-signing-key-file={self.folder}/sa.key", f"--token-auth-file={self.folder}/tokens.csv",
+            "--authorization-mode=RBAC", "--service-cluster-ip-range=10.0.0.0/24",
+            "--disable-admission-plugins=ServiceAccount"]))
+        def ready():
+            if not server.running():
+                raise AssertionError(f"kube-apiserver ended with {server.popen.returncode}:\n{server.tail()}")
+            client = Client(self.port)
+            try:
+                return client.request("GET", "/readyz") and client.request("GET", "/api/v1/namespaces/default")
+            except (OSError, http.client.HTTPException, ApiError):
+                return None
+            finally:
+                client.close()
+        wait_until(ready, 60, lambda: f"kube-apiserver is ready:\n{server.tail()}", every=0.1)
+
+    def client(self):
+        return Client(self.port)
+
+    def kubectl(self, *arguments, stdin=None):
+        """Runs kubectl and returns its output; `stdin` may be an object, which is handed over as JSON."""
+        text = stdin if stdin is None or isinstance(stdin, str) else json.dumps(stdin)
+        done = subprocess.run(
+            [self._kubectl, "--kubeconfig", self.folder / "kubeconfig", "--cache-dir", self.folder / "kubectl",
+             *map(str, arguments)], input=text, text=True, capture_output=True, timeout=60)
+        if done.returncode != 0:
+            raise AssertionError(f"kubectl {' '.join(map(str, arguments))}: {done.stderr}")
+        return done.stdout
+
+    def kubectl_can(self, command, option):
+        return option in self.kubectl(command, "--help")
+
+    def create_crds(self, *files_or_objects):
+        """Creates CustomResourceDefinitions and waits until they are served."""
+        for crd in files_or_objects:
+            if isinstance(crd, dict):
+                self.kubectl("create", "-f", "-", stdin=crd)
+            else:
+                self.kubectl("create", "-f", crd)
+        self.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", "--all")
+
+    def register_webhook(self, name, port, ca, manager, rules, labels=None):
+        """A ValidatingWebhookConfiguration that calls https://127.0.0.1:<port>/validate/<manager>."""
+        self.kubectl("create", "-f", "-", stdin={
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": name},
+            "webhooks": [{
+                "name": f"{name}.operator.kyma-project.io", "admissionReviewVersions": ["v1"],
+                "clientConfig": {"url": f"https://127.0.0.1:{port}/validate/{manager}",
+                                 "caBundle": base64.b64encode(pathlib.Path(ca).read_bytes()).decode()},
+                "objectSelector": {"matchLabels": labels or {}}, "sideEffects": "NoneOnDryRun", "timeoutSeconds": 10,
+                "failurePolicy": "Fail", "rules": rules}]})
+
+    def wait_registered(self, probe, seen, timeout=30):
+        """The API server takes a moment to call a new webhook: repeats probe(n) until seen() is true."""
+        attempt = 0
+        def tried():
+            nonlocal attempt
+            attempt += 1
+            probe(attempt)
+            for _ in range(20):
+                if seen():
+                    return True
+                pause(0.01)
+            return False
+        wait_until(tried, timeout, "the API server calls the webhook")
+
+
+def rule(group, version, *resources):
+    return {"apiGroups": [group], "apiVersions": [version], "operations": ["CREATE", "UPDATE", "DELETE"],
+            "resources": list(resources), "scope": "*"}
+
+
+def widget_crd():
+    """A custom resource with spec, status and scale subresources."""
+    free_form = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": {"kind": "Widget", "plural": "widgets", "singular": "widget", "listKind": "WidgetList"},
+            "versions": [{
+                "name": "v1", "served": True, "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": free_form, "status": free_form}}},
+                "subresources": {"status": {}, "scale": {"specReplicasPath": ".spec.replicas",
+                                                         "statusReplicasPath": ".status.replicas"}}}]}}

@@ -1,0 +1,377 @@
+"""What every end-to-end test needs: processes with their output captured, certificates, the webhook, the listener, a
+gateway, and waiting for conditions. Control planes live in control_plane.py, load in load.py.
+
+Python's standard library only. Environment: RW_BINARY, the runtime-watcher under test (default: build/runtime-watcher
+of this checkout); RW_E2E_KEEP=1 keeps the folders of a test; RW_E2E_VERBOSE=1 echoes what the processes log.
+"""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import urllib.error
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BINARY = os.environ.get("RW_BINARY") or str(ROOT / "build" / "runtime-watcher")
+SKIPPED = 77  # the exit code that ctest shows as "Skipped"
+MIB = 1024 * 1024
+
+
+def skip(reason):
+    """Ends the test script as skipped."""
+    print("skipped:", reason)
+    sys.exit(SKIPPED)
+
+
+def pause(seconds):
+    """Passes time between two looks at a condition, or paces a load. Never a replacement for waiting for something."""
+    threading.Event().wait(seconds)
+
+
+def wait_until(condition, timeout, what, every=0.01):
+    """Waits until condition() is true and returns its value; fails with `what` (text or callable) after `timeout` s."""
+    deadline = time.monotonic() + timeout
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {timeout} s: {what() if callable(what) else what}")
+        pause(every)
+
+
+def free_port():
+    """A TCP port of 127.0.0.1 that was free a moment ago; for processes that cannot pick and report one themselves."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def quantile(values, q):
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(q * len(ordered)))]
+
+
+class Process:
+    """A child process. Its standard error is kept with arrival times; its standard output goes to `on_line(time, bytes)`.
+
+    It dies with this script. Start it from the main thread, whose end the kernel takes for the script's.
+    """
+
+    def __init__(self, name, argv, env=None, on_line=None):
+        self.name = name
+        self.log = []  # (monotonic arrival, text) of every line on standard error
+        self.started = time.monotonic()
+        self.popen = subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL", "--", *map(str, argv)], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
+        self._pumps = [self._pump(self.popen.stderr, self._keep), self._pump(self.popen.stdout, on_line or self._keep)]
+
+    def _keep(self, arrival, line):
+        text = line.decode("utf-8", "replace").rstrip("\n")
+        self.log.append((arrival, text))
+        if os.environ.get("RW_E2E_VERBOSE"):
+            print(f"[{self.name}] {text}", file=sys.stderr)
+
+    @staticmethod
+    def _pump(stream, take):
+        def run():
+            for line in stream:
+                take(time.monotonic(), line)
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        return thread
+
+    def records(self, **fields):
+        """The JSON log lines that carry these fields."""
+        found = []
+        for _, text in list(self.log):
+            try:
+                record = json.loads(text)
+            except ValueError:
+                continue
+            if isinstance(record, dict) and all(record.get(k) == v for k, v in fields.items()):
+                found.append(record)
+        return found
+
+    def wait_listening(self, server, timeout=20):
+        """Waits until the process says that this server of it listens, and returns the port."""
+        def look():
+            found = self.records(msg="listening", server=server)
+            if not found and not self.running():
+                raise AssertionError(f"{self.name} ended with {self.popen.returncode}:\n{self.tail()}")
+            return found
+        record = wait_until(look, timeout, lambda: f"{self.name} listens as {server}:\n{self.tail()}")[0]
+        return int(record["address"].rpartition(":")[2])
+
+    def tail(self, lines=25):
+        return "\n".join(f"  [{self.name}] {text[:400]}" for _, text in self.log[-lines:])
+
+    def running(self):
+        return self.popen.poll() is None
+
+    def send(self, number):
+        self.popen.send_signal(number)
+
+    def wait(self, timeout):
+        """Waits for the end and for the last line of output; returns the exit code."""
+        try:
+            code = self.popen.wait(timeout)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"{self.name} still runs after {timeout} s:\n{self.tail()}") from None
+        for pump in self._pumps:
+            pump.join(10)
+        self.popen.stdout.close()
+        self.popen.stderr.close()
+        return code
+
+    def terminate(self, timeout=30):
+        self.send(signal.SIGTERM)
+        return self.wait(timeout)
+
+    def kill(self):
+        if self.running():
+            self.popen.kill()
+        self.wait(10)
+
+    def rss(self):
+        """Resident memory in bytes."""
+        text = pathlib.Path(f"/proc/{self.popen.pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s+(\d+) kB", text)[1]) * 1024
+
+    def cpu_seconds(self):
+        fields = pathlib.Path(f"/proc/{self.popen.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def runtime_watcher(*arguments, env=None, timeout=30):
+    """Runs the binary to its end; returns the CompletedProcess with text output."""
+    return subprocess.run([BINARY, *map(str, arguments)], env=env, timeout=timeout, text=True, capture_output=True)
+
+
+class Pki:
+    """One CA and what it signed, made by `runtime-watcher certs` in a folder of its own."""
+
+    def __init__(self, folder, cn="test-ca"):
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._certs("ca", "--cn", cn, "--key", "ecdsa")
+        self.ca = self.folder / "ca.crt"
+
+    def _certs(self, kind, *arguments):
+        done = runtime_watcher("certs", kind, "--dir", self.folder, *arguments)
+        if done.returncode != 0:
+            raise AssertionError(f"certs {kind} {arguments} ended with {done.returncode}: {done.stderr}")
+
+    def issue(self, kind, name, cn=None, san="dns:localhost,ip:127.0.0.1"):
+        """kind: server, client, or webhook (both roles). Returns the certificate's and the key's path."""
+        self._certs(kind, "--name", name, "--cn", cn or name, "--key", "ecdsa", *(["--san", san] if san else []))
+        return self.folder / f"{name}.crt", self.folder / f"{name}.key"
+
+
+class EventLog:
+    """Every line that listeners printed, with its arrival, over restarts of the listener."""
+
+    def __init__(self):
+        self.lines = []  # (monotonic arrival, bytes); only ever grows
+
+    def take(self, arrival, line):
+        self.lines.append((arrival, line))
+
+    def events(self, start=0):
+        return [json.loads(line) for _, line in self.lines[start:]]
+
+    def last_arrivals(self):
+        """Arrival of the last event of each (namespace, name)."""
+        last = {}
+        for arrival, line in list(self.lines):
+            watched = json.loads(line)["watched"]
+            last[watched["namespace"], watched["name"]] = arrival
+        return last
+
+
+def brief(event):
+    """One event as a comparable tuple: component, group, version, kind, namespace, name, runtime id."""
+    gvk, watched = event["gvk"], event["watched"]
+    return (event["component"], gvk["group"], gvk["version"], gvk["kind"], watched["namespace"], watched["name"],
+            event["runtimeId"])
+
+
+class Listener(Process):
+    """`runtime-watcher listen`, its events going to an EventLog; tls=(certificate, key) makes it terminate TLS."""
+
+    def __init__(self, events, component, port=0, tls=None, client_ca=None, options=()):
+        self._again = dict(events=events, component=component, tls=tls, client_ca=client_ca, options=options)
+        argv = [BINARY, "listen", "--address", f"127.0.0.1:{port}", "--component", component]
+        if tls:
+            argv += ["--tls-cert", tls[0], "--tls-key", tls[1]]
+        if client_ca:
+            argv += ["--client-ca", client_ca]
+        super().__init__("listener", [*argv, *options], on_line=events.take)
+        self.port = self.wait_listening("listener")
+
+    def restarted(self):
+        """Ends this one gracefully and returns a new one on the same port."""
+        code = self.terminate()
+        if code != 0:
+            raise AssertionError(f"the listener ended with {code}:\n{self.tail()}")
+        return Listener(port=self.port, **self._again)
+
+
+class Webhook(Process):
+    """`runtime-watcher webhook` on ports of its choice; `ready` waits for /readyz."""
+
+    def __init__(self, certificate, key, ca, kcp, contract="v2", options=(), env=None):
+        environment = {**os.environ, "WEBHOOK_PORT": "0", "METRICS_PORT": "0", "CA_CERT": str(ca),
+                       "TLS_CERT": str(certificate), "TLS_KEY": str(key), "KCP_ADDR": kcp, "KCP_CONTRACT": contract,
+                       **(env or {})}
+        super().__init__("webhook", [BINARY, "webhook", "--bind-address", "127.0.0.1", *options], env=environment)
+        self.port = self.wait_listening("webhook")
+        self.admin = self.wait_listening("admin")
+
+    def get(self, path):
+        """Status and text of a page of the admin port; status 0 when nobody answers."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.admin}{path}", timeout=5) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+        except OSError:
+            return 0, ""
+
+    def ready(self, timeout=10):
+        wait_until(lambda: self.get("/readyz")[0] == 200, timeout, lambda: f"webhook is ready:\n{self.tail()}")
+        return self
+
+    def metric(self, name, **labels):
+        """Sum of the samples of a metric that carry these labels; None when there is none."""
+        return metric_sum(self.get("/metrics")[1], name, **labels)
+
+
+def metric_sum(text, name, **labels):
+    values = []
+    for line in text.splitlines():
+        match = re.match(r"([A-Za-z_:][\w:]*)(?:\{(.*)\})?\s+(\S+)", line)
+        if match and match[1] == name:
+            has = dict(re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', match[2] or ""))
+            if all(has.get(k) == v for k, v in labels.items()):
+                values.append(float(match[3]))
+    return sum(values) if values else None
+
+
+class Gateway(Process):
+    """nginx as the gateway: terminates mutual TLS and hands the client certificate on in X-Forwarded-Client-Cert.
+
+    With record=True every request's arrival, status and body are kept in a file for `delivered()`.
+    """
+
+    def __init__(self, folder, certificate, key, client_ca, upstream_port, port=None, http2=True, record=False):
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.port = port or free_port()
+        self.record = self.folder / "requests.log"
+        log = f"access_log {self.record} record;" if record else "access_log off;"
+        user = "user root;" if os.geteuid() == 0 else ""
+        (self.folder / "nginx.conf").write_text(f"""
+{user} daemon off; worker_processes 1; pid {self.folder}/nginx.pid; error_log stderr warn;
+events {{ worker_connections 512; }}
+http {{
+  client_body_temp_path {self.folder}/body; proxy_temp_path {self.folder}/proxy;
+  fastcgi_temp_path {self.folder}/fastcgi; uwsgi_temp_path {self.folder}/uwsgi; scgi_temp_path {self.folder}/scgi;
+  client_max_body_size 8m; client_body_buffer_size 8m; keepalive_requests 1000000;
+  log_format record escape=json '{{"at":$msec,"took":$request_time,"status":$status,"body":"$request_body"}}';
+  upstream listener {{ server 127.0.0.1:{upstream_port} max_fails=0; keepalive 16; }}
+  server {{
+    listen 127.0.0.1:{self.port} ssl{" http2" if http2 else ""};
+    ssl_certificate {certificate}; ssl_certificate_key {key}; ssl_protocols TLSv1.3;
+    ssl_verify_client on; ssl_client_certificate {client_ca};
+    {log}
+    location / {{
+      proxy_pass http://listener; proxy_http_version 1.1; proxy_set_header Connection "";
+      proxy_set_header X-Forwarded-Client-Cert "Cert=$ssl_client_escaped_cert";
+      proxy_connect_timeout 5s; proxy_read_timeout 30s;
+    }}
+  }}
+}}
+""")
+        nginx = shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/sbin") or skip("nginx is not installed")
+        super().__init__("nginx", [nginx, "-p", self.folder, "-e", "stderr", "-c", self.folder / "nginx.conf"])
+        wait_until(lambda: can_connect(self.port) or not self.running(), 10, "nginx listens")
+        if not self.running():
+            raise AssertionError(f"nginx ended with {self.popen.returncode}:\n{self.tail()}")
+
+    def reload(self):
+        """What `nginx -s reload` does: new workers, the old ones finish what they have."""
+        self.send(signal.SIGHUP)
+
+    def delivered(self):
+        """For each (namespace, name): the latest time (Unix seconds) at which a request that carried its event and
+        was answered 200 began to arrive here."""
+        latest = {}
+        for line in self.record.read_text().splitlines():
+            request = json.loads(line)
+            if request["status"] != 200:
+                continue
+            body = json.loads(request["body"])
+            for event in body if isinstance(body, list) else [body]:
+                key = event["watched"]["Namespace"], event["watched"]["Name"]
+                latest[key] = max(latest.get(key, 0), request["at"] - request["took"])
+        return latest
+
+
+def can_connect(port):
+    try:
+        socket.create_connection(("127.0.0.1", port), 1).close()
+        return True
+    except OSError:
+        return False
+
+
+class TestCase(unittest.TestCase):
+    """A test with a folder of its own; everything begun through `start` is ended with it, newest first, and shows the
+    end of its log when the test failed."""
+
+    def setUp(self):
+        if not os.access(BINARY, os.X_OK):
+            self.fail(f"{BINARY} is not there; build it first (cmake --build --preset release)")
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="runtime-watcher-e2e-"))
+        self._processes = []
+        self.addCleanup(self._finish)
+
+    def start(self, process):
+        self._processes.append(process)
+        return process
+
+    def note(self, text):
+        """One line about what was seen or measured."""
+        print(f"  {self._testMethodName}: {text}", file=sys.stderr, flush=True)
+
+    def _failed(self):
+        outcome = self._outcome.result
+        return any(test is self for test, _ in outcome.failures + outcome.errors)
+
+    def _finish(self):
+        for process in reversed(self._processes):
+            process.kill()
+        if self._failed():
+            for process in self._processes:
+                print(process.tail(), file=sys.stderr)
+        if os.environ.get("RW_E2E_KEEP"):
+            self.note(f"kept {self.folder}")
+        else:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def main():
+    """Runs the tests of the calling script; to be its last line."""
+    unittest.main(verbosity=2)

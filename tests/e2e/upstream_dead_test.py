@@ -1,0 +1,79 @@
+"""The upstream is dead for 30 s under 200 reviews a second: admission does not feel it, memory stays bounded, and
+everything is delivered within 5 s of recovery.
+
+RW_E2E_DEAD_SECONDS changes how long. RW_E2E_LATENCY_MS changes the bound for machines too noisy for 5 ms.
+"""
+
+import os
+import time
+
+import harness
+import load
+from harness import EventLog, Gateway, Listener, Pki, Webhook, pause, quantile, wait_until
+
+DEAD_SECONDS = float(os.environ.get("RW_E2E_DEAD_SECONDS", "30"))
+BOUND_MS = float(os.environ.get("RW_E2E_LATENCY_MS", "5"))
+CALM_SECONDS = 5
+RATE = 200
+CONNECTIONS = 4
+OBJECTS = 4_000
+
+
+class UpstreamDead(harness.TestCase):
+    def dead_upstream(self, die, recover):
+        """Load with a calm stretch, then die(), then recover() when the load has ended."""
+        seconds = CALM_SECONDS + DEAD_SECONDS
+        plans = [load.Plan(names, seconds=seconds, rate=RATE / CONNECTIONS) for names in load.names(OBJECTS, CONNECTIONS)]
+        webhook, events = self.webhook, self.events
+        running = load.Load(plans, webhook.port, self.pki.ca, processes=1)
+        wait_until(lambda: len(events.lines) >= RATE * CALM_SECONDS * 0.8, CALM_SECONDS + 20, "the calm stretch passes")
+        calm_rss = webhook.rss()
+        died = time.monotonic()
+        die()
+        peak = calm_rss
+        while running.running():
+            peak = max(peak, webhook.rss())
+            pause(0.2)
+        result = running.finish(timeout=30)
+        dead_for = time.monotonic() - died
+        recover()
+        recovered = time.monotonic()
+        def missing():
+            arrived = events.last_arrivals()
+            return [n for n, (sent, _) in result.last_sent.items() if arrived.get(("load", n), 0) < sent]
+        wait_until(lambda: not missing(), 5, lambda: f"{len(missing())} objects' events after recovery", every=0.1)
+        delivered = max(arrival for arrival, _ in events.lines) - recovered
+
+        calm = [1000 * took for at, took in result.latencies if at < died]
+        dead = [1000 * took for at, took in result.latencies if at > died + 0.05]
+        p99_calm, p99_dead = quantile(calm, 0.99), quantile(dead, 0.99)
+        self.note(f"dead for {dead_for:.0f} s; p99 {p99_calm:.2f} ms calm, {p99_dead:.2f} ms dead "
+                  f"(p50 {quantile(dead, 0.5):.2f}, max {max(dead):.1f}); memory {calm_rss / harness.MIB:.1f} MiB calm, "
+                  f"{peak / harness.MIB:.1f} MiB at most; {result.accepted} accepted; all delivered {delivered:.2f} s "
+                  "after recovery")
+        self.assertEqual(result.overflowed, 0)
+        # On a machine that is busy with other things the calm stretch is slow as well, and only the difference counts.
+        self.assertLess(p99_dead, max(BOUND_MS, 2 * p99_calm))
+        self.assertLess(peak - calm_rss, 16 * harness.MIB)
+        self.assertEqual(webhook.terminate(), 0)
+
+    def setUp(self):
+        super().setUp()
+        self.pki = Pki(self.folder / "pki")
+        self.events = EventLog()
+        self.listener = self.start(Listener(self.events, "lifecycle-manager"))
+        self.gateway_options = dict(folder=self.folder / "nginx", upstream_port=self.listener.port, client_ca=self.pki.ca)
+        self.certificate, self.key = self.pki.issue("server", "gateway")
+        self.gateway = self.start_gateway()
+        self.webhook = self.start(Webhook(*self.pki.issue("webhook", "webhook", cn="runtime-1"), self.pki.ca,
+                                          f"localhost:{self.gateway.port}")).ready()
+
+    def start_gateway(self, port=None):
+        return self.start(Gateway(certificate=self.certificate, key=self.key, port=port, **self.gateway_options))
+
+    def test_gateway_gone_for_half_a_minute_costs_admission_nothing(self):
+        self.dead_upstream(die=self.gateway.kill, recover=lambda: self.start_gateway(self.gateway.port))
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,204 @@
+#!/usr/bin/env bash
+# Provides kube-apiserver, etcd and kubectl for the tests, from Debian packages alone.
+#
+#   export KUBEBUILDER_ASSETS="$(tests/provide-kube.sh)"
+#
+# prints the folder that holds the three; progress goes to stderr. A KUBEBUILDER_ASSETS that is already set and
+# holds kube-apiserver and etcd is used as it is. Otherwise kube-apiserver 1.20.2 is built once from Debian 12's
+# source package and kept under ${XDG_CACHE_HOME:-$HOME/.cache}/runtime-watcher, some minutes the first time and
+# nothing later. Nothing is installed but the few tools of `deploy/install-packages.sh kube`: the compiler, etcd and
+# kubectl are downloaded and unpacked, so that no service starts and no package of the machine changes.
+set -euo pipefail
+
+readonly here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+readonly kube_version=1.20.2
+readonly recipe=1  # raise it when the recipe below changes, and old caches are no longer used
+readonly began=$SECONDS
+
+case "${1:-}" in
+  "") ;;
+  -h | --help) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; exit 0 ;;
+  *) echo "provide-kube.sh: unknown argument '$1'; see --help" >&2; exit 2 ;;
+esac
+
+say() { printf 'provide-kube [%3ds] %s\n' $((SECONDS - began)) "$*" >&2; }
+die() { printf 'provide-kube: %s\n' "$*" >&2; exit 1; }
+
+# True when the folder holds the binaries and each of them runs.
+complete() {
+  [[ -x $1/kube-apiserver && -x $1/etcd ]] || return 1
+  "$1/kube-apiserver" --version >/dev/null 2>&1 && "$1/etcd" --version >/dev/null 2>&1
+}
+
+if [[ -n ${KUBEBUILDER_ASSETS:-} ]]; then
+  complete "$KUBEBUILDER_ASSETS" ||
+    die "KUBEBUILDER_ASSETS=$KUBEBUILDER_ASSETS holds no kube-apiserver and etcd that run; unset it to have them built"
+  say "using KUBEBUILDER_ASSETS=$KUBEBUILDER_ASSETS"
+  cd "$KUBEBUILDER_ASSETS" && pwd
+  exit 0
+fi
+
+readonly cache="${XDG_CACHE_HOME:-${HOME:?HOME is not set}/.cache}/runtime-watcher"
+readonly assets="$cache/kube-$kube_version-$(dpkg --print-architecture)-r$recipe"
+mkdir -p "$cache"
+
+# One build at a time; whoever waited finds it done.
+exec 9>"$cache/.lock"
+flock --wait 1800 9 || die "another provide-kube.sh has held $cache/.lock for half an hour"
+
+if complete "$assets"; then
+  say "cached in $assets"
+  echo "$assets"
+  exit 0
+fi
+
+# shellcheck source=/dev/null
+codename="$(. /etc/os-release && echo "${VERSION_CODENAME:-}")"
+[[ $codename == bookworm ]] ||
+  die "kube-apiserver is built from Debian 12's source package, and this is '${codename:-unknown}'; set KUBEBUILDER_ASSETS to a folder with kube-apiserver and etcd"
+"$here/../deploy/install-packages.sh" kube >&2
+
+rm -rf "$cache"/.making.*  # left by a run that was killed; the lock says nobody works there
+readonly work="$(mktemp -d "$cache/.making.XXXXXX")"
+cleanup() {
+  local code=$?
+  chmod -R u+w "$work" 2>/dev/null || true
+  rm -rf "$work"
+  [[ $code == 0 ]] || say "failed; nothing is left behind in $cache"
+}
+trap cleanup EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# A private apt: the machine's own Debian entries with sources switched on, and lists, cache and sandbox of our own,
+# which needs no root and leaves the machine's configuration alone.
+private_apt() {
+  mkdir -p "$work"/apt/{sources.d,lists/partial,cache/archives/partial}
+  python3 - "$codename" "$work/apt/sources.d" <<'PYTHON'
+import glob, re, sys
+codename, folder = sys.argv[1:]
+ours = lambda suites, components: "main" in components and any(s.split("/")[0].split("-")[0] == codename for s in suites)
+stanzas, lines = [], []
+for name in glob.glob("/etc/apt/sources.list.d/*.sources"):
+    text = re.sub(r"(?m)^#.*\n", "", open(name, encoding="utf-8").read())
+    for stanza in re.split(r"\n\s*\n", text):
+        fields = {m[1].lower(): m[2].split() for m in re.finditer(r"(?m)^([\w-]+):[ \t]*(.*(?:\n[ \t].*)*)", stanza)}
+        if (ours(fields.get("suites", []), fields.get("components", []))
+                and fields.get("enabled", ["yes"])[0].lower() not in ("no", "false", "0")):
+            stanzas.append(re.sub(r"(?mi)^types:.*$", "Types: deb deb-src", stanza.strip()))
+for name in ["/etc/apt/sources.list", *glob.glob("/etc/apt/sources.list.d/*.list")]:
+    try:
+        text = open(name, encoding="utf-8").read()
+    except FileNotFoundError:
+        continue
+    for line in text.splitlines():
+        m = re.match(r"\s*deb\s+((?:\[[^]]*\]\s+)?\S+\s+(\S+)\s+([^#]+))", line)
+        if m and ours([m[2]], m[3].split()):
+            lines += ["deb " + m[1].strip(), "deb-src " + m[1].strip()]
+if not stanzas and not lines:
+    sys.exit(f"no apt entry for Debian {codename} main found below /etc/apt")
+open(folder + "/debian.sources", "w", encoding="utf-8").write("\n\n".join(stanzas) + "\n")
+open(folder + "/debian.list", "w", encoding="utf-8").write("\n".join(dict.fromkeys(lines)) + "\n")
+PYTHON
+  cat >"$work/apt/apt.conf" <<CONF
+Dir::Etc::sourcelist "/dev/null";
+Dir::Etc::sourceparts "$work/apt/sources.d";
+Dir::State::lists "$work/apt/lists";
+Dir::Cache "$work/apt/cache";
+APT::Sandbox::User "$(id -un)";
+Acquire::Languages "none";
+Acquire::Retries "5";
+Acquire::http::Timeout "60";
+CONF
+  export APT_CONFIG="$work/apt/apt.conf"
+}
+
+# retry WHAT COMMAND...: three attempts, since mirrors have bad moments.
+retry() {
+  local what=$1 attempt
+  shift
+  for attempt in 1 2 3; do
+    "$@" >"$work/log" 2>&1 && return 0
+    say "$what: attempt $attempt of 3 failed: $(tail -n 1 "$work/log")"
+  done
+  tail -n 20 "$work/log" >&2
+  die "$what failed three times"
+}
+
+# Downloads Debian packages and unpacks them into $work/root.
+unpack() {
+  retry "downloading $*" bash -c 'cd "$1" && shift && apt-get download "$@"' - "$work/debs" "$@"
+  local deb
+  for deb in "$work"/debs/*.deb; do
+    dpkg-deb -x "$deb" "$work/root"
+  done
+}
+
+# Runs a long step and says once in a while that it is alive.
+with_progress() {
+  local what=$1
+  shift
+  say "$what"
+  "$@" >"$work/log" 2>&1 &
+  local step=$!
+  until timeout 20 tail --pid="$step" -f /dev/null; do  # until the step has ended, speaking up every 20 s
+    say "  ... $(tail -n 1 "$work/log" | cut -c1-100)"
+  done
+  wait "$step" || { tail -n 40 "$work/log" >&2; die "$what failed"; }
+}
+
+fetch_source() {
+  cd "$work/source" && apt-get source kubernetes
+}
+
+build_apiserver() {
+  cd "$work/gopath/src/k8s.io/kubernetes"
+  env -i PATH="$work/root/usr/lib/go-1.19/bin:/usr/bin:/bin" HOME="$work" LANG=C.UTF-8 \
+    GOROOT="$work/root/usr/lib/go-1.19" GOPATH="$work/gopath" GOCACHE="$work/gocache" GOFLAGS= GOTOOLCHAIN=local \
+    CGO_ENABLED=0 KUBE_GIT_VERSION_FILE="$work/version" \
+    make WHAT=cmd/kube-apiserver
+}
+
+say "making kube-apiserver $kube_version, etcd and kubectl into $assets (once; needs about 4 GiB meanwhile)"
+private_apt
+mkdir -p "$work"/{debs,root,source,gopath/src/k8s.io,bin}
+retry "reading package lists" apt-get update
+apt-cache showsrc kubernetes 2>/dev/null | grep -q "^Version:.*$kube_version" ||
+  die "the apt entries of this machine offer no source package kubernetes $kube_version"
+say "downloading the Go compiler and etcd"
+unpack golang-1.19-go golang-1.19-src golang-github-modern-go-reflect2-dev etcd-server
+cp "$work/root/usr/bin/etcd" "$work/bin/etcd"
+if ! command -v kubectl >/dev/null; then
+  unpack kubernetes-client
+  cp "$work/root/usr/bin/kubectl" "$work/bin/kubectl"
+else
+  ln -s "$(command -v kubectl)" "$work/bin/kubectl"
+fi
+with_progress "downloading and unpacking Debian's source of kubernetes" fetch_source
+source_tree="$(echo "$work"/source/kubernetes-*/)"
+ln -s "${source_tree%/}" "$work/gopath/src/k8s.io/kubernetes"
+
+# reflect2 1.0.1, which the source carries, crashes the server at the first custom resource when built by Go 1.18 and
+# later; Debian's package of 1.0.2 does not.
+reflect2="$source_tree/vendor/github.com/modern-go/reflect2"
+find "$reflect2" -maxdepth 1 \( -name '*.go' -o -name '*.s' \) -delete
+find "$work/root/usr/share/gocode/src/github.com/modern-go/reflect2" -maxdepth 1 \( -name '*.go' -o -name '*.s' \) \
+  ! -name '*_test.go' -exec cp -t "$reflect2" {} +
+cat >"$work/version" <<VERSION
+KUBE_GIT_COMMIT=archive
+KUBE_GIT_TREE_STATE=archive
+KUBE_GIT_VERSION=v$kube_version
+KUBE_GIT_MAJOR=${kube_version%%.*}
+KUBE_GIT_MINOR=$(cut -d. -f2 <<<"$kube_version")
+VERSION
+with_progress "building kube-apiserver" build_apiserver
+cp "$source_tree/_output/local/bin/linux/$(dpkg --print-architecture)/kube-apiserver" "$work/bin/" 2>/dev/null ||
+  cp "$(find "$source_tree/_output" -type f -name kube-apiserver | head -n 1)" "$work/bin/"
+
+complete "$work/bin" || die "what was built does not run"
+[[ $("$work/bin/kube-apiserver" --version) == "Kubernetes v$kube_version" ]] || die "kube-apiserver has the wrong version"
+"$work/bin/kubectl" version --client >/dev/null 2>&1 || die "kubectl does not run"
+rm -rf "$assets"
+mv "$work/bin" "$assets"
+say "made in $assets"
+echo "$assets"
