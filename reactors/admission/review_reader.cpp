@@ -4,7 +4,6 @@
 #include "reactors/admission/token_index.hpp"
 #include "reactors/admission/token_walk.hpp"
 
-#include <optional>
 #include <utility>
 
 namespace rw::admission {
@@ -188,46 +187,45 @@ bool identify(const review_places& review, const object_places& source, rw::watc
   return true;
 }
 
-/// The decision, none where the reference has to be asked.
-std::optional<decision> decide(const token_list& tokens, contract agreed) {
+/// Decides. False where the reference has to be asked; `decided` is then void.
+bool decide(const token_list& tokens, contract agreed, decision& decided) {
   review_places review;
   token_walk walk(tokens, max_review_depth);
-  if (!review.read(walk, agreed) || !walk.at_end()) return std::nullopt;
+  if (!review.read(walk, agreed) || !walk.at_end()) return false;
   const auto version = parse_review_version(review.api_version);
-  if (!version || review.kind != "AdmissionReview" || review.uid.empty()) return std::nullopt;
+  if (!version || review.kind != "AdmissionReview" || review.uid.empty()) return false;
 
-  std::optional<decision> decided(std::in_place);
-  decided->version = *version;
-  decided->uid = review.uid;
+  decided.version = *version;
+  decided.uid = review.uid;
   const auto first = look(review.dry_run, review.operation, review.subresource);
-  decided->what = first.settled.value_or(verdict::event);
-  if (first.settled) return decided;
+  decided.what = first.settled.value_or(verdict::event);
+  if (first.settled) return true;
   if (!changed(tokens, first.compare, review.object, review.old_object)) {
-    decided->what = verdict::no_change;
-    return decided;
+    decided.what = verdict::no_change;
+    return true;
   }
   const bool use_old =
       (first.prefers_old_object || !review.object.present) && review.old_object.present;
   const auto& source = use_old ? review.old_object : review.object;
-  if (!identify(review, source, decided->event)) {
-    decided->what = verdict::unidentified;
-  } else if (agreed == contract::v1 && !parse_owner(source.owned_by, decided->event.owner)) {
-    decided->what = verdict::no_owner;
+  if (!identify(review, source, decided.event)) {
+    decided.what = verdict::unidentified;
+  } else if (agreed == contract::v1 && !parse_owner(source.owned_by, decided.event.owner)) {
+    decided.what = verdict::no_owner;
   }
-  return decided;
+  return true;
 }
 
 }  // namespace
 
 class reader::impl {
  public:
-  std::optional<decision> read(const std::string& body, contract agreed) {
+  bool read(const std::string& body, contract agreed, decision& decided) {
     token_list tokens;
-    if (!index_.build(body, tokens) || !escapes_are_valid(body)) return std::nullopt;
-    return decide(tokens, agreed);
+    const bool done =
+        index_.build(body, tokens) && escapes_are_valid(body) && decide(tokens, agreed, decided);
+    index_.release();
+    return done;
   }
-
-  void release() noexcept { index_.release(); }
 
  private:
   token_index index_;
@@ -239,11 +237,12 @@ reader::reader(reader&&) noexcept = default;
 reader& reader::operator=(reader&&) noexcept = default;
 
 boost::system::result<decision> reader::read(const std::string& body) {
-  auto decided = impl_->read(body, contract_);
-  impl_->release();
-  if (decided) return std::move(*decided);
-  ++deferred_;
-  return read_review_reference(body, contract_);
+  boost::system::result<decision> decided(boost::system::in_place_value);
+  if (!impl_->read(body, contract_, *decided)) {
+    ++deferred_;
+    decided = read_review_reference(body, contract_);
+  }
+  return decided;
 }
 
 }  // namespace rw::admission

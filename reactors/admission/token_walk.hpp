@@ -18,7 +18,10 @@ namespace rw::admission {
 class token_walk {
  public:
   token_walk(const token_list& tokens, std::size_t max_depth) noexcept
-      : tokens_(tokens), at_(tokens.begin), max_depth_(max_depth < limit ? max_depth : limit) {}
+      : tokens_(tokens),
+        at_(tokens.begin),
+        escape_(tokens.text),
+        max_depth_(max_depth < limit ? max_depth : limit) {}
 
   const std::uint32_t* position() const noexcept { return at_; }
   char peek() const noexcept { return tokens_.at(at_); }
@@ -58,7 +61,8 @@ class token_walk {
     text = tokens_.span(at_, at_ + 1);
     text = text.substr(1, text.size() - 2);
     ++at_;
-    return text.empty() || std::memchr(text.data(), '\\', text.size()) == nullptr;
+    if (escape_ < text.data()) find_escape(text.data());
+    return escape_ >= text.data() + text.size();
   }
 
  private:
@@ -78,8 +82,15 @@ class token_walk {
 
   bool scalar(const char* text) const noexcept;
 
+  void find_escape(const char* from) noexcept {
+    const char* end = tokens_.text + *tokens_.end;
+    const void* found = std::memchr(from, '\\', static_cast<std::size_t>(end - from));
+    escape_ = found != nullptr ? static_cast<const char*>(found) : end;
+  }
+
   token_list tokens_;
   const std::uint32_t* at_;
+  const char* escape_;  ///< no backslash lies between the last string looked at and here
   std::size_t max_depth_;
   std::size_t open_ = 0;
   bool is_object_[limit];

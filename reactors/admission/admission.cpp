@@ -1,0 +1,191 @@
+#include "reactors/admission/admission.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "reactors/admission/answer.hpp"
+
+namespace rw::admission {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr std::string_view prefix = "/validate/";
+constexpr std::string_view overflow_warning =
+    "the change is made, but the control plane may hear of it late: runtime-watcher's queue is full";
+
+core::counter& reviews(core::metrics& registry, const char* verdict) {
+  return core::make_counter(registry, "rw_admission_reviews_total",
+                            "AdmissionReviews, by what was decided", {{"verdict", verdict}});
+}
+
+bool is_name_character(char c) noexcept {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+         c == '_' || c == '.';
+}
+
+}  // namespace
+
+struct webhook::counters {
+  explicit counters(core::metrics& r)
+      : requests(core::make_counter(r, "watcher_admission_request_total",
+                                    "Requests to the webhook")),
+        errors(core::make_counter(r, "watcher_admission_request_error_total",
+                                  "Requests to the webhook that were refused")),
+        last_duration(core::make_gauge(r, "watcher_request_duration",
+                                       "Seconds that the latest request took")),
+        invalid_subresource(core::make_counter(r, "watcher_failed_kcp_total",
+                                               "Events that KCP did not get",
+                                               {{"error_reason", "invalid-subresource"}})),
+        overflow(core::make_counter(r, "rw_admission_overflow_total",
+                                    "Events that found no room in the channel in time")),
+        duration(core::make_histogram(r, "rw_admission_duration_seconds",
+                                      "Time from the whole request to its answer", {},
+                                      core::latency_bounds())),
+        verdicts{&reviews(r, "event"),           &reviews(r, "no_change"),
+                 &reviews(r, "invalid_subresource"), &reviews(r, "connect_unsupported"),
+                 &reviews(r, "dry_run"),         &reviews(r, "unknown_operation"),
+                 &reviews(r, "unidentified"),    &reviews(r, "no_owner")} {}
+
+  core::counter& requests;
+  core::counter& errors;
+  core::gauge& last_duration;
+  core::counter& invalid_subresource;
+  core::counter& overflow;
+  core::histogram& duration;
+  const std::array<core::counter*, 8> verdicts;  ///< in the order of `verdict`
+};
+
+/// A reader for the length of one review. The latest one used is kept; with several threads at it, the
+/// others make their own.
+class webhook::borrowed_reader {
+ public:
+  explicit borrowed_reader(webhook& owner)
+      : owner_(owner), reader_(owner.spare_reader_.exchange(nullptr, std::memory_order_acquire)) {
+    if (!reader_) reader_ = std::make_unique<reader>(owner.options_.contract);
+  }
+  ~borrowed_reader() {
+    delete owner_.spare_reader_.exchange(reader_.release(), std::memory_order_acq_rel);
+  }
+  borrowed_reader(const borrowed_reader&) = delete;
+  borrowed_reader& operator=(const borrowed_reader&) = delete;
+
+  reader* operator->() const noexcept { return reader_.get(); }
+
+ private:
+  webhook& owner_;
+  std::unique_ptr<reader> reader_;
+};
+
+std::string_view manager_of(std::string_view target, bool& wrong) noexcept {
+  wrong = false;
+  target = target.substr(0, target.find('?'));
+  if (!target.starts_with(prefix)) return {};
+  target.remove_prefix(prefix.size());
+  if (target.empty()) return {};
+  wrong = target.size() > 253 || target == "." || target == ".." ||
+          !std::ranges::all_of(target, is_name_character);
+  return wrong ? std::string_view() : target;
+}
+
+webhook::webhook(webhook_options options, core::channel<watch_event>& events, core::clock& time,
+                 core::logger& log, core::metrics& metrics)
+    : options_(options),
+      events_(events),
+      clock_(time),
+      log_(log),
+      counters_(std::make_unique<counters>(metrics)) {}
+
+webhook::~webhook() { delete spare_reader_.load(); }
+
+std::size_t webhook::body_limit(const http::request&) const { return options_.body_limit; }
+
+void webhook::refused(unsigned) noexcept {
+  counters_->requests.Increment();
+  counters_->errors.Increment();
+}
+
+asio::awaitable<void> webhook::handle(http::request& from, http::response& into) {
+  const auto start = clock_.now();
+  counters_->requests.Increment();
+  bool wrong = false;
+  const auto manager = manager_of(from.target, wrong);
+  asio::awaitable<void> rest;
+  if (wrong) {
+    refuse(into, 400, "the manager in /validate/<manager> must be a plain name");
+  } else if (manager.empty()) {
+    refuse(into, 404, "not found: reviews are taken at /validate/<manager>");
+  } else if (from.method != "POST") {
+    into.headers.add("allow", "POST");
+    refuse(into, 405, "reviews are taken with POST");
+  } else {
+    rest = decide(from, into, manager);
+  }
+  const std::chrono::duration<double> took = clock_.now() - start;
+  counters_->duration.Observe(took.count());
+  counters_->last_duration.Set(took.count());
+  return rest;
+}
+
+asio::awaitable<void> webhook::decide(const http::request& from, http::response& into,
+                                      std::string_view manager) {
+  const borrowed_reader review(*this);
+  auto read = review->read(from.body);
+  if (read.has_error()) {
+    refuse(into, 400, read.error().message());
+    return {};
+  }
+  auto& decided = *read;
+  counters_->verdicts[static_cast<std::size_t>(decided.what)]->Increment();
+  if (decided.what == verdict::invalid_subresource) counters_->invalid_subresource.Increment();
+  if (decided.what == verdict::event) {
+    decided.event.manager = manager;
+    const auto sent = events_.try_send(decided.event);
+    if (sent == core::send_status::full) return wait_for_room(std::move(decided), &into);
+    answer(decided, into, sent != core::send_status::sent);
+    return {};
+  }
+  if (decided.what == verdict::no_owner) {
+    log_.limited(refusal_log_, core::log_level::warning,
+                 "no event: the object has no valid annotation that names its owner",
+                 {{"namespace", decided.event.watched.ns}, {"name", decided.event.watched.name}});
+  }
+  answer(decided, into, false);
+  return {};
+}
+
+asio::awaitable<void> webhook::wait_for_room(decision decided, http::response* into) {
+  const auto lost = decided.event;
+  const auto until = clock_.now() + options_.wait;
+  const auto error = co_await events_.send_until(std::move(decided.event), until);
+  answer(decided, *into, static_cast<bool>(error));
+  if (!error) co_return;
+  log_.limited(overflow_log_, core::log_level::error,
+               "event dropped: the queue is full; the object's next change makes up for it",
+               {{"manager", lost.manager},
+                {"kind", lost.gvk.kind},
+                {"namespace", lost.watched.ns},
+                {"name", lost.watched.name},
+                {"error", error.message()}});
+}
+
+void webhook::answer(const decision& decided, http::response& into, bool overflowed) const {
+  into.headers.add("content-type", "application/json");
+  into.headers.add("strict-transport-security", "max-age=31536000; includeSubDomains");
+  into.headers.add("content-security-policy", "default-src 'self'");
+  if (!overflowed) {
+    append_answer(into.body, decided);
+    return;
+  }
+  counters_->overflow.Increment();
+  append_answer(into.body, decided, std::array{overflow_warning});
+}
+
+void webhook::refuse(http::response& into, unsigned status, std::string_view reason) {
+  counters_->errors.Increment();
+  into.text(status, reason);
+  log_.limited(refusal_log_, core::log_level::warning, "review refused",
+               {{"status", std::uint64_t{status}}, {"reason", reason}});
+}
+
+}  // namespace rw::admission

@@ -1,0 +1,470 @@
+#include "reactors/admission/review.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include "review_text.hpp"
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace rw::admission;
+using rw::contract;
+using result = boost::system::result<decision>;
+
+/// Asks the reader, and checks that the reference says the same.
+result read(const std::string& body, contract agreed = contract::v2) {
+  reader fast(agreed);
+  auto decided = fast.read(body);
+  const auto reference = read_review_reference(body, agreed);
+  BOOST_TEST((decided == reference), "reader and reference disagree about " << body.substr(0, 600));
+  return decided;
+}
+
+/// The same, for what must be decided without the reference.
+result read_fast(const std::string& body, contract agreed = contract::v2) {
+  reader fast(agreed);
+  BOOST_TEST(fast.read(body).has_value());
+  BOOST_TEST(fast.deferred() == 0u, "left to the reference: " << body.substr(0, 600));
+  return read(body, agreed);
+}
+
+void check_verdict(const review_text& review, verdict expected) {
+  const auto decided = read_fast(review.text());
+  BOOST_REQUIRE(decided.has_value());
+  BOOST_TEST(message(decided->what) == message(expected));
+  BOOST_TEST(decided->uid == "0df28fbd-5f5f-11e8-bc74-36e6bb280816");
+  const bool told = expected == verdict::event || expected == verdict::no_owner;
+  if (!told) BOOST_TEST((decided->event == rw::watch_event{}));
+}
+
+void check_error(const std::string& body, review_error expected) {
+  for (const auto agreed : {contract::v1, contract::v2}) {
+    const auto decided = read(body, agreed);
+    BOOST_REQUIRE(decided.has_error());
+    BOOST_TEST(decided.error() == make_error_code(expected));
+    BOOST_TEST(!reason(expected).empty());
+    BOOST_TEST(decided.error().message() == reason(expected));
+  }
+}
+
+const rw::watch_event kyma_default{
+    "", {"operator.kyma-project.io", "v1beta2", "Kyma"}, {"kyma-system", "default"}, {}};
+
+review_text update(review_text::json spec, review_text::json old_spec) {
+  review_text review;
+  review.object = review_text::watched(spec, R"({"state":"Ready"})");
+  review.old_object = review_text::watched(old_spec, R"({"state":"Processing"})");
+  return review;
+}
+
+review_text status_update(review_text::json status, review_text::json old_status) {
+  review_text review;
+  review.subresource = "\"status\"";
+  review.object = review_text::watched(R"({"a":1})", status);
+  review.old_object = review_text::watched(R"({"a":2})", old_status);
+  return review;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(review)
+
+BOOST_AUTO_TEST_CASE(a_create_is_an_event_for_the_object) {
+  review_text review;
+  review.operation = "\"CREATE\"";
+  review.old_object = "null";
+  check_verdict(review, verdict::event);
+  BOOST_TEST((read(review.text())->event == kyma_default));
+}
+
+BOOST_AUTO_TEST_CASE(a_delete_is_an_event_for_the_old_object) {
+  review_text review;
+  review.operation = "\"DELETE\"";
+  review.object = "null";
+  check_verdict(review, verdict::event);
+  BOOST_TEST((read(review.text())->event == kyma_default));
+  review.object = R"({"metadata":{"name":"other"}})";
+  BOOST_TEST(read_fast(review.text())->event.watched.name == "default");
+}
+
+BOOST_AUTO_TEST_CASE(an_update_is_an_event_if_the_specs_differ) {
+  check_verdict(update(R"({"a":1})", R"({"a":2})"), verdict::event);
+  check_verdict(update(R"({"a":[1,2]})", R"({"a":[2,1]})"), verdict::event);
+  check_verdict(update(R"({"a":[1,2]})", R"({"a":[1]})"), verdict::event);
+  check_verdict(update(R"({"a":{"b":1}})", R"({"a":{}})"), verdict::event);
+  check_verdict(update(R"({"a":1})", R"({"a":1,"b":null})"), verdict::event);
+  check_verdict(update(R"("x")", R"("y")"), verdict::event);
+  check_verdict(update(R"({"a":"1"})", R"({"a":1})"), verdict::event);
+  check_verdict(update(R"({"a":true})", R"({"a":false})"), verdict::event);
+  check_verdict(update(R"({"a":9007199254740993})", R"({"a":9007199254740992})"), verdict::event);
+  BOOST_TEST((read(review_text().text())->event == kyma_default));
+}
+
+BOOST_AUTO_TEST_CASE(an_update_is_no_event_if_the_specs_are_equal) {
+  check_verdict(update(R"({"a":1,"b":[{}]})", R"({"a":1,"b":[{}]})"), verdict::no_change);
+  check_verdict(update(R"({"a":1,"b":2})", R"({"b":2, "a":1})"), verdict::no_change);
+  check_verdict(update(R"({"a":1.0,"b":-0})", R"({"a":10e-1,"b":0})"), verdict::no_change);
+  check_verdict(update(R"({"a":"\u0041\/"})", R"({"a":"A/"})"), verdict::no_change);
+  check_verdict(update(R"({"a":1,"a":2})", R"({"a":3,"a":2})"), verdict::no_change);
+  check_verdict(update(R"({"x":{"a":1},"x":{"a":2}})", R"({"x":{"a":3},"\u0078":{"a":2}})"),
+                verdict::no_change);
+}
+
+BOOST_AUTO_TEST_CASE(an_update_is_an_event_if_a_spec_is_missing) {
+  check_verdict(update(std::nullopt, R"({"a":1})"), verdict::event);
+  check_verdict(update(R"({"a":1})", std::nullopt), verdict::event);
+  check_verdict(update(std::nullopt, std::nullopt), verdict::event);
+  check_verdict(update("null", "null"), verdict::event);
+}
+
+BOOST_AUTO_TEST_CASE(an_update_of_the_status_is_an_event_if_the_statuses_differ) {
+  check_verdict(status_update(R"({"s":1})", R"({"s":2})"), verdict::event);
+  check_verdict(status_update(R"({"s":1})", std::nullopt), verdict::event);
+  check_verdict(status_update("null", R"({"s":1})"), verdict::event);
+  check_verdict(status_update(R"({"s":1,"t":2})", R"({"t":2,"s":1})"), verdict::no_change);
+  check_verdict(status_update(std::nullopt, "null"), verdict::no_change);
+  auto review = status_update(R"({"s":1})", R"({"s":2})");
+  review.subresource = "\"StAtUs\"";
+  check_verdict(review, verdict::event);
+}
+
+BOOST_AUTO_TEST_CASE(an_update_of_another_subresource_is_no_event) {
+  review_text review;
+  review.subresource = "\"scale\"";
+  check_verdict(review, verdict::invalid_subresource);
+  review.subresource = "\"statuses\"";
+  check_verdict(review, verdict::invalid_subresource);
+}
+
+BOOST_AUTO_TEST_CASE(an_empty_or_null_subresource_is_none) {
+  review_text review;
+  for (const auto* none : {"\"\"", "null"}) {
+    review.subresource = none;
+    check_verdict(review, verdict::event);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(connect_is_not_supported) {
+  review_text review;
+  review.operation = "\"CONNECT\"";
+  check_verdict(review, verdict::connect_unsupported);
+  BOOST_TEST(message(verdict::connect_unsupported) == "operation CONNECT not supported");
+}
+
+BOOST_AUTO_TEST_CASE(a_dry_run_is_never_an_event) {
+  review_text review;
+  review.dry_run = "true";
+  for (const auto* operation : {"CREATE", "UPDATE", "DELETE", "CONNECT", "PATCH"}) {
+    review.operation = '"' + std::string(operation) + '"';
+    check_verdict(review, verdict::dry_run);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_operation_that_is_unknown_or_missing_is_no_event) {
+  review_text review;
+  for (const review_text::json& operation :
+       {review_text::json("\"PATCH\""), review_text::json("\"update\""), review_text::json("null"),
+        review_text::json()}) {
+    review.operation = operation;
+    check_verdict(review, verdict::unknown_operation);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(both_versions_are_read_and_told_apart) {
+  review_text review;
+  BOOST_TEST((read_fast(review.text())->version == review_version::v1));
+  review.api_version = R"("admission.k8s.io/v1beta1")";
+  BOOST_TEST((read_fast(review.text())->version == review_version::v1beta1));
+}
+
+BOOST_AUTO_TEST_CASE(name_and_namespace_fall_back_to_the_request_together) {
+  review_text review;
+  review.operation = "\"CREATE\"";
+  review.object = R"({"metadata":{"name":"cluster-wide"}})";
+  BOOST_TEST((read_fast(review.text())->event.watched == rw::object_key{"", "cluster-wide"}));
+  review.object = R"({"metadata":{"namespace":"elsewhere"}})";
+  BOOST_TEST((read_fast(review.text())->event.watched == rw::object_key{"kyma-system", "default"}));
+  review.object = std::nullopt;
+  review.old_object = std::nullopt;
+  BOOST_TEST((read_fast(review.text())->event.watched == rw::object_key{"kyma-system", "default"}));
+}
+
+BOOST_AUTO_TEST_CASE(the_kind_falls_back_to_the_objects) {
+  review_text review;
+  review.gvk = std::nullopt;
+  BOOST_TEST((read_fast(review.text())->event == kyma_default));
+  review.gvk = R"({"group":"x","version":"y","kind":null})";
+  BOOST_TEST((read_fast(review.text())->event == kyma_default));
+  review.object = R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"}})";
+  BOOST_TEST((read_fast(review.text())->event.gvk == rw::group_version_kind{"", "v1", "Pod"}));
+}
+
+BOOST_AUTO_TEST_CASE(an_object_without_name_or_kind_is_not_told_about) {
+  review_text review;
+  review.operation = "\"CREATE\"";
+  review.name = "\"\"";
+  review.object = R"({"kind":"Pod","metadata":{"generateName":"x-"}})";
+  check_verdict(review, verdict::unidentified);
+  review.object = R"({"metadata":{"name":"x"}})";
+  review.gvk = "{}";
+  check_verdict(review, verdict::unidentified);
+}
+
+BOOST_AUTO_TEST_CASE(contract_v1_takes_the_owner_from_the_annotation) {
+  const auto owned = [](const std::string& annotation) {
+    review_text review;
+    review.object = review_text::watched(
+        "1", std::nullopt,
+        review_text::metadata(
+            R"(,"annotations":{"x":"\"y\"","operator.kyma-project.io/owned-by":)" + annotation +
+            "}"));
+    return read_fast(review.text(), contract::v1);
+  };
+  const auto decided = owned(R"("kcp-system/kyma-1")");
+  BOOST_TEST((decided->what == verdict::event));
+  BOOST_TEST((decided->event.owner == rw::object_key{"kcp-system", "kyma-1"}));
+  for (const auto* bad :
+       {"\"\"", "\"/\"", "\"a\"", "\"a/\"", "\"/a\"", "\"a/b/c\"", "null", "1", "{}"}) {
+    const auto refused = owned(bad);
+    BOOST_TEST((refused->what == verdict::no_owner));
+    BOOST_TEST((refused->event == kyma_default));
+  }
+  BOOST_TEST((read_fast(review_text().text(), contract::v1)->what == verdict::no_owner));
+}
+
+BOOST_AUTO_TEST_CASE(contract_v1_takes_the_owner_of_a_deleted_object_from_the_old_one) {
+  review_text review;
+  review.operation = "\"DELETE\"";
+  review.object = std::nullopt;
+  review.old_object = review_text::watched(
+      "1", std::nullopt,
+      review_text::metadata(R"(,"annotations":{"operator.kyma-project.io/owned-by":"a/b"})"));
+  BOOST_TEST((read_fast(review.text(), contract::v1)->event.owner == rw::object_key{"a", "b"}));
+}
+
+BOOST_AUTO_TEST_CASE(contract_v2_does_not_look_at_annotations) {
+  review_text review;
+  review.object = review_text::watched("1", "2", review_text::metadata(R"(,"annotations":[1])"));
+  BOOST_TEST((read_fast(review.text())->what == verdict::event));
+  BOOST_TEST((read(review.text(), contract::v1).error() == review_error::wrong_type));
+}
+
+BOOST_AUTO_TEST_CASE(of_duplicate_names_the_last_wins) {
+  review_text review;
+  review.operation = R"("CONNECT","operation":"UPDATE")";
+  review.dry_run = R"(true,"dryRun":false)";
+  BOOST_TEST((read(review.text())->event == kyma_default));
+  review.object =
+      *review.object +
+      R"(,"object":{"metadata":{"name":"first"},"metadata":{"name":"x","name":"last"}})";
+  BOOST_TEST(read(review.text())->event.watched.name == "last");
+  const auto twice = review.around(R"(1,"request":)" + review.request());
+  BOOST_TEST(read(twice)->event.watched.name == "last");
+  check_error(review.around(review.request() + R"(,"request":null)"), review_error::no_request);
+}
+
+BOOST_AUTO_TEST_CASE(escapes_in_what_matters_are_decoded) {
+  review_text review;
+  review.uid = R"("a\"\u00e9\ud83d\ude00")";
+  review.object = R"({"m\u0065tadata":{"name":"n\u0061me"},"kind":"Kyma"})";
+  const auto decided = read(review.text());
+  BOOST_TEST(decided->uid == "a\"\xC3\xA9\xF0\x9F\x98\x80");
+  BOOST_TEST(decided->event.watched.name == "name");
+}
+
+BOOST_AUTO_TEST_CASE(white_space_anywhere_changes_nothing) {
+  std::string spaced;
+  bool in_string = false;
+  const auto compact = review_text().text();
+  for (std::size_t i = 0; i < compact.size(); ++i) {
+    if (compact[i] == '"' && (i == 0 || compact[i - 1] != '\\')) in_string = !in_string;
+    spaced += compact[i];
+    const bool structural = std::string_view("{}[]:,").find(compact[i]) != std::string_view::npos;
+    if (!in_string && structural) spaced += " \r\n\t";
+  }
+  BOOST_TEST((read_fast(spaced + "\n")->event == kyma_default));
+}
+
+BOOST_AUTO_TEST_CASE(an_empty_body_is_refused) {
+  check_error("", review_error::empty_body);
+  check_error(" \n", review_error::malformed_json);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_not_json_is_refused) {
+  const auto good = review_text().text();
+  for (const auto& bad :
+       std::vector<std::string>{"hello", "{", "{]", "{\"a\":[}", "{'a':1}", good + "}", good + good,
+                                good + "x", good + ",", "\xEF\xBB\xBF" + good, "[" + good,
+                                good.substr(1), "{\"a\" 1}", "{\"a\":1,}", "{,}", "{\"a\"}"}) {
+    check_error(bad, review_error::malformed_json);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_is_skipped_is_validated_too) {
+  for (const auto* bad : {"[1,]",
+                          "[1 2]",
+                          "{\"a\":[}",
+                          "[{]",
+                          "{\"a\":1]",
+                          "01",
+                          "1.",
+                          "+1",
+                          ".5",
+                          "1e",
+                          "-",
+                          "tru",
+                          "nul",
+                          "truex",
+                          "\"\\x\"",
+                          "\"\\u12g4\"",
+                          "\"\\ud800\"",
+                          "\"\\udc00\"",
+                          "\"\\ud800\\u0041\"",
+                          "\"a\"b",
+                          "\"a\" \"b\"",
+                          "a\"b\"",
+                          "{1:2}",
+                          "{\"a\":1 \"b\":2}",
+                          "\"\n\"",
+                          "\"\x01\"",
+                          "\"\xFF\"",
+                          "\"\xC0\x80\"",
+                          "\"\xED\xA0\x80\"",
+                          "\\",
+                          "1\\",
+                          "NaN",
+                          "Infinity",
+                          "/**/1",
+                          "\x0c",
+                          "\x1a",
+                          "[\x0c]",
+                          "[1\x0c"
+                          "2]",
+                          "{\"a\"\x1a"
+                          "1}"}) {
+    review_text review;
+    review.object =
+        review_text::watched("1", "2", review_text::metadata(",\"x\":" + std::string(bad)));
+    check_error(review.text(), review_error::malformed_json);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(nul_bytes_are_refused) {
+  auto body = review_text().text();
+  check_error(body + '\0', review_error::malformed_json);
+  check_error(std::string(1, '\0'), review_error::malformed_json);
+  body[body.find("default")] = '\0';
+  check_error(body, review_error::malformed_json);
+}
+
+BOOST_AUTO_TEST_CASE(every_truncation_is_refused) {
+  const auto body = review_text().text();
+  for (std::size_t length = 1; length < body.size(); ++length) {
+    check_error(body.substr(0, length), review_error::malformed_json);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_hundred_thousand_levels_are_refused) {
+  const std::size_t levels = 100'000;
+  check_error(std::string(levels, '['), review_error::too_deep);
+  std::string objects;
+  for (std::size_t i = 0; i < levels; ++i) objects += "{\"a\":";
+  check_error(objects, review_error::too_deep);
+  review_text review;
+  review.object = review_text::watched(std::string(levels, '[') + std::string(levels, ']'), "1");
+  check_error(review.text(), review_error::too_deep);
+}
+
+BOOST_AUTO_TEST_CASE(five_hundred_levels_are_read_and_compared) {
+  const auto nested = [](const std::string& inner) {
+    return std::string(500, '[') + inner + std::string(500, ']');
+  };
+  check_verdict(update(nested("1"), nested("2")), verdict::event);
+  check_verdict(update(nested("1"), nested("1.0")), verdict::no_change);
+  check_verdict(update(nested(R"({"a":1,"b":2})"), nested(R"({"b":2,"a":1})")), verdict::no_change);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_not_an_admission_review_is_refused) {
+  for (const auto* other : {"[]", "{}", "1", "null", "\"x\"", "true"}) {
+    check_error(other, review_error::not_admission_review);
+  }
+  review_text review;
+  review.review_kind = "\"ConversionReview\"";
+  check_error(review.text(), review_error::not_admission_review);
+  review = {};
+  review.review_kind = std::nullopt;
+  check_error(review.text(), review_error::not_admission_review);
+  for (const auto* version : {"\"admission.k8s.io/v2\"", "\"v1\"", "null", "1"}) {
+    review = {};
+    review.api_version = version;
+    check_error(review.text(), review_error::not_admission_review);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_missing_or_null_request_is_refused) {
+  check_error(review_text().around(std::nullopt), review_error::no_request);
+  check_error(review_text().around("null"), review_error::no_request);
+}
+
+BOOST_AUTO_TEST_CASE(a_missing_or_empty_uid_is_refused) {
+  review_text review;
+  for (const review_text::json& uid :
+       {review_text::json(), review_text::json("null"), review_text::json("\"\"")}) {
+    review.uid = uid;
+    check_error(review.text(), review_error::no_uid);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(wrong_types_are_refused_wherever_they_are_looked_at) {
+  using member = review_text::json review_text::*;
+  const std::vector<std::pair<member, std::vector<std::string>>> wrong = {
+      {&review_text::uid, {"1", "{}", "true"}},
+      {&review_text::gvk,
+       {"1", "[]", "\"x\"", R"({"group":1})", R"({"version":[]})", R"({"kind":true})"}},
+      {&review_text::name, {"1", "[]", "{}"}},
+      {&review_text::ns, {"1e3", "false"}},
+      {&review_text::operation, {"1", "[\"UPDATE\"]"}},
+      {&review_text::subresource, {"7", "{}"}},
+      {&review_text::dry_run, {"\"true\"", "1", "{}", "[]"}},
+      {&review_text::object,
+       {"1", "[]", "\"x\"", "true", R"({"metadata":[]})", R"({"metadata":{"name":1}})",
+        R"({"metadata":{"namespace":{}}})", R"({"apiVersion":1})", R"({"kind":{}})"}},
+      {&review_text::old_object, {"1", "[]", R"({"metadata":"x"})"}}};
+  for (const auto& [which, values] : wrong) {
+    for (const auto& value : values) {
+      review_text review;
+      review.*which = value;
+      check_error(review.text(), review_error::wrong_type);
+    }
+  }
+  check_error(review_text().around("1"), review_error::wrong_type);
+  check_error(review_text().around("[]"), review_error::wrong_type);
+}
+
+BOOST_AUTO_TEST_CASE(a_large_body_is_read_and_its_memory_given_back) {
+  review_text review;
+  const auto spec = R"({"data":")" + std::string(3'000'000, 'x') + R"("})";
+  review.object = review_text::watched(spec, "1");
+  review.old_object = review_text::watched(spec, "2");
+  reader fast(contract::v2);
+  for (const auto& body : {review.text(), review_text().text(), review.text()}) {
+    BOOST_TEST((fast.read(body) == read_review_reference(body, contract::v2)));
+  }
+  BOOST_TEST(fast.deferred() == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_reader_goes_on_after_bad_bodies_and_counts_them) {
+  reader fast(contract::v2);
+  const auto good = review_text().text();
+  for (int i = 0; i < 3; ++i) {
+    BOOST_TEST(fast.read("{").has_error());
+    BOOST_TEST((fast.read(good)->event == kyma_default));
+  }
+  BOOST_TEST(fast.deferred() == 3u);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

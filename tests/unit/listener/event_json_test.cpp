@@ -1,0 +1,191 @@
+#include "reactors/event_json.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <string>
+#include <unordered_set>
+
+namespace {
+
+using namespace rw;
+
+const watch_event sample{"lifecycle-manager",
+                         {"operator.kyma-project.io", "v1beta2", "Kyma"},
+                         {"kyma-system", "default"},
+                         {"kcp-system", "kyma-1"}};
+
+watch_event without_manager(watch_event event, bool keep_owner) {
+  event.manager.clear();
+  if (!keep_owner) event.owner = {};
+  return event;
+}
+
+void check_error(std::string_view body, contract agreed, wire_error expected) {
+  const auto parsed = parse_wire_event(body, agreed);
+  BOOST_REQUIRE_MESSAGE(parsed.has_error(), body);
+  BOOST_TEST(parsed.error() == make_error_code(expected), body);
+  BOOST_TEST(parsed.error().message() == reason(expected));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(event_json)
+
+BOOST_AUTO_TEST_CASE(contracts_are_named_v1_and_v2) {
+  contract value = contract::v2;
+  BOOST_TEST(parse_contract("v1", value));
+  BOOST_TEST((value == contract::v1));
+  for (const auto* bad : {"", "v", "v3", "V1", "v1 ", "1"}) BOOST_TEST(!parse_contract(bad, value));
+  BOOST_TEST((value == contract::v1));
+  BOOST_TEST(parse_contract("v2", value));
+  BOOST_TEST(to_string(value) == "v2");
+  BOOST_TEST(to_string(contract::v1) == "v1");
+}
+
+BOOST_AUTO_TEST_CASE(v2_is_written_byte_for_byte_as_receivers_know_it) {
+  std::string out;
+  append_wire_json(out, contract::v2, sample);
+  BOOST_TEST(
+      out ==
+      R"({"watched":{"Namespace":"kyma-system","Name":"default"},)"
+      R"("watchedGvk":{"group":"operator.kyma-project.io","version":"v1beta2","kind":"Kyma"}})");
+}
+
+BOOST_AUTO_TEST_CASE(v1_names_the_owner_as_well) {
+  std::string out;
+  append_wire_json(out, contract::v1, sample);
+  BOOST_TEST(
+      out ==
+      R"({"owner":{"Namespace":"kcp-system","Name":"kyma-1"},)"
+      R"("watched":{"Namespace":"kyma-system","Name":"default"},)"
+      R"("watchedGvk":{"group":"operator.kyma-project.io","version":"v1beta2","kind":"Kyma"}})");
+}
+
+BOOST_AUTO_TEST_CASE(what_is_written_is_read_back) {
+  for (const auto agreed : {contract::v1, contract::v2}) {
+    std::string out;
+    append_wire_json(out, agreed, sample);
+    BOOST_TEST(
+        (parse_wire_event(out, agreed).value() == without_manager(sample, agreed == contract::v1)));
+    std::string batch;
+    append_wire_batch(batch, agreed, std::vector<watch_event>{sample, sample});
+    BOOST_TEST(batch == '[' + out + ',' + out + ']');
+    const auto parsed = parse_wire_batch(batch, agreed, 2);
+    BOOST_REQUIRE(parsed.has_value());
+    BOOST_TEST(parsed->size() == 2u);
+  }
+  std::string empty;
+  append_wire_batch(empty, contract::v2, {});
+  BOOST_TEST(empty == "[]");
+  BOOST_TEST(parse_wire_batch(empty, contract::v2, 0)->empty());
+}
+
+BOOST_AUTO_TEST_CASE(names_match_whatever_their_case_and_unknown_ones_are_ignored) {
+  const auto parsed = parse_wire_event(
+      R"({"more":[1],"WATCHED":{"name":"n","NAMESPACE":"s","x":1},"watchedgvk":{"GROUP":"g","Version":"v","kinD":"k"}})",
+      contract::v2);
+  BOOST_TEST((parsed.value() == watch_event{"", {"g", "v", "k"}, {"s", "n"}, {}}));
+}
+
+BOOST_AUTO_TEST_CASE(v2_does_not_look_at_the_owner) {
+  const auto parsed = parse_wire_event(
+      R"({"owner":7,"watched":{"Name":"n"},"watchedGvk":{"kind":"k"}})", contract::v2);
+  BOOST_TEST((parsed.value() == watch_event{"", {"", "", "k"}, {"", "n"}, {}}));
+}
+
+BOOST_AUTO_TEST_CASE(of_duplicates_the_last_wins) {
+  const auto parsed = parse_wire_event(
+      R"({"watched":{"Name":"a"},"watched":{"Name":"b","Name":"c"},"watchedGvk":{"kind":"k"}})",
+      contract::v2);
+  BOOST_TEST(parsed.value().watched.name == "c");
+}
+
+BOOST_AUTO_TEST_CASE(bad_events_are_refused_each_with_its_reason) {
+  using enum wire_error;
+  for (const auto* bad : {"", "x", "{", "{}{}", "{\"a\":\xFF}", "[1,]"})
+    check_error(bad, contract::v2, malformed_json);
+  check_error(std::string(100'000, '['), contract::v2, malformed_json);
+  check_error(std::string("{}\0", 3), contract::v2, malformed_json);
+  for (const auto* other : {"[]", "1", "null", "\"x\""})
+    check_error(other, contract::v2, not_an_object);
+  const std::string gvk = R"("watchedGvk":{"kind":"k"})";
+  const std::string watched = R"("watched":{"Name":"n"})";
+  for (const auto* value :
+       {"1", "[]", "\"x\"", "true", R"({"Name":1})", R"({"Name":"n","Namespace":[]})"}) {
+    check_error("{\"watched\":" + std::string(value) + "," + gvk + "}", contract::v2, wrong_type);
+  }
+  for (const auto* value :
+       {"1", "[]", R"({"kind":1})", R"({"kind":"k","group":{}})", R"({"kind":"k","version":2})"}) {
+    check_error("{\"watchedGvk\":" + std::string(value) + "," + watched + "}", contract::v2,
+                wrong_type);
+  }
+  for (const auto* value : {"null", "{}", R"({"Name":""})", R"({"Name":null,"Namespace":"x"})"}) {
+    check_error("{\"watched\":" + std::string(value) + "," + gvk + "}", contract::v2, no_name);
+    check_error("{" + watched + "," + gvk + ",\"owner\":" + std::string(value) + "}", contract::v1,
+                no_owner);
+  }
+  check_error("{" + watched + "}", contract::v2, no_kind);
+  check_error("{" + watched + R"(,"watchedGvk":{"group":"g","version":"v"}})", contract::v2,
+              no_kind);
+  check_error("{" + watched + "," + gvk + "}", contract::v1, no_owner);
+  check_error("{" + watched + "," + gvk + ",\"owner\":1}", contract::v1, wrong_type);
+}
+
+BOOST_AUTO_TEST_CASE(one_bad_element_does_not_spoil_a_batch) {
+  const auto parsed = parse_wire_batch(
+      R"([{"watched":{"Name":"a"},"watchedGvk":{"kind":"k"}},7,{"watched":{}},{"watched":{"Name":"b"},"watchedGvk":{"kind":"k"}}])",
+      contract::v2, 10);
+  BOOST_REQUIRE(parsed.has_value());
+  BOOST_REQUIRE(parsed->size() == 4u);
+  BOOST_TEST((*parsed)[0].value().watched.name == "a");
+  BOOST_TEST(((*parsed)[1].error() == wire_error::not_an_object));
+  BOOST_TEST(((*parsed)[2].error() == wire_error::no_name));
+  BOOST_TEST((*parsed)[3].value().watched.name == "b");
+}
+
+BOOST_AUTO_TEST_CASE(a_batch_that_is_no_array_or_too_long_is_refused_as_a_whole) {
+  BOOST_TEST((parse_wire_batch("{}", contract::v2, 9).error() == wire_error::not_an_array));
+  BOOST_TEST((parse_wire_batch("[", contract::v2, 9).error() == wire_error::malformed_json));
+  BOOST_TEST((parse_wire_batch("", contract::v2, 9).error() == wire_error::malformed_json));
+  BOOST_TEST((parse_wire_batch("[1,2,3]", contract::v2, 2).error() == wire_error::too_many_events));
+}
+
+BOOST_AUTO_TEST_CASE(the_line_for_the_terminal_is_one_json_object) {
+  std::string out;
+  append_event_line(out, contract::v2, "lifecycle-manager", "rt-\"1\"", sample);
+  BOOST_TEST(
+      out ==
+      R"({"contract":"v2","component":"lifecycle-manager","runtimeId":"rt-\"1\"",)"
+      R"("watched":{"namespace":"kyma-system","name":"default"},)"
+      R"("gvk":{"group":"operator.kyma-project.io","version":"v1beta2","kind":"Kyma"},"owner":null})"
+      "\n");
+  out.clear();
+  append_event_line(out, contract::v1, "c", "r", sample);
+  BOOST_TEST(out.ends_with(R"("owner":{"namespace":"kcp-system","name":"kyma-1"}})"
+                           "\n"));
+}
+
+BOOST_AUTO_TEST_CASE(the_hash_covers_every_field_and_its_borders) {
+  const watch_event_hash hash;
+  std::unordered_set<std::size_t> seen;
+  const auto add = [&](const watch_event& event) { BOOST_TEST(seen.insert(hash(event)).second); };
+  add({});
+  add(sample);
+  for (int field = 0; field < 8; ++field) {
+    auto event = sample;
+    std::string* fields[] = {&event.manager,  &event.gvk.group,  &event.gvk.version,
+                             &event.gvk.kind, &event.watched.ns, &event.watched.name,
+                             &event.owner.ns, &event.owner.name};
+    *fields[field] += 'x';
+    add(event);
+  }
+  add({"", {}, {"ab", "c"}, {}});
+  add({"", {}, {"a", "bc"}, {}});
+  add({"", {}, {"", "abc"}, {}});
+  add({"", {}, {"", std::string("abc\0", 4)}, {}});
+  for (int i = 0; i < 20'000; ++i)
+    add({"m", {"g", "v", "k"}, {"ns", "object-" + std::to_string(i)}, {}});
+  BOOST_TEST(hash(sample) == hash(watch_event(sample)));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
