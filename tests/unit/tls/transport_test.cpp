@@ -1,0 +1,299 @@
+#include "tls/transport.hpp"
+
+#include "tls/openssl.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include "tests/unit/tls/pki.hpp"
+#include "tests/unit/tls/stream_pair.hpp"
+#include <atomic>
+#include <thread>
+
+BOOST_AUTO_TEST_SUITE(transport)
+
+using namespace rw::tls;
+using namespace rw::tls::test;
+
+BOOST_FIXTURE_TEST_CASE(handshake_gives_tls_13_and_carries_data_both_ways, loop) {
+  const auto server = serving();
+  const auto client = connecting();
+  stream_pair pair(context, *server, *client);
+  pair.establish();
+  BOOST_TEST(SSL_version(pair.tls_server().native()) == TLS1_3_VERSION);
+  BOOST_TEST(pair.client->protocol() == "h2");
+  BOOST_TEST(pair.server->protocol() == "h2");
+  BOOST_TEST(pair.server->peer_certificate().empty());
+  const auto seen = rw::tls::certificate::from_der(pair.client->peer_certificate());
+  BOOST_REQUIRE(seen.has_value());
+  BOOST_TEST(seen->common_name() == "server");
+  BOOST_TEST(!pair.tls_client().resumed());
+}
+
+BOOST_FIXTURE_TEST_CASE(the_servers_preference_decides_the_protocol, loop) {
+  const auto server = serving();
+  const auto client =
+      connecting({.server_name = "localhost", .alpn = {"http/1.1", "spdy/3", "h2"}});
+  stream_pair pair(context, *server, *client);
+  pair.establish();
+  BOOST_TEST(pair.server->protocol() == "h2");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_client_of_http_11_only_gets_it, loop) {
+  const auto server = serving();
+  const auto client = connecting({.server_name = "localhost", .alpn = {"http/1.1"}});
+  stream_pair pair(context, *server, *client);
+  pair.establish();
+  BOOST_TEST(pair.server->protocol() == "http/1.1");
+  BOOST_TEST(pair.client->protocol() == "http/1.1");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_client_without_alpn_gets_no_protocol, loop) {
+  const auto server = serving();
+  const auto client = connecting({.server_name = "localhost", .alpn = {}});
+  stream_pair pair(context, *server, *client);
+  pair.establish();
+  BOOST_TEST(pair.server->protocol().empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_client_of_other_protocols_only_is_refused, loop) {
+  const auto server = serving();
+  const auto client = connecting({.server_name = "localhost", .alpn = {"spdy/3"}});
+  stream_pair pair(context, *server, *client);
+  pair.handshake();
+  BOOST_TEST(is_openssl(pair.at_server.error));
+  BOOST_TEST(pair.at_client.error.message().find("no application protocol") != std::string::npos,
+             pair.at_client.error.message());
+}
+
+BOOST_FIXTURE_TEST_CASE(mutual_tls_shows_the_verified_client, loop) {
+  const auto server = serving({.require_client_certificate = true});
+  const auto client = connecting_as(the_pki().client);
+  stream_pair pair(context, *server, *client);
+  pair.establish();
+  const auto seen = rw::tls::certificate::from_der(pair.server->peer_certificate());
+  BOOST_REQUIRE(seen.has_value());
+  BOOST_TEST(seen->common_name() == "runtime-1");
+}
+
+BOOST_FIXTURE_TEST_CASE(mutual_tls_refuses_a_client_without_certificate, loop) {
+  const auto server = serving({.require_client_certificate = true});
+  const auto client = connecting();
+  stream_pair pair(context, *server, *client);
+  pair.handshake();
+  BOOST_TEST(is_openssl(pair.at_server.error));
+  BOOST_TEST(pair.at_server.error.message() == "peer did not return a certificate");
+  BOOST_TEST(pair.server->peer_certificate().empty());
+  // The client is done before the server has judged: it learns the reason from its first read.
+  const auto end = stream_pair::read_end(*pair.client);
+  BOOST_TEST(end.error.message().find("certificate required") != std::string::npos,
+             end.error.message());
+}
+
+BOOST_FIXTURE_TEST_CASE(mutual_tls_refuses_a_foreign_certificate, loop) {
+  const auto server = serving({.require_client_certificate = true});
+  const auto client = connecting_as(the_pki().foreign);
+  stream_pair pair(context, *server, *client);
+  // A client that knows which CAs are accepted still shows what it has.
+  pair.handshake();
+  BOOST_TEST((pair.at_server.error.category() == verify_category()));
+  BOOST_TEST(pair.at_server.error.message().find("issuer") != std::string::npos);
+}
+
+BOOST_FIXTURE_TEST_CASE(mutual_tls_refuses_a_server_certificate_as_client, loop) {
+  const auto server = serving({.require_client_certificate = true});
+  const auto client = connecting_as(the_pki().server);
+  stream_pair pair(context, *server, *client);
+  pair.handshake();
+  BOOST_TEST((pair.at_server.error.category() == verify_category()));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_server_of_another_ca_is_refused, loop) {
+  const auto server = serving();
+  const auto client = good(make_client_transport(trusting(the_pki().stranger.certificate_pem()),
+                                                 {.server_name = "kcp.example.com"}));
+  stream_pair pair(context, *server, *client);
+  pair.handshake();
+  BOOST_TEST((pair.at_client.error.category() == verify_category()));
+  BOOST_TEST(is_openssl(pair.at_server.error));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_server_of_another_name_is_refused, loop) {
+  const auto server = serving();
+  for (const auto* name : {"other.example.com", "127.0.0.2", "server", "2001:db8::1"}) {
+    const auto client = connecting({.server_name = name});
+    stream_pair pair(context, *server, *client);
+    pair.handshake();
+    BOOST_TEST((pair.at_client.error.category() == verify_category()), name);
+    BOOST_TEST(pair.at_client.error.message().find("mismatch") != std::string::npos,
+               pair.at_client.error.message());
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(a_server_is_known_by_its_address_too, loop) {
+  const auto server = serving();
+  const auto client = connecting({.server_name = "127.0.0.1"});
+  stream_pair pair(context, *server, *client);
+  pair.establish();
+  BOOST_TEST(SSL_get_servername(pair.tls_server().native(), TLSEXT_NAMETYPE_host_name) == nullptr);
+}
+
+BOOST_FIXTURE_TEST_CASE(an_expired_server_is_refused, loop) {
+  const auto now = std::chrono::system_clock::now();
+  const auto old = good(the_pki().ca.issue({.common_name = "old",
+                                            .dns_names = {"kcp.example.com"},
+                                            .server_auth = true,
+                                            .not_before = now - std::chrono::hours(2),
+                                            .validity = std::chrono::hours(1)}));
+  const auto server = good(make_server_transport(holding(old)));
+  const auto client = connecting();
+  stream_pair pair(context, *server, *client);
+  pair.handshake();
+  BOOST_TEST(pair.at_client.error.message().find("expired") != std::string::npos);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_chain_with_an_intermediate_is_sent_whole, loop) {
+  const auto between = good(the_pki().ca.intermediate({.common_name = "between"}));
+  auto leaf = good(between.issue(
+      {.common_name = "deep", .dns_names = {"kcp.example.com"}, .server_auth = true}));
+  leaf.certificate += between.certificate_pem();
+  const auto server = good(make_server_transport(holding(leaf)));
+  const auto client = connecting();
+  stream_pair pair(context, *server, *client);
+  pair.establish();
+}
+
+BOOST_FIXTURE_TEST_CASE(an_authority_may_serve_with_its_own_certificate, loop) {
+  const auto root =
+      good(rw::tls::issuer::create({.common_name = "root", .dns_names = {"kcp.example.com"}}));
+  const auto server = good(make_server_transport(holding(root.own())));
+  const auto client = good(
+      make_client_transport(trusting(root.certificate_pem()), {.server_name = "kcp.example.com"}));
+  stream_pair pair(context, *server, *client);
+  pair.establish();
+}
+
+BOOST_FIXTURE_TEST_CASE(the_second_connection_resumes_the_session, loop) {
+  const auto server = serving({.require_client_certificate = true});
+  const auto client = connecting_as(the_pki().client);
+  {
+    stream_pair first(context, *server, *client);
+    first.establish();
+    BOOST_TEST(!first.tls_server().resumed());
+  }  // gone without close_notify, which does not spoil the ticket
+  stream_pair second(context, *server, *client);
+  second.establish();
+  BOOST_TEST(second.tls_client().resumed());
+  BOOST_TEST(second.tls_server().resumed());
+  BOOST_TEST(second.client->protocol() == "h2");
+  // The identity is that of the session.
+  const auto seen = rw::tls::certificate::from_der(second.server->peer_certificate());
+  BOOST_TEST(seen->common_name() == "runtime-1");
+  BOOST_TEST(!second.client->peer_certificate().empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_ticket_is_used_once, loop) {
+  const auto server = serving();
+  const auto client = connecting();
+  stream_pair(context, *server, *client).establish();
+  stream_pair second(context, *server, *client);
+  stream_pair third(context, *server, *client);
+  second.establish();
+  third.establish();
+  BOOST_TEST(second.tls_client().resumed());
+  BOOST_TEST(!third.tls_client().resumed());
+}
+
+BOOST_FIXTURE_TEST_CASE(resumption_can_be_switched_off_at_either_end, loop) {
+  const auto server = serving();
+  const auto forgetful = connecting({.server_name = "localhost", .resume_sessions = false});
+  stream_pair(context, *server, *forgetful).establish();
+  stream_pair second(context, *server, *forgetful);
+  second.establish();
+  BOOST_TEST(!second.tls_client().resumed());
+
+  const auto ticketless = serving({.tickets = 0});
+  const auto client = connecting();
+  stream_pair(context, *ticketless, *client).establish();
+  stream_pair third(context, *ticketless, *client);
+  third.establish();
+  BOOST_TEST(!third.tls_client().resumed());
+}
+
+BOOST_FIXTURE_TEST_CASE(new_material_serves_new_connections_and_ends_old_sessions, loop) {
+  const auto& pki = the_pki();
+  const auto at_server = holding(pki.server, pki.ca.certificate_pem());
+  const auto server = good(make_server_transport(at_server));
+  const auto client = connecting();
+  stream_pair first(context, *server, *client);
+  first.establish();
+
+  const auto next = good(
+      pki.ca.issue({.common_name = "next", .dns_names = {"kcp.example.com"}, .server_auth = true}));
+  at_server->replace(
+      good(material::from_text({.certificate = next.certificate, .key = next.key, .ca = {}})));
+  stream_pair second(context, *server, *client);
+  second.establish();
+  BOOST_TEST(!second.tls_client().resumed());
+  BOOST_TEST(rw::tls::certificate::from_der(second.client->peer_certificate())->common_name() ==
+             "next");
+  // The connection from before goes on.
+  BOOST_TEST(stream_pair::pass(*first.client, *first.server, "still here") == "still here");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_client_drops_its_sessions_with_its_material, loop) {
+  const auto& pki = the_pki();
+  const auto server = serving();
+  const auto at_client = trusting(pki.ca.certificate_pem());
+  const auto client = good(make_client_transport(at_client, {.server_name = "kcp.example.com"}));
+  stream_pair(context, *server, *client).establish();
+  at_client->replace(good(
+      material::from_text({.certificate = {}, .key = {}, .ca = pki.stranger.certificate_pem()})));
+  stream_pair second(context, *server, *client);
+  second.handshake();
+  BOOST_TEST((second.at_client.error.category() == verify_category()));
+}
+
+BOOST_AUTO_TEST_CASE(a_transport_without_the_material_of_its_role_is_refused_in_words) {
+  const auto& pki = the_pki();
+  const auto ca_only = trusting(pki.ca.certificate_pem());
+  BOOST_TEST(make_server_transport(ca_only).error().code ==
+             make_error_code(error::missing_material));
+  const auto no_ca = holding(pki.server);
+  BOOST_TEST(make_server_transport(no_ca, {.require_client_certificate = true}).error().code ==
+             make_error_code(error::missing_material));
+  BOOST_TEST(make_client_transport(no_ca, {.server_name = "x"}).error().code ==
+             make_error_code(error::missing_material));
+  BOOST_TEST(make_client_transport(ca_only, {}).error().code ==
+             make_error_code(error::bad_request));
+}
+
+BOOST_AUTO_TEST_CASE(transports_serve_several_threads_while_the_material_changes) {
+  const auto& pki = the_pki();
+  const auto at_server = holding(pki.server, pki.ca.certificate_pem());
+  const auto at_client = trusting(pki.ca.certificate_pem());
+  const auto server = good(make_server_transport(at_server));
+  const auto client = good(make_client_transport(at_client, {.server_name = "localhost"}));
+  std::atomic<int> made{0};
+  const auto work = [&] {
+    boost::asio::io_context context{1};
+    for (int i = 0; i < 20; ++i) {
+      stream_pair pair(context, *server, *client);
+      pair.handshake();
+      if (!pair.at_client.error && !pair.at_server.error) ++made;
+    }
+  };
+  std::thread one(work);
+  std::thread two(work);
+  for (int i = 0; i < 20; ++i) {
+    at_server->replace(good(material::from_text({.certificate = pki.server.certificate,
+                                                 .key = pki.server.key,
+                                                 .ca = pki.ca.certificate_pem()})));
+    at_client->replace(
+        good(material::from_text({.certificate = {}, .key = {}, .ca = pki.ca.certificate_pem()})));
+  }
+  one.join();
+  two.join();
+  BOOST_TEST(made.load() == 40);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
