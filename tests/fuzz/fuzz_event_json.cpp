@@ -1,0 +1,37 @@
+// What is read as a WatchEvent must be written and read again as the same.
+
+#include "reactors/event_json.hpp"
+
+#include "tests/fuzz/check.hpp"
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace {
+
+using rw::fuzz::check;
+
+void check_event(const rw::watch_event& event, rw::contract agreed) {
+  check(!event.watched.name.empty() && !event.gvk.kind.empty(), "an event names its object");
+  check(agreed == rw::contract::v2 || !event.owner.name.empty(), "an event of v1 names its owner");
+  std::string out;
+  append_wire_json(out, agreed, event);
+  const auto again = rw::parse_wire_event(out, agreed);
+  check(again.has_value() && *again == event, "what is written is read back");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view body(reinterpret_cast<const char*>(data), size);
+  for (const auto agreed : {rw::contract::v1, rw::contract::v2}) {
+    if (const auto event = rw::parse_wire_event(body, agreed)) check_event(*event, agreed);
+    if (const auto batch = rw::parse_wire_batch(body, agreed, 16)) {
+      for (const auto& event : *batch) {
+        if (event) check_event(*event, agreed);
+      }
+    }
+  }
+  return 0;
+}
