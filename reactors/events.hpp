@@ -24,13 +24,13 @@ struct group_version_kind {
   friend bool operator==(const group_version_kind&, const group_version_kind&) = default;
 };
 
-/// "This object changed", for one manager. It never carries the object's content, so it is its own key:
-/// a later event for the same object replaces an earlier one, and coalescing loses nothing.
+/// "This object changed", for one manager. It never carries the object's content, so it is its own
+/// key: a later event for the same object replaces an earlier one, and coalescing loses nothing.
 struct watch_event {
-  std::string manager;      ///< operator that wants the event; element of the URL's path
-  group_version_kind gvk;   ///< of the watched object
-  object_key watched;       ///< the watched object
-  object_key owner;         ///< contract v1 only: whom the object belongs to; else empty
+  std::string manager;     ///< operator that wants the event; element of the URL's path
+  group_version_kind gvk;  ///< of the watched object
+  object_key watched;      ///< the watched object
+  object_key owner;        ///< contract v1 only: whom the object belongs to; else empty
 
   friend bool operator==(const watch_event&, const watch_event&) = default;
 };
