@@ -13,7 +13,7 @@ namespace {
 using namespace rw::admission;
 namespace json = boost::json;
 
-json::value answer(const decision& decided, std::vector<std::string_view> warnings = {}) {
+json::value written_for(const decision& decided, std::vector<std::string_view> warnings = {}) {
   std::string out;
   append_answer(out, decided, warnings);
   return json::parse(out);
@@ -31,7 +31,7 @@ decision decided_with(const std::string& uid, verdict what = verdict::event) {
 BOOST_AUTO_TEST_SUITE(answer)
 
 BOOST_AUTO_TEST_CASE(it_allows_and_echoes_the_uid) {
-  const auto written = ::answer(decided_with("u-1", verdict::connect_unsupported));
+  const auto written = written_for(decided_with("u-1", verdict::connect_unsupported));
   const auto expected = json::parse(R"({"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1",
     "response":{"uid":"u-1","allowed":true,
     "status":{"metadata":{},"status":"Success","message":"operation CONNECT not supported"}}})");
@@ -40,14 +40,14 @@ BOOST_AUTO_TEST_CASE(it_allows_and_echoes_the_uid) {
 
 BOOST_AUTO_TEST_CASE(it_is_of_the_version_of_the_review) {
   auto decided = decided_with("u");
-  BOOST_TEST((::answer(decided).at("apiVersion") == "admission.k8s.io/v1"));
+  BOOST_TEST((written_for(decided).at("apiVersion") == "admission.k8s.io/v1"));
   decided.version = review_version::v1beta1;
-  BOOST_TEST((::answer(decided).at("apiVersion") == "admission.k8s.io/v1beta1"));
+  BOOST_TEST((written_for(decided).at("apiVersion") == "admission.k8s.io/v1beta1"));
 }
 
 BOOST_AUTO_TEST_CASE(every_verdict_is_allowed_and_has_a_message) {
   for (int i = 0; i <= static_cast<int>(verdict::no_owner); ++i) {
-    const auto written = ::answer(decided_with("u", static_cast<verdict>(i)));
+    const auto written = written_for(decided_with("u", static_cast<verdict>(i)));
     const auto& response = written.at("response").as_object();
     BOOST_TEST(response.at("allowed").as_bool());
     BOOST_TEST(!response.at("status").at("message").as_string().empty());
@@ -56,16 +56,16 @@ BOOST_AUTO_TEST_CASE(every_verdict_is_allowed_and_has_a_message) {
 }
 
 BOOST_AUTO_TEST_CASE(warnings_are_written_if_there_are_any) {
-  const auto written = ::answer(decided_with("u"), {"first", "sec\"ond"});
+  const auto written = written_for(decided_with("u"), {"first", "sec\"ond"});
   BOOST_TEST(json::serialize(written.at("response").at("warnings")) == R"(["first","sec\"ond"])");
 }
 
 BOOST_AUTO_TEST_CASE(hostile_uids_stay_inside_their_string) {
-  for (const std::string uid : {std::string("\"}],\\"), std::string("a\0b", 3),
-                                std::string("\n\x1f"), std::string("\xC3\xA9")}) {
-    BOOST_TEST((::answer(decided_with(uid)).at("response").at("uid") == json::string_view(uid)));
+  for (const std::string& uid : {std::string("\"}],\\"), std::string("a\0b", 3),
+                                 std::string("\n\x1f"), std::string("\xC3\xA9")}) {
+    BOOST_TEST((written_for(decided_with(uid)).at("response").at("uid") == json::string_view(uid)));
   }
-  BOOST_TEST((::answer(decided_with("\xFF")).at("response").at("uid") == "\xEF\xBF\xBD"));
+  BOOST_TEST((written_for(decided_with("\xFF")).at("response").at("uid") == "\xEF\xBF\xBD"));
 }
 
 BOOST_AUTO_TEST_CASE(it_is_appended) {
