@@ -20,7 +20,7 @@ enum class want : std::uint8_t { nothing, read, write };
 struct io_result {
   std::size_t bytes = 0;
   want wants = want::nothing;
-  boost::system::error_code error;
+  boost::system::error_code error{};
 };
 
 /// A byte stream over one connected, non-blocking TCP socket: plain, or TLS (tls/stream.hpp).

@@ -56,13 +56,19 @@ class token_walk {
   }
 
   /// Passes the string here, and gives what is between its quotes. False if it has an escape.
-  bool string(std::string_view& text) noexcept {
-    if (peek() != '"') return false;
-    text = tokens_.span(at_, at_ + 1);
-    text = text.substr(1, text.size() - 2);
+  [[gnu::always_inline]] bool string(std::string_view& text) noexcept {
+    const char* const first = tokens_.text + *at_ + 1;
+    if (first[-1] != '"') return false;
+    // Behind a string that ends where the next token begins, as serializers write it, is no white
+    // space.
+    const char* last = tokens_.text + at_[1] - 1;
+    if (*last != '"') [[unlikely]]
+      last = tokens_.span(at_, at_ + 1).end() - 1;
+    text = {first, static_cast<std::size_t>(last - first)};
     ++at_;
-    if (escape_ < text.data()) find_escape(text.data());
-    return escape_ >= text.data() + text.size();
+    if (escape_ < first) [[unlikely]]
+      find_escape(first);
+    return escape_ >= last;
   }
 
  private:

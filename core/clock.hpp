@@ -1,0 +1,78 @@
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace rw::core {
+
+using time_point = std::chrono::steady_clock::time_point;
+using duration = std::chrono::steady_clock::duration;
+
+/// One waiter's alarm. To be used from the executor that it was made for.
+class timer {
+ public:
+  virtual ~timer() = default;
+
+  /// Sets the alarm; a wait that is under way ends as if cancelled.
+  virtual void expires_at(time_point when) = 0;
+
+  /// Waits for the alarm. True: the time has come. False: `cancel` or the coroutine's own
+  /// cancellation ended the wait.
+  virtual boost::asio::awaitable<bool> wait() = 0;
+
+  /// Ends a wait that is under way.
+  virtual void cancel() = 0;
+};
+
+/// Where time comes from. Injected everywhere, so that backoff, leases and rotation are tested without
+/// sleeping. Thread-safe.
+class clock {
+ public:
+  virtual ~clock() = default;
+
+  /// Monotonic time, for intervals and deadlines.
+  virtual time_point now() const noexcept = 0;
+
+  /// Calendar time, for certificates and logs.
+  virtual std::chrono::system_clock::time_point wall() const noexcept = 0;
+
+  virtual std::unique_ptr<timer> make_timer(boost::asio::any_io_executor executor) = 0;
+};
+
+/// The machine's clocks.
+class real_clock final : public clock {
+ public:
+  time_point now() const noexcept override { return std::chrono::steady_clock::now(); }
+  std::chrono::system_clock::time_point wall() const noexcept override {
+    return std::chrono::system_clock::now();
+  }
+  std::unique_ptr<timer> make_timer(boost::asio::any_io_executor executor) override;
+};
+
+/// A clock that stands still until told to go on; for tests.
+class manual_clock final : public clock {
+ public:
+  manual_clock();
+  ~manual_clock() override;
+
+  time_point now() const noexcept override;
+  std::chrono::system_clock::time_point wall() const noexcept override;
+  std::unique_ptr<timer> make_timer(boost::asio::any_io_executor executor) override;
+
+  /// Moves both clocks on, and posts the end of each wait whose time has come.
+  void advance(duration by);
+
+  /// When the next alarm is due; `time_point::max()` if none is set.
+  time_point next_alarm() const;
+
+ private:
+  class manual_timer;
+  struct state;
+  std::shared_ptr<state> state_;
+};
+
+}  // namespace rw::core

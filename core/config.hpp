@@ -1,0 +1,26 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace rw::core {
+
+struct host_port {
+  std::string host;  ///< name or address; an IPv6 address without its brackets
+  std::uint16_t port = 0;
+};
+
+/// Parses "host:port", "10.0.0.1:443" and "[fd00::1]:443". None for anything else.
+std::optional<host_port> parse_host_port(std::string_view text);
+
+/// Parses a port from 0 to 65535. None for anything else.
+std::optional<std::uint16_t> parse_port(std::string_view text);
+
+/// Parses numbers with the units h, m, s and ms, as Go's time.ParseDuration writes them: "250ms",
+/// "1h30m", "1.5s"; "0" needs no unit. None for anything else, and for negative ones.
+std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);
+
+}  // namespace rw::core

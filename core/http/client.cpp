@@ -1,0 +1,292 @@
+#include "core/http/client.hpp"
+
+#include <algorithm>
+#include <boost/asio/connect.hpp>
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <deque>
+
+#include "core/http/client_connection.hpp"
+#include "core/ready.hpp"
+#include "core/wake.hpp"
+
+namespace rw::http {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+
+class category final : public boost::system::error_category {
+ public:
+  const char* name() const noexcept override { return "http client"; }
+  std::string message(int value) const override {
+    switch (static_cast<client_error>(value)) {
+      case client_error::resolve: return "the upstream's name has no address";
+      case client_error::connect: return "the upstream does not accept connections";
+      case client_error::handshake: return "the TLS handshake with the upstream failed";
+      case client_error::timed_out: return "the upstream did not answer in time";
+      case client_error::closed: return "the upstream closed the connection without an answer";
+      case client_error::not_processed: return "the upstream did not take the request";
+      case client_error::protocol: return "the upstream's answer is not HTTP";
+      case client_error::response_too_large: return "the upstream's answer is too large";
+      case client_error::shut_down: return "the client is being closed";
+    }
+    return "unknown error";
+  }
+};
+
+}  // namespace
+
+const boost::system::error_category& client_category() noexcept {
+  static const category instance;
+  return instance;
+}
+
+class client::implementation : public std::enable_shared_from_this<implementation> {
+ public:
+  implementation(asio::any_io_executor executor, client_options options,
+                 client_environment environment)
+      : executor_(executor),
+        options_(std::move(options)),
+        environment_(environment),
+        opened_(core::make_counter(environment.metrics, "rw_http_client_connections_total",
+                                   "Connections that were opened to the upstream",
+                                   {{"client", options_.name}})),
+        failed_(core::make_counter(environment.metrics, "rw_http_client_connect_errors_total",
+                                   "Connections to the upstream that could not be opened",
+                                   {{"client", options_.name}})),
+        open_(core::make_gauge(environment.metrics, "rw_http_client_open_connections",
+                               "Connections to the upstream that are open",
+                               {{"client", options_.name}})),
+        tasks_(executor) {}
+
+  asio::awaitable<boost::system::error_code> acquire(client_slot* into);
+  void retire();
+  asio::awaitable<void> close();
+
+ private:
+  /// One caller of `acquire`, in its coroutine frame.
+  struct waiter {
+    explicit waiter(const asio::any_io_executor& executor) : woken(executor) {}
+    core::wake woken;
+    boost::system::error_code error;
+    client_slot slot;
+    bool served = false;
+  };
+
+  bool take(client_slot& into);
+  void serve();
+  bool may_open() const;
+  void fail(boost::system::error_code error);
+  asio::awaitable<void> open();
+  asio::awaitable<boost::system::error_code> connect(tcp::socket* socket,
+                                                     std::shared_ptr<core::deadline> limit);
+  asio::awaitable<boost::system::error_code> shake_hands(core::stream* stream);
+  asio::awaitable<void> drive(std::shared_ptr<client_connection> connection);
+
+  const asio::any_io_executor executor_;
+  const client_options options_;
+  const client_environment environment_;
+  core::counter& opened_;
+  core::counter& failed_;
+  core::gauge& open_;
+  core::log_limit connect_log_;
+  std::vector<std::shared_ptr<client_connection>> connections_;
+  std::deque<waiter*> waiting_;
+  tcp::socket* connecting_ = nullptr;  ///< what a late connect is cancelled on
+  bool opening_ = false;
+  bool late_ = false;
+  bool closed_ = false;
+  core::task_group tasks_;
+};
+
+/// Gives `into` a slot on a connection that can take one more.
+bool client::implementation::take(client_slot& into) {
+  for (const auto& connection : connections_) {
+    if (!connection->can_take()) continue;
+    into = client_slot(connection);
+    return true;
+  }
+  return false;
+}
+
+bool client::implementation::may_open() const {
+  if (opening_ || closed_) return false;
+  const bool multiplexed =
+      std::ranges::any_of(connections_, [](const auto& c) { return c->multiplexed() && c->capacity() > 0; });
+  return !multiplexed && connections_.size() < options_.limits.connections;
+}
+
+/// Serves who waits, and opens a connection if that takes one.
+void client::implementation::serve() {
+  while (!waiting_.empty() && take(waiting_.front()->slot)) {
+    auto* first = waiting_.front();
+    waiting_.pop_front();
+    first->served = true;
+    first->woken.set();
+  }
+  if (waiting_.empty() || !may_open()) return;
+  opening_ = true;
+  tasks_.spawn(open());
+}
+
+void client::implementation::fail(boost::system::error_code error) {
+  for (auto* one : std::exchange(waiting_, {})) {
+    one->served = true;
+    one->error = error;
+    one->woken.set();
+  }
+}
+
+asio::awaitable<boost::system::error_code> client::implementation::acquire(client_slot* into) {
+  if (closed_) co_return client_error::shut_down;
+  if (waiting_.empty() && take(*into)) co_return boost::system::error_code();
+  waiter self(executor_);
+  waiting_.push_back(&self);
+  serve();
+  const auto interrupted = co_await self.woken.wait();
+  if (!self.served) std::erase(waiting_, &self);
+  if (interrupted && !self.served) co_return interrupted;
+  *into = std::move(self.slot);
+  co_return self.error;
+}
+
+asio::awaitable<boost::system::error_code> client::implementation::connect(
+    tcp::socket* socket, std::shared_ptr<core::deadline> limit) {
+  boost::system::error_code error;
+  std::vector<tcp::endpoint> addresses;
+  const auto literal = asio::ip::make_address(options_.host, error);
+  if (!error) {
+    addresses.emplace_back(literal, options_.port);
+  } else {
+    tcp::resolver resolver(executor_);
+    const auto found =
+        co_await resolver.async_resolve(options_.host, std::to_string(options_.port),
+                                        asio::redirect_error(asio::use_awaitable, error));
+    if (error || found.empty()) co_return client_error::resolve;
+    for (const auto& entry : found) addresses.push_back(entry.endpoint());
+  }
+  for (const auto& address : addresses) {
+    if (late_) break;
+    boost::system::error_code ignored;
+    socket->close(ignored);
+    socket->open(address.protocol(), ignored);
+    co_await socket->async_connect(address, asio::redirect_error(asio::use_awaitable, error));
+    if (!error) co_return error;
+  }
+  co_return late_ ? client_error::timed_out : client_error::connect;
+}
+
+asio::awaitable<boost::system::error_code> client::implementation::shake_hands(
+    core::stream* stream) {
+  for (;;) {
+    const auto step = stream->handshake();
+    if (step.wants == core::want::nothing) co_return step.error;
+    const auto error = co_await core::ready(stream->socket(), step.wants);
+    if (error || late_) co_return late_ ? client_error::timed_out : error;
+  }
+}
+
+asio::awaitable<void> client::implementation::open() {
+  tcp::socket socket(executor_);
+  std::unique_ptr<core::stream> stream;
+  late_ = false;
+  connecting_ = &socket;
+  const auto limit = environment_.watchdog.watch(executor_, [this] {
+    late_ = true;
+    boost::system::error_code ignored;
+    if (connecting_ != nullptr) connecting_->cancel(ignored);
+  });
+  limit->arm(environment_.watchdog.now() + options_.limits.connect);
+  auto error = co_await connect(&socket, limit);
+  auto reason = error;
+  if (!error) {
+    stream = environment_.transport.wrap(std::move(socket));
+    connecting_ = stream ? &stream->socket() : nullptr;
+    if (stream) error = co_await shake_hands(stream.get());
+    reason = error;
+    if (!stream || (error && error != client_error::timed_out)) error = client_error::handshake;
+  }
+  connecting_ = nullptr;
+  limit->release();
+  opening_ = false;
+  if (error) {
+    failed_.Increment();
+    environment_.log.limited(connect_log_, core::log_level::warning, "cannot connect to the upstream",
+                             {{"client", options_.name},
+                              {"host", options_.host},
+                              {"port", std::uint64_t{options_.port}},
+                              {"error", error.message()},
+                              {"cause", reason.message()}});
+    fail(error);
+    co_return;
+  }
+  opened_.Increment();
+  const auto make =
+      stream->protocol() == "h2" ? make_http2_client_connection : make_http1_client_connection;
+  auto connection = make(options_, environment_, executor_, std::move(stream));
+  connection->on_change([this] { serve(); });
+  connections_.push_back(connection);
+  open_.Set(static_cast<double>(connections_.size()));
+  tasks_.spawn(drive(connection));
+  serve();
+}
+
+asio::awaitable<void> client::implementation::drive(std::shared_ptr<client_connection> connection) {
+  try {
+    co_await connection->run();
+  } catch (const boost::system::system_error&) {
+    // Cancelled: the client is being closed.
+  }
+  connection->on_change({});
+  std::erase(connections_, connection);
+  open_.Set(static_cast<double>(connections_.size()));
+  if (!closed_) serve();
+}
+
+void client::implementation::retire() {
+  const auto current = connections_;
+  for (const auto& connection : current) connection->retire();
+}
+
+asio::awaitable<void> client::implementation::close() {
+  closed_ = true;
+  fail(client_error::shut_down);
+  tasks_.cancel();
+  co_await tasks_.join();
+}
+
+client_slot::client_slot(std::shared_ptr<client_connection> connection)
+    : connection_(std::move(connection)) {
+  connection_->take_slot();
+}
+
+client_slot::~client_slot() {
+  if (connection_) connection_->give_slot();
+}
+
+client_slot& client_slot::operator=(client_slot&& other) noexcept {
+  auto old = std::exchange(connection_, std::move(other.connection_));
+  if (old) old->give_slot();
+  return *this;
+}
+
+asio::awaitable<boost::system::error_code> client_slot::exchange(const request& what,
+                                                                 response& into) {
+  return connection_->exchange(what, into);
+}
+
+bool client_slot::multiplexed() const noexcept { return connection_->multiplexed(); }
+
+client::client(asio::any_io_executor executor, client_options options,
+               client_environment environment)
+    : impl_(std::make_shared<implementation>(std::move(executor), std::move(options), environment)) {}
+client::~client() = default;
+asio::awaitable<boost::system::error_code> client::acquire(client_slot& into) {
+  return impl_->acquire(&into);
+}
+void client::retire() { impl_->retire(); }
+asio::awaitable<void> client::close() { return impl_->close(); }
+
+}  // namespace rw::http

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <functional>
+#include <memory>
+
+#include "core/http/client.hpp"
+#include "core/task_group.hpp"
+
+namespace rw::http {
+
+/// One connection to an upstream, after its handshake. On the client's executor.
+class client_connection {
+ public:
+  /// Called when the connection can take more, or has come to its end.
+  using change_handler = std::function<void()>;
+
+  client_connection(const client_options& options, const client_environment& environment,
+                    boost::asio::any_io_executor executor, std::unique_ptr<core::stream> stream)
+      : options_(options),
+        environment_(environment),
+        executor_(std::move(executor)),
+        stream_(std::move(stream)) {}
+  virtual ~client_connection() = default;
+
+  /// What the connection does beside its exchanges; ends when it is closed.
+  virtual boost::asio::awaitable<void> run() = 0;
+
+  virtual boost::asio::awaitable<boost::system::error_code> exchange(const request& what,
+                                                                     response& into) = 0;
+
+  /// How many exchanges there may be at once; 0 at its end.
+  virtual std::size_t capacity() const noexcept = 0;
+  virtual bool multiplexed() const noexcept = 0;
+
+  /// Ends it as soon as no exchange is under way.
+  virtual void retire() = 0;
+
+  bool can_take() const noexcept { return slots_ < capacity(); }
+  void on_change(change_handler handler) { changed_ = std::move(handler); }
+
+  /// Counted by `client_slot`.
+  void take_slot() noexcept { ++slots_; }
+  void give_slot() {
+    --slots_;
+    slot_given();
+    changed();
+  }
+
+ protected:
+  virtual void slot_given() {}
+  void changed() {
+    if (changed_) changed_();
+  }
+
+  const client_options& options_;
+  const client_environment& environment_;
+  const boost::asio::any_io_executor executor_;
+  const std::unique_ptr<core::stream> stream_;
+  std::size_t slots_ = 0;
+
+ private:
+  change_handler changed_;
+};
+
+std::shared_ptr<client_connection> make_http1_client_connection(
+    const client_options& options, const client_environment& environment,
+    boost::asio::any_io_executor executor, std::unique_ptr<core::stream> stream);
+std::shared_ptr<client_connection> make_http2_client_connection(
+    const client_options& options, const client_environment& environment,
+    boost::asio::any_io_executor executor, std::unique_ptr<core::stream> stream);
+
+}  // namespace rw::http

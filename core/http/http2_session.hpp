@@ -1,0 +1,66 @@
+#pragma once
+
+#include <nghttp2/nghttp2.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/http/message.hpp"
+
+namespace rw::http {
+
+struct nghttp2_deleter {
+  void operator()(nghttp2_session* session) const noexcept { nghttp2_session_del(session); }
+  void operator()(nghttp2_session_callbacks* callbacks) const noexcept {
+    nghttp2_session_callbacks_del(callbacks);
+  }
+  void operator()(nghttp2_option* option) const noexcept { nghttp2_option_del(option); }
+};
+
+using nghttp2_session_ptr = std::unique_ptr<nghttp2_session, nghttp2_deleter>;
+using nghttp2_callbacks_ptr = std::unique_ptr<nghttp2_session_callbacks, nghttp2_deleter>;
+using nghttp2_option_ptr = std::unique_ptr<nghttp2_option, nghttp2_deleter>;
+
+inline nghttp2_callbacks_ptr make_nghttp2_callbacks() {
+  nghttp2_session_callbacks* raw = nullptr;
+  if (nghttp2_session_callbacks_new(&raw) != 0) throw std::bad_alloc();
+  return nghttp2_callbacks_ptr(raw);
+}
+
+inline nghttp2_option_ptr make_nghttp2_option() {
+  nghttp2_option* raw = nullptr;
+  if (nghttp2_option_new(&raw) != 0) throw std::bad_alloc();
+  return nghttp2_option_ptr(raw);
+}
+
+/// A field for nghttp2 that borrows both texts until its frame was sent.
+inline nghttp2_nv borrow_field(std::string_view name, std::string_view value) noexcept {
+  // nghttp2 takes pointers to non-const and does not write through them.
+  const auto bytes = [](std::string_view text) {
+    return reinterpret_cast<std::uint8_t*>(const_cast<char*>(text.data()));
+  };
+  return {bytes(name), bytes(value), name.size(), value.size(),
+          NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE};
+}
+
+inline std::string_view view(const std::uint8_t* bytes, std::size_t size) noexcept {
+  return {reinterpret_cast<const char*>(bytes), size};
+}
+
+/// A message's body on its way out.
+struct outgoing_body {
+  std::string_view rest;
+
+  /// Copies the next piece into a DATA frame; for `nghttp2_data_provider`.
+  static ssize_t read(nghttp2_session*, std::int32_t, std::uint8_t* into, std::size_t room,
+                      std::uint32_t* flags, nghttp2_data_source* source, void*) {
+    auto& body = *static_cast<outgoing_body*>(source->ptr);
+    const auto n = body.rest.copy(reinterpret_cast<char*>(into), room);
+    body.rest.remove_prefix(n);
+    if (body.rest.empty()) *flags |= NGHTTP2_DATA_FLAG_EOF;
+    return static_cast<ssize_t>(n);
+  }
+};
+
+}  // namespace rw::http

@@ -1,0 +1,116 @@
+#pragma once
+
+#include <boost/beast/http/basic_parser.hpp>
+#include <functional>
+
+#include "core/http/message.hpp"
+
+namespace rw::http {
+
+/// Beast's HTTP/1.1 request parser (RFC 9112), filling a `request` instead of Beast's own containers.
+/// One for each message.
+class request_parser final : public boost::beast::http::basic_parser<true> {
+ public:
+  /// Tells the largest body for the head that was read.
+  using limit_source = std::function<std::size_t(const request& head)>;
+
+  request_parser(request& into, const limit_source& limit, std::size_t header_bytes)
+      : into_(into), limit_(limit) {
+    header_limit(static_cast<std::uint32_t>(header_bytes));
+    body_limit(boost::none);
+    eager(true);
+  }
+
+  /// True if the client waits for leave to send the body (RFC 9110, section 10.1.1).
+  bool expects_continue() const { return iequals(into_.headers.get("expect"), "100-continue"); }
+
+ private:
+  using error_code = boost::beast::error_code;
+  using string_view = boost::beast::string_view;
+
+  void on_request_impl(boost::beast::http::verb, string_view method, string_view target, int,
+                       error_code&) override {
+    into_.method.assign(method.data(), method.size());
+    into_.target.assign(target.data(), target.size());
+  }
+  void on_response_impl(int, string_view, int, error_code&) override {}
+  void on_field_impl(boost::beast::http::field, string_view name, string_view value,
+                     error_code&) override {
+    into_.headers.add({name.data(), name.size()}, {value.data(), value.size()});
+  }
+  void on_header_impl(error_code& error) override {
+    const auto limit = limit_(into_);
+    const auto length = content_length();
+    if (length && *length > limit) {
+      error = boost::beast::http::error::body_limit;
+      return;
+    }
+    largest_body_ = limit;
+  }
+  void on_body_init_impl(const boost::optional<std::uint64_t>&, error_code&) override {}
+  std::size_t on_body_impl(string_view bytes, error_code& error) override {
+    return append(bytes, error);
+  }
+  void on_chunk_header_impl(std::uint64_t, string_view, error_code&) override {}
+  std::size_t on_chunk_body_impl(std::uint64_t, string_view bytes, error_code& error) override {
+    return append(bytes, error);
+  }
+  void on_finish_impl(error_code&) override {
+    if (into_.body.capacity() < into_.body.size() + body_padding) {
+      into_.body.reserve(into_.body.size() + body_padding);
+    }
+  }
+
+  std::size_t append(string_view bytes, error_code& error) {
+    if (into_.body.size() + bytes.size() > largest_body_) {
+      error = boost::beast::http::error::body_limit;
+      return 0;
+    }
+    into_.body.append(bytes.data(), bytes.size());
+    return bytes.size();
+  }
+
+  request& into_;
+  const limit_source& limit_;
+  std::size_t largest_body_ = 0;
+};
+
+/// Beast's HTTP/1.1 response parser, filling a `response`.
+class response_parser final : public boost::beast::http::basic_parser<false> {
+ public:
+  response_parser(response& into, std::size_t header_bytes, std::size_t body_bytes) : into_(into) {
+    header_limit(static_cast<std::uint32_t>(header_bytes));
+    body_limit(body_bytes);
+    eager(true);
+  }
+
+ private:
+  using error_code = boost::beast::error_code;
+  using string_view = boost::beast::string_view;
+
+  void on_request_impl(boost::beast::http::verb, string_view, string_view, int,
+                       error_code&) override {}
+  void on_response_impl(int status, string_view, int, error_code&) override {
+    into_.status = static_cast<unsigned>(status);
+  }
+  void on_field_impl(boost::beast::http::field, string_view name, string_view value,
+                     error_code&) override {
+    into_.headers.add({name.data(), name.size()}, {value.data(), value.size()});
+  }
+  void on_header_impl(error_code&) override {}
+  void on_body_init_impl(const boost::optional<std::uint64_t>&, error_code&) override {}
+  std::size_t on_body_impl(string_view bytes, error_code&) override {
+    into_.body.append(bytes.data(), bytes.size());
+    return bytes.size();
+  }
+  void on_chunk_header_impl(std::uint64_t, string_view, error_code&) override {}
+  std::size_t on_chunk_body_impl(std::uint64_t, string_view bytes, error_code&) override {
+    into_.body.append(bytes.data(), bytes.size());
+    return bytes.size();
+  }
+  void on_finish_impl(error_code&) override {}
+
+  response& into_;
+};
+
+}  // namespace rw::http

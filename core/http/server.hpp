@@ -1,0 +1,105 @@
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "core/http/message.hpp"
+#include "core/log.hpp"
+#include "core/metrics.hpp"
+#include "core/stream.hpp"
+#include "core/watchdog.hpp"
+
+namespace rw::http {
+
+/// Answers a server's requests. Called from every connection: on the executor of each.
+class handler {
+ public:
+  virtual ~handler() = default;
+
+  /// The largest body that a request with this head may have, in bytes. Asked before the body is read;
+  /// a larger one is answered with 413 and not read.
+  virtual std::size_t body_limit(const request& head) const = 0;
+
+  /// Answers `from` into `into`, which is empty. Most answers need no wait: then the call does it all
+  /// and returns an empty awaitable, which costs no coroutine. Otherwise it returns the rest of its
+  /// work, which the server runs as a task of the connection; both messages live until it ends.
+  virtual boost::asio::awaitable<void> handle(request& from, response& into) = 0;
+
+  /// The server itself refused a request with this status (400, 408, 413, 431, 503 or 505), before it
+  /// was whole. For counting.
+  virtual void refused(unsigned status) noexcept { static_cast<void>(status); }
+};
+
+/// What a server grants its clients. Each limit that is hit is counted by name.
+struct server_limits {
+  std::size_t connections = 4096;          ///< further ones are closed at once
+  std::size_t header_bytes = 16 * 1024;    ///< of one request, names and values
+  std::size_t buffered_bytes = 64u << 20;  ///< of all bodies being received; past it 503
+  std::uint32_t streams = 250;             ///< at once on one HTTP/2 connection
+
+  std::chrono::milliseconds handshake = std::chrono::seconds(10);
+  std::chrono::milliseconds header = std::chrono::seconds(10);  ///< first byte to end of header
+  std::chrono::milliseconds body = std::chrono::seconds(30);    ///< end of header to end of body
+  std::chrono::milliseconds idle = std::chrono::seconds(180);   ///< between requests
+  std::chrono::milliseconds write = std::chrono::seconds(30);   ///< for the client to take an answer
+};
+
+struct server_options {
+  std::string name;  ///< in logs and as the metrics' label `server`
+  boost::asio::ip::tcp::endpoint address;  ///< port 0 picks a free one
+  server_limits limits;
+};
+
+/// What a server needs from its surroundings; all of it must outlive the server.
+struct server_environment {
+  core::transport& transport;
+  core::watchdog& watchdog;
+  core::logger& log;
+  core::metrics& metrics;
+};
+
+/// An HTTP server: HTTP/1.1 (RFC 9112) or HTTP/2 (RFC 9113) on each connection, chosen by ALPN and, on a
+/// connection without TLS, HTTP/1.1.
+///
+/// Metrics: `rw_http_connections_total`, `rw_http_open_connections`, `rw_http_requests_total{protocol}`
+/// and `rw_http_rejected_total{reason}`, all with the label `server`. Reasons: `connections`,
+/// `handshake`, `header_timeout`, `body_timeout`, `write_timeout`, `malformed`, `header_size`,
+/// `body_size`, `memory`, `protocol`, `flood`, `vanished`.
+///
+/// One executor drives it; where that runs on several threads it must be a strand, or else every
+/// connection be given one of its own by `connection_executor`.
+class server {
+ public:
+  using executor_source = std::function<boost::asio::any_io_executor()>;
+
+  /// Binds and listens. Throws `std::runtime_error` that names the address if that can't be done.
+  server(boost::asio::any_io_executor executor, server_options options, handler& answers,
+         server_environment environment, executor_source connection_executor = {});
+  ~server();
+  server(const server&) = delete;
+  server& operator=(const server&) = delete;
+
+  /// Where it listens, with the port that was picked.
+  boost::asio::ip::tcp::endpoint address() const;
+
+  /// Serves until drained or cancelled; every connection is closed when it returns.
+  boost::asio::awaitable<void> run();
+
+  /// Begins an orderly end: no new connections; on each open one the requests that have begun are
+  /// answered (HTTP/2: GOAWAY first), then it is closed. Thread-safe. What takes too long is ended by
+  /// cancelling `run`.
+  void drain();
+
+  std::size_t open_connections() const noexcept;
+
+ private:
+  class implementation;
+  std::unique_ptr<implementation> impl_;
+};
+
+}  // namespace rw::http

@@ -1,0 +1,134 @@
+#include "core/task_group.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/system/system_error.hpp>
+#include <cassert>
+#include <list>
+#include <mutex>
+
+#include "core/wake.hpp"
+
+namespace rw::core {
+
+namespace asio = boost::asio;
+
+struct task_group::state : std::enable_shared_from_this<state> {
+  struct child {
+    asio::any_io_executor executor;
+    asio::cancellation_signal signal;
+    bool done = false;  ///< written and read on `executor` only
+  };
+
+  state(asio::any_io_executor ex, failure_handler handler)
+      : executor(std::move(ex)), on_failure(std::move(handler)), empty(executor) {}
+
+  void finished(std::list<std::shared_ptr<child>>::iterator which, std::exception_ptr failure);
+  void cancel();
+  bool is_empty() const {
+    const std::lock_guard lock(guard);
+    return children.empty();
+  }
+
+  const asio::any_io_executor executor;
+  const failure_handler on_failure;
+  wake empty;  ///< on `executor`
+  mutable std::mutex guard;
+  std::list<std::shared_ptr<child>> children;
+  std::exception_ptr first_failure;
+  bool cancelled = false;
+};
+
+namespace {
+
+bool is_cancellation(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const boost::system::system_error& e) {
+    return e.code() == asio::error::operation_aborted;
+  } catch (...) {
+    return false;
+  }
+}
+
+}  // namespace
+
+void task_group::state::finished(std::list<std::shared_ptr<child>>::iterator which,
+                                 std::exception_ptr failure) {
+  (*which)->done = true;
+  if (failure && is_cancellation(failure)) failure = nullptr;
+  if (failure && on_failure) {
+    on_failure(failure);
+    failure = nullptr;
+  }
+  bool last = false;
+  {
+    const std::lock_guard lock(guard);
+    children.erase(which);
+    if (failure && !first_failure) first_failure = failure;
+    last = children.empty();
+  }
+  if (failure) cancel();
+  if (last) asio::post(executor, [self = shared_from_this()] { self->empty.set(); });
+}
+
+void task_group::state::cancel() {
+  const std::lock_guard lock(guard);
+  cancelled = true;
+  for (const auto& task : children) {
+    asio::post(task->executor, [task] {
+      if (!task->done) task->signal.emit(asio::cancellation_type::terminal);
+    });
+  }
+}
+
+task_group::task_group(asio::any_io_executor executor, failure_handler on_failure)
+    : state_(std::make_shared<state>(std::move(executor), std::move(on_failure))) {}
+
+task_group::~task_group() { assert(state_->is_empty() && "a task group must be joined"); }
+
+void task_group::spawn(asio::awaitable<void> task) { spawn(state_->executor, std::move(task)); }
+
+void task_group::spawn(asio::any_io_executor executor, asio::awaitable<void> task) {
+  auto child = std::make_shared<state::child>();
+  child->executor = executor;
+  std::list<std::shared_ptr<state::child>>::iterator where;
+  {
+    const std::lock_guard lock(state_->guard);
+    if (state_->cancelled) return;
+    where = state_->children.insert(state_->children.end(), child);
+  }
+  asio::co_spawn(executor, std::move(task),
+                 asio::bind_cancellation_slot(
+                     child->signal.slot(), [group = state_, child, where](std::exception_ptr failure) {
+                       group->finished(where, std::move(failure));
+                     }));
+}
+
+void task_group::cancel() { state_->cancel(); }
+
+std::size_t task_group::size() const {
+  const std::lock_guard lock(state_->guard);
+  return state_->children.size();
+}
+
+asio::awaitable<void> task_group::join() {
+  const auto group = state_;
+  const bool throws = co_await asio::this_coro::throw_if_cancelled();
+  co_await asio::this_coro::throw_if_cancelled(false);
+  bool aborted = false;
+  while (!group->is_empty()) {
+    const auto error = co_await group->empty.wait();
+    aborted = aborted || error;
+    if (error) group->cancel();
+  }
+  co_await asio::this_coro::throw_if_cancelled(throws);
+  if (group->first_failure) std::rethrow_exception(group->first_failure);
+  if (aborted) throw boost::system::system_error(asio::error::operation_aborted);
+}
+
+}  // namespace rw::core

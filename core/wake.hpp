@@ -1,0 +1,42 @@
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/system/error_code.hpp>
+#include <optional>
+
+namespace rw::core {
+
+/// Wakes one coroutine: an event that resets itself when a wait consumes it. A `set` that nobody waits
+/// for is kept, so none is missed; several are one.
+///
+/// Everything happens on one executor (thread or strand). The wait has no deadline of its own: who sets
+/// the event must be sure to do so in bounded time (a watchdog's deadline, a timer beside it).
+class wake {
+ public:
+  explicit wake(boost::asio::any_io_executor executor) : executor_(std::move(executor)) {}
+  wake(const wake&) = delete;
+  wake& operator=(const wake&) = delete;
+
+  /// Ends the wait that is under way, by posting its completion, or else the next one.
+  void set();
+
+  /// True if a `set` has not been consumed yet.
+  bool is_set() const noexcept { return set_; }
+
+  /// Waits for `set`. One wait at a time. Ends with `operation_aborted` if the coroutine is cancelled.
+  boost::asio::awaitable<boost::system::error_code> wait();
+
+ private:
+  using handler =
+      boost::asio::async_result<boost::asio::use_awaitable_t<>, void(boost::system::error_code,
+                                                                     boost::system::error_code)>::handler_type;
+  void complete(boost::system::error_code error);
+
+  boost::asio::any_io_executor executor_;
+  std::optional<handler> waiter_;
+  bool set_ = false;
+};
+
+}  // namespace rw::core

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include "core/clock.hpp"
+#include "core/log.hpp"
+#include "core/metrics.hpp"
+#include "core/task_group.hpp"
+#include "core/wake.hpp"
+#include "core/watchdog.hpp"
+
+namespace rw::cli {
+
+/// What all parts of a process share. One executor drives everything.
+struct services {
+  services(boost::asio::any_io_executor ex, core::log_level level)
+      : executor(ex), log(level), watchdog(clock, ex) {}
+
+  const boost::asio::any_io_executor executor;
+  core::real_clock clock;
+  core::logger log;
+  core::metrics metrics;
+  core::watchdog watchdog;
+};
+
+/// One command's reactors, wired. Ends when it is told to stop, or when a reactor fails.
+class app {
+ public:
+  explicit app(services& with) : services_(with), stop_(with.executor) {}
+  virtual ~app() = default;
+
+  /// Runs until `stop`, then ends in order. Returns the exit code.
+  virtual boost::asio::awaitable<int> run() = 0;
+
+  /// Asks for the end.
+  void stop() { stop_.set(); }
+
+ protected:
+  /// For task groups: a reactor that fails ends the process, in order.
+  core::task_group::failure_handler fail_on_exception() {
+    return [this](std::exception_ptr failure) {
+      if (!failure_) failure_ = failure;
+      stop();
+    };
+  }
+
+  /// Waits for a group's tasks, and cancels what is left of them at `when`.
+  boost::asio::awaitable<void> join_by(core::task_group& group, core::time_point when);
+
+  /// To be called at the end: throws what made the process end, if something did.
+  void rethrow_failure() const {
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+  services& services_;
+  core::wake stop_;
+
+ private:
+  std::exception_ptr failure_;
+};
+
+
+}  // namespace rw::cli

@@ -1,0 +1,92 @@
+#include "reactors/cli/certs.hpp"
+
+#include <filesystem>
+
+#include "tls/issuer.hpp"
+
+namespace rw::cli {
+namespace {
+
+template <class T>
+T need(tls::result<T> made) {
+  if (made.has_error()) throw setting_error("certs: " + made.error().message());
+  return std::move(*made);
+}
+
+tls::key_type key_type(const std::string& name) {
+  if (name == "rsa2048") return tls::key_type::rsa_2048;
+  if (name == "rsa4096") return tls::key_type::rsa_4096;
+  return tls::key_type::ecdsa_p256;
+}
+
+void add_name(const std::string& san, tls::certificate_request& to) {
+  const auto colon = san.find(':');
+  const auto kind = san.substr(0, colon);
+  const auto value = colon == std::string::npos ? "" : san.substr(colon + 1);
+  if (kind == "dns" && !value.empty()) {
+    to.dns_names.push_back(value);
+  } else if (kind == "ip" && !value.empty()) {
+    to.ips.push_back(value);
+  } else if (kind == "uri" && !value.empty()) {
+    to.uris.push_back(value);
+  } else {
+    throw setting_error("--san must be dns:HOST, ip:ADDRESS or uri:URI, not: " + san);
+  }
+}
+
+void write(const std::string& dir, const std::string& name, const tls::key_pair& pair) {
+  const auto written = tls::write_files(dir, name, pair);
+  if (written.has_error()) throw setting_error("certs: " + written.error().message());
+}
+
+}  // namespace
+
+void make_certificates(const certs_settings& what) {
+  using role = certs_settings::role;
+  tls::certificate_request request;
+  request.common_name = what.common_name.empty() ? what.name : what.common_name;
+  request.key = key_type(what.key);
+  request.validity = std::chrono::hours(24) * what.days;
+  if (what.what == role::ca) {
+    if (request.common_name.empty()) request.common_name = "runtime-watcher CA";
+    write(what.dir, "ca", need(tls::issuer::create(request)).own());
+    return;
+  }
+  for (const auto& san : what.sans) add_name(san, request);
+  request.server_auth = what.what != role::client;
+  request.client_auth = what.what != role::server;
+  const auto file = [&](const char* name) {
+    return need(tls::read_file((std::filesystem::path(what.dir) / name).string()));
+  };
+  const auto ca = need(tls::issuer::load({file("ca.crt"), file("ca.key")}));
+  write(what.dir, what.name, need(ca.issue(request)));
+}
+
+void make_dev_certificates(const std::string& dir, const std::string& runtime_id) {
+  using role = certs_settings::role;
+  const auto missing = [&](const char* name) {
+    return !std::filesystem::exists(std::filesystem::path(dir) / (std::string(name) + ".crt"));
+  };
+  certs_settings one;
+  one.dir = dir;
+  if (missing("ca")) {
+    one.common_name = "runtime-watcher development CA";
+    one.days = 3650;
+    make_certificates(one);
+  }
+  one.days = 365;
+  one.sans = {"dns:localhost", "ip:127.0.0.1", "ip:::1"};
+  if (missing("webhook")) {
+    one.what = role::webhook;
+    one.name = "webhook";
+    one.common_name = runtime_id;
+    make_certificates(one);
+  }
+  if (missing("gateway")) {
+    one.what = role::server;
+    one.name = one.common_name = "gateway";
+    make_certificates(one);
+  }
+}
+
+}  // namespace rw::cli

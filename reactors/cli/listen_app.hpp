@@ -1,0 +1,38 @@
+#pragma once
+
+#include <memory>
+
+#include "core/http/server.hpp"
+#include "reactors/admin/admin.hpp"
+#include "reactors/cli/app.hpp"
+#include "reactors/cli/settings.hpp"
+#include "reactors/listener/listener.hpp"
+#include "tls/reload.hpp"
+
+namespace rw::cli {
+
+/// `runtime-watcher listen`: listener -> channel -> lines on standard output.
+class listen_app final : public app {
+ public:
+  /// Loads the certificates and binds. Throws what names the setting that can't be used.
+  listen_app(services& with, listen_settings settings);
+
+  boost::asio::awaitable<int> run() override;
+
+  boost::asio::ip::tcp::endpoint address() const { return listener_.runnable->address(); }
+
+ private:
+  listener::listener_options options();
+  boost::asio::awaitable<void> print_events();
+
+  const listen_settings settings_;
+  std::shared_ptr<tls::credentials> credentials_;  ///< the server's own, or just the CA; may be none
+  std::unique_ptr<tls::reloader> reloader_;
+  listener::registration listener_;
+  const std::unique_ptr<core::transport> plain_;
+  admin::pages pages_;
+  std::unique_ptr<http::server> admin_;
+  bool stopping_ = false;
+};
+
+}  // namespace rw::cli

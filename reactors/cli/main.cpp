@@ -1,0 +1,78 @@
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <csignal>
+#include <cstdlib>
+#include <exception>
+#include <iostream>
+#include <memory>
+
+#include "reactors/cli/app.hpp"
+#include "reactors/cli/certs.hpp"
+#include "reactors/cli/dev_app.hpp"
+#include "reactors/cli/listen_app.hpp"
+#include "reactors/cli/settings.hpp"
+#include "reactors/cli/webhook_app.hpp"
+
+namespace {
+
+namespace asio = boost::asio;
+using namespace rw::cli;
+
+std::unique_ptr<app> make_app(const settings& chosen, services& with) {
+  switch (chosen.what) {
+    case command::webhook: return std::make_unique<webhook_app>(with, chosen.webhook);
+    case command::listen: return std::make_unique<listen_app>(with, chosen.listen);
+    default: return std::make_unique<dev_app>(with, chosen.dev);
+  }
+}
+
+/// SIGTERM and SIGINT end the app in order, a second one at once.
+void stop_on_signal(asio::signal_set& signals, app& what) {
+  signals.async_wait([&signals, &what](boost::system::error_code error, int) {
+    if (error) return;
+    what.stop();
+    signals.async_wait([](boost::system::error_code again, int number) {
+      if (!again) std::_Exit(128 + number);
+    });
+  });
+}
+
+int run(const settings& chosen) {
+  std::signal(SIGPIPE, SIG_IGN);
+  asio::io_context context(1);
+  services with(context.get_executor(), chosen.log_level);
+  const auto what = make_app(chosen, with);
+  asio::signal_set signals(context, SIGTERM, SIGINT);
+  stop_on_signal(signals, *what);
+  int code = 1;
+  std::exception_ptr failure;
+  asio::co_spawn(context, what->run(), [&](std::exception_ptr thrown, int result) {
+    failure = thrown;
+    code = result;
+    signals.cancel();
+  });
+  context.run();
+  if (failure) std::rethrow_exception(failure);
+  return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const auto chosen = read_settings(argc, argv);
+    if (chosen.what == command::none) return chosen.exit_code;
+    if (chosen.what == command::certs) {
+      make_certificates(chosen.certs);
+      return 0;
+    }
+    return run(chosen);
+  } catch (const setting_error& e) {
+    std::cerr << "runtime-watcher: " << e.what() << '\n';
+    return 2;
+  } catch (const std::exception& e) {
+    std::cerr << "runtime-watcher: " << e.what() << '\n';
+    return 1;
+  }
+}

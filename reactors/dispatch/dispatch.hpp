@@ -1,0 +1,75 @@
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <memory>
+#include <string>
+
+#include "core/backoff.hpp"
+#include "core/channel.hpp"
+#include "core/http/client.hpp"
+#include "core/log.hpp"
+#include "core/metrics.hpp"
+#include "core/watchdog.hpp"
+#include "reactors/dispatch/schedule.hpp"
+#include "reactors/event_json.hpp"
+#include "reactors/events.hpp"
+
+namespace rw::dispatch {
+
+struct dispatch_options {
+  rw::contract contract = rw::contract::v2;
+  http::client_options upstream;         ///< where KCP's gateway is
+  dispatch::schedule_options schedule;
+  std::size_t requests = 64;             ///< at once, as far as the connection lets them
+  std::size_t batch_events = 512;        ///< in one request, even if the receiver would take more
+};
+
+/// What a dispatcher needs from its surroundings; all of it must outlive the dispatcher.
+struct dispatch_environment {
+  core::clock& clock;
+  core::watchdog& watchdog;
+  core::transport& transport;
+  core::logger& log;
+  core::metrics& metrics;
+  core::random_source random;
+};
+
+/// Takes events from a channel and sends them to KCP (contracts: `POST /<contract>/<manager>/event`).
+///
+/// Events are coalesced: as long as one waits or is in flight, further ones for the same object become
+/// one, which is sent after it. Where the receiver offers it (header `watch-event-batch: <events>` in
+/// its answers) what has gathered is sent as one request; nothing ever waits for a batch to fill.
+/// What failed is tried again as schedule.hpp says. When the schedule is full the channel is left alone,
+/// so that it fills, and admission's rule for a full channel applies.
+///
+/// Metrics: `rw_dispatch_events_total{outcome}` (delivered, coalesced, retried, rejected, expired,
+/// abandoned), `rw_dispatch_events{state}` (known, delayed), `rw_dispatch_open_circuits`,
+/// `rw_dispatch_batch_events`, `rw_dispatch_delivery_seconds`, and the existing
+/// `watcher_kcp_requests_total` and `watcher_failed_kcp_total{error_reason="failed-request"}`.
+///
+/// Everything but the channel belongs to one executor (thread or strand).
+class dispatcher {
+ public:
+  dispatcher(boost::asio::any_io_executor executor, dispatch_options options,
+             core::channel<watch_event>& events, dispatch_environment environment);
+  ~dispatcher();
+  dispatcher(const dispatcher&) = delete;
+  dispatcher& operator=(const dispatcher&) = delete;
+
+  /// Runs until the channel is closed and all that was in it is delivered (or given up), or until
+  /// cancelled: then what is left is counted and logged as abandoned.
+  boost::asio::awaitable<void> run();
+
+  /// Uses new connections from now on, because the certificates changed.
+  void renew_connections();
+
+  /// Events that are known and not delivered.
+  std::size_t pending() const noexcept;
+
+ private:
+  class implementation;
+  std::unique_ptr<implementation> impl_;
+};
+
+}  // namespace rw::dispatch

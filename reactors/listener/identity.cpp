@@ -1,0 +1,145 @@
+#include "reactors/listener/identity.hpp"
+
+#include <stdexcept>
+
+#include "tls/xfcc.hpp"
+
+namespace rw::listener {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr std::size_t remembered = 4096;
+constexpr auto remembered_for = std::chrono::minutes(1);
+constexpr std::string_view xfcc_header = "x-forwarded-client-cert";
+
+class category final : public boost::system::error_category {
+ public:
+  const char* name() const noexcept override { return "sender identity"; }
+  std::string message(int value) const override {
+    switch (static_cast<identity_error>(value)) {
+      case identity_error::untrusted_peer:
+        return "the peer is no trusted proxy, so its X-Forwarded-Client-Cert is not believed";
+      case identity_error::unidentified:
+        return "no client certificate could be read";
+      case identity_error::untrusted:
+        return "the client certificate is not trusted";
+      case identity_error::nameless:
+        return "the client certificate has no common name";
+    }
+    return "unknown error";
+  }
+};
+
+/// The header's lines joined, as if the proxies had written one (RFC 9110, section 5.3).
+std::string forwarded(const http::fields& headers) {
+  std::string joined;
+  for (std::size_t i = 0; i < headers.size(); ++i) {
+    const auto field = headers[i];
+    if (!http::iequals(field.name, xfcc_header)) continue;
+    if (!joined.empty()) joined += ',';
+    joined += field.value;
+  }
+  return joined;
+}
+
+}  // namespace
+
+const boost::system::error_category& identity_category() noexcept {
+  static const category instance;
+  return instance;
+}
+
+network_list network_list::parse(std::string_view text) {
+  network_list result;
+  while (!text.empty()) {
+    const auto comma = text.find(',');
+    auto one = std::string(text.substr(0, comma));
+    text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
+    if (one.empty()) continue;
+    boost::system::error_code error;
+    if (one.find('/') == std::string::npos) one += one.find(':') == std::string::npos ? "/32" : "/128";
+    const auto v4 = asio::ip::make_network_v4(one, error);
+    if (!error) {
+      result.v4_.push_back(v4.canonical());
+      continue;
+    }
+    const auto v6 = asio::ip::make_network_v6(one, error);
+    if (error) throw std::invalid_argument("not a network such as 10.0.0.0/8 or fd00::/8: " + one);
+    result.v6_.push_back(v6.canonical());
+  }
+  return result;
+}
+
+bool network_list::contains(const asio::ip::address& address) const {
+  if (address.is_v6() && !address.to_v6().is_v4_mapped()) {
+    const auto v6 = address.to_v6();
+    for (const auto& one : v6_) {
+      if (asio::ip::network_v6(v6, one.prefix_length()).canonical() == one) return true;
+    }
+    return false;
+  }
+  const auto v4 = address.is_v4() ? address.to_v4()
+                                  : asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
+  for (const auto& one : v4_) {
+    if (asio::ip::network_v4(v4, one.prefix_length()).canonical() == one) return true;
+  }
+  return false;
+}
+
+boost::system::result<std::shared_ptr<const sender>> identifier::identify(
+    const http::request& from) {
+  std::string evidence;
+  if (options_.terminates_tls) {
+    evidence = from.peer.certificate;
+  } else {
+    if (!options_.trusted_proxies.contains(from.peer.address.address())) {
+      return identity_error::untrusted_peer;
+    }
+    evidence = forwarded(from.headers);
+  }
+  if (evidence.empty()) return identity_error::unidentified;
+  const auto now = clock_.now();
+  const auto current = generation();
+  {
+    const std::lock_guard lock(guard_);
+    const auto found = known_.find(evidence);
+    if (found != known_.end() && found->second.until > now && found->second.generation == current) {
+      return found->second.who;
+    }
+  }
+  auto result = examine(evidence);
+  if (result.has_error()) return result;
+  const auto left = (*result)->certificate.not_after() - clock_.wall();
+  const auto until = now + std::min<core::duration>(remembered_for, left);
+  const std::lock_guard lock(guard_);
+  if (known_.size() >= remembered) known_.clear();
+  known_.insert_or_assign(std::move(evidence), entry{*result, until, current});
+  return result;
+}
+
+boost::system::result<std::shared_ptr<const sender>> identifier::examine(
+    const std::string& evidence) const {
+  std::vector<tls::certificate> intermediates;
+  std::optional<tls::certificate> leaf;
+  if (options_.terminates_tls) {
+    if (auto parsed = tls::certificate::from_der(evidence)) leaf = std::move(*parsed);
+  } else if (const auto element = tls::nearest(evidence)) {
+    if (auto parsed = element->client_certificate()) leaf = std::move(*parsed);
+    if (auto more = element->intermediates()) intermediates = std::move(*more);
+  }
+  if (!leaf) return identity_error::unidentified;
+  const auto now = clock_.wall();
+  if (!leaf->valid_at(now)) return identity_error::untrusted;
+  if (!options_.terminates_tls && options_.client_ca) {
+    const auto material = options_.client_ca->current();
+    const auto chained = !material->ca() || material->ca()->verify(*leaf, intermediates,
+                                                                   tls::purpose::client_auth, now);
+    if (!chained) return identity_error::untrusted;
+  }
+  if (leaf->common_name().empty()) return identity_error::nameless;
+  auto id = leaf->common_name();
+  return std::make_shared<const sender>(sender{std::move(id), std::move(*leaf)});
+}
+
+}  // namespace rw::listener

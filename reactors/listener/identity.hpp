@@ -1,0 +1,92 @@
+#pragma once
+
+#include <boost/asio/ip/network_v4.hpp>
+#include <boost/asio/ip/network_v6.hpp>
+#include <boost/system/result.hpp>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/clock.hpp"
+#include "core/http/message.hpp"
+#include "tls/certificate.hpp"
+#include "tls/material.hpp"
+
+namespace rw::listener {
+
+/// Networks of peers, such as 10.0.0.0/8 or fd00::/8; a single address is a network too.
+class network_list {
+ public:
+  /// Parses networks separated by commas. Throws `std::invalid_argument` that names the wrong one.
+  static network_list parse(std::string_view text);
+
+  bool contains(const boost::asio::ip::address& address) const;
+
+ private:
+  std::vector<boost::asio::ip::network_v4> v4_;
+  std::vector<boost::asio::ip::network_v6> v6_;
+};
+
+/// Why a request has no sender; the status to answer with.
+enum class identity_error {
+  untrusted_peer = 1,  ///< X-Forwarded-Client-Cert from a peer that is no trusted proxy: 401
+  unidentified,        ///< no certificate, or none that could be read: 401
+  untrusted,           ///< the certificate does not chain to the CA, or is not valid now: 401
+  nameless,            ///< no common name, which is the runtime's id: 400
+};
+
+const boost::system::error_category& identity_category() noexcept;
+inline boost::system::error_code make_error_code(identity_error e) noexcept {
+  return {static_cast<int>(e), identity_category()};
+}
+
+/// Who sent a request. A cheap value.
+struct sender {
+  std::string runtime_id;        ///< common name of the certificate
+  tls::certificate certificate;  ///< for the verify function
+};
+
+struct identity_options {
+  /// The server terminates mutual TLS itself: the peer's certificate is the identity, and any
+  /// X-Forwarded-Client-Cert is ignored.
+  bool terminates_tls = false;
+  /// Else: the peers whose X-Forwarded-Client-Cert is believed.
+  network_list trusted_proxies;
+  /// Else, where its material has a CA: forwarded certificates must chain to it.
+  std::shared_ptr<tls::credentials> client_ca;
+};
+
+/// Finds out who sent a request. What it found is remembered for a minute, so that the certificate that
+/// comes with every event of a runtime is parsed and checked once. Thread-safe.
+class identifier {
+ public:
+  identifier(identity_options options, core::clock& time) : options_(std::move(options)), clock_(time) {}
+
+  boost::system::result<std::shared_ptr<const sender>> identify(const http::request& from);
+
+ private:
+  struct entry {
+    std::shared_ptr<const sender> who;
+    core::time_point until;
+    std::uint64_t generation;
+  };
+
+  boost::system::result<std::shared_ptr<const sender>> examine(const std::string& evidence) const;
+  std::uint64_t generation() const {
+    return options_.client_ca ? options_.client_ca->generation() : 0;
+  }
+
+  const identity_options options_;
+  core::clock& clock_;
+  std::mutex guard_;
+  std::unordered_map<std::string, entry> known_;  ///< by certificate or header; under `guard_`
+};
+
+}  // namespace rw::listener
+
+template <>
+struct boost::system::is_error_code_enum<rw::listener::identity_error> : std::true_type {};
