@@ -1,0 +1,171 @@
+#!/usr/bin/env bash
+# What a review costs the webhook, against nginx that answers the same requests with a constant, in turns
+# within one run. Prints one line of JSON for each figure: name, value, unit, peer (the value it is
+# measured against), ratio. CPU is that of the server's process alone.
+#
+#   bench/pipeline.sh [--seconds N] [--rounds N] [--binary PATH]
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+binary=$here/../build/runtime-watcher
+seconds=4
+rounds=3
+while [ $# -gt 0 ]; do
+  case $1 in
+    --seconds) seconds=$2; shift 2 ;;
+    --rounds) rounds=$2; shift 2 ;;
+    --binary) binary=$2; shift 2 ;;
+    *) sed -n '2,6s/^# \{0,1\}//p' "$0"; [ "$1" = --help ] && exit 0 || exit 2 ;;
+  esac
+done
+[ -x "$binary" ] || { echo "bench/pipeline.sh: no binary at $binary; build it first" >&2; exit 1; }
+for tool in wrk h2load nginx python3 curl; do
+  command -v "$tool" >/dev/null || { echo "bench/pipeline.sh: $tool is missing" >&2; exit 1; }
+done
+
+dir=$(mktemp -d)
+pids=()
+finish() {
+  for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
+  [ ! -e "$dir/nginx.pid" ] || kill "$(cat "$dir/nginx.pid")" 2>/dev/null || true
+  wait 2>/dev/null || true
+  rm -rf "$dir"
+}
+trap finish EXIT
+
+"$binary" certs ca --dir "$dir"
+"$binary" certs webhook --dir "$dir" --name webhook --cn bench --san dns:localhost,ip:127.0.0.1
+"$binary" certs server --dir "$dir" --name gateway --san dns:localhost,ip:127.0.0.1
+export RW_REVIEW=$here/data/label-change.json
+
+port_of() {  # LOG SERVER: the port that a server says it listens on
+  local port=
+  for _ in $(seq 100); do
+    port=$(sed -n "s/.*\"server\":\"$2\",\"address\":\"[^\"]*:\([0-9]*\)\".*/\1/p" "$1")
+    [ -n "$port" ] && { echo "$port"; return; }
+    read -rt 0.05 <> <(:) || true
+  done
+  echo "bench/pipeline.sh: $2 did not start" >&2
+  cat "$1" >&2
+  exit 1
+}
+
+"$binary" listen --address 127.0.0.1:0 --component bench --tls-cert "$dir/gateway.crt" \
+  --tls-key "$dir/gateway.key" --client-ca "$dir/ca.crt" >/dev/null 2>"$dir/listen.log" &
+pids+=($!)
+upstream=$(port_of "$dir/listen.log" listener)
+
+# Time from exec to the first readyz that says 200, the best of five.
+ready_ms=$(python3 - "$binary" "$dir" "$upstream" <<'PY'
+import http.client, json, subprocess, sys, time
+binary, folder, upstream = sys.argv[1:]
+best = 1e9
+for _ in range(5):
+    begin = time.monotonic()
+    run = subprocess.Popen([binary, "webhook", "--webhook-port=0", "--metrics-port=0",
+                            "--bind-address=127.0.0.1", f"--ca-cert={folder}/ca.crt",
+                            f"--tls-cert={folder}/webhook.crt", f"--tls-key={folder}/webhook.key",
+                            f"--kcp-addr=127.0.0.1:{upstream}", "--kcp-contract=v2"],
+                           stderr=subprocess.PIPE, text=True)
+    for line in run.stderr:
+        entry = json.loads(line)
+        if entry.get("server") == "admin":
+            break
+    connection = http.client.HTTPConnection("127.0.0.1", int(entry["address"].rsplit(":")[-1]))
+    while True:
+        connection.request("GET", "/readyz")
+        answer = connection.getresponse()
+        answer.read()
+        if answer.status == 200:
+            break
+    best = min(best, time.monotonic() - begin)
+    run.terminate()
+    run.communicate()
+print(round(best * 1000, 1))
+PY
+)
+
+"$binary" webhook --webhook-port 0 --metrics-port 0 --bind-address 127.0.0.1 \
+  --ca-cert "$dir/ca.crt" --tls-cert "$dir/webhook.crt" --tls-key "$dir/webhook.key" \
+  --kcp-addr "127.0.0.1:$upstream" --kcp-contract v2 2>"$dir/webhook.log" &
+webhook=$!
+pids+=("$webhook")
+url=https://127.0.0.1:$(port_of "$dir/webhook.log" webhook)/validate/bench
+admin=$(port_of "$dir/webhook.log" admin)
+curl -fsS --retry 20 --retry-connrefused --retry-delay 0 "http://127.0.0.1:$admin/readyz" >/dev/null
+idle_rss=$(awk '/VmRSS/{print $2/1024}' "/proc/$webhook/status")
+
+peer_port=$(python3 -c 'import socket; s=socket.socket(); s.bind(("127.0.0.1",0)); print(s.getsockname()[1])')
+cat >"$dir/nginx.conf" <<NGINX
+worker_processes 1;
+pid $dir/nginx.pid;
+error_log $dir/nginx.log;
+events { worker_connections 1024; }
+http {
+  access_log off;
+  client_body_temp_path $dir/body;
+  proxy_temp_path $dir/proxy; fastcgi_temp_path $dir/fastcgi; uwsgi_temp_path $dir/uwsgi; scgi_temp_path $dir/scgi;
+  server {
+    listen 127.0.0.1:$peer_port ssl;
+    ssl_certificate $dir/webhook.crt;
+    ssl_certificate_key $dir/webhook.key;
+    ssl_protocols TLSv1.3;
+    keepalive_requests 100000000;
+    client_body_buffer_size 64k;
+    location / {
+      default_type application/json;
+      return 200 '{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"705ab4f5-6393-11e8-b7cc-42010a800002","allowed":true,"status":{"metadata":{},"status":"Success","message":"no relevant change"}}}';
+    }
+  }
+}
+NGINX
+nginx -p "$dir" -c "$dir/nginx.conf"
+nginx_worker=$(pgrep -P "$(cat "$dir/nginx.pid")")
+
+cpu() { awk '{print $14 + $15}' "/proc/$1/stat"; }
+measure() {  # PID COMMAND...: prints microseconds of CPU per request, and requests
+  local pid=$1 begin end n
+  shift
+  begin=$(cpu "$pid")
+  n=$("$@" 2>&1 | tee "$dir/load.log" | awk '/requests in/{print $1} /^requests:/{print $8}')
+  end=$(cpu "$pid")
+  if grep -qE "Non-2xx|Socket errors|[1-9][0-9]* failed" "$dir/load.log"; then
+    echo "bench/pipeline.sh: not all requests were answered well" >&2
+    cat "$dir/load.log" >&2
+    exit 1
+  fi
+  awk -v a="$begin" -v b="$end" -v n="$n" -v hz="$(getconf CLK_TCK)" 'BEGIN{print (b-a)*1e6/hz/n, n}'
+}
+load() { echo wrk -t1 -c32 "-d${seconds}s" -s "$here/data/$1.lua" "$2"; }
+
+for round in $(seq "$rounds"); do
+  echo "round $round of $rounds" >&2
+  measure "$nginx_worker" $(load same "https://127.0.0.1:$peer_port/") >>"$dir/nginx"
+  measure "$webhook" $(load same "$url") >>"$dir/same"
+  measure "$webhook" $(load distinct "$url") >>"$dir/distinct"
+  measure "$webhook" h2load -t1 -c1 -m64 -n$((seconds * 15000)) -d "$RW_REVIEW" \
+    -H 'content-type: application/json' "$url" >>"$dir/h2"
+done
+delivered=$(curl -fsS "http://127.0.0.1:$admin/metrics" | awk '/outcome="delivered"/{print $2}')
+
+python3 - "$dir" "$seconds" "$idle_rss" "$ready_ms" "$delivered" <<'PY'
+import json, statistics, sys
+folder, seconds, idle_rss, ready_ms, delivered = sys.argv[1:]
+def rows(name):
+    return [tuple(map(float, line.split())) for line in open(f"{folder}/{name}")]
+def median(name, column=0):
+    return statistics.median(row[column] for row in rows(name))
+def say(name, value, unit, peer, against):
+    print(json.dumps({"name": name, "value": round(value, 2), "unit": unit, "peer": peer,
+                      "ratio": round(value / against, 3)}))
+nginx = median("nginx")
+say("nginx_constant", nginx, "us CPU per request", "nginx_constant", nginx)
+say("review_without_event", median("same"), "us CPU per review", "nginx_constant", nginx)
+say("review_with_distinct_event", median("distinct"), "us CPU per review", "nginx_constant", nginx)
+say("review_without_event_http2", median("h2"), "us CPU per review", "review_without_event", median("same"))
+say("reviews_per_second", median("same", 1) / float(seconds), "1/s", "nginx_constant",
+    median("nginx", 1) / float(seconds))
+say("idle_rss", float(idle_rss), "MiB", "limit of 12 MiB", 12)
+say("ready_after", float(ready_ms), "ms", "limit of 50 ms", 50)
+say("events_delivered", float(delivered), "events", "distinct reviews",
+    sum(row[1] for row in rows("distinct")))
+PY
