@@ -68,13 +68,13 @@ class Process:
     It dies with this script. Start it from the main thread, whose end the kernel takes for the script's.
     """
 
-    def __init__(self, name, argv, env=None, on_line=None):
+    def __init__(self, name, argv, env=None, on_line=None, dies_by="KILL"):
         self.name = name
         self.log = []  # (monotonic arrival, text) of every line on standard error
         self.started = time.monotonic()
         self.popen = subprocess.Popen(
-            ["setpriv", "--pdeathsig", "KILL", "--", *map(str, argv)], stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
+            ["setpriv", "--pdeathsig", dies_by, "--", *map(str, argv)], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, start_new_session=True)
         self._pumps = [self._pump(self.popen.stderr, self._keep), self._pump(self.popen.stdout, on_line or self._keep)]
 
     def _keep(self, arrival, line):
@@ -129,10 +129,11 @@ class Process:
             code = self.popen.wait(timeout)
         except subprocess.TimeoutExpired:
             raise AssertionError(f"{self.name} still runs after {timeout} s:\n{self.tail()}") from None
-        for pump in self._pumps:
+        for pump, stream in zip(self._pumps, (self.popen.stderr, self.popen.stdout)):
             pump.join(10)
-        self.popen.stdout.close()
-        self.popen.stderr.close()
+            if pump.is_alive():
+                raise AssertionError(f"{self.name} ended and left processes behind:\n{self.tail()}")
+            stream.close()
         return code
 
     def terminate(self, timeout=30):
@@ -140,9 +141,10 @@ class Process:
         return self.wait(timeout)
 
     def kill(self):
+        """Ends it and its children without a word; nothing when it has ended."""
         if self.running():
-            self.popen.kill()
-        self.wait(10)
+            os.killpg(self.popen.pid, signal.SIGKILL)
+            self.wait(10)
 
     def rss(self):
         """Resident memory in bytes."""
@@ -305,7 +307,8 @@ http {{
 }}
 """)
         nginx = shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/sbin") or skip("nginx is not installed")
-        super().__init__("nginx", [nginx, "-p", self.folder, "-e", "stderr", "-c", self.folder / "nginx.conf"])
+        super().__init__("nginx", [nginx, "-p", self.folder, "-e", "stderr", "-c", self.folder / "nginx.conf"],
+                         dies_by="TERM")  # a master that is killed leaves its workers
         wait_until(lambda: can_connect(self.port) or not self.running(), 10, "nginx listens")
         if not self.running():
             raise AssertionError(f"nginx ended with {self.popen.returncode}:\n{self.tail()}")

@@ -1,0 +1,83 @@
+"""200 parallel writers make 8,000 writes through a real API server: fewer than 10 connections reach the webhook."""
+
+import multiprocessing
+import threading
+import time
+
+import control_plane
+import harness
+from control_plane import Client, ControlPlane, rule
+from harness import EventLog, Listener, Pki, Webhook
+
+WRITERS = 200
+WRITES = 8_000
+PROCESSES = 4
+LABELS = {"operator.kyma-project.io/watched-by": "kyma"}
+PATH = "/api/v1/namespaces/default/configmaps"
+
+
+def write(port, writer, count, failures):
+    client = Client(port)
+    try:
+        config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"writer-{writer}", "labels": LABELS},
+                      "data": {"write": "0"}}
+        client.request("POST", PATH, config_map)
+        for i in range(1, count):
+            config_map["data"]["write"] = str(i)
+            client.request("PUT", f"{PATH}/writer-{writer}", config_map)
+    except Exception as error:  # whatever it is, the test must hear of it
+        failures.append(repr(error))
+    finally:
+        client.close()
+
+
+def write_all(port, writers, count, outbox):
+    failures = []
+    threads = [threading.Thread(target=write, args=(port, writer, count, failures)) for writer in writers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    outbox.put(failures)
+
+
+class Connections(harness.TestCase):
+    def test_parallel_writers_share_few_connections(self):
+        pki = Pki(self.folder / "pki")
+        events = EventLog()
+        tls = pki.issue("server", "listener")
+        listener = self.start(Listener(events, "lifecycle-manager", tls=tls, client_ca=pki.ca))
+        webhook = self.start(Webhook(*pki.issue("webhook", "webhook", cn="runtime-1"), pki.ca,
+                                     f"localhost:{listener.port}")).ready()
+        plane = ControlPlane(self)
+        plane.register_webhook("skr-webhook", webhook.port, pki.ca, "lifecycle-manager", [rule("", "v1", "configmaps")],
+                               LABELS)
+        client = plane.client()
+        self.addCleanup(client.close)
+        plane.wait_registered(lambda n: client.request("POST", PATH, {
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"probe-{n}", "labels": LABELS}}),
+            lambda: events.lines)
+        reviews_before = webhook.metric("watcher_admission_request_total")
+
+        context = multiprocessing.get_context("spawn")
+        outbox = context.Queue()
+        begun = time.monotonic()
+        shares = [range(WRITERS)[i::PROCESSES] for i in range(PROCESSES)]
+        processes = [context.Process(target=write_all, args=(plane.port, share, WRITES // WRITERS, outbox), daemon=True)
+                     for share in shares]
+        for process in processes:
+            process.start()
+        failures = sum((outbox.get(timeout=180) for _ in processes), [])
+        took = time.monotonic() - begun
+        self.assertEqual(failures[:3], [], f"{len(failures)} writers failed")
+        reviews = webhook.metric("watcher_admission_request_total") - reviews_before
+        connections = webhook.metric("rw_http_connections_total", server="webhook")
+        self.note(f"{WRITES} writes by {WRITERS} writers in {took:.1f} s: {reviews:.0f} reviews over "
+                  f"{connections:.0f} connections")
+        self.assertGreaterEqual(reviews, WRITES)
+        self.assertLess(connections, 10)
+
+
+if __name__ == "__main__":
+    control_plane.assets()
+    harness.main()

@@ -1,0 +1,90 @@
+"""SIGTERM under load: intake stops, everything accepted is delivered, and the process ends with 0 in time; a second
+SIGTERM ends it at once."""
+
+import signal
+import time
+
+import harness
+import load
+from harness import EventLog, Gateway, Listener, Pki, Webhook, can_connect, free_port, pause, wait_until
+
+DRAIN_SECONDS = 10
+
+
+class Shutdown(harness.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.pki = Pki(self.folder / "pki")
+        self.certificate, self.key = self.pki.issue("webhook", "webhook", cn="runtime-1")
+
+    def webhook(self, kcp):
+        return self.start(Webhook(self.certificate, self.key, self.pki.ca, kcp,
+                                  options=["--drain-timeout", f"{DRAIN_SECONDS}s"])).ready()
+
+    def stop_under_load(self, kcp, events):
+        webhook = self.webhook(kcp)
+        plans = [load.Plan(names, seconds=60, stops=True) for names in load.names(4_000, 16)]
+        running = load.Load(plans, webhook.port, self.pki.ca)
+        wait_until(lambda: len(events.lines) > 500, 20, "load is under way")
+        asked = time.monotonic()
+        webhook.send(signal.SIGTERM)
+        wait_until(lambda: not can_connect(webhook.port), 2, "new connections are refused")
+        refused = time.monotonic() - asked
+        code = webhook.wait(DRAIN_SECONDS + 5)
+        ended = time.monotonic() - asked
+        result = running.finish(timeout=20)
+        def missing():
+            arrived = events.last_arrivals()
+            return [n for n, (sent, _) in result.last_sent.items() if arrived.get(("load", n), 0) < sent]
+        wait_until(lambda: not missing(), 5, lambda: f"{len(missing())} objects' events of {len(result.last_sent)}")
+        self.note(f"{result.accepted} accepted and delivered; intake closed after {1000 * refused:.0f} ms, ended with "
+                  f"{code} after {1000 * ended:.0f} ms")
+        self.assertEqual(code, 0, webhook.tail())
+        self.assertLess(ended, DRAIN_SECONDS)
+
+    def test_webhook_delivers_what_it_accepted_through_a_gateway(self):
+        events = EventLog()
+        listener = self.start(Listener(events, "lifecycle-manager"))
+        gateway = self.start(Gateway(self.folder / "nginx", *self.pki.issue("server", "gateway"), self.pki.ca,
+                                     listener.port))
+        self.stop_under_load(f"localhost:{gateway.port}", events)
+
+    def test_webhook_delivers_what_it_accepted_to_a_terminating_listener(self):
+        events = EventLog()
+        listener = self.start(Listener(events, "lifecycle-manager", tls=self.pki.issue("server", "listener"),
+                                       client_ca=self.pki.ca))
+        self.stop_under_load(f"localhost:{listener.port}", events)
+        self.assertEqual(listener.terminate(), 0)
+
+    def pending_towards_nobody(self):
+        """A webhook that holds events for an upstream that is not there."""
+        webhook = self.webhook(f"localhost:{free_port()}")
+        plan = load.Plan(["object-0", "object-1"], rounds=1)
+        load.Load([plan], webhook.port, self.pki.ca).finish(timeout=20)
+        return webhook
+
+    def test_second_signal_ends_the_process_at_once(self):
+        webhook = self.pending_towards_nobody()
+        webhook.send(signal.SIGTERM)
+        wait_until(lambda: not can_connect(webhook.port), 2, "new connections are refused")
+        pause(0.2)
+        self.assertTrue(webhook.running(), "it waits for its events to be delivered")
+        asked = time.monotonic()
+        webhook.send(signal.SIGTERM)
+        webhook.wait(5)
+        ended = time.monotonic() - asked
+        self.note(f"ended {1000 * ended:.0f} ms after the second signal")
+        self.assertLess(ended, 0.5)
+
+    def test_drain_without_an_upstream_ends_at_its_timeout(self):
+        webhook = self.pending_towards_nobody()
+        asked = time.monotonic()
+        webhook.send(signal.SIGTERM)
+        webhook.wait(DRAIN_SECONDS + 5)
+        ended = time.monotonic() - asked
+        self.note(f"ended after {ended:.1f} s of --drain-timeout {DRAIN_SECONDS}s")
+        self.assertLess(ended, DRAIN_SECONDS + 1)
+
+
+if __name__ == "__main__":
+    harness.main()

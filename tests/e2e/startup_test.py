@@ -1,0 +1,111 @@
+"""Starting the webhook: what is required, what falls back, how soon it is ready and how little it needs idle."""
+
+import os
+import socket
+import subprocess
+import time
+
+import harness
+from harness import BINARY, Listener, EventLog, Pki, Process, Webhook, free_port, pause, runtime_watcher, wait_until
+
+REQUIRED = ("CA_CERT", "TLS_CERT", "TLS_KEY", "KCP_ADDR", "KCP_CONTRACT")
+VARIABLES = ("WEBHOOK_PORT", "METRICS_PORT", *REQUIRED)
+READY_BOUND = 0.050
+IDLE_BOUND = 12 * harness.MIB
+
+
+class Startup(harness.TestCase):
+    def setUp(self):
+        super().setUp()
+        pki = Pki(self.folder / "pki")
+        self.pki = pki
+        certificate, key = pki.issue("webhook", "webhook", cn="runtime-1")
+        unset = {k: v for k, v in os.environ.items() if k not in VARIABLES}
+        self.environment = {**unset, "WEBHOOK_PORT": "0", "METRICS_PORT": "0", "CA_CERT": str(pki.ca),
+                            "TLS_CERT": str(certificate), "TLS_KEY": str(key), "KCP_ADDR": f"localhost:{free_port()}",
+                            "KCP_CONTRACT": "v2"}
+
+    def run_webhook(self, **changes):
+        environment = {k: v for k, v in {**self.environment, **changes}.items() if v is not None}
+        return Process("webhook", [BINARY, "webhook", "--bind-address", "127.0.0.1"], env=environment)
+
+    def test_each_missing_required_variable_is_named_and_ends_the_process(self):
+        for variable in REQUIRED:
+            with self.subTest(variable):
+                process = self.start(self.run_webhook(**{variable: None}))
+                self.assertNotEqual(process.wait(5), 0)
+                self.assertIn(variable, process.tail())
+
+    def test_all_missing_variables_are_named_at_once(self):
+        process = self.start(self.run_webhook(**dict.fromkeys(REQUIRED)))
+        self.assertNotEqual(process.wait(5), 0)
+        for variable in REQUIRED:
+            self.assertIn(variable, process.tail())
+
+    def test_unknown_contract_is_refused(self):
+        process = self.start(self.run_webhook(KCP_CONTRACT="v9"))
+        self.assertNotEqual(process.wait(5), 0)
+        self.assertIn("KCP_CONTRACT", process.tail())
+
+    def test_ports_that_do_not_parse_fall_back_with_an_error(self):
+        for variable, default, server in (("WEBHOOK_PORT", 8443, "webhook"), ("METRICS_PORT", 2112, "admin")):
+            with self.subTest(variable):
+                with socket.socket() as probe:
+                    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                    try:
+                        probe.bind(("127.0.0.1", default))
+                    except OSError:
+                        self.skipTest(f"port {default} of this machine is taken")
+                process = self.start(self.run_webhook(**{variable: "no-port"}))
+                self.assertEqual(process.wait_listening(server), default)
+                errors = [r for r in process.records(level="error") if variable in str(r)]
+                self.assertTrue(errors, process.tail())
+                self.assertEqual(process.terminate(), 0)
+
+    def test_help_names_every_variable(self):
+        done = runtime_watcher("webhook", "--help")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for variable in VARIABLES:
+            self.assertIn(variable, done.stdout)
+
+    def ready_after(self):
+        """Seconds from starting the process to /readyz answering 200."""
+        port = free_port()
+        request = b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+        begun = time.monotonic()
+        process = subprocess.Popen(
+            [BINARY, "webhook", "--bind-address", "127.0.0.1"], env={**self.environment, "METRICS_PORT": str(port)},
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            def answered():
+                try:
+                    with socket.create_connection(("127.0.0.1", port), 1) as plain:
+                        plain.sendall(request)
+                        return b" 200 " in plain.recv(4096)
+                except OSError:
+                    return False
+            wait_until(answered, 5, "/readyz answers 200", every=0.001)
+            return time.monotonic() - begun
+        finally:
+            process.kill()
+            process.wait()
+
+    def test_ready_within_50_ms(self):
+        took = sorted(self.ready_after() for _ in range(7))
+        self.note(f"ready after {1000 * took[0]:.1f} ms (best), {1000 * took[3]:.1f} ms (median)")
+        self.assertLess(took[0], READY_BOUND)
+
+    def test_idle_webhook_needs_at_most_12_mib(self):
+        listener = self.start(Listener(EventLog(), "lifecycle-manager", tls=self.pki.issue("server", "listener"),
+                                       client_ca=self.pki.ca))
+        environment = self.environment
+        webhook = self.start(Webhook(environment["TLS_CERT"], environment["TLS_KEY"], environment["CA_CERT"],
+                                     f"localhost:{listener.port}")).ready()
+        self.assertGreater(webhook.get("/metrics")[1].count("\n"), 5)
+        pause(0.5)  # a moment for what start-up still frees
+        self.note(f"idle: {webhook.rss() / harness.MIB:.1f} MiB resident; listener {listener.rss() / harness.MIB:.1f} MiB")
+        self.assertLessEqual(webhook.rss(), IDLE_BOUND)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Installs what is needed, builds, provides kube-apiserver and etcd, and runs all tests.
+#
+#   tests/run.sh [--fast] [-- CTEST-OPTIONS]
+#
+#   --fast    leaves out the tests that need kube-apiserver and etcd, which take minutes to provide the first time
+#
+# Any folder, any number of times. Ends with ctest's summary and its exit code. What follows -- goes to ctest, such as
+# -R NAME. RW_TEST_CRDS may name a folder with the real custom resource definitions.
+set -euo pipefail
+
+readonly root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+fast=
+while (($#)); do
+  case "$1" in
+    --fast) fast=yes ;;
+    --) shift; break ;;
+    -h | --help) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; exit 0 ;;
+    *) echo "run.sh: unknown argument '$1'; see --help" >&2; exit 2 ;;
+  esac
+  shift
+done
+
+step() { printf '\n[%4ds] %s\n' "$SECONDS" "$*"; }
+
+step "Packages"
+"$root/deploy/install-packages.sh" build test
+
+if [[ -z $fast ]]; then
+  step "kube-apiserver and etcd"
+  KUBEBUILDER_ASSETS="$("$root/tests/provide-kube.sh")"
+  export KUBEBUILDER_ASSETS
+fi
+
+step "Build"
+cd "$root"
+cmake --preset release >/dev/null
+cmake --build --preset release
+
+step "Tests"
+exec ctest --preset release ${fast:+--label-exclude kube} "$@"
