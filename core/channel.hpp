@@ -25,21 +25,19 @@ namespace rw::core {
 /// an io_context: first in, first out; a sender waits for room and a receiver for items, as
 /// coroutines or with any other completion token.
 ///
-/// **Algorithm.** The items lie in `capacity` slots; two rings of slot numbers, one of the vacant
-/// and one of the filled slots, are SCQ queues (R. Nikolaev, "A Scalable, Portable, and
-/// Memory-Efficient Lock-Free FIFO Queue", DISC 2019, arXiv:1908.04511; channel/index_ring.hpp).
-/// Suspended operations lie in lock-free wait lists (channel/wait_list.hpp).
+/// **Algorithm.** The items lie in slots. A ring of slot numbers keeps their order: the circular
+/// queue NCQ of R. Nikolaev, "A Scalable, Portable, and Memory-Efficient Lock-Free FIFO Queue"
+/// (DISC 2019, arXiv:1908.04511); the vacant slots are a Treiber stack (channel/index_ring.hpp says
+/// why). Suspended operations lie in lock-free wait lists (channel/wait_list.hpp).
 ///
 /// **Progress.** Nothing here blocks, spins on another thread or takes a mutex; try_send and
 /// try_receive are lock-free. Waking or completing an operation posts to its executor, and
 /// suspending one uses the executor's context (Asio's own locks, held for a few instructions).
 ///
-/// **Consistency.** Sends, receives, close and the answers "empty" and "closed" are linearizable:
-/// an item whose send is done is found, in the order of sending. The answer "full" counts slots,
-/// not items: it means that each of the `capacity` slots held an item or was just being filled or
-/// emptied by another thread. So one thread may be told "full", and then "empty", while the only
-/// slot is in the hands of a send that has not returned. (Such a send or receive looks for waiters
-/// when it is done, so nobody sleeps through it.) There are never more than `capacity` items.
+/// **Consistency.** Sends, receives, close and the answers "full", "empty" and "closed" are
+/// linearizable: as if each call had happened at one instant between its begin and its end. A batch
+/// is taken in parts of up to 32 items, each at one instant. (Limit: with more than 256 threads
+/// inside calls at once, a send may be told "full" although there is room.)
 ///
 /// **Waiting.** Each item sent wakes one waiting receiver, each item taken one waiting sender,
 /// oldest first; each suspended operation is woken exactly once for each time it suspends. A woken

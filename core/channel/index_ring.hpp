@@ -1,177 +1,289 @@
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 
-namespace rw::core::channel_detail {
+namespace rw::core {
+
+/// What became of a send that does not wait.
+enum class send_status : std::uint8_t { sent, full, closed };
+
+/// What became of a receive that does not wait. `closed`: and nothing is left, nor ever will be.
+enum class receive_status : std::uint8_t { received, empty, closed };
+
+namespace channel_detail {
 
 /// Keeps apart what different threads write: two cache lines, since x86 fetches them in pairs.
 inline constexpr std::size_t line_pair = 128;
 
-/// A lock-free, linearizable FIFO of small integers, any number of which up to `slots` may be
-/// inside at once. This is the queue SCQ of R. Nikolaev, "A Scalable, Portable, and
-/// Memory-Efficient Lock-Free FIFO Queue" (DISC 2019, arXiv:1908.04511), with two additions: it can
-/// be closed, and a take looks before it moves the head.
+/// A lock-free, linearizable, bounded FIFO of small integers, which can be closed: the circular
+/// queue NCQ of R. Nikolaev, "A Scalable, Portable, and Memory-Efficient Lock-Free FIFO Queue"
+/// (DISC 2019, arXiv:1908.04511, section on the naive circular queue), with a bound, a close and a
+/// take of several. The paper's SCQ draws tickets by fetch-and-add, which scales to many
+/// processors, but costs three atomic read-modify-writes more for each item; measured on two
+/// processors that is half of the speed.
 ///
-/// How it works. `2 * slots` entries form a ring; a put draws a ticket from `tail_`, a take from
-/// `head_`, and the ticket names an entry (its low bits) and a cycle (the rest). An entry is one
-/// word {cycle, safe, index}. A put stores its index if the entry is of an earlier cycle, vacant
-/// and safe; otherwise it draws again. A take that comes before its put makes the entry unusable
-/// for that put: a vacant one gets the take's cycle, an occupied one (its take is late) loses its
-/// safe bit. A put trusts an unsafe entry only if no take has drawn its ticket yet. `threshold_`
-/// bounds how far takes may chase the tail: with at most `slots` indices inside a ring of twice the
-/// size, the last one is never more than `3 * slots - 1` failed takes away, so once that many
-/// failed the ring was empty.
+/// How it works. Each entry of the ring is one word {cycle, index}. Position p (head or tail, which
+/// only grow) names entry p mod size and cycle p / size. A put fills the entry at the tail,
+/// replacing the cycle before, by compare-and-swap, and then moves the tail on; whoever finds the
+/// entry at the tail filled moves it for him. A take reads the entry at the head and moves the head
+/// on by compare-and-swap. Closing puts a mark that neither tail nor head ever passes.
 ///
-/// Ordering: every access is seq_cst. The published proof is for sequential consistency, it needs
-/// store-load order in two places (entry against head in put, threshold against entry in take), and
-/// the wait list above relies on put, take and `looks_empty` being in one total order with its own
-/// counter. On x86 only the rare store to the threshold pays for it.
+/// Linearization points: a put and a close at the swap of the entry; a take at the swap of the
+/// head; "empty" at the reading of an unfilled entry while the head stood there; "full" at the
+/// reading of the unfilled entry at the tail, while the tail stood there and the head was
+/// `capacity` behind.
 ///
-/// Limit: at most `slots` threads may be inside at once (the bound of the proof); hence
-/// `least_slots`.
+/// Ordering: everything is seq_cst unless marked. The entry must be ordered after the tail or head
+/// that named it, and both must be read again after it; and the wait lists need put, take, close
+/// and the two `may_` questions in one total order with their own counters. On x86 loads cost
+/// nothing for it, and there are no stores but swaps.
 class index_ring {
  public:
   static constexpr std::size_t none = ~std::size_t{0};
-  /// Lower bound of `slots`, and so the number of threads that any ring can serve at once.
-  static constexpr std::size_t least_slots = 256;
 
-  /// Room for at least `indices` indices, each of which must be smaller than `indices`. Empty.
-  explicit index_ring(std::size_t indices)
-      : order_(
-            static_cast<unsigned>(std::countr_zero(std::bit_ceil(std::max(indices, least_slots)))) +
-            1),
-        vacant_((std::uint64_t{1} << order_) - 1),
-        limit_(static_cast<std::int64_t>(3 * (std::uint64_t{1} << (order_ - 1)) - 1)),
+  /// For up to `capacity` indices, each below `indices`.
+  index_ring(std::size_t capacity, std::size_t indices)
+      : capacity_(static_cast<std::int64_t>(capacity)),
+        order_(
+            static_cast<unsigned>(std::bit_width(capacity))),  // one entry more than fit, at least
+        index_bits_(static_cast<unsigned>(std::bit_width(indices))),
+        mark_((std::uint64_t{1} << index_bits_) - 1),
+        // Value-initialised: cycle 0, where positions start with cycle 1.
         entries_(std::make_unique<std::atomic<std::uint64_t>[]>(std::size_t{1} << order_)),
         tail_(std::uint64_t{1} << order_),
-        head_(std::uint64_t{1} << order_),
-        threshold_(-1) {
-    for (std::size_t i = 0; i <= vacant_; ++i) entries_[i].store(word(0, vacant_));
-  }
+        head_seen_(std::uint64_t{1} << order_),
+        head_(std::uint64_t{1} << order_) {}
 
-  /// Appends `index`, which the caller owns. False if the ring is closed: then nothing happened.
-  /// Lock-free.
-  bool put(std::size_t index) noexcept {
+  /// Appends `index`. Lock-free.
+  send_status put(std::size_t index) noexcept {
     for (;;) {
-      const std::uint64_t ticket = tail_.fetch_add(1);
-      if ((ticket & closed_bit) != 0) return false;
-      const std::uint64_t cycle = ticket >> order_;
-      std::atomic<std::uint64_t>& entry = entries_[place(ticket)];
-      std::uint64_t seen = entry.load();
-      while (cycle_of(seen) < cycle && (seen & vacant_) == vacant_ &&
-             ((seen & safe_bit()) != 0 || head_.load() <= ticket)) {
-        if (entry.compare_exchange_weak(seen, word(cycle, index))) {
-          if (threshold_.load() != limit_) threshold_.store(limit_);
-          return true;
-        }
-      }
-    }
-  }
-
-  /// Removes the oldest index; `none` if there is none. If the ring was closed before the call,
-  /// `none` is final: no put can succeed any more whose index is not already with another take.
-  /// Lock-free.
-  std::size_t take() noexcept {
-    const bool final = is_closed();
-    // The threshold speaks of puts that are done; after close also those under way must be outrun,
-    // which takes drawing every ticket up to the tail.
-    if (!final && threshold_.load() < 0) return none;
-    if (nothing_ahead()) return none;
-    for (;;) {
-      const std::uint64_t ticket = head_.fetch_add(1);
-      const std::uint64_t cycle = ticket >> order_;
-      std::atomic<std::uint64_t>& entry = entries_[place(ticket)];
-      std::uint64_t seen = entry.load();
-      for (;;) {
-        const std::uint64_t seen_cycle = cycle_of(seen);
-        if (seen_cycle == cycle) {
-          // Nobody but us may empty it; a later take may clear the safe bit meanwhile, hence `or`.
-          entry.fetch_or(vacant_);
-          return static_cast<std::size_t>(seen & vacant_);
-        }
-        if (seen_cycle > cycle) break;
-        const bool empty = (seen & vacant_) == vacant_;
-        const std::uint64_t outrun =
-            empty ? (cycle << (order_ + 1)) | (seen & safe_bit()) | vacant_ : seen & ~safe_bit();
-        if (entry.compare_exchange_weak(seen, outrun)) break;
-      }
       const std::uint64_t tail = tail_.load();
-      if ((tail & ~closed_bit) <= ticket + 1) {
-        if ((tail & closed_bit) == 0) catch_up(tail, ticket + 1);
-        threshold_.fetch_sub(1);
-        return none;
+      view seen = look(tail);
+      if (seen == view::room) seen = fill(tail, index);
+      switch (seen) {
+        case view::room:
+          return send_status::sent;
+        case view::full:
+          return send_status::full;
+        case view::closed:
+          return send_status::closed;
+        case view::stale:
+          break;
       }
-      if (threshold_.fetch_sub(1) <= 0 && !final) return none;
     }
   }
 
-  /// Makes every put from now on fail. True for the first call.
-  bool close() noexcept { return (tail_.fetch_or(closed_bit) & closed_bit) == 0; }
-
-  bool is_closed() const noexcept { return (tail_.load() & closed_bit) != 0; }
-
-  /// False if an index is inside whose put is done and which no take has begun to remove. May also
-  /// be false for a moment when there is none; a take that finds none makes it true.
-  bool looks_empty() const noexcept {
-    if (threshold_.load() < 0) return true;
-    const std::uint64_t head = head_.load();
-    return (tail_.load() & ~closed_bit) <= head;
+  /// What put would answer. `sent` says only that it is worth trying.
+  send_status ask() noexcept {
+    for (;;) {
+      switch (look(tail_.load())) {
+        case view::full:
+          return send_status::full;
+        case view::closed:
+          return send_status::closed;
+        case view::stale:
+          continue;
+        case view::room:
+          return send_status::sent;
+      }
+    }
   }
 
-  /// Number of tickets between head and tail: an estimate of how many indices are inside.
-  std::size_t distance() const noexcept {
+  /// Removes the oldest indices, as many as there are and fit, into `into`, which must not be
+  /// empty, and sets `taken`. All of them at one instant. Lock-free.
+  receive_status take(std::span<std::size_t> into, std::size_t& taken) noexcept {
+    for (;;) {
+      const std::uint64_t head = head_.load();
+      std::size_t count = 0;
+      while (count < into.size()) {
+        const std::uint64_t entry = entry_at(head + count).load();
+        if (cycle_of(entry) != cycle(head + count)) break;
+        if ((entry & mark_) == mark_) {
+          if (count == 0) return receive_status::closed;  // the head stays here for ever
+          break;
+        }
+        into[count++] = static_cast<std::size_t>(entry & mark_);
+      }
+      if (count == 0) {
+        if (head_.load() == head) return receive_status::empty;
+        continue;
+      }
+      // Nobody has taken any of these, and so nobody can have filled their entries again, if the
+      // head has not moved.
+      std::uint64_t expected = head;
+      if (head_.compare_exchange_strong(expected, head + count)) {
+        taken = count;
+        return receive_status::received;
+      }
+    }
+  }
+
+  /// Makes every put from now on answer `closed`, and take too once nothing is left. True for the
+  /// call that did it. Lock-free.
+  bool close() noexcept {
+    bool first = false;
+    for (;;) {
+      const std::uint64_t tail = tail_.load();
+      const std::uint64_t entry = entry_at(tail).load();
+      if (cycle_of(entry) == cycle(tail)) {
+        if ((entry & mark_) == mark_) break;
+        advance_tail(tail);
+        continue;
+      }
+      std::uint64_t expected = entry;
+      first = cycle_of(entry) + 1 == cycle(tail) &&
+              entry_at(tail).compare_exchange_strong(expected, word(tail, mark_));
+      if (first) break;
+    }
+    closed_.store(true);
+    return first;
+  }
+
+  /// True once a close is done.
+  bool is_closed() const noexcept { return closed_.load(); }
+
+  /// False only if a take would answer `empty`, or what it would find is not there for good yet.
+  bool may_take() const noexcept {
     const std::uint64_t head = head_.load();
-    const std::uint64_t tail = tail_.load() & ~closed_bit;
-    return tail > head ? static_cast<std::size_t>(tail - head) : 0;
+    return cycle_of(entry_at(head).load()) >= cycle(head);
+  }
+
+  /// False only if a put would answer `full`.
+  bool may_put() const noexcept {
+    const std::uint64_t tail = tail_.load();
+    return distance(tail, head_.load()) < capacity_ || is_closed();
+  }
+
+  std::size_t size() const noexcept {
+    const std::uint64_t head = head_.load();
+    const std::int64_t between = distance(tail_.load(), head);
+    if (between <= 0) return 0;
+    return static_cast<std::size_t>(between < capacity_ ? between : capacity_);
   }
 
  private:
-  static constexpr std::uint64_t closed_bit = std::uint64_t{1} << 63;
+  enum class view : std::uint8_t { room, full, closed, stale };
 
-  std::uint64_t safe_bit() const noexcept { return vacant_ + 1; }
-  std::uint64_t cycle_of(std::uint64_t entry) const noexcept { return entry >> (order_ + 1); }
-  std::uint64_t word(std::uint64_t cycle, std::uint64_t index) const noexcept {
-    return (cycle << (order_ + 1)) | safe_bit() | index;
+  std::atomic<std::uint64_t>& entry_at(std::uint64_t position) const noexcept {
+    return entries_[position & ((std::uint64_t{1} << order_) - 1)];
+  }
+  std::uint64_t cycle(std::uint64_t position) const noexcept { return position >> order_; }
+  std::uint64_t cycle_of(std::uint64_t entry) const noexcept { return entry >> index_bits_; }
+  std::uint64_t word(std::uint64_t position, std::uint64_t index) const noexcept {
+    return (cycle(position) << index_bits_) | index;
+  }
+  /// Negative for a moment, while a filled entry was taken before the tail moved on.
+  static std::int64_t distance(std::uint64_t tail, std::uint64_t head) noexcept {
+    return static_cast<std::int64_t>(tail - head);
   }
 
-  /// Neighbouring tickets go to different cache lines (8 entries each).
-  std::size_t place(std::uint64_t ticket) const noexcept {
-    const std::uint64_t at = ticket & vacant_;
-    return static_cast<std::size_t>(((at << 3) & vacant_) | (at >> (order_ - 3)));
-  }
+  void advance_tail(std::uint64_t tail) noexcept { tail_.compare_exchange_strong(tail, tail + 1); }
 
-  /// True if every ticket that a put has drawn was drawn by a take too: the same evidence as in
-  /// take, without moving the head away from the tail. The tail, which puts keep busy, is only read
-  /// where the entry at the head holds nothing. Head before tail: the head only grows, so it is
-  /// still at or beyond the tail when the tail is read.
-  bool nothing_ahead() const noexcept {
+  /// What a put at `tail` may do. Reads the head, which takes keep busy, only if the head last seen
+  /// does not prove that there is room.
+  view look(std::uint64_t tail) noexcept {
+    // Relaxed: a head that was ever read is a lower bound of the head for all time to come.
+    if (distance(tail, head_seen_.load(std::memory_order_relaxed)) < capacity_) return view::room;
+    const std::uint64_t entry = entry_at(tail).load();
+    if (cycle_of(entry) == cycle(tail)) {
+      if ((entry & mark_) == mark_) return view::closed;
+      advance_tail(tail);
+      return view::stale;
+    }
     const std::uint64_t head = head_.load();
-    if (cycle_of(entries_[place(head)].load()) == head >> order_) return false;
-    return (tail_.load() & ~closed_bit) <= head;
+    if (distance(tail, head) < capacity_) {
+      head_seen_.store(head, std::memory_order_relaxed);
+      return view::room;
+    }
+    return tail_.load() == tail ? view::full : view::stale;
   }
 
-  /// Takes have overtaken the tail: brings it up, so that puts need not try each entry between.
-  void catch_up(std::uint64_t tail, std::uint64_t head) noexcept {
-    while (!tail_.compare_exchange_weak(tail, head)) {
-      if ((tail & closed_bit) != 0) return;
-      head = head_.load();
-      tail = tail_.load();
-      if ((tail & closed_bit) != 0 || tail >= head) return;
+  /// There is room at `tail`, if it is still the tail. `room` if this call filled it.
+  view fill(std::uint64_t tail, std::size_t index) noexcept {
+    std::uint64_t entry = entry_at(tail).load();
+    if (cycle_of(entry) + 1 == cycle(tail) &&
+        entry_at(tail).compare_exchange_strong(entry, word(tail, index))) {
+      advance_tail(tail);
+      return view::room;
+    }
+    if (cycle_of(entry) == cycle(tail)) {  // filled by another
+      if ((entry & mark_) == mark_) return view::closed;
+      advance_tail(tail);
+    }
+    return view::stale;
+  }
+
+  const std::int64_t capacity_;
+  const unsigned order_;  ///< the ring has 2^order_ entries
+  const unsigned index_bits_;
+  const std::uint64_t mark_;  ///< in place of an index: closed
+  const std::unique_ptr<std::atomic<std::uint64_t>[]> entries_;
+  std::atomic<bool> closed_{false};
+  alignas(line_pair) std::atomic<std::uint64_t> tail_;
+  std::atomic<std::uint64_t> head_seen_;
+  alignas(line_pair) std::atomic<std::uint64_t> head_;
+};
+
+/// A lock-free set of slot numbers to take from and give back to: a stack (R. K. Treiber, 1986)
+/// linked by number. Last in, first out, so that the memory in use is what the caches hold. A count
+/// of takes stands beside the top number, in all bits that the number leaves, against ABA: at least
+/// 33 bits, 53 for a capacity of 1024.
+class slot_pool {
+ public:
+  static constexpr std::size_t none = index_ring::none;
+
+  /// With the numbers below `slots` in it.
+  explicit slot_pool(std::size_t slots)
+      : number_bits_(static_cast<unsigned>(std::bit_width(slots))),
+        number_mask_((std::uint64_t{1} << number_bits_) - 1),
+        next_(std::make_unique<std::atomic<std::uint32_t>[]>(slots)),
+        top_(0) {
+    for (std::size_t i = 0; i < slots; ++i) {
+      next_[i].store(static_cast<std::uint32_t>(i + 1 < slots ? i + 1 : number_mask_));
     }
   }
 
-  const unsigned order_;        ///< the ring has 2^order_ entries
-  const std::uint64_t vacant_;  ///< the index that means "none": all ones
-  const std::int64_t limit_;
-  const std::unique_ptr<std::atomic<std::uint64_t>[]> entries_;
-  alignas(line_pair) std::atomic<std::uint64_t> tail_;
-  alignas(line_pair) std::atomic<std::uint64_t> head_;
-  alignas(line_pair) std::atomic<std::int64_t> threshold_;
+  /// `none` if there is none. Lock-free.
+  std::size_t take() noexcept {
+    std::uint64_t top = top_.load();
+    for (;;) {
+      const std::uint64_t number = top & number_mask_;
+      if (number == number_mask_) return none;
+      // Relaxed: what a give stored is visible through `top_`; a later value makes the swap fail.
+      const std::uint64_t next = next_[number].load(std::memory_order_relaxed);
+      const std::uint64_t takes = (top >> number_bits_) + 1;
+      if (top_.compare_exchange_weak(top, (takes << number_bits_) | next)) {
+        return static_cast<std::size_t>(number);
+      }
+    }
+  }
+
+  /// Gives several back at one instant. Lock-free.
+  void give(std::span<const std::size_t> numbers) noexcept {
+    for (std::size_t i = 0; i + 1 < numbers.size(); ++i) link(numbers[i], numbers[i + 1]);
+    std::uint64_t top = top_.load();
+    do {
+      link(numbers.back(), top & number_mask_);
+    } while (!top_.compare_exchange_weak(top, (top & ~number_mask_) | numbers.front()));
+  }
+
+  bool empty() const noexcept { return (top_.load() & number_mask_) == number_mask_; }
+
+ private:
+  void link(std::size_t from, std::uint64_t to) noexcept {
+    next_[from].store(static_cast<std::uint32_t>(to), std::memory_order_relaxed);
+  }
+
+  const unsigned number_bits_;
+  const std::uint64_t number_mask_;  ///< as a number: none
+  const std::unique_ptr<std::atomic<std::uint32_t>[]> next_;
+  alignas(line_pair) std::atomic<std::uint64_t> top_;
 };
 
-}  // namespace rw::core::channel_detail
+}  // namespace channel_detail
+}  // namespace rw::core

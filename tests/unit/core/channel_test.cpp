@@ -180,6 +180,20 @@ BOOST_AUTO_TEST_CASE(after_close_what_is_there_is_drained_and_then_closed_is_tol
   BOOST_CHECK_EQUAL(error_code(channel_errc::closed).message(), "the channel is closed");
 }
 
+BOOST_AUTO_TEST_CASE(a_ring_that_is_closed_with_room_left_refuses_what_comes_in_a_race) {
+  core::channel_detail::index_ring ring(4, 8);
+  BOOST_CHECK(ring.put(5) == send_status::sent);
+  BOOST_CHECK(ring.close());
+  BOOST_CHECK(!ring.close());
+  BOOST_CHECK(ring.put(6) == send_status::closed);
+  std::size_t got[3] = {};
+  std::size_t taken = 0;
+  BOOST_CHECK(ring.take(got, taken) == core::receive_status::received);
+  BOOST_CHECK_EQUAL(taken, 1U);
+  BOOST_CHECK_EQUAL(got[0], 5U);
+  BOOST_CHECK(ring.take(got, taken) == core::receive_status::closed);
+}
+
 BOOST_AUTO_TEST_CASE(close_wakes_every_receiver_and_every_sender) {
   asio::io_context io;
   core::channel<int> full(1);
