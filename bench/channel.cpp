@@ -13,7 +13,11 @@
 #include <boost/lockfree/queue.hpp>
 
 #include <algorithm>
-#include <atomic>
+#include <atomic>  //
+// On a machine that is not idle the threads' figures say more about its other load than about the
+// queues (a queue whose threads happen to share one processor is several times faster); with the
+// right to do so, run under `chrt -f 5`.
+
 #include <benchmark/benchmark.h>
 #include <chrono>
 #include <cstdint>
