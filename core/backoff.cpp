@@ -12,10 +12,11 @@ random_source make_random_source() {
 }
 
 duration backoff::next() {
-  auto ceiling = base_;
-  for (unsigned i = 0; i < failures_ && ceiling < limit_; ++i) ceiling *= 2;
-  ceiling = std::min(ceiling, limit_);
-  ++failures_;
+  auto ceiling = std::min(base_, limit_);
+  for (unsigned i = 0; i < failures_ && ceiling > duration::zero() && ceiling < limit_; ++i) {
+    ceiling = ceiling > limit_ / 2 ? limit_ : ceiling * 2;
+  }
+  skip(1);
   const auto range = static_cast<std::uint64_t>(std::max<duration::rep>(ceiling.count(), 0)) + 1;
   return duration(static_cast<duration::rep>(random_() % range));
 }

@@ -1,9 +1,10 @@
 #pragma once
 
+#include "core/clock.hpp"
+
 #include <cstdint>
 #include <functional>
-
-#include "core/clock.hpp"
+#include <limits>
 
 namespace rw::core {
 
@@ -26,7 +27,10 @@ class backoff {
   duration next();
 
   /// Goes on as if `failures` delays had been drawn.
-  void skip(unsigned failures) noexcept { failures_ += failures; }
+  void skip(unsigned failures) noexcept {
+    constexpr auto most = std::numeric_limits<unsigned>::max();
+    failures_ = failures > most - failures_ ? most : failures_ + failures;
+  }
 
   /// To be called on success.
   void reset() noexcept { failures_ = 0; }

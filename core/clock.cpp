@@ -1,10 +1,12 @@
 #include "core/clock.hpp"
 
-#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <cstdint>
+
+#include <algorithm>
 
 namespace rw::core {
 namespace {
@@ -46,7 +48,8 @@ struct manual_clock::state {
 class manual_clock::manual_timer final : public timer {
  public:
   manual_timer(asio::any_io_executor executor, std::shared_ptr<state> shared)
-      : shared_(std::move(shared)), alarm_(std::make_shared<asio::steady_timer>(std::move(executor))) {
+      : shared_(std::move(shared)),
+        alarm_(std::make_shared<alarm>(std::move(executor))) {
     const std::lock_guard lock(shared_->guard);
     shared_->timers.push_back(this);
   }
@@ -57,7 +60,7 @@ class manual_clock::manual_timer final : public timer {
   }
 
   void expires_at(time_point when) override {
-    alarm_->cancel();
+    cancel();
     const std::lock_guard lock(shared_->guard);
     when_ = when;
   }
@@ -68,27 +71,39 @@ class manual_clock::manual_timer final : public timer {
       const std::lock_guard lock(shared_->guard);
       due = when_ <= shared_->now;
       waiting_ = !due;
+      ++alarm_->waits;
     }
     if (due) co_return true;
-    alarm_->expires_at(time_point::max());
+    alarm_->never.expires_at(time_point::max());
     boost::system::error_code error;
-    co_await alarm_->async_wait(asio::redirect_error(asio::use_awaitable, error));
+    co_await alarm_->never.async_wait(asio::redirect_error(asio::use_awaitable, error));
     const std::lock_guard lock(shared_->guard);
     waiting_ = false;
     co_return when_ <= shared_->now;
   }
 
-  void cancel() override { alarm_->cancel(); }
+  void cancel() override { alarm_->never.cancel(); }
 
   /// To be called under the clock's lock.
   time_point due() const { return waiting_ ? when_ : time_point::max(); }
+
+  /// Ends the wait that is under way now, once, and none that begins later.
   void ring() {
-    asio::post(alarm_->get_executor(), [alarm = alarm_] { alarm->cancel(); });
+    waiting_ = false;
+    asio::post(alarm_->never.get_executor(), [alarm = alarm_, which = alarm_->waits] {
+      if (alarm->waits == which) alarm->never.cancel();
+    });
   }
 
  private:
+  struct alarm {
+    explicit alarm(asio::any_io_executor executor) : never(std::move(executor)) {}
+    asio::steady_timer never;
+    std::uint64_t waits = 0;  ///< changed on the executor, under the clock's lock
+  };
+
   const std::shared_ptr<state> shared_;
-  const std::shared_ptr<asio::steady_timer> alarm_;
+  const std::shared_ptr<alarm> alarm_;
   time_point when_ = time_point::max();
   bool waiting_ = false;
 };

@@ -2,6 +2,7 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+
 #include <chrono>
 #include <memory>
 #include <mutex>
@@ -28,8 +29,8 @@ class timer {
   virtual void cancel() = 0;
 };
 
-/// Where time comes from. Injected everywhere, so that backoff, leases and rotation are tested without
-/// sleeping. Thread-safe.
+/// Where time comes from. Injected everywhere, so that backoff, leases and rotation are tested
+/// without sleeping. Thread-safe.
 class clock {
  public:
   virtual ~clock() = default;

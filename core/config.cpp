@@ -1,5 +1,6 @@
 #include "core/config.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 namespace rw::core {
@@ -12,6 +13,28 @@ bool parse_number(std::string_view& text, Number& into) {
   if (parsed.ec != std::errc()) return false;
   text.remove_prefix(static_cast<std::size_t>(parsed.ptr - text.data()));
   return true;
+}
+
+/// Digits with at most one point among them; std::from_chars alone also takes exponents, signs, "inf"
+/// and "nan".
+bool parse_decimal(std::string_view& text, double& into) {
+  auto digits = text.substr(0, text.find_first_not_of("0123456789."));
+  const auto length = digits.size();
+  if (!parse_number(digits, into) || !digits.empty()) return false;
+  text.remove_prefix(length);
+  return true;
+}
+
+/// What may stand in a name or an IPv4 address, and what between an IPv6 address's brackets (with the
+/// zone of RFC 4007).
+bool is_host(std::string_view text, bool bracketed) {
+  const auto allowed = [&](char c) {
+    const bool alphanumeric =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    return alphanumeric || c == '.' || c == '-' || c == '_' || (bracketed && (c == ':' || c == '%'));
+  };
+  const bool colon = text.find(':') != std::string_view::npos;
+  return !text.empty() && colon == bracketed && std::ranges::all_of(text, allowed);
 }
 
 bool take_prefix(std::string_view& text, std::string_view prefix) {
@@ -35,9 +58,7 @@ std::optional<host_port> parse_host_port(std::string_view text) {
   const auto port = parse_port(text.substr(colon + 1));
   const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
   if (bracketed) host = host.substr(1, host.size() - 2);
-  if (!port || host.empty() || (!bracketed && host.find(':') != std::string_view::npos)) {
-    return std::nullopt;
-  }
+  if (!port || !is_host(host, bracketed)) return std::nullopt;
   return host_port{std::string(host), *port};
 }
 
@@ -47,7 +68,7 @@ std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
   double total = 0;
   while (!text.empty()) {
     double number = 0;
-    if (text.front() == '-' || !parse_number(text, number)) return std::nullopt;
+    if (!parse_decimal(text, number)) return std::nullopt;
     const double unit = take_prefix(text, "ms")  ? 1
                         : take_prefix(text, "h") ? 3'600'000
                         : take_prefix(text, "m") ? 60'000
@@ -56,7 +77,8 @@ std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
     total += number * unit;
     if (unit == 0 || !(total < 1e15)) return std::nullopt;
   }
-  return std::chrono::milliseconds(static_cast<std::int64_t>(total));
+  // 1.001 s is a hair less than 1001 ms in binary.
+  return std::chrono::milliseconds(static_cast<std::int64_t>(total + 1e-6));
 }
 
 }  // namespace rw::core

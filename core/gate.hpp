@@ -1,17 +1,17 @@
 #pragma once
 
-#include <cstdint>
-
 #include "core/backoff.hpp"
+
+#include <cstdint>
 
 namespace rw::core {
 
-/// A circuit breaker: after `threshold` failures in a row nothing passes but one probe at a time, after
-/// a backoff each, until one succeeds.
+/// A circuit breaker: after `threshold` failures in a row nothing passes but one probe at a time,
+/// after a backoff each, until one succeeds.
 ///
-/// What began before the latest failure was counted says nothing new when it fails too: a connection
-/// that breaks under many requests is one failure. Each attempt therefore takes a ticket.
-/// Not thread-safe.
+/// What began before the latest failure was counted says nothing new when it fails too: a
+/// connection that breaks under many requests is one failure. Each attempt therefore takes a
+/// ticket. Not thread-safe.
 class gate {
  public:
   using ticket = std::uint64_t;

@@ -6,16 +6,28 @@
 namespace rw::core {
 namespace {
 
-bool is_plain(unsigned char c) { return c >= 0x20 && c != '"' && c != '\\' && c < 0x80; }
+bool is_plain(unsigned char c) {
+  return c >= 0x20 && c != '"' && c != '\\' && c < 0x80;
+}
 
 void append_control(std::string& out, unsigned char c) {
   static constexpr char hex[] = "0123456789abcdef";
   switch (c) {
-    case '"': out += "\\\""; return;
-    case '\\': out += "\\\\"; return;
-    case '\n': out += "\\n"; return;
-    case '\r': out += "\\r"; return;
-    case '\t': out += "\\t"; return;
+    case '"':
+      out += "\\\"";
+      return;
+    case '\\':
+      out += "\\\\";
+      return;
+    case '\n':
+      out += "\\n";
+      return;
+    case '\r':
+      out += "\\r";
+      return;
+    case '\t':
+      out += "\\t";
+      return;
     default:
       out += "\\u00";
       out += hex[c >> 4];
@@ -23,8 +35,8 @@ void append_control(std::string& out, unsigned char c) {
   }
 }
 
-/// Length of the well-formed UTF-8 sequence that `text` begins with, 0 where there is none (RFC 3629:
-/// no overlong form, no surrogate, nothing past U+10FFFF).
+/// Length of the well-formed UTF-8 sequence that `text` begins with, 0 where there is none (RFC
+/// 3629: no overlong form, no surrogate, nothing past U+10FFFF).
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const auto lead = byte(0);

@@ -1,12 +1,12 @@
 #include "core/log.hpp"
 
-#include <unistd.h>
+#include "core/json_text.hpp"
 
+#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <ctime>
-
-#include "core/json_text.hpp"
+#include <unistd.h>
 
 namespace rw::core {
 namespace {
@@ -14,6 +14,7 @@ namespace {
 void write_stderr(std::string_view line) {
   while (!line.empty()) {
     const auto n = ::write(STDERR_FILENO, line.data(), line.size());
+    if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return;  // nobody to tell: standard error itself is gone
     line.remove_prefix(static_cast<std::size_t>(n));
   }
@@ -73,10 +74,10 @@ bool parse_log_level(std::string_view text, log_level& level) noexcept {
   return false;
 }
 
-bool log_limit::pass(std::uint64_t& suppressed) noexcept {
-  const auto now = std::chrono::duration_cast<std::chrono::seconds>(
-                       std::chrono::steady_clock::now().time_since_epoch())
-                       .count() + 1;
+bool log_limit::pass(std::uint64_t& suppressed,
+                     std::chrono::steady_clock::time_point when) noexcept {
+  const std::int64_t now =
+      std::chrono::duration_cast<std::chrono::seconds>(when.time_since_epoch()).count();
   auto start = window_start_.load(std::memory_order_relaxed);
   if (now - start >= period_.count() &&
       window_start_.compare_exchange_strong(start, now, std::memory_order_relaxed)) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -35,28 +36,34 @@ struct log_field {
   log_field(std::string_view k, T v) : key(k), value(std::uint64_t{v}) {}
 };
 
-/// Lets a message through at most `burst` times per `period`; what it held back is told with the next
-/// one that passes, as the field `suppressed`. One for each place that logs in a loop or on behalf of
-/// a stranger. Thread-safe.
+/// Lets a message through at most `burst` times per `period`; what it held back is told with the
+/// next one that passes, as the field `suppressed`. One for each place that logs in a loop or on
+/// behalf of a stranger. Thread-safe.
 class log_limit {
  public:
-  explicit log_limit(std::uint32_t burst = 5, std::chrono::seconds period = std::chrono::seconds(10))
+  explicit log_limit(std::uint32_t burst = 5,
+                     std::chrono::seconds period = std::chrono::seconds(10))
       : burst_(burst), period_(period) {}
 
   /// True if the message may pass; `suppressed` then says how many were held back before it.
-  bool pass(std::uint64_t& suppressed) noexcept;
+  bool pass(std::uint64_t& suppressed) noexcept {
+    return pass(suppressed, std::chrono::steady_clock::now());
+  }
+
+  /// The same at a given time.
+  bool pass(std::uint64_t& suppressed, std::chrono::steady_clock::time_point when) noexcept;
 
  private:
   const std::uint32_t burst_;
   const std::chrono::seconds period_;
-  std::atomic<std::int64_t> window_start_{0};
+  std::atomic<std::int64_t> window_start_{std::numeric_limits<std::int64_t>::min() / 2};
   std::atomic<std::uint32_t> in_window_{0};
   std::atomic<std::uint64_t> suppressed_{0};
 };
 
 /// Writes one JSON object per line: `time` (RFC 3339, UTC, milliseconds), `level`, `msg`, then the
-/// fields. Messages are constant; what varies stands in the fields. Thread-safe: each line is handed to
-/// the sink whole.
+/// fields. Messages are constant; what varies stands in the fields. Thread-safe: each line is
+/// handed to the sink whole.
 class logger {
  public:
   /// Takes a finished line, with its newline.

@@ -20,9 +20,9 @@ histogram& make_histogram(metrics& registry, const std::string& name, const std:
 }
 
 const std::vector<double>& latency_bounds() {
-  static const std::vector<double> bounds = {0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005,
-                                             0.01,    0.025,  0.05,    0.1,    0.25,  0.5,    1,
-                                             2.5,     5,      10};
+  static const std::vector<double> bounds = {0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025,
+                                             0.005,   0.01,   0.025,   0.05,   0.1,   0.25,
+                                             0.5,     1,      2.5,     5,      10};
   return bounds;
 }
 

@@ -10,8 +10,8 @@
 
 namespace rw::core {
 
-/// Where all numbers of a process, or of a part that is embedded in a host, are kept. Passed in, never
-/// global; thread-safe. The references that it hands out live as long as it does.
+/// Where all numbers of a process, or of a part that is embedded in a host, are kept. Passed in,
+/// never global; thread-safe. The references that it hands out live as long as it does.
 using metrics = prometheus::Registry;
 using counter = prometheus::Counter;
 using gauge = prometheus::Gauge;

@@ -1,6 +1,7 @@
 #pragma once
 
-// Precompiled for every target: the headers that nearly each source needs and that are slow to read.
+// Precompiled for every target: the headers that nearly each source needs and that are slow to
+// read.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -10,6 +11,7 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/result.hpp>
+
 #include <chrono>
 #include <cstdint>
 #include <functional>

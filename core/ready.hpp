@@ -1,10 +1,10 @@
 #pragma once
 
+#include "core/stream.hpp"
+
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/system/error_code.hpp>
-
-#include "core/stream.hpp"
 
 namespace rw::core {
 

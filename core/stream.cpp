@@ -1,9 +1,9 @@
 #include "core/stream.hpp"
 
-#include <sys/socket.h>
-
 #include <boost/asio/error.hpp>
+
 #include <cerrno>
+#include <sys/socket.h>
 
 namespace rw::core {
 namespace {
@@ -60,6 +60,8 @@ class plain_transport final : public transport {
 
 }  // namespace
 
-std::unique_ptr<transport> make_plain_transport() { return std::make_unique<plain_transport>(); }
+std::unique_ptr<transport> make_plain_transport() {
+  return std::make_unique<plain_transport>();
+}
 
 }  // namespace rw::core

@@ -2,6 +2,7 @@
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/system/error_code.hpp>
+
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -13,7 +14,8 @@ namespace rw::core {
 enum class want : std::uint8_t { nothing, read, write };
 
 /// Outcome of one non-blocking step on a stream. Exactly one of three holds:
-/// - `error` is set: the stream is of no further use (`boost::asio::error::eof`: the peer closed it in
+/// - `error` is set: the stream is of no further use (`boost::asio::error::eof`: the peer closed it
+/// in
 ///   an orderly way);
 /// - `wants` is not `nothing`: try again when the socket is readable or writable;
 /// - neither: the step is done, and moved `bytes` bytes (0 for a handshake or a shutdown).
@@ -41,12 +43,12 @@ class stream {
   /// Reads what is there, at most `into.size()` bytes.
   virtual io_result read(std::span<char> into) = 0;
 
-  /// Writes what fits. A TLS stream that answered `want` must be offered the same bytes again, at the
-  /// same address or another.
+  /// Writes what fits. A TLS stream that answered `want` must be offered the same bytes again, at
+  /// the same address or another.
   virtual io_result write(std::span<const char> from) = 0;
 
-  /// Tells the peer in the protocol's own way that nothing more will be sent (TLS close_notify, or a
-  /// half-close of the socket). Does not wait for the peer's.
+  /// Tells the peer in the protocol's own way that nothing more will be sent (TLS close_notify, or
+  /// a half-close of the socket). Does not wait for the peer's.
   virtual io_result shutdown() = 0;
 
   /// The protocol chosen by ALPN (RFC 7301), such as "h2"; empty where none was.

@@ -12,26 +12,25 @@ watchdog::watchdog(clock& time, asio::any_io_executor executor, duration tick)
       tick_(tick),
       now_(time.now().time_since_epoch().count()) {}
 
-std::shared_ptr<deadline> watchdog::watch(asio::any_io_executor executor,
-                                          std::function<void()> on_expiry) {
-  auto watched = std::make_shared<deadline>(std::move(executor), std::move(on_expiry));
+deadline watchdog::watch(asio::any_io_executor executor, std::function<void()> on_expiry) {
+  auto watched = std::make_shared<deadline::state>(std::move(executor), std::move(on_expiry));
   const std::lock_guard lock(guard_);
   watched_.push_back(watched);
-  return watched;
+  return deadline(std::move(watched));
 }
 
 void watchdog::look() {
   const auto now = clock_.now();
   now_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
   const std::lock_guard lock(guard_);
-  std::erase_if(watched_, [&](const std::weak_ptr<deadline>& weak) {
+  std::erase_if(watched_, [&](const std::weak_ptr<deadline::state>& weak) {
     const auto watched = weak.lock();
     if (!watched) return true;
-    auto at = watched->at_.load(std::memory_order_relaxed);
+    auto at = watched->at.load(std::memory_order_relaxed);
     const auto never = time_point::max().time_since_epoch().count();
-    if (at <= now.time_since_epoch().count() && watched->at_.compare_exchange_strong(at, never)) {
-      asio::post(watched->executor_, [watched] {
-        if (watched->on_expiry_) watched->on_expiry_();
+    if (at <= now.time_since_epoch().count() && watched->at.compare_exchange_strong(at, never)) {
+      asio::post(watched->executor, [watched] {
+        if (watched->on_expiry) watched->on_expiry();
       });
     }
     return false;

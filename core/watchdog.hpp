@@ -1,38 +1,55 @@
 #pragma once
 
-#include <atomic>
+#include "core/clock.hpp"
+
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
 
-#include "core/clock.hpp"
-
 namespace rw::core {
 
-/// The deadline of one connection's current phase. Setting it is a store, so that it can be moved at
-/// each request; a watchdog looks at it from time to time. Made by `watchdog::watch`.
-class deadline : public std::enable_shared_from_this<deadline> {
+/// The deadline of one connection's current phase. Setting it is a store, so that it can be moved
+/// at each request; a watchdog looks at it from time to time. Made by `watchdog::watch`; its action
+/// is forgotten with it, so it must be destroyed on its executor.
+class deadline {
  public:
-  deadline(boost::asio::any_io_executor executor, std::function<void()> on_expiry)
-      : executor_(std::move(executor)), on_expiry_(std::move(on_expiry)) {}
+  deadline() = default;
+  deadline(deadline&&) noexcept = default;
+  deadline& operator=(deadline&& other) noexcept {
+    release();
+    state_ = std::move(other.state_);
+    return *this;
+  }
+  ~deadline() { release(); }
 
   void arm(time_point when) noexcept {
-    at_.store(when.time_since_epoch().count(), std::memory_order_relaxed);
+    state_->at.store(when.time_since_epoch().count(), std::memory_order_relaxed);
   }
   void disarm() noexcept { arm(time_point::max()); }
-
-  /// Drops the action; to be called on the executor, before what the action refers to goes.
-  void release() noexcept { on_expiry_ = nullptr; }
 
  private:
   friend class watchdog;
 
-  const boost::asio::any_io_executor executor_;
-  std::function<void()> on_expiry_;
-  std::atomic<duration::rep> at_{time_point::max().time_since_epoch().count()};
+  struct state {
+    state(boost::asio::any_io_executor ex, std::function<void()> action)
+        : executor(std::move(ex)), on_expiry(std::move(action)) {}
+
+    const boost::asio::any_io_executor executor;
+    std::function<void()> on_expiry;  ///< on `executor`
+    std::atomic<duration::rep> at{time_point::max().time_since_epoch().count()};
+  };
+
+  explicit deadline(std::shared_ptr<state> shared) : state_(std::move(shared)) {}
+  void release() noexcept {
+    if (state_) state_->on_expiry = nullptr;
+  }
+
+  std::shared_ptr<state> state_;
 };
 
 /// Watches many deadlines with one timer. Deadlines are kept to the length of a tick, which network
@@ -47,8 +64,8 @@ class watchdog {
 
   /// Watches on behalf of the caller as long as it keeps the result. When the deadline passes it is
   /// disarmed, and `on_expiry` runs on `executor`.
-  std::shared_ptr<deadline> watch(boost::asio::any_io_executor executor,
-                                  std::function<void()> on_expiry);
+  [[nodiscard]] deadline watch(boost::asio::any_io_executor executor,
+                               std::function<void()> on_expiry);
 
   /// The time at the last tick.
   time_point now() const noexcept {
@@ -66,7 +83,7 @@ class watchdog {
   const duration tick_;
   std::atomic<duration::rep> now_;
   std::mutex guard_;
-  std::vector<std::weak_ptr<deadline>> watched_;
+  std::vector<std::weak_ptr<deadline::state>> watched_;
 };
 
 }  // namespace rw::core

@@ -1,15 +1,16 @@
 #include "core/http/client.hpp"
 
-#include <algorithm>
+#include "core/http/client_connection.hpp"
+#include "core/ready.hpp"
+#include "core/wake.hpp"
+
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <deque>
 
-#include "core/http/client_connection.hpp"
-#include "core/ready.hpp"
-#include "core/wake.hpp"
+#include <algorithm>
+#include <deque>
 
 namespace rw::http {
 namespace {
@@ -22,15 +23,24 @@ class category final : public boost::system::error_category {
   const char* name() const noexcept override { return "http client"; }
   std::string message(int value) const override {
     switch (static_cast<client_error>(value)) {
-      case client_error::resolve: return "the upstream's name has no address";
-      case client_error::connect: return "the upstream does not accept connections";
-      case client_error::handshake: return "the TLS handshake with the upstream failed";
-      case client_error::timed_out: return "the upstream did not answer in time";
-      case client_error::closed: return "the upstream closed the connection without an answer";
-      case client_error::not_processed: return "the upstream did not take the request";
-      case client_error::protocol: return "the upstream's answer is not HTTP";
-      case client_error::response_too_large: return "the upstream's answer is too large";
-      case client_error::shut_down: return "the client is being closed";
+      case client_error::resolve:
+        return "the upstream's name has no address";
+      case client_error::connect:
+        return "the upstream does not accept connections";
+      case client_error::handshake:
+        return "the TLS handshake with the upstream failed";
+      case client_error::timed_out:
+        return "the upstream did not answer in time";
+      case client_error::closed:
+        return "the upstream closed the connection without an answer";
+      case client_error::not_processed:
+        return "the upstream did not take the request";
+      case client_error::protocol:
+        return "the upstream's answer is not HTTP";
+      case client_error::response_too_large:
+        return "the upstream's answer is too large";
+      case client_error::shut_down:
+        return "the client is being closed";
     }
     return "unknown error";
   }
@@ -80,8 +90,7 @@ class client::implementation : public std::enable_shared_from_this<implementatio
   bool may_open() const;
   void fail(boost::system::error_code error);
   asio::awaitable<void> open();
-  asio::awaitable<boost::system::error_code> connect(tcp::socket* socket,
-                                                     std::shared_ptr<core::deadline> limit);
+  asio::awaitable<boost::system::error_code> connect(tcp::socket* socket);
   asio::awaitable<boost::system::error_code> shake_hands(core::stream* stream);
   asio::awaitable<void> drive(std::shared_ptr<client_connection> connection);
 
@@ -113,8 +122,8 @@ bool client::implementation::take(client_slot& into) {
 
 bool client::implementation::may_open() const {
   if (opening_ || closed_) return false;
-  const bool multiplexed =
-      std::ranges::any_of(connections_, [](const auto& c) { return c->multiplexed() && c->capacity() > 0; });
+  const bool multiplexed = std::ranges::any_of(
+      connections_, [](const auto& c) { return c->multiplexed() && c->capacity() > 0; });
   return !multiplexed && connections_.size() < options_.limits.connections;
 }
 
@@ -152,8 +161,7 @@ asio::awaitable<boost::system::error_code> client::implementation::acquire(clien
   co_return self.error;
 }
 
-asio::awaitable<boost::system::error_code> client::implementation::connect(
-    tcp::socket* socket, std::shared_ptr<core::deadline> limit) {
+asio::awaitable<boost::system::error_code> client::implementation::connect(tcp::socket* socket) {
   boost::system::error_code error;
   std::vector<tcp::endpoint> addresses;
   const auto literal = asio::ip::make_address(options_.host, error);
@@ -193,13 +201,13 @@ asio::awaitable<void> client::implementation::open() {
   std::unique_ptr<core::stream> stream;
   late_ = false;
   connecting_ = &socket;
-  const auto limit = environment_.watchdog.watch(executor_, [this] {
+  auto limit = environment_.watchdog.watch(executor_, [this] {
     late_ = true;
     boost::system::error_code ignored;
     if (connecting_ != nullptr) connecting_->cancel(ignored);
   });
-  limit->arm(environment_.watchdog.now() + options_.limits.connect);
-  auto error = co_await connect(&socket, limit);
+  limit.arm(environment_.watchdog.now() + options_.limits.connect);
+  auto error = co_await connect(&socket);
   auto reason = error;
   if (!error) {
     stream = environment_.transport.wrap(std::move(socket));
@@ -209,11 +217,11 @@ asio::awaitable<void> client::implementation::open() {
     if (!stream || (error && error != client_error::timed_out)) error = client_error::handshake;
   }
   connecting_ = nullptr;
-  limit->release();
   opening_ = false;
   if (error) {
     failed_.Increment();
-    environment_.log.limited(connect_log_, core::log_level::warning, "cannot connect to the upstream",
+    environment_.log.limited(connect_log_, core::log_level::warning,
+                             "cannot connect to the upstream",
                              {{"client", options_.name},
                               {"host", options_.host},
                               {"port", std::uint64_t{options_.port}},
@@ -277,16 +285,23 @@ asio::awaitable<boost::system::error_code> client_slot::exchange(const request& 
   return connection_->exchange(what, into);
 }
 
-bool client_slot::multiplexed() const noexcept { return connection_->multiplexed(); }
+bool client_slot::multiplexed() const noexcept {
+  return connection_->multiplexed();
+}
 
 client::client(asio::any_io_executor executor, client_options options,
                client_environment environment)
-    : impl_(std::make_shared<implementation>(std::move(executor), std::move(options), environment)) {}
+    : impl_(
+          std::make_shared<implementation>(std::move(executor), std::move(options), environment)) {}
 client::~client() = default;
 asio::awaitable<boost::system::error_code> client::acquire(client_slot& into) {
   return impl_->acquire(&into);
 }
-void client::retire() { impl_->retire(); }
-asio::awaitable<void> client::close() { return impl_->close(); }
+void client::retire() {
+  impl_->retire();
+}
+asio::awaitable<void> client::close() {
+  return impl_->close();
+}
 
 }  // namespace rw::http

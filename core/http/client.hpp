@@ -1,12 +1,5 @@
 #pragma once
 
-#include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/awaitable.hpp>
-#include <chrono>
-#include <cstddef>
-#include <memory>
-#include <string>
-
 #include "core/clock.hpp"
 #include "core/http/client_error.hpp"
 #include "core/http/message.hpp"
@@ -14,6 +7,14 @@
 #include "core/metrics.hpp"
 #include "core/stream.hpp"
 #include "core/watchdog.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
 
 namespace rw::http {
 
@@ -25,7 +26,7 @@ struct client_limits {
 
   std::chrono::milliseconds connect = std::chrono::seconds(5);  ///< resolve, connect and handshake
   std::chrono::milliseconds exchange = std::chrono::seconds(15);  ///< request sent to answer read
-  std::chrono::milliseconds idle = std::chrono::seconds(60);      ///< an unused connection is closed
+  std::chrono::milliseconds idle = std::chrono::seconds(60);  ///< an unused connection is closed
 };
 
 struct client_options {
@@ -55,7 +56,8 @@ class client_slot {
   client_slot(client_slot&&) noexcept = default;
   client_slot& operator=(client_slot&& other) noexcept;
 
-  /// Sends `what` and reads the answer into `into`. Once for each slot; both must live until it ends.
+  /// Sends `what` and reads the answer into `into`. Once for each slot; both must live until it
+  /// ends.
   boost::asio::awaitable<boost::system::error_code> exchange(const request& what, response& into);
 
   /// True if many exchanges share the connection (HTTP/2).
@@ -67,9 +69,9 @@ class client_slot {
   std::shared_ptr<client_connection> connection_;
 };
 
-/// An HTTP client for one upstream. Where TLS's ALPN chooses HTTP/2 (RFC 9113) all exchanges share one
-/// connection, otherwise a small pool of kept-alive HTTP/1.1 connections (RFC 9112) is used. Connections
-/// are opened when they are needed, one at a time; nothing is sent twice.
+/// An HTTP client for one upstream. Where TLS's ALPN chooses HTTP/2 (RFC 9113) all exchanges share
+/// one connection, otherwise a small pool of kept-alive HTTP/1.1 connections (RFC 9112) is used.
+/// Connections are opened when they are needed, one at a time; nothing is sent twice.
 ///
 /// Metrics, with the label `client`: `rw_http_client_connections_total`,
 /// `rw_http_client_connect_errors_total`, `rw_http_client_open_connections`.
@@ -83,13 +85,13 @@ class client {
   client(const client&) = delete;
   client& operator=(const client&) = delete;
 
-  /// Waits, in the order of the calls, until a connection can take one more exchange, opening one where
-  /// needed. An error says that opening one failed; the wait is bounded by the connect limit and, when
-  /// all connections are busy, by the exchange limit of the ones that keep them so.
+  /// Waits, in the order of the calls, until a connection can take one more exchange, opening one
+  /// where needed. An error says that opening one failed; the wait is bounded by the connect limit
+  /// and, when all connections are busy, by the exchange limit of the ones that keep them so.
   boost::asio::awaitable<boost::system::error_code> acquire(client_slot& into);
 
-  /// Uses no open connection for further exchanges, so that the next one shakes hands anew (with a new
-  /// certificate, say). Exchanges under way end in peace.
+  /// Uses no open connection for further exchanges, so that the next one shakes hands anew (with a
+  /// new certificate, say). Exchanges under way end in peace.
   void retire();
 
   /// Cancels what is under way, closes all connections, and waits for that.

@@ -1,11 +1,12 @@
 #pragma once
 
-#include <boost/asio/awaitable.hpp>
-#include <functional>
-#include <memory>
-
 #include "core/http/client.hpp"
 #include "core/task_group.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <functional>
+#include <memory>
 
 namespace rw::http {
 

@@ -4,18 +4,18 @@
 
 namespace rw::http {
 
-/// Why an exchange with an upstream failed. The cause from below (the socket's or TLS's error) is in the
-/// log.
+/// Why an exchange with an upstream failed. The cause from below (the socket's or TLS's error) is
+/// in the log.
 enum class client_error {
-  resolve = 1,       ///< the host name has no address
-  connect,           ///< no address of the host accepts connections
-  handshake,         ///< TLS was refused, by us or by the peer
-  timed_out,         ///< no whole answer came in time
-  closed,            ///< the peer closed the connection before it answered
-  not_processed,     ///< the peer said, or it is plain, that it did not look at the request
-  protocol,          ///< what came is not HTTP
+  resolve = 1,    ///< the host name has no address
+  connect,        ///< no address of the host accepts connections
+  handshake,      ///< TLS was refused, by us or by the peer
+  timed_out,      ///< no whole answer came in time
+  closed,         ///< the peer closed the connection before it answered
+  not_processed,  ///< the peer said, or it is plain, that it did not look at the request
+  protocol,       ///< what came is not HTTP
   response_too_large,
-  shut_down,         ///< the client itself is being closed
+  shut_down,  ///< the client itself is being closed
 };
 
 const boost::system::error_category& client_category() noexcept;

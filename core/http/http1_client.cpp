@@ -1,10 +1,11 @@
-#include <boost/beast/http/error.hpp>
-#include <optional>
-
 #include "core/http/client_connection.hpp"
 #include "core/http/parser.hpp"
 #include "core/ready.hpp"
 #include "core/wake.hpp"
+
+#include <boost/beast/http/error.hpp>
+
+#include <optional>
 
 namespace rw::http {
 namespace {
@@ -24,8 +25,6 @@ class http1_client final : public client_connection {
     rest_until(options_.limits.idle);
   }
 
-  ~http1_client() override { deadline_->release(); }
-
   asio::awaitable<void> run() override {
     while (open_) co_await ended_.wait();
     stream_->shutdown();
@@ -33,8 +32,7 @@ class http1_client final : public client_connection {
     stream_->socket().close(ignored);
   }
 
-  asio::awaitable<boost::system::error_code> exchange(const request& what,
-                                                      response& into) override;
+  asio::awaitable<boost::system::error_code> exchange(const request& what, response& into) override;
 
   std::size_t capacity() const noexcept override { return open_ && !retired_ ? 1 : 0; }
   bool multiplexed() const noexcept override { return false; }
@@ -64,14 +62,14 @@ class http1_client final : public client_connection {
   }
 
   void rest_until(std::chrono::milliseconds limit) {
-    deadline_->arm(environment_.watchdog.now() + limit);
+    deadline_.arm(environment_.watchdog.now() + limit);
   }
 
   void write_head(const request& what);
   asio::awaitable<boost::system::error_code> send_and_receive(const request* what, response* into);
   asio::awaitable<boost::system::error_code> wait(core::want what);
 
-  std::shared_ptr<core::deadline> deadline_;
+  core::deadline deadline_;
   core::wake ended_;
   std::string out_;
   std::string in_;

@@ -1,11 +1,12 @@
-#include <boost/asio/this_coro.hpp>
-#include <boost/beast/http/error.hpp>
-#include <charconv>
-#include <optional>
-
 #include "core/http/parser.hpp"
 #include "core/http/server_connection.hpp"
 #include "core/ready.hpp"
+
+#include <boost/asio/this_coro.hpp>
+#include <boost/beast/http/error.hpp>
+
+#include <charconv>
+#include <optional>
 
 namespace rw::http {
 namespace {
@@ -13,30 +14,29 @@ namespace {
 namespace asio = boost::asio;
 namespace beast_http = boost::beast::http;
 
-constexpr std::size_t read_size = 16 * 1024;          // one TLS record
-constexpr std::size_t kept_output = 16 * 1024;        // larger buffers are not kept for the next one
-constexpr std::size_t kept_body = 64 * 1024;          // larger buffers are not kept for the next one
-constexpr std::size_t discarded_at_most = 256 * 1024; // of what a refused client still sends
+constexpr std::size_t read_size = 16 * 1024;    // one TLS record
+constexpr std::size_t kept_output = 16 * 1024;  // larger buffers are not kept for the next one
+constexpr std::size_t kept_body = 64 * 1024;    // larger buffers are not kept for the next one
+constexpr std::size_t discarded_at_most = 256 * 1024;  // of what a refused client still sends
 
 /// An HTTP/1.1 connection: one request at a time, pipelined ones answered in order.
 class http1_connection final : public server_connection {
  public:
   http1_connection(std::shared_ptr<server_shared> shared, asio::any_io_executor executor,
                    std::unique_ptr<core::stream> stream, asio::ip::tcp::endpoint from)
-      : server_connection(std::move(shared), std::move(executor), std::move(stream), std::move(from)),
+      : server_connection(std::move(shared), std::move(executor), std::move(stream),
+                          std::move(from)),
         budget_(*shared_),
         deadline_(shared_->environment.watchdog.watch(executor_, [this] { expire(); })) {
     peer_.certificate = stream_->peer_certificate();
     limit_ = [this](const request& head) { return shared_->answers.body_limit(head); };
   }
 
-  ~http1_connection() override { deadline_->release(); }
-
   asio::awaitable<void> run() override {
     while (open_) {
       const bool complete = co_await read_request();
       if (!complete) break;
-      deadline_->disarm();
+      deadline_.disarm();
       auto rest = shared_->answers.handle(request_, response_);
       if (rest.valid()) {
         co_await flush();
@@ -68,7 +68,7 @@ class http1_connection final : public server_connection {
 
   void enter(phase next, std::chrono::milliseconds limit) {
     phase_ = next;
-    deadline_->arm(shared_->now() + limit);
+    deadline_.arm(shared_->now() + limit);
   }
 
   /// Waits for the socket; false if that failed, came too late, or the connection is to end.
@@ -90,12 +90,12 @@ class http1_connection final : public server_connection {
   asio::awaitable<void> discard_rest();
 
   body_budget budget_;
-  std::shared_ptr<core::deadline> deadline_;
+  core::deadline deadline_;
   request_parser::limit_source limit_;
   std::optional<request_parser> parser_;
   request request_;
   response response_;
-  std::string in_;            ///< bytes read; parsed up to in_begin_, filled up to in_end_
+  std::string in_;  ///< bytes read; parsed up to in_begin_, filled up to in_end_
   std::size_t in_begin_ = 0;
   std::size_t in_end_ = 0;
   std::string out_;

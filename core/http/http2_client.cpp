@@ -1,13 +1,15 @@
-#include <algorithm>
-#include <array>
-#include <boost/asio/post.hpp>
-#include <charconv>
-#include <list>
-
 #include "core/http/client_connection.hpp"
 #include "core/http/http2_session.hpp"
 #include "core/ready.hpp"
 #include "core/wake.hpp"
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <list>
 
 namespace rw::http {
 namespace {
@@ -23,11 +25,9 @@ class http2_client final : public client_connection,
  public:
   http2_client(const client_options& options, const client_environment& environment,
                asio::any_io_executor executor, std::unique_ptr<core::stream> stream);
-  ~http2_client() override { deadline_->release(); }
 
   asio::awaitable<void> run() override;
-  asio::awaitable<boost::system::error_code> exchange(const request& what,
-                                                      response& into) override;
+  asio::awaitable<boost::system::error_code> exchange(const request& what, response& into) override;
 
   std::size_t capacity() const noexcept override {
     if (ended_ || retired_) return 0;
@@ -77,6 +77,7 @@ class http2_client final : public client_connection,
     ended_ = true;
     stream_->socket().cancel();
   }
+  asio::awaitable<void> read_answers();
   void expire();
   void flush();
   void push() {
@@ -97,7 +98,7 @@ class http2_client final : public client_connection,
 
   nghttp2_session_ptr session_;
   core::task_group tasks_;
-  std::shared_ptr<core::deadline> deadline_;
+  core::deadline deadline_;
   std::list<call*> calls_;
   std::string in_;
   std::string out_;
@@ -146,7 +147,27 @@ http2_client::http2_client(const client_options& options, const client_environme
 }
 
 asio::awaitable<void> http2_client::run() {
-  deadline_->arm(environment_.watchdog.now() + options_.limits.exchange);
+  std::exception_ptr failure;
+  try {
+    co_await read_answers();
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  ended_ = true;
+  while (!calls_.empty()) finish(*calls_.front(), client_error::closed);
+  nghttp2_session_terminate_session(session_.get(), NGHTTP2_NO_ERROR);
+  flush();
+  stream_->shutdown();
+  tasks_.cancel();
+  co_await asio::this_coro::throw_if_cancelled(false);
+  co_await tasks_.join();
+  boost::system::error_code ignored;
+  stream_->socket().close(ignored);
+  if (failure) std::rethrow_exception(failure);
+}
+
+asio::awaitable<void> http2_client::read_answers() {
+  deadline_.arm(environment_.watchdog.now() + options_.limits.exchange);
   in_.resize(read_size);
   flush();
   while (!ended_) {
@@ -167,15 +188,6 @@ asio::awaitable<void> http2_client::run() {
     if (ended_) break;
     co_await core::ready(stream_->socket(), got.wants);
   }
-  ended_ = true;
-  while (!calls_.empty()) finish(*calls_.front(), client_error::closed);
-  nghttp2_session_terminate_session(session_.get(), NGHTTP2_NO_ERROR);
-  flush();
-  tasks_.cancel();
-  stream_->shutdown();
-  co_await tasks_.join();
-  boost::system::error_code ignored;
-  stream_->socket().close(ignored);
 }
 
 asio::awaitable<boost::system::error_code> http2_client::exchange(const request& what,
@@ -185,7 +197,8 @@ asio::awaitable<boost::system::error_code> http2_client::exchange(const request&
   one.body.rest = what.body;
   one.due = environment_.watchdog.now() + options_.limits.exchange;
   std::array<char, 24> digits{};
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), what.body.size()).ptr;
+  const auto end =
+      std::to_chars(digits.data(), digits.data() + digits.size(), what.body.size()).ptr;
   std::array<nghttp2_nv, 16> nv;
   std::size_t n = 0;
   nv[n++] = borrow_field(":method", what.method);
@@ -306,7 +319,7 @@ void http2_client::expire() {
   }
   if (overdue && last_heard_ + limits.exchange <= now) end();
   if (calls_.empty() && slots_ == 0 && last_use_ + limits.idle <= now) end();
-  deadline_->arm(std::min(next, now + limits.exchange));
+  deadline_.arm(std::min(next, now + limits.exchange));
   push();
 }
 

@@ -1,32 +1,32 @@
-#include <array>
-#include <boost/asio/this_coro.hpp>
-#include <charconv>
-#include <list>
-
 #include "core/http/http2_session.hpp"
 #include "core/http/server_connection.hpp"
 #include "core/ready.hpp"
 #include "core/task_group.hpp"
+
+#include <boost/asio/this_coro.hpp>
+
+#include <array>
+#include <charconv>
+#include <list>
 
 namespace rw::http {
 namespace {
 
 namespace asio = boost::asio;
 
-constexpr std::size_t read_size = 16 * 1024;     // one TLS record
-constexpr std::size_t output_size = 32 * 1024;   // frames are gathered up to this before a write
-constexpr std::size_t reads_per_flush = 8;       // a client that never pauses still gets answers
-constexpr std::size_t kept_body = 64 * 1024;     // larger buffers are not kept for the next stream
+constexpr std::size_t read_size = 16 * 1024;    // one TLS record
+constexpr std::size_t output_size = 32 * 1024;  // frames are gathered up to this before a write
+constexpr std::size_t reads_per_flush = 8;      // a client that never pauses still gets answers
+constexpr std::size_t kept_body = 64 * 1024;    // larger buffers are not kept for the next stream
 constexpr std::uint32_t connection_window = 1u << 20;
 constexpr std::uint32_t stream_window = 256 * 1024;
-constexpr unsigned idle_frames = 10'000;         // PING, SETTINGS and the like between two requests
+constexpr unsigned idle_frames = 10'000;  // PING, SETTINGS and the like between two requests
 
 /// An HTTP/2 connection (RFC 9113) over nghttp2.
 class http2_connection final : public server_connection {
  public:
   http2_connection(std::shared_ptr<server_shared> shared, asio::any_io_executor executor,
                    std::unique_ptr<core::stream> stream, asio::ip::tcp::endpoint from);
-  ~http2_connection() override { deadline_->release(); }
 
   asio::awaitable<void> run() override;
   void drain() override;
@@ -46,10 +46,10 @@ class http2_connection final : public server_connection {
     std::size_t body_limit = 0;
     core::time_point due;
     bool headers_done = false;
-    bool answered = false;   ///< the answer was handed to nghttp2
-    bool complete = false;   ///< the whole request is there
-    bool running = false;    ///< a task of the handler refers to it
-    bool closed = false;     ///< nghttp2 forgot the stream
+    bool answered = false;  ///< the answer was handed to nghttp2
+    bool complete = false;  ///< the whole request is there
+    bool running = false;   ///< a task of the handler refers to it
+    bool closed = false;    ///< nghttp2 forgot the stream
     std::list<exchange>::iterator self;
   };
 
@@ -72,9 +72,11 @@ class http2_connection final : public server_connection {
   asio::awaitable<void> finish(exchange* one, asio::awaitable<void> rest);
   void recycle(exchange& one);
 
+  asio::awaitable<void> serve();
   bool receive(std::size_t size);
   void flush();
-  /// The same from outside the reader, which may be waiting though there is nothing left to wait for.
+  /// The same from outside the reader, which may be waiting though there is nothing left to wait
+  /// for.
   void push() {
     flush();
     if (finished()) stream_->socket().cancel();
@@ -93,7 +95,7 @@ class http2_connection final : public server_connection {
 
   nghttp2_session_ptr session_;
   core::task_group tasks_;
-  std::shared_ptr<core::deadline> deadline_;
+  core::deadline deadline_;
   std::list<exchange> live_;
   std::list<exchange> spare_;
   std::string in_;
@@ -126,9 +128,8 @@ http2_connection::http2_connection(std::shared_ptr<server_shared> shared,
       });
   nghttp2_session_callbacks_set_on_header_callback(
       c, [](nghttp2_session*, const nghttp2_frame* frame, const std::uint8_t* name, std::size_t n,
-            const std::uint8_t* value, std::size_t v, std::uint8_t, void* user) {
-        return self(user).on_header(*frame, view(name, n), view(value, v));
-      });
+            const std::uint8_t* value, std::size_t v, std::uint8_t,
+            void* user) { return self(user).on_header(*frame, view(name, n), view(value, v)); });
   nghttp2_session_callbacks_set_on_frame_recv_callback(
       c, [](nghttp2_session*, const nghttp2_frame* frame, void* user) {
         return self(user).on_frame(*frame);
@@ -161,7 +162,22 @@ http2_connection::http2_connection(std::shared_ptr<server_shared> shared,
 }
 
 asio::awaitable<void> http2_connection::run() {
-  deadline_->arm(shared_->now() + shared_->options.limits.header);
+  std::exception_ptr failure;
+  try {
+    co_await serve();
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  broken_ = true;
+  stream_->shutdown();
+  tasks_.cancel();
+  co_await asio::this_coro::throw_if_cancelled(false);
+  co_await tasks_.join();
+  if (failure) std::rethrow_exception(failure);
+}
+
+asio::awaitable<void> http2_connection::serve() {
+  deadline_.arm(shared_->now() + shared_->options.limits.header);
   in_.resize(read_size);
   flush();
   std::size_t reads = 0;
@@ -181,10 +197,6 @@ asio::awaitable<void> http2_connection::run() {
     if (got.wants == core::want::nothing || finished()) continue;
     co_await core::ready(stream_->socket(), got.wants);
   }
-  broken_ = true;
-  tasks_.cancel();
-  stream_->shutdown();
-  co_await tasks_.join();
 }
 
 /// Feeds nghttp2. False: the connection is beyond repair.
@@ -225,7 +237,7 @@ void http2_connection::flush() {
     if (put.wants == core::want::nothing) continue;
     write_blocked_ = true;
     blocked_since_ = shared_->now();
-    deadline_->arm(blocked_since_ + shared_->options.limits.write);
+    deadline_.arm(blocked_since_ + shared_->options.limits.write);
     tasks_.spawn(write_when_possible());
     return;
   }
@@ -242,7 +254,7 @@ void http2_connection::drain() {
   // First a notice that leaves room for requests on their way, then at the next look the real end
   // (RFC 9113, section 6.8).
   nghttp2_submit_shutdown_notice(session_.get());
-  deadline_->arm(shared_->now());
+  deadline_.arm(shared_->now());
   push();
 }
 
@@ -281,7 +293,7 @@ void http2_connection::expire() {
       next = now + limits.write;
     }
   }
-  deadline_->arm(next);
+  deadline_.arm(next);
   push();
 }
 

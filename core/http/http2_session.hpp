@@ -1,12 +1,12 @@
 #pragma once
 
+#include "core/http/message.hpp"
+
 #include <nghttp2/nghttp2.h>
 
 #include <memory>
 #include <string>
 #include <string_view>
-
-#include "core/http/message.hpp"
 
 namespace rw::http {
 

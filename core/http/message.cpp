@@ -1,7 +1,8 @@
 #include "core/http/message.hpp"
 
-#include <algorithm>
 #include <boost/beast/http/status.hpp>
+
+#include <algorithm>
 
 namespace rw::http {
 namespace {
@@ -13,12 +14,13 @@ constexpr char lower(char c) noexcept {
 }  // namespace
 
 bool iequals(std::string_view a, std::string_view b) noexcept {
-  return a.size() == b.size() &&
-         std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) { return lower(x) == lower(y); });
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(),
+                                            [](char x, char y) { return lower(x) == lower(y); });
 }
 
 void fields::add(std::string_view name, std::string_view value) {
-  spans_.push_back({static_cast<std::uint32_t>(text_.size()), static_cast<std::uint32_t>(name.size()),
+  spans_.push_back({static_cast<std::uint32_t>(text_.size()),
+                    static_cast<std::uint32_t>(name.size()),
                     static_cast<std::uint32_t>(value.size())});
   text_.append(name);
   text_.append(value);

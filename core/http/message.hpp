@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -8,8 +9,9 @@
 
 namespace rw::http {
 
-/// Header fields in the order they came, in one buffer that is reused from message to message. Names
-/// are matched without regard to case (RFC 9110, section 5.1). Views are valid until the next change.
+/// Header fields in the order they came, in one buffer that is reused from message to message.
+/// Names are matched without regard to case (RFC 9110, section 5.1). Views are valid until the next
+/// change.
 class fields {
  public:
   struct field {
@@ -62,8 +64,8 @@ struct request {
   void clear() noexcept;
 };
 
-/// What a server sends, or a client received. The server adds content-length and, on HTTP/1.1, what the
-/// connection needs.
+/// What a server sends, or a client received. The server adds content-length and, on HTTP/1.1, what
+/// the connection needs.
 struct response {
   unsigned status = 200;
   fields headers;
@@ -75,7 +77,8 @@ struct response {
   void text(unsigned code, std::string_view line);
 };
 
-/// Bytes that a server keeps allocated behind each body, so that a vectorised parser may read past it.
+/// Bytes that a server keeps allocated behind each body, so that a vectorised parser may read past
+/// it.
 inline constexpr std::size_t body_padding = 64;
 
 /// The standard phrase of a status, such as "Not Found" (RFC 9110, section 15).

@@ -1,14 +1,15 @@
 #pragma once
 
-#include <boost/beast/http/basic_parser.hpp>
-#include <functional>
-
 #include "core/http/message.hpp"
+
+#include <boost/beast/http/basic_parser.hpp>
+
+#include <functional>
 
 namespace rw::http {
 
-/// Beast's HTTP/1.1 request parser (RFC 9112), filling a `request` instead of Beast's own containers.
-/// One for each message.
+/// Beast's HTTP/1.1 request parser (RFC 9112), filling a `request` instead of Beast's own
+/// containers. One for each message.
 class request_parser final : public boost::beast::http::basic_parser<true> {
  public:
   /// Tells the largest body for the head that was read.

@@ -1,19 +1,20 @@
 #include "core/http/server.hpp"
 
-#include <algorithm>
+#include "core/http/server_connection.hpp"
+#include "core/ready.hpp"
+#include "core/task_group.hpp"
+
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
+
+#include <algorithm>
 #include <list>
 #include <mutex>
 #include <sstream>
 #include <stdexcept>
-
-#include "core/http/server_connection.hpp"
-#include "core/ready.hpp"
-#include "core/task_group.hpp"
 
 namespace rw::http {
 namespace {
@@ -55,8 +56,8 @@ class open_count {
 }  // namespace
 
 server_counters::server_counters(core::metrics& r, const std::string& s)
-    : connections(core::make_counter(r, "rw_http_connections_total", "Connections that were accepted",
-                                     {{"server", s}})),
+    : connections(core::make_counter(r, "rw_http_connections_total",
+                                     "Connections that were accepted", {{"server", s}})),
       open(core::make_gauge(r, "rw_http_open_connections", "Connections that are open",
                             {{"server", s}})),
       requests_http1(requests(r, s, "http/1.1")),
@@ -114,7 +115,8 @@ class server::implementation {
   asio::awaitable<void> accept_until_draining();
   asio::awaitable<void> serve(std::unique_ptr<core::stream> stream, tcp::endpoint from,
                               asio::any_io_executor executor);
-  asio::awaitable<bool> shake_hands(core::stream* stream, asio::any_io_executor executor);
+  asio::awaitable<bool> shake_hands(core::stream* stream, tcp::endpoint from,
+                                    asio::any_io_executor executor);
   void remember(const std::shared_ptr<server_connection>& connection,
                 const asio::any_io_executor& executor);
 
@@ -165,15 +167,15 @@ void server::implementation::remember(const std::shared_ptr<server_connection>& 
   entries_.push_back({connection, executor});
 }
 
-asio::awaitable<bool> server::implementation::shake_hands(core::stream* stream,
+asio::awaitable<bool> server::implementation::shake_hands(core::stream* stream, tcp::endpoint from,
                                                           asio::any_io_executor executor) {
   auto& socket = stream->socket();
   bool late = false;
-  const auto limit = shared_->environment.watchdog.watch(executor, [&] {
+  auto limit = shared_->environment.watchdog.watch(executor, [&] {
     late = true;
     socket.cancel();
   });
-  limit->arm(shared_->now() + shared_->options.limits.handshake);
+  limit.arm(shared_->now() + shared_->options.limits.handshake);
   core::io_result step;
   while (!late) {
     step = stream->handshake();
@@ -182,12 +184,12 @@ asio::awaitable<bool> server::implementation::shake_hands(core::stream* stream,
     if (error) step.error = error;
     if (error) break;
   }
-  limit->release();
   if (!late && !step.error) co_return true;
   shared_->counters.handshake.Increment();
   shared_->environment.log.limited(
       handshake_log_, core::log_level::warning, "handshake failed",
       {{"server", shared_->options.name},
+       {"peer", text(from)},
        {"error", late ? std::string("timed out") : step.error.message()}});
   co_return false;
 }
@@ -196,7 +198,7 @@ asio::awaitable<void> server::implementation::serve(std::unique_ptr<core::stream
                                                     tcp::endpoint from,
                                                     asio::any_io_executor executor) {
   const open_count counted(*shared_);
-  const bool trusted = co_await shake_hands(stream.get(), executor);
+  const bool trusted = co_await shake_hands(stream.get(), from, executor);
   if (!trusted) co_return;
   const auto make = stream->protocol() == "h2" ? make_http2_connection : make_http1_connection;
   const std::shared_ptr<server_connection> connection =
@@ -211,8 +213,8 @@ asio::awaitable<void> server::implementation::accept_until_draining() {
   while (!shared_->draining) {
     boost::system::error_code error;
     const auto executor = connection_executor_ ? connection_executor_() : executor_;
-    auto socket = co_await acceptor_.async_accept(
-        executor, asio::redirect_error(asio::use_awaitable, error));
+    auto socket =
+        co_await acceptor_.async_accept(executor, asio::redirect_error(asio::use_awaitable, error));
     if (error == asio::error::operation_aborted) co_return;
     if (error) {
       // Out of descriptors or memory: the connection stays in the backlog, so go on a little later.
@@ -271,9 +273,17 @@ server::server(asio::any_io_executor executor, server_options options, handler& 
     : impl_(std::make_unique<implementation>(std::move(executor), std::move(options), answers,
                                              environment, std::move(connection_executor))) {}
 server::~server() = default;
-tcp::endpoint server::address() const { return impl_->address(); }
-asio::awaitable<void> server::run() { return impl_->run(); }
-void server::drain() { impl_->drain(); }
-std::size_t server::open_connections() const noexcept { return impl_->open_connections(); }
+tcp::endpoint server::address() const {
+  return impl_->address();
+}
+asio::awaitable<void> server::run() {
+  return impl_->run();
+}
+void server::drain() {
+  impl_->drain();
+}
+std::size_t server::open_connections() const noexcept {
+  return impl_->open_connections();
+}
 
 }  // namespace rw::http

@@ -1,18 +1,19 @@
 #pragma once
 
-#include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/awaitable.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <chrono>
-#include <cstddef>
-#include <memory>
-#include <string>
-
 #include "core/http/message.hpp"
 #include "core/log.hpp"
 #include "core/metrics.hpp"
 #include "core/stream.hpp"
 #include "core/watchdog.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
 
 namespace rw::http {
 
@@ -21,17 +22,17 @@ class handler {
  public:
   virtual ~handler() = default;
 
-  /// The largest body that a request with this head may have, in bytes. Asked before the body is read;
-  /// a larger one is answered with 413 and not read.
+  /// The largest body that a request with this head may have, in bytes. Asked before the body is
+  /// read; a larger one is answered with 413 and not read.
   virtual std::size_t body_limit(const request& head) const = 0;
 
-  /// Answers `from` into `into`, which is empty. Most answers need no wait: then the call does it all
-  /// and returns an empty awaitable, which costs no coroutine. Otherwise it returns the rest of its
-  /// work, which the server runs as a task of the connection; both messages live until it ends.
+  /// Answers `from` into `into`, which is empty. Most answers need no wait: then the call does it
+  /// all and returns an empty awaitable, which costs no coroutine. Otherwise it returns the rest of
+  /// its work, which the server runs as a task of the connection; both messages live until it ends.
   virtual boost::asio::awaitable<void> handle(request& from, response& into) = 0;
 
-  /// The server itself refused a request with this status (400, 408, 413, 431, 503 or 505), before it
-  /// was whole. For counting.
+  /// The server itself refused a request with this status (400, 408, 413, 431, 503 or 505), before
+  /// it was whole. For counting.
   virtual void refused(unsigned status) noexcept { static_cast<void>(status); }
 };
 
@@ -46,11 +47,11 @@ struct server_limits {
   std::chrono::milliseconds header = std::chrono::seconds(10);  ///< first byte to end of header
   std::chrono::milliseconds body = std::chrono::seconds(30);    ///< end of header to end of body
   std::chrono::milliseconds idle = std::chrono::seconds(180);   ///< between requests
-  std::chrono::milliseconds write = std::chrono::seconds(30);   ///< for the client to take an answer
+  std::chrono::milliseconds write = std::chrono::seconds(30);  ///< for the client to take an answer
 };
 
 struct server_options {
-  std::string name;  ///< in logs and as the metrics' label `server`
+  std::string name;                        ///< in logs and as the metrics' label `server`
   boost::asio::ip::tcp::endpoint address;  ///< port 0 picks a free one
   server_limits limits;
 };
@@ -63,13 +64,14 @@ struct server_environment {
   core::metrics& metrics;
 };
 
-/// An HTTP server: HTTP/1.1 (RFC 9112) or HTTP/2 (RFC 9113) on each connection, chosen by ALPN and, on a
-/// connection without TLS, HTTP/1.1.
+/// An HTTP server: HTTP/1.1 (RFC 9112) or HTTP/2 (RFC 9113) on each connection, chosen by ALPN and,
+/// on a connection without TLS, HTTP/1.1.
 ///
-/// Metrics: `rw_http_connections_total`, `rw_http_open_connections`, `rw_http_requests_total{protocol}`
-/// and `rw_http_rejected_total{reason}`, all with the label `server`. Reasons: `connections`,
-/// `handshake`, `header_timeout`, `body_timeout`, `write_timeout`, `malformed`, `header_size`,
-/// `body_size`, `memory`, `protocol`, `flood`, `vanished`.
+/// Metrics: `rw_http_connections_total`, `rw_http_open_connections`,
+/// `rw_http_requests_total{protocol}` and `rw_http_rejected_total{reason}`, all with the label
+/// `server`. Reasons: `connections`, `handshake`, `header_timeout`, `body_timeout`,
+/// `write_timeout`, `malformed`, `header_size`, `body_size`, `memory`, `protocol`, `flood`,
+/// `vanished`.
 ///
 /// One executor drives it; where that runs on several threads it must be a strand, or else every
 /// connection be given one of its own by `connection_executor`.
@@ -91,8 +93,8 @@ class server {
   boost::asio::awaitable<void> run();
 
   /// Begins an orderly end: no new connections; on each open one the requests that have begun are
-  /// answered (HTTP/2: GOAWAY first), then it is closed. Thread-safe. What takes too long is ended by
-  /// cancelling `run`.
+  /// answered (HTTP/2: GOAWAY first), then it is closed. Thread-safe. What takes too long is ended
+  /// by cancelling `run`.
   void drain();
 
   std::size_t open_connections() const noexcept;

@@ -1,12 +1,13 @@
 #pragma once
 
-#include <atomic>
+#include "core/http/server.hpp"
+
 #include <boost/asio/awaitable.hpp>
+
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <vector>
-
-#include "core/http/server.hpp"
 
 namespace rw::http {
 

@@ -1,16 +1,16 @@
 #pragma once
 
-#include <functional>
-#include <string>
-
 #include "core/http/server.hpp"
 #include "core/metrics.hpp"
 
+#include <functional>
+#include <string>
+
 namespace rw::admin {
 
-/// What an operator looks at: `/metrics` (Prometheus text format 0.0.4), `/healthz` and `/livez` (200 as
-/// long as the process answers), `/readyz` (200, or 503 with the reasons, one a line). GET and HEAD.
-/// Thread-safe if `not_ready` is.
+/// What an operator looks at: `/metrics` (Prometheus text format 0.0.4), `/healthz` and `/livez`
+/// (200 as long as the process answers), `/readyz` (200, or 503 with the reasons, one a line). GET
+/// and HEAD. Thread-safe if `not_ready` is.
 class pages final : public http::handler {
  public:
   /// Says why the process is not ready; empty if it is.

@@ -1,9 +1,9 @@
 #include "reactors/admission/admission.hpp"
 
+#include "reactors/admission/answer.hpp"
+
 #include <algorithm>
 #include <array>
-
-#include "reactors/admission/answer.hpp"
 
 namespace rw::admission {
 namespace {
@@ -12,7 +12,8 @@ namespace asio = boost::asio;
 
 constexpr std::string_view prefix = "/validate/";
 constexpr std::string_view overflow_warning =
-    "the change is made, but the control plane may hear of it late: runtime-watcher's queue is full";
+    "the change is made, but the control plane may hear of it late: runtime-watcher's queue is "
+    "full";
 
 core::counter& reviews(core::metrics& registry, const char* verdict) {
   return core::make_counter(registry, "rw_admission_reviews_total",
@@ -28,8 +29,8 @@ bool is_name_character(char c) noexcept {
 
 struct webhook::counters {
   explicit counters(core::metrics& r)
-      : requests(core::make_counter(r, "watcher_admission_request_total",
-                                    "Requests to the webhook")),
+      : requests(
+            core::make_counter(r, "watcher_admission_request_total", "Requests to the webhook")),
         errors(core::make_counter(r, "watcher_admission_request_error_total",
                                   "Requests to the webhook that were refused")),
         last_duration(core::make_gauge(r, "watcher_request_duration",
@@ -42,10 +43,14 @@ struct webhook::counters {
         duration(core::make_histogram(r, "rw_admission_duration_seconds",
                                       "Time from the whole request to its answer", {},
                                       core::latency_bounds())),
-        verdicts{&reviews(r, "event"),           &reviews(r, "no_change"),
-                 &reviews(r, "invalid_subresource"), &reviews(r, "connect_unsupported"),
-                 &reviews(r, "dry_run"),         &reviews(r, "unknown_operation"),
-                 &reviews(r, "unidentified"),    &reviews(r, "no_owner")} {}
+        verdicts{&reviews(r, "event"),
+                 &reviews(r, "no_change"),
+                 &reviews(r, "invalid_subresource"),
+                 &reviews(r, "connect_unsupported"),
+                 &reviews(r, "dry_run"),
+                 &reviews(r, "unknown_operation"),
+                 &reviews(r, "unidentified"),
+                 &reviews(r, "no_owner")} {}
 
   core::counter& requests;
   core::counter& errors;
@@ -56,8 +61,8 @@ struct webhook::counters {
   const std::array<core::counter*, 8> verdicts;  ///< in the order of `verdict`
 };
 
-/// A reader for the length of one review. The latest one used is kept; with several threads at it, the
-/// others make their own.
+/// A reader for the length of one review. The latest one used is kept; with several threads at it,
+/// the others make their own.
 class webhook::borrowed_reader {
  public:
   explicit borrowed_reader(webhook& owner)
@@ -96,9 +101,13 @@ webhook::webhook(webhook_options options, core::channel<watch_event>& events, co
       log_(log),
       counters_(std::make_unique<counters>(metrics)) {}
 
-webhook::~webhook() { delete spare_reader_.load(); }
+webhook::~webhook() {
+  delete spare_reader_.load();
+}
 
-std::size_t webhook::body_limit(const http::request&) const { return options_.body_limit; }
+std::size_t webhook::body_limit(const http::request&) const {
+  return options_.body_limit;
+}
 
 void webhook::refused(unsigned) noexcept {
   counters_->requests.Increment();

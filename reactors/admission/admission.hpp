@@ -1,10 +1,5 @@
 #pragma once
 
-#include <atomic>
-#include <chrono>
-#include <memory>
-#include <string_view>
-
 #include "core/channel.hpp"
 #include "core/clock.hpp"
 #include "core/http/server.hpp"
@@ -13,6 +8,11 @@
 #include "reactors/admission/review.hpp"
 #include "reactors/event_json.hpp"
 #include "reactors/events.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string_view>
 
 namespace rw::admission {
 
@@ -23,18 +23,19 @@ struct webhook_options {
   std::chrono::milliseconds wait = std::chrono::milliseconds(250);
 };
 
-/// The validating webhook: `POST /validate/<manager>` with an AdmissionReview. It allows every write,
-/// and puts an event into the channel where the object changed (review.hpp has the rules).
+/// The validating webhook: `POST /validate/<manager>` with an AdmissionReview. It allows every
+/// write, and puts an event into the channel where the object changed (review.hpp has the rules).
 ///
 /// It answers as soon as the event is in the channel. In front of a full channel it waits
-/// `webhook_options::wait` at most; then it allows the write with a warning, and the event counts as
-/// overflowed: the object's next change, or a resync, makes up for it.
+/// `webhook_options::wait` at most; then it allows the write with a warning, and the event counts
+/// as overflowed: the object's next change, or a resync, makes up for it.
 ///
-/// Refused are: another path (404), a manager that is no plain name (400), another method (405), a body
-/// that is no AdmissionReview (400) or is too large (413).
+/// Refused are: another path (404), a manager that is no plain name (400), another method (405), a
+/// body that is no AdmissionReview (400) or is too large (413).
 ///
-/// Metrics: the existing `watcher_admission_request_total`, `watcher_admission_request_error_total`,
-/// `watcher_request_duration` and `watcher_failed_kcp_total{error_reason="invalid-subresource"}`, and
+/// Metrics: the existing `watcher_admission_request_total`,
+/// `watcher_admission_request_error_total`, `watcher_request_duration` and
+/// `watcher_failed_kcp_total{error_reason="invalid-subresource"}`, and
 /// `rw_admission_reviews_total{verdict}`, `rw_admission_overflow_total`,
 /// `rw_admission_duration_seconds`.
 ///
@@ -69,9 +70,9 @@ class webhook final : public http::handler {
   std::atomic<reader*> spare_reader_{nullptr};
 };
 
-/// The manager in a path `/validate/<manager>`: a name of letters, digits, '-', '_' and '.', at most 253
-/// characters, other than "." and "..". Empty if the path has another form; `wrong` is set if only the
-/// name is at fault.
+/// The manager in a path `/validate/<manager>`: a name of letters, digits, '-', '_' and '.', at
+/// most 253 characters, other than "." and "..". Empty if the path has another form; `wrong` is set
+/// if only the name is at fault.
 std::string_view manager_of(std::string_view target, bool& wrong) noexcept;
 
 }  // namespace rw::admission

@@ -1,14 +1,14 @@
 #pragma once
 
-#include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/awaitable.hpp>
-
 #include "core/clock.hpp"
 #include "core/log.hpp"
 #include "core/metrics.hpp"
 #include "core/task_group.hpp"
 #include "core/wake.hpp"
 #include "core/watchdog.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
 
 namespace rw::cli {
 
@@ -59,6 +59,5 @@ class app {
  private:
   std::exception_ptr failure_;
 };
-
 
 }  // namespace rw::cli

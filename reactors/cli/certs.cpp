@@ -1,8 +1,8 @@
 #include "reactors/cli/certs.hpp"
 
-#include <filesystem>
-
 #include "tls/issuer.hpp"
+
+#include <filesystem>
 
 namespace rw::cli {
 namespace {

@@ -1,16 +1,16 @@
 #pragma once
 
-#include <memory>
-
 #include "reactors/cli/app.hpp"
 #include "reactors/cli/listen_app.hpp"
 #include "reactors/cli/settings.hpp"
 #include "reactors/cli/webhook_app.hpp"
 
+#include <memory>
+
 namespace rw::cli {
 
-/// `runtime-watcher dev`: the listener and the webhook in one process, over mutual TLS, with a PKI of
-/// their own.
+/// `runtime-watcher dev`: the listener and the webhook in one process, over mutual TLS, with a PKI
+/// of their own.
 class dev_app final : public app {
  public:
   dev_app(services& with, const dev_settings& settings);

@@ -1,6 +1,7 @@
 #include "reactors/cli/listen_app.hpp"
 
 #include <boost/asio/ip/address.hpp>
+
 #include <cstdio>
 #include <sstream>
 
@@ -34,7 +35,8 @@ listen_app::listen_app(services& with, listen_settings settings)
   if (settings_.metrics_address) {
     admin_ = std::make_unique<http::server>(
         with.executor,
-        http::server_options{"admin", endpoint(*settings_.metrics_address, "--metrics-address"), {}},
+        http::server_options{
+            "admin", endpoint(*settings_.metrics_address, "--metrics-address"), {}},
         pages_, http::server_environment{*plain_, with.watchdog, with.log, with.metrics});
   }
 }
@@ -51,8 +53,8 @@ listener::listener_options listen_app::options() {
       throw setting_error("--tls-cert, --tls-key, --client-ca: " + loaded.error().message());
     }
     credentials_ = std::move(*loaded);
-    reloader_ = std::make_unique<tls::reloader>(services_.executor, credentials_, files,
-                                                services_.log);
+    reloader_ =
+        std::make_unique<tls::reloader>(services_.executor, credentials_, files, services_.log);
     (settings_.tls_cert.empty() ? result.client_ca : result.tls) = credentials_;
   }
   return result;

@@ -1,13 +1,13 @@
 #pragma once
 
-#include <memory>
-
 #include "core/http/server.hpp"
 #include "reactors/admin/admin.hpp"
 #include "reactors/cli/app.hpp"
 #include "reactors/cli/settings.hpp"
 #include "reactors/listener/listener.hpp"
 #include "tls/reload.hpp"
+
+#include <memory>
 
 namespace rw::cli {
 
@@ -26,7 +26,8 @@ class listen_app final : public app {
   boost::asio::awaitable<void> print_events();
 
   const listen_settings settings_;
-  std::shared_ptr<tls::credentials> credentials_;  ///< the server's own, or just the CA; may be none
+  std::shared_ptr<tls::credentials>
+      credentials_;  ///< the server's own, or just the CA; may be none
   std::unique_ptr<tls::reloader> reloader_;
   listener::registration listener_;
   const std::unique_ptr<core::transport> plain_;

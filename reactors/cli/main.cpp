@@ -1,18 +1,19 @@
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/signal_set.hpp>
-#include <csignal>
-#include <cstdlib>
-#include <exception>
-#include <iostream>
-#include <memory>
-
 #include "reactors/cli/app.hpp"
 #include "reactors/cli/certs.hpp"
 #include "reactors/cli/dev_app.hpp"
 #include "reactors/cli/listen_app.hpp"
 #include "reactors/cli/settings.hpp"
 #include "reactors/cli/webhook_app.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+
+#include <csignal>
+#include <cstdlib>
+#include <exception>
+#include <iostream>
+#include <memory>
 
 namespace {
 
@@ -21,9 +22,12 @@ using namespace rw::cli;
 
 std::unique_ptr<app> make_app(const settings& chosen, services& with) {
   switch (chosen.what) {
-    case command::webhook: return std::make_unique<webhook_app>(with, chosen.webhook);
-    case command::listen: return std::make_unique<listen_app>(with, chosen.listen);
-    default: return std::make_unique<dev_app>(with, chosen.dev);
+    case command::webhook:
+      return std::make_unique<webhook_app>(with, chosen.webhook);
+    case command::listen:
+      return std::make_unique<listen_app>(with, chosen.listen);
+    default:
+      return std::make_unique<dev_app>(with, chosen.dev);
   }
 }
 

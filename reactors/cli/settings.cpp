@@ -1,13 +1,15 @@
 #include "reactors/cli/settings.hpp"
 
 #include <CLI/CLI.hpp>
+
 #include <iostream>
 
 namespace rw::cli {
 namespace {
 
 constexpr auto about =
-    "Tells a control plane what changed on a Kubernetes cluster: `webhook` runs on the watched cluster, "
+    "Tells a control plane what changed on a Kubernetes cluster: `webhook` runs on the watched "
+    "cluster, "
     "`listen` in the control plane, `dev` is both in one process.";
 
 /// Collects what is wrong, so that all of it is said at once.
@@ -49,25 +51,38 @@ struct webhook_texts {
 
 void describe_webhook(CLI::App& app, webhook_settings& to, webhook_texts& texts) {
   app.add_option("--webhook-port", texts.webhook_port, "Port of the webhook")
-      ->envname("WEBHOOK_PORT")->type_name("PORT")->default_str("8443");
+      ->envname("WEBHOOK_PORT")
+      ->type_name("PORT")
+      ->default_str("8443");
   app.add_option("--metrics-port", texts.metrics_port,
                  "Port of /metrics, /healthz, /livez and /readyz (plain HTTP)")
-      ->envname("METRICS_PORT")->type_name("PORT")->default_str("2112");
+      ->envname("METRICS_PORT")
+      ->type_name("PORT")
+      ->default_str("2112");
   app.add_option("--bind-address", to.bind_address, "Address that both ports are opened on")
-      ->envname("BIND_ADDRESS")->type_name("IP")->capture_default_str();
+      ->envname("BIND_ADDRESS")
+      ->type_name("IP")
+      ->capture_default_str();
   app.add_option("--ca-cert", to.ca_cert,
                  "PEM bundle that KCP's gateway is checked against (required)")
-      ->envname("CA_CERT")->type_name("FILE");
-  app.add_option("--tls-cert", to.tls_cert,
-                 "PEM certificate, of the webhook and towards KCP; its common name is the runtime's "
-                 "id (required)")
-      ->envname("TLS_CERT")->type_name("FILE");
+      ->envname("CA_CERT")
+      ->type_name("FILE");
+  app.add_option(
+         "--tls-cert", to.tls_cert,
+         "PEM certificate, of the webhook and towards KCP; its common name is the runtime's "
+         "id (required)")
+      ->envname("TLS_CERT")
+      ->type_name("FILE");
   app.add_option("--tls-key", to.tls_key, "PEM key of --tls-cert (required)")
-      ->envname("TLS_KEY")->type_name("FILE");
+      ->envname("TLS_KEY")
+      ->type_name("FILE");
   app.add_option("--kcp-addr", texts.kcp_address, "KCP's gateway (required)")
-      ->envname("KCP_ADDR")->type_name("HOST:PORT");
-  app.add_option("--kcp-contract", texts.contract, "What KCP's listener speaks: v1 or v2 (required)")
-      ->envname("KCP_CONTRACT")->type_name("CONTRACT");
+      ->envname("KCP_ADDR")
+      ->type_name("HOST:PORT");
+  app.add_option("--kcp-contract", texts.contract,
+                 "What KCP's listener speaks: v1 or v2 (required)")
+      ->envname("KCP_CONTRACT")
+      ->type_name("CONTRACT");
   add_duration(&app, "--admission-wait", "ADMISSION_WAIT", to.admission_wait, "250ms",
                "How long an answer waits for room in a full queue; the user's write waits as long");
   add_duration(&app, "--event-max-age", "EVENT_MAX_AGE", to.event_max_age, "1h",
@@ -76,10 +91,14 @@ void describe_webhook(CLI::App& app, webhook_settings& to, webhook_texts& texts)
                "How long after SIGTERM accepted events may take to be delivered");
   app.add_option("--channel-capacity", to.channel_capacity,
                  "Events between intake and dispatch; about 300 bytes each")
-      ->envname("CHANNEL_CAPACITY")->check(CLI::Range(1u, 1u << 20))->capture_default_str();
+      ->envname("CHANNEL_CAPACITY")
+      ->check(CLI::Range(1u, 1u << 20))
+      ->capture_default_str();
   app.add_option("--set-capacity", to.set_capacity,
                  "Objects with undelivered events; about 600 bytes each")
-      ->envname("SET_CAPACITY")->check(CLI::Range(1u, 1u << 24))->capture_default_str();
+      ->envname("SET_CAPACITY")
+      ->check(CLI::Range(1u, 1u << 24))
+      ->capture_default_str();
 }
 
 /// A port out of the environment that is none must not keep the webhook from starting.
@@ -129,24 +148,32 @@ struct listen_texts {
 
 void describe_listen(CLI::App& app, listen_settings& to, listen_texts& texts) {
   app.add_option("--address", texts.address, "Where to listen; port 0 picks a free one (required)")
-      ->envname("LISTEN_ADDRESS")->type_name("HOST:PORT");
+      ->envname("LISTEN_ADDRESS")
+      ->type_name("HOST:PORT");
   app.add_option("--component", to.component,
                  "Name in the path of the events: the manager of the Watcher (required)")
-      ->envname("COMPONENT")->type_name("NAME");
+      ->envname("COMPONENT")
+      ->type_name("NAME");
   app.add_option("--tls-cert", to.tls_cert,
                  "PEM certificate: terminate mutual TLS here (needs --tls-key and --client-ca)")
-      ->envname("TLS_CERT")->type_name("FILE");
+      ->envname("TLS_CERT")
+      ->type_name("FILE");
   app.add_option("--tls-key", to.tls_key, "PEM key of --tls-cert")
-      ->envname("TLS_KEY")->type_name("FILE");
+      ->envname("TLS_KEY")
+      ->type_name("FILE");
   app.add_option("--client-ca", to.client_ca,
                  "PEM bundle that client certificates must chain to, forwarded ones too")
-      ->envname("CLIENT_CA")->type_name("FILE");
+      ->envname("CLIENT_CA")
+      ->type_name("FILE");
   app.add_option("--xfcc-trusted-proxies", to.trusted_proxies,
                  "Networks whose X-Forwarded-Client-Cert is believed (without --tls-cert)")
-      ->envname("XFCC_TRUSTED_PROXIES")->type_name("CIDR,...")->capture_default_str();
+      ->envname("XFCC_TRUSTED_PROXIES")
+      ->type_name("CIDR,...")
+      ->capture_default_str();
   app.add_option("--metrics-address", texts.metrics_address,
                  "Where to serve /metrics, /healthz, /livez and /readyz; not served by default")
-      ->envname("METRICS_ADDRESS")->type_name("HOST:PORT");
+      ->envname("METRICS_ADDRESS")
+      ->type_name("HOST:PORT");
   add_duration(&app, "--drain-timeout", "DRAIN_TIMEOUT", to.drain_timeout, "20s",
                "How long after SIGTERM open requests may take");
 }
@@ -188,13 +215,16 @@ void describe_certs(CLI::App& app, certs_settings& to) {
         ->capture_default_str();
     one->add_option("--cn", to.common_name, "Common name; by default --name");
     one->add_option("--days", to.days, "Validity in days")
-        ->check(CLI::Range(1, 36500))->capture_default_str();
+        ->check(CLI::Range(1, 36500))
+        ->capture_default_str();
     one->add_option("--key", to.key, "Kind of key")
-        ->check(CLI::IsMember({"ecdsa", "rsa2048", "rsa4096"}))->capture_default_str();
+        ->check(CLI::IsMember({"ecdsa", "rsa2048", "rsa4096"}))
+        ->capture_default_str();
     if (role == certs_settings::role::ca) return;
     one->add_option("--name", to.name, "Makes NAME.crt and NAME.key")->required();
     one->add_option("--san", to.sans, "Alternative names: dns:HOST, ip:ADDRESS, uri:URI")
-        ->delimiter(',')->type_name("KIND:NAME,...");
+        ->delimiter(',')
+        ->type_name("KIND:NAME,...");
   };
   app.require_subcommand(1);
   using role = certs_settings::role;

@@ -1,15 +1,15 @@
 #pragma once
 
+#include "core/config.hpp"
+#include "core/log.hpp"
+#include "reactors/event_json.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
-
-#include "core/config.hpp"
-#include "core/log.hpp"
-#include "reactors/event_json.hpp"
 
 namespace rw::cli {
 
@@ -32,7 +32,7 @@ struct webhook_settings {
   std::chrono::milliseconds admission_wait{250};
   std::chrono::milliseconds event_max_age = std::chrono::hours(1);
   std::chrono::milliseconds drain_timeout = std::chrono::seconds(20);
-  std::size_t channel_capacity = 4096;
+  std::size_t channel_capacity = 1024;
   std::size_t set_capacity = 32768;
   std::vector<std::string> remarks;  ///< what was wrong and was replaced by a default; to be logged
 };

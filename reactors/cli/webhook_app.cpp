@@ -1,8 +1,8 @@
 #include "reactors/cli/webhook_app.hpp"
 
+#include <boost/asio/ip/address.hpp>
 #include <openssl/evp.h>
 
-#include <boost/asio/ip/address.hpp>
 #include <sstream>
 
 namespace rw::cli {
@@ -16,7 +16,9 @@ T need(tls::result<T> made, const std::string& what) {
   return std::move(*made);
 }
 
-tls::material_files files_of(const webhook_settings& s) { return {s.tls_cert, s.tls_key, s.ca_cert}; }
+tls::material_files files_of(const webhook_settings& s) {
+  return {s.tls_cert, s.tls_key, s.ca_cert};
+}
 
 asio::ip::tcp::endpoint endpoint(const std::string& address, std::uint16_t port) {
   boost::system::error_code error;
@@ -77,8 +79,8 @@ webhook_app::webhook_app(services& with, webhook_settings settings)
       dispatcher_(with.executor, dispatch_options(settings_), events_,
                   {with.clock, with.watchdog, *client_tls_, with.log, with.metrics,
                    core::make_random_source()}),
-      webhook_({.contract = settings_.contract, .wait = settings_.admission_wait}, events_, with.clock,
-               with.log, with.metrics),
+      webhook_({.contract = settings_.contract, .wait = settings_.admission_wait}, events_,
+               with.clock, with.log, with.metrics),
       intake_(with.executor,
               {"webhook", endpoint(settings_.bind_address, settings_.webhook_port), {}}, webhook_,
               {*server_tls_, with.watchdog, with.log, with.metrics}),

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <memory>
-
 #include "core/channel.hpp"
 #include "core/http/server.hpp"
 #include "reactors/admin/admin.hpp"
@@ -11,6 +9,8 @@
 #include "reactors/dispatch/dispatch.hpp"
 #include "tls/reload.hpp"
 #include "tls/transport.hpp"
+
+#include <memory>
 
 namespace rw::cli {
 

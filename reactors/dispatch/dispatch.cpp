@@ -1,15 +1,16 @@
 #include "reactors/dispatch/dispatch.hpp"
 
+#include "core/task_group.hpp"
+#include "core/wake.hpp"
+
 #include <boost/asio/this_coro.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
 #include <boost/json/value_to.hpp>
+
 #include <charconv>
 #include <deque>
 #include <list>
-
-#include "core/task_group.hpp"
-#include "core/wake.hpp"
 
 namespace rw::dispatch {
 namespace {
@@ -95,7 +96,7 @@ class dispatcher::implementation {
 
   asio::awaitable<void> run();
   void renew_connections() { client_.retire(); }
-  std::size_t pending() const noexcept { return schedule_.size(); }
+  std::size_t pending() const noexcept { return schedule_.size() + in_hand_; }
 
  private:
   /// What one worker keeps from request to request.
@@ -135,6 +136,8 @@ class dispatcher::implementation {
   std::list<desk> desks_;
   core::wake room_;  ///< set when the schedule is no longer full
   std::unique_ptr<core::timer> alarm_;
+  unsigned unprocessed_ = 0;  ///< requests in a row that the upstream did not look at
+  std::size_t in_hand_ = 0;   ///< events taken from the channel and not yet in the schedule
   bool input_ended_ = false;
   core::task_group tasks_;
 };
@@ -150,7 +153,7 @@ asio::awaitable<void> dispatcher::implementation::run() {
   }
   co_await asio::this_coro::throw_if_cancelled(false);
   co_await client_.close();
-  const auto left = schedule_.size() + channel_.size();
+  const auto left = pending() + channel_.size();
   if (left > 0) {
     counters_.abandoned.Increment(static_cast<double>(left));
     environment_.log.error("events were not delivered before the end", {{"events", left}});
@@ -166,12 +169,14 @@ asio::awaitable<void> dispatcher::implementation::take_in() {
     const auto got = co_await channel_.receive_some(taken, options_.batch_events);
     if (got.has_error()) break;
     const auto when = now();
+    in_hand_ = taken.size();
     for (auto& event : taken) {
       auto result = schedule_.offer(event, when);
       while (result == schedule::offered::full) {
         co_await room_.wait();
         result = schedule_.offer(event, when);
       }
+      --in_hand_;
       if (result == schedule::offered::merged) counters_.coalesced.Increment();
       if (result == schedule::offered::added) wake_worker();
     }
@@ -250,10 +255,12 @@ asio::awaitable<void> dispatcher::implementation::send(desk* mine) {
   error = co_await slot.exchange(mine->request, mine->response);
   if (!error) {
     schedule_.upstream.succeed();
+    unprocessed_ = 0;
     settle(*mine);
   } else {
-    // Connections that ended between two requests say nothing about the upstream's health.
-    if (error == http::client_error::not_processed) {
+    // A connection that ended between two requests says nothing about the upstream's health;
+    // several in a row do.
+    if (error == http::client_error::not_processed && ++unprocessed_ < 4) {
       schedule_.upstream.abandon(ticket);
     } else {
       schedule_.upstream.fail(ticket, now());
@@ -346,8 +353,14 @@ dispatcher::dispatcher(asio::any_io_executor executor, dispatch_options options,
     : impl_(std::make_unique<implementation>(std::move(executor), std::move(options), events,
                                              std::move(environment))) {}
 dispatcher::~dispatcher() = default;
-asio::awaitable<void> dispatcher::run() { return impl_->run(); }
-void dispatcher::renew_connections() { impl_->renew_connections(); }
-std::size_t dispatcher::pending() const noexcept { return impl_->pending(); }
+asio::awaitable<void> dispatcher::run() {
+  return impl_->run();
+}
+void dispatcher::renew_connections() {
+  impl_->renew_connections();
+}
+std::size_t dispatcher::pending() const noexcept {
+  return impl_->pending();
+}
 
 }  // namespace rw::dispatch

@@ -1,10 +1,5 @@
 #pragma once
 
-#include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/awaitable.hpp>
-#include <memory>
-#include <string>
-
 #include "core/backoff.hpp"
 #include "core/channel.hpp"
 #include "core/http/client.hpp"
@@ -15,14 +10,20 @@
 #include "reactors/event_json.hpp"
 #include "reactors/events.hpp"
 
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include <memory>
+#include <string>
+
 namespace rw::dispatch {
 
 struct dispatch_options {
   rw::contract contract = rw::contract::v2;
-  http::client_options upstream;         ///< where KCP's gateway is
+  http::client_options upstream;  ///< where KCP's gateway is
   dispatch::schedule_options schedule;
-  std::size_t requests = 64;             ///< at once, as far as the connection lets them
-  std::size_t batch_events = 512;        ///< in one request, even if the receiver would take more
+  std::size_t requests = 64;       ///< at once, as far as the connection lets them
+  std::size_t batch_events = 512;  ///< in one request, even if the receiver would take more
 };
 
 /// What a dispatcher needs from its surroundings; all of it must outlive the dispatcher.
@@ -35,13 +36,14 @@ struct dispatch_environment {
   core::random_source random;
 };
 
-/// Takes events from a channel and sends them to KCP (contracts: `POST /<contract>/<manager>/event`).
+/// Takes events from a channel and sends them to KCP (contracts: `POST
+/// /<contract>/<manager>/event`).
 ///
-/// Events are coalesced: as long as one waits or is in flight, further ones for the same object become
-/// one, which is sent after it. Where the receiver offers it (header `watch-event-batch: <events>` in
-/// its answers) what has gathered is sent as one request; nothing ever waits for a batch to fill.
-/// What failed is tried again as schedule.hpp says. When the schedule is full the channel is left alone,
-/// so that it fills, and admission's rule for a full channel applies.
+/// Events are coalesced: as long as one waits or is in flight, further ones for the same object
+/// become one, which is sent after it. Where the receiver offers it (header `watch-event-batch:
+/// <events>` in its answers) what has gathered is sent as one request; nothing ever waits for a
+/// batch to fill. What failed is tried again as schedule.hpp says. When the schedule is full the
+/// channel is left alone, so that it fills, and admission's rule for a full channel applies.
 ///
 /// Metrics: `rw_dispatch_events_total{outcome}` (delivered, coalesced, retried, rejected, expired,
 /// abandoned), `rw_dispatch_events{state}` (known, delayed), `rw_dispatch_open_circuits`,

@@ -7,20 +7,20 @@ namespace rw::dispatch {
 struct schedule::lane {
   lane(const schedule_options& options, core::random_source& random)
       : events(options.capacity),
-        gate(options.threshold,
-             core::backoff(options.retry_base, options.probe_limit, [&random] { return random(); })) {}
+        gate(options.threshold, core::backoff(options.retry_base, options.probe_limit,
+                                              [&random] { return random(); })) {}
 
   event_set events;
   core::gate gate;
-  std::size_t requests = 0;    ///< under way
-  std::size_t delayed = 0;     ///< events that wait for their backoff
-  std::size_t batch = 1;       ///< events that the receiver takes at once
-  std::size_t singles_due = 0; ///< events that a refused batch left, to be sent one by one
+  std::size_t requests = 0;     ///< under way
+  std::size_t delayed = 0;      ///< events that wait for their backoff
+  std::size_t batch = 1;        ///< events that the receiver takes at once
+  std::size_t singles_due = 0;  ///< events that a refused batch left, to be sent one by one
 };
 
 schedule::schedule(schedule_options options, core::random_source random)
-    : upstream(1,
-               core::backoff(options.retry_base, options.probe_limit, [this] { return random_(); })),
+    : upstream(
+          1, core::backoff(options.retry_base, options.probe_limit, [this] { return random_(); })),
       options_(options),
       random_(std::move(random)) {}
 
@@ -45,13 +45,14 @@ schedule::offered schedule::offer(watch_event& event, core::time_point now) {
 }
 
 std::size_t schedule::open_circuits() const noexcept {
-  const auto open = std::ranges::count_if(lanes_, [](const auto& l) { return l.second->gate.open(); });
+  const auto open =
+      std::ranges::count_if(lanes_, [](const auto& l) { return l.second->gate.open(); });
   return static_cast<std::size_t>(open) + (upstream.open() ? 1 : 0);
 }
 
 bool schedule::ready(const lane& one, core::time_point now) const {
   if (one.events.queued() == 0 || !one.gate.passable(now)) return false;
-  return one.batch == 1 || one.singles_due > 0 || one.requests < options_.batch_requests;
+  return one.batch == 1 || one.requests < options_.batch_requests;
 }
 
 bool schedule::ready(core::time_point now) {
@@ -69,14 +70,13 @@ bool schedule::next(core::time_point now, shipment& into) {
     auto& one = *at->second;
     if (!ready(one, now)) continue;
     // A probe is one event, so that little is at stake.
-    const bool single = one.gate.open() || upstream.open() || one.singles_due > 0;
+    const bool single = one.gate.open() || upstream.open();
     const auto most = single ? 1 : one.batch;
     into.manager = at->first;
     into.events.clear();
     one.events.take(into.events, most);
     into.as_batch = into.events.size() > 1;
     into.ticket = one.gate.enter();
-    if (one.singles_due > 0) --one.singles_due;
     ++one.requests;
     last_served_ = at->first;
     return true;
@@ -84,14 +84,19 @@ bool schedule::next(core::time_point now, shipment& into) {
   return false;
 }
 
-core::time_point schedule::next_time() const {
-  auto next = delays_.empty() ? core::time_point::max() : delays_.begin()->first;
+core::time_point schedule::next_time(core::time_point now) const {
+  const auto not_before = upstream.open() ? upstream.next() : core::time_point::min();
+  auto next = core::time_point::max();
+  const auto consider = [&](core::time_point when) {
+    when = std::max(when, not_before);
+    if (when > now) next = std::min(next, when);
+  };
   for (const auto& [manager, one] : lanes_) {
-    if (one->events.queued() > 0 && one->gate.open()) next = std::min(next, one->gate.next());
+    if (one->events.queued() > 0) consider(one->gate.next());
   }
-  return upstream.open() ? std::max(next == core::time_point::max() ? upstream.next() : next,
-                                    upstream.next())
-                         : next;
+  const auto delay = delays_.upper_bound(not_before > now ? core::time_point::min() : now);
+  if (delay != delays_.end()) consider(delay->first);
+  return next;
 }
 
 /// Queues the events whose backoff is over.
@@ -160,6 +165,7 @@ settlement schedule::settle(const shipment& sent, const std::vector<outcome>& ou
         retry_later(one, event, outcomes[i].retry_after, now);
     }
   }
+  if (sent.as_batch && result.delivered > 0) one.refusals = 0;
   if (result.delivered + result.rejected == 0) {
     one.gate.fail(sent.ticket, now, pause);
   } else if (one.gate.succeed()) {
@@ -187,16 +193,20 @@ settlement schedule::put_back(const shipment& sent, core::time_point now) {
   return result;
 }
 
-void schedule::split(const shipment& sent) {
+void schedule::split(const shipment& sent, core::time_point now) {
   auto& one = lane_of(sent.manager);
   --one.requests;
   one.gate.abandon(sent.ticket);
-  one.singles_due += sent.events.size();
+  const auto pause = options_.batch_pause * (std::int64_t{1} << std::min(one.refusals, 20U));
+  ++one.refusals;
+  one.batch = 1;
+  one.no_batch_before = now + std::min<core::duration>(pause, options_.batch_pause_limit);
   for (const auto& event : sent.events) one.events.retry(*event.key, false);
 }
 
-void schedule::set_batch(const std::string& manager, std::size_t events) {
-  lane_of(manager).batch = std::max<std::size_t>(events, 1);
+void schedule::set_batch(const std::string& manager, std::size_t events, core::time_point now) {
+  auto& one = lane_of(manager);
+  one.batch = now < one.no_batch_before ? 1 : std::max<std::size_t>(events, 1);
 }
 
 /// Lanes of managers that nobody mentions any more are not kept for ever.

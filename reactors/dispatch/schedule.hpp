@@ -1,5 +1,11 @@
 #pragma once
 
+#include "core/backoff.hpp"
+#include "core/coalescing_set.hpp"
+#include "core/gate.hpp"
+#include "reactors/dispatch/verdict.hpp"
+#include "reactors/events.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -7,22 +13,17 @@
 #include <string>
 #include <vector>
 
-#include "core/backoff.hpp"
-#include "core/coalescing_set.hpp"
-#include "core/gate.hpp"
-#include "reactors/dispatch/verdict.hpp"
-#include "reactors/events.hpp"
-
 namespace rw::dispatch {
 
 struct schedule_options {
-  std::size_t capacity = 32768;  ///< events known at once: queued, in flight and waiting for a retry
+  std::size_t capacity =
+      32768;  ///< events known at once: queued, in flight and waiting for a retry
   core::duration retry_base = std::chrono::milliseconds(100);
   core::duration retry_limit = std::chrono::seconds(30);
   core::duration probe_limit = std::chrono::seconds(3);  ///< longest pause between probes
   unsigned threshold = 5;  ///< failures in a row after which only probes are sent
   core::duration max_age = std::chrono::hours(1);  ///< after its latest change an event is given up
-  std::size_t batch_requests = 2;  ///< at once to one manager that takes batches
+  std::size_t batch_requests = 2;                  ///< at once to one manager that takes batches
 };
 
 using event_set = core::coalescing_set<watch_event, watch_event_hash>;
@@ -49,16 +50,16 @@ struct settlement {
   std::size_t expired = 0;
 };
 
-/// Decides what is sent next: which events, to which manager, and when after a failure. Knows no socket
-/// and no timer, so that all of it can be tested with literals.
+/// Decides what is sent next: which events, to which manager, and when after a failure. Knows no
+/// socket and no timer, so that all of it can be tested with literals.
 ///
-/// Every manager has a lane of its own: events in the order of their latest change, a circuit breaker,
-/// and whether its receiver takes batches. A manager whose operator is down holds up no other. Above
-/// them stands the breaker of the way to KCP itself (`upstream`).
+/// Every manager has a lane of its own: events in the order of their latest change, a circuit
+/// breaker, and whether its receiver takes batches. A manager whose operator is down holds up no
+/// other. Above them stands the breaker of the way to KCP itself (`upstream`).
 ///
 /// An event that failed waits for its own backoff (full jitter), or until its lane's breaker closes
-/// again, which shows that the receiver is back. Meanwhile it still counts as in flight: a newer change
-/// of the same object merges into it.
+/// again, which shows that the receiver is back. Meanwhile it still counts as in flight: a newer
+/// change of the same object merges into it.
 ///
 /// Single-threaded.
 class schedule {
@@ -86,21 +87,23 @@ class schedule {
   /// The next shipment, lanes in turn. False if nothing is to be sent now.
   bool next(core::time_point now, shipment& into);
 
-  /// When to ask again; `time_point::max()` if only a new event or a settlement changes anything.
-  core::time_point next_time() const;
+  /// When, after `now`, time alone makes something ready that is not ready now; `time_point::max()` if
+  /// only a new event or a settlement changes anything.
+  core::time_point next_time(core::time_point now) const;
 
   /// Ends a shipment that reached a receiver; `outcomes` has one element for each event.
-  settlement settle(const shipment& sent, const std::vector<outcome>& outcomes, core::time_point now);
+  settlement settle(const shipment& sent, const std::vector<outcome>& outcomes,
+                    core::time_point now);
 
   /// Ends a shipment that found no receiver, or none that looked at it: it is sent again as soon as
   /// the breaker of the upstream lets it. That is up to the caller.
   settlement put_back(const shipment& sent, core::time_point now);
 
-  /// The receiver did not take the shipment as a batch: its events are sent one by one.
-  void split(const shipment& sent);
+  /// The receiver did not take the shipment as a batch: for a while all events go to it one by one.
+  void split(const shipment& sent, core::time_point now);
 
-  /// The receiver of a manager offers to take up to `events` at once; 1 takes the offer back.
-  void set_batch(const std::string& manager, std::size_t events);
+  /// The receiver of a manager offers to take up to `events` at once; 0 or 1 takes the offer back.
+  void set_batch(const std::string& manager, std::size_t events, core::time_point now);
 
   core::gate upstream;  ///< breaker of the connection to KCP
 

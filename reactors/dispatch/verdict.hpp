@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/system/error_code.hpp>
+
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -17,8 +18,8 @@ enum class verdict : std::uint8_t {
 
 verdict judge(unsigned status) noexcept;
 
-/// `Retry-After` in its form of seconds (RFC 9110, section 10.2.3), at most five minutes. The form of a
-/// date, which needs synchronous clocks, is not heeded.
+/// `Retry-After` in its form of seconds (RFC 9110, section 10.2.3), at most five minutes. The form
+/// of a date, which needs synchronous clocks, is not heeded.
 std::chrono::seconds retry_after(std::string_view header) noexcept;
 
 }  // namespace rw::dispatch

@@ -1,8 +1,8 @@
 #include "reactors/listener/identity.hpp"
 
-#include <stdexcept>
-
 #include "tls/xfcc.hpp"
+
+#include <stdexcept>
 
 namespace rw::listener {
 namespace {
@@ -58,7 +58,8 @@ network_list network_list::parse(std::string_view text) {
     text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
     if (one.empty()) continue;
     boost::system::error_code error;
-    if (one.find('/') == std::string::npos) one += one.find(':') == std::string::npos ? "/32" : "/128";
+    if (one.find('/') == std::string::npos)
+      one += one.find(':') == std::string::npos ? "/32" : "/128";
     const auto v4 = asio::ip::make_network_v4(one, error);
     if (!error) {
       result.v4_.push_back(v4.canonical());

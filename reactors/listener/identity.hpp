@@ -1,8 +1,14 @@
 #pragma once
 
+#include "core/clock.hpp"
+#include "core/http/message.hpp"
+#include "tls/certificate.hpp"
+#include "tls/material.hpp"
+
 #include <boost/asio/ip/network_v4.hpp>
 #include <boost/asio/ip/network_v6.hpp>
 #include <boost/system/result.hpp>
+
 #include <chrono>
 #include <memory>
 #include <mutex>
@@ -10,11 +16,6 @@
 #include <string_view>
 #include <unordered_map>
 #include <vector>
-
-#include "core/clock.hpp"
-#include "core/http/message.hpp"
-#include "tls/certificate.hpp"
-#include "tls/material.hpp"
 
 namespace rw::listener {
 
@@ -60,11 +61,12 @@ struct identity_options {
   std::shared_ptr<tls::credentials> client_ca;
 };
 
-/// Finds out who sent a request. What it found is remembered for a minute, so that the certificate that
-/// comes with every event of a runtime is parsed and checked once. Thread-safe.
+/// Finds out who sent a request. What it found is remembered for a minute, so that the certificate
+/// that comes with every event of a runtime is parsed and checked once. Thread-safe.
 class identifier {
  public:
-  identifier(identity_options options, core::clock& time) : options_(std::move(options)), clock_(time) {}
+  identifier(identity_options options, core::clock& time)
+      : options_(std::move(options)), clock_(time) {}
 
   boost::system::result<std::shared_ptr<const sender>> identify(const http::request& from);
 

@@ -1,11 +1,11 @@
 #include "reactors/listener/listener.hpp"
 
+#include "core/metrics.hpp"
+#include "tls/transport.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <stdexcept>
-
-#include "core/metrics.hpp"
-#include "tls/transport.hpp"
 
 namespace rw::listener {
 namespace {
@@ -19,8 +19,8 @@ constexpr std::size_t batch_events = 512;
 struct counters {
   explicit counters(core::metrics& r)
       : registry(r),
-        requests(core::make_counter(r, "watcher_listener_requests_total", "Requests to the listener",
-                                    server())),
+        requests(core::make_counter(r, "watcher_listener_requests_total",
+                                    "Requests to the listener", server())),
         errors(core::make_counter(r, "watcher_listener_request_errors_total",
                                   "Requests that were not answered with success", server())),
         in_flight(core::make_gauge(r, "watcher_listener_inflight_requests",
@@ -306,8 +306,12 @@ listener::listener(asio::any_io_executor executor, listener_options options,
 }
 
 listener::~listener() = default;
-asio::ip::tcp::endpoint listener::address() const { return server_->address(); }
-void listener::drain() { server_->drain(); }
+asio::ip::tcp::endpoint listener::address() const {
+  return server_->address();
+}
+void listener::drain() {
+  server_->drain();
+}
 
 asio::awaitable<void> listener::run() {
   std::exception_ptr failure;

@@ -1,19 +1,20 @@
 #pragma once
 
-#include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/awaitable.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <chrono>
-#include <functional>
-#include <memory>
-#include <string>
-
 #include "core/channel.hpp"
 #include "core/http/server.hpp"
 #include "reactors/event_json.hpp"
 #include "reactors/events.hpp"
 #include "reactors/listener/identity.hpp"
 #include "tls/material.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
 
 namespace rw::listener {
 
@@ -24,10 +25,11 @@ struct received_event {
   watch_event event;       ///< its manager is the listener's component
 };
 
-/// May refuse an event (answered with 403, and not delivered): false refuses. Called on the connection's
-/// executor, with a request whose body was read and a certificate that was verified as far as the
-/// listener is configured to. Must not block.
-using verify_function = std::function<bool(const http::request&, const watch_event&, const sender&)>;
+/// May refuse an event (answered with 403, and not delivered): false refuses. Called on the
+/// connection's executor, with a request whose body was read and a certificate that was verified as
+/// far as the listener is configured to. Must not block.
+using verify_function =
+    std::function<bool(const http::request&, const watch_event&, const sender&)>;
 
 struct listener_options {
   boost::asio::ip::tcp::endpoint address;  ///< port 0 picks a free one
@@ -37,8 +39,8 @@ struct listener_options {
   /// How long a sender waits for room in the channel before it is told to come again (503).
   std::chrono::milliseconds wait = std::chrono::seconds(1);
 
-  /// With them the listener terminates mutual TLS itself: their certificate is the server's, and clients
-  /// must show one that chains to their CA. Without: plain HTTP behind a gateway.
+  /// With them the listener terminates mutual TLS itself: their certificate is the server's, and
+  /// clients must show one that chains to their CA. Without: plain HTTP behind a gateway.
   std::shared_ptr<tls::credentials> tls;
   /// Plain HTTP: whose X-Forwarded-Client-Cert is believed.
   std::string trusted_proxies = "127.0.0.0/8,::1";
@@ -58,13 +60,15 @@ struct listener_environment {
   core::metrics& metrics;
 };
 
-/// Receives events in KCP, for one component: `POST /v1/<component>/event` and `/v2/<component>/event`
-/// with one event, `/events` with an array (our own form, offered to senders by a header).
+/// Receives events in KCP, for one component: `POST /v1/<component>/event` and
+/// `/v2/<component>/event` with one event, `/events` with an array (our own form, offered to
+/// senders by a header).
 ///
 /// 200: the event is in the channel. 400: the body is no event, or the sender has no name. 401: the
-/// sender could not be identified. 403: `verify` refused. 404: another path or component. 405: another
-/// method. 413: more than 16 KiB for one event, 1 MiB for a batch. 503 with Retry-After: the channel is
-/// full. Of a batch each element is judged alone; where not all were taken the answer is 207 with
+/// sender could not be identified. 403: `verify` refused. 404: another path or component. 405:
+/// another method. 413: more than 16 KiB for one event, 1 MiB for a batch. 503 with Retry-After:
+/// the channel is full. Of a batch each element is judged alone; where not all were taken the
+/// answer is 207 with
 /// `[{"index":3,"status":403}, ...]` for those that were not.
 ///
 /// Metrics: `watcher_listener_requests_total`, `watcher_listener_request_errors_total`,
@@ -102,8 +106,8 @@ struct registration {
   std::shared_ptr<core::channel<received_event>> events;
 };
 
-/// Registers an operator's component: gives a runnable listener, and the channel from which the operator
-/// takes events to requeue what they name.
+/// Registers an operator's component: gives a runnable listener, and the channel from which the
+/// operator takes events to requeue what they name.
 registration register_component(boost::asio::any_io_executor executor, listener_options options,
                                 listener_environment environment);
 
