@@ -3,11 +3,14 @@
 #include "core/task_group.hpp"
 #include "core/wake.hpp"
 
+#include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
 #include <boost/json/value_to.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <deque>
 #include <list>
@@ -75,6 +78,13 @@ bool read_partial(std::string_view body, std::vector<outcome>& outcomes) {
   return true;
 }
 
+/// A limit of zero would mean to stand still.
+dispatch_options usable(dispatch_options options) {
+  options.requests = std::max<std::size_t>(options.requests, 1);
+  options.batch_events = std::max<std::size_t>(options.batch_events, 1);
+  return options;
+}
+
 }  // namespace
 
 class dispatcher::implementation {
@@ -82,7 +92,7 @@ class dispatcher::implementation {
   implementation(asio::any_io_executor executor, dispatch_options options,
                  core::channel<watch_event>& events, dispatch_environment environment)
       : executor_(executor),
-        options_(std::move(options)),
+        options_(usable(std::move(options))),
         channel_(events),
         environment_(std::move(environment)),
         counters_(environment_.metrics),
@@ -181,6 +191,10 @@ asio::awaitable<void> dispatcher::implementation::take_in() {
       if (result == schedule::offered::added) wake_worker();
     }
     counters_.known.Set(static_cast<double>(schedule_.size()));
+    // A channel that never runs dry must not keep the workers from their turn.
+    if (taken.size() == options_.batch_events) {
+      co_await asio::post(executor_, asio::use_awaitable);
+    }
   }
   input_ended_ = true;
   on_change();
@@ -189,7 +203,7 @@ asio::awaitable<void> dispatcher::implementation::take_in() {
 /// Wakes a worker when a backoff is over.
 asio::awaitable<void> dispatcher::implementation::keep_time() {
   while (!done()) {
-    alarm_->expires_at(schedule_.next_time());
+    alarm_->expires_at(schedule_.next_time(now()));
     const bool due = co_await alarm_->wait();
     if (due) wake_worker();
   }
@@ -313,12 +327,11 @@ void dispatcher::implementation::settle(desk& mine) {
   std::size_t batch = 1;
   std::from_chars(offer.data(), offer.data() + offer.size(), batch);
   const bool taken = response.status >= 200 && response.status < 300;
-  if (taken) schedule_.set_batch(mine.load.manager, std::min(batch, options_.batch_events));
+  if (taken) schedule_.set_batch(mine.load.manager, std::min(batch, options_.batch_events), now());
   const bool not_a_batch = response.status == 400 || response.status == 404 ||
                            response.status == 405 || response.status == 413;
   if (mine.load.as_batch && not_a_batch) {
-    schedule_.set_batch(mine.load.manager, 1);
-    schedule_.split(mine.load);
+    schedule_.split(mine.load, now());
     return;
   }
   read_answer(mine);

@@ -12,10 +12,11 @@ struct schedule::lane {
 
   event_set events;
   core::gate gate;
-  std::size_t requests = 0;     ///< under way
-  std::size_t delayed = 0;      ///< events that wait for their backoff
-  std::size_t batch = 1;        ///< events that the receiver takes at once
-  std::size_t singles_due = 0;  ///< events that a refused batch left, to be sent one by one
+  std::size_t requests = 0;  ///< under way
+  std::size_t delayed = 0;   ///< events that wait for their backoff
+  std::size_t batch = 1;     ///< events that the receiver takes at once
+  unsigned refusals = 0;     ///< of batches, since one was taken
+  core::time_point no_batch_before = core::time_point::min();
 };
 
 schedule::schedule(schedule_options options, core::random_source random)

@@ -24,6 +24,10 @@ struct schedule_options {
   unsigned threshold = 5;  ///< failures in a row after which only probes are sent
   core::duration max_age = std::chrono::hours(1);  ///< after its latest change an event is given up
   std::size_t batch_requests = 2;                  ///< at once to one manager that takes batches
+  /// How long a receiver's offer to take batches is not believed after it refused one: at first,
+  /// and at most, doubled each time until one is taken.
+  core::duration batch_pause = std::chrono::seconds(10);
+  core::duration batch_pause_limit = std::chrono::minutes(10);
 };
 
 using event_set = core::coalescing_set<watch_event, watch_event_hash>;
@@ -87,8 +91,8 @@ class schedule {
   /// The next shipment, lanes in turn. False if nothing is to be sent now.
   bool next(core::time_point now, shipment& into);
 
-  /// When, after `now`, time alone makes something ready that is not ready now; `time_point::max()` if
-  /// only a new event or a settlement changes anything.
+  /// When, after `now`, time alone makes something ready that is not ready now; `time_point::max()`
+  /// if only a new event or a settlement changes anything.
   core::time_point next_time(core::time_point now) const;
 
   /// Ends a shipment that reached a receiver; `outcomes` has one element for each event.
