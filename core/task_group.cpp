@@ -1,17 +1,20 @@
 #include "core/task_group.hpp"
 
+#include "core/wake.hpp"
+
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/dispatch.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/system/system_error.hpp>
+
 #include <cassert>
 #include <list>
 #include <mutex>
-
-#include "core/wake.hpp"
+#include <utility>
 
 namespace rw::core {
 
@@ -20,15 +23,23 @@ namespace asio = boost::asio;
 struct task_group::state : std::enable_shared_from_this<state> {
   struct child {
     asio::any_io_executor executor;
-    asio::cancellation_signal signal;
-    bool done = false;  ///< written and read on `executor` only
+    asio::cancellation_signal signal;  ///< used on `executor` only, as `done` is
+    bool done = false;
   };
+  using children_list = std::list<std::shared_ptr<child>>;
+  class registration;
 
   state(asio::any_io_executor ex, failure_handler handler)
       : executor(std::move(ex)), on_failure(std::move(handler)), empty(executor) {}
 
-  void finished(std::list<std::shared_ptr<child>>::iterator which, std::exception_ptr failure);
+  void start(std::shared_ptr<child> task, registration mine, asio::awaitable<void> work);
+  void finished(children_list::iterator which, std::exception_ptr failure);
+  void remove(children_list::iterator which, std::exception_ptr failure);
   void cancel();
+  bool is_cancelled() const {
+    const std::lock_guard lock(guard);
+    return cancelled;
+  }
   bool is_empty() const {
     const std::lock_guard lock(guard);
     return children.empty();
@@ -38,9 +49,30 @@ struct task_group::state : std::enable_shared_from_this<state> {
   const failure_handler on_failure;
   wake empty;  ///< on `executor`
   mutable std::mutex guard;
-  std::list<std::shared_ptr<child>> children;
+  children_list children;
   std::exception_ptr first_failure;
   bool cancelled = false;
+};
+
+/// A task's place in its group, given up when the task ends, or is destroyed without having ended:
+/// never started, or gone with its execution context.
+class task_group::state::registration {
+ public:
+  registration(std::shared_ptr<state> group, children_list::iterator which)
+      : group_(std::move(group)), which_(which) {}
+  registration(registration&&) noexcept = default;
+  registration& operator=(registration&&) = delete;
+  ~registration() {
+    if (group_) group_->remove(which_, nullptr);
+  }
+
+  void finished(std::exception_ptr failure) {
+    std::exchange(group_, nullptr)->finished(which_, std::move(failure));
+  }
+
+ private:
+  std::shared_ptr<state> group_;
+  children_list::iterator which_;
 };
 
 namespace {
@@ -57,22 +89,41 @@ bool is_cancellation(const std::exception_ptr& failure) {
 
 }  // namespace
 
-void task_group::state::finished(std::list<std::shared_ptr<child>>::iterator which,
-                                 std::exception_ptr failure) {
-  (*which)->done = true;
+void task_group::state::start(std::shared_ptr<child> task, registration mine,
+                              asio::awaitable<void> work) {
+  if (is_cancelled()) {
+    work = {};  // before its place in the group goes
+    return;
+  }
+  asio::co_spawn(
+      task->executor, std::move(work),
+      asio::bind_cancellation_slot(
+          task->signal.slot(), [task, mine = std::move(mine)](std::exception_ptr failure) mutable {
+            task->done = true;
+            mine.finished(std::move(failure));
+          }));
+}
+
+void task_group::state::finished(children_list::iterator which, std::exception_ptr failure) {
   if (failure && is_cancellation(failure)) failure = nullptr;
   if (failure && on_failure) {
     on_failure(failure);
     failure = nullptr;
   }
+  const bool failed = failure != nullptr;
+  // Cancelled first, so that whoever finds the group empty finds it closed too.
+  if (failed) cancel();
+  remove(which, std::move(failure));
+}
+
+void task_group::state::remove(children_list::iterator which, std::exception_ptr failure) {
   bool last = false;
   {
     const std::lock_guard lock(guard);
     children.erase(which);
-    if (failure && !first_failure) first_failure = failure;
+    if (failure && !first_failure) first_failure = std::move(failure);
     last = children.empty();
   }
-  if (failure) cancel();
   if (last) asio::post(executor, [self = shared_from_this()] { self->empty.set(); });
 }
 
@@ -89,27 +140,34 @@ void task_group::state::cancel() {
 task_group::task_group(asio::any_io_executor executor, failure_handler on_failure)
     : state_(std::make_shared<state>(std::move(executor), std::move(on_failure))) {}
 
-task_group::~task_group() { assert(state_->is_empty() && "a task group must be joined"); }
+task_group::~task_group() {
+  assert(state_->is_empty() && "a task group must be joined");
+}
 
-void task_group::spawn(asio::awaitable<void> task) { spawn(state_->executor, std::move(task)); }
+void task_group::spawn(asio::awaitable<void> task) {
+  spawn(state_->executor, std::move(task));
+}
 
 void task_group::spawn(asio::any_io_executor executor, asio::awaitable<void> task) {
   auto child = std::make_shared<state::child>();
   child->executor = executor;
-  std::list<std::shared_ptr<state::child>>::iterator where;
+  state::children_list::iterator where;
   {
     const std::lock_guard lock(state_->guard);
     if (state_->cancelled) return;
     where = state_->children.insert(state_->children.end(), child);
   }
-  asio::co_spawn(executor, std::move(task),
-                 asio::bind_cancellation_slot(
-                     child->signal.slot(), [group = state_, child, where](std::exception_ptr failure) {
-                       group->finished(where, std::move(failure));
-                     }));
+  // Started on its own executor, where `cancel` emits its signal, too: a cancellation comes either
+  // before the start, which then sees it, or after it.
+  asio::dispatch(executor, [group = state_, child, mine = state::registration(state_, where),
+                            work = std::move(task)]() mutable {
+    group->start(std::move(child), std::move(mine), std::move(work));
+  });
 }
 
-void task_group::cancel() { state_->cancel(); }
+void task_group::cancel() {
+  state_->cancel();
+}
 
 std::size_t task_group::size() const {
   const std::lock_guard lock(state_->guard);

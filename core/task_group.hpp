@@ -2,6 +2,7 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+
 #include <cstddef>
 #include <exception>
 #include <functional>
@@ -9,15 +10,16 @@
 
 namespace rw::core {
 
-/// Owns coroutines: whatever is spawned into the group is cancelled and awaited by it, so that no task
-/// outlives what it refers to (structured concurrency).
+/// Owns coroutines: whatever is spawned into the group is cancelled and awaited by it, so that no
+/// task outlives what it refers to (structured concurrency).
 ///
-/// A task that ends with an exception (other than by being cancelled) is a broken invariant: the first
-/// one is kept, the whole group is cancelled, and `join` throws it. A group that must survive its tasks'
-/// failures, such as a server's connections, gives `on_failure` instead.
+/// A task that ends with an exception (other than by being cancelled) is a broken invariant: the
+/// first one is kept, the whole group is cancelled, and `join` throws it. A group that must survive
+/// its tasks' failures, such as a server's connections, gives `on_failure` instead.
 ///
-/// `spawn`, `cancel` and `size` are thread-safe; `join` is called once, on the group's executor. The
-/// group must be joined before it is destroyed.
+/// `spawn`, `cancel` and `size` are thread-safe; `join` is called once, on the group's executor. An
+/// executor that several threads run must be a strand. The group must be joined before it is
+/// destroyed; tasks that are destroyed together with their execution context count as ended.
 class task_group {
  public:
   using failure_handler = std::function<void(std::exception_ptr)>;
@@ -27,15 +29,18 @@ class task_group {
   task_group(const task_group&) = delete;
   task_group& operator=(const task_group&) = delete;
 
-  /// Starts `task` on the group's executor, or on `executor`. In a group that was cancelled the task is
-  /// destroyed without being started.
+  /// Starts `task` on the group's executor, or on `executor`. In a group that was cancelled the
+  /// task is destroyed without being started.
   void spawn(boost::asio::awaitable<void> task);
   void spawn(boost::asio::any_io_executor executor, boost::asio::awaitable<void> task);
 
-  /// Cancels all tasks (terminal cancellation, emitted on each task's own executor) and refuses new ones.
+  /// Cancels all tasks (terminal cancellation, emitted on each task's own executor) and refuses new
+  /// ones.
   void cancel();
 
-  /// Waits until no task is left; cancelled itself, it cancels the tasks and still waits for them.
+  /// Waits until no task is left; cancelled while it waits, it cancels the tasks and still waits
+  /// for them. (A coroutine that may have been cancelled before must switch off
+  /// `throw_if_cancelled` first, or else Asio throws before `join` begins.)
   boost::asio::awaitable<void> join();
 
   std::size_t size() const;

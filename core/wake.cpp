@@ -2,11 +2,80 @@
 
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/error.hpp>
+#include <boost/asio/execution/context.hpp>
+#include <boost/asio/execution_context.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/query.hpp>
+
+#include <mutex>
+#include <utility>
+#include <vector>
 
 namespace rw::core {
 
 namespace asio = boost::asio;
+
+/// Knows the waits of one execution context. Without it nobody but the `wake` would own a suspended
+/// coroutine, and since the coroutine's frame often owns the `wake`, neither would ever go.
+class wake::registry final : public asio::execution_context::service {
+ public:
+  using key_type = registry;
+  static inline asio::execution_context::id id;
+
+  explicit registry(asio::execution_context& context) : service(context) {}
+
+  static registry& of(const asio::any_io_executor& executor) {
+    return asio::use_service<registry>(asio::query(executor, asio::execution::context));
+  }
+
+  void add(wake& waiting) {
+    const std::lock_guard lock(guard_);
+    waiting.previous_ = nullptr;
+    waiting.next_ = first_;
+    if (first_ != nullptr) first_->previous_ = &waiting;
+    first_ = &waiting;
+  }
+
+  void remove(wake& waiting) {
+    const std::lock_guard lock(guard_);
+    (waiting.previous_ != nullptr ? waiting.previous_->next_ : first_) = waiting.next_;
+    if (waiting.next_ != nullptr) waiting.next_->previous_ = waiting.previous_;
+  }
+
+ private:
+  void shutdown() override {
+    // All are taken before the first is destroyed: its frame may own the others.
+    std::vector<handler> waiters;
+    {
+      const std::lock_guard lock(guard_);
+      for (; first_ != nullptr; first_ = first_->next_) {
+        waiters.push_back(std::move(*first_->waiter_));
+        first_->waiter_.reset();
+      }
+    }
+  }
+
+  std::mutex guard_;
+  wake* first_ = nullptr;
+};
+
+wake::wake(asio::any_io_executor executor)
+    : executor_(std::move(executor)), registry_(registry::of(executor_)) {}
+
+wake::~wake() {
+  end();
+}
+
+void wake::begin(handler waiter) {
+  waiter_.emplace(std::move(waiter));
+  registry_.add(*this);
+}
+
+std::optional<wake::handler> wake::end() {
+  if (!waiter_) return std::nullopt;
+  registry_.remove(*this);
+  return std::exchange(waiter_, std::nullopt);
+}
 
 void wake::set() {
   if (waiter_) {
@@ -17,8 +86,7 @@ void wake::set() {
 }
 
 void wake::complete(boost::system::error_code error) {
-  auto waiter = std::move(*waiter_);
-  waiter_.reset();
+  auto waiter = std::move(*end());
   asio::get_associated_cancellation_slot(waiter).clear();
   // The outcome travels as a value: the first, always empty, is what use_awaitable would throw.
   asio::post(executor_, [waiter = std::move(waiter), error]() mutable {
@@ -33,7 +101,7 @@ asio::awaitable<boost::system::error_code> wake::wait() {
   }
   const auto start = [this](auto waiter) {
     const auto slot = asio::get_associated_cancellation_slot(waiter);
-    waiter_.emplace(std::move(waiter));
+    begin(std::move(waiter));
     if (!slot.is_connected()) return;
     auto connected = slot;
     connected.assign([this](asio::cancellation_type) {

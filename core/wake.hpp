@@ -4,18 +4,23 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/error_code.hpp>
+
 #include <optional>
 
 namespace rw::core {
 
-/// Wakes one coroutine: an event that resets itself when a wait consumes it. A `set` that nobody waits
-/// for is kept, so none is missed; several are one.
+/// Wakes one coroutine: an event that resets itself when a wait consumes it. A `set` that nobody
+/// waits for is kept, so none is missed; several are one.
 ///
-/// Everything happens on one executor (thread or strand). The wait has no deadline of its own: who sets
-/// the event must be sure to do so in bounded time (a watchdog's deadline, a timer beside it).
+/// Everything happens on one executor (thread or strand). The wait has no deadline of its own: who
+/// sets the event must be sure to do so in bounded time (a watchdog's deadline, a timer beside it).
+///
+/// A wait that is still under way when its execution context is destroyed is destroyed with it, as
+/// Asio's own operations are.
 class wake {
  public:
-  explicit wake(boost::asio::any_io_executor executor) : executor_(std::move(executor)) {}
+  explicit wake(boost::asio::any_io_executor executor);
+  ~wake();
   wake(const wake&) = delete;
   wake& operator=(const wake&) = delete;
 
@@ -25,17 +30,25 @@ class wake {
   /// True if a `set` has not been consumed yet.
   bool is_set() const noexcept { return set_; }
 
-  /// Waits for `set`. One wait at a time. Ends with `operation_aborted` if the coroutine is cancelled.
+  /// Waits for `set`. One wait at a time. Ends with `operation_aborted` if the coroutine is
+  /// cancelled.
   boost::asio::awaitable<boost::system::error_code> wait();
 
  private:
-  using handler =
-      boost::asio::async_result<boost::asio::use_awaitable_t<>, void(boost::system::error_code,
-                                                                     boost::system::error_code)>::handler_type;
+  using handler = boost::asio::async_result<boost::asio::use_awaitable_t<>,
+                                            void(boost::system::error_code,
+                                                 boost::system::error_code)>::handler_type;
+  class registry;
+
+  void begin(handler waiter);
+  std::optional<handler> end();
   void complete(boost::system::error_code error);
 
-  boost::asio::any_io_executor executor_;
+  const boost::asio::any_io_executor executor_;
+  registry& registry_;
   std::optional<handler> waiter_;
+  wake* previous_ = nullptr;  ///< in the registry, while there is a waiter
+  wake* next_ = nullptr;
   bool set_ = false;
 };
 
