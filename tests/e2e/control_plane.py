@@ -8,6 +8,7 @@ import http.client
 import json
 import os
 import pathlib
+import re
 import shutil
 import ssl
 import subprocess
@@ -23,6 +24,18 @@ def assets():
     if not all(os.access(os.path.join(folder, name), os.X_OK) for name in ("kube-apiserver", "etcd")):
         skip('KUBEBUILDER_ASSETS names no folder with kube-apiserver and etcd; KUBEBUILDER_ASSETS="$(tests/provide-kube.sh)"')
     return pathlib.Path(folder)
+
+
+def http2_server():
+    """The name in KUBEBUILDER_ASSETS of an API server that offers HTTP/2 to webhooks on a loopback address, or None.
+
+    From 1.30 on every one does; before, it takes the build that tests/provide-kube.sh makes for that.
+    """
+    if os.access(assets() / "kube-apiserver-http2", os.X_OK):
+        return "kube-apiserver-http2"
+    version = subprocess.run([assets() / "kube-apiserver", "--version"], text=True, capture_output=True).stdout
+    match = re.search(r"v(\d+)\.(\d+)", version)
+    return "kube-apiserver" if match and (int(match[1]), int(match[2])) >= (1, 30) else None
 
 
 class ApiError(AssertionError):
@@ -56,9 +69,9 @@ class Client:
 
 
 class ControlPlane:
-    """etcd and kube-apiserver. `test` is the TestCase that owns the processes."""
+    """etcd and kube-apiserver. `test` is the TestCase that owns the processes; `server` may be http2_server()."""
 
-    def __init__(self, test):
+    def __init__(self, test, server="kube-apiserver"):
         self._assets = assets()
         self.folder = test.folder / "control-plane"
         self.folder.mkdir()
@@ -67,7 +80,7 @@ class ControlPlane:
                        check=True, capture_output=True)
         (self.folder / "tokens.csv").write_text(f"{TOKEN},e2e-admin,e2e-admin,system:masters\n")
         self._start_etcd(test)
-        self._start_apiserver(test)
+        self._start_apiserver(test, server)
         (self.folder / "kubeconfig").write_text(json.dumps({
             "apiVersion": "v1", "kind": "Config", "current-context": "e2e",
             "clusters": [{"name": "e2e", "cluster": {"server": f"https://127.0.0.1:{self.port}",
@@ -85,10 +98,10 @@ class ControlPlane:
             "--log-level", "error", "--listen-client-urls", client_url, "--advertise-client-urls", client_url, "--listen-peer-urls", peer_url,
             "--initial-advertise-peer-urls", peer_url, "--initial-cluster", f"default={peer_url}"]))
 
-    def _start_apiserver(self, test):
+    def _start_apiserver(self, test, name):
         self.port = free_port()
-        server = test.start(Process("kube-apiserver", [
-            self._assets / "kube-apiserver", f"--etcd-servers=http://127.0.0.1:{self._etcd_port}",
+        server = test.start(Process(name, [
+            self._assets / name, f"--etcd-servers=http://127.0.0.1:{self._etcd_port}",
             f"--secure-port={self.port}", "--bind-address=127.0.0.1", f"--cert-dir={self.folder}/certs",
             "--service-account-issuer=https://localhost", f"--service-account-key-file={self.folder}/sa.pub",
             f"--service-account-signing-key-file={self.folder}/sa.key", f"--token-auth-file={self.folder}/tokens.csv",
