@@ -1,14 +1,21 @@
 #pragma once
 
 #include "core/clock.hpp"
+#include "core/config.hpp"
 #include "core/log.hpp"
 #include "core/metrics.hpp"
 #include "core/task_group.hpp"
 #include "core/wake.hpp"
 #include "core/watchdog.hpp"
+#include "reactors/cli/settings.hpp"
+#include "tls/error.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
+#include <string>
+#include <string_view>
 
 namespace rw::cli {
 
@@ -23,6 +30,22 @@ struct services {
   core::metrics metrics;
   core::watchdog watchdog;
 };
+
+/// Makes an address to listen on. Throws `setting_error` that names `setting` where the host is no
+/// IP address.
+boost::asio::ip::tcp::endpoint listening_address(const core::host_port& where,
+                                                 std::string_view setting);
+
+/// Says that a server is up, and on which port it was found room.
+void log_listening(core::logger& log, std::string_view server,
+                   const boost::asio::ip::tcp::endpoint& at);
+
+/// What was made of the files of a setting. Throws `setting_error` that names it.
+template <class T>
+T need(tls::result<T> made, const std::string& setting) {
+  if (made.has_error()) throw setting_error(setting + ": " + made.error().message());
+  return std::move(*made);
+}
 
 /// One command's reactors, wired. Ends when it is told to stop, or when a reactor fails.
 class app {

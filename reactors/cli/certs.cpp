@@ -1,17 +1,12 @@
 #include "reactors/cli/certs.hpp"
 
+#include "reactors/cli/app.hpp"
 #include "tls/issuer.hpp"
 
 #include <filesystem>
 
 namespace rw::cli {
 namespace {
-
-template <class T>
-T need(tls::result<T> made) {
-  if (made.has_error()) throw setting_error("certs: " + made.error().message());
-  return std::move(*made);
-}
 
 tls::key_type key_type(const std::string& name) {
   if (name == "rsa2048") return tls::key_type::rsa_2048;
@@ -49,17 +44,17 @@ void make_certificates(const certs_settings& what) {
   request.validity = std::chrono::hours(24) * what.days;
   if (what.what == role::ca) {
     if (request.common_name.empty()) request.common_name = "runtime-watcher CA";
-    write(what.dir, "ca", need(tls::issuer::create(request)).own());
+    write(what.dir, "ca", need(tls::issuer::create(request), "certs").own());
     return;
   }
   for (const auto& san : what.sans) add_name(san, request);
   request.server_auth = what.what != role::client;
   request.client_auth = what.what != role::server;
   const auto file = [&](const char* name) {
-    return need(tls::read_file((std::filesystem::path(what.dir) / name).string()));
+    return need(tls::read_file((std::filesystem::path(what.dir) / name).string()), "certs");
   };
-  const auto ca = need(tls::issuer::load({file("ca.crt"), file("ca.key")}));
-  write(what.dir, what.name, need(ca.issue(request)));
+  const auto ca = need(tls::issuer::load({file("ca.crt"), file("ca.key")}), "certs");
+  write(what.dir, what.name, need(ca.issue(request), "certs"));
 }
 
 void make_dev_certificates(const std::string& dir, const std::string& runtime_id) {

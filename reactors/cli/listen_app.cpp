@@ -1,29 +1,10 @@
 #include "reactors/cli/listen_app.hpp"
 
-#include <boost/asio/ip/address.hpp>
-
 #include <cstdio>
-#include <sstream>
 
 namespace rw::cli {
-namespace {
 
 namespace asio = boost::asio;
-
-asio::ip::tcp::endpoint endpoint(const core::host_port& where, const char* flag) {
-  boost::system::error_code error;
-  const auto address = asio::ip::make_address(where.host, error);
-  if (error) throw setting_error(std::string(flag) + " needs an IP address, not: " + where.host);
-  return {address, where.port};
-}
-
-void log_listening(core::logger& log, const char* server, const asio::ip::tcp::endpoint& at) {
-  std::ostringstream address;
-  address << at;
-  log.info("listening", {{"server", server}, {"address", address.str()}});
-}
-
-}  // namespace
 
 listen_app::listen_app(services& with, listen_settings settings)
     : app(with),
@@ -36,23 +17,19 @@ listen_app::listen_app(services& with, listen_settings settings)
     admin_ = std::make_unique<http::server>(
         with.executor,
         http::server_options{
-            "admin", endpoint(*settings_.metrics_address, "--metrics-address"), {}},
+            "admin", listening_address(*settings_.metrics_address, "--metrics-address"), {}},
         pages_, http::server_environment{*plain_, with.watchdog, with.log, with.metrics});
   }
 }
 
 listener::listener_options listen_app::options() {
   listener::listener_options result;
-  result.address = endpoint(settings_.address, "--address");
+  result.address = listening_address(settings_.address, "--address");
   result.component = settings_.component;
   result.trusted_proxies = settings_.trusted_proxies;
   const tls::material_files files{settings_.tls_cert, settings_.tls_key, settings_.client_ca};
   if (!files.ca.empty()) {
-    auto loaded = tls::credentials::load(files);
-    if (loaded.has_error()) {
-      throw setting_error("--tls-cert, --tls-key, --client-ca: " + loaded.error().message());
-    }
-    credentials_ = std::move(*loaded);
+    credentials_ = need(tls::credentials::load(files), "--tls-cert, --tls-key, --client-ca");
     reloader_ =
         std::make_unique<tls::reloader>(services_.executor, credentials_, files, services_.log);
     (settings_.tls_cert.empty() ? result.client_ca : result.tls) = credentials_;

@@ -10,21 +10,8 @@ namespace {
 
 namespace asio = boost::asio;
 
-template <class T>
-T need(tls::result<T> made, const std::string& what) {
-  if (made.has_error()) throw setting_error(what + ": " + made.error().message());
-  return std::move(*made);
-}
-
 tls::material_files files_of(const webhook_settings& s) {
   return {s.tls_cert, s.tls_key, s.ca_cert};
-}
-
-asio::ip::tcp::endpoint endpoint(const std::string& address, std::uint16_t port) {
-  boost::system::error_code error;
-  const auto parsed = asio::ip::make_address(address, error);
-  if (error) throw setting_error("BIND_ADDRESS is no IP address: " + address);
-  return {parsed, port};
 }
 
 dispatch::dispatch_options dispatch_options(const webhook_settings& s) {
@@ -49,12 +36,6 @@ http::server_limits admin_limits() {
   limits.connections = 64;
   limits.buffered_bytes = 0;
   return limits;
-}
-
-void log_listening(core::logger& log, const char* server, const http::server& at) {
-  std::ostringstream address;
-  address << at.address();
-  log.info("listening", {{"server", server}, {"address", address.str()}});
 }
 
 }  // namespace
@@ -82,11 +63,15 @@ webhook_app::webhook_app(services& with, webhook_settings settings)
       webhook_({.contract = settings_.contract, .wait = settings_.admission_wait}, events_,
                with.clock, with.log, with.metrics),
       intake_(with.executor,
-              {"webhook", endpoint(settings_.bind_address, settings_.webhook_port), {}}, webhook_,
-              {*server_tls_, with.watchdog, with.log, with.metrics}),
+              {"webhook",
+               listening_address({settings_.bind_address, settings_.webhook_port}, "BIND_ADDRESS"),
+               {}},
+              webhook_, {*server_tls_, with.watchdog, with.log, with.metrics}),
       pages_(with.metrics, [this] { return not_ready(); }),
       admin_(with.executor,
-             {"admin", endpoint(settings_.bind_address, settings_.metrics_port), admin_limits()},
+             {"admin",
+              listening_address({settings_.bind_address, settings_.metrics_port}, "BIND_ADDRESS"),
+              admin_limits()},
              pages_, {*plain_, with.watchdog, with.log, with.metrics}) {
   core::make_gauge(with.metrics, "watcher_fips_mode", "Whether FIPS mode is off (0) or on (1)")
       .Set(EVP_default_properties_is_fips_enabled(nullptr));
@@ -131,8 +116,8 @@ asio::awaitable<int> webhook_app::run() {
   background.spawn(admin_.run());
   delivery.spawn(dispatcher_.run());
   intake.spawn(intake_.run());
-  log_listening(services_.log, "webhook", intake_);
-  log_listening(services_.log, "admin", admin_);
+  log_listening(services_.log, "webhook", intake_.address());
+  log_listening(services_.log, "admin", admin_.address());
 
   co_await stop_.wait();
 
