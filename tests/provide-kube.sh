@@ -146,7 +146,7 @@ with_progress() {
   "$@" >"$work/log" 2>&1 &
   local step=$!
   until timeout 20 tail --pid="$step" -f /dev/null; do  # until the step has ended, speaking up every 20 s
-    say "  ... $(tail -n 1 "$work/log" | cut -c1-100)"
+    say "  ... $(grep -v '^ *$' "$work/log" | tail -n 1 | cut -c1-100)"
   done
   wait "$step" || { tail -n 40 "$work/log" >&2; die "$what failed"; }
 }
