@@ -92,7 +92,8 @@ bool is_cancellation(const std::exception_ptr& failure) {
 void task_group::state::start(std::shared_ptr<child> task, registration mine,
                               asio::awaitable<void> work) {
   if (is_cancelled()) {
-    work = {};  // before its place in the group goes
+    // Goes before its place in the group does. (Assigning to an awaitable would leak its frame.)
+    const auto dropped = std::move(work);
     return;
   }
   asio::co_spawn(
