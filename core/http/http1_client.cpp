@@ -13,6 +13,7 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::size_t read_size = 16 * 1024;
+constexpr int informational_at_most = 10;
 
 /// A kept-alive HTTP/1.1 connection: one exchange at a time.
 class http1_client final : public client_connection {
@@ -67,6 +68,7 @@ class http1_client final : public client_connection {
 
   void write_head(const request& what);
   asio::awaitable<boost::system::error_code> send_and_receive(const request* what, response* into);
+  asio::awaitable<boost::system::error_code> receive(response_parser* parser);
   asio::awaitable<boost::system::error_code> wait(core::want what);
 
   core::deadline deadline_;
@@ -109,6 +111,40 @@ asio::awaitable<boost::system::error_code> http1_client::wait(core::want what) {
   co_return expired_ ? client_error::timed_out : error;
 }
 
+/// Reads one answer.
+asio::awaitable<boost::system::error_code> http1_client::receive(response_parser* parser) {
+  for (;;) {
+    boost::beast::error_code error;
+    const auto used = feed(*parser, {in_.data(), in_end_}, error);
+    in_.erase(0, used);
+    in_end_ -= used;
+    if (error == boost::beast::http::error::body_limit ||
+        error == boost::beast::http::error::header_limit) {
+      co_return client_error::response_too_large;
+    }
+    if (error) co_return client_error::protocol;
+    if (parser->is_done()) co_return error;
+    // What is neither header nor body (chunk extensions, trailers) is not limited by the parser.
+    if (in_end_ > options_.limits.header_bytes) co_return client_error::response_too_large;
+
+    if (in_.size() - in_end_ < read_size) in_.resize(in_end_ + read_size);
+    const auto got = stream_->read({in_.data() + in_end_, in_.size() - in_end_});
+    if (got.error == asio::error::eof && parser->got_some()) {
+      // An answer without a length ends with its connection (RFC 9112, section 6.3).
+      parser->put_eof(error);
+      if (!error && parser->is_done()) co_return error;
+    }
+    if (got.error) co_return client_error::closed;
+    if (got.wants != core::want::nothing) {
+      const auto failed = co_await wait(got.wants);
+      if (failed) co_return failed;
+      continue;
+    }
+    any_answer_ = true;
+    in_end_ += got.bytes;
+  }
+}
+
 asio::awaitable<boost::system::error_code> http1_client::send_and_receive(const request* what,
                                                                           response* into) {
   write_head(*what);
@@ -120,35 +156,17 @@ asio::awaitable<boost::system::error_code> http1_client::send_and_receive(const 
     const auto error = co_await wait(put.wants);
     if (error) co_return error;
   }
-  response_parser parser(*into, options_.limits.header_bytes, options_.limits.body_bytes);
   in_end_ = 0;
-  while (!parser.is_done()) {
-    if (in_.size() - in_end_ < read_size) in_.resize(in_end_ + read_size);
-    const auto got = stream_->read({in_.data() + in_end_, in_.size() - in_end_});
-    if (got.error) co_return client_error::closed;
-    if (got.wants != core::want::nothing) {
-      const auto error = co_await wait(got.wants);
-      if (error) co_return error;
-      continue;
-    }
-    any_answer_ = true;
-    in_end_ += got.bytes;
-    std::size_t begin = 0;
-    while (begin < in_end_ && !parser.is_done()) {
-      boost::beast::error_code error;
-      const auto used = parser.put(asio::const_buffer(in_.data() + begin, in_end_ - begin), error);
-      begin += used;
-      if (error == boost::beast::http::error::need_more || (!error && used == 0)) break;
-      if (error == boost::beast::http::error::body_limit ||
-          error == boost::beast::http::error::header_limit) {
-        co_return client_error::response_too_large;
-      }
-      if (error) co_return client_error::protocol;
-    }
-    in_.erase(0, begin);
-    in_end_ -= begin;
+  std::optional<response_parser> parser;
+  for (int i = 0; i == 0 || into->status < 200; ++i) {
+    // Informational answers (1xx) come before the real one.
+    if (i > informational_at_most) co_return client_error::protocol;
+    into->clear();
+    parser.emplace(*into, options_.limits.header_bytes, options_.limits.body_bytes);
+    const auto error = co_await receive(&*parser);
+    if (error) co_return error;
   }
-  if (!parser.keep_alive() || in_end_ > 0) retired_ = true;
+  if (!parser->keep_alive() || in_end_ > 0) retired_ = true;
   co_return boost::system::error_code();
 }
 

@@ -37,13 +37,15 @@ class http1_connection final : public server_connection {
       const bool complete = co_await read_request();
       if (!complete) break;
       deadline_.disarm();
+      bool flushed = true;
       auto rest = shared_->answers.handle(request_, response_);
       if (rest.valid()) {
-        co_await flush();
+        flushed = co_await flush();
         co_await std::move(rest);
       }
       shared_->counters.requests_http1.Increment();
       budget_.release();
+      if (!flushed) break;
       open_ = parser_->keep_alive() && !shared_->draining;
       append_response();
     }
@@ -168,18 +170,16 @@ asio::awaitable<bool> http1_connection::read_request() {
 bool http1_connection::parse(bool& complete) {
   if (phase_ == phase::idle) enter(phase::header, shared_->options.limits.header);
   boost::beast::error_code error;
-  while (in_begin_ < in_end_ && !parser_->is_done()) {
-    const auto used =
-        parser_->put(asio::const_buffer(in_.data() + in_begin_, in_end_ - in_begin_), error);
-    in_begin_ += used;
-    if (error == beast_http::error::need_more) error = {};
-    if (error) {
-      refuse(error);
-      return false;
-    }
-    if (used == 0) break;
-  }
+  in_begin_ += feed(*parser_, {in_.data() + in_begin_, in_end_ - in_begin_}, error);
   complete = parser_->is_done();
+  // Beast's parser limits the header, but not a chunk's extensions or the trailers.
+  if (!error && !complete && in_end_ - in_begin_ > shared_->options.limits.header_bytes) {
+    error = beast_http::error::header_limit;
+  }
+  if (error) {
+    refuse(error);
+    return false;
+  }
   if (complete) phase_ = phase::handling;
   if (!complete && parser_->is_header_done()) return begin_body();
   return true;
@@ -263,17 +263,17 @@ asio::awaitable<bool> http1_connection::flush() {
   while (out_begin_ < out_.size()) {
     const auto put = stream_->write({out_.data() + out_begin_, out_.size() - out_begin_});
     out_begin_ += put.bytes;
-    if (put.error) {
-      shared_->counters.vanished.Increment();
-      open_ = false;
-      co_return false;
+    if (!put.error && put.wants == core::want::nothing) continue;
+    if (!put.error) {
+      if (phase_ != phase::write) enter(phase::write, shared_->options.limits.write);
+      const bool on = co_await wait(put.wants);
+      if (on) continue;
     }
-    if (put.wants == core::want::nothing) continue;
-    if (phase_ != phase::write) enter(phase::write, shared_->options.limits.write);
-    const bool on = co_await wait(put.wants);
-    if (on) continue;
-    if (expired_) shared_->counters.write_timeout.Increment();
-    open_ = false;
+    if (put.error) shared_->counters.vanished.Increment();
+    if (!put.error && expired_) shared_->counters.write_timeout.Increment();
+    out_.clear();  // nobody will take it
+    out_begin_ = 0;
+    open_ = refused_ = false;
     co_return false;
   }
   out_.clear();

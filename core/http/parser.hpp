@@ -5,6 +5,7 @@
 #include <boost/beast/http/basic_parser.hpp>
 
 #include <functional>
+#include <string_view>
 
 namespace rw::http {
 
@@ -113,5 +114,26 @@ class response_parser final : public boost::beast::http::basic_parser<false> {
 
   response& into_;
 };
+
+/// Feeds `bytes` to a parser and returns how many it took; the rest is to be offered again, with more
+/// behind it.
+///
+/// The end of a chunked body is at least "0\r\n\r\n" long, and Beast's parser asserts that it gets no
+/// less once it has seen the zero: so what is shorter has to wait.
+template <bool is_request>
+std::size_t feed(boost::beast::http::basic_parser<is_request>& parser, std::string_view bytes,
+                 boost::beast::error_code& error) {
+  constexpr std::size_t shortest_end = 5;
+  const auto all = bytes.size();
+  error = {};
+  while (!bytes.empty() && !parser.is_done() && !error) {
+    if (parser.is_header_done() && parser.chunked() && bytes.size() < shortest_end) break;
+    const auto used = parser.put({bytes.data(), bytes.size()}, error);
+    bytes.remove_prefix(used);
+    if (used == 0) break;
+  }
+  if (error == boost::beast::http::error::need_more) error = {};
+  return all - bytes.size();
+}
 
 }  // namespace rw::http
