@@ -212,7 +212,7 @@ complete "$work/bin" || die "what was built does not run"
 [[ $("$work/bin/kube-apiserver" --version) == "Kubernetes v$kube_version" ]] || die "kube-apiserver has the wrong version"
 "$work/bin/kube-apiserver-http2" --version >/dev/null || die "kube-apiserver-http2 does not run"
 "$work/bin/kubectl" version --client >/dev/null 2>&1 || die "kubectl does not run"
-rm -rf "$assets"
+rm -rf "$cache"/kube-*  # older recipes
 mv "$work/bin" "$assets"
 say "made in $assets"
 echo "$assets"
