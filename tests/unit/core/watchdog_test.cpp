@@ -1,0 +1,146 @@
+#include "core/watchdog.hpp"
+
+#include "core/task_group.hpp"
+
+#include <boost/asio/strand.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include "tests/unit/run.hpp"
+#include <atomic>
+#include <functional>
+#include <thread>
+
+BOOST_AUTO_TEST_SUITE(watchdog)
+
+namespace asio = boost::asio;
+namespace core = rw::core;
+using namespace std::chrono_literals;
+using rw::test::turn;
+
+namespace {
+
+/// A watchdog that runs on a clock that stands still.
+struct kennel {
+  asio::io_context context;
+  core::manual_clock time;
+  core::watchdog dog{time, context.get_executor(), 100ms};
+
+  /// Moves time on by ticks, each seen by the watchdog.
+  asio::awaitable<void> pass(int ticks) {
+    for (int i = 0; i < ticks; ++i) {
+      const bool asleep = co_await rw::test::eventually(
+          [this] { return time.next_alarm() != core::time_point::max(); });
+      BOOST_TEST(asleep);
+      const auto before = dog.now();
+      time.advance(100ms);
+      const bool looked = co_await rw::test::eventually([&] { return dog.now() != before; });
+      BOOST_TEST(looked);
+      co_await turn();
+    }
+  }
+
+  void run(std::function<asio::awaitable<void>()> body) {
+    const auto with_dog =
+        [](kennel* self, std::function<asio::awaitable<void>()> inner) -> asio::awaitable<void> {
+      core::task_group group(self->context.get_executor());
+      group.spawn(self->dog.run());
+      co_await inner();
+      group.cancel();
+      co_await group.join();
+    };
+    rw::test::run(context, with_dog(this, std::move(body)));
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_deadline_that_passes_calls_its_action_once) {
+  kennel k;
+  k.run([&]() -> asio::awaitable<void> {
+    int calls = 0;
+    auto limit = k.dog.watch(k.context.get_executor(), [&] { ++calls; });
+    limit.arm(k.time.now() + 250ms);
+    co_await k.pass(2);
+    BOOST_TEST(calls == 0);
+    co_await k.pass(1);
+    BOOST_TEST(calls == 1);
+    co_await k.pass(5);
+    BOOST_TEST(calls == 1);
+    limit.arm(k.time.now() + 100ms);
+    co_await k.pass(1);
+    BOOST_TEST(calls == 2);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_deadline_that_is_moved_or_disarmed_in_time_does_nothing) {
+  kennel k;
+  k.run([&]() -> asio::awaitable<void> {
+    int calls = 0;
+    auto limit = k.dog.watch(k.context.get_executor(), [&] { ++calls; });
+    for (int i = 0; i < 5; ++i) {
+      limit.arm(k.dog.now() + 250ms);
+      co_await k.pass(2);
+    }
+    limit.disarm();
+    co_await k.pass(5);
+    BOOST_TEST(calls == 0);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_deadline_whose_owner_has_gone_is_forgotten) {
+  kennel k;
+  k.run([&]() -> asio::awaitable<void> {
+    int calls = 0;
+    auto limit = k.dog.watch(k.context.get_executor(), [&] { ++calls; });
+    limit.arm(k.time.now() + 100ms);
+    limit = core::deadline();
+    co_await k.pass(3);
+    BOOST_TEST(calls == 0);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(an_action_whose_owner_goes_after_the_expiry_is_not_called) {
+  kennel k;
+  k.run([&]() -> asio::awaitable<void> {
+    int calls = 0;
+    asio::io_context elsewhere;
+    {
+      auto limit = k.dog.watch(elsewhere.get_executor(), [&] { ++calls; });
+      limit.arm(k.time.now());
+      co_await k.pass(1);
+    }
+    BOOST_TEST(elsewhere.poll() == 1U);
+    BOOST_TEST(calls == 0);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(the_time_is_that_of_the_last_tick) {
+  kennel k;
+  k.run([&]() -> asio::awaitable<void> {
+    const auto start = k.dog.now();
+    BOOST_TEST((start == k.time.now()));
+    co_await k.pass(1);
+    k.time.advance(50ms);
+    BOOST_TEST((k.dog.now() == start + 100ms));
+  });
+}
+
+BOOST_AUTO_TEST_CASE(deadlines_are_made_and_moved_by_other_threads_while_it_looks) {
+  kennel k;
+  k.run([&]() -> asio::awaitable<void> {
+    std::atomic<int> calls = 0;
+    const std::jthread owner([&](std::stop_token stop) {
+      asio::io_context own;
+      while (!stop.stop_requested()) {
+        auto limit = k.dog.watch(own.get_executor(), [&] { ++calls; });
+        limit.arm(k.dog.now());
+        own.restart();
+        own.poll();
+        std::this_thread::yield();
+      }
+    });
+    co_await k.pass(50);
+  });
+}
+
+BOOST_AUTO_TEST_SUITE_END()

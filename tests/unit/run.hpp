@@ -1,0 +1,53 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <utility>
+
+namespace rw::test {
+
+/// How long a test may take before it counts as hanging.
+inline constexpr std::chrono::seconds patience{20};
+
+/// Runs `context` until `body` has ended. Fails the test if it does not end in time.
+inline void run(boost::asio::io_context& context, boost::asio::awaitable<void> body) {
+  std::exception_ptr failure;
+  bool done = false;
+  boost::asio::co_spawn(context, std::move(body), [&](std::exception_ptr thrown) {
+    failure = std::move(thrown);
+    done = true;
+  });
+  const auto end = std::chrono::steady_clock::now() + patience;
+  context.restart();
+  while (!done && context.run_one_until(end) > 0) {
+  }
+  BOOST_REQUIRE_MESSAGE(done, "the test's coroutine did not end in time");
+  if (failure) std::rethrow_exception(failure);
+}
+
+/// Lets everything else that is ready on the executor have its turn.
+inline boost::asio::awaitable<void> turn() {
+  const auto executor = co_await boost::asio::this_coro::executor;
+  co_await boost::asio::post(executor, boost::asio::use_awaitable);
+}
+
+/// Waits for a condition, with the deadline of all tests. False if it did not come true.
+inline boost::asio::awaitable<bool> eventually(std::function<bool()> condition) {
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) co_return false;
+    co_await turn();
+  }
+  co_return true;
+}
+
+}  // namespace rw::test
