@@ -7,6 +7,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/query.hpp>
 
+#include <cassert>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -67,6 +68,7 @@ wake::~wake() {
 }
 
 void wake::begin(handler waiter) {
+  assert(!waiter_ && "one wait at a time");
   waiter_.emplace(std::move(waiter));
   registry_.add(*this);
 }

@@ -131,7 +131,8 @@ class dispatcher::implementation {
   void read_answer(desk& mine);
   void settle(desk& mine);
   void count(const settlement& result);
-  void wake_worker();
+  void wake_worker(core::time_point when);
+  void wake_worker() { wake_worker(now()); }
   void on_change();
 
   const asio::any_io_executor executor_;
@@ -183,14 +184,16 @@ asio::awaitable<void> dispatcher::implementation::take_in() {
     for (auto& event : taken) {
       auto result = schedule_.offer(event, when);
       while (result == schedule::offered::full) {
+        wake_worker();
         co_await room_.wait();
         result = schedule_.offer(event, when);
       }
       --in_hand_;
       if (result == schedule::offered::merged) counters_.coalesced.Increment();
-      if (result == schedule::offered::added) wake_worker();
     }
     counters_.known.Set(static_cast<double>(schedule_.size()));
+    // Only now, so that what came together can go together.
+    wake_worker();
     // A channel that never runs dry must not keep the workers from their turn.
     if (taken.size() == options_.batch_events) {
       co_await asio::post(executor_, asio::use_awaitable);
@@ -203,15 +206,17 @@ asio::awaitable<void> dispatcher::implementation::take_in() {
 /// Wakes a worker when a backoff is over.
 asio::awaitable<void> dispatcher::implementation::keep_time() {
   while (!done()) {
-    alarm_->expires_at(schedule_.next_time(now()));
-    const bool due = co_await alarm_->wait();
-    if (due) wake_worker();
+    // One time for both, lest something become ready in between and be seen by neither.
+    const auto when = now();
+    wake_worker(when);
+    alarm_->expires_at(schedule_.next_time(when));
+    co_await alarm_->wait();
   }
 }
 
 /// Gives work to one worker that has none, or to a new one.
-void dispatcher::implementation::wake_worker() {
-  if (!schedule_.ready(now())) return;
+void dispatcher::implementation::wake_worker(core::time_point when) {
+  if (!schedule_.ready(when)) return;
   for (auto& one : desks_) {
     if (!one.idle) continue;
     one.idle = false;

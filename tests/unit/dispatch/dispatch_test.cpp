@@ -1,0 +1,375 @@
+#include "reactors/dispatch/dispatch.hpp"
+
+#include "reactors/listener/listener.hpp"
+#include "tls/transport.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include "tests/unit/dispatch/upstream.hpp"
+#include "tests/unit/tls/pki.hpp"
+#include <set>
+
+BOOST_AUTO_TEST_SUITE(dispatch)
+
+namespace asio = boost::asio;
+namespace core = rw::core;
+namespace http = rw::http;
+using namespace std::chrono_literals;
+using rw::dispatch::test::event;
+using rw::dispatch::test::value;
+using rw::dispatch::test::world;
+
+namespace {
+
+/// Answers with these statuses, then with 200.
+auto answers(std::vector<unsigned> statuses) {
+  return [statuses = std::move(statuses), i = std::size_t{0}](const http::request&,
+                                                              http::response& into) mutable {
+    if (i < statuses.size()) into.text(statuses[i++], "scripted");
+  };
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(an_event_is_posted_to_the_path_of_its_manager) {
+  world w;
+  w.run([&]() -> asio::awaitable<void> {
+    w.dispatch();
+    w.send("one", "lifecycle-manager");
+    co_await w.until_outcome("delivered", 1);
+    BOOST_REQUIRE(w.kcp.got.size() == 1U);
+    BOOST_TEST(w.kcp.got[0].target == "/v2/lifecycle-manager/event");
+    BOOST_TEST(w.kcp.got[0].body == R"({"watched":{"Namespace":"ns","Name":"one"},)"
+                                    R"("watchedGvk":{"group":"g","version":"v1","kind":"Kind"}})");
+    BOOST_TEST(value(w.metrics, "watcher_kcp_requests_total") == 1);
+    BOOST_TEST(w.under_test->pending() == 0U);
+    co_await w.finish();
+  });
+}
+
+BOOST_AUTO_TEST_CASE(contract_v1_has_the_owner_and_its_own_path) {
+  world w;
+  w.options.contract = rw::contract::v1;
+  w.run([&]() -> asio::awaitable<void> {
+    w.dispatch();
+    auto owned = event("one");
+    owned.owner = {"kcp-system", "kyma"};
+    w.events->try_send(owned);
+    co_await w.until_outcome("delivered", 1);
+    BOOST_REQUIRE(w.kcp.got.size() == 1U);
+    BOOST_TEST(w.kcp.got[0].target == "/v1/m/event");
+    BOOST_TEST(w.kcp.got[0].body.find(R"("owner":{"Namespace":"kcp-system","Name":"kyma"})") !=
+               std::string::npos);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(what_may_recover_is_sent_until_it_is_taken) {
+  world w;
+  w.kcp.script = answers({503, 500, 404, 401, 403, 408, 429, 302});
+  w.options.schedule.threshold = 100;
+  w.run([&]() -> asio::awaitable<void> {
+    w.dispatch();
+    w.send("one");
+    co_await w.until_outcome("delivered", 1);
+    BOOST_TEST(w.kcp.times("one") == 9U);
+    BOOST_TEST(w.outcome("retried") == 8);
+    BOOST_TEST(value(w.metrics, R"(watcher_failed_kcp_total{error_reason="failed-request"})") == 8);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(what_is_refused_for_good_is_counted_and_not_sent_again) {
+  for (const unsigned status : {400U, 405U, 413U}) {
+    world w;
+    w.kcp.script = answers({status});
+    w.run([&]() -> asio::awaitable<void> {
+      w.dispatch();
+      w.send("one");
+      co_await w.until_outcome("rejected", 1);
+      w.send("two");
+      co_await w.until_outcome("delivered", 1);
+      BOOST_TEST(w.kcp.times("one") == 1U);
+    });
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_change_while_its_event_is_in_flight_is_sent_after_it) {
+  world w;
+  w.kcp.hang = true;
+  w.run([&]() -> asio::awaitable<void> {
+    w.dispatch();
+    w.send("one");
+    co_await w.until([&] { return w.kcp.got.size() == 1; });
+    w.send("one");
+    w.send("one");
+    co_await w.until_outcome("coalesced", 2);
+    BOOST_TEST(w.kcp.got.size() == 1U);
+    w.kcp.resume();
+    co_await w.until_outcome("delivered", 2);
+    BOOST_TEST(w.kcp.times("one") == 2U);
+    co_await w.finish();
+  });
+}
+
+BOOST_AUTO_TEST_CASE(while_the_upstream_is_dead_events_wait_and_it_is_found_again) {
+  world w;
+  w.run([&]() -> asio::awaitable<void> {
+    w.serving.cancel();
+    co_await w.until([&] { return w.serving.size() == 0; });
+    w.dispatch();
+    for (int i = 0; i < 100; ++i) w.send("x" + std::to_string(i));
+    co_await w.until([&] {
+      return value(w.metrics, R"(rw_http_client_connect_errors_total{client="kcp"})") >= 5;
+    });
+    BOOST_TEST(w.outcome("delivered") == 0);
+    BOOST_TEST(w.under_test->pending() == 100U);
+    BOOST_TEST(value(w.metrics, "rw_dispatch_open_circuits") == 1);
+    w.open();
+    core::task_group revived(w.context.get_executor());
+    revived.spawn(w.server->run());
+    co_await w.until_outcome("delivered", 100);
+    for (int i = 0; i < 100; ++i) BOOST_TEST(w.kcp.times("x" + std::to_string(i)) == 1U);
+    BOOST_TEST(value(w.metrics, "rw_dispatch_open_circuits") == 0);
+    co_await w.finish();
+    revived.cancel();
+    co_await revived.join();
+  });
+}
+
+BOOST_AUTO_TEST_CASE(closing_the_channel_delivers_what_is_in_it_and_ends) {
+  world w;
+  w.kcp.script = answers({503, 503, 503});
+  w.run([&]() -> asio::awaitable<void> {
+    for (int i = 0; i < 300; ++i) w.send("x" + std::to_string(i));
+    w.events->close();
+    w.dispatch();
+    co_await w.finish();
+    BOOST_TEST(w.outcome("delivered") == 300);
+    BOOST_TEST(w.outcome("abandoned") == 0);
+    BOOST_TEST(w.under_test->pending() == 0U);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(an_empty_channel_that_is_closed_ends_it_at_once) {
+  world w;
+  w.run([&]() -> asio::awaitable<void> {
+    w.dispatch();
+    co_await w.finish();
+    BOOST_TEST(w.kcp.got.empty());
+  });
+}
+
+BOOST_AUTO_TEST_CASE(cancelled_it_counts_all_that_it_leaves_behind) {
+  world w;
+  w.kcp.hang = true;
+  w.options.schedule.capacity = 4;
+  w.options.batch_events = 8;
+  w.run([&]() -> asio::awaitable<void> {
+    for (int i = 0; i < 30; ++i) w.send("x" + std::to_string(i));
+    w.dispatch();
+    co_await w.until([&] { return w.events->size() == 22; });
+    co_await w.until([&] { return !w.kcp.got.empty(); });
+    BOOST_TEST(w.under_test->pending() == 8U);  // 4 scheduled, and 4 for which there is no room
+    w.dispatching.cancel();
+    co_await w.until([&] { return w.dispatching.size() == 0; });
+    BOOST_TEST(w.outcome("abandoned") == 30);
+    w.kcp.resume();
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_full_schedule_leaves_the_channel_full_and_goes_on_when_there_is_room) {
+  world w;
+  w.events = std::make_unique<core::channel<rw::watch_event>>(8);
+  w.options.schedule.capacity = 4;
+  w.options.batch_events = 1;
+  bool down = true;
+  w.kcp.script = [&](const http::request&, http::response& into) {
+    if (down) into.text(503, "down");
+  };
+  w.run([&]() -> asio::awaitable<void> {
+    w.dispatch();
+    int sent = 0;
+    co_await w.until([&] {
+      while (w.events->try_send(event("x" + std::to_string(sent))) == core::send_status::sent)
+        ++sent;
+      return sent == 13;  // 4 scheduled, 1 in hand, 8 in the channel
+    });
+    co_await w.until([&] { return w.outcome("retried") > 20; });
+    BOOST_TEST(w.events->size() == 8U);
+    BOOST_TEST((w.events->try_send(event("more")) == core::send_status::full));
+    down = false;
+    co_await w.until_outcome("delivered", 13);
+    co_await w.finish();
+  });
+}
+
+BOOST_AUTO_TEST_CASE(an_upstream_that_hangs_costs_its_time_limit_and_no_event) {
+  world w;
+  w.options.upstream.limits.exchange = 30ms;
+  w.kcp.hang = true;
+  w.run([&]() -> asio::awaitable<void> {
+    w.dispatch();
+    w.send("one");
+    co_await w.until([&] { return w.kcp.times("one") >= 3; });
+    w.kcp.resume();
+    co_await w.until_outcome("delivered", 1);
+    BOOST_TEST(w.outcome("retried") >= 2);
+    co_await w.finish();
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_manager_that_fails_does_not_hold_up_another) {
+  world w;
+  bool sick = true;
+  w.kcp.script = [&](const http::request& from, http::response& into) {
+    if (sick && from.target == "/v2/sick/event") into.text(503, "sick");
+  };
+  w.run([&]() -> asio::awaitable<void> {
+    w.dispatch();
+    for (int i = 0; i < 50; ++i) {
+      w.send("x" + std::to_string(i), "sick");
+      w.send("x" + std::to_string(i), "well");
+    }
+    co_await w.until_outcome("delivered", 50);
+    sick = false;
+    co_await w.until_outcome("delivered", 100);
+    co_await w.finish();
+  });
+}
+
+BOOST_AUTO_TEST_CASE(batches_are_sent_once_offered_and_partial_answers_are_heeded) {
+  world w;
+  std::set<std::string> batches;
+  bool busy = true;
+  w.kcp.script = [&](const http::request& from, http::response& into) {
+    into.headers.add("watch-event-batch", "10");
+    if (from.target != "/v2/m/events") return;
+    batches.insert(from.body);
+    if (!std::exchange(busy, false)) return;
+    into.status = 207;
+    into.body = R"([{"index":1,"status":503},{"index":2,"status":400}])";
+  };
+  w.run([&]() -> asio::awaitable<void> {
+    w.dispatch();
+    w.send("first");
+    co_await w.until_outcome("delivered", 1);
+    for (const auto* name : {"a", "b", "c", "d"}) w.send(name);
+    co_await w.until_outcome("delivered", 4);
+    BOOST_TEST(w.outcome("rejected") == 1);
+    BOOST_TEST(w.outcome("retried") == 1);
+    BOOST_REQUIRE(!batches.empty());
+    BOOST_TEST(batches.begin()->front() == '[');
+    BOOST_TEST(w.kcp.times("b") == 2U);
+    BOOST_TEST(w.kcp.times("c") == 1U);
+    co_await w.finish();
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_partial_answer_that_makes_no_sense_is_no_answer) {
+  for (const auto* nonsense : {"", "nonsense", "{}", R"([{"index":9,"status":400}])",
+                               R"([{"index":-1,"status":400}])", R"([{"index":0}])", "[1]"}) {
+    world w;
+    bool confused = true;
+    w.kcp.script = [&](const http::request& from, http::response& into) {
+      into.headers.add("watch-event-batch", "10");
+      if (from.target != "/v2/m/events" || !std::exchange(confused, false)) return;
+      into.status = 207;
+      into.body = nonsense;
+    };
+    w.run([&]() -> asio::awaitable<void> {
+      w.dispatch();
+      w.send("first");
+      co_await w.until_outcome("delivered", 1);
+      for (const auto* name : {"a", "b"}) w.send(name);
+      co_await w.until_outcome("delivered", 3);
+      BOOST_TEST(w.outcome("retried") == 2);
+      BOOST_TEST(w.outcome("rejected") == 0);
+    });
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_receiver_that_offers_batches_and_refuses_them_gets_single_events) {
+  for (const unsigned status : {400U, 404U, 405U, 413U}) {
+    world w;
+    int refused = 0;
+    w.kcp.script = [&](const http::request& from, http::response& into) {
+      into.headers.add("watch-event-batch", "10");
+      if (from.target != "/v2/m/events") return;
+      ++refused;
+      into.text(status, "no batches here");
+    };
+    w.run([&]() -> asio::awaitable<void> {
+      w.dispatch();
+      w.send("first");
+      co_await w.until_outcome("delivered", 1);
+      for (int i = 0; i < 40; ++i) w.send("x" + std::to_string(i));
+      co_await w.until_outcome("delivered", 41);
+      BOOST_TEST(w.outcome("rejected") == 0);
+      BOOST_TEST(refused >= 1);
+      BOOST_TEST(refused <= 2);  // two may have been under way
+      co_await w.finish();
+    });
+  }
+}
+
+BOOST_AUTO_TEST_CASE(with_new_certificates_new_connections_are_made_and_nothing_is_lost) {
+  world w;
+  w.run([&]() -> asio::awaitable<void> {
+    w.dispatch();
+    for (int i = 0; i < 20; ++i) {
+      w.send("x" + std::to_string(i));
+      w.under_test->renew_connections();
+      co_await w.until_outcome("delivered", i + 1);
+    }
+    BOOST_TEST(value(w.metrics, R"(rw_http_client_connections_total{client="kcp"})") >= 15);
+    BOOST_TEST(w.outcome("retried") == 0);
+    co_await w.finish();
+  });
+}
+
+BOOST_AUTO_TEST_CASE(an_upstream_that_closes_each_connection_after_an_answer_gets_everything) {
+  world w;
+  w.kcp.script = [&](const http::request&, http::response& into) {
+    into.headers.add("connection", "close");
+  };
+  w.run([&]() -> asio::awaitable<void> {
+    w.dispatch();
+    for (int i = 0; i < 50; ++i) w.send("x" + std::to_string(i));
+    co_await w.until_outcome("delivered", 50);
+    for (int i = 0; i < 50; ++i) BOOST_TEST(w.kcp.times("x" + std::to_string(i)) == 1U);
+    co_await w.finish();
+  });
+}
+
+BOOST_AUTO_TEST_CASE(with_our_listener_events_go_in_batches_over_one_http2_connection) {
+  const auto& pki = rw::tls::test::the_pki();
+  world w;
+  rw::listener::listener_options options;
+  options.address = {asio::ip::address_v4::loopback(), 0};
+  options.component = "m";
+  options.tls = rw::tls::test::holding(pki.server, pki.ca.certificate_pem());
+  auto registered = rw::listener::register_component(w.context.get_executor(), options,
+                                                     {w.time, w.dog, w.log, w.metrics});
+  const auto tls = rw::tls::test::good(rw::tls::make_client_transport(
+      rw::tls::test::holding(pki.client, pki.ca.certificate_pem()), {.server_name = "localhost"}));
+  w.run([&]() -> asio::awaitable<void> {
+    w.serving.spawn(registered.runnable->run());
+    w.dispatch_over(*tls, registered.runnable->address().port());
+    constexpr int count = 1000;
+    for (int i = 0; i < count; ++i) w.send("x" + std::to_string(i));
+    std::set<std::string> received;
+    co_await w.until([&] {
+      while (auto one = registered.events->try_receive()) {
+        BOOST_TEST(one->runtime_id == "runtime-1");
+        BOOST_TEST(one->event.manager == "m");
+        received.insert(one->event.watched.name);
+      }
+      return received.size() == count;
+    });
+    co_await w.until_outcome("delivered", count);
+    BOOST_TEST(value(w.metrics, "watcher_kcp_requests_total") < count / 2);
+    BOOST_TEST(value(w.metrics, R"(rw_http_client_connections_total{client="kcp"})") == 1);
+    co_await w.finish();
+  });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
