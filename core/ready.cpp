@@ -15,4 +15,9 @@ asio::awaitable<boost::system::error_code> ready(asio::ip::tcp::socket& socket, 
   co_return error;
 }
 
+void interrupt(asio::ip::tcp::socket& socket) noexcept {
+  boost::system::error_code ignored;
+  socket.cancel(ignored);
+}
+
 }  // namespace rw::core

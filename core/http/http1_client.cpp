@@ -51,7 +51,7 @@ class http1_client final : public client_connection {
   void expire() {
     expired_ = true;
     if (busy_) {
-      stream_->socket().cancel();
+      core::interrupt(stream_->socket());
     } else {
       end();
     }

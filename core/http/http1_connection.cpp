@@ -57,7 +57,7 @@ class http1_connection final : public server_connection {
   void drain() override {
     if (phase_ != phase::idle) return;
     open_ = false;
-    stream_->socket().cancel();
+    core::interrupt(stream_->socket());
   }
 
  private:
@@ -65,7 +65,7 @@ class http1_connection final : public server_connection {
 
   void expire() {
     expired_ = true;
-    stream_->socket().cancel();
+    core::interrupt(stream_->socket());
   }
 
   void enter(phase next, std::chrono::milliseconds limit) {
@@ -198,8 +198,8 @@ bool http1_connection::begin_body() {
     }
     request_.body.reserve(room + body_padding);
     if (parser_->expects_continue()) out_ += "HTTP/1.1 100 Continue\r\n\r\n";
-  } else if (request_.body.size() + read_size > held) {
-    // Chunked, and growing: double it, as the string itself would.
+  } else if (parser_->chunked() && request_.body.size() + read_size > held) {
+    // Growing: double it, as the string itself would.
     if (!budget_.take(held)) {
       refuse(503, "too many large requests at once", shared_->counters.memory);
       return false;

@@ -75,14 +75,14 @@ class http2_client final : public client_connection,
   void give_up(call& one, boost::system::error_code error);
   void end() {
     ended_ = true;
-    stream_->socket().cancel();
+    core::interrupt(stream_->socket());
   }
   asio::awaitable<void> read_answers();
   void expire();
   void flush();
   void push() {
     flush();
-    if (ended_) stream_->socket().cancel();
+    if (ended_) core::interrupt(stream_->socket());
   }
   /// Once for all exchanges that begin before the executor comes to it: their frames share a write.
   void push_soon() {
