@@ -37,6 +37,11 @@ class wake::registry final : public asio::execution_context::service {
     first_ = &waiting;
   }
 
+  bool ended() {
+    const std::lock_guard lock(guard_);
+    return ended_;
+  }
+
   void remove(wake& waiting) {
     const std::lock_guard lock(guard_);
     (waiting.previous_ != nullptr ? waiting.previous_->next_ : first_) = waiting.next_;
@@ -49,6 +54,7 @@ class wake::registry final : public asio::execution_context::service {
     std::vector<handler> waiters;
     {
       const std::lock_guard lock(guard_);
+      ended_ = true;
       for (; first_ != nullptr; first_ = first_->next_) {
         waiters.push_back(std::move(*first_->waiter_));
         first_->waiter_.reset();
@@ -58,6 +64,7 @@ class wake::registry final : public asio::execution_context::service {
 
   std::mutex guard_;
   wake* first_ = nullptr;
+  bool ended_ = false;
 };
 
 wake::wake(asio::any_io_executor executor)
@@ -65,6 +72,10 @@ wake::wake(asio::any_io_executor executor)
 
 wake::~wake() {
   end();
+}
+
+bool wake::abandoned() const noexcept {
+  return registry_.ended();
 }
 
 void wake::begin(handler waiter) {

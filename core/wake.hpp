@@ -30,6 +30,9 @@ class wake {
   /// True if a `set` has not been consumed yet.
   bool is_set() const noexcept { return set_; }
 
+  /// True if the execution context is being destroyed: no wait ends any more.
+  bool abandoned() const noexcept;
+
   /// Waits for `set`. One wait at a time. Ends with `operation_aborted` if the coroutine is
   /// cancelled.
   boost::asio::awaitable<boost::system::error_code> wait();

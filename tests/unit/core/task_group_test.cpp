@@ -283,24 +283,21 @@ BOOST_AUTO_TEST_CASE(tasks_that_go_with_their_context_are_no_longer_the_groups) 
 BOOST_AUTO_TEST_CASE(a_coroutine_that_joins_goes_with_its_context) {
   bool ended = false;
   bool parent_ended = false;
-  {
-    asio::io_context context;
-    const auto parent = [](bool* child, bool* self) -> asio::awaitable<void> {
-      struct mark {
-        bool* ended;
-        ~mark() { *ended = true; }
-      };
-      const mark at_end{self};
-      core::task_group group(co_await asio::this_coro::executor);
-      group.spawn(wait_for_ever(child));
-      co_await group.join();
+  auto context = std::make_unique<asio::io_context>();
+  const auto parent = [](bool* child, bool* self) -> asio::awaitable<void> {
+    struct mark {
+      bool* ended;
+      ~mark() { *ended = true; }
     };
-    core::task_group group(context.get_executor());
-    group.spawn(parent(&ended, &parent_ended));
-    context.poll();
-    group.cancel();
-    context.poll();
-  }
+    const mark at_end{self};
+    core::task_group group(co_await asio::this_coro::executor);
+    group.spawn(wait_for_ever(child));
+    co_await group.join();
+  };
+  core::task_group group(context->get_executor());
+  group.spawn(parent(&ended, &parent_ended));
+  context->poll();
+  context.reset();
   BOOST_TEST(ended);
   BOOST_TEST(parent_ended);
 }
