@@ -15,8 +15,8 @@ bool parse_number(std::string_view& text, Number& into) {
   return true;
 }
 
-/// Digits with at most one point among them; std::from_chars alone also takes exponents, signs, "inf"
-/// and "nan".
+/// Digits with at most one point among them; std::from_chars alone also takes exponents, signs,
+/// "inf" and "nan".
 bool parse_decimal(std::string_view& text, double& into) {
   auto digits = text.substr(0, text.find_first_not_of("0123456789."));
   const auto length = digits.size();
@@ -25,13 +25,14 @@ bool parse_decimal(std::string_view& text, double& into) {
   return true;
 }
 
-/// What may stand in a name or an IPv4 address, and what between an IPv6 address's brackets (with the
-/// zone of RFC 4007).
+/// What may stand in a name or an IPv4 address, and what between an IPv6 address's brackets (with
+/// the zone of RFC 4007).
 bool is_host(std::string_view text, bool bracketed) {
   const auto allowed = [&](char c) {
     const bool alphanumeric =
         (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    return alphanumeric || c == '.' || c == '-' || c == '_' || (bracketed && (c == ':' || c == '%'));
+    return alphanumeric || c == '.' || c == '-' || c == '_' ||
+           (bracketed && (c == ':' || c == '%'));
   };
   const bool colon = text.find(':') != std::string_view::npos;
   return !text.empty() && colon == bracketed && std::ranges::all_of(text, allowed);
@@ -75,7 +76,7 @@ std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
                         : take_prefix(text, "s") ? 1'000
                                                  : 0;
     total += number * unit;
-    if (unit == 0 || !(total < 1e15)) return std::nullopt;
+    if (unit == 0 || !(total < 1e12)) return std::nullopt;
   }
   // 1.001 s is a hair less than 1001 ms in binary.
   return std::chrono::milliseconds(static_cast<std::int64_t>(total + 1e-6));

@@ -20,8 +20,8 @@ std::optional<host_port> parse_host_port(std::string_view text);
 std::optional<std::uint16_t> parse_port(std::string_view text);
 
 /// Parses numbers with the units h, m, s and ms, as Go's time.ParseDuration writes them: "250ms",
-/// "1h30m", "1.5s"; "0" needs no unit. Parts of milliseconds are cut off. None for anything else, and
-/// for negative ones.
+/// "1h30m", "1.5s"; "0" needs no unit. Parts of milliseconds are cut off. None for anything else,
+/// and for negative ones.
 std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);
 
 }  // namespace rw::core

@@ -53,6 +53,13 @@ const boost::system::error_category& client_category() noexcept {
   return instance;
 }
 
+std::string authority(const client_options& options) {
+  const bool v6 = options.host.find(':') != std::string::npos;
+  auto result = v6 ? "[" + options.host + "]" : options.host;
+  if (options.port != 443) result += ":" + std::to_string(options.port);
+  return result;
+}
+
 class client::implementation : public std::enable_shared_from_this<implementation> {
  public:
   implementation(asio::any_io_executor executor, client_options options,
@@ -85,11 +92,19 @@ class client::implementation : public std::enable_shared_from_this<implementatio
     bool served = false;
   };
 
+  /// A look-up of the host's addresses. It may outlive the wait for it: getaddrinfo can't be ended.
+  struct resolution {
+    explicit resolution(const asio::any_io_executor& executor) : done(executor) {}
+    core::wake done;
+    std::vector<tcp::endpoint> found;
+  };
+
   bool take(client_slot& into);
   void serve();
   bool may_open() const;
   void fail(boost::system::error_code error);
   asio::awaitable<void> open();
+  asio::awaitable<std::vector<tcp::endpoint>> resolve();
   asio::awaitable<boost::system::error_code> connect(tcp::socket* socket);
   asio::awaitable<boost::system::error_code> shake_hands(core::stream* stream);
   asio::awaitable<void> drive(std::shared_ptr<client_connection> connection);
@@ -103,6 +118,10 @@ class client::implementation : public std::enable_shared_from_this<implementatio
   core::log_limit connect_log_;
   std::vector<std::shared_ptr<client_connection>> connections_;
   std::deque<waiter*> waiting_;
+  tcp::resolver resolver_{executor_};
+  std::shared_ptr<resolution> resolving_;
+  std::size_t first_address_ = 0;
+  std::size_t retirements_ = 0;
   tcp::socket* connecting_ = nullptr;  ///< what a late connect is cancelled on
   bool opening_ = false;
   bool late_ = false;
@@ -161,28 +180,36 @@ asio::awaitable<boost::system::error_code> client::implementation::acquire(clien
   co_return self.error;
 }
 
-asio::awaitable<boost::system::error_code> client::implementation::connect(tcp::socket* socket) {
+/// The host's addresses; none if there are none, or not in time.
+asio::awaitable<std::vector<tcp::endpoint>> client::implementation::resolve() {
   boost::system::error_code error;
-  std::vector<tcp::endpoint> addresses;
   const auto literal = asio::ip::make_address(options_.host, error);
-  if (!error) {
-    addresses.emplace_back(literal, options_.port);
-  } else {
-    tcp::resolver resolver(executor_);
-    const auto found =
-        co_await resolver.async_resolve(options_.host, std::to_string(options_.port),
-                                        asio::redirect_error(asio::use_awaitable, error));
-    if (error || found.empty()) co_return client_error::resolve;
-    for (const auto& entry : found) addresses.push_back(entry.endpoint());
-  }
-  for (const auto& address : addresses) {
-    if (late_) break;
-    boost::system::error_code ignored;
-    socket->close(ignored);
-    socket->open(address.protocol(), ignored);
+  if (!error) co_return std::vector{tcp::endpoint(literal, options_.port)};
+  const auto lookup = std::make_shared<resolution>(executor_);
+  resolving_ = lookup;
+  resolver_.async_resolve(options_.host, std::to_string(options_.port),
+                          [lookup](boost::system::error_code failed, const auto& entries) {
+                            if (!failed) lookup->found.assign(entries.begin(), entries.end());
+                            lookup->done.set();
+                          });
+  co_await lookup->done.wait();
+  resolving_.reset();
+  co_return std::move(lookup->found);
+}
+
+asio::awaitable<boost::system::error_code> client::implementation::connect(tcp::socket* socket) {
+  const auto addresses = co_await resolve();
+  if (addresses.empty()) co_return late_ ? client_error::timed_out : client_error::resolve;
+  for (std::size_t i = 0; i < addresses.size() && !late_; ++i) {
+    const auto& address = addresses[(first_address_ + i) % addresses.size()];
+    boost::system::error_code error;
+    socket->close(error);
+    socket->open(address.protocol(), error);
     co_await socket->async_connect(address, asio::redirect_error(asio::use_awaitable, error));
     if (!error) co_return error;
   }
+  // One that swallows packets uses up all the time: next time another one comes first.
+  ++first_address_;
   co_return late_ ? client_error::timed_out : client_error::connect;
 }
 
@@ -201,10 +228,12 @@ asio::awaitable<void> client::implementation::open() {
   std::unique_ptr<core::stream> stream;
   late_ = false;
   connecting_ = &socket;
+  const auto retirements = retirements_;
   auto limit = environment_.watchdog.watch(executor_, [this] {
     late_ = true;
     boost::system::error_code ignored;
     if (connecting_ != nullptr) connecting_->cancel(ignored);
+    if (resolving_) resolving_->done.set();
   });
   limit.arm(environment_.watchdog.now() + options_.limits.connect);
   auto error = co_await connect(&socket);
@@ -236,6 +265,8 @@ asio::awaitable<void> client::implementation::open() {
   auto connection = make(options_, environment_, executor_, std::move(stream));
   connection->on_change([this] { serve(); });
   connections_.push_back(connection);
+  // The certificates may have changed during the handshake.
+  if (retirements != retirements_) connection->retire();
   open_.Set(static_cast<double>(connections_.size()));
   tasks_.spawn(drive(connection));
   serve();
@@ -254,6 +285,7 @@ asio::awaitable<void> client::implementation::drive(std::shared_ptr<client_conne
 }
 
 void client::implementation::retire() {
+  ++retirements_;
   const auto current = connections_;
   for (const auto& connection : current) connection->retire();
 }

@@ -64,6 +64,10 @@ class client_connection {
   change_handler changed_;
 };
 
+/// The upstream as the host field names it (RFC 9110, section 7.2): an IPv6 address in brackets,
+/// the port unless it is the default one.
+std::string authority(const client_options& options);
+
 std::shared_ptr<client_connection> make_http1_client_connection(
     const client_options& options, const client_environment& environment,
     boost::asio::any_io_executor executor, std::unique_ptr<core::stream> stream);

@@ -90,8 +90,7 @@ void http1_client::write_head(const request& what) {
   out_ += ' ';
   out_ += what.target;
   out_ += " HTTP/1.1\r\nhost: ";
-  out_ += options_.host;
-  if (options_.port != 443) out_ += ':' + std::to_string(options_.port);
+  out_ += authority(options_);
   for (std::size_t i = 0; i < what.headers.size(); ++i) {
     const auto field = what.headers[i];
     out_ += "\r\n";

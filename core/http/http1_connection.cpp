@@ -2,7 +2,9 @@
 #include "core/http/server_connection.hpp"
 #include "core/ready.hpp"
 
+#include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/http/error.hpp>
 
 #include <charconv>
@@ -17,6 +19,7 @@ namespace beast_http = boost::beast::http;
 constexpr std::size_t read_size = 16 * 1024;    // one TLS record
 constexpr std::size_t kept_output = 16 * 1024;  // larger buffers are not kept for the next one
 constexpr std::size_t kept_body = 64 * 1024;    // larger buffers are not kept for the next one
+constexpr unsigned reads_per_turn = 16;         // then other connections get their turn
 constexpr std::size_t discarded_at_most = 256 * 1024;  // of what a refused client still sends
 
 /// An HTTP/1.1 connection: one request at a time, pipelined ones answered in order.
@@ -48,6 +51,8 @@ class http1_connection final : public server_connection {
       if (!flushed) break;
       open_ = parser_->keep_alive() && !shared_->draining;
       append_response();
+      if (out_.size() > kept_output) flushed = co_await flush();
+      if (!flushed) break;
     }
     co_await flush();
     if (refused_) co_await discard_rest();
@@ -102,7 +107,9 @@ class http1_connection final : public server_connection {
   std::size_t in_end_ = 0;
   std::string out_;
   std::size_t out_begin_ = 0;
+  unsigned reads_in_a_row_ = 0;  ///< without waiting for the socket
   phase phase_ = phase::idle;
+  bool any_request_ = false;
   bool open_ = true;
   bool expired_ = false;
   bool refused_ = false;
@@ -125,8 +132,13 @@ asio::awaitable<bool> http1_connection::fill() {
     }
     if (got.wants == core::want::nothing) {
       in_end_ += got.bytes;
+      // A client that never pauses must not keep the others from their turn.
+      if (++reads_in_a_row_ % reads_per_turn == 0) {
+        co_await asio::post(executor_, asio::use_awaitable);
+      }
       co_return true;
     }
+    reads_in_a_row_ = 0;
     if (phase_ == phase::idle && (shared_->draining || !open_)) co_return false;
     const bool on = co_await wait(got.wants);
     if (on) continue;
@@ -152,7 +164,9 @@ asio::awaitable<bool> http1_connection::read_request() {
   if (request_.body.capacity() > kept_body) request_.body.shrink_to_fit();
   request_.peer = peer_;
   parser_.emplace(request_, limit_, shared_->options.limits.header_bytes);
-  enter(phase::idle, shared_->options.limits.idle);
+  const auto& limits = shared_->options.limits;
+  enter(phase::idle, any_request_ ? limits.idle : limits.header);
+  any_request_ = true;
   for (;;) {
     if (in_begin_ < in_end_) {
       bool complete = false;

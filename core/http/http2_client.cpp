@@ -117,8 +117,7 @@ http2_client::http2_client(const client_options& options, const client_environme
     : client_connection(options, environment, std::move(executor), std::move(stream)),
       tasks_(executor_),
       deadline_(environment_.watchdog.watch(executor_, [this] { expire(); })),
-      authority_(options.port == 443 ? options.host
-                                     : options.host + ':' + std::to_string(options.port)),
+      authority_(authority(options)),
       last_use_(environment.watchdog.now()),
       last_heard_(last_use_) {
   const auto callbacks = make_nghttp2_callbacks();

@@ -38,9 +38,17 @@ class request_parser final : public boost::beast::http::basic_parser<true> {
   void on_response_impl(int, string_view, int, error_code&) override {}
   void on_field_impl(boost::beast::http::field, string_view name, string_view value,
                      error_code&) override {
+    // Trailers are dropped: a gateway checks what stands in the header only (RFC 9110, 6.5.1).
+    if (head_done_) return;
     into_.headers.add({name.data(), name.size()}, {value.data(), value.size()});
   }
   void on_header_impl(error_code& error) override {
+    head_done_ = true;
+    // A coding other than chunked leaves the end of the body unknown (RFC 9112, section 6.3).
+    if (into_.headers.has("transfer-encoding") && !chunked()) {
+      error = boost::beast::http::error::bad_transfer_encoding;
+      return;
+    }
     const auto limit = limit_(into_);
     const auto length = content_length();
     if (length && *length > limit) {
@@ -75,6 +83,7 @@ class request_parser final : public boost::beast::http::basic_parser<true> {
   request& into_;
   const limit_source& limit_;
   std::size_t largest_body_ = 0;
+  bool head_done_ = false;
 };
 
 /// Beast's HTTP/1.1 response parser, filling a `response`.
@@ -97,9 +106,11 @@ class response_parser final : public boost::beast::http::basic_parser<false> {
   }
   void on_field_impl(boost::beast::http::field, string_view name, string_view value,
                      error_code&) override {
+    // Trailers are dropped: a gateway checks what stands in the header only (RFC 9110, 6.5.1).
+    if (head_done_) return;
     into_.headers.add({name.data(), name.size()}, {value.data(), value.size()});
   }
-  void on_header_impl(error_code&) override {}
+  void on_header_impl(error_code&) override { head_done_ = true; }
   void on_body_init_impl(const boost::optional<std::uint64_t>&, error_code&) override {}
   std::size_t on_body_impl(string_view bytes, error_code&) override {
     into_.body.append(bytes.data(), bytes.size());
@@ -113,13 +124,14 @@ class response_parser final : public boost::beast::http::basic_parser<false> {
   void on_finish_impl(error_code&) override {}
 
   response& into_;
+  bool head_done_ = false;
 };
 
-/// Feeds `bytes` to a parser and returns how many it took; the rest is to be offered again, with more
-/// behind it.
+/// Feeds `bytes` to a parser and returns how many it took; the rest is to be offered again, with
+/// more behind it.
 ///
-/// The end of a chunked body is at least "0\r\n\r\n" long, and Beast's parser asserts that it gets no
-/// less once it has seen the zero: so what is shorter has to wait.
+/// The end of a chunked body is at least "0\r\n\r\n" long, and Beast's parser asserts that it gets
+/// no less once it has seen the zero: so what is shorter has to wait.
 template <bool is_request>
 std::size_t feed(boost::beast::http::basic_parser<is_request>& parser, std::string_view bytes,
                  boost::beast::error_code& error) {

@@ -130,10 +130,20 @@ asio::awaitable<void> webhook::handle(http::request& from, http::response& into)
   } else {
     rest = decide(from, into, manager);
   }
+  if (rest.valid()) return finish_later(std::move(rest), start);
+  finish(start);
+  return {};
+}
+
+asio::awaitable<void> webhook::finish_later(asio::awaitable<void> rest, core::time_point start) {
+  co_await std::move(rest);
+  finish(start);
+}
+
+void webhook::finish(core::time_point start) {
   const std::chrono::duration<double> took = clock_.now() - start;
   counters_->duration.Observe(took.count());
   counters_->last_duration.Set(took.count());
-  return rest;
 }
 
 asio::awaitable<void> webhook::decide(const http::request& from, http::response& into,
@@ -150,8 +160,9 @@ asio::awaitable<void> webhook::decide(const http::request& from, http::response&
   if (decided.what == verdict::event) {
     decided.event.manager = manager;
     const auto sent = events_.try_send(decided.event);
-    if (sent == core::send_status::full) return wait_for_room(std::move(decided), &into);
-    answer(decided, into, sent != core::send_status::sent);
+    // A closed channel ends the wait at once.
+    if (sent != core::send_status::sent) return wait_for_room(std::move(decided), &into);
+    answer(decided, into, false);
     return {};
   }
   if (decided.what == verdict::no_owner) {
@@ -170,7 +181,7 @@ asio::awaitable<void> webhook::wait_for_room(decision decided, http::response* i
   answer(decided, *into, static_cast<bool>(error));
   if (!error) co_return;
   log_.limited(overflow_log_, core::log_level::error,
-               "event dropped: the queue is full; the object's next change makes up for it",
+               "event dropped: no room in the queue; the object's next change makes up for it",
                {{"manager", lost.manager},
                 {"kind", lost.gvk.kind},
                 {"namespace", lost.watched.ns},

@@ -57,6 +57,9 @@ class webhook final : public http::handler {
   boost::asio::awaitable<void> decide(const http::request& from, http::response& into,
                                       std::string_view manager);
   boost::asio::awaitable<void> wait_for_room(decision decided, http::response* into);
+  boost::asio::awaitable<void> finish_later(boost::asio::awaitable<void> rest,
+                                            core::time_point start);
+  void finish(core::time_point start);
   void answer(const decision& decided, http::response& into, bool overflowed) const;
   void refuse(http::response& into, unsigned status, std::string_view reason);
 

@@ -49,16 +49,19 @@ int run(const settings& chosen) {
   const auto what = make_app(chosen, with);
   asio::signal_set signals(context, SIGTERM, SIGINT);
   stop_on_signal(signals, *what);
-  int code = 1;
+  std::optional<int> code;
   std::exception_ptr failure;
   asio::co_spawn(context, what->run(), [&](std::exception_ptr thrown, int result) {
     failure = thrown;
     code = result;
     signals.cancel();
   });
-  context.run();
+  while (!code) context.run_one();
   if (failure) std::rethrow_exception(failure);
-  return code;
+  // What is left may be a look-up of KCP's name, which can't be ended and would hold up the exit.
+  context.run_for(std::chrono::milliseconds(100));
+  if (!context.stopped()) std::_Exit(*code);
+  return *code;
 }
 
 }  // namespace

@@ -126,7 +126,8 @@ asio::awaitable<int> webhook_app::run() {
   services_.log.info("stopping: no new reviews, delivering what was accepted",
                      {{"events", dispatcher_.pending() + events_.size()}});
   intake_.drain();
-  co_await join_by(intake, end);
+  // A client that dawdles may use half of the time, the rest belongs to what was accepted.
+  co_await join_by(intake, end - settings_.drain_timeout / 2);
   events_.close();
   co_await join_by(delivery, end);
   background.cancel();

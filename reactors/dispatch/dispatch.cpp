@@ -43,7 +43,14 @@ struct counters {
                                    {1, 2, 4, 8, 16, 32, 64, 128, 256, 512})),
         requests(core::make_counter(r, "watcher_kcp_requests_total", "Requests sent to KCP")),
         failed(core::make_counter(r, "watcher_failed_kcp_total", "Events that KCP did not get",
-                                  {{"error_reason", "failed-request"}})) {}
+                                  {{"error_reason", "failed-request"}})) {
+    // Reasons that alerts may name and that cannot come up here: settings are checked at the start,
+    // and setting a request up does not fail.
+    for (const char* reason : {"missing-address-or-contract", "request-setup"}) {
+      core::make_counter(r, "watcher_failed_kcp_total", "Events that KCP did not get",
+                         {{"error_reason", reason}});
+    }
+  }
 
   core::counter& delivered;
   core::counter& coalesced;
@@ -124,9 +131,11 @@ class dispatcher::implementation {
   bool done() const { return input_ended_ && schedule_.empty(); }
 
   asio::awaitable<void> take_in();
+  void refuse(const watch_event& event);
   asio::awaitable<void> keep_time();
   asio::awaitable<void> work(desk* mine);
   asio::awaitable<void> send(desk* mine);
+  void fail(desk& mine, boost::system::error_code error, core::gate::ticket ticket);
   void write_request(desk& mine) const;
   void read_answer(desk& mine);
   void settle(desk& mine);
@@ -190,6 +199,7 @@ asio::awaitable<void> dispatcher::implementation::take_in() {
       }
       --in_hand_;
       if (result == schedule::offered::merged) counters_.coalesced.Increment();
+      if (result == schedule::offered::refused) refuse(event);
     }
     counters_.known.Set(static_cast<double>(schedule_.size()));
     // Only now, so that what came together can go together.
@@ -201,6 +211,14 @@ asio::awaitable<void> dispatcher::implementation::take_in() {
   }
   input_ended_ = true;
   on_change();
+}
+
+/// Somebody names ever new managers; real ones are few.
+void dispatcher::implementation::refuse(const watch_event& event) {
+  counters_.rejected.Increment();
+  environment_.log.limited(
+      loss_log_, core::log_level::error, "event dropped: too many managers with undelivered events",
+      {{"manager", event.manager}, {"namespace", event.watched.ns}, {"name", event.watched.name}});
 }
 
 /// Wakes a worker when a backoff is over.
@@ -260,11 +278,16 @@ asio::awaitable<void> dispatcher::implementation::send(desk* mine) {
   auto error = co_await client_.acquire(slot);
   if (error) {
     schedule_.upstream.fail(ticket, now());
+    counters_.failed.Increment();
+    count(schedule_.expire(now()));
     on_change();
     co_return;
   }
+  schedule_.set_share(slot.multiplexed() ? options_.requests / 4 : 2);
   if (!schedule_.next(now(), mine->load)) {
     schedule_.upstream.abandon(ticket);
+    slot = http::client_slot();
+    on_change();
     co_return;
   }
   wake_worker();
@@ -277,21 +300,38 @@ asio::awaitable<void> dispatcher::implementation::send(desk* mine) {
     unprocessed_ = 0;
     settle(*mine);
   } else {
-    // A connection that ended between two requests says nothing about the upstream's health;
-    // several in a row do.
-    if (error == http::client_error::not_processed && ++unprocessed_ < 4) {
-      schedule_.upstream.abandon(ticket);
-    } else {
-      schedule_.upstream.fail(ticket, now());
-      counters_.failed.Increment();
-      environment_.log.limited(failure_log_, core::log_level::warning,
-                               "request to KCP failed; it will be repeated",
-                               {{"manager", mine->load.manager}, {"error", error.message()}});
-    }
-    count(schedule_.put_back(mine->load, now()));
+    fail(*mine, error, ticket);
   }
   slot = http::client_slot();
   on_change();
+}
+
+/// A request ended without an answer.
+void dispatcher::implementation::fail(desk& mine, boost::system::error_code error,
+                                      core::gate::ticket ticket) {
+  // A connection that ended between two requests says nothing about the upstream's health; several
+  // in a row do.
+  if (error == http::client_error::not_processed && ++unprocessed_ < 4) {
+    schedule_.upstream.abandon(ticket);
+    count(schedule_.put_back(mine.load, now()));
+    return;
+  }
+  counters_.failed.Increment();
+  environment_.log.limited(failure_log_, core::log_level::warning,
+                           "request to KCP failed; it will be repeated",
+                           {{"manager", mine.load.manager}, {"error", error.message()}});
+  // The gateway took the request and the operator behind it hangs or talks too much: its own lane
+  // pays for that, not the others.
+  const bool operators_fault =
+      error == http::client_error::timed_out || error == http::client_error::response_too_large;
+  if (operators_fault && !schedule_.upstream.open()) {
+    schedule_.upstream.abandon(ticket);
+    mine.outcomes.assign(mine.load.events.size(), {verdict::retry, {}});
+    count(schedule_.settle(mine.load, mine.outcomes, now()));
+    return;
+  }
+  schedule_.upstream.fail(ticket, now());
+  count(schedule_.put_back(mine.load, now()));
 }
 
 void dispatcher::implementation::write_request(desk& mine) const {

@@ -38,6 +38,7 @@ schedule::offered schedule::offer(watch_event& event, core::time_point now) {
   if (full() && (known == lanes_.end() || !known->second->events.contains(event))) {
     return offered::full;
   }
+  if (known == lanes_.end() && lanes_.size() >= options_.managers) return offered::refused;
   auto& one = lane_of(event.manager);
   const auto result = one.events.insert(std::move(event), now);
   if (result != core::insert_result::added) return offered::merged;
@@ -53,6 +54,7 @@ std::size_t schedule::open_circuits() const noexcept {
 
 bool schedule::ready(const lane& one, core::time_point now) const {
   if (one.events.queued() == 0 || !one.gate.passable(now)) return false;
+  if (lanes_.size() > 1 && one.requests >= share_) return false;
   return one.batch == 1 || one.requests < options_.batch_requests;
 }
 
@@ -194,6 +196,26 @@ settlement schedule::put_back(const shipment& sent, core::time_point now) {
   return result;
 }
 
+settlement schedule::expire(core::time_point now) {
+  settlement result;
+  std::vector<event_set::taken> head;
+  for (const auto& [manager, one] : lanes_) {
+    for (auto left = one->events.queued(); left > 0; --left) {
+      const auto oldest = one->events.head_accepted();
+      if (!oldest || now - *oldest <= options_.max_age) break;
+      head.clear();
+      one->events.take(head, 1);
+      if (expired(head.front(), now)) {
+        ++result.expired;
+        finish(*one, *head.front().key);
+      } else {
+        one->events.retry(*head.front().key, false);
+      }
+    }
+  }
+  return result;
+}
+
 void schedule::split(const shipment& sent, core::time_point now) {
   auto& one = lane_of(sent.manager);
   --one.requests;
@@ -212,10 +234,10 @@ void schedule::set_batch(const std::string& manager, std::size_t events, core::t
 
 /// Lanes of managers that nobody mentions any more are not kept for ever.
 void schedule::drop_if_idle(const std::string& manager) {
-  if (lanes_.size() <= 64) return;
+  if (lanes_.size() <= options_.managers / 4) return;
   const auto at = lanes_.find(manager);
   const auto& one = *at->second;
-  if (one.requests == 0 && one.events.empty() && !one.gate.open()) lanes_.erase(at);
+  if (one.requests == 0 && one.events.empty()) lanes_.erase(at);
 }
 
 }  // namespace rw::dispatch

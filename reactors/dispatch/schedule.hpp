@@ -23,7 +23,8 @@ struct schedule_options {
   core::duration probe_limit = std::chrono::seconds(3);  ///< longest pause between probes
   unsigned threshold = 5;  ///< failures in a row after which only probes are sent
   core::duration max_age = std::chrono::hours(1);  ///< after its latest change an event is given up
-  std::size_t batch_requests = 2;                  ///< at once to one manager that takes batches
+  std::size_t managers = 256;      ///< with undelivered events at once; further ones are refused
+  std::size_t batch_requests = 2;  ///< at once to one manager that takes batches
   /// How long a receiver's offer to take batches is not believed after it refused one: at first,
   /// and at most, doubled each time until one is taken.
   core::duration batch_pause = std::chrono::seconds(10);
@@ -68,7 +69,12 @@ struct settlement {
 /// Single-threaded.
 class schedule {
  public:
-  enum class offered : std::uint8_t { added, merged, full };
+  enum class offered : std::uint8_t {
+    added,
+    merged,
+    full,     ///< as many events as there may be
+    refused,  ///< as many managers as there may be; the event is not taken
+  };
 
   schedule(schedule_options options, core::random_source random);
   ~schedule();
@@ -76,6 +82,7 @@ class schedule {
   schedule& operator=(const schedule&) = delete;
 
   /// Takes in an event that was accepted at `now`. In front of a full schedule it is left alone.
+  /// The managers are bounded too, since anybody who reaches the webhook can name one.
   offered offer(watch_event& event, core::time_point now);
 
   /// True if an event that is not known yet would not be taken.
@@ -102,6 +109,13 @@ class schedule {
   /// Ends a shipment that found no receiver, or none that looked at it: it is sent again as soon as
   /// the breaker of the upstream lets it. That is up to the caller.
   settlement put_back(const shipment& sent, core::time_point now);
+
+  /// Gives up queued events whose latest change is too old. For times when nothing can be sent.
+  settlement expire(core::time_point now);
+
+  /// How many requests one manager may have under way while there are others, so that one that
+  /// hangs leaves room for them.
+  void set_share(std::size_t requests) noexcept { share_ = requests; }
 
   /// The receiver did not take the shipment as a batch: for a while all events go to it one by one.
   void split(const shipment& sent, core::time_point now);
@@ -136,6 +150,7 @@ class schedule {
   std::string last_served_;
   std::multimap<core::time_point, delay> delays_;  ///< events in flight that wait for their backoff
   std::size_t size_ = 0;
+  std::size_t share_ = 16;
 };
 
 }  // namespace rw::dispatch
