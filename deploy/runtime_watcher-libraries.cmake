@@ -1,0 +1,16 @@
+# Libraries that come without a CMake package of their own; for this build and, installed, for those
+# who link against it.
+foreach(library nghttp2 prometheus)
+  if(TARGET runtime_watcher::${library})
+    continue()
+  endif()
+  if(library STREQUAL nghttp2)
+    find_library(RW_NGHTTP2 NAMES libnghttp2.a nghttp2 REQUIRED)
+    set(location ${RW_NGHTTP2})
+  else()
+    find_library(RW_PROMETHEUS NAMES prometheus-cpp-core REQUIRED)
+    set(location ${RW_PROMETHEUS})
+  endif()
+  add_library(runtime_watcher::${library} UNKNOWN IMPORTED)
+  set_target_properties(runtime_watcher::${library} PROPERTIES IMPORTED_LOCATION ${location})
+endforeach()
