@@ -542,8 +542,48 @@ BOOST_AUTO_TEST_CASE(lanes_of_forgotten_managers_are_dropped) {
     b.send_next(what::delivered);
   }
   BOOST_TEST(b.plan.empty());
-  for (int i = 0; i < 500; ++i) b.offer("x", "manager-" + std::to_string(i));
-  BOOST_TEST(b.plan.size() == 500U);
+  BOOST_TEST((b.offer("x", "one-more") == offered::added));
+}
+
+BOOST_AUTO_TEST_CASE(ever_new_managers_are_refused_while_the_known_ones_are_served) {
+  bench b({.managers = 3});
+  for (const auto* manager : {"m1", "m2", "m3"}) {
+    BOOST_TEST((b.offer("x", manager) == offered::added));
+  }
+  BOOST_TEST((b.offer("x", "m4") == offered::refused));
+  BOOST_TEST((b.offer("y", "m3") == offered::added));
+  BOOST_TEST(b.plan.size() == 4U);
+  b.send_next(what::delivered);
+  BOOST_TEST((b.offer("x", "m4") == offered::added));
+}
+
+BOOST_AUTO_TEST_CASE(a_manager_that_hangs_leaves_room_for_the_others) {
+  bench b;
+  b.plan.set_share(2);
+  for (int i = 0; i < 5; ++i) b.offer("x" + std::to_string(i), "hangs");
+  std::vector<shipment> hanging = {b.next(), b.next()};
+  BOOST_TEST(b.ready());  // nobody else is there, so it may have all
+  b.offer("y", "other");
+  BOOST_TEST(b.next().manager == "other");
+  BOOST_TEST(!b.ready());
+  b.settle(hanging.front(), what::delivered);
+  BOOST_TEST(b.next().manager == "hangs");
+}
+
+BOOST_AUTO_TEST_CASE(what_waits_too_long_for_an_upstream_that_is_gone_is_given_up) {
+  bench b({.max_age = 1h});
+  b.offer("old");
+  b.offer("changed");
+  b.now += 50min;
+  b.offer("changed");
+  b.offer("new");
+  BOOST_TEST(b.plan.expire(b.now).expired == 0U);
+  b.now += 11min;
+  BOOST_TEST(b.plan.expire(b.now).expired == 1U);
+  BOOST_TEST(b.plan.size() == 2U);
+  std::set<std::string> left;
+  for (int i = 0; i < 2; ++i) left.insert(names(b.next()).front());
+  BOOST_TEST((left == std::set<std::string>{"changed", "new"}));
 }
 
 namespace {
