@@ -38,7 +38,10 @@ schedule::offered schedule::offer(watch_event& event, core::time_point now) {
   if (full() && (known == lanes_.end() || !known->second->events.contains(event))) {
     return offered::full;
   }
-  if (known == lanes_.end() && lanes_.size() >= options_.managers) return offered::refused;
+  if (known == lanes_.end() && lanes_.size() >= options_.managers) {
+    std::erase_if(lanes_, [](const auto& l) { return is_idle(*l.second); });
+    if (lanes_.size() >= options_.managers) return offered::refused;
+  }
   auto& one = lane_of(event.manager);
   const auto result = one.events.insert(std::move(event), now);
   if (result != core::insert_result::added) return offered::merged;
@@ -50,6 +53,10 @@ std::size_t schedule::open_circuits() const noexcept {
   const auto open =
       std::ranges::count_if(lanes_, [](const auto& l) { return l.second->gate.open(); });
   return static_cast<std::size_t>(open) + (upstream.open() ? 1 : 0);
+}
+
+bool schedule::is_idle(const lane& one) noexcept {
+  return one.requests == 0 && one.events.empty();
 }
 
 bool schedule::ready(const lane& one, core::time_point now) const {
@@ -236,8 +243,7 @@ void schedule::set_batch(const std::string& manager, std::size_t events, core::t
 void schedule::drop_if_idle(const std::string& manager) {
   if (lanes_.size() <= options_.managers / 4) return;
   const auto at = lanes_.find(manager);
-  const auto& one = *at->second;
-  if (one.requests == 0 && one.events.empty()) lanes_.erase(at);
+  if (is_idle(*at->second)) lanes_.erase(at);
 }
 
 }  // namespace rw::dispatch

@@ -133,6 +133,7 @@ class schedule {
   };
 
   lane& lane_of(const std::string& manager);
+  static bool is_idle(const lane& one) noexcept;
   bool ready(const lane& one, core::time_point now) const;
   void wake_delayed(core::time_point now);
   void release(lane& one);
