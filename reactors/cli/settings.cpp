@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+#include <cctype>
 #include <iostream>
 
 namespace rw::cli {
@@ -34,7 +36,7 @@ CLI::Option* add_duration(CLI::App* app, const std::string& flag, const std::str
                           const std::string& help) {
   auto* option = app->add_option_function<std::string>(
       flag, [&value](const std::string& text) { value = *core::parse_duration(text); }, help);
-  option->check(CLI::Validator(is_duration, "DURATION", "duration"))
+  option->check(CLI::Validator(is_duration, "", "duration"))
       ->type_name("DURATION")
       ->default_str(shown);
   if (!variable.empty()) option->envname(variable);
@@ -93,6 +95,12 @@ void describe_webhook(CLI::App& app, webhook_settings& to, webhook_texts& texts)
                  "Events between intake and dispatch; about 300 bytes each")
       ->envname("CHANNEL_CAPACITY")
       ->check(CLI::Range(1u, 1u << 20))
+      ->capture_default_str();
+  app.add_option(
+         "--max-review-bytes", to.max_review_bytes,
+         "Largest AdmissionReview that is taken; two objects of 1.5 MiB and their frame fit")
+      ->envname("MAX_REVIEW_BYTES")
+      ->check(CLI::Range(64u << 10, 64u << 20))
       ->capture_default_str();
   app.add_option("--set-capacity", to.set_capacity,
                  "Objects with undelivered events; about 600 bytes each")
@@ -235,6 +243,23 @@ void describe_certs(CLI::App& app, certs_settings& to) {
            role::webhook);
 }
 
+/// Every flag has a variable; those without a name of their own are RW_ and the flag's.
+void name_variables(CLI::App& app) {
+  for (auto* option : app.get_options([](const CLI::Option* one) {
+         return one->get_envname().empty() && one->nonpositional() &&
+                one->get_items_expected_max() > 0;
+       })) {
+    auto name = "RW_" + option->get_lnames().front();
+    std::ranges::transform(name, name.begin(), [](unsigned char c) {
+      return c == '-' ? '_' : static_cast<char>(std::toupper(c));
+    });
+    option->envname(name);
+  }
+  for (auto* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    name_variables(*command);
+  }
+}
+
 }  // namespace
 
 settings read_settings(int argc, char** argv) {
@@ -264,6 +289,8 @@ settings read_settings(int argc, char** argv) {
   auto* const make_certs = app.add_subcommand("certs", "Makes certificates, for tests and trials");
   describe_certs(*make_certs, result.certs);
   auto* const say_version = app.add_subcommand("version", "Prints the version");
+
+  name_variables(app);
 
   try {
     app.parse(argc, argv);

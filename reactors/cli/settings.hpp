@@ -34,6 +34,7 @@ struct webhook_settings {
   std::chrono::milliseconds drain_timeout = std::chrono::seconds(20);
   std::size_t channel_capacity = 1024;
   std::size_t set_capacity = 32768;
+  std::size_t max_review_bytes = 8u << 20;
   std::vector<std::string> remarks;  ///< what was wrong and was replaced by a default; to be logged
 };
 

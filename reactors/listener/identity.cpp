@@ -2,6 +2,8 @@
 
 #include "tls/xfcc.hpp"
 
+#include <openssl/sha.h>
+
 #include <stdexcept>
 
 namespace rw::listener {
@@ -41,6 +43,14 @@ std::string forwarded(const http::fields& headers) {
     joined += field.value;
   }
   return joined;
+}
+
+/// SHA-256 of the evidence, so that a long header does not stay in memory.
+std::string digest(const std::string& evidence) {
+  std::string result(SHA256_DIGEST_LENGTH, '\0');
+  SHA256(reinterpret_cast<const unsigned char*>(evidence.data()), evidence.size(),
+         reinterpret_cast<unsigned char*>(result.data()));
+  return result;
 }
 
 }  // namespace
@@ -102,9 +112,10 @@ boost::system::result<std::shared_ptr<const sender>> identifier::identify(
   if (evidence.empty()) return identity_error::unidentified;
   const auto now = clock_.now();
   const auto current = generation();
+  auto key = digest(evidence);
   {
     const std::lock_guard lock(guard_);
-    const auto found = known_.find(evidence);
+    const auto found = known_.find(key);
     if (found != known_.end() && found->second.until > now && found->second.generation == current) {
       return found->second.who;
     }
@@ -115,7 +126,7 @@ boost::system::result<std::shared_ptr<const sender>> identifier::identify(
   const auto until = now + std::min<core::duration>(remembered_for, left);
   const std::lock_guard lock(guard_);
   if (known_.size() >= remembered) known_.clear();
-  known_.insert_or_assign(std::move(evidence), entry{*result, until, current});
+  known_.insert_or_assign(std::move(key), entry{*result, until, current});
   return result;
 }
 

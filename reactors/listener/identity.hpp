@@ -85,7 +85,8 @@ class identifier {
   const identity_options options_;
   core::clock& clock_;
   std::mutex guard_;
-  std::unordered_map<std::string, entry> known_;  ///< by certificate or header; under `guard_`
+  std::unordered_map<std::string, entry>
+      known_;  ///< by digest of certificate or header; under `guard_`
 };
 
 }  // namespace rw::listener
