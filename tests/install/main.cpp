@@ -5,6 +5,7 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_future.hpp>
 
 #include <chrono>
@@ -58,14 +59,13 @@ int main() {
 
     int requeued = 0;
     std::jthread reconciler([&requeued, events = registered.events] {
-      try {
-        for (;;) {
-          const auto one = events->async_receive(asio::use_future).get();
-          ++requeued;
-          std::cout << one->runtime_id << ": " << one->event.watched.name << '\n';
-        }
-      } catch (const boost::system::system_error&) {
-        // The channel is closed, and empty.
+      for (;;) {
+        boost::system::error_code error;
+        const auto token = asio::redirect_error(asio::use_future, error);
+        const auto one = events->async_receive(token).get();
+        if (error) return;  // the channel is closed, and empty
+        ++requeued;
+        std::cout << one->runtime_id << ": " << one->event.watched.name << '\n';
       }
     });
 
