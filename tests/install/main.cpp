@@ -5,7 +5,6 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_future.hpp>
 
 #include <chrono>
@@ -60,10 +59,13 @@ int main() {
     int requeued = 0;
     std::jthread reconciler([&requeued, events = registered.events] {
       for (;;) {
-        boost::system::error_code error;
-        const auto token = asio::redirect_error(asio::use_future, error);
-        const auto one = events->async_receive(token).get();
-        if (error) return;  // the channel is closed, and empty
+        std::promise<std::optional<rw::listener::received_event>> received;
+        events->async_receive(
+            [&](boost::system::error_code, std::optional<rw::listener::received_event> one) {
+              received.set_value(std::move(one));
+            });
+        const auto one = received.get_future().get();
+        if (!one) return;  // the channel is closed, and empty
         ++requeued;
         std::cout << one->runtime_id << ": " << one->event.watched.name << '\n';
       }

@@ -7,7 +7,6 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/redirect_error.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/use_future.hpp>
 #include <boost/test/unit_test.hpp>
@@ -22,6 +21,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -350,10 +350,12 @@ BOOST_AUTO_TEST_CASE(host_threads_outside_the_io_context_take_the_events) {
   for (int i = 0; i < 2; ++i) {
     hosts.emplace_back([&, events] {
       for (;;) {
-        boost::system::error_code error;
-        const auto token = asio::redirect_error(asio::use_future, error);
-        const auto one = events->async_receive(token).get();
-        if (error) return;  // the channel is closed, and empty
+        std::promise<std::optional<received_event>> received;
+        events->async_receive([&](boost::system::error_code, std::optional<received_event> one) {
+          received.set_value(std::move(one));
+        });
+        const auto one = received.get_future().get();
+        if (!one) return;  // the channel is closed, and empty
         book.heard_of(one->event.watched.name);
         ++taken;
       }
@@ -384,10 +386,10 @@ BOOST_AUTO_TEST_CASE(host_threads_put_events_in_and_none_is_lost) {
                                 .gvk = {"operator.kyma-project.io", "v1beta2", "Kyma"},
                                 .watched = {"kyma-system", object},
                                 .owner = {}};
-          boost::system::error_code error;
-          const auto token = asio::redirect_error(asio::use_future, error);
-          system.events.async_send(std::move(event), token).get();
-          if (error) ++wrong;
+          std::promise<bool> sent;
+          system.events.async_send(
+              std::move(event), [&](boost::system::error_code error) { sent.set_value(!error); });
+          if (!sent.get_future().get()) ++wrong;
         }
       });
     }
