@@ -260,7 +260,7 @@ class operation final : public wait_op {
       slot.clear();
     }
     rebound memory(allocator_of(handler_));
-    const work_type work = std::move(work_);
+    [[maybe_unused]] const work_type work = std::move(work_);
     Action action = std::move(action_);
     Handler handler = std::move(handler_);
     free(memory);  // before the call, so that it may use the same memory again
