@@ -3,7 +3,9 @@
 #include "core/ready.hpp"
 #include "core/task_group.hpp"
 
+#include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
 #include <array>
 #include <charconv>
@@ -17,7 +19,9 @@ namespace asio = boost::asio;
 constexpr std::size_t read_size = 16 * 1024;    // one TLS record
 constexpr std::size_t output_size = 32 * 1024;  // frames are gathered up to this before a write
 constexpr std::size_t reads_per_flush = 8;      // a client that never pauses still gets answers
-constexpr std::size_t kept_body = 64 * 1024;    // larger buffers are not kept for the next stream
+constexpr std::size_t granted_body =
+    16 * 1024;  // of each stream; beyond it, it has to be accounted for
+constexpr std::size_t kept_body = 64 * 1024;  // larger buffers are not kept for the next stream
 constexpr std::uint32_t connection_window = 1u << 20;
 constexpr std::uint32_t stream_window = 256 * 1024;
 constexpr unsigned idle_frames = 10'000;  // PING, SETTINGS and the like between two requests
@@ -79,7 +83,7 @@ class http2_connection final : public server_connection {
   /// for.
   void push() {
     flush();
-    if (finished()) stream_->socket().cancel();
+    if (finished()) core::interrupt(stream_->socket());
   }
   asio::awaitable<void> write_when_possible();
   bool finished() const {
@@ -88,9 +92,17 @@ class http2_connection final : public server_connection {
   }
   void stop() {
     broken_ = true;
-    stream_->socket().cancel();
+    core::interrupt(stream_->socket());
   }
   void expire();
+  void expire(exchange& one);
+  void expire_idle(core::time_point now);
+  /// Has `expire` look at `when` at the latest.
+  void look_at(core::time_point when) {
+    if (when >= next_look_) return;
+    next_look_ = when;
+    deadline_.arm(when);
+  }
   int flood();
 
   nghttp2_session_ptr session_;
@@ -103,6 +115,7 @@ class http2_connection final : public server_connection {
   std::size_t out_begin_ = 0;
   core::time_point last_request_;
   core::time_point blocked_since_;
+  core::time_point next_look_ = core::time_point::max();
   unsigned frames_since_request_ = 0;
   bool any_request_ = false;
   bool write_blocked_ = false;
@@ -177,7 +190,7 @@ asio::awaitable<void> http2_connection::run() {
 }
 
 asio::awaitable<void> http2_connection::serve() {
-  deadline_.arm(shared_->now() + shared_->options.limits.header);
+  look_at(shared_->now() + shared_->options.limits.header);
   in_.resize(read_size);
   flush();
   std::size_t reads = 0;
@@ -194,8 +207,13 @@ asio::awaitable<void> http2_connection::serve() {
     if (got.wants == core::want::nothing && ++reads < reads_per_flush) continue;
     reads = 0;
     flush();
-    if (got.wants == core::want::nothing || finished()) continue;
-    co_await core::ready(stream_->socket(), got.wants);
+    if (finished()) break;
+    if (got.wants == core::want::nothing) {
+      // A client that never pauses must not keep the others waiting.
+      co_await asio::post(executor_, asio::use_awaitable);
+    } else {
+      co_await core::ready(stream_->socket(), got.wants);
+    }
   }
 }
 
@@ -237,7 +255,7 @@ void http2_connection::flush() {
     if (put.wants == core::want::nothing) continue;
     write_blocked_ = true;
     blocked_since_ = shared_->now();
-    deadline_.arm(blocked_since_ + shared_->options.limits.write);
+    look_at(blocked_since_ + shared_->options.limits.write);
     tasks_.spawn(write_when_possible());
     return;
   }
@@ -254,47 +272,61 @@ void http2_connection::drain() {
   // First a notice that leaves room for requests on their way, then at the next look the real end
   // (RFC 9113, section 6.8).
   nghttp2_submit_shutdown_notice(session_.get());
-  deadline_.arm(shared_->now());
+  look_at(shared_->now());
   push();
 }
 
-/// Looks at what is overdue. The deadline is at the latest that of the oldest exchange.
+/// Looks at what is overdue.
 void http2_connection::expire() {
   const auto now = shared_->now();
   const auto& limits = shared_->options.limits;
+  next_look_ = core::time_point::max();
   if (write_blocked_ && blocked_since_ + limits.write <= now) {
     shared_->counters.write_timeout.Increment();
     stop();
     return;
   }
+  if (write_blocked_) look_at(blocked_since_ + limits.write);
   if (draining_ && !goaway_sent_) {
     goaway_sent_ = true;
     nghttp2_submit_goaway(session_.get(), NGHTTP2_FLAG_NONE,
                           nghttp2_session_get_last_proc_stream_id(session_.get()), NGHTTP2_NO_ERROR,
                           nullptr, 0);
   }
-  auto next = core::time_point::max();
+  look_at(now + limits.idle);
+  if (live_.empty()) expire_idle(now);
   for (auto& one : live_) {
-    if (one.due > now || one.running) {
-      next = std::min(next, std::max(one.due, now + limits.handshake));
-      continue;
-    }
-    (one.answered       ? shared_->counters.write_timeout
-     : one.headers_done ? shared_->counters.body_timeout
-                        : shared_->counters.header_timeout)
-        .Increment();
-    nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, one.id, NGHTTP2_CANCEL);
-  }
-  if (live_.empty()) {
-    next = last_request_ + (any_request_ ? limits.idle : limits.header);
-    if (next <= now) {
-      if (!any_request_) shared_->counters.header_timeout.Increment();
-      nghttp2_session_terminate_session(session_.get(), NGHTTP2_NO_ERROR);
-      next = now + limits.write;
+    if (one.running) continue;  // the handler bounds its own time
+    if (one.due > now) {
+      look_at(one.due);
+    } else {
+      expire(one);
     }
   }
-  deadline_.arm(next);
   push();
+}
+
+void http2_connection::expire_idle(core::time_point now) {
+  const auto& limits = shared_->options.limits;
+  const auto until = last_request_ + (any_request_ ? limits.idle : limits.header);
+  if (until > now) {
+    look_at(until);
+    return;
+  }
+  if (!any_request_) shared_->counters.header_timeout.Increment();
+  nghttp2_session_terminate_session(session_.get(), NGHTTP2_NO_ERROR);
+}
+
+void http2_connection::expire(exchange& one) {
+  one.due = core::time_point::max();
+  if (!one.headers_done) {
+    // Nothing else can come before the rest of the header, so the whole connection is stuck.
+    shared_->counters.header_timeout.Increment();
+    nghttp2_session_terminate_session(session_.get(), NGHTTP2_NO_ERROR);
+    return;
+  }
+  (one.answered ? shared_->counters.write_timeout : shared_->counters.body_timeout).Increment();
+  nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, one.id, NGHTTP2_CANCEL);
 }
 
 int http2_connection::flood() {
@@ -313,6 +345,7 @@ int http2_connection::on_begin_headers(const nghttp2_frame& frame) {
   one.self = std::prev(live_.end());
   one.id = frame.hd.stream_id;
   one.due = shared_->now() + shared_->options.limits.header;
+  look_at(one.due);
   one.from.peer = peer_;
   nghttp2_session_set_stream_user_data(session_.get(), one.id, &one);
   return 0;
@@ -363,6 +396,7 @@ int http2_connection::on_frame(const nghttp2_frame& frame) {
 void http2_connection::on_headers_done(exchange& one) {
   one.headers_done = true;
   one.due = shared_->now() + shared_->options.limits.body;
+  look_at(one.due);
   if (one.answered) return;
   one.body_limit = shared_->answers.body_limit(one.from);
   const auto text = one.from.headers.get("content-length");
@@ -383,8 +417,7 @@ int http2_connection::on_data(std::int32_t id, std::string_view bytes) {
     refuse(*one, 413, "the body is larger than this path accepts", shared_->counters.body_size);
     return 0;
   }
-  // What fits into one window is granted; beyond it, what is held is accounted for.
-  if (body.size() + bytes.size() > stream_window && !one->budget.take(bytes.size())) {
+  if (body.size() + bytes.size() > granted_body && !one->budget.take(bytes.size())) {
     refuse(*one, 503, "too many large requests at once", shared_->counters.memory);
     return 0;
   }
@@ -436,6 +469,7 @@ void http2_connection::answer(exchange& one) {
   one.answered = true;
   one.budget.release();
   one.due = shared_->now() + shared_->options.limits.write;
+  look_at(one.due);
   if (one.complete) shared_->counters.requests_http2.Increment();
   const auto number = [](auto& into, std::size_t value) {
     const auto end = std::to_chars(into.data(), into.data() + into.size(), value).ptr;
@@ -461,6 +495,16 @@ int http2_connection::on_frame_sent(const nghttp2_frame& frame) {
     const bool flooded = frame.goaway.error_code == NGHTTP2_ENHANCE_YOUR_CALM ||
                          frame.goaway.error_code == NGHTTP2_INTERNAL_ERROR;
     (flooded ? shared_->counters.flood : shared_->counters.protocol).Increment();
+  }
+  if (frame.hd.type == NGHTTP2_RST_STREAM) {
+    // What nghttp2 finds wrong with one stream.
+    if (frame.rst_stream.error_code == NGHTTP2_REFUSED_STREAM) {
+      shared_->counters.too_many_streams.Increment();
+    } else if (frame.rst_stream.error_code == NGHTTP2_PROTOCOL_ERROR ||
+               frame.rst_stream.error_code == NGHTTP2_FLOW_CONTROL_ERROR) {
+      shared_->counters.malformed.Increment();
+    }
+    return 0;
   }
   if ((frame.hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) return 0;
   if (frame.hd.type != NGHTTP2_DATA && frame.hd.type != NGHTTP2_HEADERS) return 0;

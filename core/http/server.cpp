@@ -73,6 +73,7 @@ server_counters::server_counters(core::metrics& r, const std::string& s)
       memory(rejected(r, s, "memory")),
       protocol(rejected(r, s, "protocol")),
       flood(rejected(r, s, "flood")),
+      too_many_streams(rejected(r, s, "streams")),
       vanished(rejected(r, s, "vanished")) {}
 
 bool body_budget::take(std::size_t bytes) noexcept {
@@ -173,7 +174,7 @@ asio::awaitable<bool> server::implementation::shake_hands(core::stream* stream, 
   bool late = false;
   auto limit = shared_->environment.watchdog.watch(executor, [&] {
     late = true;
-    socket.cancel();
+    core::interrupt(socket);
   });
   limit.arm(shared_->now() + shared_->options.limits.handshake);
   core::io_result step;

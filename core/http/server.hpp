@@ -71,7 +71,7 @@ struct server_environment {
 /// `rw_http_requests_total{protocol}` and `rw_http_rejected_total{reason}`, all with the label
 /// `server`. Reasons: `connections`, `handshake`, `header_timeout`, `body_timeout`,
 /// `write_timeout`, `malformed`, `header_size`, `body_size`, `memory`, `protocol`, `flood`,
-/// `vanished`.
+/// `streams`, `vanished`.
 ///
 /// One executor drives it; where that runs on several threads it must be a strand, or else every
 /// connection be given one of its own by `connection_executor`.

@@ -30,6 +30,7 @@ struct server_counters {
   core::counter& memory;
   core::counter& protocol;
   core::counter& flood;
+  core::counter& too_many_streams;
   core::counter& vanished;
 };
 
