@@ -1,0 +1,326 @@
+#include "reactors/listener/listener.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include "tests/unit/http/host.hpp"
+#include "tests/unit/http/wire.hpp"
+#include "tests/unit/tls/pki.hpp"
+#include <memory>
+#include <string>
+
+namespace {
+
+using namespace rw::listener;
+using namespace rw::http::test;
+using namespace rw::tls::test;
+
+constexpr std::string_view event_json =
+    R"({"watched":{"Namespace":"kyma-system","Name":"default"},)"
+    R"("watchedGvk":{"group":"operator.kyma-project.io","version":"v1beta2","kind":"Kyma"}})";
+
+std::string url_encoded(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    char code[4];
+    std::snprintf(code, sizeof code, "%%%02X",
+                  static_cast<unsigned>(static_cast<unsigned char>(c)));
+    out += code;
+  }
+  return out;
+}
+
+std::string xfcc(const std::string& certificate) {
+  return "x-forwarded-client-cert: Cert=\"" + url_encoded(certificate) + "\"\r\n";
+}
+
+listener_options plain_options() {
+  listener_options options;
+  options.address = {boost::asio::ip::address_v4::loopback(), 0};
+  options.component = "klm";
+  options.wait = std::chrono::milliseconds(50);
+  return options;
+}
+
+/// A listener, its channel, and a sender that it knows.
+struct fixture {
+  explicit fixture(listener_options options = plain_options())
+      : made(register_component(here.executor(), std::move(options),
+                                {here.clock, here.watchdog, here.log, here.metrics})) {
+    here.spawn(made.runnable->run());
+  }
+  ~fixture() { here.stop(); }
+
+  wire connect() { return wire(made.runnable->address()); }
+
+  answer send(std::string_view target, std::string_view body, std::string_view fields) {
+    auto client = connect();
+    return ask(client, post(target, body, fields));
+  }
+
+  double metric(const std::string& name) {
+    return here.metric(name + "{server_name=\"listener\"}");
+  }
+
+  void check_good_event() {
+    while (made.events->try_receive()) {
+    }
+    const auto got = send("/v2/klm/event", event_json, good_sender);
+    BOOST_TEST(got.status == 200u);
+    const auto event = made.events->try_receive();
+    BOOST_TEST_REQUIRE(event.has_value());
+    BOOST_TEST(event->runtime_id == "runtime-1");
+    BOOST_TEST(event->event.watched.name == "default");
+  }
+
+  /// The request is refused with `status`, counted as an error, and has no event; the next is
+  /// taken.
+  void check_refused(unsigned status, std::string_view fields, std::string_view body = event_json,
+                     std::string_view target = "/v2/klm/event") {
+    const auto errors = metric("watcher_listener_request_errors_total");
+    const auto got = send(target, body, fields);
+    BOOST_TEST(got.status == status);
+    BOOST_TEST(!got.body.empty());
+    BOOST_TEST(metric("watcher_listener_request_errors_total") == errors + 1);
+    BOOST_TEST(!made.events->try_receive());
+    BOOST_TEST(metric("watcher_listener_inflight_requests") == 0);
+  }
+
+  host here;
+  std::string good_sender = xfcc(the_pki().client.certificate);
+  registration made;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(listener)
+
+BOOST_AUTO_TEST_CASE(an_event_arrives_with_its_sender_and_its_component) {
+  fixture f;
+  const auto got = f.send("/v2/klm/event", event_json, f.good_sender);
+  BOOST_TEST(got.status == 200u);
+  BOOST_TEST(got.says("watch-event-batch: "));
+  const auto event = f.made.events->try_receive();
+  BOOST_TEST_REQUIRE(event.has_value());
+  BOOST_TEST(event->runtime_id == "runtime-1");
+  BOOST_TEST((event->contract == rw::contract::v2));
+  BOOST_TEST((event->event == rw::watch_event{"klm",
+                                              {"operator.kyma-project.io", "v1beta2", "Kyma"},
+                                              {"kyma-system", "default"},
+                                              {}}));
+  BOOST_TEST(f.metric("watcher_listener_requests_total") == 1);
+  BOOST_TEST(f.metric("watcher_listener_request_errors_total") == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_sender_without_the_header_is_not_identified) {
+  fixture f;
+  f.check_refused(401, "");
+  f.check_good_event();
+}
+
+BOOST_AUTO_TEST_CASE(a_header_that_is_too_long_is_not_believed) {
+  fixture f;
+  f.check_refused(401, "x-forwarded-client-cert: Cert=" + std::string(33'000, 'a') + "\r\n");
+  f.check_refused(431, "x-forwarded-client-cert: Cert=" + std::string(70'000, 'a') + "\r\n");
+  f.check_good_event();
+}
+
+BOOST_AUTO_TEST_CASE(a_header_that_is_malformed_identifies_nobody) {
+  fixture f;
+  const auto encoded = url_encoded(the_pki().client.certificate);
+  for (const auto& value :
+       {std::string("nonsense"), std::string("Hash=abc;Subject=\"CN=runtime-1\""),
+        std::string("Cert="), std::string("Cert=%zz"), std::string("Cert=%"),
+        std::string("Cert=\"unterminated"), std::string("Cert=-----BEGIN%20CERTIFICATE-----"),
+        "Cert=\"" + encoded.substr(0, 300) + "\"", "Cert=\"" + encoded + "\",",
+        std::string(",;,;=")}) {
+    BOOST_TEST_CONTEXT(value.substr(0, 60)) {
+      f.check_refused(401, "x-forwarded-client-cert: " + value + "\r\n");
+    }
+  }
+  f.check_good_event();
+}
+
+BOOST_AUTO_TEST_CASE(a_certificate_without_a_name_is_a_bad_request) {
+  fixture f;
+  const auto nameless =
+      good(the_pki().ca.issue({.dns_names = {"runtime.example.com"}, .client_auth = true}));
+  f.check_refused(400, xfcc(nameless.certificate));
+  f.check_good_event();
+}
+
+BOOST_AUTO_TEST_CASE(the_nearest_hop_identifies_the_sender) {
+  fixture f;
+  const auto other = good(the_pki().ca.issue({.common_name = "someone-else", .client_auth = true}));
+  const auto header = "x-forwarded-client-cert: Cert=\"" + url_encoded(other.certificate) +
+                      "\",Cert=\"" + url_encoded(the_pki().client.certificate) + "\"\r\n";
+  BOOST_TEST(f.send("/v2/klm/event", event_json, header).status == 200u);
+  BOOST_TEST(f.made.events->try_receive()->runtime_id == "runtime-1");
+}
+
+BOOST_AUTO_TEST_CASE(a_header_from_a_peer_that_is_no_trusted_proxy_is_not_believed) {
+  auto options = plain_options();
+  options.trusted_proxies = "10.0.0.0/8,fd00::/8";
+  fixture f(options);
+  f.check_refused(401, f.good_sender);
+}
+
+BOOST_AUTO_TEST_CASE(a_certificate_of_a_foreign_ca_is_not_believed) {
+  auto options = plain_options();
+  options.client_ca = trusting(the_pki().ca.certificate_pem());
+  fixture f(options);
+  f.check_refused(401, xfcc(the_pki().foreign.certificate));
+  f.check_good_event();
+}
+
+BOOST_AUTO_TEST_CASE(a_certificate_that_has_expired_is_not_believed) {
+  fixture f;
+  const auto expired = good(
+      the_pki().ca.issue({.common_name = "runtime-1",
+                          .client_auth = true,
+                          .not_before = std::chrono::system_clock::now() - std::chrono::hours(48),
+                          .validity = std::chrono::hours(24)}));
+  f.check_refused(401, xfcc(expired.certificate));
+  f.check_good_event();
+}
+
+BOOST_AUTO_TEST_CASE(another_path_or_component_is_not_found) {
+  fixture f;
+  for (const auto* path : {"/", "/v2", "/v2/", "/v2/klm", "/v2/klm/", "/v3/klm/event",
+                           "/v2/other/event", "/v2/klm/eventful", "/v2/klmx/event", "/v2//event",
+                           "/v2/klm/../klm/event", "/v2/%6blm/event", "v2/klm/event"}) {
+    BOOST_TEST_CONTEXT(path) {
+      f.check_refused(404, f.good_sender, event_json, path);
+    }
+  }
+  f.check_good_event();
+}
+
+BOOST_AUTO_TEST_CASE(another_method_is_refused) {
+  fixture f;
+  auto client = f.connect();
+  const auto got = ask(client, "GET /v2/klm/event HTTP/1.1\r\nhost: t\r\n\r\n");
+  BOOST_TEST(got.status == 405u);
+  BOOST_TEST(got.says("allow: POST\r\n"));
+  f.check_good_event();
+}
+
+BOOST_AUTO_TEST_CASE(a_bad_body_is_refused) {
+  fixture f;
+  for (const std::string_view body :
+       {"", "null", "[]", "{", "{}", "not json", R"({"watched":{"Namespace":"a","Name":"b"}})"}) {
+    BOOST_TEST_CONTEXT(body) {
+      f.check_refused(400, f.good_sender, body);
+    }
+  }
+  f.check_refused(400, f.good_sender, std::string(1000, '['));
+  f.check_good_event();
+}
+
+BOOST_AUTO_TEST_CASE(an_event_of_more_than_16_kib_is_refused) {
+  fixture f;
+  f.check_refused(413, f.good_sender, std::string(16 * 1024 + 1, ' '));
+  BOOST_TEST(f.metric("watcher_listener_exceeding_size_limit_requests_total") == 1);
+  f.check_good_event();
+}
+
+BOOST_AUTO_TEST_CASE(one_bad_element_does_not_spoil_a_batch) {
+  fixture f;
+  const auto batch =
+      "[" + std::string(event_json) + R"(,{"watched":17},)" + std::string(event_json) + "]";
+  const auto got = f.send("/v2/klm/events", batch, f.good_sender);
+  BOOST_TEST(got.status == 207u);
+  BOOST_TEST(got.body == R"([{"index":1,"status":400}])");
+  BOOST_TEST(f.made.events->try_receive().has_value());
+  BOOST_TEST(f.made.events->try_receive().has_value());
+  BOOST_TEST(!f.made.events->try_receive().has_value());
+  f.check_good_event();
+}
+
+BOOST_AUTO_TEST_CASE(a_batch_that_is_no_array_or_too_long_is_refused) {
+  fixture f;
+  f.check_refused(400, f.good_sender, event_json, "/v2/klm/events");
+  std::string all = "[";
+  for (int i = 0; i < 513; ++i) all += std::string(i > 0 ? "," : "") + std::string(event_json);
+  f.check_refused(413, f.good_sender, all + "]", "/v2/klm/events");
+  f.check_refused(413, f.good_sender, std::string((1u << 20) + 1, ' '), "/v2/klm/events");
+  f.check_good_event();
+}
+
+BOOST_AUTO_TEST_CASE(an_event_that_verification_refuses_is_not_delivered) {
+  auto options = plain_options();
+  options.verify = [](const rw::http::request&, const rw::watch_event& event, const sender& who) {
+    return who.runtime_id == "runtime-1" && event.watched.name != "secret";
+  };
+  fixture f(options);
+  const std::string refused =
+      R"({"watched":{"Namespace":"n","Name":"secret"},"watchedGvk":{"version":"v1","kind":"Pod"}})";
+  f.check_refused(403, f.good_sender, refused);
+  BOOST_TEST(f.here.metric("watcher_listener_failed_verification_requests_total{"
+                           "request_uri_label=\"/v2/klm/event\",server_name=\"listener\"}") == 1);
+  const auto batch = "[" + refused + "," + std::string(event_json) + "]";
+  BOOST_TEST(f.send("/v2/klm/events", batch, f.good_sender).body ==
+             R"([{"index":0,"status":403}])");
+  f.check_good_event();
+}
+
+BOOST_AUTO_TEST_CASE(a_full_channel_asks_the_sender_to_come_again) {
+  auto options = plain_options();
+  options.channel_capacity = 1;
+  fixture f(options);
+  BOOST_TEST(f.send("/v2/klm/event", event_json, f.good_sender).status == 200u);
+  const auto got = f.send("/v2/klm/event", event_json, f.good_sender);
+  BOOST_TEST(got.status == 503u);
+  BOOST_TEST(got.says("retry-after: 1\r\n"));
+  const auto two = "[" + std::string(event_json) + "," + std::string(event_json) + "]";
+  BOOST_TEST(f.send("/v2/klm/events", two, f.good_sender).status == 207u);
+  f.check_good_event();
+}
+
+BOOST_AUTO_TEST_CASE(a_drained_listener_closes_its_channel) {
+  fixture f;
+  f.check_good_event();
+  f.made.runnable->drain();
+  BOOST_TEST(eventually([&] { return f.made.events->is_closed(); }));
+}
+
+// --- terminating mutual TLS ----------------------------------------------------------------------
+
+struct tls_fixture : fixture {
+  tls_fixture() : fixture(options()) {}
+  static listener_options options() {
+    auto made = plain_options();
+    made.tls = holding(the_pki().server, the_pki().ca.certificate_pem());
+    return made;
+  }
+  double refused_handshakes() {
+    return here.metric("rw_http_rejected_total{reason=\"handshake\",server=\"listener\"}");
+  }
+};
+
+BOOST_AUTO_TEST_CASE(
+    the_certificate_of_the_connection_identifies_the_sender_whatever_the_header_says) {
+  tls_fixture f;
+  const auto other = good(the_pki().ca.issue({.common_name = "someone-else", .client_auth = true}));
+  wire client(f.made.runnable->address(), wire_tls{.own = &the_pki().client});
+  BOOST_TEST(ask(client, post("/v2/klm/event", event_json, xfcc(other.certificate))).status ==
+             200u);
+  BOOST_TEST(ask(client, post("/v2/klm/event", event_json)).status == 200u);
+  BOOST_TEST(f.made.events->try_receive()->runtime_id == "runtime-1");
+  BOOST_TEST(f.made.events->try_receive()->runtime_id == "runtime-1");
+}
+
+BOOST_AUTO_TEST_CASE(a_connection_without_a_certificate_or_with_a_foreign_one_is_refused) {
+  tls_fixture f;
+  wire nobody(f.made.runnable->address(), wire_tls{});
+  nobody.send(post("/v2/klm/event", event_json, f.good_sender));
+  BOOST_TEST(read_answer(nobody).status == 0u);
+  wire foreign(f.made.runnable->address(), wire_tls{.own = &the_pki().foreign});
+  foreign.send(post("/v2/klm/event", event_json));
+  BOOST_TEST(read_answer(foreign).status == 0u);
+  BOOST_TEST(eventually([&] { return f.refused_handshakes() == 2; }));
+  BOOST_TEST(!f.made.events->try_receive());
+  wire client(f.made.runnable->address(), wire_tls{.own = &the_pki().client});
+  BOOST_TEST(ask(client, post("/v2/klm/event", event_json)).status == 200u);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
