@@ -3,6 +3,7 @@
 #include "core/ready.hpp"
 #include "core/wake.hpp"
 
+#include <boost/asio/this_coro.hpp>
 #include <boost/beast/http/error.hpp>
 
 #include <optional>
@@ -27,7 +28,13 @@ class http1_client final : public client_connection {
   }
 
   asio::awaitable<void> run() override {
-    while (open_) co_await ended_.wait();
+    co_await asio::this_coro::throw_if_cancelled(false);
+    while (open_ && !shut_down_) {
+      const auto cancelled = co_await ended_.wait();
+      if (cancelled) shut_down_ = true;
+    }
+    open_ = false;
+    // Ends an exchange that is under way, too.
     stream_->shutdown();
     boost::system::error_code ignored;
     stream_->socket().close(ignored);
@@ -77,6 +84,7 @@ class http1_client final : public client_connection {
   std::string in_;
   std::size_t in_end_ = 0;
   bool open_ = true;
+  bool shut_down_ = false;
   bool busy_ = false;
   bool expired_ = false;
   bool retired_ = false;
@@ -107,6 +115,7 @@ void http1_client::write_head(const request& what) {
 asio::awaitable<boost::system::error_code> http1_client::wait(core::want what) {
   if (expired_) co_return client_error::timed_out;
   const auto error = co_await core::ready(stream_->socket(), what);
+  if (shut_down_) co_return client_error::shut_down;
   co_return expired_ ? client_error::timed_out : error;
 }
 
@@ -171,6 +180,7 @@ asio::awaitable<boost::system::error_code> http1_client::send_and_receive(const 
 
 asio::awaitable<boost::system::error_code> http1_client::exchange(const request& what,
                                                                   response& into) {
+  if (!open_) co_return client_error::not_processed;  // the socket may be another's by now
   busy_ = true;
   expired_ = any_answer_ = false;
   rest_until(options_.limits.exchange);

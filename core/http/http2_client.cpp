@@ -67,6 +67,7 @@ class http2_client final : public client_connection,
   int on_data(std::int32_t id, std::string_view bytes);
   int on_frame(const nghttp2_frame& frame);
   int on_stream_close(std::int32_t id, std::uint32_t code);
+  int on_frame_not_sent(const nghttp2_frame& frame);
 
   void slot_given() override {
     if (retired_ && slots_ == 0) end();
@@ -133,6 +134,10 @@ http2_client::http2_client(const client_options& options, const client_environme
   nghttp2_session_callbacks_set_on_frame_recv_callback(
       c, [](nghttp2_session*, const nghttp2_frame* frame, void* user) {
         return self(user).on_frame(*frame);
+      });
+  nghttp2_session_callbacks_set_on_frame_not_send_callback(
+      c, [](nghttp2_session*, const nghttp2_frame* frame, int, void* user) {
+        return self(user).on_frame_not_sent(*frame);
       });
   nghttp2_session_callbacks_set_on_stream_close_callback(
       c, [](nghttp2_session*, std::int32_t id, std::uint32_t code, void* user) {
@@ -298,6 +303,15 @@ int http2_client::on_stream_close(std::int32_t id, std::uint32_t code) {
     error = client_error::closed;
   }
   finish(*one, error);
+  return 0;
+}
+
+/// A request that was not sent yet when the upstream said goodbye has no stream that could be
+/// closed.
+int http2_client::on_frame_not_sent(const nghttp2_frame& frame) {
+  if (frame.hd.type != NGHTTP2_HEADERS) return 0;
+  const auto at = std::ranges::find(calls_, frame.hd.stream_id, &call::id);
+  if (at != calls_.end()) finish(**at, client_error::not_processed);
   return 0;
 }
 
