@@ -1,0 +1,457 @@
+#include "core/http/client.hpp"
+
+#include "core/stream.hpp"
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include "tests/unit/http/echo.hpp"
+#include "tests/unit/http/frames.hpp"
+#include "tests/unit/http/host.hpp"
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using namespace rw::http;
+using namespace rw::http::test;
+using boost::asio::ip::tcp;
+using boost::system::error_code;
+using std::chrono::milliseconds;
+namespace asio = boost::asio;
+
+struct outcome {
+  error_code error;
+  response answer;
+};
+
+asio::awaitable<outcome> post_once(client* through, std::string target, std::string body) {
+  outcome result;
+  client_slot slot;
+  result.error = co_await through->acquire(slot);
+  if (result.error) co_return result;
+  request what;
+  what.target = std::move(target);
+  what.body = std::move(body);
+  result.error = co_await slot.exchange(what, result.answer);
+  co_return result;
+}
+
+/// A client on a host.
+struct fixture {
+  explicit fixture(std::unique_ptr<rw::core::transport> over = rw::core::make_plain_transport())
+      : transport(std::move(over)) {}
+  ~fixture() {
+    if (used) here.call(used->close());
+    used.reset();
+    here.stop();
+  }
+
+  void use(std::uint16_t port, client_limits limits = {}) {
+    used = std::make_unique<client>(
+        here.executor(), client_options{"test", "127.0.0.1", port, limits},
+        client_environment{*transport, here.watchdog, here.log, here.metrics});
+  }
+
+  std::future<outcome> begin(std::string target, std::string body = {}) {
+    return asio::co_spawn(here.context, post_once(used.get(), std::move(target), std::move(body)),
+                          asio::use_future);
+  }
+
+  static outcome end(std::future<outcome> from) {
+    if (from.wait_for(patience) != std::future_status::ready) {
+      throw std::runtime_error("no end in sight");
+    }
+    return from.get();
+  }
+
+  outcome ask_client(std::string target, std::string body = {}) {
+    return end(begin(std::move(target), std::move(body)));
+  }
+
+  double opened() { return here.metric("rw_http_client_connections_total{client=\"test\"}"); }
+  double open() { return here.metric("rw_http_client_open_connections{client=\"test\"}"); }
+
+  host here;
+  std::unique_ptr<rw::core::transport> transport;
+  std::unique_ptr<client> used;
+};
+
+/// The same with our own server as the upstream.
+struct served : fixture {
+  explicit served(bool http2, client_limits limits = {})
+      : fixture(http2 ? std::make_unique<h2_transport>() : rw::core::make_plain_transport()),
+        server(here, *transport, answers) {
+    use(server.address.port(), limits);
+  }
+  ~served() {
+    here.call(used->close());
+    used.reset();
+    here.stop();
+  }
+
+  echo answers{here.executor()};
+  running_server server;
+};
+
+/// An upstream that does what it is told, on a thread of its own; one connection after another.
+class upstream {
+ public:
+  using script = std::function<void(tcp::socket&, int connection)>;
+
+  explicit upstream(script what, int connections = 1) {
+    thread_ = std::thread([this, what = std::move(what), connections] {
+      for (int i = 0; i < connections; ++i) {
+        error_code error;
+        tcp::socket socket(context_);
+        acceptor_.accept(socket, error);
+        if (error) return;
+        what(socket, i);
+      }
+    });
+  }
+  ~upstream() {
+    ::shutdown(acceptor_.native_handle(), SHUT_RDWR);
+    thread_.join();
+  }
+
+  std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
+
+  static std::string read_some(tcp::socket& from) {
+    std::string bytes(64 * 1024, '\0');
+    error_code error;
+    bytes.resize(from.read_some(asio::buffer(bytes), error));
+    return bytes;
+  }
+  static void write(tcp::socket& to, std::string_view bytes) {
+    error_code ignored;
+    asio::write(to, asio::buffer(bytes.data(), bytes.size()), ignored);
+  }
+  /// Reads until a request with this body is there.
+  static void read_through(tcp::socket& from, std::string_view body) {
+    std::string all;
+    while (!all.ends_with(body)) {
+      const auto bytes = read_some(from);
+      if (bytes.empty()) return;
+      all += bytes;
+    }
+  }
+  /// Reads until the client closes.
+  static void read_rest(tcp::socket& from) {
+    while (!read_some(from).empty()) {
+    }
+  }
+
+ private:
+  asio::io_context context_;
+  tcp::acceptor acceptor_{context_, {asio::ip::address_v4::loopback(), 0}};
+  std::thread thread_;
+};
+
+upstream::script answering(std::string bytes) {
+  return [bytes = std::move(bytes)](tcp::socket& socket, int) {
+    upstream::read_some(socket);
+    upstream::write(socket, bytes);
+    socket.shutdown(tcp::socket::shutdown_send);
+    upstream::read_rest(socket);
+  };
+}
+
+constexpr std::string_view good_answer = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(client)
+
+BOOST_AUTO_TEST_CASE(requests_share_a_kept_connection) {
+  for (const bool http2 : {false, true}) {
+    served f(http2);
+    for (int i = 0; i < 20; ++i) {
+      const auto got = f.ask_client("/" + std::to_string(i), "body");
+      BOOST_TEST(!got.error, got.error.message());
+      BOOST_TEST(got.answer.status == 200u);
+      BOOST_TEST(got.answer.body == "body");
+      BOOST_TEST(got.answer.headers.get("x-target") == "/" + std::to_string(i));
+    }
+    BOOST_TEST(f.opened() == 1);
+    BOOST_TEST(f.server.all_rejected() == "");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(exchanges_of_http_1_1_use_a_bounded_pool) {
+  served f(false, {.connections = 3});
+  std::vector<std::future<outcome>> all;
+  for (int i = 0; i < 10; ++i) all.push_back(f.begin("/wait", std::to_string(i)));
+  BOOST_TEST(eventually([&] { return f.answers.waiting == 3; }));
+  BOOST_TEST(f.opened() == 3);
+  BOOST_TEST(eventually([&] {
+    f.answers.release();
+    return f.answers.seen == 10 && f.answers.waiting == 0;
+  }));
+  for (int i = 0; i < 10; ++i) {
+    BOOST_TEST(fixture::end(std::move(all[static_cast<std::size_t>(i)])).answer.body ==
+               std::to_string(i));
+  }
+  BOOST_TEST(f.opened() == 3);
+}
+
+BOOST_AUTO_TEST_CASE(exchanges_of_http_2_share_one_connection) {
+  served f(true, {.streams = 50});
+  std::vector<std::future<outcome>> all;
+  for (int i = 0; i < 70; ++i) all.push_back(f.begin("/wait", std::to_string(i)));
+  BOOST_TEST(eventually([&] { return f.answers.waiting == 50; }));
+  BOOST_TEST(eventually([&] {
+    f.answers.release();
+    return f.answers.seen == 70 && f.answers.waiting == 0;
+  }));
+  for (auto& one : all) BOOST_TEST(!fixture::end(std::move(one)).error);
+  BOOST_TEST(f.opened() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_retired_connection_ends_in_peace_and_the_next_exchange_has_a_new_one) {
+  for (const bool http2 : {false, true}) {
+    served f(http2);
+    auto waiting = f.begin("/wait", "old");
+    BOOST_TEST(eventually([&] { return f.answers.waiting == 1; }));
+    f.here.on_thread([&] { f.used->retire(); });
+    BOOST_TEST(f.ask_client("/", "new").answer.body == "new");
+    BOOST_TEST(f.opened() == 2);
+    f.answers.release();
+    BOOST_TEST(fixture::end(std::move(waiting)).answer.body == "old");
+    BOOST_TEST(eventually([&] { return f.open() == 1; }));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(closing_ends_what_is_under_way) {
+  for (const bool http2 : {false, true}) {
+    served f(http2, {.connections = 1, .streams = 1});
+    auto under_way = f.begin("/wait");
+    BOOST_TEST(eventually([&] { return f.answers.waiting == 1; }));
+    auto queued = f.begin("/");
+    f.here.on_thread([] {});
+    f.here.call(f.used->close());
+    BOOST_TEST(fixture::end(std::move(under_way)).error.failed());
+    BOOST_TEST(fixture::end(std::move(queued)).error == make_error_code(client_error::shut_down));
+    BOOST_TEST(f.ask_client("/").error == make_error_code(client_error::shut_down));
+    f.answers.release();
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_drained_server_loses_no_exchange) {
+  for (const bool http2 : {false, true}) {
+    served f(http2);
+    auto waiting = f.begin("/wait", "answered");
+    BOOST_TEST(eventually([&] { return f.answers.waiting == 1; }));
+    f.server.get().drain();
+    f.answers.release();
+    BOOST_TEST(fixture::end(std::move(waiting)).answer.body == "answered");
+    BOOST_TEST(eventually([&] { return f.server.finished(); }));
+    BOOST_TEST(f.ask_client("/").error == make_error_code(client_error::connect));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_upstream_that_refuses_connections_is_named_so) {
+  fixture f;
+  std::uint16_t port = 0;
+  {
+    asio::io_context context;
+    port = tcp::acceptor(context, {asio::ip::address_v4::loopback(), 0}).local_endpoint().port();
+  }
+  f.use(port);
+  BOOST_TEST(f.ask_client("/").error == make_error_code(client_error::connect));
+  BOOST_TEST(f.here.metric("rw_http_client_connect_errors_total{client=\"test\"}") == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_name_without_an_address_is_named_so) {
+  fixture f;
+  f.used = std::make_unique<rw::http::client>(
+      f.here.executor(), client_options{"test", "no such host", 1, {}},
+      client_environment{*f.transport, f.here.watchdog, f.here.log, f.here.metrics});
+  BOOST_TEST(f.ask_client("/").error == make_error_code(client_error::resolve));
+}
+
+BOOST_AUTO_TEST_CASE(an_upstream_that_closes_without_an_answer_may_have_taken_the_request) {
+  upstream peer(answering(""));
+  fixture f;
+  f.use(peer.port());
+  BOOST_TEST(f.ask_client("/").error == make_error_code(client_error::closed));
+  BOOST_TEST(eventually([&] { return f.open() == 0; }));
+}
+
+BOOST_AUTO_TEST_CASE(a_kept_connection_that_was_closed_meanwhile_did_not_take_the_request) {
+  upstream peer(
+      [](tcp::socket& socket, int) {
+        upstream::read_some(socket);
+        upstream::write(socket, good_answer);
+        socket.close();
+      },
+      2);
+  fixture f;
+  f.use(peer.port());
+  BOOST_TEST(f.ask_client("/").answer.body == "ok");
+  BOOST_TEST(f.ask_client("/").error == make_error_code(client_error::not_processed));
+  BOOST_TEST(f.ask_client("/").answer.body == "ok");
+}
+
+BOOST_AUTO_TEST_CASE(an_upstream_that_never_answers_is_left_in_time) {
+  for (const bool http2 : {false, true}) {
+    upstream peer([](tcp::socket& socket, int) { upstream::read_rest(socket); });
+    fixture f(http2 ? std::make_unique<h2_transport>() : rw::core::make_plain_transport());
+    f.use(peer.port(), {.exchange = milliseconds(100)});
+    BOOST_TEST(f.ask_client("/").error == make_error_code(client_error::timed_out));
+    BOOST_TEST(eventually([&] { return f.open() == 0; }));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_answer_that_stops_halfway_is_left_in_time) {
+  upstream peer([](tcp::socket& socket, int) {
+    upstream::read_some(socket);
+    upstream::write(socket, "HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf");
+    upstream::read_rest(socket);
+  });
+  fixture f;
+  f.use(peer.port(), {.exchange = milliseconds(100)});
+  BOOST_TEST(f.ask_client("/").error == make_error_code(client_error::timed_out));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_not_http_is_not_an_answer) {
+  for (const std::string bytes : {"SSH-2.0-OpenSSH_9.2\r\n\r\n", "HTTP/1.1 abc\r\n\r\n",
+                                  "HTTP/1.1 200 OK\r\nno colon\r\n\r\n",
+                                  "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nxyz\r\n"}) {
+    BOOST_TEST_CONTEXT(bytes) {
+      upstream peer(answering(bytes));
+      fixture f;
+      f.use(peer.port());
+      BOOST_TEST(f.ask_client("/").error == make_error_code(client_error::protocol));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_answer_that_is_too_large_is_not_read) {
+  const std::string chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+  for (const auto& bytes :
+       {"HTTP/1.1 200 OK\r\ncontent-length: 300000\r\n\r\n" + std::string(300'000, 'x'),
+        "HTTP/1.1 200 OK\r\nx: " + std::string(20'000, 'x'),
+        chunked + "50000\r\n" + std::string(0x50000, 'x'),
+        chunked + "1;x=" + std::string(100'000, 'x'),
+        chunked + "0\r\nx: " + std::string(100'000, 'x')}) {
+    BOOST_TEST_CONTEXT(bytes.substr(0, 60)) {
+      upstream peer(answering(bytes));
+      fixture f;
+      f.use(peer.port());
+      BOOST_TEST(f.ask_client("/").error == make_error_code(client_error::response_too_large));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(informational_answers_are_passed_over) {
+  upstream peer(
+      answering("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n" +
+                std::string(good_answer)));
+  fixture f;
+  f.use(peer.port());
+  const auto got = f.ask_client("/");
+  BOOST_TEST(got.answer.status == 200u);
+  BOOST_TEST(got.answer.body == "ok");
+}
+
+BOOST_AUTO_TEST_CASE(an_answer_without_a_length_ends_with_its_connection) {
+  upstream peer(answering("HTTP/1.1 200 OK\r\n\r\nto the end"));
+  fixture f;
+  f.use(peer.port());
+  const auto got = f.ask_client("/");
+  BOOST_TEST(!got.error, got.error.message());
+  BOOST_TEST(got.answer.body == "to the end");
+  BOOST_TEST(eventually([&] { return f.open() == 0; }));
+}
+
+BOOST_AUTO_TEST_CASE(an_unused_connection_is_closed) {
+  served f(false, {.idle = milliseconds(50)});
+  BOOST_TEST(f.ask_client("/", "x").answer.body == "x");
+  BOOST_TEST(eventually([&] { return f.open() == 0; }));
+  BOOST_TEST(f.ask_client("/", "y").answer.body == "y");
+}
+
+// --- HTTP/2 --------------------------------------------------------------------------------------
+
+std::string goaway(std::uint32_t last, std::uint32_t code = 0) {
+  return bytes_of({frame::goaway, 0, 0, big_endian(last) + big_endian(code)});
+}
+
+BOOST_AUTO_TEST_CASE(streams_beyond_a_goodbye_were_not_processed) {
+  upstream peer([](tcp::socket& socket, int) {
+    upstream::write(socket, bytes_of({frame::settings, 0, 0, {}}));
+    upstream::read_through(socket, "the body");
+    upstream::write(socket, goaway(0));
+    upstream::read_rest(socket);
+  });
+  fixture f(std::make_unique<h2_transport>());
+  f.use(peer.port());
+  BOOST_TEST(f.ask_client("/", "the body").error == make_error_code(client_error::not_processed));
+  BOOST_TEST(eventually([&] { return f.open() == 0; }));
+}
+
+asio::awaitable<error_code> post_after_goodbye(rw::http::client* through, std::promise<void>* ready,
+                                               std::shared_future<void> said) {
+  client_slot slot;
+  auto error = co_await through->acquire(slot);
+  if (error) co_return error;
+  ready->set_value();
+  // Held on purpose: the goodbye is to lie in the socket, unread, when the request begins.
+  said.wait();
+  const request what;
+  response answer;
+  error = co_await slot.exchange(what, answer);
+  co_return error;
+}
+
+BOOST_AUTO_TEST_CASE(a_request_that_the_goodbye_overtook_was_not_processed) {
+  std::promise<void> ready;
+  std::promise<void> said;
+  upstream peer([&](tcp::socket& socket, int) {
+    ready.get_future().wait();
+    upstream::write(socket, bytes_of({frame::settings, 0, 0, {}}) + goaway(0));
+    said.set_value();
+    upstream::read_rest(socket);
+  });
+  fixture f(std::make_unique<h2_transport>());
+  f.use(peer.port());
+  const auto error =
+      f.here.call(post_after_goodbye(f.used.get(), &ready, said.get_future().share()));
+  BOOST_TEST(error == make_error_code(client_error::not_processed));
+}
+
+BOOST_AUTO_TEST_CASE(
+    a_stream_that_was_refused_was_not_processed_and_one_that_was_reset_may_have_been) {
+  for (const auto& [code, expected] :
+       {std::pair{7u, client_error::not_processed}, std::pair{2u, client_error::closed}}) {
+    upstream peer([reason = code](tcp::socket& socket, int) {
+      upstream::write(socket, bytes_of({frame::settings, 0, 0, {}}));
+      upstream::read_through(socket, "the body");
+      upstream::write(socket, bytes_of({frame::rst_stream, 0, 1, big_endian(reason)}));
+      upstream::read_rest(socket);
+    });
+    fixture f(std::make_unique<h2_transport>());
+    f.use(peer.port());
+    const auto got = f.ask_client("/", "the body");
+    BOOST_TEST(got.error == make_error_code(expected), got.error.message());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(frames_that_are_none_end_the_connection) {
+  upstream peer([](tcp::socket& socket, int) {
+    upstream::read_through(socket, "the body");
+    upstream::write(socket, "HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n");
+    upstream::read_rest(socket);
+  });
+  fixture f(std::make_unique<h2_transport>());
+  f.use(peer.port());
+  BOOST_TEST(f.ask_client("/", "the body").error == make_error_code(client_error::closed));
+  BOOST_TEST(eventually([&] { return f.open() == 0; }));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
