@@ -262,6 +262,8 @@ void http1_connection::append_response() {
     out_ += ": ";
     out_ += field.value;
   }
+  out_ += "\r\ndate: ";
+  out_ += http_date(std::chrono::system_clock::now());
   out_ += "\r\ncontent-length: ";
   number(response_.body.size());
   if (!open_) out_ += "\r\nconnection: close";

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/http/message.hpp"
+#include "core/stream.hpp"
 
 #include <nghttp2/nghttp2.h>
 
@@ -61,6 +62,57 @@ struct outgoing_body {
     if (body.rest.empty()) *flags |= NGHTTP2_DATA_FLAG_EOF;
     return static_cast<ssize_t>(n);
   }
+};
+
+/// What nghttp2 tells an `Owner`, which is the session's user data. An owner that does not send
+/// requests or does not care for sent frames leaves the member out.
+template <class Owner>
+nghttp2_callbacks_ptr callbacks_of() {
+  auto callbacks = make_nghttp2_callbacks();
+  auto* const c = callbacks.get();
+  static constexpr auto owner = [](void* user) -> Owner& { return *static_cast<Owner*>(user); };
+  if constexpr (requires(Owner& o, const nghttp2_frame& f) { o.on_begin_headers(f); }) {
+    nghttp2_session_callbacks_set_on_begin_headers_callback(
+        c, [](nghttp2_session*, const nghttp2_frame* frame, void* user) {
+          return owner(user).on_begin_headers(*frame);
+        });
+  }
+  if constexpr (requires(Owner& o, const nghttp2_frame& f) { o.on_frame_sent(f); }) {
+    nghttp2_session_callbacks_set_on_frame_send_callback(
+        c, [](nghttp2_session*, const nghttp2_frame* frame, void* user) {
+          return owner(user).on_frame_sent(*frame);
+        });
+  }
+  nghttp2_session_callbacks_set_on_header_callback(
+      c, [](nghttp2_session*, const nghttp2_frame* frame, const std::uint8_t* name, std::size_t n,
+            const std::uint8_t* value, std::size_t v, std::uint8_t,
+            void* user) { return owner(user).on_header(*frame, view(name, n), view(value, v)); });
+  nghttp2_session_callbacks_set_on_frame_recv_callback(
+      c, [](nghttp2_session*, const nghttp2_frame* frame, void* user) {
+        return owner(user).on_frame(*frame);
+      });
+  nghttp2_session_callbacks_set_on_data_chunk_recv_callback(
+      c, [](nghttp2_session*, std::uint8_t, std::int32_t id, const std::uint8_t* bytes,
+            std::size_t size, void* user) { return owner(user).on_data(id, view(bytes, size)); });
+  nghttp2_session_callbacks_set_on_stream_close_callback(
+      c, [](nghttp2_session*, std::int32_t id, std::uint32_t code, void* user) {
+        return owner(user).on_stream_close(id, code);
+      });
+  return callbacks;
+}
+
+/// Frames on their way from nghttp2 to the stream, gathered so that many share a write.
+class frame_output {
+ public:
+  /// Writes what the session has to say, as far as the stream takes it. With `wants` it is to be
+  /// called again then; with neither that nor an error all is written.
+  core::io_result write(nghttp2_session* session, core::stream& to);
+
+  bool empty() const noexcept { return begin_ == bytes_.size(); }
+
+ private:
+  std::string bytes_;
+  std::size_t begin_ = 0;
 };
 
 }  // namespace rw::http

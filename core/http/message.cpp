@@ -3,6 +3,9 @@
 #include <boost/beast/http/status.hpp>
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
+#include <ctime>
 
 namespace rw::http {
 namespace {
@@ -71,6 +74,27 @@ void response::text(unsigned code, std::string_view line) {
 
 std::string_view reason_phrase(unsigned status) noexcept {
   return boost::beast::http::obsolete_reason(static_cast<boost::beast::http::status>(status));
+}
+
+std::string_view http_date(std::chrono::system_clock::time_point when) {
+  // Each thread keeps the text of the second it is in.
+  thread_local std::time_t kept = -1;
+  thread_local std::array<char, 40> text{};
+  thread_local std::size_t size = 0;
+  const auto second = std::chrono::system_clock::to_time_t(when);
+  if (second != kept) {
+    std::tm parts{};
+    ::gmtime_r(&second, &parts);
+    static constexpr const char* days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+    static constexpr const char* months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                             "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    const auto n = std::snprintf(text.data(), text.size(), "%s, %02d %s %d %02d:%02d:%02d GMT",
+                                 days[parts.tm_wday], parts.tm_mday, months[parts.tm_mon],
+                                 parts.tm_year + 1900, parts.tm_hour, parts.tm_min, parts.tm_sec);
+    size = static_cast<std::size_t>(std::clamp(n, 0, 39));
+    kept = second;
+  }
+  return {text.data(), size};
 }
 
 }  // namespace rw::http

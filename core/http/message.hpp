@@ -2,6 +2,7 @@
 
 #include <boost/asio/ip/tcp.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -83,5 +84,9 @@ inline constexpr std::size_t body_padding = 64;
 
 /// The standard phrase of a status, such as "Not Found" (RFC 9110, section 15).
 std::string_view reason_phrase(unsigned status) noexcept;
+
+/// A time as header fields write it, such as "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110,
+/// section 5.6.7). Valid until the thread's next call with another second.
+std::string_view http_date(std::chrono::system_clock::time_point when);
 
 }  // namespace rw::http

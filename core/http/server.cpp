@@ -240,19 +240,19 @@ asio::awaitable<void> server::implementation::accept_until_draining() {
 }
 
 asio::awaitable<void> server::implementation::run() {
-  bool cancelled = false;
+  std::exception_ptr failure;
   try {
     co_await accept_until_draining();
-  } catch (const boost::system::system_error&) {
-    cancelled = true;
+  } catch (...) {
+    failure = std::current_exception();  // cancelled, or worse: then the owner must hear of it
   }
   const auto state = co_await asio::this_coro::cancellation_state;
-  cancelled = cancelled || state.cancelled() != asio::cancellation_type::none;
   boost::system::error_code ignored;
   acceptor_.close(ignored);
-  if (cancelled) connections_.cancel();
+  if (failure || state.cancelled() != asio::cancellation_type::none) connections_.cancel();
   co_await asio::this_coro::throw_if_cancelled(false);
   co_await connections_.join();
+  if (failure) std::rethrow_exception(failure);
 }
 
 void server::implementation::drain() {

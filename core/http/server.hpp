@@ -38,7 +38,7 @@ class handler {
 
 /// What a server grants its clients. Each limit that is hit is counted by name.
 struct server_limits {
-  std::size_t connections = 4096;          ///< further ones are closed at once
+  std::size_t connections = 1024;          ///< further ones are closed at once
   std::size_t header_bytes = 16 * 1024;    ///< of one request, names and values
   std::size_t buffered_bytes = 64u << 20;  ///< of all bodies being received; past it 503
   std::uint32_t streams = 250;             ///< at once on one HTTP/2 connection

@@ -1,0 +1,117 @@
+#pragma once
+
+#include "core/http/http2_session.hpp"
+#include "core/http/server_connection.hpp"
+#include "core/ready.hpp"
+#include "core/task_group.hpp"
+
+#include <array>
+#include <list>
+
+namespace rw::http {
+
+/// Window of each stream, in bytes: what a client may send before it hears from us.
+inline constexpr std::uint32_t http2_stream_window = 256 * 1024;
+
+/// An HTTP/2 connection (RFC 9113) over nghttp2. http2_connection.cpp moves bytes and time,
+/// http2_exchange.cpp has requests and answers.
+class http2_connection final : public server_connection {
+ public:
+  http2_connection(std::shared_ptr<server_shared> shared, boost::asio::any_io_executor executor,
+                   std::unique_ptr<core::stream> stream, boost::asio::ip::tcp::endpoint from);
+
+  boost::asio::awaitable<void> run() override;
+  void drain() override;
+
+  // What nghttp2 calls.
+  int on_begin_headers(const nghttp2_frame& frame);
+  int on_header(const nghttp2_frame& frame, std::string_view name, std::string_view value);
+  int on_frame(const nghttp2_frame& frame);
+  int on_data(std::int32_t id, std::string_view bytes);
+  int on_frame_sent(const nghttp2_frame& frame);
+  int on_stream_close(std::int32_t id, std::uint32_t code);
+
+ private:
+  /// One request and its answer. Recycled, with its buffers.
+  struct exchange {
+    explicit exchange(server_shared& shared) : budget(shared) {}
+
+    std::int32_t id = 0;
+    request from;
+    response into;
+    outgoing_body body;
+    body_budget budget;
+    std::array<char, 8> status{};
+    std::array<char, 24> length{};
+    std::string date;
+    std::size_t body_limit = 0;
+    core::time_point due;
+    bool headers_done = false;
+    bool answered = false;  ///< the answer was handed to nghttp2
+    bool complete = false;  ///< the whole request is there
+    bool running = false;   ///< a task of the handler refers to it
+    bool closed = false;    ///< nghttp2 forgot the stream
+    std::list<exchange>::iterator self;
+  };
+
+  exchange* find(std::int32_t id) {
+    return static_cast<exchange*>(nghttp2_session_get_stream_user_data(session_.get(), id));
+  }
+
+  void on_headers_done(exchange& one);
+  void on_complete(exchange& one);
+  void answer(exchange& one);
+  void refuse(exchange& one, unsigned status, std::string_view line, core::counter& reason);
+  boost::asio::awaitable<void> finish(exchange* one, boost::asio::awaitable<void> rest);
+  void recycle(exchange& one);
+
+  boost::asio::awaitable<void> serve();
+  bool receive(std::size_t size);
+  void flush();
+  /// The same from outside the reader, which may be waiting though there is nothing left to wait
+  /// for.
+  void push() {
+    flush();
+    if (finished()) core::interrupt(stream_->socket());
+  }
+  boost::asio::awaitable<void> write_when_possible();
+  bool finished() const {
+    return broken_ || (!nghttp2_session_want_read(session_.get()) &&
+                       !nghttp2_session_want_write(session_.get()) && out_.empty());
+  }
+  void fail(std::exception_ptr failure);
+  void stop() {
+    broken_ = true;
+    core::interrupt(stream_->socket());
+  }
+  void expire();
+  void expire(exchange& one);
+  void expire_idle(core::time_point now);
+  /// Has `expire` look at `when` at the latest.
+  void look_at(core::time_point when) {
+    if (when >= next_look_) return;
+    next_look_ = when;
+    deadline_.arm(when);
+  }
+  int flood();
+
+  nghttp2_session_ptr session_;
+  core::task_group tasks_;
+  core::deadline deadline_;
+  std::list<exchange> live_;
+  std::list<exchange> spare_;
+  std::string in_;
+  frame_output out_;
+  std::exception_ptr failure_;
+  core::time_point last_request_;
+  core::time_point blocked_since_;
+  core::time_point next_look_ = core::time_point::max();
+  unsigned frames_since_request_ = 0;
+  bool any_request_ = false;
+  bool write_blocked_ = false;
+  bool draining_ = false;
+  bool goaway_sent_ = false;
+  bool broken_ = false;
+};
+
+}  // namespace rw::http

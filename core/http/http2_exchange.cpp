@@ -1,0 +1,236 @@
+#include "core/http/http2_connection.hpp"
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <charconv>
+
+namespace rw::http {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr std::size_t granted_body =
+    16 * 1024;                               // of each stream; beyond, it has to be accounted for
+constexpr std::size_t kept_body = 8 * 1024;  // larger buffers are not kept for the next exchange
+constexpr std::size_t kept_exchanges = 64;   // nor more of them
+constexpr unsigned idle_frames = 10'000;     // PING, SETTINGS and the like between two requests
+
+}  // namespace
+
+int http2_connection::flood() {
+  shared_->counters.flood.Increment();
+  return NGHTTP2_ERR_CALLBACK_FAILURE;
+}
+
+int http2_connection::on_begin_headers(const nghttp2_frame& frame) {
+  if (frame.hd.type != NGHTTP2_HEADERS || frame.headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
+  if (spare_.empty()) {
+    if (live_.size() >= 2 * shared_->options.limits.streams) return flood();
+    spare_.emplace_front(*shared_);
+  }
+  live_.splice(live_.end(), spare_, spare_.begin());
+  auto& one = live_.back();
+  one.self = std::prev(live_.end());
+  one.id = frame.hd.stream_id;
+  one.due = shared_->now() + shared_->options.limits.header;
+  look_at(one.due);
+  one.from.peer = peer_;
+  nghttp2_session_set_stream_user_data(session_.get(), one.id, &one);
+  return 0;
+}
+
+int http2_connection::on_header(const nghttp2_frame& frame, std::string_view name,
+                                std::string_view value) {
+  auto* one = find(frame.hd.stream_id);
+  if (one == nullptr || one->headers_done) return 0;  // trailers are of no use here
+  auto& from = one->from;
+  const auto limit = shared_->options.limits.header_bytes;
+  if (from.headers.bytes() + from.target.size() + name.size() + value.size() > limit) {
+    if (!one->answered) {
+      refuse(*one, 431, "the header is too large", shared_->counters.header_size);
+    }
+    // The rest is decoded by nghttp2 and thrown away; a header bomb ends the connection.
+    one->body_limit += name.size() + value.size();
+    return one->body_limit > 16 * limit ? flood() : 0;
+  }
+  if (name == ":method") {
+    from.method = value;
+  } else if (name == ":path") {
+    from.target = value;
+  } else if (name == ":authority") {
+    from.headers.add("host", value);
+  } else if (name[0] != ':') {
+    from.headers.add(name, value);
+  }
+  return 0;
+}
+
+int http2_connection::on_frame(const nghttp2_frame& frame) {
+  auto* one = find(frame.hd.stream_id);
+  switch (frame.hd.type) {
+    case NGHTTP2_HEADERS:
+      if (one != nullptr && !one->headers_done) on_headers_done(*one);
+      [[fallthrough]];
+    case NGHTTP2_DATA:
+      if (one != nullptr && (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) on_complete(*one);
+      if (frame.hd.length > 0) return 0;
+      break;
+    default:
+      break;
+  }
+  return ++frames_since_request_ > idle_frames ? flood() : 0;
+}
+
+void http2_connection::on_headers_done(exchange& one) {
+  one.headers_done = true;
+  one.due = shared_->now() + shared_->options.limits.body;
+  look_at(one.due);
+  if (one.answered) return;
+  one.body_limit = shared_->answers.body_limit(one.from);
+  const auto text = one.from.headers.get("content-length");
+  std::size_t length = 0;
+  std::from_chars(text.data(), text.data() + text.size(), length);
+  if (length > one.body_limit) {
+    refuse(one, 413, "the body is larger than this path accepts", shared_->counters.body_size);
+  } else if (length > 0 && length <= http2_stream_window) {
+    one.from.body.reserve(length + body_padding);
+  }
+}
+
+int http2_connection::on_data(std::int32_t id, std::string_view bytes) {
+  auto* one = find(id);
+  if (one == nullptr || one->answered) return 0;
+  auto& body = one->from.body;
+  if (body.size() + bytes.size() > one->body_limit) {
+    refuse(*one, 413, "the body is larger than this path accepts", shared_->counters.body_size);
+    return 0;
+  }
+  if (body.size() + bytes.size() > granted_body && !one->budget.take(bytes.size())) {
+    refuse(*one, 503, "too many large requests at once", shared_->counters.memory);
+    return 0;
+  }
+  body.append(bytes);
+  return 0;
+}
+
+void http2_connection::on_complete(exchange& one) {
+  one.complete = true;
+  if (one.answered) return;
+  frames_since_request_ = 0;
+  last_request_ = shared_->now();
+  any_request_ = true;
+  if (one.from.body.capacity() < one.from.body.size() + body_padding) {
+    one.from.body.reserve(one.from.body.size() + body_padding);
+  }
+  auto rest = shared_->answers.handle(one.from, one.into);
+  if (rest.valid()) {
+    one.running = true;
+    tasks_.spawn(finish(&one, std::move(rest)));
+    return;
+  }
+  answer(one);
+}
+
+/// Runs the part of the handler that waits.
+asio::awaitable<void> http2_connection::finish(exchange* one, asio::awaitable<void> rest) {
+  co_await std::move(rest);
+  one->running = false;
+  if (one->closed) {
+    recycle(*one);
+    co_return;
+  }
+  answer(*one);
+  // Not from here: this may still be within nghttp2's own call, if the handler did not wait after
+  // all.
+  co_await asio::post(executor_, asio::use_awaitable);
+  push();
+}
+
+void http2_connection::refuse(exchange& one, unsigned status, std::string_view line,
+                              core::counter& reason) {
+  reason.Increment();
+  shared_->answers.refused(status);
+  one.budget.release();
+  one.into.clear();
+  one.into.text(status, line);
+  answer(one);
+}
+
+void http2_connection::answer(exchange& one) {
+  one.answered = true;
+  one.budget.release();
+  one.due = shared_->now() + shared_->options.limits.write;
+  look_at(one.due);
+  if (one.complete) shared_->counters.requests_http2.Increment();
+  const auto number = [](auto& into, std::size_t value) {
+    const auto end = std::to_chars(into.data(), into.data() + into.size(), value).ptr;
+    return std::string_view(into.data(), end);
+  };
+  std::array<nghttp2_nv, 16> nv;
+  std::size_t n = 0;
+  nv[n++] = borrow_field(":status", number(one.status, one.into.status));
+  nv[n++] = borrow_field("content-length", number(one.length, one.into.body.size()));
+  one.date = http_date(std::chrono::system_clock::now());
+  nv[n++] = borrow_field("date", one.date);
+  for (std::size_t i = 0; i < one.into.headers.size() && n < nv.size(); ++i) {
+    const auto field = one.into.headers[i];
+    nv[n++] = borrow_field(field.name, field.value);
+  }
+  one.body.rest = one.into.body;
+  nghttp2_data_provider provider{{.ptr = &one.body}, &outgoing_body::read};
+  const bool empty = one.into.body.empty() || one.from.method == "HEAD";
+  nghttp2_submit_response(session_.get(), one.id, nv.data(), n, empty ? nullptr : &provider);
+}
+
+int http2_connection::on_frame_sent(const nghttp2_frame& frame) {
+  if (frame.hd.type == NGHTTP2_GOAWAY && frame.goaway.error_code != NGHTTP2_NO_ERROR) {
+    // nghttp2 says "internal error" where a client resets streams too fast.
+    const bool flooded = frame.goaway.error_code == NGHTTP2_ENHANCE_YOUR_CALM ||
+                         frame.goaway.error_code == NGHTTP2_INTERNAL_ERROR;
+    (flooded ? shared_->counters.flood : shared_->counters.protocol).Increment();
+  }
+  if (frame.hd.type == NGHTTP2_RST_STREAM) {
+    // What nghttp2 finds wrong with one stream.
+    if (frame.rst_stream.error_code == NGHTTP2_REFUSED_STREAM) {
+      shared_->counters.too_many_streams.Increment();
+    } else if (frame.rst_stream.error_code == NGHTTP2_PROTOCOL_ERROR ||
+               frame.rst_stream.error_code == NGHTTP2_FLOW_CONTROL_ERROR) {
+      shared_->counters.malformed.Increment();
+    }
+    return 0;
+  }
+  if ((frame.hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) return 0;
+  if (frame.hd.type != NGHTTP2_DATA && frame.hd.type != NGHTTP2_HEADERS) return 0;
+  const auto* one = find(frame.hd.stream_id);
+  if (one != nullptr && !one->complete) {
+    // Answered before the request was whole: tell the client to stop sending it.
+    nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, one->id, NGHTTP2_NO_ERROR);
+  }
+  return 0;
+}
+
+int http2_connection::on_stream_close(std::int32_t id, std::uint32_t) {
+  auto* one = find(id);
+  if (one == nullptr) return 0;
+  one->closed = true;
+  if (!one->running) recycle(*one);
+  return 0;
+}
+
+void http2_connection::recycle(exchange& one) {
+  const bool large = one.from.body.capacity() > kept_body || one.into.body.capacity() > kept_body;
+  one.budget.release();
+  if (large || broken_ || spare_.size() >= kept_exchanges) {
+    live_.erase(one.self);
+    return;
+  }
+  one.from.clear();
+  one.into.clear();
+  one.body_limit = 0;
+  one.headers_done = one.answered = one.complete = one.running = one.closed = false;
+  spare_.splice(spare_.begin(), live_, one.self);
+}
+
+}  // namespace rw::http
