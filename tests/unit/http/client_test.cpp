@@ -156,7 +156,8 @@ upstream::script answering(std::string bytes) {
   return [bytes = std::move(bytes)](tcp::socket& socket, int) {
     upstream::read_some(socket);
     upstream::write(socket, bytes);
-    socket.shutdown(tcp::socket::shutdown_send);
+    error_code ignored;  // the client may be gone
+    socket.shutdown(tcp::socket::shutdown_send, ignored);
     upstream::read_rest(socket);
   };
 }
