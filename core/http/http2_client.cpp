@@ -17,7 +17,6 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::size_t read_size = 16 * 1024;
-constexpr std::size_t output_size = 32 * 1024;
 
 /// An HTTP/2 connection that all exchanges share.
 class http2_client final : public client_connection,
@@ -42,6 +41,12 @@ class http2_client final : public client_connection,
     if (slots_ == 0) end();
   }
 
+  // What nghttp2 calls.
+  int on_header(const nghttp2_frame& frame, std::string_view name, std::string_view value);
+  int on_data(std::int32_t id, std::string_view bytes);
+  int on_frame(const nghttp2_frame& frame);
+  int on_stream_close(std::int32_t id, std::uint32_t code);
+
  private:
   /// One exchange, in the frame of its coroutine.
   struct call {
@@ -58,15 +63,10 @@ class http2_client final : public client_connection,
     std::list<call*>::iterator self;
   };
 
-  static http2_client& self(void* user) { return *static_cast<http2_client*>(user); }
   call* find(std::int32_t id) {
     return static_cast<call*>(nghttp2_session_get_stream_user_data(session_.get(), id));
   }
 
-  int on_header(std::int32_t id, std::string_view name, std::string_view value);
-  int on_data(std::int32_t id, std::string_view bytes);
-  int on_frame(const nghttp2_frame& frame);
-  int on_stream_close(std::int32_t id, std::uint32_t code);
   int on_frame_not_sent(const nghttp2_frame& frame);
 
   void slot_given() override {
@@ -102,8 +102,7 @@ class http2_client final : public client_connection,
   core::deadline deadline_;
   std::list<call*> calls_;
   std::string in_;
-  std::string out_;
-  std::size_t out_begin_ = 0;
+  frame_output out_;
   std::string authority_;
   core::time_point last_use_;
   core::time_point last_heard_;
@@ -121,30 +120,9 @@ http2_client::http2_client(const client_options& options, const client_environme
       authority_(authority(options)),
       last_use_(environment.watchdog.now()),
       last_heard_(last_use_) {
-  const auto callbacks = make_nghttp2_callbacks();
-  auto* c = callbacks.get();
-  nghttp2_session_callbacks_set_on_header_callback(
-      c, [](nghttp2_session*, const nghttp2_frame* frame, const std::uint8_t* name, std::size_t n,
-            const std::uint8_t* value, std::size_t v, std::uint8_t, void* user) {
-        return self(user).on_header(frame->hd.stream_id, view(name, n), view(value, v));
-      });
-  nghttp2_session_callbacks_set_on_data_chunk_recv_callback(
-      c, [](nghttp2_session*, std::uint8_t, std::int32_t id, const std::uint8_t* bytes,
-            std::size_t size, void* user) { return self(user).on_data(id, view(bytes, size)); });
-  nghttp2_session_callbacks_set_on_frame_recv_callback(
-      c, [](nghttp2_session*, const nghttp2_frame* frame, void* user) {
-        return self(user).on_frame(*frame);
-      });
-  nghttp2_session_callbacks_set_on_frame_not_send_callback(
-      c, [](nghttp2_session*, const nghttp2_frame* frame, int, void* user) {
-        return self(user).on_frame_not_sent(*frame);
-      });
-  nghttp2_session_callbacks_set_on_stream_close_callback(
-      c, [](nghttp2_session*, std::int32_t id, std::uint32_t code, void* user) {
-        return self(user).on_stream_close(id, code);
-      });
+  const auto callbacks = callbacks_of<http2_client>();
   nghttp2_session* raw = nullptr;
-  if (nghttp2_session_client_new(&raw, c, this) != 0) throw std::bad_alloc();
+  if (nghttp2_session_client_new(&raw, callbacks.get(), this) != 0) throw std::bad_alloc();
   session_.reset(raw);
   const std::array settings{nghttp2_settings_entry{NGHTTP2_SETTINGS_ENABLE_PUSH, 0}};
   nghttp2_submit_settings(raw, NGHTTP2_FLAG_NONE, settings.data(), settings.size());
@@ -244,8 +222,9 @@ void http2_client::give_up(call& one, boost::system::error_code error) {
   nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, id, NGHTTP2_CANCEL);
 }
 
-int http2_client::on_header(std::int32_t id, std::string_view name, std::string_view value) {
-  auto* one = find(id);
+int http2_client::on_header(const nghttp2_frame& frame, std::string_view name,
+                            std::string_view value) {
+  auto* one = find(frame.hd.stream_id);
   if (one == nullptr) return 0;
   if (one->into.headers.bytes() + name.size() + value.size() > options_.limits.header_bytes) {
     give_up(*one, client_error::response_too_large);
@@ -338,28 +317,12 @@ void http2_client::expire() {
 
 void http2_client::flush() {
   if (write_blocked_) return;
-  for (;;) {
-    if (out_begin_ == out_.size()) {
-      out_.clear();
-      out_begin_ = 0;
-      while (out_.size() < output_size) {
-        const std::uint8_t* bytes = nullptr;
-        const auto n = nghttp2_session_mem_send(session_.get(), &bytes);
-        if (n <= 0) break;
-        out_.append(view(bytes, static_cast<std::size_t>(n)));
-      }
-      if (out_.empty()) return;
-    }
-    const auto put = stream_->write({out_.data() + out_begin_, out_.size() - out_begin_});
-    out_begin_ += put.bytes;
-    if (put.error) {
-      ended_ = true;
-      return;
-    }
-    if (put.wants == core::want::nothing) continue;
+  const auto put = out_.write(session_.get(), *stream_);
+  if (put.error) {
+    ended_ = true;
+  } else if (put.wants != core::want::nothing) {
     write_blocked_ = true;
     tasks_.spawn(write_when_possible());
-    return;
   }
 }
 

@@ -83,6 +83,12 @@ nghttp2_callbacks_ptr callbacks_of() {
           return owner(user).on_frame_sent(*frame);
         });
   }
+  if constexpr (requires(Owner& o, const nghttp2_frame& f) { o.on_frame_not_sent(f); }) {
+    nghttp2_session_callbacks_set_on_frame_not_send_callback(
+        c, [](nghttp2_session*, const nghttp2_frame* frame, int, void* user) {
+          return owner(user).on_frame_not_sent(*frame);
+        });
+  }
   nghttp2_session_callbacks_set_on_header_callback(
       c, [](nghttp2_session*, const nghttp2_frame* frame, const std::uint8_t* name, std::size_t n,
             const std::uint8_t* value, std::size_t v, std::uint8_t,

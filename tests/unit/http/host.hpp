@@ -31,8 +31,8 @@ inline constexpr auto patience = std::chrono::seconds(20);
 
 /// Waits, on the test's thread, until `condition` holds; false if it never does.
 template <class Condition>
-bool eventually(Condition condition) {
-  const auto end = std::chrono::steady_clock::now() + patience;
+bool eventually(Condition condition, std::chrono::milliseconds within = patience) {
+  const auto end = std::chrono::steady_clock::now() + within;
   while (!condition()) {
     if (std::chrono::steady_clock::now() > end) return false;
     std::this_thread::yield();

@@ -242,7 +242,9 @@ BOOST_AUTO_TEST_CASE(a_header_that_trickles_in_times_out_all_the_same) {
   fixture f(small_limits());
   auto client = f.connect();
   client.send("POST /slow HTTP/1.1\r\n");
-  while (f.server.rejected("header_timeout") == 0) client.send("a:b\r\n");
+  // Fast enough to look alive, slow enough not to meet the header's limit first.
+  const auto refused = [&] { return f.server.rejected("header_timeout") > 0; };
+  for (int i = 0; i < 1000 && !eventually(refused, milliseconds(5)); ++i) client.send("a:b\r\n");
   BOOST_TEST(read_answer(client).status == 408u);
   f.server.check_rejected("header_timeout");
   f.check_good_request();
