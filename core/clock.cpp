@@ -4,9 +4,9 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <cstdint>
 
 #include <algorithm>
+#include <cstdint>
 
 namespace rw::core {
 namespace {
@@ -48,8 +48,7 @@ struct manual_clock::state {
 class manual_clock::manual_timer final : public timer {
  public:
   manual_timer(asio::any_io_executor executor, std::shared_ptr<state> shared)
-      : shared_(std::move(shared)),
-        alarm_(std::make_shared<alarm>(std::move(executor))) {
+      : shared_(std::move(shared)), alarm_(std::make_shared<alarm>(std::move(executor))) {
     const std::lock_guard lock(shared_->guard);
     shared_->timers.push_back(this);
   }

@@ -13,8 +13,8 @@ namespace rw::core {
 boost::asio::awaitable<boost::system::error_code> ready(boost::asio::ip::tcp::socket& socket,
                                                         want what);
 
-/// Ends the waits on the socket, with `operation_aborted`. On a socket that is closed already, which has
-/// none, it does nothing.
+/// Ends the waits on the socket, with `operation_aborted`. On a socket that is closed already,
+/// which has none, it does nothing.
 void interrupt(boost::asio::ip::tcp::socket& socket) noexcept;
 
 }  // namespace rw::core

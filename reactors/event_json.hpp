@@ -24,8 +24,8 @@ std::string_view to_string(contract value) noexcept;
 /// Parses "v1" and "v2". Returns false, and leaves `value` alone, for anything else.
 bool parse_contract(std::string_view text, contract& value) noexcept;
 
-/// The header by which a receiver offers, in its answers, to take batches; the value is the greatest
-/// number of events in one.
+/// The header by which a receiver offers, in its answers, to take batches; the value is the
+/// greatest number of events in one.
 inline constexpr std::string_view batch_offer_header = "watch-event-batch";
 
 /// Why a WatchEvent on the wire was refused. `reason` has the sentence.

@@ -7,6 +7,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/http/error.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 
@@ -165,7 +166,7 @@ asio::awaitable<bool> http1_connection::read_request() {
   request_.peer = peer_;
   parser_.emplace(request_, limit_, shared_->options.limits.header_bytes);
   const auto& limits = shared_->options.limits;
-  enter(phase::idle, any_request_ ? limits.idle : limits.header);
+  enter(phase::idle, any_request_ ? limits.idle : std::min(limits.header, limits.idle));
   any_request_ = true;
   for (;;) {
     if (in_begin_ < in_end_) {
