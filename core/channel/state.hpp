@@ -56,7 +56,7 @@ class state {
       return status;
     }
     // Room was lost to another, or the channel closed, since it was asked.
-    value.~T();
+    value.~T();  // NOLINT(bugprone-use-after-move): the empty shell is replaced by what it held
     ::new (std::addressof(value)) T(std::move(*item));
     std::destroy_at(item);
     vacant_.give({&at, 1});
