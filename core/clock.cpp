@@ -15,7 +15,7 @@ namespace asio = boost::asio;
 
 class real_timer final : public timer {
  public:
-  explicit real_timer(asio::any_io_executor executor) : timer_(std::move(executor)) {}
+  explicit real_timer(const asio::any_io_executor& executor) : timer_(executor) {}
 
   void expires_at(time_point when) override { timer_.expires_at(when); }
 
@@ -96,7 +96,7 @@ class manual_clock::manual_timer final : public timer {
 
  private:
   struct alarm {
-    explicit alarm(asio::any_io_executor executor) : never(std::move(executor)) {}
+    explicit alarm(const asio::any_io_executor& executor) : never(executor) {}
     asio::steady_timer never;
     std::uint64_t waits = 0;  ///< changed on the executor, under the clock's lock
   };
