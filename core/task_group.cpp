@@ -175,6 +175,10 @@ std::size_t task_group::size() const {
   return state_->children.size();
 }
 
+asio::any_io_executor task_group::get_executor() const {
+  return state_->executor;
+}
+
 asio::awaitable<void> task_group::join() {
   const auto group = state_;
   const bool throws = co_await asio::this_coro::throw_if_cancelled();

@@ -45,6 +45,9 @@ class task_group {
 
   std::size_t size() const;
 
+  /// The group's executor, which `join` is to be called on.
+  boost::asio::any_io_executor get_executor() const;
+
  private:
   struct state;
   std::shared_ptr<state> state_;

@@ -115,7 +115,7 @@ class schedule {
 
   /// How many requests one manager may have under way while there are others, so that one that
   /// hangs leaves room for them.
-  void set_share(std::size_t requests) noexcept { share_ = requests; }
+  void set_share(std::size_t requests) noexcept { share_ = requests > 0 ? requests : 1; }
 
   /// The receiver did not take the shipment as a batch: for a while all events go to it one by one.
   void split(const shipment& sent, core::time_point now);

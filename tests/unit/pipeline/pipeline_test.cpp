@@ -136,7 +136,7 @@ class system_under_test {
     }
     done.get();
   }
-  void wait(core::task_group& group) { wait(main, group.join()); }
+  void wait(core::task_group& group) { wait(group.get_executor(), group.join()); }
 
   /// Ends the intake, then delivers what was accepted, then ends the listener.
   void stop() {
