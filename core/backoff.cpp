@@ -5,10 +5,16 @@
 
 namespace rw::core {
 
+/// SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014): eight
+/// bytes of state, where there are thousands of clients that each draw some jitter.
 random_source make_random_source() {
   std::random_device device;
-  std::seed_seq seed{device(), device(), device(), device()};
-  return [engine = std::mt19937_64(seed)]() mutable { return engine(); };
+  return [state = std::uint64_t{device()} << 32 | device()]() mutable {
+    auto z = state += 0x9E3779B97F4A7C15ULL;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
+    return z ^ (z >> 31);
+  };
 }
 
 duration backoff::next() {

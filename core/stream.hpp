@@ -54,6 +54,9 @@ class stream {
   /// The protocol chosen by ALPN (RFC 7301), such as "h2"; empty where none was.
   virtual std::string_view protocol() const noexcept = 0;
 
+  /// True if nobody between can read it: the scheme is https then.
+  virtual bool encrypted() const noexcept { return false; }
+
   /// The peer's verified certificate, DER; empty where it showed none. Valid as long as the stream.
   virtual std::string_view peer_certificate() const noexcept = 0;
 };

@@ -1,6 +1,7 @@
 #include "core/http/client.hpp"
 
 #include "core/http/client_connection.hpp"
+#include "core/http/tunnel.hpp"
 #include "core/ready.hpp"
 #include "core/wake.hpp"
 
@@ -10,7 +11,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
-#include <deque>
+#include <list>
 
 namespace rw::http {
 namespace {
@@ -41,6 +42,12 @@ class category final : public boost::system::error_category {
         return "the upstream's answer is too large";
       case client_error::shut_down:
         return "the client is being closed";
+      case client_error::abandoned:
+        return "the answer was given up by who asked for it";
+      case client_error::proxy:
+        return "the proxy refuses to connect to the upstream";
+      case client_error::not_permitted:
+        return "the request was held back, the permit to send it is gone";
     }
     return "unknown error";
   }
@@ -53,10 +60,10 @@ const boost::system::error_category& client_category() noexcept {
   return instance;
 }
 
-std::string authority(const client_options& options) {
+std::string authority(const client_options& options, bool encrypted) {
   const bool v6 = options.host.find(':') != std::string::npos;
   auto result = v6 ? "[" + options.host + "]" : options.host;
-  if (options.port != 443) result += ":" + std::to_string(options.port);
+  if (options.port != (encrypted ? 443 : 80)) result += ":" + std::to_string(options.port);
   return result;
 }
 
@@ -78,14 +85,27 @@ class client::implementation : public std::enable_shared_from_this<implementatio
                                {{"client", options_.name}})),
         tasks_(executor) {}
 
-  asio::awaitable<boost::system::error_code> acquire(client_slot* into);
+  asio::awaitable<boost::system::error_code> acquire(client_slot* into,
+                                                     std::chrono::milliseconds limit);
   void retire();
   asio::awaitable<void> close();
+  const std::string& connect_failure() const noexcept { return cause_; }
 
  private:
-  /// One caller of `acquire`, in its coroutine frame.
+  /// One caller of `acquire`, in its coroutine frame: in the queue until it is served, and not
+  /// beyond its own end, whichever way the wait ends.
   struct waiter {
-    explicit waiter(const asio::any_io_executor& executor) : woken(executor) {}
+    explicit waiter(std::shared_ptr<implementation> in)
+        : client(std::move(in)), woken(client->executor_) {
+      client->waiting_.push_back(this);
+    }
+    ~waiter() {
+      if (!served) std::erase(client->waiting_, this);
+    }
+    waiter(const waiter&) = delete;
+    waiter& operator=(const waiter&) = delete;
+
+    const std::shared_ptr<implementation> client;
     core::wake woken;
     boost::system::error_code error;
     client_slot slot;
@@ -104,8 +124,9 @@ class client::implementation : public std::enable_shared_from_this<implementatio
   bool may_open() const;
   void fail(boost::system::error_code error);
   asio::awaitable<void> open();
+  void report(boost::system::error_code error, std::string cause);
   asio::awaitable<std::vector<tcp::endpoint>> resolve();
-  asio::awaitable<boost::system::error_code> connect(tcp::socket* socket);
+  asio::awaitable<boost::system::error_code> connect(tcp::socket* socket, std::string* cause);
   asio::awaitable<boost::system::error_code> shake_hands(core::stream* stream);
   asio::awaitable<void> drive(std::shared_ptr<client_connection> connection);
 
@@ -117,9 +138,10 @@ class client::implementation : public std::enable_shared_from_this<implementatio
   core::gauge& open_;
   core::log_limit connect_log_;
   std::vector<std::shared_ptr<client_connection>> connections_;
-  std::deque<waiter*> waiting_;
+  std::list<waiter*> waiting_;
   tcp::resolver resolver_{executor_};
   std::shared_ptr<resolution> resolving_;
+  std::string cause_;
   std::size_t first_address_ = 0;
   std::size_t retirements_ = 0;
   tcp::socket* connecting_ = nullptr;  ///< what a late connect is cancelled on
@@ -167,27 +189,33 @@ void client::implementation::fail(boost::system::error_code error) {
   }
 }
 
-asio::awaitable<boost::system::error_code> client::implementation::acquire(client_slot* into) {
+asio::awaitable<boost::system::error_code> client::implementation::acquire(
+    client_slot* into, std::chrono::milliseconds limit) {
   if (closed_) co_return client_error::shut_down;
   if (waiting_.empty() && take(*into)) co_return boost::system::error_code();
-  waiter self(executor_);
-  waiting_.push_back(&self);
+  waiter self(shared_from_this());
+  core::deadline late;
+  if (limit.count() > 0) {
+    late = environment_.watchdog.watch(executor_, [&self] { self.woken.set(); });
+    late.arm(environment_.watchdog.now() + limit);
+  }
   serve();
   const auto interrupted = co_await self.woken.wait();
-  if (!self.served) std::erase(waiting_, &self);
-  if (interrupted && !self.served) co_return interrupted;
+  if (!self.served) co_return interrupted ? interrupted : client_error::timed_out;
   *into = std::move(self.slot);
   co_return self.error;
 }
 
-/// The host's addresses; none if there are none, or not in time.
+/// The addresses of the host, or of its proxy; none if there are none, or not in time.
 asio::awaitable<std::vector<tcp::endpoint>> client::implementation::resolve() {
+  const auto& host = options_.proxy ? options_.proxy->host : options_.host;
+  const auto port = options_.proxy ? options_.proxy->port : options_.port;
   boost::system::error_code error;
-  const auto literal = asio::ip::make_address(options_.host, error);
-  if (!error) co_return std::vector{tcp::endpoint(literal, options_.port)};
+  const auto literal = asio::ip::make_address(host, error);
+  if (!error) co_return std::vector{tcp::endpoint(literal, port)};
   const auto lookup = std::make_shared<resolution>(executor_);
   resolving_ = lookup;
-  resolver_.async_resolve(options_.host, std::to_string(options_.port),
+  resolver_.async_resolve(host, std::to_string(port),
                           [lookup](boost::system::error_code failed, const auto& entries) {
                             if (!failed) lookup->found.assign(entries.begin(), entries.end());
                             lookup->done.set();
@@ -197,8 +225,10 @@ asio::awaitable<std::vector<tcp::endpoint>> client::implementation::resolve() {
   co_return std::move(lookup->found);
 }
 
-asio::awaitable<boost::system::error_code> client::implementation::connect(tcp::socket* socket) {
+asio::awaitable<boost::system::error_code> client::implementation::connect(tcp::socket* socket,
+                                                                           std::string* cause) {
   const auto addresses = co_await resolve();
+  *cause = make_error_code(client_error::resolve).message();
   if (addresses.empty()) co_return late_ ? client_error::timed_out : client_error::resolve;
   for (std::size_t i = 0; i < addresses.size() && !late_; ++i) {
     const auto& address = addresses[(first_address_ + i) % addresses.size()];
@@ -207,7 +237,9 @@ asio::awaitable<boost::system::error_code> client::implementation::connect(tcp::
     socket->open(address.protocol(), error);
     co_await socket->async_connect(address, asio::redirect_error(asio::use_awaitable, error));
     if (!error) co_return error;
+    *cause = error.message();
   }
+  if (late_) *cause = make_error_code(client_error::timed_out).message();
   // One that swallows packets uses up all the time: next time another one comes first.
   ++first_address_;
   co_return late_ ? client_error::timed_out : client_error::connect;
@@ -223,6 +255,20 @@ asio::awaitable<boost::system::error_code> client::implementation::shake_hands(
   }
 }
 
+void client::implementation::report(boost::system::error_code error, std::string cause) {
+  failed_.Increment();
+  cause_ = std::move(cause);
+  const auto proxy =
+      options_.proxy ? options_.proxy->host + ":" + std::to_string(options_.proxy->port) : "";
+  environment_.log.limited(connect_log_, core::log_level::warning, "cannot connect to the upstream",
+                           {{"client", options_.name},
+                            {"host", options_.host},
+                            {"port", std::uint64_t{options_.port}},
+                            {"proxy", proxy},
+                            {"error", error.message()},
+                            {"cause", cause_}});
+}
+
 asio::awaitable<void> client::implementation::open() {
   tcp::socket socket(executor_);
   std::unique_ptr<core::stream> stream;
@@ -236,26 +282,24 @@ asio::awaitable<void> client::implementation::open() {
     if (resolving_) resolving_->done.set();
   });
   limit.arm(environment_.watchdog.now() + options_.limits.connect);
-  auto error = co_await connect(&socket);
-  auto reason = error;
+  std::string cause;
+  auto error = co_await connect(&socket, &cause);
+  if (!error && options_.proxy) {
+    const auto tunnel = co_await open_tunnel(&socket, &options_, &late_);
+    if (!tunnel.open) error = late_ ? client_error::timed_out : client_error::proxy;
+    cause = tunnel.cause;
+  }
   if (!error) {
     stream = environment_.transport.wrap(std::move(socket));
     connecting_ = stream ? &stream->socket() : nullptr;
     if (stream) error = co_await shake_hands(stream.get());
-    reason = error;
+    cause = error.message();
     if (!stream || (error && error != client_error::timed_out)) error = client_error::handshake;
   }
   connecting_ = nullptr;
   opening_ = false;
   if (error) {
-    failed_.Increment();
-    environment_.log.limited(connect_log_, core::log_level::warning,
-                             "cannot connect to the upstream",
-                             {{"client", options_.name},
-                              {"host", options_.host},
-                              {"port", std::uint64_t{options_.port}},
-                              {"error", error.message()},
-                              {"cause", reason.message()}});
+    report(error, std::move(cause));
     fail(error);
     co_return;
   }
@@ -267,7 +311,8 @@ asio::awaitable<void> client::implementation::open() {
   connections_.push_back(connection);
   // The certificates may have changed during the handshake.
   if (retirements != retirements_) connection->retire();
-  open_.Set(static_cast<double>(connections_.size()));
+  // Counted up and down: clients of one name share the gauge.
+  open_.Increment();
   tasks_.spawn(drive(connection));
   serve();
 }
@@ -280,7 +325,7 @@ asio::awaitable<void> client::implementation::drive(std::shared_ptr<client_conne
   }
   connection->on_change({});
   std::erase(connections_, connection);
-  open_.Set(static_cast<double>(connections_.size()));
+  open_.Decrement();
   if (!closed_) serve();
 }
 
@@ -313,8 +358,9 @@ client_slot& client_slot::operator=(client_slot&& other) noexcept {
 }
 
 asio::awaitable<boost::system::error_code> client_slot::exchange(const request& what,
-                                                                 response& into) {
-  return connection_->exchange(what, into);
+                                                                 response& into,
+                                                                 exchange_options options) {
+  return connection_->exchange(what, into, options);
 }
 
 bool client_slot::multiplexed() const noexcept {
@@ -326,8 +372,12 @@ client::client(asio::any_io_executor executor, client_options options,
     : impl_(
           std::make_shared<implementation>(std::move(executor), std::move(options), environment)) {}
 client::~client() = default;
-asio::awaitable<boost::system::error_code> client::acquire(client_slot& into) {
-  return impl_->acquire(&into);
+asio::awaitable<boost::system::error_code> client::acquire(client_slot& into,
+                                                           std::chrono::milliseconds limit) {
+  return impl_->acquire(&into, limit);
+}
+const std::string& client::connect_failure() const noexcept {
+  return impl_->connect_failure();
 }
 void client::retire() {
   impl_->retire();

@@ -5,10 +5,41 @@
 
 #include <boost/asio/awaitable.hpp>
 
+#include <algorithm>
+#include <chrono>
 #include <functional>
 #include <memory>
 
 namespace rw::http {
+
+/// When an exchange is given up. Times are the watchdog's.
+class exchange_clock {
+ public:
+  exchange_clock(const exchange_options& options, const client_limits& limits, core::time_point now)
+      : silence_(options.silence), heard_(now) {
+    const auto limit = options.limit.count() > 0 ? options.limit : limits.exchange;
+    whole_ = now + limit;
+    head_ = now + std::min(limit, std::max(limits.exchange, options.silence));
+  }
+
+  /// The answer's head came, or a part of its body.
+  void heard(core::time_point now) noexcept {
+    heard_ = now;
+    any_ = true;
+  }
+
+  core::time_point due() const noexcept {
+    if (silence_.count() == 0) return whole_;
+    return any_ ? std::min(whole_, heard_ + silence_) : head_;
+  }
+
+ private:
+  std::chrono::milliseconds silence_;
+  core::time_point whole_;
+  core::time_point head_;
+  core::time_point heard_;
+  bool any_ = false;
+};
 
 /// One connection to an upstream, after its handshake. On the client's executor.
 class client_connection {
@@ -28,7 +59,8 @@ class client_connection {
   virtual boost::asio::awaitable<void> run() = 0;
 
   virtual boost::asio::awaitable<boost::system::error_code> exchange(const request& what,
-                                                                     response& into) = 0;
+                                                                     response& into,
+                                                                     exchange_options options) = 0;
 
   /// How many exchanges there may be at once; 0 at its end.
   virtual std::size_t capacity() const noexcept = 0;
@@ -65,8 +97,8 @@ class client_connection {
 };
 
 /// The upstream as the host field names it (RFC 9110, section 7.2): an IPv6 address in brackets,
-/// the port unless it is the default one.
-std::string authority(const client_options& options);
+/// the port unless it is the default one, of https or else of http.
+std::string authority(const client_options& options, bool encrypted);
 
 std::shared_ptr<client_connection> make_http1_client_connection(
     const client_options& options, const client_environment& environment,

@@ -15,7 +15,10 @@ enum class client_error {
   not_processed,  ///< the peer said, or it is plain, that it did not look at the request
   protocol,       ///< what came is not HTTP
   response_too_large,
-  shut_down,  ///< the client itself is being closed
+  shut_down,      ///< the client itself is being closed
+  abandoned,      ///< the sink had enough of the answer
+  proxy,          ///< the proxy refused to connect to the upstream
+  not_permitted,  ///< held back, at least its end, since the client's permit was gone
 };
 
 const boost::system::error_category& client_category() noexcept;

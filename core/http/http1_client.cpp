@@ -1,9 +1,12 @@
+#include "core/http/buffers.hpp"
 #include "core/http/client_connection.hpp"
 #include "core/http/parser.hpp"
 #include "core/ready.hpp"
 #include "core/wake.hpp"
 
+#include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/http/error.hpp>
 
 #include <optional>
@@ -13,8 +16,9 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr std::size_t read_size = 16 * 1024;
 constexpr int informational_at_most = 10;
+constexpr unsigned reads_per_turn = 16;        // then others on the executor get their turn
+constexpr std::size_t kept_output = 4 * 1024;  // larger buffers are not kept for the next exchange
 
 /// A kept-alive HTTP/1.1 connection: one exchange at a time.
 class http1_client final : public client_connection {
@@ -40,7 +44,8 @@ class http1_client final : public client_connection {
     stream_->socket().close(ignored);
   }
 
-  asio::awaitable<boost::system::error_code> exchange(const request& what, response& into) override;
+  asio::awaitable<boost::system::error_code> exchange(const request& what, response& into,
+                                                      exchange_options options) override;
 
   std::size_t capacity() const noexcept override { return open_ && !retired_ ? 1 : 0; }
   bool multiplexed() const noexcept override { return false; }
@@ -51,6 +56,32 @@ class http1_client final : public client_connection {
   }
 
  private:
+  /// One exchange, in the frame of its coroutine. If that goes before the exchange has ended, the
+  /// connection is of no further use.
+  class under_way {
+   public:
+    under_way(http1_client& owner, exchange_clock time) : owner_(owner) {
+      owner_.time_ = time;
+      owner_.busy_ = true;
+      owner_.expired_ = owner_.any_answer_ = false;
+      owner_.deadline_.arm(time.due());
+    }
+    ~under_way() {
+      owner_.busy_ = false;
+      owner_.used_before_ = true;
+      owner_.rest_until(owner_.options_.limits.idle);
+      if (!well_) owner_.retired_ = true;
+    }
+    under_way(const under_way&) = delete;
+    under_way& operator=(const under_way&) = delete;
+
+    void ended_well() noexcept { well_ = true; }
+
+   private:
+    http1_client& owner_;
+    bool well_ = false;
+  };
+
   void slot_given() override {
     if (retired_) end();
   }
@@ -74,15 +105,19 @@ class http1_client final : public client_connection {
   }
 
   void write_head(const request& what);
-  asio::awaitable<boost::system::error_code> send_and_receive(const request* what, response* into);
+  asio::awaitable<boost::system::error_code> send_and_receive(const request* what, response* into,
+                                                              exchange_options options);
+  asio::awaitable<boost::system::error_code> send(bool guarded);
   asio::awaitable<boost::system::error_code> receive(response_parser* parser);
+  core::io_result read(response_parser& parser);
+  boost::system::error_code parse(response_parser& parser, std::string_view bytes);
   asio::awaitable<boost::system::error_code> wait(core::want what);
 
   core::deadline deadline_;
   core::wake ended_;
+  exchange_clock time_{{}, options_.limits, {}};
   std::string out_;
-  std::string in_;
-  std::size_t in_end_ = 0;
+  std::string in_;  ///< what the parser has left, to see it again with more behind it
   bool open_ = true;
   bool shut_down_ = false;
   bool busy_ = false;
@@ -98,7 +133,7 @@ void http1_client::write_head(const request& what) {
   out_ += ' ';
   out_ += what.target;
   out_ += " HTTP/1.1\r\nhost: ";
-  out_ += authority(options_);
+  out_ += authority(options_, stream_->encrypted());
   for (std::size_t i = 0; i < what.headers.size(); ++i) {
     const auto field = what.headers[i];
     out_ += "\r\n";
@@ -115,48 +150,17 @@ void http1_client::write_head(const request& what) {
 asio::awaitable<boost::system::error_code> http1_client::wait(core::want what) {
   if (expired_) co_return client_error::timed_out;
   const auto error = co_await core::ready(stream_->socket(), what);
-  if (shut_down_) co_return client_error::shut_down;
-  co_return expired_ ? client_error::timed_out : error;
+  if (expired_) co_return client_error::timed_out;
+  // Closed from here, or the exchange was cancelled.
+  if (shut_down_ || error == asio::error::operation_aborted) co_return client_error::shut_down;
+  co_return error;
 }
 
-/// Reads one answer.
-asio::awaitable<boost::system::error_code> http1_client::receive(response_parser* parser) {
-  for (;;) {
-    boost::beast::error_code error;
-    const auto used = feed(*parser, {in_.data(), in_end_}, error);
-    in_.erase(0, used);
-    in_end_ -= used;
-    if (error == boost::beast::http::error::body_limit ||
-        error == boost::beast::http::error::header_limit) {
-      co_return client_error::response_too_large;
-    }
-    if (error) co_return client_error::protocol;
-    if (parser->is_done()) co_return error;
-    // What is neither header nor body (chunk extensions, trailers) is not limited by the parser.
-    if (in_end_ > options_.limits.header_bytes) co_return client_error::response_too_large;
-
-    if (in_.size() - in_end_ < read_size) in_.resize(in_end_ + read_size);
-    const auto got = stream_->read({in_.data() + in_end_, in_.size() - in_end_});
-    if (got.error == asio::error::eof && parser->got_some()) {
-      // An answer without a length ends with its connection (RFC 9112, section 6.3).
-      parser->put_eof(error);
-      if (!error && parser->is_done()) co_return error;
-    }
-    if (got.error) co_return client_error::closed;
-    if (got.wants != core::want::nothing) {
-      const auto failed = co_await wait(got.wants);
-      if (failed) co_return failed;
-      continue;
-    }
-    any_answer_ = true;
-    in_end_ += got.bytes;
-  }
-}
-
-asio::awaitable<boost::system::error_code> http1_client::send_and_receive(const request* what,
-                                                                          response* into) {
-  write_head(*what);
+asio::awaitable<boost::system::error_code> http1_client::send(bool guarded) {
+  const auto* permit = guarded ? options_.permit.get() : nullptr;
   for (std::size_t sent = 0; sent < out_.size();) {
+    // The upstream lacks the request's end then, which the closed connection tells it.
+    if (permit != nullptr && !permit->open()) co_return client_error::not_permitted;
     const auto put = stream_->write({out_.data() + sent, out_.size() - sent});
     sent += put.bytes;
     if (put.error) co_return client_error::closed;
@@ -164,35 +168,105 @@ asio::awaitable<boost::system::error_code> http1_client::send_and_receive(const 
     const auto error = co_await wait(put.wants);
     if (error) co_return error;
   }
-  in_end_ = 0;
+  if (out_.capacity() > kept_output) std::string().swap(out_);
+  co_return boost::system::error_code();
+}
+
+/// Parses `bytes`, which follow those that are kept already.
+boost::system::error_code http1_client::parse(response_parser& parser, std::string_view bytes) {
+  boost::beast::error_code error;
+  if (in_.empty()) {
+    in_ = bytes.substr(feed(parser, bytes, error));
+  } else {
+    in_.append(bytes);
+    in_.erase(0, feed(parser, in_, error));
+  }
+  if (in_.empty() && in_.capacity() > kept_output) in_.shrink_to_fit();
+  if (error == boost::beast::http::error::body_limit ||
+      error == boost::beast::http::error::header_limit) {
+    return client_error::response_too_large;
+  }
+  if (error)
+    return error == client_error::abandoned ? client_error::abandoned : client_error::protocol;
+  // What is neither header nor body (chunk extensions, trailers) is not limited by the parser.
+  if (!parser.is_done() && in_.size() > options_.limits.header_bytes) {
+    return client_error::response_too_large;
+  }
+  return {};
+}
+
+/// Takes one step: reads what is there, and parses it.
+core::io_result http1_client::read(response_parser& parser) {
+  read_buffer buffer;
+  auto got = stream_->read(buffer.bytes());
+  if (got.error == asio::error::eof && parser.got_some()) {
+    // An answer without a length ends with its connection (RFC 9112, section 6.3).
+    boost::beast::error_code error;
+    parser.put_eof(error);
+    if (!error && parser.is_done()) return {};
+  }
+  if (got.error) return {.error = client_error::closed};
+  if (got.wants != core::want::nothing) return got;
+  any_answer_ = true;
+  got.error = parse(parser, {buffer.bytes().data(), got.bytes});
+  if (parser.is_header_done()) {
+    time_.heard(environment_.watchdog.now());
+    deadline_.arm(time_.due());
+  }
+  return got;
+}
+
+/// Reads one answer.
+asio::awaitable<boost::system::error_code> http1_client::receive(response_parser* parser) {
+  // An informational answer may have brought the next one's first bytes.
+  const auto kept = std::exchange(in_, {});
+  const auto malformed = parse(*parser, kept);
+  if (malformed) co_return malformed;
+  for (unsigned reads = 1; !parser->is_done(); ++reads) {
+    const auto got = read(*parser);
+    if (got.error) co_return got.error;
+    if (got.wants != core::want::nothing) {
+      const auto failed = co_await wait(got.wants);
+      if (failed) co_return failed;
+    } else if (reads % reads_per_turn == 0) {
+      co_await asio::post(executor_, asio::use_awaitable);
+    }
+    if (expired_) co_return client_error::timed_out;
+  }
+  co_return boost::system::error_code();
+}
+
+asio::awaitable<boost::system::error_code> http1_client::send_and_receive(
+    const request* what, response* into, exchange_options options) {
+  write_head(*what);
+  const auto unsent = co_await send(options.guarded);
+  if (unsent) co_return unsent;
+  const auto body_bytes = options.body_bytes > 0 ? options.body_bytes : options_.limits.body_bytes;
   std::optional<response_parser> parser;
   for (int i = 0; i == 0 || into->status < 200; ++i) {
     // Informational answers (1xx) come before the real one.
     if (i > informational_at_most) co_return client_error::protocol;
     into->clear();
-    parser.emplace(*into, options_.limits.header_bytes, options_.limits.body_bytes);
+    parser.emplace(*into, options_.limits.header_bytes, body_bytes, options.sink);
+    if (what->method == "HEAD") parser->skip(true);
     const auto error = co_await receive(&*parser);
     if (error) co_return error;
   }
-  if (!parser->keep_alive() || in_end_ > 0) retired_ = true;
+  if (!parser->keep_alive() || !in_.empty()) retired_ = true;
   co_return boost::system::error_code();
 }
 
 asio::awaitable<boost::system::error_code> http1_client::exchange(const request& what,
-                                                                  response& into) {
+                                                                  response& into,
+                                                                  exchange_options options) {
   if (!open_) co_return client_error::not_processed;  // the socket may be another's by now
-  busy_ = true;
-  expired_ = any_answer_ = false;
-  rest_until(options_.limits.exchange);
-  auto error = co_await send_and_receive(&what, &into);
-  busy_ = false;
-  rest_until(options_.limits.idle);
+  under_way self(*this, {options, options_.limits, environment_.watchdog.now()});
+  const auto error = co_await send_and_receive(&what, &into, options);
   // A kept connection that the peer closed meanwhile: it never saw this request.
   if (error == client_error::closed && used_before_ && !any_answer_) {
-    error = client_error::not_processed;
+    co_return client_error::not_processed;
   }
-  used_before_ = true;
-  if (error) retired_ = true;
+  if (!error) self.ended_well();
   co_return error;
 }
 

@@ -1,3 +1,4 @@
+#include "core/http/buffers.hpp"
 #include "core/http/client_connection.hpp"
 #include "core/http/http2_session.hpp"
 #include "core/ready.hpp"
@@ -5,6 +6,7 @@
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
 #include <array>
@@ -16,7 +18,12 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr std::size_t read_size = 16 * 1024;
+constexpr unsigned reads_per_turn = 16;  // then others on the executor get their turn
+
+// What the upstream may send before it hears from us. What comes is taken at once, so a window
+// holds no memory here; one that is too small costs a round trip for each window's length.
+constexpr std::uint32_t stream_window = 1u << 20;
+constexpr std::int32_t connection_window = 8 << 20;
 
 /// An HTTP/2 connection that all exchanges share.
 class http2_client final : public client_connection,
@@ -26,10 +33,11 @@ class http2_client final : public client_connection,
                asio::any_io_executor executor, std::unique_ptr<core::stream> stream);
 
   asio::awaitable<void> run() override;
-  asio::awaitable<boost::system::error_code> exchange(const request& what, response& into) override;
+  asio::awaitable<boost::system::error_code> exchange(const request& what, response& into,
+                                                      exchange_options options) override;
 
   std::size_t capacity() const noexcept override {
-    if (ended_ || retired_) return 0;
+    if (ended_ || retired_ || suspected_) return 0;
     const auto theirs = nghttp2_session_get_remote_settings(
         session_.get(), NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
     return std::min<std::size_t>(theirs, options_.limits.streams);
@@ -48,14 +56,32 @@ class http2_client final : public client_connection,
   int on_stream_close(std::int32_t id, std::uint32_t code);
 
  private:
-  /// One exchange, in the frame of its coroutine.
+  /// One exchange, in the frame of its coroutine. If that goes before the exchange has ended, its
+  /// stream is reset.
   struct call {
-    call(const asio::any_io_executor& executor, response& answer) : done(executor), into(answer) {}
+    call(http2_client& o, response& answer, const exchange_options& options)
+        : owner(o),
+          done(o.executor_),
+          into(answer),
+          sink(options.sink),
+          body_bytes(options.body_bytes > 0 ? options.body_bytes : o.options_.limits.body_bytes),
+          guarded(options.guarded && o.options_.permit != nullptr),
+          time(options, o.options_.limits, o.environment_.watchdog.now()) {}
+    ~call() {
+      if (id > 0 && !finished) owner.give_up(*this, client_error::shut_down);
+    }
+    call(const call&) = delete;
+    call& operator=(const call&) = delete;
 
+    http2_client& owner;
     core::wake done;
     response& into;
+    body_sink* const sink;
+    const std::size_t body_bytes;
+    const bool guarded;
     outgoing_body body;
-    core::time_point due;
+    std::array<char, 24> content_length{};  ///< in digits
+    exchange_clock time;
     boost::system::error_code error;
     bool finished = false;
     bool whole = false;  ///< the answer came to its end
@@ -72,6 +98,7 @@ class http2_client final : public client_connection,
   void slot_given() override {
     if (retired_ && slots_ == 0) end();
   }
+  bool submit(call& one, const request& what);
   void finish(call& one, boost::system::error_code error);
   void give_up(call& one, boost::system::error_code error);
   void end() {
@@ -79,7 +106,22 @@ class http2_client final : public client_connection,
     core::interrupt(stream_->socket());
   }
   asio::awaitable<void> read_answers();
+  core::io_result receive();
+  void heard();
+  void heard(call& one);
+  void look_for_life(core::time_point now, bool overdue);
+  void probe(core::time_point answered_by);
   void expire();
+  /// Has `expire` look at `when` at the latest.
+  void look_at(core::time_point when) {
+    if (when >= next_look_) return;
+    next_look_ = when;
+    deadline_.arm(when);
+  }
+  bool may_still_be_held_back(const call& one) const;
+  bool holds_guarded() const;
+  void hold_back();
+  void drop();
   void flush();
   void push() {
     flush();
@@ -97,19 +139,23 @@ class http2_client final : public client_connection,
   }
   asio::awaitable<void> write_when_possible();
 
+  frame_output out_;
   nghttp2_session_ptr session_;
   core::task_group tasks_;
   core::deadline deadline_;
   std::list<call*> calls_;
-  std::string in_;
-  frame_output out_;
   std::string authority_;
+  core::time_point next_look_ = core::time_point::max();
   core::time_point last_use_;
   core::time_point last_heard_;
+  core::time_point probed_until_ = core::time_point::max();  ///< when an answer to PING is due
+  bool guarded_out_ = false;  ///< what is on its way out may be of a guarded exchange
   bool push_pending_ = false;
   bool write_blocked_ = false;
   bool retired_ = false;
+  bool suspected_ = false;  ///< an exchange timed out, and nothing else was heard either
   bool ended_ = false;
+  bool dropped_ = false;  ///< not another byte, not even of what the kernel holds
 };
 
 http2_client::http2_client(const client_options& options, const client_environment& environment,
@@ -117,15 +163,19 @@ http2_client::http2_client(const client_options& options, const client_environme
     : client_connection(options, environment, std::move(executor), std::move(stream)),
       tasks_(executor_),
       deadline_(environment_.watchdog.watch(executor_, [this] { expire(); })),
-      authority_(authority(options)),
+      authority_(authority(options, stream_->encrypted())),
       last_use_(environment.watchdog.now()),
       last_heard_(last_use_) {
   const auto callbacks = callbacks_of<http2_client>();
   nghttp2_session* raw = nullptr;
-  if (nghttp2_session_client_new(&raw, callbacks.get(), this) != 0) throw std::bad_alloc();
+  if (nghttp2_session_client_new3(&raw, callbacks.get(), this, nullptr, out_.memory()) != 0)
+    throw std::bad_alloc();
   session_.reset(raw);
-  const std::array settings{nghttp2_settings_entry{NGHTTP2_SETTINGS_ENABLE_PUSH, 0}};
+  const std::array settings{
+      nghttp2_settings_entry{NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
+      nghttp2_settings_entry{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, stream_window}};
   nghttp2_submit_settings(raw, NGHTTP2_FLAG_NONE, settings.data(), settings.size());
+  nghttp2_session_set_local_window_size(raw, NGHTTP2_FLAG_NONE, 0, connection_window);
 }
 
 asio::awaitable<void> http2_client::run() {
@@ -139,69 +189,90 @@ asio::awaitable<void> http2_client::run() {
   while (!calls_.empty()) finish(*calls_.front(), client_error::closed);
   nghttp2_session_terminate_session(session_.get(), NGHTTP2_NO_ERROR);
   flush();
-  stream_->shutdown();
+  if (!dropped_) stream_->shutdown();
   tasks_.cancel();
   co_await asio::this_coro::throw_if_cancelled(false);
   co_await tasks_.join();
   boost::system::error_code ignored;
+  if (dropped_) stream_->socket().set_option(asio::socket_base::linger(true, 0), ignored);
   stream_->socket().close(ignored);
   if (failure) std::rethrow_exception(failure);
 }
 
 asio::awaitable<void> http2_client::read_answers() {
-  deadline_.arm(environment_.watchdog.now() + options_.limits.exchange);
-  in_.resize(read_size);
+  look_at(environment_.watchdog.now() + options_.limits.exchange);
   flush();
   while (!ended_) {
-    const auto got = stream_->read({in_.data(), in_.size()});
+    const auto got = receive();
     if (got.error) break;
-    if (got.bytes > 0) {
-      last_heard_ = environment_.watchdog.now();
-      const auto used = nghttp2_session_mem_recv(
-          session_.get(), reinterpret_cast<const std::uint8_t*>(in_.data()), got.bytes);
-      if (used < 0) break;
-      continue;
-    }
     flush();
     if (nghttp2_session_want_read(session_.get()) == 0 &&
         nghttp2_session_want_write(session_.get()) == 0) {
       break;
     }
     if (ended_) break;
-    co_await core::ready(stream_->socket(), got.wants);
+    if (got.wants == core::want::nothing) {
+      co_await asio::post(executor_, asio::use_awaitable);
+    } else {
+      co_await core::ready(stream_->socket(), got.wants);
+    }
   }
 }
 
-asio::awaitable<boost::system::error_code> http2_client::exchange(const request& what,
-                                                                  response& into) {
-  if (ended_) co_return client_error::not_processed;
-  call one(executor_, into);
-  one.body.rest = what.body;
-  one.due = environment_.watchdog.now() + options_.limits.exchange;
-  std::array<char, 24> digits{};
+/// Feeds nghttp2 what is there, up to a turn's worth.
+core::io_result http2_client::receive() {
+  read_buffer buffer;
+  core::io_result got;
+  for (unsigned reads = 0; reads < reads_per_turn && !ended_; ++reads) {
+    got = stream_->read(buffer.bytes());
+    if (got.error || got.wants != core::want::nothing) break;
+    heard();
+    const auto used = nghttp2_session_mem_recv(
+        session_.get(), reinterpret_cast<const std::uint8_t*>(buffer.bytes().data()), got.bytes);
+    if (used >= 0) continue;
+    got.error = client_error::protocol;
+    break;
+  }
+  return got;
+}
+
+/// Not part of the coroutine below, whose frame lives as long as a watch does. The fields are
+/// borrowed until they are written: from `what` and from `one`.
+bool http2_client::submit(call& one, const request& what) {
+  auto& digits = one.content_length;
   const auto end =
       std::to_chars(digits.data(), digits.data() + digits.size(), what.body.size()).ptr;
-  std::array<nghttp2_nv, 16> nv;
-  std::size_t n = 0;
-  nv[n++] = borrow_field(":method", what.method);
-  nv[n++] = borrow_field(":scheme", "https");
-  nv[n++] = borrow_field(":authority", authority_);
-  nv[n++] = borrow_field(":path", what.target);
-  nv[n++] = borrow_field("content-length", {digits.data(), end});
-  for (std::size_t i = 0; i < what.headers.size() && n < nv.size(); ++i) {
-    const auto field = what.headers[i];
-    nv[n++] = borrow_field(field.name, field.value);
-  }
+  borrowed_fields fields;
+  fields.add(":method", what.method);
+  fields.add(":scheme", stream_->encrypted() ? "https" : "http");
+  fields.add(":authority", authority_);
+  fields.add(":path", what.target);
+  fields.add("content-length", {digits.data(), end});
+  fields.add(what.headers);
   const nghttp2_data_provider provider{{.ptr = &one.body}, &outgoing_body::read};
-  one.id = nghttp2_submit_request(session_.get(), nullptr, nv.data(), n,
-                                  what.body.empty() ? nullptr : &provider, &one);
-  if (one.id < 0) {
+  const auto id = nghttp2_submit_request(session_.get(), nullptr, fields.data(), fields.size(),
+                                         what.body.empty() ? nullptr : &provider, &one);
+  if (id < 0) return false;
+  one.id = id;
+  return true;
+}
+
+asio::awaitable<boost::system::error_code> http2_client::exchange(const request& what,
+                                                                  response& into,
+                                                                  exchange_options options) {
+  if (ended_) co_return client_error::not_processed;
+  call one(*this, into, options);
+  one.body.rest = what.body;
+  if (!submit(one, what)) {
     // Stream ids are used up, or the peer said goodbye: the next connection takes it.
     retired_ = true;
     co_return client_error::not_processed;
   }
+  if (one.guarded) guarded_out_ = true;
   one.self = calls_.insert(calls_.end(), &one);
   last_use_ = environment_.watchdog.now();
+  look_at(one.time.due());
+  if (options_.limits.ping.count() > 0) look_at(last_use_ + options_.limits.ping);
   push_soon();
   if (!one.finished) co_await one.done.wait();
   if (!one.finished) give_up(one, client_error::shut_down);
@@ -211,15 +282,34 @@ asio::awaitable<boost::system::error_code> http2_client::exchange(const request&
 void http2_client::finish(call& one, boost::system::error_code error) {
   one.finished = true;
   one.error = error;
+  last_use_ = environment_.watchdog.now();
   calls_.erase(one.self);
   nghttp2_session_set_stream_user_data(session_.get(), one.id, nullptr);
   one.done.set();
 }
 
+/// Leaves the rest of the answer. What still comes of it is counted for flow control by nghttp2,
+/// and thrown away.
 void http2_client::give_up(call& one, boost::system::error_code error) {
   const auto id = one.id;
   finish(one, error);
   nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, id, NGHTTP2_CANCEL);
+  push_soon();
+}
+
+/// The upstream lives.
+void http2_client::heard() {
+  last_heard_ = environment_.watchdog.now();
+  if (probed_until_ == core::time_point::max()) return;
+  probed_until_ = core::time_point::max();
+  look_at(last_heard_ + options_.limits.ping);
+  if (std::exchange(suspected_, false)) changed();
+}
+
+/// The answer's head came, or a part of its body.
+void http2_client::heard(call& one) {
+  one.time.heard(environment_.watchdog.now());
+  look_at(one.time.due());
 }
 
 int http2_client::on_header(const nghttp2_frame& frame, std::string_view name,
@@ -243,7 +333,13 @@ int http2_client::on_header(const nghttp2_frame& frame, std::string_view name,
 int http2_client::on_data(std::int32_t id, std::string_view bytes) {
   auto* one = find(id);
   if (one == nullptr) return 0;
-  if (one->into.body.size() + bytes.size() > options_.limits.body_bytes) {
+  heard(*one);
+  if (one->sink != nullptr && one->into.status / 100 == 2) {
+    const bool more = one->sink->take(bytes);
+    if (!more && !one->finished) give_up(*one, client_error::abandoned);
+    return 0;
+  }
+  if (one->into.body.size() + bytes.size() > one->body_bytes) {
     give_up(*one, client_error::response_too_large);
     return 0;
   }
@@ -263,8 +359,10 @@ int http2_client::on_frame(const nghttp2_frame& frame) {
       break;
     case NGHTTP2_HEADERS:
     case NGHTTP2_DATA:
-      if ((frame.hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) break;
-      if (auto* one = find(frame.hd.stream_id)) one->whole = true;
+      if (auto* one = find(frame.hd.stream_id)) {
+        if (one->into.status >= 200) heard(*one);
+        one->whole = (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+      }
       break;
     default:
       break;
@@ -294,35 +392,107 @@ int http2_client::on_frame_not_sent(const nghttp2_frame& frame) {
   return 0;
 }
 
-/// Gives up what is overdue. An upstream that was silent all that time is left.
+/// Gives up what is overdue.
 void http2_client::expire() {
   const auto now = environment_.watchdog.now();
   const auto& limits = options_.limits;
+  next_look_ = core::time_point::max();
+  look_at(now + std::min(limits.idle, limits.exchange));
+  out_.trim();
   bool overdue = false;
-  auto next = now + limits.idle;
   const auto current = calls_;
   for (auto* one : current) {
-    if (one->due > now) {
-      next = std::min(next, one->due);
+    if (one->time.due() > now) {
+      look_at(one->time.due());
       continue;
     }
     overdue = true;
     give_up(*one, client_error::timed_out);
   }
-  if (overdue && last_heard_ + limits.exchange <= now) end();
+  look_for_life(now, overdue);
   if (calls_.empty() && slots_ == 0 && last_use_ + limits.idle <= now) end();
-  deadline_.arm(std::min(next, now + limits.exchange));
   push();
 }
 
+/// Leaves an upstream that seems to be dead.
+void http2_client::look_for_life(core::time_point now, bool overdue) {
+  const auto& limits = options_.limits;
+  const bool silent = last_heard_ + limits.exchange <= now;
+  if (calls_.empty()) {
+    if (overdue && silent) end();
+    return;
+  }
+  if (probed_until_ <= now) {
+    environment_.log.warning("the upstream gives no sign of life; its connection is given up",
+                             {{"client", options_.name}, {"host", options_.host}});
+    while (!calls_.empty()) finish(*calls_.front(), client_error::timed_out);
+    end();
+    return;
+  }
+  if (overdue && silent) {
+    suspected_ = true;
+    probe(now + std::min(limits.ping_answer, limits.exchange));
+  } else if (limits.ping.count() > 0 && last_heard_ + limits.ping <= now) {
+    probe(now + limits.ping_answer);
+  } else if (limits.ping.count() > 0) {
+    look_at(last_heard_ + limits.ping);
+  }
+}
+
+/// Asks for a sign of life, unless that is under way already.
+void http2_client::probe(core::time_point answered_by) {
+  if (probed_until_ == core::time_point::max()) {
+    nghttp2_submit_ping(session_.get(), NGHTTP2_FLAG_NONE, nullptr);
+  }
+  probed_until_ = std::min(probed_until_, answered_by);
+  look_at(probed_until_);
+}
+
+/// True if a part of a guarded request is not framed yet, so that the upstream lacks its end.
+bool http2_client::may_still_be_held_back(const call& one) const {
+  const bool begun = nghttp2_session_find_stream(session_.get(), one.id) != nullptr;
+  return one.guarded && !(begun && one.body.rest.empty());
+}
+
+bool http2_client::holds_guarded() const {
+  return std::ranges::any_of(calls_, [this](auto* one) { return may_still_be_held_back(*one); });
+}
+
+/// Withdraws the guarded requests of which something is still here, once the permit is gone. A
+/// stream that is reset before its request is whole is a request that was not made.
+void http2_client::hold_back() {
+  if (!guarded_out_ || options_.permit->open()) return;
+  const auto current = calls_;
+  for (auto* one : current) {
+    if (may_still_be_held_back(*one)) give_up(*one, client_error::not_permitted);
+  }
+  // What is gathered already can't be told apart, and half of a TLS record can't be taken back.
+  if (!out_.empty()) return drop();
+  guarded_out_ = false;
+}
+
+void http2_client::drop() {
+  if (dropped_) return;
+  environment_.log.warning("a connection is dropped, since it holds what may not be sent any more",
+                           {{"client", options_.name}, {"host", options_.host}});
+  dropped_ = ended_ = true;
+}
+
 void http2_client::flush() {
-  if (write_blocked_) return;
-  const auto put = out_.write(session_.get(), *stream_);
-  if (put.error) {
+  hold_back();
+  if (write_blocked_ || dropped_) return;
+  const auto* permit = guarded_out_ ? options_.permit.get() : nullptr;
+  const auto put = out_.write(session_.get(), *stream_, permit);
+  if (put.error == client_error::not_permitted) {
+    hold_back();
+    drop();
+  } else if (put.error) {
     ended_ = true;
   } else if (put.wants != core::want::nothing) {
     write_blocked_ = true;
     tasks_.spawn(write_when_possible());
+  } else if (guarded_out_) {
+    guarded_out_ = holds_guarded();
   }
 }
 

@@ -1,5 +1,7 @@
 #include "core/http/http2_connection.hpp"
 
+#include "core/http/buffers.hpp"
+
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -10,8 +12,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr std::size_t read_size = 16 * 1024;  // one TLS record
-constexpr std::size_t reads_per_flush = 8;    // a client that never pauses still gets answers
+constexpr std::size_t reads_per_flush = 8;  // a client that never pauses still gets answers
 constexpr std::uint32_t connection_window = 1u << 20;
 
 }  // namespace
@@ -29,7 +30,7 @@ http2_connection::http2_connection(std::shared_ptr<server_shared> shared,
   const auto option = make_nghttp2_option();
   nghttp2_option_set_no_closed_streams(option.get(), 1);
   nghttp2_session* raw = nullptr;
-  if (nghttp2_session_server_new2(&raw, callbacks.get(), this, option.get()) != 0)
+  if (nghttp2_session_server_new3(&raw, callbacks.get(), this, option.get(), out_.memory()) != 0)
     throw std::bad_alloc();
   session_.reset(raw);
 
@@ -51,7 +52,9 @@ asio::awaitable<void> http2_connection::run() {
     failure = std::current_exception();
   }
   broken_ = true;
-  stream_->shutdown();
+  if (!dropped_) stream_->shutdown();
+  // Whatever the handlers' tasks still do, nobody waits for these any more.
+  for (auto& one : live_) one.source.close();
   tasks_.cancel();
   co_await asio::this_coro::throw_if_cancelled(false);
   co_await tasks_.join();
@@ -67,21 +70,10 @@ void http2_connection::fail(std::exception_ptr failure) {
 
 asio::awaitable<void> http2_connection::serve() {
   look_at(shared_->now() + shared_->options.limits.header);
-  in_.resize(read_size);
   flush();
-  std::size_t reads = 0;
   while (!finished()) {
-    const auto got = stream_->read({in_.data(), in_.size()});
-    if (got.error) {
-      if (!live_.empty()) shared_->counters.vanished.Increment();
-      break;
-    }
-    if (got.bytes > 0 && !receive(got.bytes)) {
-      flush();
-      break;
-    }
-    if (got.wants == core::want::nothing && ++reads < reads_per_flush) continue;
-    reads = 0;
+    const auto got = receive();
+    if (got.error) break;
     flush();
     if (finished()) break;
     if (got.wants == core::want::nothing) {
@@ -93,10 +85,27 @@ asio::awaitable<void> http2_connection::serve() {
   }
 }
 
-/// Feeds nghttp2. False: the connection is beyond repair.
-bool http2_connection::receive(std::size_t size) {
+/// Feeds nghttp2 what is there, up to a turn's worth.
+core::io_result http2_connection::receive() {
+  read_buffer buffer;
+  core::io_result got;
+  for (std::size_t reads = 0; reads < reads_per_flush && !finished(); ++reads) {
+    got = stream_->read(buffer.bytes());
+    if (got.error && !live_.empty() && !dropped_) shared_->counters.vanished.Increment();
+    if (got.error || got.wants != core::want::nothing) break;
+    if (!feed({buffer.bytes().data(), got.bytes})) {
+      flush();  // why
+      got.error = asio::error::invalid_argument;
+      break;
+    }
+  }
+  return got;
+}
+
+/// False: the connection is beyond repair.
+bool http2_connection::feed(std::string_view bytes) {
   const auto used = nghttp2_session_mem_recv(
-      session_.get(), reinterpret_cast<const std::uint8_t*>(in_.data()), size);
+      session_.get(), reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   if (used >= 0) return true;
   if (used == NGHTTP2_ERR_FLOODED || used == NGHTTP2_ERR_TOO_MANY_CONTINUATIONS) {
     shared_->counters.flood.Increment();
@@ -121,6 +130,16 @@ void http2_connection::flush() {
   }
 }
 
+void http2_connection::push_soon() {
+  if (std::exchange(push_pending_, true)) return;
+  asio::post(executor_, [weak = weak_from_this(), this] {
+    const auto self = weak.lock();
+    if (!self) return;
+    push_pending_ = false;
+    push();
+  });
+}
+
 asio::awaitable<void> http2_connection::write_when_possible() {
   co_await core::ready(stream_->socket(), core::want::write);
   write_blocked_ = false;
@@ -129,11 +148,20 @@ asio::awaitable<void> http2_connection::write_when_possible() {
 
 void http2_connection::drain() {
   draining_ = true;
+  drained_by_ = shared_->now() + shared_->options.limits.write;
+  for (auto& one : live_) drain(one);
   // First a notice that leaves room for requests on their way, then at the next look the real end
   // (RFC 9113, section 6.8).
   nghttp2_submit_shutdown_notice(session_.get());
   look_at(shared_->now());
   push();
+}
+
+void http2_connection::drop() {
+  dropped_ = true;
+  boost::system::error_code ignored;
+  stream_->socket().shutdown(asio::socket_base::shutdown_both, ignored);
+  stop();
 }
 
 /// Looks at what is overdue.
@@ -154,6 +182,9 @@ void http2_connection::expire() {
                           nullptr, 0);
   }
   look_at(now + limits.idle);
+  out_.trim();
+  frames_since_request_ /=
+      2;  // PINGs now and then, beside an answer that takes hours, are no flood
   if (live_.empty()) expire_idle(now);
   for (auto& one : live_) {
     if (one.running) continue;  // the handler bounds its own time

@@ -1,12 +1,14 @@
 #pragma once
 
 #include "core/http/http2_session.hpp"
+#include "core/http/open_source.hpp"
 #include "core/http/server_connection.hpp"
 #include "core/ready.hpp"
 #include "core/task_group.hpp"
 
 #include <array>
 #include <list>
+#include <span>
 
 namespace rw::http {
 
@@ -22,6 +24,7 @@ class http2_connection final : public server_connection {
 
   boost::asio::awaitable<void> run() override;
   void drain() override;
+  void drop() override;
 
   // What nghttp2 calls.
   int on_begin_headers(const nghttp2_frame& frame);
@@ -40,6 +43,8 @@ class http2_connection final : public server_connection {
     request from;
     response into;
     outgoing_body body;
+    open_source source;
+    std::string left;  ///< of what the source gave
     body_budget budget;
     std::array<char, 8> status{};
     std::array<char, 24> length{};
@@ -51,6 +56,7 @@ class http2_connection final : public server_connection {
     bool complete = false;  ///< the whole request is there
     bool running = false;   ///< a task of the handler refers to it
     bool closed = false;    ///< nghttp2 forgot the stream
+    bool deferred = false;  ///< nghttp2 waits to hear of the source
     std::list<exchange>::iterator self;
   };
 
@@ -61,12 +67,18 @@ class http2_connection final : public server_connection {
   void on_headers_done(exchange& one);
   void on_complete(exchange& one);
   void answer(exchange& one);
+  void open(exchange& one);
+  ssize_t read_source(exchange& one, std::span<char> into, std::uint32_t& flags);
+  std::function<void()> waker(std::int32_t id);
+  void go_on(exchange& one);
+  void drain(exchange& one);
   void refuse(exchange& one, unsigned status, std::string_view line, core::counter& reason);
   boost::asio::awaitable<void> finish(exchange* one, boost::asio::awaitable<void> rest);
   void recycle(exchange& one);
 
   boost::asio::awaitable<void> serve();
-  bool receive(std::size_t size);
+  core::io_result receive();
+  bool feed(std::string_view bytes);
   void flush();
   /// The same from outside the reader, which may be waiting though there is nothing left to wait
   /// for.
@@ -74,6 +86,8 @@ class http2_connection final : public server_connection {
     flush();
     if (finished()) core::interrupt(stream_->socket());
   }
+  /// The same from within nghttp2's own calls, where nothing may be sent.
+  void push_soon();
   boost::asio::awaitable<void> write_when_possible();
   bool finished() const {
     return broken_ || (!nghttp2_session_want_read(session_.get()) &&
@@ -95,23 +109,25 @@ class http2_connection final : public server_connection {
   }
   int flood();
 
+  frame_output out_;
   nghttp2_session_ptr session_;
   core::task_group tasks_;
   core::deadline deadline_;
   std::list<exchange> live_;
   std::list<exchange> spare_;
-  std::string in_;
-  frame_output out_;
   std::exception_ptr failure_;
   core::time_point last_request_;
   core::time_point blocked_since_;
   core::time_point next_look_ = core::time_point::max();
+  core::time_point drained_by_ = core::time_point::max();  ///< set when the server drains
   unsigned frames_since_request_ = 0;
   bool any_request_ = false;
   bool write_blocked_ = false;
+  bool push_pending_ = false;
   bool draining_ = false;
   bool goaway_sent_ = false;
   bool broken_ = false;
+  bool dropped_ = false;  ///< to be closed without another word
 };
 
 }  // namespace rw::http

@@ -1,3 +1,4 @@
+#include "core/http/buffers.hpp"
 #include "core/http/http2_connection.hpp"
 
 #include <boost/asio/post.hpp>
@@ -163,25 +164,111 @@ void http2_connection::answer(exchange& one) {
   one.budget.release();
   one.due = shared_->now() + shared_->options.limits.write;
   look_at(one.due);
-  if (one.complete) shared_->counters.requests_http2.Increment();
   const auto number = [](auto& into, std::size_t value) {
     const auto end = std::to_chars(into.data(), into.data() + into.size(), value).ptr;
     return std::string_view(into.data(), end);
   };
-  std::array<nghttp2_nv, 16> nv;
-  std::size_t n = 0;
-  nv[n++] = borrow_field(":status", number(one.status, one.into.status));
-  nv[n++] = borrow_field("content-length", number(one.length, one.into.body.size()));
+  if (one.into.status == 0) {
+    nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, one.id, NGHTTP2_INTERNAL_ERROR);
+    return;
+  }
+  if (one.complete) shared_->counters.requests_http2.Increment();
+  const bool head = one.from.method == "HEAD";
+  if (head) one.into.source.reset();
+  borrowed_fields fields;
+  fields.add(":status", number(one.status, one.into.status));
+  if (!one.into.source && one.into.status != 204 && one.into.status != 304) {
+    fields.add("content-length", number(one.length, one.into.body.size()));
+  }
   one.date = http_date(std::chrono::system_clock::now());
-  nv[n++] = borrow_field("date", one.date);
-  for (std::size_t i = 0; i < one.into.headers.size() && n < nv.size(); ++i) {
-    const auto field = one.into.headers[i];
-    nv[n++] = borrow_field(field.name, field.value);
+  fields.add("date", one.date);
+  fields.add(one.into.headers);
+  if (one.into.source) {
+    open(one);
+    const nghttp2_data_provider provider{
+        {.ptr = &one},
+        [](nghttp2_session*, std::int32_t, std::uint8_t* into, std::size_t room,
+           std::uint32_t* flags, nghttp2_data_source* source, void* user) {
+          return static_cast<http2_connection*>(user)->read_source(
+              *static_cast<exchange*>(source->ptr), {reinterpret_cast<char*>(into), room}, *flags);
+        }};
+    nghttp2_submit_response(session_.get(), one.id, fields.data(), fields.size(), &provider);
+    return;
   }
   one.body.rest = one.into.body;
-  nghttp2_data_provider provider{{.ptr = &one.body}, &outgoing_body::read};
-  const bool empty = one.into.body.empty() || one.from.method == "HEAD";
-  nghttp2_submit_response(session_.get(), one.id, nv.data(), n, empty ? nullptr : &provider);
+  const nghttp2_data_provider provider{{.ptr = &one.body}, &outgoing_body::read};
+  const bool empty = head || one.into.body.empty();
+  nghttp2_submit_response(session_.get(), one.id, fields.data(), fields.size(),
+                          empty ? nullptr : &provider);
+}
+
+/// What a source calls. Weak, and by the stream's number: that may be when connection or stream
+/// have gone.
+std::function<void()> http2_connection::waker(std::int32_t id) {
+  return [weak = weak_from_this(), this, id] {
+    const auto self = weak.lock();
+    if (!self || broken_) return;
+    auto* const one = find(id);
+    if (one == nullptr || !one->source) return;
+    one->source.set_ready();
+    go_on(*one);
+  };
+}
+
+void http2_connection::open(exchange& one) {
+  one.source.open(std::move(one.into.source), waker(one.id));
+  if (draining_) drain(one);
+}
+
+/// The source has something to say. From now on the client has the write limit for each piece.
+void http2_connection::go_on(exchange& one) {
+  const auto limit = std::min(drained_by_, shared_->now() + shared_->options.limits.write);
+  if (one.due > limit) one.due = limit;
+  look_at(one.due);
+  if (!std::exchange(one.deferred, false)) return;
+  nghttp2_session_resume_data(session_.get(), one.id);
+  push_soon();
+}
+
+void http2_connection::drain(exchange& one) {
+  if (!one.source) return;
+  one.source.drain();
+  one.due = std::min(one.due, drained_by_);
+  look_at(one.due);
+  if (one.source.ready()) go_on(one);
+}
+
+/// For nghttp2: the next piece of a source's body.
+ssize_t http2_connection::read_source(exchange& one, std::span<char> into, std::uint32_t& flags) {
+  using state = body_source::state;
+  one.due = std::min(drained_by_, shared_->now() + shared_->options.limits.write);
+  std::size_t given = 0;
+  const auto give = [&](std::string_view bytes) {
+    const auto n = bytes.copy(into.data() + given, into.size() - given);
+    given += n;
+    return bytes.substr(n);
+  };
+  if (!one.left.empty()) {
+    one.left = give(one.left);
+    if (!one.left.empty()) return static_cast<ssize_t>(given);
+    one.left.shrink_to_fit();
+  }
+  text_buffer piece;
+  const auto now = one.source.read(piece.text, into.size() - given);
+  one.left = give(piece.text);
+  if (!one.left.empty()) return static_cast<ssize_t>(given);
+  if (now == state::end) flags |= NGHTTP2_DATA_FLAG_EOF;
+  if (now == state::pending) {
+    // Nothing that the client has to take: it may last for ever.
+    one.due = drained_by_;
+    if (given == 0) {
+      one.deferred = true;
+      if (one.source.ready()) asio::post(executor_, waker(one.id));
+      return NGHTTP2_ERR_DEFERRED;
+    }
+  }
+  if (now == state::broken && given == 0) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+  return static_cast<ssize_t>(given);
 }
 
 int http2_connection::on_frame_sent(const nghttp2_frame& frame) {
@@ -201,6 +288,8 @@ int http2_connection::on_frame_sent(const nghttp2_frame& frame) {
     }
     return 0;
   }
+  // A client may answer each of these by two WINDOW_UPDATE frames.
+  if (frame.hd.type == NGHTTP2_DATA) frames_since_request_ -= std::min(frames_since_request_, 2u);
   if ((frame.hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) return 0;
   if (frame.hd.type != NGHTTP2_DATA && frame.hd.type != NGHTTP2_HEADERS) return 0;
   const auto* one = find(frame.hd.stream_id);
@@ -222,14 +311,17 @@ int http2_connection::on_stream_close(std::int32_t id, std::uint32_t) {
 void http2_connection::recycle(exchange& one) {
   const bool large = one.from.body.capacity() > kept_body || one.into.body.capacity() > kept_body;
   one.budget.release();
+  one.source.close();
   if (large || broken_ || spare_.size() >= kept_exchanges) {
     live_.erase(one.self);
     return;
   }
   one.from.clear();
   one.into.clear();
+  one.left.clear();
   one.body_limit = 0;
-  one.headers_done = one.answered = one.complete = one.running = one.closed = false;
+  one.headers_done = one.answered = one.complete = false;
+  one.running = one.closed = one.deferred = false;
   spare_.splice(spare_.begin(), live_, one.self);
 }
 

@@ -1,24 +1,46 @@
 #include "core/http/http2_session.hpp"
 
+#include "core/http/buffers.hpp"
+#include "core/http/client_error.hpp"
+
 namespace rw::http {
 
-core::io_result frame_output::write(nghttp2_session* session, core::stream& to) {
+core::io_result frame_output::write(nghttp2_session* session, core::stream& to,
+                                    const send_permit* permit) {
   constexpr std::size_t gathered = 32 * 1024;  // two TLS records
-  for (;;) {
-    if (empty()) {
-      bytes_.clear();
-      begin_ = 0;
-      while (bytes_.size() < gathered) {
-        const std::uint8_t* bytes = nullptr;
-        const auto n = nghttp2_session_mem_send(session, &bytes);
-        if (n <= 0) break;
-        bytes_.append(view(bytes, static_cast<std::size_t>(n)));
-      }
-      if (bytes_.empty()) return {};
-    }
-    const auto put = to.write({bytes_.data() + begin_, bytes_.size() - begin_});
+  const auto put_on = [&](std::string_view bytes) -> core::io_result {
+    if (permit != nullptr && !permit->open()) return {.error = client_error::not_permitted};
+    return to.write(bytes);
+  };
+  while (!empty()) {
+    const auto put = put_on({bytes_.data() + begin_, bytes_.size() - begin_});
     begin_ += put.bytes;
     if (put.error || put.wants != core::want::nothing) return put;
+  }
+  if (begin_ > 0) {
+    std::string().swap(bytes_);
+    begin_ = 0;
+  }
+  text_buffer buffer;
+  for (;;) {
+    auto& bytes = buffer.text;
+    bytes.clear();
+    while (bytes.size() < gathered) {
+      const std::uint8_t* frame = nullptr;
+      const auto n = nghttp2_session_mem_send(session, &frame);
+      if (n <= 0) break;
+      memory_.used(static_cast<std::size_t>(n));
+      bytes.append(view(frame, static_cast<std::size_t>(n)));
+    }
+    if (bytes.empty()) return {};
+    for (std::size_t sent = 0; sent < bytes.size();) {
+      const auto put = put_on({bytes.data() + sent, bytes.size() - sent});
+      sent += put.bytes;
+      if (put.error) return put;
+      if (put.wants == core::want::nothing) continue;
+      bytes_.assign(bytes, sent);
+      return put;
+    }
   }
 }
 

@@ -1,13 +1,18 @@
 #pragma once
 
+#include "core/http/frame_memory.hpp"
 #include "core/http/message.hpp"
+#include "core/http/send_permit.hpp"
 #include "core/stream.hpp"
 
 #include <nghttp2/nghttp2.h>
 
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace rw::http {
 
@@ -44,6 +49,37 @@ inline nghttp2_nv borrow_field(std::string_view name, std::string_view value) no
   return {bytes(name), bytes(value), name.size(), value.size(),
           NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE};
 }
+
+/// The fields of one message for nghttp2, borrowed until its frame was sent. As many as most
+/// messages have cost no allocation.
+class borrowed_fields {
+ public:
+  void add(std::string_view name, std::string_view value) {
+    auto field = borrow_field(name, value);
+    // Names are in lower case here (RFC 9113, section 8.2); nghttp2 sees to that when it copies.
+    if (std::ranges::any_of(name, [](char c) { return c >= 'A' && c <= 'Z'; })) {
+      field.flags &= static_cast<std::uint8_t>(~NGHTTP2_NV_FLAG_NO_COPY_NAME);
+    }
+    if (size_ < few_.size()) {
+      few_[size_++] = field;
+      return;
+    }
+    if (many_.empty()) many_.assign(few_.begin(), few_.end());
+    many_.push_back(field);
+    ++size_;
+  }
+  void add(const fields& all) {
+    for (std::size_t i = 0; i < all.size(); ++i) add(all[i].name, all[i].value);
+  }
+
+  const nghttp2_nv* data() const noexcept { return many_.empty() ? few_.data() : many_.data(); }
+  std::size_t size() const noexcept { return size_; }
+
+ private:
+  std::array<nghttp2_nv, 16> few_;
+  std::vector<nghttp2_nv> many_;
+  std::size_t size_ = 0;
+};
 
 inline std::string_view view(const std::uint8_t* bytes, std::size_t size) noexcept {
   return {reinterpret_cast<const char*>(bytes), size};
@@ -107,17 +143,28 @@ nghttp2_callbacks_ptr callbacks_of() {
   return callbacks;
 }
 
-/// Frames on their way from nghttp2 to the stream, gathered so that many share a write.
+/// Frames on their way from nghttp2 to the stream, gathered so that many share a write. Must
+/// outlive the session, which has its memory from here.
 class frame_output {
  public:
   /// Writes what the session has to say, as far as the stream takes it. With `wants` it is to be
   /// called again then; with neither that nor an error all is written.
-  core::io_result write(nghttp2_session* session, core::stream& to);
+  /// Hands nothing to the stream once `permit` is shut, which is an error; null: always open.
+  core::io_result write(nghttp2_session* session, core::stream& to,
+                        const send_permit* permit = nullptr);
 
   bool empty() const noexcept { return begin_ == bytes_.size(); }
 
+  nghttp2_mem* memory() noexcept { return memory_.interface(); }
+
+  /// Gives back memory that only large frames need.
+  void trim() noexcept {
+    if (empty()) memory_.trim();
+  }
+
  private:
-  std::string bytes_;
+  frame_memory memory_;
+  std::string bytes_;  ///< what the stream did not take, from begin_ on
   std::size_t begin_ = 0;
 };
 

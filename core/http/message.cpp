@@ -63,6 +63,7 @@ void response::clear() noexcept {
   status = 200;
   headers.clear();
   body.clear();
+  source.reset();
 }
 
 void response::text(unsigned code, std::string_view line) {

@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,12 +67,57 @@ struct request {
   void clear() noexcept;
 };
 
+/// A body that a server sends while it comes to be, such as a watch. On the connection's executor.
+class body_source {
+ public:
+  enum class state : std::uint8_t {
+    more,     ///< call again when what was given is on its way
+    pending,  ///< nothing now; `ready` will be called
+    end,      ///< the body is whole
+    broken,   ///< to be cut off: the connection (HTTP/1.1) or stream (HTTP/2) is reset
+  };
+
+  /// Goes when it has ended, or the client has gone.
+  virtual ~body_source() = default;
+
+  /// Appends about `room` bytes at most to `into`. With `end` and `broken` they are sent before
+  /// that takes effect.
+  virtual state read(std::string& into, std::size_t room) = 0;
+
+  /// Called once, before the first read. `ready` is to be called, on the connection's executor,
+  /// whenever there is something to read after `pending`; calling it too often does no harm.
+  virtual void on_ready(std::function<void()> ready) = 0;
+
+  /// The server drains. True: the source comes to its end by itself, soon (it calls `ready` if it
+  /// was pending). False: it is cut off when it has nothing more to give. Either way it is cut off
+  /// when the server's write limit has passed.
+  virtual bool drain() { return false; }
+};
+
+/// Takes an answer's body at a client while it comes.
+class body_sink {
+ public:
+  virtual ~body_sink() = default;
+
+  /// The next bytes of the body of a successful (2xx) answer, on the client's executor; they are
+  /// gone after the call. It may begin other exchanges. False: enough; the exchange is given up
+  /// with `client_error::abandoned`.
+  virtual bool take(std::string_view bytes) = 0;
+};
+
 /// What a server sends, or a client received. The server adds content-length and, on HTTP/1.1, what
 /// the connection needs.
 struct response {
+  /// In a server 0 means: break off without an answer, as a server that dies does (HTTP/2: the
+  /// stream is reset; HTTP/1.1: the connection is closed).
   unsigned status = 200;
   fields headers;
   std::string body;
+
+  /// In a server: the body, instead of `body`. It may take as long as it likes, but what it gives
+  /// the client must take within the server's write limit, renewed with each piece. A client that
+  /// closes its side of the connection has gone.
+  std::unique_ptr<body_source> source = {};
 
   void clear() noexcept;
 

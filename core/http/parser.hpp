@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/http/client_error.hpp"
 #include "core/http/message.hpp"
 
 #include <boost/beast/http/basic_parser.hpp>
@@ -26,12 +27,19 @@ class request_parser final : public boost::beast::http::basic_parser<true> {
   /// True if the client waits for leave to send the body (RFC 9110, section 10.1.1).
   bool expects_continue() const { return iequals(into_.headers.get("expect"), "100-continue"); }
 
+  /// 10 or 11, once the header is there.
+  int version() const noexcept { return version_; }
+
+  /// True in the middle of a chunk's data.
+  bool in_chunk() const noexcept { return in_chunk_; }
+
  private:
   using error_code = boost::beast::error_code;
   using string_view = boost::beast::string_view;
 
-  void on_request_impl(boost::beast::http::verb, string_view method, string_view target, int,
-                       error_code&) override {
+  void on_request_impl(boost::beast::http::verb, string_view method, string_view target,
+                       int version, error_code&) override {
+    version_ = version;
     into_.method.assign(method.data(), method.size());
     into_.target.assign(target.data(), target.size());
   }
@@ -61,8 +69,12 @@ class request_parser final : public boost::beast::http::basic_parser<true> {
   std::size_t on_body_impl(string_view bytes, error_code& error) override {
     return append(bytes, error);
   }
-  void on_chunk_header_impl(std::uint64_t, string_view, error_code&) override {}
-  std::size_t on_chunk_body_impl(std::uint64_t, string_view bytes, error_code& error) override {
+  void on_chunk_header_impl(std::uint64_t size, string_view, error_code&) override {
+    in_chunk_ = size > 0;
+  }
+  std::size_t on_chunk_body_impl(std::uint64_t rest, string_view bytes,
+                                 error_code& error) override {
+    in_chunk_ = bytes.size() < rest;
     return append(bytes, error);
   }
   void on_finish_impl(error_code&) override {
@@ -83,17 +95,26 @@ class request_parser final : public boost::beast::http::basic_parser<true> {
   request& into_;
   const limit_source& limit_;
   std::size_t largest_body_ = 0;
+  int version_ = 11;
   bool head_done_ = false;
+  bool in_chunk_ = false;
 };
 
-/// Beast's HTTP/1.1 response parser, filling a `response`.
+/// Beast's HTTP/1.1 response parser, filling a `response`, or a sink with the body of a successful
+/// one.
 class response_parser final : public boost::beast::http::basic_parser<false> {
  public:
-  response_parser(response& into, std::size_t header_bytes, std::size_t body_bytes) : into_(into) {
+  /// `body_bytes` limits what goes into the response; what goes into `sink` has no limit.
+  response_parser(response& into, std::size_t header_bytes, std::size_t body_bytes,
+                  body_sink* sink = nullptr)
+      : into_(into), sink_(sink), largest_body_(body_bytes) {
     header_limit(static_cast<std::uint32_t>(header_bytes));
-    body_limit(body_bytes);
+    body_limit(boost::none);
     eager(true);
   }
+
+  /// True in the middle of a chunk's data.
+  bool in_chunk() const noexcept { return in_chunk_; }
 
  private:
   using error_code = boost::beast::error_code;
@@ -110,36 +131,60 @@ class response_parser final : public boost::beast::http::basic_parser<false> {
     if (head_done_) return;
     into_.headers.add({name.data(), name.size()}, {value.data(), value.size()});
   }
-  void on_header_impl(error_code&) override { head_done_ = true; }
-  void on_body_init_impl(const boost::optional<std::uint64_t>&, error_code&) override {}
-  std::size_t on_body_impl(string_view bytes, error_code&) override {
-    into_.body.append(bytes.data(), bytes.size());
-    return bytes.size();
+  void on_header_impl(error_code&) override {
+    head_done_ = true;
+    if (into_.status / 100 != 2) sink_ = nullptr;
   }
-  void on_chunk_header_impl(std::uint64_t, string_view, error_code&) override {}
-  std::size_t on_chunk_body_impl(std::uint64_t, string_view bytes, error_code&) override {
-    into_.body.append(bytes.data(), bytes.size());
-    return bytes.size();
+  void on_body_init_impl(const boost::optional<std::uint64_t>& length, error_code& error) override {
+    if (sink_ == nullptr && length && *length > largest_body_) {
+      error = boost::beast::http::error::body_limit;
+    }
+  }
+  std::size_t on_body_impl(string_view bytes, error_code& error) override {
+    return take(bytes, error);
+  }
+  void on_chunk_header_impl(std::uint64_t size, string_view, error_code&) override {
+    in_chunk_ = size > 0;
+  }
+  std::size_t on_chunk_body_impl(std::uint64_t rest, string_view bytes,
+                                 error_code& error) override {
+    in_chunk_ = bytes.size() < rest;
+    return take(bytes, error);
   }
   void on_finish_impl(error_code&) override {}
 
+  std::size_t take(string_view bytes, error_code& error) {
+    if (sink_ != nullptr) {
+      if (!sink_->take({bytes.data(), bytes.size()})) error = client_error::abandoned;
+    } else if (into_.body.size() + bytes.size() > largest_body_) {
+      error = boost::beast::http::error::body_limit;
+      return 0;
+    } else {
+      into_.body.append(bytes.data(), bytes.size());
+    }
+    return bytes.size();
+  }
+
   response& into_;
+  body_sink* sink_;
+  const std::size_t largest_body_;
   bool head_done_ = false;
+  bool in_chunk_ = false;
 };
 
 /// Feeds `bytes` to a parser and returns how many it took; the rest is to be offered again, with
 /// more behind it.
 ///
 /// The end of a chunked body is at least "0\r\n\r\n" long, and Beast's parser asserts that it gets
-/// no less once it has seen the zero: so what is shorter has to wait.
-template <bool is_request>
-std::size_t feed(boost::beast::http::basic_parser<is_request>& parser, std::string_view bytes,
-                 boost::beast::error_code& error) {
+/// no less once it has seen the zero: so what is shorter has to wait, unless it is a chunk's data.
+template <class Parser>
+std::size_t feed(Parser& parser, std::string_view bytes, boost::beast::error_code& error) {
   constexpr std::size_t shortest_end = 5;
   const auto all = bytes.size();
   error = {};
   while (!bytes.empty() && !parser.is_done() && !error) {
-    if (parser.is_header_done() && parser.chunked() && bytes.size() < shortest_end) break;
+    const bool between_chunks = parser.is_header_done() && parser.chunked() && !parser.in_chunk();
+    if (between_chunks && bytes.size() < shortest_end) break;
     const auto used = parser.put({bytes.data(), bytes.size()}, error);
     bytes.remove_prefix(used);
     if (used == 0) break;

@@ -109,6 +109,7 @@ class server::implementation {
 
   asio::awaitable<void> run();
   void drain();
+  void on_each(void (server_connection::*what)());
 
  private:
   void listen();
@@ -255,18 +256,23 @@ asio::awaitable<void> server::implementation::run() {
   if (failure) std::rethrow_exception(failure);
 }
 
+/// Calls `what` on each open connection, on its executor.
+void server::implementation::on_each(void (server_connection::*what)()) {
+  const std::lock_guard lock(guard_);
+  for (const auto& one : entries_) {
+    asio::post(one.executor, [what, weak = one.connection] {
+      if (const auto connection = weak.lock()) (connection.get()->*what)();
+    });
+  }
+}
+
 void server::implementation::drain() {
   if (shared_->draining.exchange(true)) return;
   asio::post(executor_, [this] {
     boost::system::error_code ignored;
     acceptor_.cancel(ignored);
   });
-  const std::lock_guard lock(guard_);
-  for (const auto& one : entries_) {
-    asio::post(one.executor, [weak = one.connection] {
-      if (const auto connection = weak.lock()) connection->drain();
-    });
-  }
+  on_each(&server_connection::drain);
 }
 
 server::server(asio::any_io_executor executor, server_options options, handler& answers,
@@ -282,6 +288,9 @@ asio::awaitable<void> server::run() {
 }
 void server::drain() {
   impl_->drain();
+}
+void server::drop_connections() {
+  impl_->on_each(&server_connection::drop);
 }
 std::size_t server::open_connections() const noexcept {
   return impl_->open_connections();

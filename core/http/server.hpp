@@ -93,9 +93,13 @@ class server {
   boost::asio::awaitable<void> run();
 
   /// Begins an orderly end: no new connections; on each open one the requests that have begun are
-  /// answered (HTTP/2: GOAWAY first), then it is closed. Thread-safe. What takes too long is ended
-  /// by cancelling `run`.
+  /// answered (HTTP/2: GOAWAY first), then it is closed. Answers from a `body_source` are told, and
+  /// end within the write limit. Thread-safe. What takes too long is ended by cancelling `run`.
   void drain();
+
+  /// Breaks off every open connection, as a restart would, and goes on serving new ones.
+  /// Thread-safe.
+  void drop_connections();
 
   std::size_t open_connections() const noexcept;
 

@@ -67,8 +67,8 @@ class body_budget {
   std::size_t taken_ = 0;
 };
 
-/// One accepted connection. Everything but `drain` happens on its executor.
-class server_connection {
+/// One accepted connection. Everything happens on its executor.
+class server_connection : public std::enable_shared_from_this<server_connection> {
  public:
   server_connection(std::shared_ptr<server_shared> shared, boost::asio::any_io_executor executor,
                     std::unique_ptr<core::stream> stream, boost::asio::ip::tcp::endpoint from)
@@ -80,8 +80,11 @@ class server_connection {
 
   virtual boost::asio::awaitable<void> run() = 0;
 
-  /// Begins the orderly end, on the connection's executor.
+  /// Begins the orderly end.
   virtual void drain() = 0;
+
+  /// Breaks it off, as if the process had died.
+  virtual void drop() = 0;
 
  protected:
   std::shared_ptr<server_shared> shared_;

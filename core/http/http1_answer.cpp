@@ -1,0 +1,245 @@
+#include "core/http/buffers.hpp"
+#include "core/http/http1_connection.hpp"
+#include "core/ready.hpp"
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <charconv>
+
+namespace rw::http {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr std::size_t kept_output = 16 * 1024;  // larger buffers are not kept for the next one
+constexpr std::size_t pipelined_at_most = 16 * 1024;   // behind an answer that is still sent
+constexpr unsigned pieces_per_turn = 16;               // then other connections get their turn
+constexpr std::size_t discarded_at_most = 256 * 1024;  // of what a refused client still sends
+
+/// A body follows these answers, or could; the others end with their header (RFC 9110, section
+/// 8.6).
+bool has_length(unsigned status) {
+  return status >= 200 && status != 204 && status != 304;
+}
+
+}  // namespace
+
+void http1_connection::append_number(std::size_t number) {
+  char digits[24];
+  out_.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+}
+
+void http1_connection::append_response() {
+  // A client of HTTP/1.0 knows no chunks: the body ends with the connection.
+  const bool chunked = response_.source != nullptr && parser_->version() >= 11;
+  if (response_.source != nullptr && !chunked) open_ = false;
+  out_ += "HTTP/1.1 ";
+  append_number(response_.status);
+  out_ += ' ';
+  out_ += reason_phrase(response_.status);
+  for (std::size_t i = 0; i < response_.headers.size(); ++i) {
+    const auto field = response_.headers[i];
+    out_ += "\r\n";
+    out_ += field.name;
+    out_ += ": ";
+    out_ += field.value;
+  }
+  out_ += "\r\ndate: ";
+  out_ += http_date(std::chrono::system_clock::now());
+  if (chunked) {
+    out_ += "\r\ntransfer-encoding: chunked";
+  } else if (response_.source == nullptr && has_length(response_.status)) {
+    out_ += "\r\ncontent-length: ";
+    append_number(response_.body.size());
+  }
+  if (!open_) out_ += "\r\nconnection: close";
+  out_ += "\r\n\r\n";
+  if (request_.method == "HEAD") {
+    response_.source.reset();
+  } else {
+    out_ += response_.body;
+  }
+}
+
+/// Sends what is gathered, and the answer's source. False: the client did not take it all.
+asio::awaitable<bool> http1_connection::answer() {
+  if (response_.source == nullptr) {
+    const bool flushed = co_await flush();
+    co_return flushed;
+  }
+  source_woken_ = std::make_unique<core::wake>(executor_);
+  // Weak: whoever calls it may do so when the connection has gone.
+  source_.open(std::move(response_.source), [weak = weak_from_this(), this] {
+    const auto self = weak.lock();
+    if (!self || !source_) return;
+    source_.set_ready();
+    if (phase_ == phase::streaming) nudge();
+  });
+  phase_ = phase::streaming;
+  if (shared_->draining) drain_source();
+  const bool sent = co_await send_source();
+  source_.close();
+  source_woken_.reset();
+  source_due_ = core::time_point::max();
+  co_return sent;
+}
+
+asio::awaitable<bool> http1_connection::send_source() {
+  const bool chunked = parser_->version() >= 11;
+  for (unsigned pieces = 1;; ++pieces) {
+    const auto state = gather(chunked);
+    const bool flushed = co_await flush();
+    if (!flushed) co_return false;
+    if (state == body_source::state::end) co_return true;
+    if (state == body_source::state::broken) dropped_ = true;
+    if (dropped_ || !in_time()) co_return false;
+    if (pieces % pieces_per_turn == 0) co_await asio::post(executor_, asio::use_awaitable);
+    if (source_.ready()) continue;
+    const bool on = co_await until_ready();
+    if (!on) co_return false;
+  }
+}
+
+/// Reads the source until there is enough for a write, or nothing more for now.
+body_source::state http1_connection::gather(bool chunked) {
+  for (;;) {
+    text_buffer piece;
+    const auto state = source_.read(piece.text, answers_gathered);
+    if (!chunked) {
+      out_ += piece.text;
+    } else if (!piece.text.empty()) {
+      char digits[24];
+      out_.append(digits, std::to_chars(digits, digits + sizeof digits, piece.text.size(), 16).ptr);
+      out_ += "\r\n";
+      out_ += piece.text;
+      out_ += "\r\n";
+    }
+    if (chunked && state == body_source::state::end) out_ += "0\r\n\r\n";
+    if (state != body_source::state::more || out_.size() >= answers_gathered) return state;
+  }
+}
+
+/// False if the server drains, and the source has not come to its end in time.
+bool http1_connection::in_time() {
+  if (!expired_) return true;
+  shared_->counters.write_timeout.Increment();
+  dropped_ = true;
+  return false;
+}
+
+/// Waits until there is something to read from the source. False: it is not worth while any more.
+asio::awaitable<bool> http1_connection::until_ready() {
+  if (out_.capacity() > 0) std::string().swap(out_);  // this may take hours
+  while (!source_.ready()) {
+    auto wants = core::want::nothing;
+    if (!watch_client(wants) || dropped_ || !in_time()) co_return false;
+    if (wants == core::want::nothing) {
+      const auto cancelled = co_await source_woken_->wait();
+      if (cancelled) co_return false;
+    } else {
+      co_await core::ready(stream_->socket(), wants);
+    }
+  }
+  co_return true;
+}
+
+/// Looks whether the client is still there, and keeps what it sends meanwhile, up to a limit.
+/// False: it has gone.
+bool http1_connection::watch_client(core::want& wants) {
+  while (in_.size() - in_begin_ < pipelined_at_most) {
+    read_buffer buffer;
+    const auto got = stream_->read(buffer.bytes());
+    if (got.error) return false;
+    wants = got.wants;
+    if (wants != core::want::nothing) return true;
+    keep({buffer.bytes().data(), got.bytes});
+  }
+  wants = core::want::nothing;
+  return true;
+}
+
+/// The source is told, and has until then to come to its end.
+void http1_connection::drain_source() {
+  source_due_ = shared_->now() + shared_->options.limits.write;
+  deadline_.arm(source_due_);
+  source_.drain();
+  nudge();
+}
+
+/// Goes on with what was being done before a write had to wait: its time is not used up by a client
+/// that was slow to read.
+void http1_connection::resume(phase before) {
+  const auto& limits = shared_->options.limits;
+  switch (before) {
+    case phase::header:
+      return enter(before, limits.header);
+    case phase::body:
+      return enter(before, limits.body);
+    case phase::handling:
+    case phase::streaming:
+      phase_ = before;
+      return deadline_.arm(source_due_);
+    default:
+      return enter(before, limits.idle);
+  }
+}
+
+/// Sends what is gathered: the answers to all pipelined requests that one read brought.
+asio::awaitable<bool> http1_connection::flush() {
+  if (out_.empty()) co_return true;
+  const auto before = phase_;
+  if (refused_) expired_ = false;
+  std::size_t waited_at = 0;
+  while (out_begin_ < out_.size()) {
+    const auto put = stream_->write({out_.data() + out_begin_, out_.size() - out_begin_});
+    out_begin_ += put.bytes;
+    if (!put.error && put.wants == core::want::nothing) continue;
+    if (!put.error) {
+      // A source's pieces are given their time anew, an answer only once.
+      const bool progress = before == phase::streaming && out_begin_ > waited_at;
+      if (phase_ != phase::write || progress) enter(phase::write, shared_->options.limits.write);
+      waited_at = out_begin_;
+      const bool on = co_await wait(put.wants);
+      if (on) continue;
+    }
+    if (!dropped_) {
+      if (put.error) shared_->counters.vanished.Increment();
+      if (!put.error && expired_) shared_->counters.write_timeout.Increment();
+    }
+    out_.clear();  // nobody will take it
+    out_begin_ = 0;
+    open_ = refused_ = false;
+    co_return false;
+  }
+  out_.clear();
+  out_begin_ = 0;
+  if (out_.capacity() > kept_output) std::string().swap(out_);
+  if (phase_ != before) resume(before);
+  co_return true;
+}
+
+/// A client that is still sending would lose the answer to a reset connection, so what it sends is
+/// thrown away for a while (RFC 9112, section 9.6).
+asio::awaitable<void> http1_connection::discard_rest() {
+  stream_->shutdown();
+  boost::system::error_code ignored;
+  stream_->socket().shutdown(asio::socket_base::shutdown_send, ignored);
+  expired_ = false;
+  enter(phase::closing, std::chrono::seconds(1));
+  for (std::size_t discarded = 0; discarded < discarded_at_most;) {
+    core::io_result got;
+    {
+      read_buffer buffer;
+      got = stream_->read(buffer.bytes());
+    }
+    if (got.error) break;
+    discarded += got.bytes;
+    if (got.wants == core::want::nothing) continue;
+    const bool on = co_await wait(got.wants);
+    if (!on) break;
+  }
+}
+
+}  // namespace rw::http

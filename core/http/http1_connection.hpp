@@ -1,0 +1,94 @@
+#pragma once
+
+#include "core/http/open_source.hpp"
+#include "core/http/parser.hpp"
+#include "core/http/server_connection.hpp"
+#include "core/ready.hpp"
+#include "core/wake.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace rw::http {
+
+/// An HTTP/1.1 connection: one request at a time, pipelined ones answered in order.
+/// http1_connection.cpp reads requests, http1_answer.cpp writes answers.
+class http1_connection final : public server_connection {
+ public:
+  http1_connection(std::shared_ptr<server_shared> shared, boost::asio::any_io_executor executor,
+                   std::unique_ptr<core::stream> stream, boost::asio::ip::tcp::endpoint from);
+
+  boost::asio::awaitable<void> run() override;
+  void drain() override;
+  void drop() override;
+
+ private:
+  /// Answers to pipelined requests share a write until they are this large.
+  static constexpr std::size_t answers_gathered = 16 * 1024;
+
+  enum class phase : std::uint8_t { idle, header, body, handling, streaming, write, closing };
+
+  void expire() {
+    expired_ = true;
+    nudge();
+  }
+
+  void enter(phase next, std::chrono::milliseconds limit) {
+    phase_ = next;
+    deadline_.arm(std::min(shared_->now() + limit, source_due_));
+  }
+  void resume(phase before);
+
+  /// Ends whatever it is that `run` waits for.
+  void nudge() {
+    core::interrupt(stream_->socket());
+    if (source_woken_) source_woken_->set();
+  }
+
+  /// Waits for the socket; false if that failed, came too late, or the connection is to end.
+  boost::asio::awaitable<bool> wait(core::want what);
+
+  boost::asio::awaitable<bool> read_request();
+  boost::asio::awaitable<bool> receive(bool* complete);
+  bool refuse_late();
+  bool parse(std::string_view bytes, bool& complete);
+  bool begin_body();
+  void refuse(unsigned status, std::string_view line, core::counter& reason);
+  void refuse(const boost::system::error_code& error);
+  void keep(std::string_view rest);
+
+  boost::asio::awaitable<bool> answer();
+  void append_response();
+  void append_number(std::size_t number);
+  boost::asio::awaitable<bool> flush();
+  boost::asio::awaitable<bool> send_source();
+  bool in_time();
+  body_source::state gather(bool chunked);
+  boost::asio::awaitable<bool> until_ready();
+  bool watch_client(core::want& wants);
+  void drain_source();
+  boost::asio::awaitable<void> discard_rest();
+
+  body_budget budget_;
+  core::deadline deadline_;
+  request_parser::limit_source limit_;
+  std::optional<request_parser> parser_;
+  request request_;
+  response response_;
+  open_source source_;
+  std::unique_ptr<core::wake> source_woken_;  ///< where the source is awaited, not the socket
+  core::time_point source_due_ = core::time_point::max();  ///< set when the server drains
+  std::string in_;                                         ///< read, but not parsed up to in_begin_
+  std::size_t in_begin_ = 0;
+  std::string out_;
+  std::size_t out_begin_ = 0;
+  unsigned reads_in_a_row_ = 0;  ///< without waiting for the socket
+  phase phase_ = phase::idle;
+  bool any_request_ = false;
+  bool open_ = true;
+  bool expired_ = false;
+  bool refused_ = false;
+  bool dropped_ = false;  ///< to be closed without another word
+};
+
+}  // namespace rw::http

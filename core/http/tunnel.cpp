@@ -1,0 +1,93 @@
+#include "core/http/tunnel.hpp"
+
+#include "core/http/parser.hpp"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+
+#include <array>
+
+namespace rw::http {
+namespace {
+
+namespace asio = boost::asio;
+
+std::string request_for(const client_options& options) {
+  const bool v6 = options.host.find(':') != std::string::npos;
+  // The port is always named, even the default one.
+  const auto upstream =
+      (v6 ? "[" + options.host + "]" : options.host) + ":" + std::to_string(options.port);
+  auto text = "CONNECT " + upstream + " HTTP/1.1\r\nhost: " + upstream + "\r\n";
+  if (!options.proxy->authorization.empty()) {
+    text += "proxy-authorization: " + options.proxy->authorization + "\r\n";
+  }
+  return text + "\r\n";
+}
+
+/// Reads the proxy's answer as it comes.
+class answer_reader {
+ public:
+  explicit answer_reader(std::size_t limit) : limit_(limit) { begin(); }
+
+  /// True once there is nothing more to read, whatever the answer was.
+  bool take(std::string_view bytes, tunnel_outcome& into) {
+    seen_ += bytes.size();
+    kept_ += bytes;
+    for (;;) {
+      boost::beast::error_code error;
+      kept_.erase(0, feed(*parser_, kept_, error));
+      if (error) into.cause = "its answer is not HTTP: " + error.message();
+      if (seen_ > limit_) into.cause = "its header is too large";
+      if (error || seen_ > limit_) return true;
+      if (!parser_->is_done()) return false;
+      // Informational answers (1xx) come before the real one.
+      if (answer_.status >= 200) break;
+      begin();
+    }
+    into.open = answer_.status / 100 == 2 && kept_.empty();
+    if (answer_.status / 100 != 2) {
+      into.cause = "it answers " + std::to_string(answer_.status) + " " +
+                   std::string(reason_phrase(answer_.status));
+    } else if (!kept_.empty()) {
+      into.cause = "it sends more than its answer";
+    }
+    return true;
+  }
+
+ private:
+  void begin() {
+    answer_.clear();
+    parser_.emplace(answer_, limit_, 0);
+    parser_->skip(true);  // an answer to CONNECT has no body, and that of a refusal is not read
+  }
+
+  const std::size_t limit_;
+  std::size_t seen_ = 0;
+  response answer_;
+  std::string kept_;
+  std::optional<response_parser> parser_;
+};
+
+}  // namespace
+
+asio::awaitable<tunnel_outcome> open_tunnel(asio::ip::tcp::socket* socket,
+                                            const client_options* options, const bool* late) {
+  tunnel_outcome outcome;
+  const auto request = request_for(*options);
+  boost::system::error_code error;
+  co_await asio::async_write(*socket, asio::buffer(request),
+                             asio::redirect_error(asio::use_awaitable, error));
+  answer_reader answer(options->limits.header_bytes);
+  std::array<char, 1024> bytes;
+  while (!error && !*late) {
+    const auto n = co_await socket->async_read_some(
+        asio::buffer(bytes), asio::redirect_error(asio::use_awaitable, error));
+    if (!error && answer.take({bytes.data(), n}, outcome)) co_return outcome;
+  }
+  outcome.cause = *late ? "it does not answer in time" : error.message();
+  co_return outcome;
+}
+
+}  // namespace rw::http

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace simdjson::internal {
+class dom_parser_implementation;
+}
+
+namespace rw::core {
+
+/// Where the tokens of a JSON text begin: each of {}[]:, , the opening quote of each string, the
+/// first byte of everything else. Behind the last one stand two that point at the end of the text,
+/// where a std::string keeps a zero, which no token begins with.
+struct token_list {
+  const char* text = nullptr;
+  const std::uint32_t* begin = nullptr;
+  const std::uint32_t* end = nullptr;
+
+  char at(const std::uint32_t* token) const noexcept { return text[*token]; }
+
+  /// The text from one token up to another, without the white space at its end.
+  std::string_view span(const std::uint32_t* from, const std::uint32_t* to) const noexcept {
+    const char* first = text + *from;
+    const char* last = text + *to;
+    while (last > first &&
+           (last[-1] == ' ' || last[-1] == '\n' || last[-1] == '\r' || last[-1] == '\t')) {
+      --last;
+    }
+    return {first, static_cast<std::size_t>(last - first)};
+  }
+};
+
+/// Finds tokens with simdjson's first stage (which picks the widest vector instructions at run
+/// time). It also refuses what is not UTF-8, unclosed strings, and control characters in strings;
+/// all else is for who walks the tokens.
+///
+/// Keeps 4 bytes per byte of the largest text of up to `kept_capacity`. Not thread-safe.
+class token_index {
+ public:
+  static constexpr std::size_t kept_capacity = 256 * 1024;
+
+  token_index();
+  ~token_index();
+  token_index(const token_index&) = delete;
+  token_index& operator=(const token_index&) = delete;
+
+  /// Returns false if the text was refused. The tokens are valid until `release`, and as long as
+  /// `text` is.
+  bool build(const std::string& text, token_list& tokens);
+
+  /// The same for a text within a larger one, such as a line: behind it must stand a byte that may
+  /// be read, and that is zero or white space.
+  bool build_terminated(std::string_view text, token_list& tokens);
+
+  /// Gives back what only a large text needed.
+  void release() noexcept;
+
+ private:
+  std::unique_ptr<simdjson::internal::dom_parser_implementation> stage_;
+};
+
+}  // namespace rw::core

@@ -1,0 +1,125 @@
+#pragma once
+
+#include "core/json/token_index.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+namespace rw::core {
+
+/// Walks the tokens of a JSON text and checks its grammar on the way (RFC 8259): all that
+/// token_index leaves open except escapes, which `escapes_are_valid` checks for the whole text at
+/// once. Everything returns false at the first thing that is wrong or merely unusual (numbers of
+/// more than 64 characters, exponents of more than 4 digits, nesting beyond the limit); the
+/// position is then void. It cannot run past the end: nothing accepts the zero, or white space,
+/// that the last tokens point at.
+class token_walk {
+ public:
+  token_walk(const token_list& tokens, std::size_t max_depth) noexcept
+      : tokens_(tokens),
+        at_(tokens.begin),
+        escape_(tokens.text),
+        max_depth_(max_depth < limit ? max_depth : limit) {}
+
+  const std::uint32_t* position() const noexcept { return at_; }
+  char peek() const noexcept { return tokens_.at(at_); }
+  bool at_end() const noexcept { return at_ == tokens_.end; }
+
+  /// Checks and passes the value here.
+  bool skip() noexcept;
+
+  /// Checks and passes the value here, and gives its text.
+  bool skip(std::string_view& text) noexcept {
+    const auto* from = at_;
+    if (!skip()) return false;
+    text = tokens_.span(from, at_);
+    return true;
+  }
+
+  /// Passes the object here. `member(name)` is called with each name, its position at the value,
+  /// which it must pass. False also if a name has an escape, or `member` returned false.
+  template <typename Member>
+  bool object(Member&& member) {
+    if (peek() != '{' || ++open_ > max_depth_) return false;
+    ++at_;
+    if (peek() == '}') return close();
+    for (;;) {
+      std::string_view name;
+      if (!key(name) || !member(name)) return false;
+      const char c = peek();
+      if (c == '}') return close();
+      if (c != ',') return false;
+      ++at_;
+    }
+  }
+
+  /// Passes the array here. `element()` is called with the position at each element, which it must
+  /// pass. False also if `element` returned false.
+  template <typename Element>
+  bool array(Element&& element) {
+    if (peek() != '[' || ++open_ > max_depth_) return false;
+    ++at_;
+    if (peek() == ']') return close();
+    for (;;) {
+      if (!element()) return false;
+      const char c = peek();
+      if (c == ']') return close();
+      if (c != ',') return false;
+      ++at_;
+    }
+  }
+
+  /// Passes the string here, and gives what is between its quotes. False if it has an escape.
+  [[gnu::always_inline]] bool string(std::string_view& text) noexcept {
+    const char* const first = tokens_.text + *at_ + 1;
+    if (first[-1] != '"') return false;
+    // Behind a string that ends where the next token begins, as serializers write it, is no white
+    // space.
+    const char* last = tokens_.text + at_[1] - 1;
+    if (*last != '"') [[unlikely]]
+      last = tokens_.span(at_, at_ + 1).end() - 1;
+    text = {first, static_cast<std::size_t>(last - first)};
+    ++at_;
+    if (escape_ < first) [[unlikely]]
+      find_escape(first);
+    return escape_ >= last;
+  }
+
+ private:
+  static constexpr std::size_t limit = 512;
+
+  bool close() noexcept {
+    --open_;
+    ++at_;
+    return true;
+  }
+
+  bool key(std::string_view& name) noexcept {
+    if (!string(name) || peek() != ':') return false;
+    ++at_;
+    return true;
+  }
+
+  bool scalar(const char* text) const noexcept;
+
+  void find_escape(const char* from) noexcept {
+    const char* end = tokens_.text + *tokens_.end;
+    const void* found = std::memchr(from, '\\', static_cast<std::size_t>(end - from));
+    escape_ = found != nullptr ? static_cast<const char*>(found) : end;
+  }
+
+  token_list tokens_;
+  const std::uint32_t* at_;
+  const char* escape_;  ///< no backslash lies between the last string looked at and here
+  std::size_t max_depth_;
+  std::size_t open_ = 0;
+  bool is_object_[limit];
+};
+
+/// True if each backslash in `text` begins an escape that JSON has, and each escaped surrogate has
+/// its other half. Backslashes outside strings are for the walk to refuse.
+bool escapes_are_valid(std::string_view text) noexcept;
+
+}  // namespace rw::core

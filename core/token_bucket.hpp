@@ -1,0 +1,83 @@
+#pragma once
+
+#include "core/clock.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+namespace rw::core {
+
+/// Limits a rate: `rate` tokens come each second, at most `burst` gather. A taker that finds none
+/// takes one of the future and is told how long to wait for it, so that takers are served in the
+/// order in which they came. Not thread-safe.
+class token_bucket {
+ public:
+  /// `rate` 0 or less: no limit.
+  token_bucket(double rate, unsigned burst) noexcept
+      : rate_(rate), burst_(std::max(1.0, static_cast<double>(burst))), tokens_(burst_) {}
+
+  /// Takes a token. The answer is how long to wait before it may be used.
+  duration take(time_point now) noexcept {
+    if (!limits()) return duration::zero();
+    refill(now);
+    tokens_ -= 1;
+    return tokens_ >= 0 ? duration::zero() : time_for(-tokens_);
+  }
+
+  /// The same for one who waits for `most` at the longest. Nothing, and none is taken, if that is
+  /// too short.
+  std::optional<duration> take(time_point now, duration most) noexcept {
+    if (!limits()) return duration::zero();
+    refill(now);
+    const auto wait = tokens_ >= 1 ? duration::zero() : time_for(1 - tokens_);
+    if (wait > most) return std::nullopt;
+    tokens_ -= 1;
+    return wait;
+  }
+
+  /// A token that was taken will not be used. Who waits already does not wait less for it; the next
+  /// one does.
+  void give_back() noexcept { tokens_ = std::min(burst_, tokens_ + 1); }
+
+  /// Takes a token if there is one.
+  bool try_take(time_point now) noexcept {
+    if (!limits()) return true;
+    refill(now);
+    if (tokens_ < 1) return false;
+    tokens_ -= 1;
+    return true;
+  }
+
+  /// True if nothing was taken that has not come back: a bucket that may be forgotten.
+  bool full(time_point now) noexcept {
+    if (!limits()) return true;
+    refill(now);
+    return tokens_ >= burst_;
+  }
+
+ private:
+  bool limits() const noexcept { return rate_ > 0; }
+
+  duration time_for(double tokens) const noexcept {
+    // Beyond a year it makes no difference, and a conversion could overflow.
+    const auto seconds = std::min(tokens / rate_, 31'536'000.0);
+    return std::chrono::ceil<duration>(std::chrono::duration<double>(seconds));
+  }
+
+  void refill(time_point now) noexcept {
+    if (now <= last_) return;
+    if (last_ != time_point::min()) {
+      const std::chrono::duration<double> passed = now - last_;
+      tokens_ = std::min(burst_, tokens_ + passed.count() * rate_);
+    }
+    last_ = now;
+  }
+
+  double rate_;
+  double burst_;
+  double tokens_;  ///< negative: taken of the future
+  time_point last_ = time_point::min();
+};
+
+}  // namespace rw::core
