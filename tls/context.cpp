@@ -11,7 +11,7 @@
 namespace rw::tls {
 namespace {
 
-/// TLS 1.3 suites only matter; the rest of the context is the same for both sides.
+/// What is the same for both sides.
 result<context_ptr> make_context(const SSL_METHOD* method) {
   ERR_clear_error();
   context_ptr out(SSL_CTX_new(method), &SSL_CTX_free);
@@ -77,12 +77,26 @@ int choose_protocol(SSL*, const unsigned char** out, unsigned char* out_size,
   return SSL_TLSEXT_ERR_OK;
 }
 
-result<void> verify_clients(SSL_CTX* context, const material& own) {
+/// Completes the own chain from the CA bundle once, instead of at each handshake, and leaves out
+/// the root, which a peer must have anyway (RFC 8446, section 4.4.2).
+void complete_chain(SSL_CTX* context) {
+  const int flags = SSL_BUILD_CHAIN_FLAG_UNTRUSTED | SSL_BUILD_CHAIN_FLAG_NO_ROOT |
+                    SSL_BUILD_CHAIN_FLAG_IGNORE_ERROR | SSL_BUILD_CHAIN_FLAG_CLEAR_ERROR;
+  if (SSL_CTX_build_cert_chain(context, flags) > 0) {
+    SSL_CTX_set_mode(context, SSL_MODE_NO_AUTO_CHAIN);
+  }
+  ERR_clear_error();
+}
+
+result<void> verify_clients(SSL_CTX* context, const material& own, bool required) {
   if (!own.ca()) {
-    return failure(error::missing_material, "client certificates are required, but no CA bundle");
+    return failure(error::missing_material, "client certificates are asked for, but no CA bundle");
   }
   SSL_CTX_set1_cert_store(context, own.ca()->native());
-  SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  complete_chain(context);
+  SSL_CTX_set_verify(context,
+                     required ? SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT : SSL_VERIFY_PEER,
+                     nullptr);
   for (const auto& anchor : own.ca()->anchors()) {
     if (SSL_CTX_add_client_CA(context, anchor.native()) != 1) return failure(error::out_of_memory);
   }
@@ -91,9 +105,9 @@ result<void> verify_clients(SSL_CTX* context, const material& own) {
 
 /// The name must stand in the certificate's SANs, as RFC 9525 has it; the common name does not
 /// count.
-result<void> expect_server(SSL_CTX* context, const std::string& name) {
+result<void> expect_server(SSL* connection, const std::string& name) {
   if (name.empty()) return failure(error::bad_request, "a TLS client needs the name of its server");
-  auto* expected = SSL_CTX_get0_param(context);
+  auto* expected = SSL_get0_param(connection);
   X509_VERIFY_PARAM_set_hostflags(
       expected, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
   const bool good = is_address(name)
@@ -101,6 +115,54 @@ result<void> expect_server(SSL_CTX* context, const std::string& name) {
                         : X509_VERIFY_PARAM_set1_host(expected, name.data(), name.size()) == 1;
   if (!good) return failure(error::bad_request, "\"" + name + "\" is not a server name");
   return {};
+}
+
+/// What the system trusts, shared by all contexts: it is large.
+result<X509_STORE*> system_authorities() {
+  static const store_ptr store = [] {
+    store_ptr made(X509_STORE_new());
+    if (made && X509_STORE_set_default_paths(made.get()) != 1) made.reset();
+    return made;
+  }();
+  ERR_clear_error();  // a file or folder that does not exist is no failure
+  if (!store) return failure(error::out_of_memory, "the system's certificate authorities");
+  return store.get();
+}
+
+result<void> verify_server(SSL* connection, const material& own, const client_options& options) {
+  if (options.insecure_skip_verify) return {};
+  X509_STORE* store = nullptr;
+  if (own.ca()) {
+    store = own.ca()->native();
+  } else if (options.trust_system) {
+    const auto found = system_authorities();
+    if (!found) return found.error();
+    store = *found;
+  } else {
+    return failure(error::missing_material, "a TLS client needs the CA bundle of its server");
+  }
+  if (SSL_set1_verify_cert_store(connection, store) != 1) return failure(error::out_of_memory);
+  SSL_set_verify(connection, SSL_VERIFY_PEER, nullptr);
+  return expect_server(connection, options.server_name);
+}
+
+result<void> show_own(SSL* connection, const material& own) {
+  ERR_clear_error();
+  bool good = SSL_use_certificate(connection, own.leaf()->native()) == 1 &&
+              SSL_use_PrivateKey(connection, own.key()) == 1;
+  for (const auto& one : own.chain()) {
+    good = good && SSL_add1_chain_cert(connection, one.native()) == 1;
+  }
+  if (good) return {};
+  return failure(take_openssl_error(error::unusable_material));
+}
+
+/// TLS 1.2 as RFC 9325 recommends it, and RFC 9113 (appendix A) demands it for HTTP/2.
+result<void> accept_version_12(SSL_CTX* context) {
+  SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+  SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION);
+  if (SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1) return {};
+  return failure(take_openssl_error(error::bad_request));
 }
 
 }  // namespace
@@ -127,8 +189,9 @@ result<context_ptr> make_server_context(const material& own, const server_option
   if (!made) return made;
   auto* context = made->get();
   if (auto used = use_own(context, own); !used) return used.error();
-  if (options.require_client_certificate) {
-    if (auto done = verify_clients(context, own); !done) return done.error();
+  if (options.request_client_certificate || options.require_client_certificate) {
+    auto done = verify_clients(context, own, options.require_client_certificate);
+    if (!done) return done.error();
   }
   if (!list->empty()) {
     auto kept = std::make_unique<std::string>(std::move(*list));
@@ -145,30 +208,30 @@ result<context_ptr> make_server_context(const material& own, const server_option
   return made;
 }
 
-result<context_ptr> make_client_context(const material& own, const client_options& options) {
-  if (!own.ca()) {
-    return failure(error::missing_material, "a TLS client needs the CA bundle of its server");
-  }
-  auto list = wire_form(options.alpn);
-  if (!list) return list.error();
+result<context_ptr> make_client_context(version least) {
   auto made = make_context(TLS_client_method());
-  if (!made) return made;
-  auto* context = made->get();
-  SSL_CTX_set1_cert_store(context, own.ca()->native());
-  SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
-  if (auto done = expect_server(context, options.server_name); !done) return done.error();
+  if (!made || least == version::tls_1_3) return made;
+  if (auto done = accept_version_12(made->get()); !done) return done.error();
+  return made;
+}
+
+result<void> prepare_client(SSL* connection, const material& own, const client_options& options) {
+  const auto list = wire_form(options.alpn);
+  if (!list) return list.error();
+  if (auto done = verify_server(connection, own, options); !done) return done;
   if (options.present_certificate && own.leaf()) {
-    if (auto used = use_own(context, own); !used) return used.error();
+    if (auto done = show_own(connection, own); !done) return done;
+  }
+  if (!options.server_name.empty() && !is_address(options.server_name) &&
+      SSL_set_tlsext_host_name(connection, options.server_name.c_str()) != 1) {
+    return failure(take_openssl_error(error::out_of_memory));
   }
   if (!list->empty() &&
-      SSL_CTX_set_alpn_protos(context, reinterpret_cast<const unsigned char*>(list->data()),
-                              static_cast<unsigned>(list->size())) != 0) {
+      SSL_set_alpn_protos(connection, reinterpret_cast<const unsigned char*>(list->data()),
+                          static_cast<unsigned>(list->size())) != 0) {
     return failure(error::out_of_memory);
   }
-  SSL_CTX_set_session_cache_mode(
-      context, options.resume_sessions ? SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL_STORE
-                                       : SSL_SESS_CACHE_OFF);
-  return made;
+  return {};
 }
 
 }  // namespace rw::tls

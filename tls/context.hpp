@@ -9,6 +9,7 @@
 #include <vector>
 
 struct ssl_ctx_st;
+struct ssl_st;
 
 namespace rw::tls {
 
@@ -22,8 +23,14 @@ bool is_address(const std::string& name);
 /// type).
 result<void> check_usable(const material& own);
 
-/// TLS 1.3 contexts for one material. Failures: missing_material, unusable_material, bad_request.
+/// The context of a server with this material. Failures: missing_material, unusable_material,
+/// bad_request.
 result<context_ptr> make_server_context(const material& own, const server_options& options);
-result<context_ptr> make_client_context(const material& own, const client_options& options);
+
+/// A context for clients of any material: what tells one from another stands in each connection.
+result<context_ptr> make_client_context(version least);
+
+/// Makes a new connection of such a context one of this client. Failures: as above.
+result<void> prepare_client(ssl_st* connection, const material& own, const client_options& options);
 
 }  // namespace rw::tls

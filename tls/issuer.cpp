@@ -162,16 +162,28 @@ bool set_time(ASN1_TIME* to, time_point when) {
   return ASN1_TIME_adj(to, std::chrono::system_clock::to_time_t(when), 0, 0) != nullptr;
 }
 
-result<void> set_subject(X509* to, const std::string& common_name) {
-  if (common_name.empty()) return {};
-  if (common_name.find('\0') != std::string::npos) return refused("common name holds a NUL byte");
-  const auto* text = reinterpret_cast<const unsigned char*>(common_name.data());
-  if (X509_NAME_add_entry_by_NID(X509_get_subject_name(to), NID_commonName, MBSTRING_UTF8, text,
-                                 static_cast<int>(common_name.size()), -1, 0) == 1) {
-    return {};
+bool add_name(X509* to, int kind, const std::string& name) {
+  const auto* text = reinterpret_cast<const unsigned char*>(name.data());
+  if (X509_NAME_add_entry_by_NID(X509_get_subject_name(to), kind, MBSTRING_UTF8, text,
+                                 static_cast<int>(name.size()), -1, 0) == 1) {
+    return true;
   }
   ERR_clear_error();
-  return refused("\"" + common_name + "\" is no common name of 1 to 64 characters in UTF-8");
+  return false;
+}
+
+result<void> set_subject(X509* to, const certificate_request& wanted) {
+  for (const auto& name : wanted.organizations) {
+    if (name.find('\0') != std::string::npos) return refused("organization holds a NUL byte");
+    if (!add_name(to, NID_organizationName, name)) {
+      return refused("\"" + name + "\" is no organization of 1 to 64 characters in UTF-8");
+    }
+  }
+  const auto& name = wanted.common_name;
+  if (name.empty()) return {};
+  if (name.find('\0') != std::string::npos) return refused("common name holds a NUL byte");
+  if (add_name(to, NID_commonName, name)) return {};
+  return refused("\"" + name + "\" is no common name of 1 to 64 characters in UTF-8");
 }
 
 struct made_certificate {
@@ -198,7 +210,7 @@ result<made_certificate> make(const certificate_request& wanted, rank as, X509* 
   out.native.reset(X509_new());
   auto* native = out.native.get();
   if (!native) return failure(error::out_of_memory);
-  if (auto done = set_subject(native, wanted.common_name); !done) return done.error();
+  if (auto done = set_subject(native, wanted); !done) return done.error();
   out.key = make_key(wanted.key);
   if (!out.key) return openssl_failed("private key cannot be made");
   const auto begin =

@@ -25,7 +25,8 @@ struct certificate_request {
   std::string common_name = {};  ///< at most 64 characters (RFC 5280, ub-common-name)
   std::vector<std::string> dns_names = {};
   std::vector<std::string> uris = {};
-  std::vector<std::string> ips = {};  ///< text form
+  std::vector<std::string> ips = {};            ///< text form
+  std::vector<std::string> organizations = {};  ///< of the subject, each at most 64 characters
   key_type key = key_type::ecdsa_p256;
 
   /// Roles, as extended key usage; a certificate may have both. A CA has none.

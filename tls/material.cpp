@@ -111,6 +111,12 @@ result<material> material::from_text(const material_text& text, const material_f
   return out;
 }
 
+material material::none() {
+  material out;
+  out.digest_ = material_text().digest();
+  return out;
+}
+
 credentials::credentials(material first)
     : current_(std::make_shared<const material>(std::move(first))) {}
 

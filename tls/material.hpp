@@ -47,6 +47,9 @@ class material {
   /// `names` stand for the parts in failures; by default "certificate", "key" and "CA bundle".
   static result<material> from_text(const material_text& text, const material_files& names = {});
 
+  /// Nothing at all: for a client that trusts the system's authorities, or anybody.
+  static material none();
+
   /// The own certificate; none where only a CA is configured.
   const std::optional<certificate>& leaf() const noexcept { return leaf_; }
   const std::vector<certificate>& chain() const noexcept { return chain_; }  ///< behind the leaf

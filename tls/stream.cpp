@@ -201,20 +201,29 @@ boost::system::error_code stream::protocol_failure() {
   return take_openssl_error(error::stream_truncated);
 }
 
-/// Keeps the peer's certificate. A resumed session brings the one that was verified when it began,
-/// so that its validity is looked at once more.
+/// A resumed session brings the peer's certificate that was verified when it began, so that its
+/// validity is looked at once more.
 boost::system::error_code stream::established() {
   const auto* peer = SSL_get0_peer_certificate(ssl_);
-  if (!peer) return {};
+  if (!peer || SSL_get_verify_mode(ssl_) == SSL_VERIFY_NONE) return {};
   if (SSL_session_reused(ssl_) == 1 && !valid_now(peer)) {
     return {X509_V_ERR_CERT_HAS_EXPIRED, verify_category()};
   }
-  unsigned char* der = nullptr;
-  const int size = i2d_X509(peer, &der);
-  if (size < 0) return take_openssl_error(error::out_of_memory);
-  peer_.assign(reinterpret_cast<const char*>(der), static_cast<std::size_t>(size));
-  OPENSSL_free(der);
+  verified_ = true;
   return {};
+}
+
+std::string_view stream::peer_certificate() const noexcept {
+  if (verified_ && peer_.empty()) {
+    unsigned char* der = nullptr;
+    const int size = i2d_X509(SSL_get0_peer_certificate(ssl_), &der);
+    if (size > 0) {
+      peer_.assign(reinterpret_cast<const char*>(der), static_cast<std::size_t>(size));
+    }
+    OPENSSL_free(der);
+    ERR_clear_error();
+  }
+  return peer_;
 }
 
 }  // namespace rw::tls

@@ -19,9 +19,9 @@ namespace rw::tls {
 ///
 /// Errors: boost::asio::error::eof after the peer's close_notify, error::stream_truncated where the
 /// peer vanished without it, verify_category() where its certificate is refused, openssl_category()
-/// for what else goes against the protocol (TLS 1.2, plain HTTP, alerts), system errors of the
-/// socket. After any of them but eof the stream is dead. SIGPIPE is never raised, whatever the host
-/// does with signals.
+/// for what else goes against the protocol (an older version of TLS, plain HTTP, alerts), system
+/// errors of the socket. After any of them but eof the stream is dead. SIGPIPE is never raised,
+/// whatever the host does with signals.
 class stream final : public core::stream {
  public:
   enum class side { server, client };
@@ -41,7 +41,8 @@ class stream final : public core::stream {
   /// Sends close_notify; does nothing on a stream that is dead or not yet made.
   core::io_result shutdown() override;
   std::string_view protocol() const noexcept override;
-  std::string_view peer_certificate() const noexcept override { return peer_; }
+  bool encrypted() const noexcept override { return true; }
+  std::string_view peer_certificate() const noexcept override;
 
   /// True once the handshake has resumed an earlier session.
   bool resumed() const noexcept;
@@ -67,7 +68,8 @@ class stream final : public core::stream {
   ssl_st* ssl_ = nullptr;
   bool ready_ = false;
   boost::system::error_code dead_;
-  std::string peer_;
+  bool verified_ = false;     ///< the peer showed a certificate, and it was good
+  mutable std::string peer_;  ///< that certificate, once somebody has asked for it
 };
 
 }  // namespace rw::tls

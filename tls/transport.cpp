@@ -12,10 +12,69 @@
 namespace rw::tls {
 namespace {
 
-/// What belongs to one generation of the material: its context and, at a client, the sessions made
-/// with it. Streams keep it alive, so that tickets that come late have somewhere to go.
-struct epoch {
-  explicit epoch(context_ptr made) : context(std::move(made)) {}
+/// Keeps what was made of the credentials' material, and makes it anew when the first connection
+/// after a change asks for it. Connections keep theirs alive.
+template <class Made>
+class renewed {
+ public:
+  using build = std::function<result<std::shared_ptr<Made>>(std::shared_ptr<const material>)>;
+
+  renewed(std::shared_ptr<credentials> own, build how)
+      : own_(std::move(own)), build_(std::move(how)) {}
+
+  /// The first one, whose failure is the caller's.
+  result<void> prepare() {
+    const auto [material, generation] = own_->snapshot();
+    auto made = build_(material);
+    if (!made) return made.error();
+    current_ = std::move(*made);
+    generation_ = generation;
+    return {};
+  }
+
+  std::shared_ptr<Made> current() {
+    const std::lock_guard lock(mutex_);
+    if (own_->generation() == generation_) return current_;
+    const auto [material, generation] = own_->snapshot();
+    generation_ = generation;
+    // Material has been checked before it came here, so a failure is a want of memory: go on as
+    // before.
+    if (auto made = build_(material)) current_ = std::move(*made);
+    return current_;
+  }
+
+ private:
+  const std::shared_ptr<credentials> own_;
+  const build build_;
+  std::mutex mutex_;
+  std::shared_ptr<Made> current_;
+  std::uint64_t generation_ = 0;
+};
+
+class server_transport final : public core::transport {
+ public:
+  server_transport(std::shared_ptr<credentials> own, server_options options)
+      : contexts_(std::move(own), [options = std::move(options)](const auto& m) {
+          return make_server_context(*m, options);
+        }) {}
+
+  result<void> prepare() { return contexts_.prepare(); }
+
+  std::unique_ptr<core::stream> wrap(boost::asio::ip::tcp::socket socket) override {
+    auto context = contexts_.current();
+    auto* const borrowed = context.get();
+    return std::make_unique<stream>(std::move(socket), borrowed, stream::side::server,
+                                    std::move(context));
+  }
+
+ private:
+  renewed<ssl_ctx_st> contexts_;
+};
+
+/// A client with one generation of its material, and the sessions made with it. Streams keep it
+/// alive, so that tickets that come late have somewhere to go.
+struct client_epoch {
+  explicit client_epoch(std::shared_ptr<const material> m) : own(std::move(m)) {}
 
   /// Tickets kept: enough for a small pool of connections to come back at once.
   static constexpr std::size_t max_sessions = 4;
@@ -35,105 +94,77 @@ struct epoch {
     return newest;
   }
 
-  const context_ptr context;
+  const std::shared_ptr<const material> own;
   std::mutex mutex;
   std::vector<session_ptr> sessions;
 };
 
 int on_ticket(SSL* ssl, SSL_SESSION* session) {
+  auto* const to = static_cast<client_epoch*>(SSL_get_app_data(ssl));
+  if (!to) return 0;
   // A copy: the original is spoilt when its connection ends without close_notify.
-  auto* to = static_cast<epoch*>(SSL_get_app_data(ssl));
   session_ptr copy(SSL_SESSION_dup(session));
-  if (to && copy) to->keep(std::move(copy));
+  if (copy) to->keep(std::move(copy));
   return 0;
 }
 
-/// Builds a context when the first connection after a change of the material asks for it.
-class contexts {
- public:
-  using build = std::function<result<context_ptr>(const material&)>;
-
-  contexts(std::shared_ptr<credentials> own, build how)
-      : own_(std::move(own)), build_(std::move(how)) {}
-
-  /// The first one, whose failure is the caller's.
-  result<void> prepare() {
-    const auto [material, generation] = own_->snapshot();
-    auto made = build_(*material);
-    if (!made) return made.error();
-    current_ = std::make_shared<epoch>(std::move(*made));
-    generation_ = generation;
-    return {};
-  }
-
-  std::shared_ptr<epoch> current() {
-    const std::lock_guard lock(mutex_);
-    if (own_->generation() == generation_) return current_;
-    const auto [material, generation] = own_->snapshot();
-    generation_ = generation;
-    // Material has been checked before it came here, so a failure is a want of memory: go on as
-    // before.
-    if (auto made = build_(*material)) current_ = std::make_shared<epoch>(std::move(*made));
-    return current_;
-  }
-
- private:
-  const std::shared_ptr<credentials> own_;
-  const build build_;
-  std::mutex mutex_;
-  std::shared_ptr<epoch> current_;
-  std::uint64_t generation_ = 0;
-};
-
-class server_transport final : public core::transport {
- public:
-  server_transport(std::shared_ptr<credentials> own, server_options options)
-      : contexts_(std::move(own), [options = std::move(options)](const material& m) {
-          return make_server_context(m, options);
-        }) {}
-
-  result<void> prepare() { return contexts_.prepare(); }
-
-  std::unique_ptr<core::stream> wrap(boost::asio::ip::tcp::socket socket) override {
-    auto epoch = contexts_.current();
-    auto* context = epoch->context.get();
-    return std::make_unique<stream>(std::move(socket), context, stream::side::server,
-                                    std::move(epoch));
-  }
-
- private:
-  contexts contexts_;
-};
+/// What all clients share. A context is large, and a process may have a client for each of a
+/// thousand clusters.
+result<context_ptr> shared_context(version least) {
+  static const auto make = [](version of) {
+    auto made = make_client_context(of);
+    if (!made) return made;
+    SSL_CTX_set_session_cache_mode(made->get(),
+                                   SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL_STORE);
+    SSL_CTX_sess_set_new_cb(made->get(), on_ticket);
+    return made;
+  };
+  static const auto newest = make(version::tls_1_3);
+  static const auto older = make(version::tls_1_2);
+  return least == version::tls_1_3 ? newest : older;
+}
 
 class client_transport final : public core::transport {
  public:
   client_transport(std::shared_ptr<credentials> own, client_options options)
-      : server_name_(options.server_name),
-        contexts_(std::move(own), [options = std::move(options)](const material& m) {
-          auto made = make_client_context(m, options);
-          if (made && options.resume_sessions) SSL_CTX_sess_set_new_cb(made->get(), on_ticket);
-          return made;
-        }) {}
+      : options_(std::move(options)),
+        epochs_(std::move(own), [this](const auto& material) { return build(material); }) {}
 
-  result<void> prepare() { return contexts_.prepare(); }
+  result<void> prepare() {
+    auto context = shared_context(options_.least);
+    if (!context) return context.error();
+    context_ = std::move(*context);
+    return epochs_.prepare();
+  }
 
   std::unique_ptr<core::stream> wrap(boost::asio::ip::tcp::socket socket) override {
-    auto epoch = contexts_.current();
-    auto made = std::make_unique<stream>(std::move(socket), epoch->context.get(),
-                                         stream::side::client, epoch);
-    auto* ssl = made->native();
+    auto epoch = epochs_.current();
+    auto made =
+        std::make_unique<stream>(std::move(socket), context_.get(), stream::side::client, epoch);
+    auto* const ssl = made->native();
     if (!ssl) return made;
-    SSL_set_app_data(ssl, epoch.get());
-    if (!is_address(server_name_)) SSL_set_tlsext_host_name(ssl, server_name_.c_str());
-    // Where a session cannot be used, the handshake is a full one.
-    if (const auto session = epoch->take()) SSL_set_session(ssl, session.get());
+    if (!prepare_client(ssl, *epoch->own, options_)) return nullptr;
+    if (options_.resume_sessions) {
+      SSL_set_app_data(ssl, epoch.get());
+      // Where a session cannot be used, the handshake is a full one.
+      if (const auto session = epoch->take()) SSL_set_session(ssl, session.get());
+    }
     ERR_clear_error();
     return made;
   }
 
  private:
-  const std::string server_name_;
-  contexts contexts_;
+  /// Tries the material on a connection that is never used.
+  result<std::shared_ptr<client_epoch>> build(const std::shared_ptr<const material>& material) {
+    const ssl_ptr trial(SSL_new(context_.get()));
+    if (!trial) return failure(take_openssl_error(error::out_of_memory));
+    if (auto done = prepare_client(trial.get(), *material, options_); !done) return done.error();
+    return std::make_shared<client_epoch>(material);
+  }
+
+  const client_options options_;
+  context_ptr context_;
+  renewed<client_epoch> epochs_;
 };
 
 template <class Transport, class Options>

@@ -4,6 +4,7 @@
 #include "tls/error.hpp"
 #include "tls/material.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,19 +16,35 @@ struct server_options {
   /// that offers only others is refused.
   std::vector<std::string> alpn = {"h2", "http/1.1"};
 
-  /// Refuse clients without a certificate that chains to the material's CA bundle. Off, no
-  /// certificate is asked for.
+  /// Ask clients for a certificate. One that is shown must chain to the material's CA bundle, or
+  /// else the client is refused.
+  bool request_client_certificate = false;
+
+  /// Ask, and refuse clients without one.
   bool require_client_certificate = false;
 
   /// Session tickets sent after a full handshake, 0 to 2. Each costs the server about 10 us once.
   unsigned tickets = 1;
 };
 
+enum class version : std::uint8_t { tls_1_2, tls_1_3 };
+
 struct client_options {
   /// Host name or IP address that the server's certificate must carry; a name is sent as SNI too.
   std::string server_name = {};
 
   std::vector<std::string> alpn = {"h2", "http/1.1"};
+
+  /// The oldest version accepted. With TLS 1.2 only suites with forward secrecy and authenticated
+  /// encryption are offered, and nothing is renegotiated (RFC 9325, RFC 9113, section 9.2).
+  version least = version::tls_1_3;
+
+  /// Where the material has no CA bundle, trust the authorities that the system's OpenSSL is
+  /// configured with (also by SSL_CERT_FILE and SSL_CERT_DIR). They are read once in a process.
+  bool trust_system = false;
+
+  /// Accept any server, whoever it is. What it shows is not kept as peer_certificate().
+  bool insecure_skip_verify = false;
 
   /// Show the material's own certificate, where there is one, to a server that asks.
   bool present_certificate = true;
@@ -42,7 +59,8 @@ struct client_options {
 result<std::unique_ptr<core::transport>> make_server_transport(std::shared_ptr<credentials> own,
                                                                server_options options = {});
 
-/// TLS 1.3 client side, to one server. The material needs a CA bundle; there is no default one.
+/// TLS client side, to one server. The material needs a CA bundle, unless the options say how to do
+/// without.
 /// Sessions are resumed with the newest ticket, each used once, and forgotten with their material.
 result<std::unique_ptr<core::transport>> make_client_transport(std::shared_ptr<credentials> own,
                                                                client_options options);
