@@ -1,0 +1,260 @@
+#include "k8s/devserver/admission.hpp"
+
+#include "core/backoff.hpp"
+#include "core/task_group.hpp"
+#include "core/wake.hpp"
+#include "k8s/devserver/object_meta.hpp"
+#include "k8s/devserver/refusals.hpp"
+#include "k8s/devserver/webhook.hpp"
+#include "k8s/devserver/webhook_line.hpp"
+
+#include <boost/asio/this_coro.hpp>
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include <algorithm>
+#include <exception>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace rw::k8s::devserver {
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+
+/// Writes of one cluster that wait for webhooks at once.
+constexpr std::size_t most_writes = 200;
+
+/// A webhook that is configured, with its connections once there are any.
+struct active_webhook {
+  json::value source;
+  webhook spec;
+  std::shared_ptr<webhook_line> line = {};
+};
+using active_ptr = std::shared_ptr<active_webhook>;
+
+/// What the webhooks of one write said.
+struct hearing {
+  const review_text review;
+  std::vector<std::vector<std::string>> warnings;  ///< in the order of the webhooks
+  std::optional<problem> refusal = {};             ///< the first
+};
+
+}  // namespace
+
+class webhooks::implementation {
+ public:
+  implementation(asio::any_io_executor executor, environment with)
+      : executor_(std::move(executor)),
+        with_(with),
+        allowed_(count(with, "allowed")),
+        denied_(count(with, "denied")),
+        failed_(count(with, "failed")),
+        ignored_(count(with, "ignored")),
+        refused_(core::make_counter(with.metrics, "rw_devserver_admission_refused_total",
+                                    "Writes refused because too many wait for webhooks")),
+        tasks_(executor_),
+        idle_(executor_) {}
+
+  void set_configuration(const std::string& name, const json::value& configuration);
+  asio::awaitable<outcome<std::vector<std::string>>> admit(admission_attributes write);
+  asio::awaitable<void> close();
+
+  service_resolver resolver;
+  std::map<std::string, std::vector<active_ptr>> configurations;
+
+ private:
+  /// A write that is being admitted.
+  class presence {
+   public:
+    explicit presence(implementation& in) : in_(in) { ++in_.present_; }
+    ~presence() {
+      if (--in_.present_ == 0) in_.idle_.set();
+    }
+    presence(const presence&) = delete;
+    presence& operator=(const presence&) = delete;
+
+   private:
+    implementation& in_;
+  };
+
+  static core::counter& count(environment with, const std::string& result) {
+    return core::make_counter(with.metrics, "rw_devserver_webhook_calls_total",
+                              "Calls of validating webhooks", {{"result", result}});
+  }
+
+  std::vector<active_ptr> concerned(const admission_attributes& write) const;
+  std::shared_ptr<webhook_line> line_to(active_webhook& which, std::string& why);
+  asio::awaitable<void> call(active_ptr which, hearing* of, std::size_t place);
+  void settle(const webhook& which, webhook_verdict verdict, hearing& of, std::size_t place);
+
+  const asio::any_io_executor executor_;
+  const environment with_;
+  core::counter& allowed_;
+  core::counter& denied_;
+  core::counter& failed_;
+  core::counter& ignored_;
+  core::counter& refused_;
+  core::log_limit log_limit_;
+  core::random_source random_ = core::make_random_source();
+  core::task_group tasks_;
+  core::wake idle_;
+  std::vector<std::weak_ptr<webhook_line>> lines_;  ///< retired ones too, until they are closed
+  std::size_t present_ = 0;
+  bool closed_ = false;
+};
+
+/// What is configured as before keeps its connections.
+void webhooks::implementation::set_configuration(const std::string& name,
+                                                 const json::value& configuration) {
+  auto before = std::exchange(configurations[name], {});
+  const auto* const fields = configuration.if_object();
+  const auto* const given = fields != nullptr ? fields->if_contains("webhooks") : nullptr;
+  if (given != nullptr && given->is_array() && !closed_) {
+    auto& now = configurations[name];
+    for (const auto& entry : given->get_array()) {
+      const auto same = std::ranges::find_if(
+          before, [&entry](const auto& one) { return one != nullptr && one->source == entry; });
+      now.push_back(same != before.end() ? std::exchange(*same, nullptr)
+                                         : std::make_shared<active_webhook>(
+                                               active_webhook{entry, webhook::parse(entry)}));
+    }
+  }
+  if (configurations[name].empty()) configurations.erase(name);
+  for (const auto& one : before) {
+    if (one != nullptr && one->line) std::exchange(one->line, nullptr)->retire();
+  }
+}
+
+std::vector<active_ptr> webhooks::implementation::concerned(
+    const admission_attributes& write) const {
+  std::vector<active_ptr> found;
+  for (const auto& [name, all] : configurations) {
+    std::ranges::copy_if(all, std::back_inserter(found),
+                         [&write](const auto& one) { return one->spec.concerns(write); });
+  }
+  return found;
+}
+
+std::shared_ptr<webhook_line> webhooks::implementation::line_to(active_webhook& which,
+                                                                std::string& why) {
+  if (closed_) {
+    why = "the server is being shut down";
+    return nullptr;
+  }
+  auto at = webhook_address::of(which.spec, resolver, why);
+  if (!at) return nullptr;
+  if (which.line && which.line->address() == *at) return which.line;
+  if (which.line) std::exchange(which.line, nullptr)->retire();
+  which.line = webhook_line::open(tasks_, which.spec, std::move(*at), with_, why);
+  std::erase_if(lines_, [](const auto& one) { return one.expired(); });
+  if (which.line) lines_.push_back(which.line);
+  return which.line;
+}
+
+asio::awaitable<void> webhooks::implementation::call(active_ptr which, hearing* of,
+                                                     std::size_t place) {
+  webhook_verdict verdict{.failed = which->spec.defect};
+  std::shared_ptr<webhook_line> line;
+  if (verdict.failed.empty()) line = line_to(*which, verdict.failed);
+  if (line) {
+    const auto uid = make_uid(random_);
+    const auto body = of->review.body(which->spec.version, uid);
+    verdict = co_await line->ask(&which->spec, &body, &uid);
+  }
+  settle(which->spec, std::move(verdict), *of, place);
+}
+
+void webhooks::implementation::settle(const webhook& which, webhook_verdict verdict, hearing& of,
+                                      std::size_t place) {
+  of.warnings[place] = std::move(verdict.warnings);
+  if (!verdict.failed.empty()) {
+    (which.may_fail ? ignored_ : failed_).Increment();
+    with_.log.limited(log_limit_, core::log_level::warning, "cannot call a webhook",
+                      {{"webhook", which.name},
+                       {"error", verdict.failed},
+                       {"then", which.may_fail ? "goes on without it" : "the write is refused"}});
+    if (!which.may_fail && !of.refusal) of.refusal = webhook_failed(which, verdict.failed);
+  } else if (verdict.refusal) {
+    denied_.Increment();
+    if (!of.refusal) of.refusal = std::move(verdict.refusal);
+  } else {
+    allowed_.Increment();
+  }
+}
+
+asio::awaitable<outcome<std::vector<std::string>>> webhooks::implementation::admit(
+    admission_attributes write) {
+  const auto called = concerned(write);
+  std::vector<std::string> warnings;
+  if (called.empty()) co_return warnings;
+  if (present_ >= most_writes) {
+    refused_.Increment();
+    co_return too_many_requests();
+  }
+  for (const auto& one : called) {
+    if (write.dry_run && one->spec.side_effects) co_return no_dry_run(one->spec);
+  }
+  const presence here(*this);
+  hearing of{review_text(write), std::vector<std::vector<std::string>>(called.size())};
+  core::task_group calls(executor_);
+  for (std::size_t i = 0; i < called.size(); ++i) calls.spawn(call(called[i], &of, i));
+
+  // The calls refer to this frame: they are awaited even if the write was cancelled.
+  const bool throws = co_await asio::this_coro::throw_if_cancelled();
+  co_await asio::this_coro::throw_if_cancelled(false);
+  std::exception_ptr aborted;
+  try {
+    co_await calls.join();
+  } catch (...) {
+    aborted = std::current_exception();
+  }
+  co_await asio::this_coro::throw_if_cancelled(throws);
+  if (aborted) std::rethrow_exception(aborted);
+  if (of.refusal) co_return std::move(*of.refusal);
+  for (auto& some : of.warnings) {
+    std::ranges::move(some, std::back_inserter(warnings));
+  }
+  co_return warnings;
+}
+
+asio::awaitable<void> webhooks::implementation::close() {
+  closed_ = true;
+  // Held before their webhooks let go of them: none goes without being closed.
+  std::vector<std::shared_ptr<webhook_line>> lines;
+  for (const auto& one : std::exchange(lines_, {})) {
+    if (auto line = one.lock()) lines.push_back(std::move(line));
+  }
+  configurations.clear();
+  for (const auto& line : lines) co_await line->close();
+  while (present_ > 0) co_await idle_.wait();
+  co_await tasks_.join();
+}
+
+webhooks::webhooks(asio::any_io_executor executor, environment with)
+    : impl_(std::make_unique<implementation>(std::move(executor), with)) {}
+webhooks::~webhooks() = default;
+
+void webhooks::resolve_services_by(service_resolver resolver) {
+  impl_->resolver = std::move(resolver);
+}
+
+void webhooks::set_configuration(const std::string& name, const json::value& configuration) {
+  impl_->set_configuration(name, configuration);
+}
+
+bool webhooks::empty() const noexcept {
+  return impl_->configurations.empty();
+}
+
+asio::awaitable<outcome<std::vector<std::string>>> webhooks::admit(admission_attributes write) {
+  return impl_->admit(std::move(write));
+}
+
+asio::awaitable<void> webhooks::close() {
+  return impl_->close();
+}
+
+}  // namespace rw::k8s::devserver

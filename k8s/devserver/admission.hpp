@@ -1,0 +1,90 @@
+#pragma once
+
+#include "core/clock.hpp"
+#include "core/log.hpp"
+#include "core/metrics.hpp"
+#include "core/watchdog.hpp"
+#include "k8s/devserver/problem.hpp"
+#include "k8s/names.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/json/value.hpp>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rw::k8s::devserver {
+
+/// A write, as validating webhooks are told of it (admission.k8s.io/v1, AdmissionRequest).
+struct admission_attributes {
+  resource_type type;
+  std::optional<group_version_kind> shown_as = {};  ///< the objects' kind if it is another (Scale)
+  std::string subresource;
+  std::string operation;  ///< CREATE, UPDATE, DELETE
+  object_key key;
+  boost::json::value object;      ///< null on DELETE
+  boost::json::value old_object;  ///< null on CREATE
+  boost::json::value options;     ///< CreateOptions and so on
+  boost::json::value namespace_labels;
+  std::string user;
+  std::vector<std::string> groups;
+  bool dry_run = false;
+};
+
+/// Calls the validating webhooks of one cluster (admissionregistration.k8s.io/v1): rules, object
+/// and namespace selectors, timeouts, failurePolicy, sideEffects, warnings. All that match are
+/// called at once, and all are heard; the first refusal is the answer. matchPolicy Equivalent is
+/// treated as Exact, and matchConditions as if they held.
+///
+/// As many writes wait for their webhooks at once as a real API server takes (200, its
+/// max-mutating-requests-inflight); further ones get 429 with Retry-After.
+///
+/// Connections are kept for each webhook (HTTP/2 where it offers it); a changed configuration
+/// replaces them. Metrics: `rw_devserver_webhook_calls_total{result}` (allowed, denied, failed,
+/// ignored), `rw_devserver_admission_refused_total` (writes beyond `most_writes`), and those of
+/// http::client as "webhook". On one executor.
+class webhooks {
+ public:
+  struct environment {
+    const core::clock& clock;
+    core::watchdog& watchdog;
+    core::logger& log;
+    core::metrics& metrics;
+  };
+  /// Where a service of the cluster is reached ("https://host:port"); empty: nowhere. Asked with
+  /// namespace, name and port of clientConfig.service, at each call.
+  using service_resolver = std::function<std::string(const object_key& service, unsigned port)>;
+
+  webhooks(boost::asio::any_io_executor executor, environment with);
+  /// To be closed before, unless its execution context goes first.
+  ~webhooks();
+  webhooks(const webhooks&) = delete;
+  webhooks& operator=(const webhooks&) = delete;
+
+  void resolve_services_by(service_resolver resolver);
+
+  /// A ValidatingWebhookConfiguration was written or (null) removed.
+  void set_configuration(const std::string& name, const boost::json::value& configuration);
+
+  bool empty() const noexcept;
+
+  /// Success: admitted, with the warnings for the client. Problems as the real API server puts
+  /// them: 'admission webhook "x" denied the request: …' (400, or what the webhook says), 'Internal
+  /// error occurred: failed calling webhook "x": …' (500). Ends within the longest timeout of the
+  /// webhooks. Throws boost::system::system_error (operation_aborted) if the coroutine is
+  /// cancelled.
+  boost::asio::awaitable<outcome<std::vector<std::string>>> admit(admission_attributes write);
+
+  /// Ends all calls and closes all connections.
+  boost::asio::awaitable<void> close();
+
+ private:
+  class implementation;
+  std::unique_ptr<implementation> impl_;
+};
+
+}  // namespace rw::k8s::devserver

@@ -1,0 +1,150 @@
+#include "k8s/devserver/admission_gate.hpp"
+
+#include "k8s/devserver/scale.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include <utility>
+
+namespace rw::k8s::devserver {
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+
+constexpr std::string_view configurations_key =
+    "validatingwebhookconfigurations.admissionregistration.k8s.io";
+
+asio::awaitable<void> close_webhooks(std::shared_ptr<webhooks> gone) {
+  co_await gone->close();
+}
+
+json::value labels_of_namespace(const cluster& in, std::string_view name) {
+  const auto namespaces = in.objects.find("namespaces");
+  const auto found = namespaces ? namespaces->find(name) : nullptr;
+  return found && found->labels() != nullptr ? *found->labels() : json::value();
+}
+
+/// A patch is told as the creation or update that it comes to.
+json::value options_for(std::string_view operation, const json::value& options) {
+  const auto* const kind = operation == "CREATE"   ? "CreateOptions"
+                           : operation == "DELETE" ? "DeleteOptions"
+                                                   : "UpdateOptions";
+  json::object made{{"kind", kind}, {"apiVersion", "meta.k8s.io/v1"}};
+  if (!options.is_object()) return made;
+  for (const auto& [name, value] : options.get_object()) made[name] = value;
+  return made;
+}
+
+json::object begin_options(bool dry_run) {
+  json::object made;
+  if (dry_run) made["dryRun"] = json::array{"All"};
+  return made;
+}
+
+/// What the server calls for a Service; empty: it is nowhere.
+std::string url_of(const devserver::service_resolver& services, std::string_view cluster,
+                   const object_key& service, unsigned port) {
+  const auto found =
+      services(cluster, service.ns + "/" + service.name + ":" + std::to_string(port));
+  if (!found) return {};
+  auto host = found->address().to_string();
+  if (found->address().is_v6()) host = "[" + host + "]";
+  return "https://" + host + ":" + std::to_string(found->port());
+}
+
+}  // namespace
+
+admission_attributes attributes_of(const call& to, const write_plan& plan,
+                                   const write_story& story) {
+  admission_attributes made;
+  made.type = to.view.type();
+  made.subresource = to.subresource;
+  made.operation = plan.operation;
+  made.key = plan.key;
+  if (story.of_collection) made.key.name.clear();
+  const bool scales = to.subresource == scale_subresource;
+  const auto shown = [&](const json::value& object) {
+    return scales && !object.is_null() ? scale_of(to.view, object) : object;
+  };
+  if (scales) made.shown_as = scale_kind();
+  if (made.operation != "DELETE") made.object = shown(plan.object);
+  made.old_object = shown(plan.old);
+  made.options = options_for(made.operation, story.options);
+  made.namespace_labels = labels_of_namespace(*to.in, plan.key.ns);
+  made.user = to.by.user;
+  made.groups = to.by.groups;
+  made.dry_run = story.dry_run;
+  return made;
+}
+
+json::value options_of(const call& from) {
+  auto made = begin_options(from.parameters.has("dryRun"));
+  for (const auto* name : {"fieldManager", "fieldValidation"}) {
+    const auto value = from.parameters.get(name);
+    if (!value.empty()) made[name] = value;
+  }
+  return made;
+}
+
+json::value options_of(const delete_options& from) {
+  auto made = begin_options(from.dry_run);
+  json::object preconditions;
+  if (!from.uid.empty()) preconditions["uid"] = from.uid;
+  if (!from.resource_version.empty()) preconditions["resourceVersion"] = from.resource_version;
+  if (!preconditions.empty()) made["preconditions"] = std::move(preconditions);
+  if (!from.propagation.empty()) made["propagationPolicy"] = from.propagation;
+  return made;
+}
+
+admission_gate::admission_gate(asio::any_io_executor executor, webhooks::environment with,
+                               devserver::service_resolver services)
+    : executor_(std::move(executor)),
+      with_(with),
+      services_(std::move(services)),
+      forgotten_(executor_) {}
+
+std::shared_ptr<webhooks> admission_gate::open(const cluster& in) {
+  auto& one = all_[&in];
+  if (one) return one;
+  one = std::make_shared<webhooks>(executor_, with_);
+  if (services_) {
+    one->resolve_services_by([this, name = in.name](const object_key& service, unsigned port) {
+      return url_of(services_, name, service, port);
+    });
+  }
+  return one;
+}
+
+void admission_gate::follow(const cluster& in, const resource& of, const change& what) {
+  if (of.storage_key != configurations_key || in.removed || closed_) return;
+  open(in)->set_configuration(what.after->path(),
+                              what.deleted ? json::value() : what.after->parse());
+}
+
+bool admission_gate::is_open(const cluster& in) const {
+  const auto at = all_.find(&in);
+  return at == all_.end() || at->second->empty();
+}
+
+asio::awaitable<outcome<std::vector<std::string>>> admission_gate::admit(
+    const cluster* in, admission_attributes write) {
+  const auto at = all_.find(in);
+  if (at == all_.end()) co_return std::vector<std::string>();
+  const auto asked = at->second;
+  co_return co_await asked->admit(std::move(write));
+}
+
+void admission_gate::forget(const cluster& in) {
+  auto gone = all_.extract(&in);
+  if (!gone.empty()) forgotten_.spawn(close_webhooks(std::move(gone.mapped())));
+}
+
+asio::awaitable<void> admission_gate::close() {
+  closed_ = true;
+  for (auto all = std::exchange(all_, {}); const auto& [in, one] : all) co_await one->close();
+  co_await forgotten_.join();
+}
+
+}  // namespace rw::k8s::devserver

@@ -1,0 +1,201 @@
+#include "k8s/devserver/api.hpp"
+
+#include "k8s/devserver/access_review.hpp"
+#include "k8s/devserver/discovery.hpp"
+#include "k8s/devserver/openapi.hpp"
+#include "k8s/devserver/roles.hpp"
+#include "k8s/devserver/scale.hpp"
+
+#include <boost/json/serialize.hpp>
+
+namespace rw::k8s::devserver {
+namespace {
+
+namespace asio = boost::asio;
+
+/// The verb as Kubernetes' audit log names it.
+std::string verb_of(const http::request& from, const target& to) {
+  const auto path = parse_resource_path(to.parts);
+  const bool one = path && !path->key.name.empty();
+  if (from.method == "GET" || from.method == "HEAD") {
+    if (path && to.parameters.flag("watch")) return "watch";
+    return one || !path ? "get" : "list";
+  }
+  if (from.method == "POST") return "create";
+  if (from.method == "PUT") return "update";
+  if (from.method == "PATCH") return "patch";
+  if (from.method == "DELETE") return one ? "delete" : "deletecollection";
+  return {};
+}
+
+/// Paths that tell nothing about anybody.
+bool is_health(const target& to) {
+  return !to.parts.empty() &&
+         (to.parts[0] == "healthz" || to.parts[0] == "livez" || to.parts[0] == "readyz");
+}
+
+problem on_demand(const fault& wrong) {
+  problem result{wrong.status, std::string(usual_reason(wrong.status)), "a fault on demand"};
+  result.retry_after = wrong.retry_after;
+  return result;
+}
+
+void no_such_page(http::response& into) {
+  into.text(404, "404 page not found");
+}
+
+}  // namespace
+
+asio::awaitable<void> api::handle(http::request& from, http::response& into) {
+  if (from.body.size() > with_.body_bytes) {
+    answer(into,
+           too_large("Request entity too large: limit is " + std::to_string(with_.body_bytes)));
+    return {};
+  }
+  auto to = target::parse(from.target);
+  if (!to) {
+    answer(into, bad_request("the URL can't be understood"));
+    return {};
+  }
+  if (is_health(*to)) {
+    into.status = 200;
+    into.headers.add("content-type", "text/plain; charset=utf-8");
+    into.body = "ok";
+    return {};
+  }
+  if (to->parts.size() == 1 && to->parts[0] == "version") {
+    answer(into, 200, version_info());
+    return {};
+  }
+  const auto in = with_.clusters.find(to->cluster);
+  if (in == with_.clusters.end()) {
+    no_such_page(into);
+    return {};
+  }
+  visit of{in->second, std::move(*to), {}, {}};
+  of.verb = verb_of(from, of.to);
+  if (of.in->faults.decide) of.wrong = of.in->faults.decide(of.verb, of.to.path);
+  if (of.wrong.latency.count() > 0) return after(of.wrong.latency, std::move(of), from, into);
+  return proceed(std::move(of), from, into);
+}
+
+asio::awaitable<void> api::after(std::chrono::milliseconds latency, visit of, http::request& from,
+                                 http::response& into) {
+  const auto timer = with_.clock.make_timer(with_.executor);
+  timer->expires_at(with_.clock.now() + latency);
+  co_await timer->wait();
+  auto rest = proceed(std::move(of), from, into);
+  if (rest.valid()) co_await std::move(rest);
+}
+
+asio::awaitable<void> api::proceed(visit of, http::request& from, http::response& into) {
+  if (of.wrong.drop) {
+    into.status = 0;
+    return {};
+  }
+  if (of.wrong.status != 0) {
+    answer(into, on_demand(of.wrong));
+    return {};
+  }
+  auto by = with_.users.identify(from, of.to.cluster);
+  if (by.has_error()) {
+    answer(into, by.error());
+    return {};
+  }
+  if (is_access_review(from.method, of.to.parts)) {
+    const auto review = review_access(*of.in, *by, with_.authorization, from.body);
+    if (review.has_error()) {
+      answer(into, review.error());
+    } else {
+      answer(into, 201, *review);
+    }
+    return {};
+  }
+  auto path = parse_resource_path(of.to.parts);
+  if (path) return resource_request(std::move(of), std::move(*path), std::move(*by), from, into);
+  if (wants_aggregated_discovery(from.headers.get("accept"))) {
+    if (const auto all = discover_all(*of.in, of.to.parts)) {
+      into.status = 200;
+      into.headers.add("content-type", aggregated_discovery_type);
+      into.body = boost::json::serialize(*all);
+      return {};
+    }
+  }
+  auto found = discover(*of.in, of.to.parts);
+  if (!found) found = describe_openapi(*of.in, of.to.parts);
+  if (found) {
+    answer(into, 200, *found);
+  } else {
+    no_such_page(into);
+  }
+  return {};
+}
+
+asio::awaitable<void> api::resource_request(visit of, resource_path path, identity by,
+                                            http::request& from, http::response& into) {
+  const wanted_access wanted{of.verb,          path.group,  path.plural,
+                             path.subresource, path.key.ns, path.key.name};
+  if (with_.authorization && !is_allowed(*of.in, by, wanted)) {
+    answer(into, access_denied(by, wanted));
+    return {};
+  }
+  auto view = of.in->kinds.find(path.group, path.version, path.plural);
+  if (!view) {
+    answer(into, no_such_resource());
+    return {};
+  }
+  const bool known = path.subresource.empty() ||
+                     (path.subresource == "status" && view.version->status) ||
+                     (path.subresource == scale_subresource && view.version->scale);
+  const bool placed = view.of->namespaced || path.key.ns.empty();
+  const bool named = path.key.name.empty() || !view.of->namespaced || !path.key.ns.empty();
+  if (!known || !placed || !named) {
+    answer(into, no_such_resource());
+    return {};
+  }
+  const auto how =
+      negotiate(from.headers.get("accept"), of.to.parameters.get("includeObject"), with_.clock);
+  if (how.has_error()) {
+    answer(into, how.error());
+    return {};
+  }
+  call what{of.in,
+            std::move(view),
+            std::move(path.key),
+            std::move(path.subresource),
+            of.to.parameters,
+            *how,
+            std::move(by),
+            {}};
+  what.user_agent = from.headers.get("user-agent");
+  return perform(of, std::move(what), from, into);
+}
+
+asio::awaitable<void> api::perform(const visit& of, call what, http::request& from,
+                                   http::response& into) {
+  const bool one = !what.key.name.empty();
+  outcome<void> done;
+  if (of.verb == "get") {
+    done = with_.reads.get(what, into);
+  } else if (of.verb == "list") {
+    done = with_.reads.list(what, into);
+  } else if (of.verb == "watch") {
+    done = with_.reads.begin_watch(what, of.wrong, into);
+  } else if (of.verb == "create" && !one && (what.view.of->namespaced == !what.key.ns.empty())) {
+    return with_.writes.create(std::move(what), from, into);
+  } else if (of.verb == "update" && one) {
+    return with_.writes.update(std::move(what), from, into);
+  } else if (of.verb == "patch" && one) {
+    return with_.writes.patch(std::move(what), from, into);
+  } else if (of.verb == "delete" && what.subresource.empty()) {
+    return with_.writes.remove(std::move(what), from, into);
+  } else if (of.verb == "deletecollection" && what.view.of->deletes_collections) {
+    return with_.writes.remove_all(std::move(what), from, into);
+  } else {
+    done = method_not_allowed("the server does not allow this method on the requested resource");
+  }
+  if (done.has_error()) answer(into, done.error());
+  return {};
+}
+
+}  // namespace rw::k8s::devserver

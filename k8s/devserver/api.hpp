@@ -1,0 +1,60 @@
+#pragma once
+
+#include "core/clock.hpp"
+#include "core/http/server.hpp"
+#include "k8s/devserver/cluster.hpp"
+#include "k8s/devserver/identity.hpp"
+#include "k8s/devserver/reads.hpp"
+#include "k8s/devserver/server_memory.hpp"
+#include "k8s/devserver/target.hpp"
+#include "k8s/devserver/writes.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+
+#include <memory>
+#include <string>
+
+namespace rw::k8s::devserver {
+
+/// Finds out what a request is about, who makes it and what is to go wrong with it, and hands it to
+/// its verb.
+class api final : public http::handler {
+ public:
+  struct parts {
+    boost::asio::any_io_executor executor;
+    core::clock& clock;
+    const cluster_map& clusters;
+    const identities& users;
+    const devserver::reads& reads;
+    devserver::writes& writes;
+    std::size_t body_bytes;
+    bool authorization;  ///< roles count
+  };
+
+  explicit api(parts with) : with_(std::move(with)) {}
+
+  /// More than it takes: a body that is somewhat too large is refused in the words of the API.
+  std::size_t body_limit(const http::request&) const override { return 2 * with_.body_bytes; }
+  boost::asio::awaitable<void> handle(http::request& from, http::response& into) override;
+
+ private:
+  /// One request on its way.
+  struct visit {
+    std::shared_ptr<cluster> in;
+    target to;
+    std::string verb;
+    fault wrong;
+  };
+
+  boost::asio::awaitable<void> after(std::chrono::milliseconds latency, visit of,
+                                     http::request& from, http::response& into);
+  boost::asio::awaitable<void> proceed(visit of, http::request& from, http::response& into);
+  boost::asio::awaitable<void> resource_request(visit of, resource_path path, identity by,
+                                                http::request& from, http::response& into);
+  boost::asio::awaitable<void> perform(const visit& of, call what, http::request& from,
+                                       http::response& into);
+
+  const parts with_;
+};
+
+}  // namespace rw::k8s::devserver

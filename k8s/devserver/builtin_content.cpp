@@ -1,0 +1,163 @@
+#include "k8s/devserver/builtin_content.hpp"
+
+#include "k8s/base64.hpp"
+#include "k8s/devserver/builtin_rules.hpp"
+#include "k8s/devserver/json_access.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+// ConfigMaps and Secrets (Kubernetes, "pkg/apis/core/validation"), and what can't be read at all.
+
+namespace rw::k8s::devserver {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t most_bytes = 1u << 20;  // of all values
+
+/// What Go's decoder calls a value of another type.
+std::string_view type_name(const json::value& value) {
+  if (value.is_object()) return "object";
+  if (value.is_array()) return "array";
+  if (value.is_string()) return "string";
+  return value.is_bool() ? "bool" : "number";
+}
+
+/// Why a map of texts, or of bytes in base64, is none; empty if it is.
+std::string misfit_of_map(const resource& of, const json::value& object, std::string_view field,
+                          bool bytes) {
+  const auto* map = find(object, {field});
+  if (map == nullptr || map->is_null()) return {};
+  const auto wrong = [&](const json::value& value, std::string_view type) {
+    return "json: cannot unmarshal " + std::string(type_name(value)) + " into Go struct field " +
+           of.kind + "." + std::string(field) + " of type " + std::string(type);
+  };
+  if (!map->is_object()) return wrong(*map, bytes ? "map[string][]uint8" : "map[string]string");
+  for (const auto& [key, value] : map->get_object()) {
+    if (value.is_null()) continue;
+    if (!value.is_string()) return wrong(value, bytes ? "[]uint8" : "string");
+    if (bytes && !base64_decode(view(value.get_string()))) {
+      return "illegal base64 data in " + of.kind + "." + std::string(field) + "[" +
+             std::string(key) + "]";
+    }
+  }
+  return {};
+}
+
+std::string misfit_of_webhooks(const json::value& object) {
+  const auto* hooks = find(object, {"webhooks"});
+  if (hooks == nullptr || !hooks->is_array()) return {};
+  for (const auto& one : hooks->get_array()) {
+    const auto* bundle = find(one, {"clientConfig", "caBundle"});
+    if (bundle == nullptr || bundle->is_null()) continue;
+    if (!bundle->is_string() || !base64_decode(view(bundle->get_string()))) {
+      return "illegal base64 data in clientConfig.caBundle";
+    }
+  }
+  return {};
+}
+
+/// Bytes of all values, of those in base64 what they stand for.
+std::size_t bytes_in(const json::value& object, std::string_view field, bool bytes) {
+  const auto* map = find(object, {field});
+  std::size_t sum = 0;
+  if (map == nullptr || !map->is_object()) return sum;
+  for (const auto& [key, value] : map->get_object()) {
+    if (!value.is_string()) continue;
+    const auto text = view(value.get_string());
+    const auto padding = text.ends_with("==") ? 2u : text.ends_with('=') ? 1u : 0u;
+    sum += bytes ? text.size() / 4 * 3 - std::min<std::size_t>(padding, text.size()) : text.size();
+  }
+  return sum;
+}
+
+void check_size(std::size_t bytes, const std::string& field, std::vector<cause>& found) {
+  if (bytes <= most_bytes) return;
+  found.push_back({field, "FieldValueTooLong",
+                   "Too long: must have at most " + std::to_string(most_bytes) + " bytes"});
+}
+
+/// `immutable: true` of ConfigMaps and Secrets.
+void check_immutable(const json::value& before, const json::value& object,
+                     std::vector<cause>& found) {
+  if (!true_at(before, {"immutable"})) return;
+  const auto same = [&](std::string_view field) {
+    const auto* was = find(before, {field});
+    const auto* is = find(object, {field});
+    return was == is || (was != nullptr && is != nullptr && *was == *is);
+  };
+  for (const auto* field : {"immutable", "data", "binaryData"}) {
+    if (same(field)) continue;
+    found.push_back(
+        {field, "FieldValueForbidden", "Forbidden: field is immutable when `immutable` is set"});
+  }
+}
+
+bool is_key(std::string_view name) {
+  return !name.empty() && name != "." && name != ".." && name.size() <= 253 &&
+         std::ranges::all_of(name, [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  c == '-' || c == '_' || c == '.';
+         });
+}
+
+void check_keys(const json::value& object, std::string_view field, std::vector<cause>& found) {
+  const auto* map = find(object, {field});
+  if (map == nullptr || !map->is_object()) return;
+  for (const auto& [key, value] : map->get_object()) {
+    const std::string name(key);
+    if (is_key(name)) continue;
+    found.push_back({std::string(field) + "[" + name + "]", "FieldValueInvalid",
+                     "Invalid value: \"" + name +
+                         "\": a valid config key must consist of alphanumeric characters, '-', "
+                         "'_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used "
+                         "for validation is '[-._a-zA-Z0-9]+')"});
+  }
+}
+
+void require(std::vector<cause>& found, const std::string& field) {
+  found.push_back({field, "FieldValueRequired", "Required value"});
+}
+
+}  // namespace
+
+std::string builtin_misfit(const resource& of, const json::value& object) {
+  if (of.storage_key == "configmaps") {
+    auto why = misfit_of_map(of, object, "data", false);
+    return why.empty() ? misfit_of_map(of, object, "binaryData", true) : why;
+  }
+  if (of.storage_key == "secrets") {
+    auto why = misfit_of_map(of, object, "data", true);
+    return why.empty() ? misfit_of_map(of, object, "stringData", false) : why;
+  }
+  const bool webhooks =
+      of.storage_key.ends_with("webhookconfigurations.admissionregistration.k8s.io");
+  return webhooks ? misfit_of_webhooks(object) : std::string();
+}
+
+void check_config_map(const json::value& before, const json::value& object,
+                      std::vector<cause>& found) {
+  check_immutable(before, object, found);
+  check_keys(object, "data", found);
+  check_keys(object, "binaryData", found);
+  check_size(bytes_in(object, "data", false) + bytes_in(object, "binaryData", true), "", found);
+}
+
+void check_secret(const json::value& before, const json::value& object, std::vector<cause>& found) {
+  check_immutable(before, object, found);
+  check_keys(object, "data", found);
+  check_size(bytes_in(object, "data", true), "data", found);
+  const auto type = text_at(object, {"type"});
+  const auto had = text_at(before, {"type"});
+  if (!had.empty() && type != had) {
+    found.push_back({"type", "FieldValueInvalid",
+                     "Invalid value: \"" + std::string(type) + "\": field is immutable"});
+  }
+  if (type != "kubernetes.io/tls") return;
+  for (const auto* key : {"tls.crt", "tls.key"}) {
+    if (find(object, {"data", key}) == nullptr) require(found, "data[" + std::string(key) + "]");
+  }
+}
+
+}  // namespace rw::k8s::devserver

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "k8s/devserver/problem.hpp"
+
+#include <boost/json/value.hpp>
+
+#include <string>
+#include <vector>
+
+// Parts of builtin_rules.hpp: the kinds whose content is checked closely. `before` is null for a
+// new object.
+
+namespace rw::k8s::devserver {
+
+void check_config_map(const boost::json::value& before, const boost::json::value& object,
+                      std::vector<cause>& found);
+void check_secret(const boost::json::value& before, const boost::json::value& object,
+                  std::vector<cause>& found);
+/// Both kinds of webhook configurations.
+void check_webhooks(const boost::json::value& before, const boost::json::value& object,
+                    std::vector<cause>& found);
+
+}  // namespace rw::k8s::devserver

@@ -1,0 +1,53 @@
+#include "k8s/devserver/call.hpp"
+
+#include "k8s/devserver/conversion.hpp"
+#include "k8s/devserver/scale.hpp"
+
+#include <boost/json/serialize.hpp>
+
+namespace rw::k8s::devserver {
+namespace {
+
+void begin(http::response& into, unsigned status) {
+  into.status = status;
+  into.headers.add("content-type", "application/json");
+  into.headers.add("cache-control", "no-cache, private");
+}
+
+}  // namespace
+
+void answer(http::response& into, unsigned status, const call& to, const record& one) {
+  begin(into, status);
+  if (!to.view.version->warning.empty()) {
+    warn(into, to.view.version->warning);
+  }
+  if (to.subresource == scale_subresource) {
+    auto object = one.parse();
+    to_view(object, to.view);
+    into.body = boost::json::serialize(scale_of(to.view, object));
+    return;
+  }
+  append_object(into.body, one, to.view, to.show);
+}
+
+void answer(http::response& into, unsigned status, const boost::json::value& body) {
+  begin(into, status);
+  into.body = boost::json::serialize(body);
+}
+
+void warn(http::response& into, std::string_view text) {
+  std::string quoted;
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    // What would end the header, or mean nothing to a reader.
+    if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) quoted += c;
+  }
+  into.headers.add("warning", "299 - \"" + quoted + "\"");
+}
+
+void answer(http::response& into, const problem& why) {
+  answer(into, why.code, to_status(why));
+  if (why.retry_after > 0) into.headers.add("retry-after", std::to_string(why.retry_after));
+}
+
+}  // namespace rw::k8s::devserver

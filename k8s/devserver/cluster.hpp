@@ -1,0 +1,45 @@
+#pragma once
+
+#include "k8s/devserver/chores.hpp"
+#include "k8s/devserver/custom_kinds.hpp"
+#include "k8s/devserver/faults.hpp"
+#include "k8s/devserver/owner_index.hpp"
+#include "k8s/devserver/storage.hpp"
+
+#include <string>
+#include <utility>
+
+namespace rw::k8s::devserver {
+
+/// What a cluster has stored at one moment.
+struct cluster_backup {
+  storage::contents objects;
+  custom_kinds kinds;
+  owner_index owners;
+};
+
+/// One logical cluster: what all its requests work on. Small as long as nobody uses it. Requests
+/// and watches share it, so that it outlives its removal from the server for as long as they need.
+struct cluster {
+  cluster(std::string its_name, std::size_t history)
+      : name(std::move(its_name)), objects(history) {}
+
+  std::string name;
+  storage objects;
+  custom_kinds kinds;
+  owner_index owners;
+  chore_list chores;
+  devserver::faults faults;
+
+  cluster_backup back_up() const { return {objects.save(), kinds, owners}; }
+  void restore(const cluster_backup& from) {
+    objects.restore(from.objects);
+    kinds = from.kinds;
+    owners = from.owners;
+    chores.open.clear();
+  }
+
+  bool removed = false;  ///< from the server; only what is under way still uses it
+};
+
+}  // namespace rw::k8s::devserver

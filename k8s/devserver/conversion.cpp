@@ -1,0 +1,60 @@
+#include "k8s/devserver/conversion.hpp"
+
+#include <boost/json/object.hpp>
+
+#include <array>
+#include <string_view>
+
+namespace rw::k8s::devserver {
+namespace {
+
+namespace json = boost::json;
+
+struct renamed {
+  std::string_view core;
+  std::string_view events;
+};
+
+// events.k8s.io/v1, Event, against core/v1, Event.
+constexpr std::array event_fields{
+    renamed{"involvedObject", "regarding"},
+    renamed{"message", "note"},
+    renamed{"reportingComponent", "reportingController"},
+    renamed{"source", "deprecatedSource"},
+    renamed{"firstTimestamp", "deprecatedFirstTimestamp"},
+    renamed{"lastTimestamp", "deprecatedLastTimestamp"},
+    renamed{"count", "deprecatedCount"},
+};
+
+void rename(json::object& in, std::string_view from, std::string_view to) {
+  auto* value = in.if_contains(from);
+  if (value == nullptr) return;
+  auto moved = std::move(*value);
+  in.erase(from);
+  in[to] = std::move(moved);
+}
+
+}  // namespace
+
+bool renames_fields(const resource_view& in) noexcept {
+  return in.of->group == "events.k8s.io";
+}
+
+void to_view(json::value& object, const resource_view& in) {
+  auto& fields = object.as_object();
+  fields["apiVersion"] = in.api_version();
+  if (!renames_fields(in)) return;
+  for (const auto& one : event_fields) rename(fields, one.core, one.events);
+}
+
+void to_stored(json::value& object, const resource_view& from) {
+  auto& fields = object.as_object();
+  if (!renames_fields(from)) {
+    fields["apiVersion"] = from.of->stored_api_version();
+    return;
+  }
+  fields["apiVersion"] = "v1";
+  for (const auto& one : event_fields) rename(fields, one.events, one.core);
+}
+
+}  // namespace rw::k8s::devserver

@@ -1,0 +1,35 @@
+#pragma once
+
+#include "k8s/devserver/kinds.hpp"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace rw::k8s::devserver {
+
+/// The resources that a cluster has beside the built-in ones, and the way to find any.
+class custom_kinds {
+ public:
+  void set(std::shared_ptr<const resource> one);
+  void remove(std::string_view group, std::string_view plural);
+
+  /// Custom or built in; nothing if the cluster does not serve it.
+  resource_view find(std::string_view group, std::string_view version,
+                     std::string_view plural) const;
+  /// By kind, in any version if that is empty.
+  resource_view find_kind(std::string_view group, std::string_view version,
+                          std::string_view kind) const;
+  /// By group and plural, whatever the versions; null if there is none.
+  std::shared_ptr<const resource> find(std::string_view group, std::string_view plural) const;
+
+  /// All resources of the cluster, built-in ones first.
+  void each(const std::function<void(const std::shared_ptr<const resource>&)>& visit) const;
+
+ private:
+  std::map<std::string, std::shared_ptr<const resource>, std::less<>> custom_;
+};
+
+}  // namespace rw::k8s::devserver

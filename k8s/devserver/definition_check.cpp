@@ -1,0 +1,140 @@
+#include "k8s/devserver/definitions.hpp"
+#include "k8s/devserver/json_access.hpp"
+#include "k8s/qualified_name.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <algorithm>
+#include <set>
+
+namespace rw::k8s::devserver {
+namespace {
+
+namespace json = boost::json;
+using path = std::initializer_list<std::string_view>;
+
+std::string dotted(path at) {
+  std::string text;
+  for (const auto name : at) {
+    if (!text.empty()) text += '.';
+    text += name;
+  }
+  return text;
+}
+
+class definition_checker {
+ public:
+  definition_checker(const json::value& before, const json::value& now, std::vector<cause>& found)
+      : before_(before), now_(now), found_(found) {}
+
+  void run() {
+    for (const auto field :
+         {path{"spec", "group"}, path{"spec", "names", "plural"}, path{"spec", "names", "kind"}}) {
+      if (text_at(now_, field).empty()) required(dotted(field));
+    }
+    check_name();
+    check_scope();
+    check_versions();
+    check_unchanged();
+  }
+
+ private:
+  void required(std::string field, std::string_view why = {}) {
+    found_.push_back({std::move(field), "FieldValueRequired",
+                      "Required value" + (why.empty() ? "" : ": " + std::string(why))});
+  }
+
+  void invalid(std::string field, const json::value& value, std::string_view why) {
+    found_.push_back({std::move(field), "FieldValueInvalid",
+                      "Invalid value: " + json::serialize(value) + ": " + std::string(why)});
+  }
+
+  void check_name() {
+    const auto name = text_at(now_, {"metadata", "name"});
+    const auto wanted = std::string(text_at(now_, {"spec", "names", "plural"})) + "." +
+                        std::string(text_at(now_, {"spec", "group"}));
+    if (name != wanted) {
+      invalid("metadata.name", json::string(name), "must be spec.names.plural+\".\"+spec.group");
+    }
+    for (const auto* field : {"plural", "singular"}) {
+      const auto text = text_at(now_, {"spec", "names", field});
+      if (text.empty()) continue;
+      for (const auto& error : dns_label_errors(text)) {
+        invalid("spec.names." + std::string(field), json::string(text), error);
+      }
+    }
+  }
+
+  void check_scope() {
+    const auto scope = text_at(now_, {"spec", "scope"});
+    if (scope.empty()) return required("spec.scope");
+    if (scope == "Namespaced" || scope == "Cluster") return;
+    found_.push_back({"spec.scope", "FieldValueNotSupported",
+                      "Unsupported value: \"" + std::string(scope) +
+                          "\": supported values: \"Cluster\", \"Namespaced\""});
+  }
+
+  void check_versions() {
+    const auto* versions = find(now_, {"spec", "versions"});
+    if (versions == nullptr || !versions->is_array() || versions->get_array().empty()) {
+      return required("spec.versions", "must have at least one version");
+    }
+    std::size_t stored = 0;
+    std::size_t index = 0;
+    std::set<std::string_view> names;
+    for (const auto& one : versions->get_array()) {
+      const auto at = "spec.versions[" + std::to_string(index++) + "]";
+      const auto name = text_at(one, {"name"});
+      for (const auto& error : dns_label_errors(name)) {
+        invalid(at + ".name", json::string(name), error);
+      }
+      if (!names.insert(name).second) {
+        found_.push_back({at + ".name", "FieldValueDuplicate",
+                          "Duplicate value: \"" + std::string(name) + "\""});
+      }
+      if (true_at(one, {"storage"})) ++stored;
+      check_schema(one, at + ".schema.");
+    }
+    if (stored != 1) {
+      invalid("spec.versions", *versions,
+              "must have exactly one version marked as storage version");
+    }
+  }
+
+  void check_schema(const json::value& version, const std::string& at) {
+    const auto* schema = find(version, {"schema", "openAPIV3Schema"});
+    if (schema == nullptr) return required(at + "openAPIV3Schema", "schemas are required");
+    const auto compiled = compile_schema(*schema);
+    if (compiled.has_value()) return;
+    for (auto one : compiled.error().causes) {
+      one.field = at + one.field;
+      found_.push_back(std::move(one));
+    }
+  }
+
+  /// What names an established resource can't change any more.
+  void check_unchanged() {
+    if (before_.is_null()) return;
+    for (const auto field : {path{"spec", "group"}, path{"spec", "names", "plural"},
+                             path{"spec", "names", "kind"}, path{"spec", "scope"}}) {
+      const auto now = text_at(now_, field);
+      if (text_at(before_, field) != now) {
+        invalid(dotted(field), json::string(now), "field is immutable");
+      }
+    }
+  }
+
+  const json::value& before_;
+  const json::value& now_;
+  std::vector<cause>& found_;
+};
+
+}  // namespace
+
+void check_definition(const json::value& before, const json::value& definition,
+                      std::vector<cause>& found) {
+  definition_checker(before, definition, found).run();
+}
+
+}  // namespace rw::k8s::devserver

@@ -1,0 +1,34 @@
+#pragma once
+
+#include "k8s/devserver/problem.hpp"
+
+#include <boost/json/value.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rw::k8s::devserver {
+
+/// A field selector ("metadata.name=a,spec.nodeName!=b"); `\,`, `\=` and `\\` stand for the
+/// characters themselves. Which fields a kind supports is for the caller to check.
+class field_selector {
+ public:
+  struct term {
+    std::string path;  ///< names separated by dots
+    std::string value;
+    bool equal = true;
+  };
+  static outcome<field_selector> parse(std::string_view text);
+
+  /// A field that is missing counts as empty; numbers and booleans are compared as JSON writes
+  /// them.
+  bool matches(const boost::json::value& object) const;
+  const std::vector<term>& terms() const noexcept { return terms_; }
+  bool empty() const noexcept { return terms_.empty(); }
+
+ private:
+  std::vector<term> terms_;
+};
+
+}  // namespace rw::k8s::devserver

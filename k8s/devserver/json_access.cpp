@@ -1,0 +1,78 @@
+#include "k8s/devserver/json_access.hpp"
+
+#include <boost/json/parse.hpp>
+
+namespace rw::k8s::devserver {
+namespace {
+
+namespace json = boost::json;
+
+/// Schemas in CustomResourceDefinitions nest deeply; beyond this it is an attack on the stack.
+constexpr std::size_t deepest = 256;
+
+}  // namespace
+
+const json::value* find(const json::value& from,
+                        std::initializer_list<std::string_view> path) noexcept {
+  const auto* at = &from;
+  for (const auto name : path) {
+    const auto* object = at->if_object();
+    if (object == nullptr) return nullptr;
+    at = object->if_contains(name);
+    if (at == nullptr) return nullptr;
+  }
+  return at;
+}
+
+json::value* find(json::value& from, std::initializer_list<std::string_view> path) noexcept {
+  auto* at = &from;
+  for (const auto name : path) {
+    auto* object = at->if_object();
+    if (object == nullptr) return nullptr;
+    at = object->if_contains(name);
+    if (at == nullptr) return nullptr;
+  }
+  return at;
+}
+
+std::string_view text_at(const json::value& from,
+                         std::initializer_list<std::string_view> path) noexcept {
+  const auto* at = find(from, path);
+  const auto* text = at == nullptr ? nullptr : at->if_string();
+  return text == nullptr ? std::string_view() : view(*text);
+}
+
+std::optional<std::int64_t> integer_at(const json::value& from,
+                                       std::initializer_list<std::string_view> path) noexcept {
+  const auto* at = find(from, path);
+  if (at == nullptr || !at->is_int64()) return {};
+  return at->get_int64();
+}
+
+bool true_at(const json::value& from, std::initializer_list<std::string_view> path) noexcept {
+  const auto* at = find(from, path);
+  return at != nullptr && at->is_bool() && at->get_bool();
+}
+
+json::object& object_in(json::object& of, std::string_view field) {
+  auto& value = of[field];
+  if (!value.is_object()) value = json::object();
+  return value.get_object();
+}
+
+void set_default(json::object& of, std::string_view field, json::value what) {
+  auto& value = of[field];
+  if (value.is_null()) value = std::move(what);
+}
+
+std::optional<json::value> parse_json(std::string_view text, std::string& why) {
+  json::parse_options options;
+  options.max_depth = deepest;
+  boost::system::error_code error;
+  auto value = json::parse({text.data(), text.size()}, error, {}, options);
+  if (!error) return value;
+  why = error.message();
+  return {};
+}
+
+}  // namespace rw::k8s::devserver

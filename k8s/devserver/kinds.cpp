@@ -1,0 +1,170 @@
+#include "k8s/devserver/kinds.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <span>
+
+namespace rw::k8s::devserver {
+namespace {
+
+enum traits : unsigned {
+  none = 0,
+  cluster_scoped = 1,
+  status = 2,
+  scale = 4,
+  generation = 8,
+  in_all = 16,         // category "all"
+  needs_version = 32,  // metadata.resourceVersion on updates
+  gives_back = 64,     // a delete is answered with the object
+  extensions = 128,    // category "api-extensions"
+};
+
+struct row {
+  std::string_view group;
+  std::string_view version;
+  std::string_view plural;
+  std::string_view kind;
+  std::string_view short_names;  // separated by blanks
+  unsigned traits = none;
+  naming names = naming::subdomain;
+};
+
+using enum naming;
+
+// Kubernetes API reference 1.32; groups in the order of its discovery. What a row says of updates
+// and deletes are the strategies of its registry.
+constexpr std::array rows{
+    row{"", "v1", "configmaps", "ConfigMap", "cm"},
+    row{"", "v1", "endpoints", "Endpoints", "ep"},
+    row{"", "v1", "events", "Event", "ev"},
+    row{"", "v1", "limitranges", "LimitRange", "limits"},
+    row{"", "v1", "namespaces", "Namespace", "ns", cluster_scoped | status | gives_back, label},
+    row{"", "v1", "nodes", "Node", "no", cluster_scoped | status},
+    row{"", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", "pvc", status | gives_back},
+    row{"", "v1", "persistentvolumes", "PersistentVolume", "pv",
+        cluster_scoped | status | gives_back},
+    row{"", "v1", "pods", "Pod", "po", status | in_all | gives_back},
+    row{"", "v1", "replicationcontrollers", "ReplicationController", "rc",
+        status | scale | generation | in_all},
+    row{"", "v1", "resourcequotas", "ResourceQuota", "quota", status | gives_back},
+    row{"", "v1", "secrets", "Secret", ""},
+    row{"", "v1", "serviceaccounts", "ServiceAccount", "sa", gives_back},
+    row{"", "v1", "services", "Service", "svc", status | in_all | gives_back, label_1035},
+    row{"events.k8s.io", "v1", "events", "Event", ""},
+    row{"apps", "v1", "daemonsets", "DaemonSet", "ds", status | generation | in_all},
+    row{"apps", "v1", "deployments", "Deployment", "deploy", status | scale | generation | in_all},
+    row{"apps", "v1", "replicasets", "ReplicaSet", "rs", status | scale | generation | in_all},
+    row{"apps", "v1", "statefulsets", "StatefulSet", "sts", status | scale | generation | in_all},
+    row{"batch", "v1", "cronjobs", "CronJob", "cj", status | generation | in_all},
+    row{"batch", "v1", "jobs", "Job", "", status | generation | in_all},
+    row{"certificates.k8s.io", "v1beta1", "clustertrustbundles", "ClusterTrustBundle", "",
+        cluster_scoped, path_segment},
+    row{"networking.k8s.io", "v1", "ingresses", "Ingress", "ing", status | generation},
+    row{"networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy", "netpol", generation},
+    row{"policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", "pdb",
+        status | generation | needs_version},
+    row{"rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", "",
+        cluster_scoped, path_segment},
+    row{"rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", "", cluster_scoped,
+        path_segment},
+    row{"rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding", "", none, path_segment},
+    row{"rbac.authorization.k8s.io", "v1", "roles", "Role", "", none, path_segment},
+    row{"admissionregistration.k8s.io", "v1", "mutatingwebhookconfigurations",
+        "MutatingWebhookConfiguration", "",
+        cluster_scoped | generation | extensions | needs_version},
+    row{"admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations",
+        "ValidatingWebhookConfiguration", "",
+        cluster_scoped | generation | extensions | needs_version},
+    row{"apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition",
+        "crd crds", cluster_scoped | status | generation | extensions | needs_version},
+    row{"scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", "pc",
+        cluster_scoped | generation},
+    row{"coordination.k8s.io", "v1", "leases", "Lease", "", needs_version},
+    row{"discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", "", generation},
+};
+
+std::vector<std::string> words(std::string_view text) {
+  std::vector<std::string> result;
+  while (!text.empty()) {
+    const auto end = std::min(text.find(' '), text.size());
+    result.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return result;
+}
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return result;
+}
+
+std::shared_ptr<const resource> make(const row& from) {
+  const auto has = [&](traits one) { return (from.traits & one) != 0; };
+  auto made = std::make_shared<resource>();
+  made->group = from.group;
+  made->plural = from.plural;
+  made->singular = lower(from.kind);
+  made->kind = from.kind;
+  made->list_kind = made->kind + "List";
+  made->short_names = words(from.short_names);
+  if (has(in_all)) made->categories.emplace_back("all");
+  if (has(extensions)) made->categories.emplace_back("api-extensions");
+  made->namespaced = !has(cluster_scoped);
+  made->names = from.names;
+  made->generation = has(generation);
+  made->needs_version = has(needs_version);
+  made->returns_deleted = has(gives_back);
+  made->deletes_collections = from.plural != "namespaces";
+  // Both groups' events are the same objects.
+  made->storage_key = from.plural == "events" ? "events" : resource_name(from.plural, from.group);
+  served_version version{std::string(from.version), true, has(status)};
+  if (has(scale)) {
+    version.scale = scale_paths{".spec.replicas", ".status.replicas", ".spec.selector"};
+  }
+  made->versions.push_back(std::move(version));
+  return made;
+}
+
+}  // namespace
+
+const served_version* resource::find(std::string_view version) const noexcept {
+  for (const auto& one : versions) {
+    if (one.name == version && one.served) return &one;
+  }
+  return nullptr;
+}
+
+std::string resource::stored_api_version() const {
+  return api_version(versions[stored]);
+}
+
+const std::vector<std::shared_ptr<const resource>>& builtin_resources() {
+  static const auto all = [] {
+    std::vector<std::shared_ptr<const resource>> made;
+    made.reserve(rows.size());
+    for (const auto& one : rows) made.push_back(make(one));
+    return made;
+  }();
+  return all;
+}
+
+std::shared_ptr<const resource> find_builtin(std::string_view group, std::string_view plural) {
+  for (const auto& one : builtin_resources()) {
+    if (one->plural == plural && one->group == group) return one;
+  }
+  return nullptr;
+}
+
+std::string resource_name(std::string_view plural, std::string_view group) {
+  std::string text(plural);
+  if (!group.empty()) {
+    text += '.';
+    text += group;
+  }
+  return text;
+}
+
+}  // namespace rw::k8s::devserver

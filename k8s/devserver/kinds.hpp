@@ -1,0 +1,99 @@
+#pragma once
+
+#include "k8s/devserver/schema.hpp"
+#include "k8s/names.hpp"
+
+#include <boost/json/value.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rw::k8s::devserver {
+
+/// A column of `kubectl get` (apiextensions/v1, CustomResourceColumnDefinition).
+struct printer_column {
+  std::string name;
+  std::string type;
+  std::string json_path;
+  std::string format = {};
+  std::string description = {};
+  std::int64_t priority = 0;
+};
+
+/// Where the scale subresource finds its numbers; paths such as ".spec.replicas". The selector is
+/// text, or (of built-in kinds) a label selector.
+struct scale_paths {
+  std::string spec_replicas;
+  std::string status_replicas;
+  std::string label_selector = {};
+};
+
+/// One version that a resource is served in.
+struct served_version {
+  std::string name;
+  bool served = true;
+  bool status = false;  ///< has the status subresource
+  std::optional<scale_paths> scale = {};
+  std::shared_ptr<const schema> type = {};
+  std::vector<printer_column> columns = {};
+  boost::json::value open_api = {};  ///< a custom resource's schema as it was given
+  std::string warning = {};          ///< for each request, where the version is deprecated
+};
+
+/// What names objects of a kind may have (Kubernetes, "Object Names and IDs").
+enum class naming : std::uint8_t { subdomain, label, label_1035, path_segment };
+
+/// A resource as it is served: one built in, or of a CustomResourceDefinition. Immutable, shared.
+struct resource {
+  std::string group;
+  std::string plural;
+  std::string singular;
+  std::string kind;
+  std::string list_kind;
+  std::vector<std::string> short_names = {};
+  std::vector<std::string> categories = {};
+  bool namespaced = true;
+  bool custom = false;
+  naming names = naming::subdomain;
+  bool generation = false;          ///< metadata.generation counts changes
+  bool needs_version = false;       ///< an update must carry metadata.resourceVersion
+  bool terminating = false;         ///< its definition is being deleted: nothing new is made
+  bool deletes_collections = true;  ///< has the verb deletecollection
+  bool returns_deleted = false;     ///< a delete is answered with the object instead of a Status
+  std::vector<served_version> versions = {};
+  std::size_t stored = 0;        ///< index of the version that objects are kept in
+  std::string storage_key = {};  ///< "deployments.apps"; two groups may share their objects
+
+  const served_version* find(std::string_view version) const noexcept;
+  std::string stored_api_version() const;
+  std::string api_version(const served_version& in) const {
+    return group.empty() ? in.name : group + "/" + in.name;
+  }
+};
+
+/// A resource in one of its versions.
+struct resource_view {
+  std::shared_ptr<const resource> of;
+  const served_version* version = nullptr;
+
+  explicit operator bool() const noexcept { return version != nullptr; }
+  std::string api_version() const { return of->api_version(*version); }
+  resource_type type() const {
+    return {{of->group, version->name, of->kind}, of->plural, of->namespaced};
+  }
+};
+
+/// All resources that every cluster has, in the order of discovery.
+const std::vector<std::shared_ptr<const resource>>& builtin_resources();
+
+/// Null if there is none of that group and plural.
+std::shared_ptr<const resource> find_builtin(std::string_view group, std::string_view plural);
+
+/// "deployments.apps", "configmaps".
+std::string resource_name(std::string_view plural, std::string_view group);
+
+}  // namespace rw::k8s::devserver

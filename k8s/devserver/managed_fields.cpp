@@ -1,0 +1,249 @@
+#include "k8s/devserver/managed_fields.hpp"
+
+#include "k8s/devserver/managers.hpp"
+#include "k8s/devserver/typed_fields.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include <initializer_list>
+#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace rw::k8s::devserver {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::string_view before_first_apply = "before-first-apply";
+
+/// Fields that belong to nobody: the API server writes them, or they say which object it is.
+const field_set& never_owned() {
+  static const field_set made = [] {
+    field_set set;
+    for (const auto* name : {"f:apiVersion", "f:kind"}) set.insert({name});
+    for (const auto* name :
+         {"f:name", "f:namespace", "f:creationTimestamp", "f:selfLink", "f:uid", "f:clusterName",
+          "f:generation", "f:managedFields", "f:resourceVersion"}) {
+      set.insert({"f:metadata", name});
+    }
+    return set;
+  }();
+  return made;
+}
+
+field_set owned(field_set set) {
+  set.subtract_trees(never_owned());
+  const auto metadata = set.children.find("f:metadata");
+  if (metadata != set.children.end()) {
+    metadata->second.member = false;
+    if (metadata->second.empty()) set.children.erase(metadata);
+  }
+  return set;
+}
+
+field_changes changes_between(const json::value& before, const json::value& after,
+                              const schema& type) {
+  auto changes = compare_fields(before, after, type);
+  changes.added = owned(std::move(changes.added));
+  changes.modified = owned(std::move(changes.modified));
+  return changes;
+}
+
+/// Without managedFields, and without what a client must not set by applying.
+json::value without_metadata(json::value object, std::initializer_list<std::string_view> names) {
+  auto* const fields = object.if_object();
+  auto* const metadata = fields != nullptr ? fields->if_contains("metadata") : nullptr;
+  if (metadata != nullptr && metadata->is_object()) {
+    for (const auto name : names) metadata->get_object().stable_erase(name);
+  }
+  return object;
+}
+
+bool has_managed_fields(const json::value& object) {
+  const auto* const fields = object.if_object();
+  const auto* const metadata = fields != nullptr ? fields->if_contains("metadata") : nullptr;
+  if (metadata == nullptr || !metadata->is_object()) return false;
+  const auto* const found = metadata->get_object().if_contains("managedFields");
+  return found != nullptr && !found->is_null();
+}
+
+/// As the real API server puts it (structured-merge-diff, merge/conflict).
+problem conflict_of(const std::map<std::string, std::vector<std::string>>& conflicts) {
+  problem made{.code = 409, .reason = "Conflict", .message = {}};
+  for (const auto& [manager, paths] : conflicts) {
+    for (const auto& path : paths) {
+      made.causes.push_back({path, "FieldManagerConflict", "conflict with " + manager});
+    }
+  }
+  if (made.causes.size() == 1) {
+    const auto& only = made.causes.front();
+    made.message = "Apply failed with 1 conflict: " + only.message + ": " + only.field;
+    return made;
+  }
+  made.message = "Apply failed with " + std::to_string(made.causes.size()) + " conflicts: ";
+  for (const auto& [manager, paths] : conflicts) {
+    if (!made.message.ends_with(": ")) made.message += '\n';
+    made.message += "conflicts with " + manager + ":";
+    for (const auto& path : paths) made.message += "\n- " + path;
+  }
+  return made;
+}
+
+/// Takes what changed away from all but `by`; where it changed by being applied, only if `force`.
+outcome<void> take_over(field_managers& managers, const field_manager& by,
+                        const field_changes& changes, bool force) {
+  auto written = changes.modified;
+  written.unite(changes.added);
+  std::map<std::string, std::vector<std::string>> conflicts;
+  for (auto& one : managers.all()) {
+    if (one.same(by)) continue;
+    auto both = one.fields;
+    both.intersect(written);
+    if (!both.empty() && !force) {
+      auto& paths = conflicts[one.printed()];
+      for (auto& path : printed(both)) paths.push_back(std::move(path));
+    }
+    one.fields.subtract(both);
+    one.fields.subtract(changes.removed);
+  }
+  if (!conflicts.empty()) return conflict_of(conflicts);
+  managers.remove_empty();
+  return {};
+}
+
+/// Makes `managers` what they are after an update by `by`.
+void update(field_managers& managers, const field_manager& by, const field_changes& changes) {
+  const auto* const found = managers.find(by);
+  const auto was = found != nullptr ? *found : by;
+  static_cast<void>(take_over(managers, {}, changes, true));
+  auto gained = changes.modified;
+  gained.unite(changes.added);
+  gained.subtract(changes.removed);
+  if (gained.empty()) return;
+  if (const auto* const left = managers.find(by)) gained.unite(left->fields);
+  auto& now = managers.set(by, std::move(gained));
+  now.time = now.fields == was.fields ? was.time : by.time;
+}
+
+/// Removes what was applied the last time, is not now, and belongs to nobody else.
+void prune(json::value& merged, const field_managers& managers, const field_set& last,
+           const schema& type) {
+  if (last.empty()) return;
+  const auto set_of = [&type](const json::value& object) {
+    std::vector<std::string> ignored;
+    return with_declared_fields(fields_of(object, type, ignored), type);
+  };
+  const auto applied_before = with_declared_fields(last, type);
+  field_set still_owned;
+  for (const auto& one : managers.all()) {
+    still_owned.unite(with_declared_fields(one.fields, type));
+  }
+  const auto all = set_of(merged);
+  auto pruned = merged;
+  remove_fields(pruned, applied_before, type);
+
+  // With an item goes all that is in it: what others own of that comes back ...
+  auto gone = all;
+  gone.subtract(set_of(pruned));
+  gone.subtract(still_owned);
+  pruned = merged;
+  remove_fields(pruned, gone, type);
+
+  // ... and so does what this manager never applied.
+  gone = all;
+  gone.subtract(set_of(pruned));
+  gone.intersect(applied_before);
+  remove_fields(merged, gone, type);
+}
+
+/// Puts back what names an object and nobody owns: where all that was applied of the metadata is
+/// pruned, the metadata as a whole is.
+void restore_identity(json::value& pruned, const json::value& merged) {
+  const auto* const from = merged.as_object().if_contains("metadata");
+  if (from == nullptr || !from->is_object()) return;
+  auto& to = pruned.as_object()["metadata"];
+  if (!to.is_object()) to.emplace_object();
+  for (const auto* name :
+       {"name", "generateName", "namespace", "uid", "resourceVersion", "generation",
+        "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"}) {
+    const auto* const value = from->get_object().if_contains(name);
+    if (value != nullptr) to.get_object()[name] = *value;
+  }
+}
+
+problem unfit(const std::vector<std::string>& errors) {
+  problem made{.code = 500, .reason = "", .message = "failed to create typed patch object: "};
+  if (errors.size() == 1) {
+    made.message += errors.front();
+    return made;
+  }
+  made.message += "errors:";
+  for (const auto& error : errors) made.message += "\n  " + error;
+  return made;
+}
+
+}  // namespace
+
+outcome<json::value> apply(const json::value& live, const json::value& applied, const schema& type,
+                           const field_writer& by, bool force) {
+  if (!applied.is_object()) {
+    return problem{
+        .code = 400, .reason = "BadRequest", .message = "what is applied must be an object"};
+  }
+  if (has_managed_fields(applied)) {
+    return problem{
+        .code = 400, .reason = "BadRequest", .message = "metadata.managedFields must be nil"};
+  }
+  const auto wanted =
+      without_metadata(applied, {"managedFields", "creationTimestamp", "generation", "selfLink"});
+  std::vector<std::string> errors;
+  auto fields = owned(fields_of(wanted, type, errors));
+  if (!errors.empty()) return unfit(errors);
+
+  const field_manager self{by.manager, true, by.api_version, by.subresource, by.time};
+  const auto was = field_managers::of(live);
+  auto managers = was;
+  const auto before =
+      live.is_null() ? json::value(json::object()) : without_metadata(live, {"managedFields"});
+  if (managers.empty() && !live.is_null()) {
+    const field_manager earlier{
+        std::string(before_first_apply), false, by.api_version, {}, by.time};
+    update(managers, earlier, changes_between(json::object(), before, type));
+  }
+  auto merged = before;
+  merge_fields(merged, wanted, type);
+  const auto* const mine = managers.find(self);
+  const auto last = mine != nullptr ? mine->fields : field_set();
+  managers.set(self, std::move(fields));
+  const auto unpruned = merged;
+  prune(merged, managers, last, type);
+  restore_identity(merged, unpruned);
+  const auto taken = take_over(managers, self, changes_between(before, merged, type), force);
+  if (!taken) return taken.error();
+  managers.remove_empty();
+  if (merged == before && managers == was && !live.is_null()) return live;
+  if (auto* const entry = managers.find(self)) entry->time = by.time;
+  managers.write_to(merged);
+  return merged;
+}
+
+void track_update(const json::value& before, json::value& after, const schema& type,
+                  const field_writer& by) {
+  auto managers = field_managers::of(after);
+  if (managers.empty() && !field_managers::reset_by(after)) managers = field_managers::of(before);
+  if (!before.is_null() && managers.empty()) {
+    managers.write_to(after);
+    return;
+  }
+  const field_manager self{by.manager, false, by.api_version, by.subresource, by.time};
+  const auto changes =
+      changes_between(before.is_null() ? json::value(json::object()) : before, after, type);
+  update(managers, self, changes);
+  managers.merge_ancient();
+  managers.write_to(after);
+}
+
+}  // namespace rw::k8s::devserver

@@ -1,0 +1,34 @@
+#pragma once
+
+#include "k8s/devserver/storage.hpp"
+
+#include <compare>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace rw::k8s::devserver {
+
+/// Where an object lies: its collection and its path in it.
+struct object_place {
+  std::string storage_key;
+  std::string path;
+
+  friend auto operator<=>(const object_place&, const object_place&) = default;
+};
+
+/// Which objects name which as their owner. Empty, and next to nothing, where none does.
+class owner_index {
+ public:
+  /// Keeps up with a write.
+  void follow(const std::string& storage_key, const change& what);
+
+  bool empty() const noexcept { return dependents_.empty(); }
+  std::vector<object_place> dependents_of(std::string_view uid) const;
+
+ private:
+  std::unordered_multimap<std::string, object_place> dependents_;
+};
+
+}  // namespace rw::k8s::devserver

@@ -1,0 +1,164 @@
+#include "k8s/devserver/page.hpp"
+
+#include "k8s/base64.hpp"
+#include "k8s/devserver/json_access.hpp"
+#include "k8s/devserver/refusals.hpp"
+
+#include <boost/json/serialize.hpp>
+
+#include <algorithm>
+#include <charconv>
+
+namespace rw::k8s::devserver {
+namespace {
+
+namespace json = boost::json;
+
+problem list_options_invalid(std::string field, std::string message, std::string reason) {
+  return invalid({"meta.k8s.io", "ListOptions", ""},
+                 {{std::move(field), std::move(reason), std::move(message)}});
+}
+
+problem continue_expired(const continue_token& from) {
+  auto result = expired(
+      "The provided continue parameter is too old to display a consistent list result. You can "
+      "start a new list without the continue parameter, or use the continue token in this response "
+      "to retrieve the remainder of the results. Continuing with the provided token results in an "
+      "inconsistent list - objects that were created, modified, or deleted between the time the "
+      "first chunk was returned and now may show up in the list.");
+  result.continue_token = continue_token{0, from.from}.text();
+  return result;
+}
+
+/// What the query asks for, apart from the selection.
+struct wanted {
+  std::uint64_t version = 0;
+  bool exact = false;
+  std::size_t limit = 0;
+  std::string from = {};
+  bool continued = false;
+};
+
+outcome<wanted> parse(const query& parameters) {
+  wanted result;
+  const auto limit = parameters.get("limit");
+  std::int64_t number = 0;
+  if (!limit.empty()) {
+    const auto end = std::from_chars(limit.data(), limit.data() + limit.size(), number);
+    if (end.ec != std::errc() || end.ptr != limit.data() + limit.size()) {
+      return bad_request("strconv.ParseInt: parsing \"" + std::string(limit) +
+                         "\": invalid syntax");
+    }
+    result.limit = static_cast<std::size_t>(std::max<std::int64_t>(number, 0));
+  }
+  const auto text = parameters.get("resourceVersion");
+  const auto match = parameters.get("resourceVersionMatch");
+  const auto token = parameters.get("continue");
+  if (!match.empty()) {
+    if (!token.empty()) {
+      return list_options_invalid("resourceVersionMatch",
+                                  "Forbidden: resourceVersionMatch is forbidden when continue is "
+                                  "provided",
+                                  "FieldValueForbidden");
+    }
+    if (text.empty()) {
+      return list_options_invalid("resourceVersionMatch",
+                                  "Forbidden: resourceVersionMatch is forbidden unless "
+                                  "resourceVersion is provided",
+                                  "FieldValueForbidden");
+    }
+    if (match != "Exact" && match != "NotOlderThan") {
+      return list_options_invalid("resourceVersionMatch",
+                                  "Unsupported value: \"" + std::string(match) +
+                                      "\": supported values: \"Exact\", \"NotOlderThan\"",
+                                  "FieldValueNotSupported");
+    }
+    if (match == "Exact" && text == "0") {
+      return list_options_invalid("resourceVersionMatch",
+                                  "Forbidden: resourceVersionMatch \"exact\" is forbidden for "
+                                  "resourceVersion \"0\"",
+                                  "FieldValueForbidden");
+    }
+  }
+  const auto version = parse_version(text);
+  if (version.has_error()) return version.error();
+  result.version = *version;
+  // Without a match, a limit makes a version exact (Kubernetes API concepts, table of semantics).
+  result.exact = match == "Exact" || (match.empty() && result.limit > 0 && *version > 0);
+  if (token.empty()) return result;
+  if (*version > 0) {
+    return bad_request("specifying resource version is not allowed when using continue");
+  }
+  auto from = continue_token::parse(token);
+  if (from.has_error()) return from.error();
+  result.version = from->version;
+  result.exact = from->version > 0;
+  result.from = std::move(from->from);
+  result.continued = true;
+  return result;
+}
+
+outcome<std::vector<record_ptr>> snapshot(const storage& in, const collection& what,
+                                          const selection& which, const wanted& how) {
+  if (how.version > in.version()) return too_large_version(how.version, in.version());
+  std::vector<record_ptr> all;
+  if (!how.exact || how.version == in.version()) return what.all(which.ns());
+  if (what.all_at(how.version, which.ns(), all)) return all;
+  if (how.continued) return continue_expired({how.version, how.from});
+  return expired("The resourceVersion for the provided list is too old.");
+}
+
+}  // namespace
+
+std::string continue_token::text() const {
+  return base64_encode(
+      json::serialize(json::value{{"v", "meta.k8s.io/v1"}, {"rv", version}, {"start", from}}));
+}
+
+outcome<continue_token> continue_token::parse(std::string_view text) {
+  const auto bad = [] { return bad_request("continue key is not valid"); };
+  const auto plain = base64_decode(text);
+  if (!plain) return bad();
+  std::string why;
+  const auto value = parse_json(*plain, why);
+  if (!value) return bad();
+  const auto version = integer_at(*value, {"rv"});
+  const auto from = text_at(*value, {"start"});
+  if (!version || *version < 0 || from.empty()) return bad();
+  return continue_token{static_cast<std::uint64_t>(*version), std::string(from)};
+}
+
+outcome<std::uint64_t> parse_version(std::string_view text) {
+  using parsed = outcome<std::uint64_t>;
+  std::uint64_t version = 0;
+  if (text.empty()) return parsed(boost::system::in_place_value, version);
+  const auto end = std::from_chars(text.data(), text.data() + text.size(), version);
+  if (end.ec == std::errc() && end.ptr == text.data() + text.size()) {
+    return parsed(boost::system::in_place_value, version);
+  }
+  return bad_request("Invalid value: \"" + std::string(text) + "\": strconv.ParseUint: parsing \"" +
+                     std::string(text) + "\": invalid syntax");
+}
+
+outcome<page> list_page(const storage& in, const collection& what, const selection& which,
+                        const query& parameters) {
+  const auto how = parse(parameters);
+  if (how.has_error()) return how.error();
+  auto all = snapshot(in, what, which, *how);
+  if (all.has_error()) return all.error();
+  page result;
+  result.version = how->exact ? how->version : in.version();
+  auto at = std::lower_bound(
+      all->begin(), all->end(), how->from,
+      [](const record_ptr& one, const std::string& path) { return one->path() < path; });
+  for (; at != all->end(); ++at) {
+    if (how->limit > 0 && result.items.size() == how->limit) break;
+    if (which.matches(**at)) result.items.push_back(std::move(*at));
+  }
+  if (at == all->end()) return result;
+  result.continue_token = continue_token{result.version, (*at)->path()}.text();
+  if (!which.selective()) result.remaining = static_cast<std::uint64_t>(all->end() - at);
+  return result;
+}
+
+}  // namespace rw::k8s::devserver

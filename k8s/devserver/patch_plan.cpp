@@ -1,0 +1,155 @@
+#include "k8s/devserver/builtin_rules.hpp"
+#include "k8s/devserver/conversion.hpp"
+#include "k8s/devserver/json_access.hpp"
+#include "k8s/devserver/object_meta.hpp"
+#include "k8s/devserver/patch.hpp"
+#include "k8s/devserver/scale.hpp"
+#include "k8s/devserver/write_plan.hpp"
+#include "k8s/devserver/write_rules.hpp"
+
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+
+namespace rw::k8s::devserver {
+namespace {
+
+namespace json = boost::json;
+
+/// Takes out of what is applied the fields that the path does not write: they are neither set nor
+/// owned (apiserver, "ResetFields").
+void reset_fields(const call& to, json::value& change) {
+  auto& fields = change.get_object();
+  if (to.subresource.empty()) {
+    if (to.view.version->status) fields.erase("status");
+    return;
+  }
+  json::object kept;
+  for (const auto* name : {"apiVersion", "kind", "status"}) {
+    if (const auto* value = fields.if_contains(name)) kept[name] = *value;
+  }
+  auto& metadata = object_in(kept, "metadata");
+  for (const auto* name : {"name", "namespace"}) {
+    const auto* value = find(change, {"metadata", name});
+    if (value != nullptr) metadata[name] = *value;
+  }
+  fields = std::move(kept);
+}
+
+/// What an applied object must say of itself.
+outcome<void> check_applied(const call& to, const json::value& change) {
+  const auto name = text_at(change, {"metadata", "name"});
+  if (!name.empty() && name != to.key.name) {
+    return bad_request("the name of the object (" + std::string(name) +
+                       ") does not match the name on the URL (" + to.key.name + ")");
+  }
+  return {};
+}
+
+/// What a patch must leave as it is in an object that can be read as one of its kind.
+outcome<void> check_patched(const call& to, const json::value& object) {
+  const auto misfit = to.view.of->custom ? "" : builtin_misfit(*to.view.of, object);
+  if (!misfit.empty()) {
+    return invalid({"", "", ""},
+                   {{"patch", "FieldValueInvalid",
+                     "Invalid value: " + json::serialize(json::string(json::serialize(object))) +
+                         ": " + misfit}});
+  }
+  const std::string name(text_at(object, {"metadata", "name"}));
+  if (name != to.key.name) {
+    return bad_request("the name of the object (" + name +
+                       ") does not match the name on the URL (" + to.key.name + ")");
+  }
+  const std::string ns(text_at(object, {"metadata", "namespace"}));
+  if (!ns.empty() && ns != to.key.ns) {
+    return bad_request("the namespace of the object (" + ns +
+                       ") does not match the namespace on the request (" + to.key.ns + ")");
+  }
+  return {};
+}
+
+outcome<json::value> patched(const call& to, patch_kind how, const json::value& old,
+                             const json::value& change) {
+  auto object = old;
+  outcome<void> done;
+  if (how == patch_kind::merge) {
+    merge_patch(object, change);
+  } else if (how == patch_kind::json) {
+    done = json_patch(object, change);
+  } else {
+    const auto type = schema_of(to.view);
+    done = strategic_merge_patch(object, change, *type);
+  }
+  if (done.has_error()) return done.error();
+  if (!object.is_object()) return bad_request("the patched object is no object");
+  return object;
+}
+
+}  // namespace
+
+outcome<write_plan> write_planner::patch(const call& to, patch_kind how, const json::value& change,
+                                         const write_options& with) const {
+  if (to.subresource == scale_subresource) return patch_scale(to, how, change, with);
+  if (how == patch_kind::apply) return apply(to, change, with);
+  auto before = to.objects()->find(to.path());
+  if (!before) return not_found(to.what());
+  auto old = before->parse();
+  to_view(old, to.view);
+  auto object = patched(to, how, old, change);
+  if (object.has_error()) return object.error();
+  auto good = check_patched(to, *object);
+  if (good.has_error()) return good.error();
+  good = check_envelope(to, *object);
+  if (good.has_error()) return good.error();
+  // A patch needs no version, but one that has one means it.
+  const auto version = text_at(*object, {"metadata", "resourceVersion"});
+  if (!version.empty() && version != text_at(old, {"metadata", "resourceVersion"})) {
+    return modified_meanwhile(to.what());
+  }
+  return finish_update(to, std::move(before), std::move(old), std::move(*object), with, false);
+}
+
+outcome<write_plan> write_planner::apply(const call& to, json::value change,
+                                         const write_options& with) const {
+  if (!change.is_object()) return bad_request("what is applied must be an object");
+  auto good = check_envelope(to, change);
+  if (good.has_error()) return good.error();
+  good = check_applied(to, change);
+  if (good.has_error()) return good.error();
+  auto before = to.objects()->find(to.path());
+  if (!before && !to.subresource.empty()) return not_found(to.what());
+  json::value old;
+  if (before) {
+    old = before->parse();
+    to_view(old, to.view);
+    const auto version = text_at(change, {"metadata", "resourceVersion"});
+    if (!version.empty() && version != text_at(old, {"metadata", "resourceVersion"})) {
+      return modified_meanwhile(to.what());
+    }
+  }
+  write_plan unused;
+  good = prune_unknown(to, change, with, unused.warnings);
+  if (good.has_error()) return good.error();
+  reset_fields(to, change);
+  auto& metadata = object_in(change.get_object(), "metadata");
+  metadata["name"] = to.key.name;
+  metadata.erase("resourceVersion");
+  const auto type = schema_of(to.view);
+  auto merged = devserver::apply(old, change, *type, writer_of(to, with), with.force);
+  if (merged.has_error()) {
+    auto why = merged.error();
+    why.name = to.key.name;
+    why.group = to.view.of->group;
+    why.kind = to.view.of->plural;
+    return why;
+  }
+  auto plan =
+      before ? finish_update(to, std::move(before), std::move(old), std::move(*merged), with, true)
+             : finish_create(to, std::move(*merged), with, true);
+  if (plan.has_value()) {
+    auto& warnings = plan->warnings;
+    warnings.insert(warnings.end(), unused.warnings.begin(), unused.warnings.end());
+  }
+  return plan;
+}
+
+}  // namespace rw::k8s::devserver

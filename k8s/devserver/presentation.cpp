@@ -1,0 +1,191 @@
+#include "k8s/devserver/presentation.hpp"
+
+#include "core/json_text.hpp"
+#include "k8s/devserver/conversion.hpp"
+#include "k8s/devserver/refusals.hpp"
+#include "k8s/devserver/table.hpp"
+
+#include <boost/json/serialize.hpp>
+
+#include <algorithm>
+
+namespace rw::k8s::devserver {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+/// Takes the text up to `separator` off the front.
+std::string_view take(std::string_view& text, char separator) {
+  const auto end = std::min(text.find(separator), text.size());
+  const auto part = trimmed(text.substr(0, end));
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return part;
+}
+
+/// One media range with its parameters. False if it can't be served.
+bool serve(std::string_view range, presentation& into) {
+  const auto type = take(range, ';');
+  if (type != "application/json" && type != "application/*" && type != "*/*") return false;
+  std::string_view as;
+  std::string_view version;
+  while (!range.empty()) {
+    auto parameter = take(range, ';');
+    const auto name = take(parameter, '=');
+    if (name == "as") as = parameter;
+    if (name == "v") version = parameter;
+  }
+  if (as.empty()) return true;
+  if (version != "v1" && version != "v1beta1") return false;
+  into.version = version == "v1" ? "v1" : "v1beta1";
+  if (as == "PartialObjectMetadata" || as == "PartialObjectMetadataList") {
+    into.as = shape::metadata;
+    return true;
+  }
+  into.as = shape::table;
+  return as == "Table";
+}
+
+void append_type(std::string& out, std::string_view api_version, std::string_view kind) {
+  out += "{\"apiVersion\":\"";
+  out += api_version;
+  out += "\",\"kind\":\"";
+  out += kind;
+  out += "\",";
+}
+
+void append_metadata_only(std::string& out, const record& one, const presentation& how) {
+  append_type(out, "meta.k8s.io/" + std::string(how.version), "PartialObjectMetadata");
+  out += "\"metadata\":";
+  out += one.metadata();
+  out += '}';
+}
+
+void append_list_metadata(std::string& out, const list_metadata& about) {
+  out += "\"metadata\":{\"resourceVersion\":\"" + std::to_string(about.version) + "\"";
+  if (!about.continue_token.empty()) out += ",\"continue\":\"" + about.continue_token + "\"";
+  if (about.remaining > 0) out += ",\"remainingItemCount\":" + std::to_string(about.remaining);
+  out += '}';
+}
+
+/// A table up to its rows.
+void begin_table(std::string& out, const resource_view& in, const presentation& how,
+                 const list_metadata& about) {
+  append_type(out, "meta.k8s.io/" + std::string(how.version), "Table");
+  append_list_metadata(out, about);
+  out += ",\"columnDefinitions\":";
+  append_columns(out, in);
+  out += ",\"rows\":[";
+}
+
+}  // namespace
+
+outcome<presentation> negotiate(std::string_view accept, std::string_view include_object,
+                                const core::clock& time) {
+  presentation how;
+  how.time = &time;
+  if (include_object == "None") how.rows = row_objects::none;
+  if (include_object == "Object") how.rows = row_objects::whole;
+  if (trimmed(accept).empty()) return how;
+  while (!accept.empty()) {
+    if (serve(take(accept, ','), how)) return how;
+  }
+  return not_acceptable("application/json");
+}
+
+void append_object(std::string& out, const record& one, const resource_view& in,
+                   const presentation& how) {
+  if (how.as == shape::metadata) {
+    append_metadata_only(out, one, how);
+  } else if (how.as == shape::table) {
+    begin_table(out, in, how, {one.version()});
+    append_row(out, one, in, how);
+    out += "]}";
+  } else if (renames_fields(in)) {
+    auto object = one.parse();
+    to_view(object, in);
+    out += boost::json::serialize(object);
+  } else if (in.version == &in.of->versions[in.of->stored]) {
+    out += one.text();
+  } else {
+    append_type(out, in.api_version(), in.of->kind);
+    out += one.rest();
+  }
+}
+
+void append_list(std::string& out, const std::vector<record_ptr>& items, const resource_view& in,
+                 const presentation& how, const list_metadata& about) {
+  if (how.as == shape::table) {
+    begin_table(out, in, how, about);
+    for (const auto& one : items) {
+      append_row(out, *one, in, how);
+      out += ',';
+    }
+    if (!items.empty()) out.pop_back();
+    out += "]}";
+    return;
+  }
+  std::size_t bytes = 256;
+  for (const auto& one : items) bytes += one->text().size() + 1;
+  out.reserve(bytes);
+  if (how.as == shape::metadata) {
+    append_type(out, "meta.k8s.io/" + std::string(how.version), "PartialObjectMetadataList");
+  } else {
+    append_type(out, in.api_version(), in.of->list_kind);
+  }
+  append_list_metadata(out, about);
+  out += ",\"items\":[";
+  bool first = true;
+  for (const auto& one : items) {
+    if (!first) out += ',';
+    first = false;
+    if (how.as == shape::whole && !in.of->custom && !renames_fields(in)) {
+      // Items of a typed list do not say what they are.
+      out += '{';
+      out += one->rest();
+    } else {
+      append_object(out, *one, in, how);
+    }
+  }
+  out += "]}";
+}
+
+void append_event(std::string& out, std::string_view type, const record& one,
+                  const resource_view& in, const presentation& how) {
+  out += "{\"type\":\"";
+  out += type;
+  out += "\",\"object\":";
+  append_object(out, one, in, how);
+  out += "}\n";
+}
+
+void append_bookmark(std::string& out, std::uint64_t version, const resource_view& in,
+                     const presentation& how, bool ends_initial_events) {
+  out += "{\"type\":\"BOOKMARK\",\"object\":";
+  if (how.as == shape::table) {
+    begin_table(out, in, how, {version});
+    out += "]}}\n";
+    return;
+  }
+  if (how.as == shape::metadata) {
+    append_type(out, "meta.k8s.io/" + std::string(how.version), "PartialObjectMetadata");
+  } else {
+    append_type(out, in.api_version(), in.of->kind);
+  }
+  out += "\"metadata\":{\"resourceVersion\":\"" + std::to_string(version) + "\"";
+  // The real one writes the field of its type, which is no pointer.
+  out += ",\"creationTimestamp\":null";
+  if (ends_initial_events) out += ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}";
+  out += "}}}\n";
+}
+
+void append_error(std::string& out, const problem& why) {
+  out += "{\"type\":\"ERROR\",\"object\":";
+  out += boost::json::serialize(to_status(why));
+  out += "}\n";
+}
+
+}  // namespace rw::k8s::devserver

@@ -1,0 +1,58 @@
+#pragma once
+
+#include "core/clock.hpp"
+#include "k8s/devserver/kinds.hpp"
+#include "k8s/devserver/problem.hpp"
+#include "k8s/devserver/storage.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace rw::k8s::devserver {
+
+/// How objects are shown to a client: whole, as PartialObjectMetadata, or as rows of a Table
+/// (Kubernetes API concepts, "Alternate representations of resources").
+enum class shape : std::uint8_t { whole, metadata, table };
+
+/// What stands in a Table's rows beside the cells.
+enum class row_objects : std::uint8_t { none, metadata, whole };
+
+struct presentation {
+  shape as = shape::whole;
+  std::string_view version = "v1";  ///< of meta.k8s.io
+  row_objects rows = row_objects::metadata;
+  const core::clock* time = nullptr;  ///< that a Table's ages are reckoned by
+};
+
+/// The first of the accepted media types that can be served; 406 if none can.
+outcome<presentation> negotiate(std::string_view accept, std::string_view include_object,
+                                const core::clock& time);
+
+/// Appends one object.
+void append_object(std::string& out, const record& one, const resource_view& in,
+                   const presentation& how);
+
+/// Metadata of a list.
+struct list_metadata {
+  std::uint64_t version = 0;
+  std::string continue_token = {};
+  std::uint64_t remaining = 0;  ///< 0: not told
+};
+
+/// Appends a list of objects.
+void append_list(std::string& out, const std::vector<record_ptr>& items, const resource_view& in,
+                 const presentation& how, const list_metadata& about);
+
+/// Appends a line of a watch: ADDED, MODIFIED or DELETED and the object.
+void append_event(std::string& out, std::string_view type, const record& one,
+                  const resource_view& in, const presentation& how);
+
+/// A bookmark at `version`; the one behind the initial events says that it is that.
+void append_bookmark(std::string& out, std::uint64_t version, const resource_view& in,
+                     const presentation& how, bool ends_initial_events);
+
+/// The end of a watch that can't go on.
+void append_error(std::string& out, const problem& why);
+
+}  // namespace rw::k8s::devserver

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <boost/json/value.hpp>
+#include <boost/system/result.hpp>
+
+#include <string>
+#include <vector>
+
+namespace rw::k8s::devserver {
+
+/// One cause of a failure (metav1.StatusCause).
+struct cause {
+  std::string field;   ///< such as "spec.replicas"
+  std::string reason;  ///< such as "FieldValueInvalid"
+  std::string message;
+};
+
+/// Why a request is refused, as metav1.Status tells it.
+struct problem {
+  unsigned code = 500;
+  std::string reason = "InternalError";
+  std::string message;
+  std::vector<cause> causes = {};
+  unsigned retry_after = 0;  ///< seconds
+
+  // What it is about (metav1.StatusDetails); empty: nothing in particular.
+  std::string name = {};
+  std::string group = {};
+  std::string kind = {};  ///< of most the plural, "configmaps"
+  std::string uid = {};
+  std::string continue_token = {};  ///< metadata.continue: where a list may go on all the same
+};
+
+/// The body of the answer: metav1.Status (Kubernetes API reference, "Status").
+boost::json::value to_status(const problem& what);
+
+template <class T>
+using outcome = boost::system::result<T, problem>;
+
+}  // namespace rw::k8s::devserver

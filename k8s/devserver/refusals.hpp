@@ -1,0 +1,55 @@
+#pragma once
+
+#include "k8s/devserver/problem.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// The usual refusals, worded as the real API server words them (apimachinery, "api/errors"), since
+// clients and people's scripts know the words.
+
+namespace rw::k8s::devserver {
+
+/// What a refusal is about: a resource by group and plural, or a kind by group and kind, and a
+/// name.
+struct subject {
+  std::string_view group;
+  std::string_view resource;  ///< or kind
+  std::string_view name = {};
+
+  /// "deployments.apps", or "configmaps".
+  std::string qualified() const;
+};
+
+problem not_found(const subject& of);
+problem already_exists(const subject& of);
+problem conflict(const subject& of, std::string_view why);
+/// The conflict of two writers.
+problem modified_meanwhile(const subject& of);
+problem forbidden(const subject& of, std::string_view why);
+/// `of` names a kind here, as in 'ConfigMap "x" is invalid: …'.
+problem invalid(const subject& of, std::vector<cause> causes);
+problem bad_request(std::string why);
+problem unauthorized();
+problem internal_error(std::string_view why);
+problem unsupported_media_type(std::string_view accepted);
+problem not_acceptable(std::string_view accepted);
+/// A resource or subresource that is not served.
+problem no_such_resource();
+problem method_not_allowed(std::string_view what);
+problem too_large(std::string why);
+/// More than the server does at once; to be tried again a second later.
+problem too_many_requests();
+/// It took longer than a request may.
+problem timed_out();
+/// A watch or list of a version that history has forgotten.
+problem expired(std::string why);
+/// A version that is yet to come.
+problem too_large_version(std::uint64_t asked, std::uint64_t current);
+
+/// The reason that goes with a status where nothing more is known; empty if there is none.
+std::string_view usual_reason(unsigned status) noexcept;
+
+}  // namespace rw::k8s::devserver

@@ -1,0 +1,143 @@
+#include "k8s/devserver/scale.hpp"
+
+#include "k8s/devserver/json_access.hpp"
+#include "k8s/devserver/json_path.hpp"
+#include "k8s/devserver/refusals.hpp"
+
+#include <boost/json/array.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+namespace rw::k8s::devserver {
+namespace {
+
+namespace json = boost::json;
+
+const json::value* value_at(const json::value& object, const std::string& path) {
+  const auto parsed = path.empty() ? std::nullopt : json_path::parse(path);
+  if (!parsed) return nullptr;
+  const auto found = parsed->find(object);
+  return found.empty() ? nullptr : found.front();
+}
+
+std::int64_t number_at(const json::value& object, const std::string& path) {
+  const auto* found = value_at(object, path);
+  return found != nullptr && found->is_int64() ? found->get_int64() : 0;
+}
+
+std::string joined(const json::array& values) {
+  std::vector<std::string> all;
+  for (const auto& one : values) {
+    if (one.is_string()) all.emplace_back(view(one.get_string()));
+  }
+  std::sort(all.begin(), all.end());
+  std::string out;
+  for (const auto& one : all) {
+    if (!out.empty()) out += ',';
+    out += one;
+  }
+  return out;
+}
+
+/// One of matchExpressions as a query parameter writes it.
+std::string text_of(const json::value& expression) {
+  const std::string key(text_at(expression, {"key"}));
+  const auto how = text_at(expression, {"operator"});
+  if (how == "Exists") return key;
+  if (how == "DoesNotExist") return "!" + key;
+  const auto* values = find(expression, {"values"});
+  const auto all = values != nullptr && values->is_array() ? joined(values->get_array()) : "";
+  return key + (how == "NotIn" ? " notin (" : " in (") + all + ")";
+}
+
+void add_labels(const json::object& labels, std::vector<std::pair<std::string, std::string>>& to) {
+  for (const auto& [key, value] : labels) {
+    if (!value.is_string()) continue;
+    to.emplace_back(key, std::string(key) + "=" + std::string(view(value.get_string())));
+  }
+}
+
+/// A selector as text, in the order of its keys: a metav1.LabelSelector, a map of labels as
+/// ReplicationControllers have it, or text already.
+std::string selector_text(const json::value& selector) {
+  if (selector.is_string()) return std::string(view(selector.get_string()));
+  if (!selector.is_object()) return {};
+  const auto* labels = find(selector, {"matchLabels"});
+  const auto* expressions = find(selector, {"matchExpressions"});
+  std::vector<std::pair<std::string, std::string>> terms;
+  if (labels == nullptr && expressions == nullptr) add_labels(selector.get_object(), terms);
+  if (labels != nullptr && labels->is_object()) add_labels(labels->get_object(), terms);
+  if (expressions != nullptr && expressions->is_array()) {
+    for (const auto& one : expressions->get_array()) {
+      terms.emplace_back(text_at(one, {"key"}), text_of(one));
+    }
+  }
+  std::sort(terms.begin(), terms.end());
+  std::string out;
+  for (const auto& [key, text] : terms) {
+    if (!out.empty()) out += ',';
+    out += text;
+  }
+  return out;
+}
+
+problem wrong_replicas(const resource_view& of, const json::value& object, std::int64_t replicas,
+                       const std::string& why) {
+  const auto name = text_at(object, {"metadata", "name"});
+  return invalid({of.of->group, of.of->kind, name},
+                 {{"spec.replicas", "FieldValueInvalid",
+                   "Invalid value: " + std::to_string(replicas) + ": " + why}});
+}
+
+}  // namespace
+
+group_version_kind scale_kind() {
+  return {"autoscaling", "v1", "Scale"};
+}
+
+json::value scale_of(const resource_view& of, const json::value& object) {
+  const auto& paths = *of.version->scale;
+  json::object metadata;
+  for (const auto* field : {"name", "namespace", "uid", "resourceVersion", "creationTimestamp"}) {
+    const auto* value = find(object, {"metadata", field});
+    if (value != nullptr) metadata[field] = *value;
+  }
+  json::object spec;
+  const auto wanted = number_at(object, paths.spec_replicas);
+  if (wanted != 0) spec["replicas"] = wanted;
+  json::object status{{"replicas", number_at(object, paths.status_replicas)}};
+  const auto* selector = value_at(object, paths.label_selector);
+  const auto text = selector == nullptr ? std::string() : selector_text(*selector);
+  if (!text.empty()) status["selector"] = text;
+  return {{"kind", "Scale"},
+          {"apiVersion", "autoscaling/v1"},
+          {"metadata", std::move(metadata)},
+          {"spec", std::move(spec)},
+          {"status", std::move(status)}};
+}
+
+outcome<void> set_scale(const resource_view& of, json::value& object, const json::value& scale) {
+  const auto* given = find(scale, {"spec", "replicas"});
+  if (given != nullptr && !given->is_null() && !given->is_int64()) {
+    return bad_request(
+        "Scale in version \"v1\" cannot be handled as a Scale: spec.replicas is no "
+        "number");
+  }
+  const auto replicas = integer_at(scale, {"spec", "replicas"}).value_or(0);
+  if (replicas < 0) {
+    return wrong_replicas(of, object, replicas, "must be greater than or equal to 0");
+  }
+  if (replicas > std::numeric_limits<std::int32_t>::max()) {
+    return wrong_replicas(of, object, replicas, "must be less than 2147483648");
+  }
+  const auto path = json_path::parse(of.version->scale->spec_replicas);
+  if (!path || !path->set(object, replicas)) {
+    return internal_error("the path of the replicas, \"" + of.version->scale->spec_replicas +
+                          "\", can't be written");
+  }
+  return {};
+}
+
+}  // namespace rw::k8s::devserver

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "k8s/devserver/kinds.hpp"
+#include "k8s/devserver/problem.hpp"
+
+#include <boost/json/value.hpp>
+
+#include <string_view>
+
+// The scale subresource (autoscaling/v1, Scale): the numbers of an object in a form that is the
+// same for all kinds (apiextensions/v1, CustomResourceSubresourceScale).
+
+namespace rw::k8s::devserver {
+
+inline constexpr std::string_view scale_subresource = "scale";
+
+group_version_kind scale_kind();
+
+/// The object as a Scale, for kinds that have one; numbers that are missing are 0.
+boost::json::value scale_of(const resource_view& of, const boost::json::value& object);
+
+/// Writes spec.replicas of a Scale into the object; 422 if they can't be such.
+outcome<void> set_scale(const resource_view& of, boost::json::value& object,
+                        const boost::json::value& scale);
+
+}  // namespace rw::k8s::devserver

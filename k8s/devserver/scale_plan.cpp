@@ -1,0 +1,77 @@
+#include "k8s/devserver/conversion.hpp"
+#include "k8s/devserver/json_access.hpp"
+#include "k8s/devserver/patch.hpp"
+#include "k8s/devserver/scale.hpp"
+#include "k8s/devserver/write_plan.hpp"
+
+// Writes of the scale subresource: what is sent is a Scale, what is written is the object.
+
+namespace rw::k8s::devserver {
+namespace {
+
+namespace json = boost::json;
+
+/// What a Scale must say of itself, and of whom.
+outcome<void> check_scale(const call& to, const json::value& scale) {
+  if (!scale.is_object()) {
+    return bad_request("couldn't get version/kind; json parse error: the body is no object");
+  }
+  const auto version = text_at(scale, {"apiVersion"});
+  const auto kind = text_at(scale, {"kind"});
+  if ((!version.empty() && version != "autoscaling/v1") || (!kind.empty() && kind != "Scale")) {
+    return bad_request(std::string(kind) + " in version \"" + std::string(version) +
+                       "\" cannot be handled as a Scale of autoscaling/v1");
+  }
+  const auto name = text_at(scale, {"metadata", "name"});
+  if (!name.empty() && name != to.key.name) {
+    return bad_request("the name of the object (" + std::string(name) +
+                       ") does not match the name on the URL (" + to.key.name + ")");
+  }
+  return {};
+}
+
+}  // namespace
+
+outcome<write_plan> write_planner::update_scale(const call& to, const json::value& scale,
+                                                const write_options& with) const {
+  auto good = check_scale(to, scale);
+  if (good.has_error()) return good.error();
+  auto before = to.objects()->find(to.path());
+  if (!before) return not_found(to.what());
+  auto old = before->parse();
+  to_view(old, to.view);
+  // A Scale without a version means whatever there is.
+  const auto version = text_at(scale, {"metadata", "resourceVersion"});
+  if (!version.empty() && version != text_at(old, {"metadata", "resourceVersion"})) {
+    return modified_meanwhile(to.what());
+  }
+  auto object = old;
+  good = set_scale(to.view, object, scale);
+  if (good.has_error()) return good.error();
+  return finish_update(to, std::move(before), std::move(old), std::move(object), with, false);
+}
+
+outcome<write_plan> write_planner::patch_scale(const call& to, patch_kind how,
+                                               const json::value& change,
+                                               const write_options& with) const {
+  if (how == patch_kind::apply) {
+    return unsupported_media_type("application/json-patch+json, application/merge-patch+json");
+  }
+  const auto before = to.objects()->find(to.path());
+  if (!before) return not_found(to.what());
+  auto old = before->parse();
+  to_view(old, to.view);
+  auto scale = scale_of(to.view, old);
+  outcome<void> done;
+  if (how == patch_kind::json) {
+    done = json_patch(scale, change);
+  } else if (how == patch_kind::merge) {
+    merge_patch(scale, change);
+  } else {
+    done = strategic_merge_patch(scale, change, *builtin_schema("autoscaling/v1", "Scale"));
+  }
+  if (done.has_error()) return done.error();
+  return update_scale(to, scale, with);
+}
+
+}  // namespace rw::k8s::devserver

@@ -1,0 +1,70 @@
+#pragma once
+
+#include "k8s/devserver/problem.hpp"
+
+#include <boost/json/value.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rw::k8s::devserver {
+
+/// How a list is merged by server-side apply, and what its items are known by.
+enum class list_type : std::uint8_t { atomic, set, map };
+
+/// One node of a structural schema (Kubernetes API concepts, "CustomResourceDefinition": structural
+/// schemas), compiled once. Immutable, shared, thread-safe.
+///
+/// Built-in kinds have schemas too, as far as patching and applying need them: list types, merge
+/// keys, atomic maps.
+class schema {
+ public:
+  virtual ~schema() = default;
+
+  /// The schema of a field of an object; null where it is not known.
+  virtual const schema* property(std::string_view name) const = 0;
+  /// True if the field is one of the type's own, rather than a key of a map or something unknown.
+  virtual bool declares(std::string_view field) const { return property(field) != nullptr; }
+  /// False if an object with the field can't be applied: "field not declared in schema".
+  virtual bool allows(std::string_view) const { return true; }
+  /// True if the field is there, empty, before anything is written to it (as structs in Go are).
+  virtual bool always_present(std::string_view) const { return false; }
+  /// The schema of the elements of a list, or of the values of a map; null where it is not known.
+  virtual const schema* items() const = 0;
+
+  virtual list_type merge() const = 0;
+  virtual const std::vector<std::string>& list_map_keys() const = 0;
+  /// True if an object is replaced as a whole (x-kubernetes-map-type: atomic).
+  virtual bool atomic_object() const = 0;
+  /// Strategic merge patch: the key by which items of a list are merged; empty: replaced. A list of
+  /// primitives that is merged as a set answers "".
+  virtual std::string_view patch_merge_key() const = 0;
+  virtual bool patch_merges() const = 0;
+
+  /// Fills in defaults, in place (idempotent).
+  virtual void fill_defaults(boost::json::value& object) const = 0;
+  /// Removes fields that the schema does not know, in place. Their paths are added to `removed`.
+  virtual void prune(boost::json::value& object, std::vector<std::string>& removed) const = 0;
+  /// Everything that is wrong, in the words of the real API server, `path` being that of `object`.
+  virtual void validate(const boost::json::value& object, const std::string& path,
+                        std::vector<cause>& found) const = 0;
+};
+
+/// Compiles the `openAPIV3Schema` of a CustomResourceDefinition, whose root is a whole object. The
+/// problem (422) says where it is not structural, or uses what is not supported; its causes' fields
+/// begin with "openAPIV3Schema".
+///
+/// Checked: type, nullable, required, enum, minimum and maximum, multipleOf, lengths, pattern (RE2,
+/// whose syntax is Go's), sizes of lists and maps, the usual formats, allOf, anyOf, oneOf, not,
+/// duplicates in lists that are sets or maps, and embedded resources. Not evaluated:
+/// x-kubernetes-validations (rules in CEL).
+outcome<std::shared_ptr<const schema>> compile_schema(const boost::json::value& open_api);
+
+/// The schema of a built-in kind, such as "apps/v1", "Deployment"; never null: what is not known in
+/// detail is treated as free-form.
+std::shared_ptr<const schema> builtin_schema(std::string_view api_version, std::string_view kind);
+
+}  // namespace rw::k8s::devserver

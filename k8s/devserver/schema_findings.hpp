@@ -1,0 +1,66 @@
+#pragma once
+
+#include "k8s/devserver/go_text.hpp"
+#include "k8s/devserver/problem.hpp"
+
+#include <boost/json/object.hpp>
+#include <boost/json/string.hpp>
+#include <boost/json/value.hpp>
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace rw::k8s::devserver {
+
+class schema_node;
+
+/// What a keyword says; null where it is missing.
+inline const boost::json::value* member(const boost::json::object& of, std::string_view name) {
+  const auto* const found = of.if_contains(name);
+  return found != nullptr && !found->is_null() ? found : nullptr;
+}
+
+/// A keyword's text; empty where there is none.
+inline std::string_view text(const boost::json::object& of, std::string_view name) {
+  const auto* const found = member(of, name);
+  return found != nullptr && found->is_string() ? std::string_view(found->get_string())
+                                                : std::string_view();
+}
+
+/// True if a keyword is.
+inline bool flag(const boost::json::object& of, std::string_view name) {
+  const auto* const found = member(of, name);
+  return found != nullptr && found->is_bool() && found->get_bool();
+}
+
+/// What is wrong with a schema, in the words of the real API server.
+class schema_findings {
+ public:
+  void add(const std::string& field, std::string_view reason, std::string message) {
+    errors.push_back({field, std::string(reason), std::move(message)});
+  }
+  void forbidden(const std::string& field, std::string_view why) {
+    add(field, "FieldValueForbidden", "Forbidden: " + std::string(why));
+  }
+  void required(const std::string& field, std::string_view why) {
+    add(field, "FieldValueRequired", "Required value: " + std::string(why));
+  }
+  void invalid(const std::string& field, const boost::json::value& value, std::string_view why) {
+    add(field, "FieldValueInvalid", "Invalid value: " + go_value(value) + ": " + std::string(why));
+  }
+  void not_supported(const std::string& field, const boost::json::value& value,
+                     std::string_view known) {
+    add(field, "FieldValueNotSupported",
+        "Unsupported value: " + go_value(value) + ": supported values: " + std::string(known));
+  }
+
+  std::vector<cause> errors;
+};
+
+/// Reads x-kubernetes-list-type and x-kubernetes-list-map-keys of a node that is otherwise done.
+void read_list_type(schema_node& made, const boost::json::object& object, const std::string& path,
+                    schema_findings& found);
+
+}  // namespace rw::k8s::devserver

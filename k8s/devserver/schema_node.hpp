@@ -1,0 +1,124 @@
+#pragma once
+
+#include "k8s/devserver/schema.hpp"
+
+#include <boost/json/value.hpp>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <re2/re2.h>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace re2 {
+class RE2;
+}
+
+namespace rw::k8s::devserver {
+
+enum class value_type : std::uint8_t { any, object, array, string, integer, number, boolean };
+
+/// One of the formats of strings that are checked, or none: others mean nothing, as with the real
+/// API server.
+using format_check = bool (*)(std::string_view);
+format_check find_format(std::string_view name) noexcept;
+
+class schema_node;
+
+/// What a schema says about values, beside their structure. Most nodes have none.
+struct value_rules {
+  value_rules();
+  ~value_rules();
+  value_rules(value_rules&&) noexcept;
+
+  std::optional<double> minimum = {};
+  std::optional<double> maximum = {};
+  bool exclusive_minimum = false;
+  bool exclusive_maximum = false;
+  std::optional<double> multiple_of = {};
+  std::optional<std::uint64_t> min_length = {};
+  std::optional<std::uint64_t> max_length = {};
+  std::optional<std::uint64_t> min_items = {};
+  std::optional<std::uint64_t> max_items = {};
+  std::optional<std::uint64_t> min_properties = {};
+  std::optional<std::uint64_t> max_properties = {};
+  /// Go's regular expressions are RE2's: linear in time, bounded in memory.
+  std::unique_ptr<const re2::RE2> pattern = {};
+  std::string format_name = {};
+  format_check format = nullptr;
+  std::vector<boost::json::value> allowed = {};  ///< enum
+  std::vector<std::string> required = {};
+  std::vector<std::unique_ptr<schema_node>> all_of = {};
+  std::vector<std::unique_ptr<schema_node>> any_of = {};
+  std::vector<std::unique_ptr<schema_node>> one_of = {};
+  std::unique_ptr<schema_node> none_of = {};
+};
+
+/// Where a value is, for messages: names from the root on, joined only when they are needed.
+struct value_path {
+  const value_path* parent = nullptr;
+  std::string_view name;
+
+  std::string text() const;
+};
+
+/// A compiled node of a CustomResourceDefinition's schema. Filled in by the compiler, then
+/// immutable.
+class schema_node final : public schema {
+ public:
+  const schema* property(std::string_view name) const override;
+  const schema* items() const override;
+  bool declares(std::string_view field) const override;
+  bool allows(std::string_view field) const override;
+  list_type merge() const override { return list; }
+  const std::vector<std::string>& list_map_keys() const override { return map_keys; }
+  bool atomic_object() const override { return atomic; }
+  std::string_view patch_merge_key() const override { return {}; }
+  bool patch_merges() const override { return false; }
+  void fill_defaults(boost::json::value& value) const override;
+  void prune(boost::json::value& value, std::vector<std::string>& removed) const override;
+  void validate(const boost::json::value& value, const std::string& path,
+                std::vector<cause>& found) const override;
+
+  /// The same as validate, for one that is a part.
+  void check(const boost::json::value& value, const value_path& at,
+             std::vector<cause>& found) const;
+  /// What validate looks at besides: duplicates in lists that are sets or maps, and resources in
+  /// resources.
+  void check_lists(const boost::json::value& value, const std::string& path,
+                   std::vector<cause>& found) const;
+
+  value_type type = value_type::any;
+  list_type list = list_type::atomic;
+  bool nullable = false;
+  bool int_or_string = false;
+  bool preserves_unknown = false;
+  bool resource = false;  ///< with apiVersion, kind and metadata: the root, or embedded
+  bool embedded = false;  ///< of these the latter
+  bool atomic = false;
+  bool of_items = false;
+  bool any_property = false;  ///< additionalProperties: true
+  bool no_property = false;   ///< additionalProperties: false
+  std::map<std::string, std::unique_ptr<schema_node>, std::less<>> properties;
+  std::unique_ptr<schema_node> element;  ///< items (`of_items`), or additionalProperties
+  std::vector<std::string> map_keys;
+  std::optional<boost::json::value> by_default;
+  std::unique_ptr<value_rules> rules;
+  std::shared_ptr<const schema> object_meta;  ///< of `metadata` in a resource
+
+ private:
+  const schema_node* child(std::string_view name) const;
+  const schema_node* item() const { return of_items ? element.get() : nullptr; }
+  bool is_hidden(std::string_view name) const;
+  void prune_fields(boost::json::value& value, const std::string& path, bool keep,
+                    std::vector<std::string>& removed) const;
+  void check_type(const boost::json::value& value, const value_path& at,
+                  std::vector<cause>& found) const;
+  void check_children(const boost::json::value& value, const value_path& at,
+                      std::vector<cause>& found) const;
+};
+
+}  // namespace rw::k8s::devserver

@@ -1,0 +1,108 @@
+#include "k8s/devserver/selection.hpp"
+
+#include "k8s/devserver/refusals.hpp"
+
+#include <boost/json/object.hpp>
+
+#include <algorithm>
+#include <array>
+
+namespace rw::k8s::devserver {
+namespace {
+
+struct selectable {
+  std::string_view storage_key;
+  std::string_view path;
+};
+
+// Kubernetes, "Field Selectors", and the conversion functions of its API groups.
+constexpr std::array selectables{
+    selectable{"pods", "spec.nodeName"},
+    selectable{"pods", "spec.restartPolicy"},
+    selectable{"pods", "spec.schedulerName"},
+    selectable{"pods", "spec.serviceAccountName"},
+    selectable{"pods", "spec.hostNetwork"},
+    selectable{"pods", "status.phase"},
+    selectable{"pods", "status.podIP"},
+    selectable{"pods", "status.nominatedNodeName"},
+    selectable{"events", "involvedObject.kind"},
+    selectable{"events", "involvedObject.namespace"},
+    selectable{"events", "involvedObject.name"},
+    selectable{"events", "involvedObject.uid"},
+    selectable{"events", "involvedObject.apiVersion"},
+    selectable{"events", "involvedObject.resourceVersion"},
+    selectable{"events", "involvedObject.fieldPath"},
+    selectable{"events", "reason"},
+    selectable{"events", "reportingComponent"},
+    selectable{"events", "source"},
+    selectable{"events", "type"},
+    selectable{"secrets", "type"},
+    selectable{"namespaces", "status.phase"},
+    selectable{"nodes", "spec.unschedulable"},
+    selectable{"services", "spec.clusterIP"},
+    selectable{"services", "spec.type"},
+    selectable{"replicasets.apps", "status.replicas"},
+    selectable{"replicationcontrollers", "status.replicas"},
+    selectable{"jobs.batch", "status.successful"},
+    selectable{"clustertrustbundles.certificates.k8s.io", "spec.signerName"},
+};
+
+bool of_metadata(std::string_view path) {
+  return path == "metadata.name" || path == "metadata.namespace";
+}
+
+bool supported(const resource& of, std::string_view path) {
+  return of_metadata(path) ||
+         std::any_of(selectables.begin(), selectables.end(), [&](const selectable& one) {
+           return one.storage_key == of.storage_key && one.path == path;
+         });
+}
+
+problem unsupported(const resource& of, const std::string& path) {
+  const bool any =
+      !of.custom && std::any_of(selectables.begin(), selectables.end(), [&](const selectable& one) {
+        return one.storage_key == of.storage_key;
+      });
+  if (any || of.custom) return bad_request("field label not supported: " + path);
+  return bad_request("\"" + path +
+                     "\" is not a known field selector: only \"metadata.name\", "
+                     "\"metadata.namespace\"");
+}
+
+}  // namespace
+
+outcome<selection> selection::parse(const object_key& key, const query& parameters,
+                                    const resource& of) {
+  selection result;
+  result.ns_ = key.ns;
+  result.name_ = key.name;
+  auto labels = label_selector::parse(parameters.get("labelSelector"));
+  if (labels.has_error()) return bad_request(labels.error().message);
+  auto fields = field_selector::parse(parameters.get("fieldSelector"));
+  if (fields.has_error()) return fields.error();
+  for (const auto& term : fields->terms()) {
+    if (!supported(of, term.path)) return unsupported(of, term.path);
+    if (!of_metadata(term.path)) result.by_content_ = true;
+  }
+  result.labels_ = std::move(*labels);
+  result.fields_ = std::move(*fields);
+  return result;
+}
+
+bool selection::matches(const record& one) const {
+  if (!ns_.empty() && one.ns() != ns_) return false;
+  if (!name_.empty() && one.name() != name_) return false;
+  if (!labels_.empty() && !labels_.matches(one.labels())) return false;
+  return fields_.empty() || matches_fields(one);
+}
+
+bool selection::matches_fields(const record& one) const {
+  if (by_content_) return fields_.matches(one.parse());
+  return std::all_of(fields_.terms().begin(), fields_.terms().end(),
+                     [&](const field_selector::term& term) {
+                       const auto value = term.path == "metadata.name" ? one.name() : one.ns();
+                       return (value == term.value) == term.equal;
+                     });
+}
+
+}  // namespace rw::k8s::devserver

@@ -1,0 +1,254 @@
+#include "k8s/devserver/storage.hpp"
+
+#include "core/json_text.hpp"
+#include "k8s/devserver/json_access.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace rw::k8s::devserver {
+namespace {
+
+namespace json = boost::json;
+
+std::string_view namespace_prefix(std::string& space, std::string_view ns) {
+  space = ns;
+  space += '/';
+  return space;
+}
+
+std::unique_ptr<const std::vector<std::string>> owners_of(const json::value& metadata) {
+  const auto* references = devserver::find(metadata, {"ownerReferences"});
+  if (references == nullptr || !references->is_array()) return nullptr;
+  std::vector<std::string> uids;
+  for (const auto& one : references->get_array()) uids.emplace_back(text_at(one, {"uid"}));
+  if (uids.empty()) return nullptr;
+  return std::make_unique<const std::vector<std::string>>(std::move(uids));
+}
+
+}  // namespace
+
+record::record(object_key key, std::uint64_t version, json::value object)
+    : path_(storage_path(key.ns, key.name)),
+      version_(version),
+      ns_length_(static_cast<std::uint32_t>(key.ns.size())) {
+  const auto& fields = object.as_object();
+  text_ = "{\"apiVersion\":";
+  core::append_json_string(text_, text_at(object, {"apiVersion"}));
+  text_ += ",\"kind\":";
+  core::append_json_string(text_, text_at(object, {"kind"}));
+  text_ += ',';
+  rest_ = static_cast<std::uint32_t>(text_.size());
+  text_ += "\"metadata\":";
+  const auto& metadata = fields.at("metadata");
+  text_ += json::serialize(metadata);
+  metadata_end_ = static_cast<std::uint32_t>(text_.size());
+  for (const auto& [name, value] : fields) {
+    if (name == "apiVersion" || name == "kind" || name == "metadata") continue;
+    text_ += ',';
+    core::append_json_string(text_, {name.data(), name.size()});
+    text_ += ':';
+    text_ += json::serialize(value);
+  }
+  text_ += '}';
+  text_.shrink_to_fit();
+  const auto* labels = devserver::find(metadata, {"labels"});
+  if (labels != nullptr && labels->is_object() && !labels->get_object().empty()) {
+    labels_ = std::make_unique<const json::value>(*labels, json::storage_ptr());
+  }
+  owners_ = owners_of(metadata);
+  deleted_ = !text_at(metadata, {"deletionTimestamp"}).empty();
+}
+
+std::string_view record::metadata() const noexcept {
+  constexpr auto name = std::string_view("\"metadata\":").size();
+  return std::string_view(text_).substr(rest_ + name, metadata_end_ - rest_ - name);
+}
+
+json::value record::parse() const {
+  std::string why;
+  auto value = parse_json(text_, why);
+  if (!value) throw std::logic_error("a stored object is no JSON: " + why);
+  return std::move(*value);
+}
+
+std::string storage_path(std::string_view ns, std::string_view name) {
+  std::string path(ns);
+  if (!ns.empty()) path += '/';
+  path += name;
+  return path;
+}
+
+record_ptr collection::find(std::string_view path) const {
+  const auto at = objects_.find(path);
+  return at == objects_.end() ? nullptr : *at;
+}
+
+void collection::visit(std::string_view from,
+                       const std::function<bool(const record_ptr&)>& visit) const {
+  for (auto at = objects_.lower_bound(from); at != objects_.end(); ++at) {
+    if (!visit(*at)) return;
+  }
+}
+
+std::vector<record_ptr> collection::all(std::string_view ns) const {
+  std::vector<record_ptr> result;
+  std::string space;
+  if (ns.empty()) result.reserve(objects_.size());
+  visit(ns.empty() ? ns : namespace_prefix(space, ns), [&](const record_ptr& one) {
+    if (!ns.empty() && one->ns() != ns) return false;
+    result.push_back(one);
+    return true;
+  });
+  return result;
+}
+
+bool collection::all_at(std::uint64_t version, std::string_view ns,
+                        std::vector<record_ptr>& into) const {
+  if (!reaches_back_to(version)) return false;
+  // What stood there before the first change after `version`; null: nothing.
+  std::map<std::string_view, record_ptr> undone;
+  for (auto at = since(version); at != history_.end(); ++at) {
+    undone.emplace(at->after->path(), at->before);
+  }
+  for (auto& one : all(ns)) {
+    if (!undone.contains(one->path())) into.push_back(std::move(one));
+  }
+  for (const auto& [path, one] : undone) {
+    if (one && (ns.empty() || one->ns() == ns)) into.push_back(one);
+  }
+  std::sort(into.begin(), into.end(), by_path());
+  return true;
+}
+
+std::deque<change>::const_iterator collection::since(std::uint64_t version) const {
+  return std::upper_bound(history_.begin(), history_.end(), version,
+                          [](std::uint64_t v, const change& one) { return v < one.version(); });
+}
+
+void collection::forget(std::uint64_t version) {
+  const auto first_kept = since(version);
+  if (first_kept != history_.begin()) lost_ = std::prev(first_kept)->version();
+  history_.erase(history_.begin(), first_kept);
+  forgotten_ = std::max(forgotten_, version);
+}
+
+void collection::close() {
+  closed_ = true;
+  tell();
+}
+
+void collection::remove(follower* one) noexcept {
+  const auto at = std::find(followers_.begin(), followers_.end(), one);
+  if (at == followers_.end()) return;
+  *at = followers_.back();
+  followers_.pop_back();
+}
+
+void collection::keep(change one) {
+  history_.push_back(std::move(one));
+  if (history_.size() > most_) {
+    forgotten_ = lost_ = history_.front().version();
+    history_.pop_front();
+  }
+  tell();
+}
+
+void collection::tell() {
+  // Backwards, since a follower may leave when it is told: the last one, told already, takes its
+  // place.
+  for (auto i = followers_.size(); i-- > 0;) {
+    if (i < followers_.size()) followers_[i]->changed();
+  }
+}
+
+void storage::close() {
+  for (const auto& [key, one] : collections_) one->close();
+}
+
+std::shared_ptr<collection> storage::open(std::string_view key) {
+  const auto at = collections_.find(key);
+  if (at != collections_.end()) return at->second;
+  auto made = std::make_shared<collection>(history_);
+  made->forget(forgotten_);
+  collections_.emplace(key, made);
+  return made;
+}
+
+std::shared_ptr<collection> storage::find(std::string_view key) const {
+  const auto at = collections_.find(key);
+  return at == collections_.end() ? nullptr : at->second;
+}
+
+void storage::drop(std::string_view key) {
+  const auto at = collections_.find(key);
+  if (at == collections_.end()) return;
+  const auto one = at->second;
+  collections_.erase(at);
+  // Should it come back, nobody may resume from the time before.
+  forgotten_ = version_;
+  one->close();
+}
+
+record_ptr storage::next(object_key key, json::value object) const {
+  const auto version = version_ + 1;
+  object_in(object.as_object(), "metadata")["resourceVersion"] = std::to_string(version);
+  return std::make_shared<const record>(std::move(key), version, std::move(object));
+}
+
+void storage::advance_to(const record& one) {
+  if (one.version() != version_ + 1) throw std::logic_error("a write overtook another");
+  version_ = one.version();
+}
+
+void storage::put(collection& in, record_ptr one) {
+  advance_to(*one);
+  auto before = in.find(one->path());
+  if (before) in.objects_.erase(before);
+  in.objects_.insert(one);
+  in.keep({std::move(before), std::move(one), false});
+}
+
+void storage::remove(collection& in, record_ptr last) {
+  advance_to(*last);
+  auto present = in.find(last->path());
+  in.objects_.erase(present);
+  in.keep({std::move(present), std::move(last), true});
+}
+
+void storage::restate(collection& in, record_ptr one) {
+  const auto at = in.objects_.find(one->path());
+  if (at == in.objects_.end()) return;
+  in.objects_.insert(in.objects_.erase(at), std::move(one));
+}
+
+void storage::compact() {
+  forgotten_ = version_;
+  for (const auto& [key, one] : collections_) one->forget(version_);
+}
+
+storage::contents storage::save() const {
+  contents out;
+  for (const auto& [key, one] : collections_) out.emplace(key, one->all(""));
+  return out;
+}
+
+void storage::restore(const contents& from) {
+  const auto before = std::exchange(collections_, {});
+  forgotten_ = ++version_;
+  for (const auto& [key, objects] : from) {
+    open(key)->objects_.insert(objects.begin(), objects.end());
+  }
+  for (const auto& [key, one] : before) one->close();
+}
+
+void storage::each(
+    const std::function<void(const std::string& key, collection& one)>& visit) const {
+  for (const auto& [key, one] : collections_) visit(key, *one);
+}
+
+}  // namespace rw::k8s::devserver

@@ -1,0 +1,321 @@
+#include "k8s/devserver/element_order.hpp"
+#include "k8s/devserver/go_text.hpp"
+#include "k8s/devserver/patch.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace rw::k8s::devserver {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::string_view patch_directive = "$patch";
+constexpr std::string_view retain_directive = "$retainKeys";
+constexpr std::string_view order_directive = "$setElementOrder";
+constexpr std::string_view delete_directive = "$deleteFromPrimitiveList";
+
+problem malformed(std::string_view what) {
+  return {.code = 400,
+          .reason = "BadRequest",
+          .message = "invalid patch format of " + std::string(what)};
+}
+
+/// What the real API server has no status for.
+problem contradictory(std::string message) {
+  return {.code = 500, .reason = "", .message = std::move(message)};
+}
+
+problem unknown_patch(const json::value& kind, const json::object& in) {
+  return contradictory("unknown patch type: " + go_text(kind) + " in map: " + go_text(in));
+}
+
+/// "x" of "$setElementOrder/x"; empty if the name is no such directive.
+std::string_view field_of(std::string_view name, std::string_view directive) {
+  return name.starts_with(directive) && name.substr(directive.size()).starts_with('/')
+             ? name.substr(directive.size() + 1)
+             : std::string_view();
+}
+
+bool is_directive(std::string_view name) {
+  return name == patch_directive || name == retain_directive || name.starts_with(order_directive) ||
+         name.starts_with(delete_directive);
+}
+
+/// The same without the nulls of objects, which say that a field is not there.
+json::value without_nulls(const json::value& value) {
+  if (value.is_array()) {
+    json::array list;
+    list.reserve(value.get_array().size());
+    for (const auto& one : value.get_array()) list.push_back(without_nulls(one));
+    return list;
+  }
+  if (!value.is_object()) return value;
+  json::object object;
+  for (const auto& [name, one] : value.get_object()) {
+    if (!one.is_null()) object.emplace(name, without_nulls(one));
+  }
+  return object;
+}
+
+/// Merges objects and lists into what is there. Each step says what is wrong with the patch.
+class merger {
+ public:
+  outcome<void> object(json::object& target, const json::object& change, const schema* type);
+
+ private:
+  outcome<void> retain(json::object& target, const json::object& change);
+  outcome<void> member(json::object& target, std::string_view name, const json::value& change,
+                       const schema* type, const json::array* wanted_order);
+  outcome<void> list(json::array& target, const json::array& change, const schema& type,
+                     const json::array* wanted_order);
+  outcome<void> mapped(json::array& target, const json::array& change, const schema& type,
+                       const item_identity& by);
+  outcome<void> patched_away(json::array& target, const json::array& change,
+                             const item_identity& by, bool& replaced);
+};
+
+const schema* child_of(const schema* type, std::string_view name) {
+  if (type == nullptr) return nullptr;
+  const auto* const field = type->property(name);
+  return field != nullptr ? field : type->items();
+}
+
+outcome<void> merger::object(json::object& target, const json::object& change, const schema* type) {
+  if (const auto* const kind = change.if_contains(patch_directive)) {
+    if (*kind == json::value("delete")) {
+      target.clear();
+    } else if (*kind == json::value("replace")) {
+      target = without_nulls(change).get_object();
+      target.stable_erase(patch_directive);
+    } else {
+      return unknown_patch(*kind, change);
+    }
+    return {};
+  }
+  const auto retained = retain(target, change);
+  if (!retained) return retained;
+  std::map<std::string_view, const json::array*> orders;
+  for (const auto& [name, value] : change) {
+    if (!name.starts_with(order_directive)) continue;
+    const auto field = field_of(name, order_directive);
+    if (field.empty()) return malformed("setElementOrder list");
+    if (!value.is_array()) {
+      return contradictory("expected a []interface {}, but received a " +
+                           std::string(value.is_string() ? "string" : "value of another type"));
+    }
+    orders.emplace(field, &value.get_array());
+  }
+  for (const auto& [name, value] : change) {
+    if (name.starts_with(delete_directive)) {
+      const auto field = field_of(name, delete_directive);
+      if (field.empty() || !value.is_array()) return malformed("primitive list");
+      auto* const from = target.if_contains(field);
+      auto* const items = from != nullptr ? from->if_array() : nullptr;
+      if (items == nullptr) continue;
+      const auto gone = positions_in(value.get_array(), item_identity(""));
+      json::array left;
+      for (auto& item : *items) {
+        if (!gone.contains(json::serialize(item))) left.push_back(std::move(item));
+      }
+      *items = std::move(left);
+    } else if (!is_directive(name)) {
+      const auto ordered = orders.find(name);
+      const auto* const wanted = ordered != orders.end() ? ordered->second : nullptr;
+      const auto merged = member(target, name, value, child_of(type, name), wanted);
+      if (!merged) return merged;
+    }
+  }
+  // Lists that are only ordered.
+  for (const auto& [field, wanted] : orders) {
+    auto* const there = change.contains(field) ? nullptr : target.if_contains(field);
+    const auto* const of = child_of(type, field);
+    if (there == nullptr || !there->is_array() || of == nullptr || !of->patch_merges()) continue;
+    const auto merged = list(there->get_array(), {}, *of, wanted);
+    if (!merged) return merged;
+  }
+  return {};
+}
+
+outcome<void> merger::retain(json::object& target, const json::object& change) {
+  const auto* const directive = change.if_contains(retain_directive);
+  if (directive == nullptr) return {};
+  if (!directive->is_array()) return malformed("retainKeys");
+  const auto kept = positions_in(directive->get_array(), item_identity(""));
+  const auto is_kept = [&kept](std::string_view name) {
+    return kept.contains(json::serialize(json::string(name)));
+  };
+  for (const auto& [name, value] : change) {
+    if (!value.is_null() && !is_directive(name) && !is_kept(name)) return malformed("retainKeys");
+  }
+  json::object left;
+  for (auto& [name, value] : target) {
+    if (is_kept(name)) left.emplace(name, std::move(value));
+  }
+  target = std::move(left);
+  return {};
+}
+
+outcome<void> merger::member(json::object& target, std::string_view name, const json::value& change,
+                             const schema* type, const json::array* wanted_order) {
+  if (change.is_null()) {
+    target.stable_erase(name);
+    return {};
+  }
+  auto& into = target[name];
+  if (change.is_object()) {
+    if (!into.is_object()) into.emplace_object();
+    return object(into.get_object(), change.get_object(), type);
+  }
+  if (change.is_array() && type != nullptr && type->patch_merges()) {
+    if (!into.is_array()) into.emplace_array();
+    return list(into.get_array(), change.get_array(), *type, wanted_order);
+  }
+  into = without_nulls(change);
+  return {};
+}
+
+/// Items are all objects, or all something else.
+outcome<void> check_alike(const json::array& target, const json::array& change, bool& objects) {
+  bool others = false;
+  for (const auto* const list : {&target, &change}) {
+    for (const auto& one : *list) {
+      if (one.is_array()) {
+        return problem{.code = 422,
+                       .reason = "Invalid",
+                       .message = "the server rejected our request due to an error in our request"};
+      }
+      (one.is_object() ? objects : others) = true;
+    }
+  }
+  if (!objects || !others) return {};
+  return contradictory("list element types are not identical: [" + go_text(target) + " " +
+                       go_text(change) + "]");
+}
+
+/// The items of the patch must come in the order that the patch asks for.
+outcome<void> check_order(const json::array& change, const json::array& wanted,
+                          const item_identity& by) {
+  json::array staying;
+  for (const auto& item : change) {
+    if (!item.is_object() || !item.get_object().contains(patch_directive)) staying.push_back(item);
+  }
+  for (std::size_t i = 0; by.by_key() && i < wanted.size(); ++i) {
+    if (!wanted[i].is_object()) {
+      return contradictory("value for key " + std::to_string(i) + " is not a map");
+    }
+  }
+  if (is_subsequence(staying, wanted, by)) return {};
+  return contradictory("The order in patch list:\n" + go_text(change) + "\n doesn't match " +
+                       std::string(order_directive) + " list:\n" + go_text(wanted) + "\n");
+}
+
+outcome<void> merger::list(json::array& target, const json::array& change, const schema& type,
+                           const json::array* wanted_order) {
+  bool objects = false;
+  const auto alike = check_alike(target, change, objects);
+  if (!alike) return alike;
+  const item_identity by(objects ? type.patch_merge_key() : std::string_view());
+  if (objects && !by.by_key()) {
+    return contradictory("cannot merge lists without merge key");
+  }
+  if (wanted_order != nullptr) {
+    const auto checked = check_order(change, *wanted_order, by);
+    if (!checked) return checked;
+  }
+  const auto server = positions_in(target, by);
+  bool replaced = false;
+  if (objects) {
+    const auto gone = patched_away(target, change, by, replaced);
+    if (!gone) return gone;
+  }
+  if (!objects) {
+    auto there = server;
+    for (const auto& item : change) {
+      if (there.emplace(by.text(item), there.size()).second) target.push_back(item);
+    }
+  } else if (!replaced) {
+    const auto merged = mapped(target, change, type, by);
+    if (!merged) return merged;
+  }
+  if (wanted_order != nullptr) {
+    order_items(target, positions_in(*wanted_order, by), server, by);
+  } else if (!replaced) {
+    order_items(target, positions_in(change, by), server, by);
+  }
+  return {};
+}
+
+/// What the items with a `$patch` say: some items of the target go, or (`replaced`) all of them
+/// make room for the others of the patch.
+outcome<void> merger::patched_away(json::array& target, const json::array& change,
+                                   const item_identity& by, bool& replaced) {
+  item_positions gone;
+  json::array plain;
+  for (const auto& item : change) {
+    const auto* const kind = item.get_object().if_contains(patch_directive);
+    if (kind == nullptr) {
+      plain.push_back(without_nulls(item));
+    } else if (*kind == json::value("replace")) {
+      replaced = true;
+    } else if (*kind == json::value("merge")) {
+      return contradictory("merging lists cannot yet be specified in the patch");
+    } else if (*kind != json::value("delete")) {
+      return unknown_patch(*kind, item.get_object());
+    } else if (by.of(item) == nullptr) {
+      return contradictory("map: " + go_text(item) +
+                           " does not contain declared merge key: " + std::string(by.key()));
+    } else {
+      gone.emplace(by.text(item), gone.size());
+    }
+  }
+  if (replaced) {
+    target = std::move(plain);
+  } else if (!gone.empty()) {
+    json::array left;
+    for (auto& item : target) {
+      if (!gone.contains(by.text(item))) left.push_back(std::move(item));
+    }
+    target = std::move(left);
+  }
+  return {};
+}
+
+outcome<void> merger::mapped(json::array& target, const json::array& change, const schema& type,
+                             const item_identity& by) {
+  auto there = positions_in(target, by);
+  for (const auto& item : change) {
+    if (item.get_object().contains(patch_directive)) continue;
+    if (by.of(item) == nullptr) {
+      return contradictory("map: " + go_text(item) +
+                           " does not contain declared merge key: " + std::string(by.key()));
+    }
+    const auto [found, added] = there.emplace(by.text(item), target.size());
+    if (added) target.emplace_back(json::object());
+    auto& into = target[found->second];
+    if (!into.is_object()) into.emplace_object();
+    const auto merged = object(into.get_object(), item.get_object(), type.items());
+    if (!merged) return merged;
+  }
+  return {};
+}
+
+}  // namespace
+
+outcome<void> strategic_merge_patch(json::value& target, const json::value& change,
+                                    const schema& type) {
+  if (!change.is_object() || !target.is_object()) {
+    return problem{.code = 400,
+                   .reason = "BadRequest",
+                   .message = "a strategic merge patch must be an object, and be applied to one"};
+  }
+  return merger().object(target.get_object(), change.get_object(), &type);
+}
+
+}  // namespace rw::k8s::devserver

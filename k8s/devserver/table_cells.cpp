@@ -1,0 +1,245 @@
+#include "k8s/devserver/table_cells.hpp"
+
+#include "k8s/devserver/json_access.hpp"
+#include "k8s/devserver/table.hpp"
+#include "k8s/devserver/timestamp.hpp"
+
+#include <map>
+
+namespace rw::k8s::devserver {
+namespace {
+
+namespace json = boost::json;
+using when = std::chrono::system_clock::time_point;
+using path = std::initializer_list<std::string_view>;
+
+json::string name_of(const json::value& object) {
+  return json::string(text_at(object, {"metadata", "name"}));
+}
+
+json::string age(const json::value& object, when now) {
+  return json::string(age_of(object, "creationTimestamp", now));
+}
+
+std::string text_or(const json::value& object, path at, std::string_view otherwise) {
+  const auto text = text_at(object, at);
+  return std::string(text.empty() ? otherwise : text);
+}
+
+std::size_t size_of(const json::value& object, path at) {
+  const auto* value = find(object, at);
+  if (value == nullptr) return 0;
+  if (value->is_array()) return value->get_array().size();
+  return value->is_object() ? value->get_object().size() : 0;
+}
+
+std::int64_t number(const json::value& object, path at) {
+  return integer_at(object, at).value_or(0);
+}
+
+std::string fraction(std::int64_t of, std::int64_t all) {
+  return std::to_string(of) + "/" + std::to_string(all);
+}
+
+json::array plain(const json::value& object, when now) {
+  return {name_of(object), age(object, now)};
+}
+
+json::array created_at(const json::value& object, when) {
+  return {name_of(object), json::string(text_at(object, {"metadata", "creationTimestamp"}))};
+}
+
+json::array config_map(const json::value& object, when now) {
+  return {name_of(object), size_of(object, {"data"}) + size_of(object, {"binaryData"}),
+          age(object, now)};
+}
+
+json::array secret(const json::value& object, when now) {
+  return {name_of(object), json::string(text_at(object, {"type"})), size_of(object, {"data"}),
+          age(object, now)};
+}
+
+json::array namespace_(const json::value& object, when now) {
+  return {name_of(object), json::string(text_at(object, {"status", "phase"})), age(object, now)};
+}
+
+json::array service_account(const json::value& object, when now) {
+  return {name_of(object), size_of(object, {"secrets"}), age(object, now)};
+}
+
+json::array pod(const json::value& object, when now) {
+  std::int64_t ready = 0;
+  std::int64_t restarts = 0;
+  const auto* statuses = find(object, {"status", "containerStatuses"});
+  if (statuses != nullptr && statuses->is_array()) {
+    for (const auto& one : statuses->get_array()) {
+      if (true_at(one, {"ready"})) ++ready;
+      restarts += number(one, {"restartCount"});
+    }
+  }
+  const auto all = static_cast<std::int64_t>(size_of(object, {"spec", "containers"}));
+  const bool going = !text_at(object, {"metadata", "deletionTimestamp"}).empty();
+  const auto phase = text_or(object, {"status", "phase"}, "Pending");
+  return {name_of(object), json::string(fraction(ready, all)),
+          json::string(going ? "Terminating" : phase), std::to_string(restarts), age(object, now)};
+}
+
+json::array deployment(const json::value& object, when now) {
+  return {name_of(object),
+          json::string(fraction(number(object, {"status", "readyReplicas"}),
+                                number(object, {"spec", "replicas"}))),
+          number(object, {"status", "updatedReplicas"}),
+          number(object, {"status", "availableReplicas"}), age(object, now)};
+}
+
+json::array stateful_set(const json::value& object, when now) {
+  return {name_of(object),
+          json::string(fraction(number(object, {"status", "readyReplicas"}),
+                                number(object, {"spec", "replicas"}))),
+          age(object, now)};
+}
+
+json::array replica_set(const json::value& object, when now) {
+  return {name_of(object), number(object, {"spec", "replicas"}),
+          number(object, {"status", "replicas"}), number(object, {"status", "readyReplicas"}),
+          age(object, now)};
+}
+
+std::string ports_of(const json::value& object) {
+  const auto* ports = find(object, {"spec", "ports"});
+  if (ports == nullptr || !ports->is_array() || ports->get_array().empty()) return "<none>";
+  std::string text;
+  for (const auto& one : ports->get_array()) {
+    if (!text.empty()) text += ',';
+    text += std::to_string(number(one, {"port"}));
+    const auto node = number(one, {"nodePort"});
+    if (node > 0) text += ":" + std::to_string(node);
+    text += "/" + text_or(one, {"protocol"}, "TCP");
+  }
+  return text;
+}
+
+json::array service(const json::value& object, when now) {
+  return {name_of(object),
+          json::string(text_or(object, {"spec", "type"}, "ClusterIP")),
+          json::string(text_or(object, {"spec", "clusterIP"}, "<none>")),
+          json::string(text_or(object, {"spec", "externalName"}, "<none>")),
+          json::string(ports_of(object)),
+          age(object, now)};
+}
+
+json::array event(const json::value& object, when now) {
+  auto kind = text_or(object, {"involvedObject", "kind"}, "");
+  for (auto& c : kind) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+  }
+  const auto last =
+      text_at(object, {"lastTimestamp"}).empty()
+          ? age(object, now)
+          : json::string(human_duration(std::chrono::duration_cast<std::chrono::seconds>(
+                now - parse_timestamp(std::string(text_at(object, {"lastTimestamp"}))))));
+  return {last, json::string(text_at(object, {"type"})), json::string(text_at(object, {"reason"})),
+          json::string(kind + "/" + text_or(object, {"involvedObject", "name"}, "")),
+          json::string(text_at(object, {"message"}))};
+}
+
+json::array lease(const json::value& object, when now) {
+  return {name_of(object), json::string(text_at(object, {"spec", "holderIdentity"})),
+          age(object, now)};
+}
+
+json::array webhooks(const json::value& object, when now) {
+  return {name_of(object), size_of(object, {"webhooks"}), age(object, now)};
+}
+
+json::array binding(const json::value& object, when now) {
+  return {name_of(object),
+          json::string(text_or(object, {"roleRef", "kind"}, "") + "/" +
+                       text_or(object, {"roleRef", "name"}, "")),
+          age(object, now)};
+}
+
+json::array node(const json::value& object, when now) {
+  std::string status = "Unknown";
+  const auto* conditions = find(object, {"status", "conditions"});
+  if (conditions != nullptr && conditions->is_array()) {
+    for (const auto& one : conditions->get_array()) {
+      if (text_at(one, {"type"}) != "Ready") continue;
+      status = text_at(one, {"status"}) == "True" ? "Ready" : "NotReady";
+    }
+  }
+  return {name_of(object), json::string(status), "<none>", age(object, now),
+          json::string(text_at(object, {"status", "nodeInfo", "kubeletVersion"}))};
+}
+
+printer_column text(std::string name) {
+  return {std::move(name), "string", {}};
+}
+
+printer_column count(std::string name) {
+  return {std::move(name), "integer", {}};
+}
+
+table_layout layout(std::vector<printer_column> middle, table_layout::cells_maker cells,
+                    bool with_age = true) {
+  std::vector<printer_column> columns{{"Name", "string", {}, "name"}};
+  for (auto& one : middle) columns.push_back(std::move(one));
+  if (with_age) columns.push_back(text("Age"));
+  return {std::move(columns), cells};
+}
+
+const std::map<std::string_view, table_layout>& layouts() {
+  static const std::map<std::string_view, table_layout> all{
+      {"configmaps", layout({count("Data")}, &config_map)},
+      {"secrets", layout({text("Type"), count("Data")}, &secret)},
+      {"namespaces", layout({text("Status")}, &namespace_)},
+      {"serviceaccounts", layout({count("Secrets")}, &service_account)},
+      {"pods", layout({text("Ready"), text("Status"), text("Restarts")}, &pod)},
+      {"services",
+       layout({text("Type"), text("Cluster-IP"), text("External-IP"), text("Port(s)")}, &service)},
+      {"nodes",
+       {{{"Name", "string", {}, "name"},
+         text("Status"),
+         text("Roles"),
+         text("Age"),
+         text("Version")},
+        &node}},
+      {"events",
+       {{text("Last Seen"), text("Type"), text("Reason"), text("Object"), text("Message")},
+        &event}},
+      {"deployments.apps",
+       layout({text("Ready"), count("Up-to-date"), count("Available")}, &deployment)},
+      {"statefulsets.apps", layout({text("Ready")}, &stateful_set)},
+      {"replicasets.apps",
+       layout({count("Desired"), count("Current"), count("Ready")}, &replica_set)},
+      {"leases.coordination.k8s.io", layout({text("Holder")}, &lease)},
+      {"validatingwebhookconfigurations.admissionregistration.k8s.io",
+       layout({count("Webhooks")}, &webhooks)},
+      {"mutatingwebhookconfigurations.admissionregistration.k8s.io",
+       layout({count("Webhooks")}, &webhooks)},
+      {"rolebindings.rbac.authorization.k8s.io", layout({text("Role")}, &binding)},
+      {"clusterrolebindings.rbac.authorization.k8s.io", layout({text("Role")}, &binding)},
+      {"roles.rbac.authorization.k8s.io", layout({text("Created At")}, &created_at, false)},
+      {"clusterroles.rbac.authorization.k8s.io", layout({text("Created At")}, &created_at, false)},
+      {"customresourcedefinitions.apiextensions.k8s.io",
+       layout({text("Created At")}, &created_at, false)},
+  };
+  return all;
+}
+
+}  // namespace
+
+const table_layout& builtin_layout(std::string_view storage_key) {
+  static const auto others = layout({}, &plain);
+  const auto at = layouts().find(storage_key);
+  return at == layouts().end() ? others : at->second;
+}
+
+std::string age_of(const json::value& object, std::string_view field, when now) {
+  const auto text = text_at(object, {"metadata", field});
+  if (text.empty()) return "<unknown>";
+  return human_duration(
+      std::chrono::duration_cast<std::chrono::seconds>(now - parse_timestamp(std::string(text))));
+}
+
+}  // namespace rw::k8s::devserver

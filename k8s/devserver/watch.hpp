@@ -1,0 +1,87 @@
+#pragma once
+
+#include "core/http/message.hpp"
+#include "core/metrics.hpp"
+#include "k8s/devserver/cluster.hpp"
+#include "k8s/devserver/presentation.hpp"
+#include "k8s/devserver/selection.hpp"
+#include "k8s/devserver/watch_schedule.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rw::k8s::devserver {
+
+/// The server's numbers about watches.
+struct watch_counters {
+  watch_counters(core::metrics& registry, const std::string& server);
+
+  core::gauge& open;
+  core::counter& events;
+  core::counter& expired;  ///< ended with 410: too slow, or begun too far back
+};
+
+/// What a watch is asked for (Kubernetes API concepts, "Efficient detection of changes",
+/// "Streaming lists").
+struct watch_request {
+  std::shared_ptr<cluster> in;
+  std::shared_ptr<collection> what;
+  selection which;
+  resource_view view;
+  presentation show;
+  bool from_state = false;    ///< begins with all objects as ADDED
+  std::uint64_t version = 0;  ///< otherwise: begins behind this version
+  bool bookmarks = false;
+  bool initial_bookmark = false;  ///< one behind the initial objects, marked as that
+  std::chrono::milliseconds timeout{};
+  std::chrono::milliseconds bookmark_interval{};
+  bool silent = false;                          ///< a fault: says nothing, for ever
+  std::optional<std::size_t> break_after = {};  ///< a fault: broken off after so many events
+  bool torn = false;                            ///< with `break_after`: within the last one
+};
+
+/// One watch's stream of events. It holds no queue of its own: it reads on in the collection's
+/// history from where it was. A client that is so slow that history overtakes it is told 410.
+class watch final : public http::body_source, follower, watch_schedule::sleeper {
+ public:
+  watch(watch_request wanted, watch_schedule& schedule, watch_counters& counters);
+  ~watch() override;
+  watch(const watch&) = delete;
+  watch& operator=(const watch&) = delete;
+
+  state read(std::string& into, std::size_t room) override;
+  void on_ready(std::function<void()> ready) override { ready_ = std::move(ready); }
+  bool drain() override;
+
+ private:
+  void changed() override { wake(); }
+  void due() override;
+  void wake();
+  void sleep();
+
+  bool read_initial(std::string& into, std::size_t room);
+  bool read_changes(std::string& into, std::size_t room);
+  void append(std::string& into, const change& one);
+  void append_departure(std::string& into, const change& one);
+  void append_plain(std::string& into, std::string_view type, const record& one);
+  void append_bookmark(std::string& into, std::uint64_t version, bool ends_initial_events);
+  bool broken() const noexcept { return wanted_.break_after && *wanted_.break_after == 0; }
+
+  watch_request wanted_;
+  watch_schedule& schedule_;
+  watch_counters& counters_;
+  std::function<void()> ready_;
+  std::vector<record_ptr> initial_;  // still to be sent, the next one last
+  std::uint64_t seen_;               // all changes up to this version were sent
+  core::time_point ends_at_;
+  core::time_point wakes_at_{};
+  bool too_old_ = false;  // it asks for what history has forgotten
+  bool bookmark_due_ = false;
+  bool ended_ = false;
+};
+
+}  // namespace rw::k8s::devserver

@@ -1,0 +1,35 @@
+#include "k8s/devserver/watch_schedule.hpp"
+
+namespace rw::k8s::devserver {
+
+namespace asio = boost::asio;
+
+watch_schedule::watch_schedule(core::clock& clock, asio::any_io_executor executor)
+    : clock_(clock), timer_(clock.make_timer(std::move(executor))) {}
+
+void watch_schedule::set(sleeper& one, core::time_point& present, core::time_point when) {
+  sleepers_.erase({present, &one});
+  present = when;
+  const bool first = sleepers_.empty() || when < sleepers_.begin()->first;
+  sleepers_.emplace(when, &one);
+  if (first) timer_->expires_at(when);
+}
+
+void watch_schedule::remove(sleeper& one, core::time_point present) noexcept {
+  sleepers_.erase({present, &one});
+}
+
+asio::awaitable<void> watch_schedule::run() {
+  for (;;) {
+    timer_->expires_at(sleepers_.empty() ? core::time_point::max() : sleepers_.begin()->first);
+    co_await timer_->wait();
+    const auto now = clock_.now();
+    while (!sleepers_.empty() && sleepers_.begin()->first <= now) {
+      auto* one = sleepers_.begin()->second;
+      sleepers_.erase(sleepers_.begin());
+      one->due();
+    }
+  }
+}
+
+}  // namespace rw::k8s::devserver

@@ -1,0 +1,44 @@
+#pragma once
+
+#include "core/clock.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include <memory>
+#include <set>
+#include <utility>
+
+namespace rw::k8s::devserver {
+
+/// Tells many watches when their time has come, with one timer for all: a thousand idle clusters
+/// have a thousand watches. On one executor.
+class watch_schedule {
+ public:
+  class sleeper {
+   public:
+    virtual ~sleeper() = default;
+    /// The time has come; it may be set anew from within.
+    virtual void due() = 0;
+  };
+
+  watch_schedule(core::clock& clock, boost::asio::any_io_executor executor);
+
+  core::time_point now() const noexcept { return clock_.now(); }
+
+  /// Sets the time of `one`, instead of one that was set before.
+  void set(sleeper& one, core::time_point& present, core::time_point when);
+  void remove(sleeper& one, core::time_point present) noexcept;
+
+  std::size_t size() const noexcept { return sleepers_.size(); }
+
+  /// Runs until cancelled.
+  boost::asio::awaitable<void> run();
+
+ private:
+  core::clock& clock_;
+  std::unique_ptr<core::timer> timer_;
+  std::set<std::pair<core::time_point, sleeper*>> sleepers_;
+};
+
+}  // namespace rw::k8s::devserver

@@ -1,0 +1,186 @@
+#include "k8s/devserver/webhook.hpp"
+
+#include "k8s/base64.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace rw::k8s::devserver {
+namespace {
+
+namespace json = boost::json;
+
+const json::value* member(const json::object& of, std::string_view name) {
+  const auto* const found = of.if_contains(name);
+  return found != nullptr && !found->is_null() ? found : nullptr;
+}
+
+std::string text(const json::object& of, std::string_view name) {
+  const auto* const found = member(of, name);
+  return found != nullptr && found->is_string() ? std::string(found->get_string()) : std::string();
+}
+
+std::optional<std::int64_t> number(const json::object& of, std::string_view name) {
+  const auto* const found = member(of, name);
+  if (found == nullptr || !found->is_int64()) return std::nullopt;
+  return found->get_int64();
+}
+
+std::vector<std::string> texts(const json::object& of, std::string_view name) {
+  std::vector<std::string> out;
+  const auto* const found = member(of, name);
+  if (found == nullptr || !found->is_array()) return out;
+  for (const auto& one : found->get_array()) {
+    if (one.is_string()) out.emplace_back(one.get_string());
+  }
+  return out;
+}
+
+bool lists(const std::vector<std::string>& all, std::string_view one) {
+  return std::ranges::any_of(
+      all, [one](const std::string& listed) { return listed == "*" || listed == one; });
+}
+
+/// Namespaces lie in no namespace, but the API treats each as lying in itself.
+bool is_namespace(const admission_attributes& write) {
+  return write.type.gvk.group.empty() && write.type.plural == "namespaces" &&
+         write.subresource.empty();
+}
+
+webhook_rule read_rule(const json::object& from) {
+  webhook_rule made{.operations = texts(from, "operations"),
+                    .groups = texts(from, "apiGroups"),
+                    .versions = texts(from, "apiVersions"),
+                    .resources = texts(from, "resources")};
+  const auto scope = text(from, "scope");
+  if (scope == "Cluster") made.scope = webhook_rule::extent::cluster;
+  if (scope == "Namespaced") made.scope = webhook_rule::extent::namespaced;
+  return made;
+}
+
+}  // namespace
+
+const json::value* labels_of(const json::value& object) {
+  const auto* const fields = object.if_object();
+  const auto* const metadata = fields != nullptr ? member(*fields, "metadata") : nullptr;
+  if (metadata == nullptr || !metadata->is_object()) return nullptr;
+  return member(metadata->get_object(), "labels");
+}
+
+bool webhook_rule::matches(const admission_attributes& write) const {
+  const bool in_namespace = !write.key.ns.empty() && !is_namespace(write);
+  if (scope == extent::cluster && in_namespace) return false;
+  if (scope == extent::namespaced && !in_namespace) return false;
+  if (!lists(operations, write.operation) || !lists(groups, write.type.gvk.group) ||
+      !lists(versions, write.type.gvk.version)) {
+    return false;
+  }
+  return std::ranges::any_of(resources, [&write](std::string_view listed) {
+    const auto slash = std::min(listed.find('/'), listed.size());
+    const auto main = listed.substr(0, slash);
+    const auto sub = listed.substr(std::min(slash + 1, listed.size()));
+    return (main == "*" || main == write.type.plural) && (sub == "*" || sub == write.subresource);
+  });
+}
+
+webhook webhook::parse(const json::value& entry) {
+  webhook made;
+  if (!entry.is_object()) {
+    made.defect = "the webhook is no object";
+    return made;
+  }
+  const auto& from = entry.get_object();
+  made.name = text(from, "name");
+  const auto* const rules = member(from, "rules");
+  if (rules != nullptr && rules->is_array()) {
+    for (const auto& one : rules->get_array()) {
+      if (one.is_object()) made.rules.push_back(read_rule(one.get_object()));
+    }
+  }
+  made.read_client_config(from);
+  made.read_selectors(from);
+  made.read_policies(from);
+  return made;
+}
+
+void webhook::read_client_config(const json::object& from) {
+  const auto* const config = member(from, "clientConfig");
+  if (config == nullptr || !config->is_object()) {
+    defect = "clientConfig is missing";
+    return;
+  }
+  const auto& client = config->get_object();
+  url = text(client, "url");
+  const auto* const called = member(client, "service");
+  if (called != nullptr && called->is_object()) {
+    const auto& at = called->get_object();
+    service = {text(at, "namespace"), text(at, "name")};
+    service_port = static_cast<unsigned>(
+        std::clamp<std::int64_t>(number(at, "port").value_or(443), 1, 65'535));
+    service_path = text(at, "path");
+  }
+  if (url.empty() == service.name.empty()) defect = "exactly one of url or service is required";
+  const auto encoded = text(client, "caBundle");
+  if (encoded.empty()) return;
+  auto decoded = base64_decode(encoded);
+  if (!decoded) {
+    defect = "unable to load root certificates: caBundle is not base64";
+  } else {
+    authorities = std::move(*decoded);
+  }
+}
+
+void webhook::read_selectors(const json::object& from) {
+  const auto read = [&](std::string_view field, label_selector& into) {
+    const auto* const source = member(from, field);
+    if (source == nullptr) return;
+    auto parsed = label_selector::from_json(*source);
+    if (parsed) {
+      into = std::move(*parsed);
+    } else {
+      defect = std::string(field) + ": " + parsed.error().message;
+    }
+  };
+  read("namespaceSelector", namespaces);
+  read("objectSelector", objects);
+}
+
+void webhook::read_policies(const json::object& from) {
+  timeout = std::chrono::seconds(
+      std::clamp<std::int64_t>(number(from, "timeoutSeconds").value_or(10), 1, 30));
+  may_fail = text(from, "failurePolicy") == "Ignore";
+  const auto effects = text(from, "sideEffects");
+  side_effects = effects != "None" && effects != "NoneOnDryRun";
+  for (auto& one : texts(from, "admissionReviewVersions")) {
+    if (one != "v1" && one != "v1beta1") continue;
+    version = std::move(one);
+    return;
+  }
+  if (defect.empty()) {
+    defect = "webhook does not accept known AdmissionReview versions (v1, v1beta1)";
+  }
+}
+
+bool webhook::concerns(const admission_attributes& write) const {
+  // Nothing may keep an administrator from changing webhooks themselves.
+  if (write.type.gvk.group == "admissionregistration.k8s.io") return false;
+  if (std::ranges::none_of(rules, [&](const auto& one) { return one.matches(write); })) {
+    return false;
+  }
+  if (is_namespace(write)) {
+    const auto& own = write.object.is_null() ? write.old_object : write.object;
+    if (!namespaces.matches(labels_of(own))) return false;
+  } else if (!write.key.ns.empty() && !namespaces.matches(&write.namespace_labels)) {
+    return false;
+  }
+  if (objects.empty()) return true;
+  const auto chosen = [this](const json::value& object) {
+    return !object.is_null() && objects.matches(labels_of(object));
+  };
+  return chosen(write.object) || chosen(write.old_object);
+}
+
+}  // namespace rw::k8s::devserver

@@ -1,0 +1,211 @@
+#include "k8s/devserver/go_text.hpp"
+#include "k8s/devserver/webhook.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <utility>
+
+// AdmissionReview (admission.k8s.io/v1 and v1beta1): what is asked, and what answers mean.
+
+namespace rw::k8s::devserver {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t most_shown = 1024;   // bytes of an answer in a message
+constexpr std::size_t most_warnings = 64;  // for one client
+constexpr std::size_t longest_warning = 4096;
+
+json::object group_version(const group_version_kind& gvk, std::string_view last,
+                           std::string_view value) {
+  return {{"group", gvk.group}, {"version", gvk.version}, {last, value}};
+}
+
+json::value options_of(const admission_attributes& write) {
+  if (!write.options.is_null()) return write.options;
+  const auto* const kind = write.operation == "CREATE"   ? "CreateOptions"
+                           : write.operation == "DELETE" ? "DeleteOptions"
+                                                         : "UpdateOptions";
+  return {{"kind", kind}, {"apiVersion", "meta.k8s.io/v1"}};
+}
+
+void append(std::string& out, std::string_view name, const json::value& value) {
+  out += ",\"";
+  out += name;
+  out += "\":";
+  out += json::serialize(value);
+}
+
+std::string text(const json::object& of, std::string_view name) {
+  const auto* const found = of.if_contains(name);
+  return found != nullptr && found->is_string() ? std::string(found->get_string()) : std::string();
+}
+
+/// What client-go makes of an answer that is no success.
+std::string http_failure(unsigned status, std::string_view body) {
+  if (status == 404) return "the server could not find the requested resource";
+  if (status >= 500) {
+    return "an error on the server (" + go_value(json::value(body.substr(0, most_shown))) +
+           ") has prevented the request from succeeding";
+  }
+  return "the server responded with the status code " + std::to_string(status) +
+         " but did not return more information";
+}
+
+/// Empty if the answer is the review that it should be.
+std::string envelope_failure(const webhook& by, const json::object& answer) {
+  const auto version = text(answer, "apiVersion");
+  const auto kind = text(answer, "kind");
+  // The older version did not ask for it.
+  if (by.version == "v1beta1" && version.empty() && kind.empty()) return "";
+  const auto wanted = "admission.k8s.io/" + by.version;
+  if (version == wanted && kind == "AdmissionReview") return "";
+  return "expected webhook response of " + wanted + ", Kind=AdmissionReview, got " +
+         (version.empty() ? "/" : version) + ", Kind=" + kind;
+}
+
+problem denial(const webhook& by, const json::object& response) {
+  problem made{.code = 400, .reason = "", .message = {}};
+  made.message = "admission webhook \"" + by.name + "\" denied the request";
+  const auto* const given = response.if_contains("status");
+  const auto* const status = given != nullptr ? given->if_object() : nullptr;
+  if (status == nullptr) {
+    made.message += " without explanation";
+    return made;
+  }
+  made.reason = text(*status, "reason");
+  const auto message = text(*status, "message");
+  const auto& why = message.empty() ? made.reason : message;
+  made.message += why.empty() ? " without explanation" : ": " + why;
+  const auto* const code = status->if_contains("code");
+  if (code != nullptr && code->is_int64() && code->get_int64() >= 400 && code->get_int64() < 600) {
+    made.code = static_cast<unsigned>(code->get_int64());
+  }
+  const auto* const details = status->if_contains("details");
+  if (details == nullptr || !details->is_object()) return made;
+  const auto* const causes = details->get_object().if_contains("causes");
+  if (causes == nullptr || !causes->is_array()) return made;
+  for (const auto& one : causes->get_array()) {
+    if (!one.is_object()) continue;
+    const auto& fields = one.get_object();
+    made.causes.push_back({text(fields, "field"), text(fields, "reason"), text(fields, "message")});
+  }
+  return made;
+}
+
+std::vector<std::string> warnings_of(const json::object& response) {
+  std::vector<std::string> out;
+  const auto* const given = response.if_contains("warnings");
+  if (given == nullptr || !given->is_array()) return out;
+  for (const auto& one : given->get_array()) {
+    if (out.size() == most_warnings) break;
+    if (one.is_string()) out.emplace_back(one.get_string(), 0, longest_warning);
+  }
+  return out;
+}
+
+webhook_verdict failure(std::string why) {
+  return {.failed = std::move(why)};
+}
+
+webhook_verdict judge_response(const webhook& by, std::string_view uid,
+                               const json::object& response) {
+  if (by.version == "v1") {
+    const auto got = text(response, "uid");
+    if (got != uid) {
+      return failure("expected response.uid=\"" + std::string(uid) + "\", got " +
+                     go_value(json::value(got)));
+    }
+    for (const auto* const field : {"patch", "patchType"}) {
+      const auto* const patch = response.if_contains(field);
+      if (patch != nullptr && !patch->is_null()) {
+        return failure("validating webhook may not return response." + std::string(field));
+      }
+    }
+  }
+  const auto* const allowed = response.if_contains("allowed");
+  if (allowed != nullptr && !allowed->is_bool()) {
+    return failure("response.allowed is neither true nor false");
+  }
+  webhook_verdict made{.warnings = warnings_of(response)};
+  if (allowed == nullptr || !allowed->get_bool()) made.refusal = denial(by, response);
+  return made;
+}
+
+}  // namespace
+
+review_text::review_text(const admission_attributes& write) {
+  const auto& gvk = write.type.gvk;
+  const auto& shown = write.shown_as.value_or(gvk);
+  const auto kind = group_version(shown, "kind", shown.kind);
+  const auto resource = group_version(gvk, "resource", write.type.plural);
+  append(request_, "kind", kind);
+  append(request_, "resource", resource);
+  if (!write.subresource.empty()) append(request_, "subResource", json::value(write.subresource));
+  append(request_, "requestKind", kind);
+  append(request_, "requestResource", resource);
+  if (!write.subresource.empty()) {
+    append(request_, "requestSubResource", json::value(write.subresource));
+  }
+  if (!write.key.name.empty()) append(request_, "name", json::value(write.key.name));
+  const bool is_namespace = gvk.group.empty() && write.type.plural == "namespaces";
+  const auto& ns = is_namespace ? write.key.name : write.key.ns;
+  if (!ns.empty()) append(request_, "namespace", json::value(ns));
+  append(request_, "operation", json::value(write.operation));
+  json::object user = {{"username", write.user}};
+  if (!write.groups.empty()) {
+    user["groups"] = json::array(write.groups.begin(), write.groups.end());
+  }
+  append(request_, "userInfo", user);
+  append(request_, "object", write.object);
+  append(request_, "oldObject", write.old_object);
+  append(request_, "dryRun", write.dry_run);
+  append(request_, "options", options_of(write));
+}
+
+std::string review_text::body(std::string_view version, std::string_view uid) const {
+  std::string out = R"({"kind":"AdmissionReview","apiVersion":"admission.k8s.io/)";
+  out.reserve(out.size() + uid.size() + request_.size() + 64);
+  out.append(version).append(R"(","request":{"uid":")").append(uid).append("\"");
+  return out.append(request_).append("}}");
+}
+
+webhook_verdict judge_answer(const webhook& by, std::string_view uid, unsigned status,
+                             std::string_view body) {
+  if (status < 200 || status > 299) return failure(http_failure(status, body));
+  if (body.empty()) {
+    return failure("0-length response with status code: " + std::to_string(status));
+  }
+  boost::system::error_code error;
+  const auto answer = json::parse({body.data(), body.size()}, error);
+  if (error || !answer.is_object()) {
+    return failure("couldn't get version/kind; json parse error: " +
+                   (error ? error.message() : std::string("the answer is no object")));
+  }
+  auto wrong = envelope_failure(by, answer.get_object());
+  if (!wrong.empty()) return failure(std::move(wrong));
+  const auto* const response = answer.get_object().if_contains("response");
+  if (response == nullptr || !response->is_object()) {
+    return failure("webhook response was absent");
+  }
+  return judge_response(by, uid, response->get_object());
+}
+
+problem webhook_failed(const webhook& which, const std::string& why) {
+  const auto message = "failed calling webhook \"" + which.name + "\": " + why;
+  return {.code = 500,
+          .reason = "InternalError",
+          .message = "Internal error occurred: " + message,
+          .causes = {{"", "", message}}};
+}
+
+problem no_dry_run(const webhook& which) {
+  return {.code = 400,
+          .reason = "BadRequest",
+          .message = "admission webhook \"" + which.name + "\" does not support dry run"};
+}
+
+}  // namespace rw::k8s::devserver

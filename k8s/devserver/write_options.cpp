@@ -1,0 +1,104 @@
+#include "k8s/devserver/json_access.hpp"
+#include "k8s/devserver/write_plan.hpp"
+
+#include <algorithm>
+
+namespace rw::k8s::devserver {
+namespace {
+
+namespace json = boost::json;
+
+problem unsupported_value(std::string_view options, std::string_view field, std::string_view value,
+                          std::string_view supported) {
+  return invalid({"meta.k8s.io", options, ""},
+                 {{std::string(field), "FieldValueNotSupported",
+                   "Unsupported value: \"" + std::string(value) +
+                       "\": supported values: " + std::string(supported)}});
+}
+
+/// "All" is the only value there is.
+outcome<void> check_dry_run(const std::vector<std::string_view>& given, std::string_view options) {
+  if (std::ranges::all_of(given, [](std::string_view value) { return value == "All"; })) return {};
+  std::string all;
+  for (const auto value : given) {
+    all += (all.empty() ? "\"" : ", \"") + std::string(value) + "\"";
+  }
+  return invalid({"meta.k8s.io", options, ""},
+                 {{"dryRun", "FieldValueNotSupported",
+                   "Unsupported value: []string{" + all + "}: supported values: \"All\""}});
+}
+
+/// The client's name, as far as its first slash, unless it says who it is.
+std::string manager_of(const call& from) {
+  const auto named = from.parameters.get("fieldManager");
+  if (!named.empty()) return std::string(named);
+  const auto agent = std::string_view(from.user_agent);
+  const auto name = agent.substr(0, std::min<std::size_t>(agent.find('/'), 128));
+  return name.empty() ? "unknown" : std::string(name);
+}
+
+}  // namespace
+
+outcome<write_options> write_options::parse(const call& from) {
+  write_options result;
+  const auto dry = from.parameters.all("dryRun");
+  const auto good = check_dry_run(dry, "PatchOptions");
+  if (good.has_error()) return good.error();
+  result.dry_run = !dry.empty();
+  result.force = from.parameters.flag("force");
+  result.manager = manager_of(from);
+  if (result.manager.size() > 128) {
+    return invalid(
+        {"meta.k8s.io", "PatchOptions", ""},
+        {{"fieldManager", "FieldValueTooLong", "Too long: must have at most 128 bytes"}});
+  }
+  const auto validation = from.parameters.get("fieldValidation");
+  if (validation == "Ignore") {
+    result.unknown_fields = field_validation::ignore;
+  } else if (validation == "Strict") {
+    result.unknown_fields = field_validation::strict;
+  } else if (!validation.empty() && validation != "Warn") {
+    return unsupported_value("PatchOptions", "fieldValidation", validation,
+                             "\"Ignore\", \"Warn\", \"Strict\"");
+  }
+  return result;
+}
+
+outcome<delete_options> delete_options::parse(const call& from, std::string_view body) {
+  delete_options result;
+  std::vector<std::string_view> dry = from.parameters.all("dryRun");
+  result.propagation = from.parameters.get("propagationPolicy");
+  json::value given;
+  bool orphan = from.parameters.flag("orphanDependents");
+  if (!body.empty()) {
+    std::string why;
+    auto parsed = parse_json(body, why);
+    if (!parsed || !parsed->is_object()) {
+      return bad_request("couldn't get version/kind; json parse error: " + why);
+    }
+    given = std::move(*parsed);
+    result.uid = text_at(given, {"preconditions", "uid"});
+    result.resource_version = text_at(given, {"preconditions", "resourceVersion"});
+    const auto policy = text_at(given, {"propagationPolicy"});
+    if (!policy.empty()) result.propagation = policy;
+    orphan = orphan || true_at(given, {"orphanDependents"});
+    const auto* runs = find(given, {"dryRun"});
+    if (runs != nullptr && runs->is_array()) {
+      for (const auto& one : runs->get_array()) {
+        if (one.is_string()) dry.push_back(view(one.get_string()));
+      }
+    }
+  }
+  const auto good = check_dry_run(dry, "DeleteOptions");
+  if (good.has_error()) return good.error();
+  result.dry_run = !dry.empty();
+  if (orphan && result.propagation.empty()) result.propagation = "Orphan";
+  if (!result.propagation.empty() && result.propagation != "Foreground" &&
+      result.propagation != "Background" && result.propagation != "Orphan") {
+    return unsupported_value("DeleteOptions", "propagationPolicy", result.propagation,
+                             "\"Background\", \"Foreground\", \"Orphan\"");
+  }
+  return result;
+}
+
+}  // namespace rw::k8s::devserver

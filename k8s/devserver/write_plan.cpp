@@ -1,0 +1,145 @@
+#include "k8s/devserver/write_plan.hpp"
+
+#include "k8s/devserver/builtin_rules.hpp"
+#include "k8s/devserver/conversion.hpp"
+#include "k8s/devserver/json_access.hpp"
+#include "k8s/devserver/object_meta.hpp"
+#include "k8s/devserver/scale.hpp"
+#include "k8s/devserver/timestamp.hpp"
+#include "k8s/devserver/write_rules.hpp"
+
+namespace rw::k8s::devserver {
+namespace {
+
+namespace json = boost::json;
+
+/// A writer that says nothing of managedFields means them no harm; an empty list resets them.
+void keep_managers(const json::value& before, json::value& after) {
+  const auto* had = find(before, {"metadata", "managedFields"});
+  auto& metadata = object_in(after.get_object(), "metadata");
+  auto* has = metadata.if_contains("managedFields");
+  if (had != nullptr && (has == nullptr || has->is_null())) metadata["managedFields"] = *had;
+}
+
+}  // namespace
+
+std::string write_planner::now() const {
+  return timestamp(clock_.wall());
+}
+
+field_writer write_planner::writer_of(const call& to, const write_options& with) const {
+  return {with.manager, to.view.api_version(), to.subresource, now()};
+}
+
+outcome<write_plan> write_planner::create(const call& to, json::value object,
+                                          const write_options& with) const {
+  const auto good = check_envelope(to, object);
+  if (good.has_error()) return good.error();
+  if (!text_at(object, {"metadata", "resourceVersion"}).empty()) {
+    return internal_error("resourceVersion should not be set on objects to be created");
+  }
+  return finish_create(to, std::move(object), with, false);
+}
+
+outcome<write_plan> write_planner::finish_create(const call& to, json::value object,
+                                                 const write_options& with, bool applied) const {
+  const auto room = check_room(to);
+  if (room.has_error()) return room.error();
+  write_plan plan;
+  if (to.view.version->status) object.get_object().erase("status");
+  begin_life(object, now(), random_);
+  auto good = prune_unknown(to, object, with, plan.warnings);
+  if (good.has_error()) return good.error();
+  fill_defaults(to, object);
+  if (!to.view.of->custom) begin_builtin_life(*to.in, *to.view.of, object);
+  auto& metadata = object_in(object.get_object(), "metadata");
+  if (to.view.of->custom || to.view.of->generation) metadata["generation"] = 1;
+  good = check_object(to, {}, object);
+  if (good.has_error()) return good.error();
+  if (!to.view.of->custom) settle_builtin(*to.in, *to.view.of, object, now());
+  tidy_metadata(object);
+  if (!applied && !with.manager.empty()) {
+    track_update({}, object, *schema_of(to.view), writer_of(to, with));
+  }
+  plan.key = {to.key.ns, std::string(text_at(object, {"metadata", "name"}))};
+  plan.object = std::move(object);
+  plan.operation = "CREATE";
+  plan.what = write_plan::action::put;
+  return plan;
+}
+
+outcome<write_plan> write_planner::update(const call& to, json::value object,
+                                          const write_options& with) const {
+  if (to.subresource == scale_subresource) return update_scale(to, object, with);
+  const auto good = check_envelope(to, object);
+  if (good.has_error()) return good.error();
+  auto& metadata = object.get_object().at("metadata").get_object();
+  const auto name = text_at(object, {"metadata", "name"});
+  if (name.empty()) {
+    metadata["name"] = to.key.name;
+  } else if (name != to.key.name) {
+    return bad_request("the name of the object (" + std::string(name) +
+                       ") does not match the name on the URL (" + to.key.name + ")");
+  }
+  auto before = to.objects()->find(to.path());
+  if (!before) return not_found(to.what());
+  auto old = before->parse();
+  to_view(old, to.view);
+  const auto uid = text_at(object, {"metadata", "uid"});
+  const auto had = text_at(old, {"metadata", "uid"});
+  if (!uid.empty() && uid != had) {
+    return conflict(to.what(), "Precondition failed: UID in precondition: " + std::string(uid) +
+                                   ", UID in object meta: " + std::string(had));
+  }
+  const auto current = check_version(to, old, object);
+  if (current.has_error()) return current.error();
+  return finish_update(to, std::move(before), std::move(old), std::move(object), with, false);
+}
+
+outcome<write_plan> write_planner::finish_update(const call& to, record_ptr before, json::value old,
+                                                 json::value object, const write_options& with,
+                                                 bool applied) const {
+  write_plan plan;
+  keep_identity(old, object);
+  auto good = prune_unknown(to, object, with, plan.warnings);
+  if (good.has_error()) return good.error();
+  keep_other_parts(to, old, object);
+  fill_defaults(to, object);
+  auto& metadata = object_in(object.get_object(), "metadata");
+  metadata["resourceVersion"] = old.at("metadata").at("resourceVersion");
+  if ((to.view.of->custom || to.view.of->generation) && !same_generation(to, old, object)) {
+    metadata["generation"] = integer_at(old, {"metadata", "generation"}).value_or(0) + 1;
+  }
+  good = check_object(to, old, object);
+  if (good.has_error()) return good.error();
+  if (!to.view.of->custom) settle_builtin(*to.in, *to.view.of, object, now());
+  keep_managers(old, object);
+  tidy_metadata(object);
+  if (!applied && !with.manager.empty() && object != old) {
+    track_update(old, object, *schema_of(to.view), writer_of(to, with));
+  }
+  plan.before = std::move(before);
+  plan.key = to.key;
+  plan.operation = "UPDATE";
+  if (is_being_deleted(object) && finalizers_of(object).empty() && !holds_content(to, object)) {
+    plan.what = write_plan::action::remove;
+  } else if (object != old) {
+    plan.what = write_plan::action::put;
+  }
+  plan.old = std::move(old);
+  plan.object = std::move(object);
+  return plan;
+}
+
+outcome<write_plan> write_planner::edit(const call& to,
+                                        const std::function<void(json::value&)>& change) const {
+  auto before = to.objects()->find(to.path());
+  if (!before) return not_found(to.what());
+  auto old = before->parse();
+  to_view(old, to.view);
+  auto object = old;
+  change(object);
+  return finish_update(to, std::move(before), std::move(old), std::move(object), {}, false);
+}
+
+}  // namespace rw::k8s::devserver

@@ -1,0 +1,96 @@
+#pragma once
+
+#include "core/backoff.hpp"
+#include "core/clock.hpp"
+#include "k8s/devserver/call.hpp"
+#include "k8s/devserver/managed_fields.hpp"
+
+#include <boost/json/value.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace rw::k8s::devserver {
+
+/// How strictly fields that a schema does not know are taken (Kubernetes API concepts, "Field
+/// validation").
+enum class field_validation : std::uint8_t { ignore, warn, strict };
+
+/// What a writing request says beside its body (metav1 CreateOptions, UpdateOptions, PatchOptions).
+struct write_options {
+  bool dry_run = false;
+  bool force = false;
+  std::string manager;
+  field_validation unknown_fields = field_validation::warn;
+
+  static outcome<write_options> parse(const call& from);
+};
+
+enum class patch_kind : std::uint8_t { json, merge, strategic, apply };
+
+/// metav1.DeleteOptions.
+struct delete_options {
+  bool dry_run = false;
+  std::string uid;
+  std::string resource_version;
+  std::string propagation;
+
+  /// From the body, or the query where there is none.
+  static outcome<delete_options> parse(const call& from, std::string_view body);
+};
+
+/// What a write comes to, reckoned from the object as it is, before admission had its say. Nothing
+/// is stored yet.
+struct write_plan {
+  enum class action : std::uint8_t { nothing, put, remove };
+
+  action what = action::nothing;
+  record_ptr before;          ///< null: there is no such object yet
+  boost::json::value old;     ///< `before` in the request's version, or null
+  boost::json::value object;  ///< what is to be, in the request's version
+  object_key key;
+  const char* operation = "";  ///< for admission: CREATE, UPDATE, DELETE
+  std::vector<std::string> warnings;
+};
+
+/// Reckons what writes come to, by the rules of the real API server (apiserver, "registry/rest" and
+/// "endpoints/handlers"). Knows nothing of admission and stores nothing.
+class write_planner {
+ public:
+  write_planner(const core::clock& clock, core::random_source& random)
+      : clock_(clock), random_(random) {}
+
+  outcome<write_plan> create(const call& to, boost::json::value object,
+                             const write_options& with) const;
+  outcome<write_plan> update(const call& to, boost::json::value object,
+                             const write_options& with) const;
+  outcome<write_plan> patch(const call& to, patch_kind how, const boost::json::value& change,
+                            const write_options& with) const;
+  outcome<write_plan> remove(const call& to, const delete_options& with) const;
+  /// A change by the server itself, to the object as it is then.
+  outcome<write_plan> edit(const call& to,
+                           const std::function<void(boost::json::value&)>& change) const;
+
+ private:
+  outcome<write_plan> finish_create(const call& to, boost::json::value object,
+                                    const write_options& with, bool applied) const;
+  outcome<write_plan> finish_update(const call& to, record_ptr before, boost::json::value old,
+                                    boost::json::value object, const write_options& with,
+                                    bool applied) const;
+  outcome<write_plan> update_scale(const call& to, const boost::json::value& scale,
+                                   const write_options& with) const;
+  outcome<write_plan> patch_scale(const call& to, patch_kind how, const boost::json::value& change,
+                                  const write_options& with) const;
+  outcome<write_plan> apply(const call& to, boost::json::value change,
+                            const write_options& with) const;
+  std::string now() const;
+  field_writer writer_of(const call& to, const write_options& with) const;
+
+  const core::clock& clock_;
+  core::random_source& random_;
+};
+
+}  // namespace rw::k8s::devserver

@@ -1,0 +1,191 @@
+#include "k8s/devserver/write_rules.hpp"
+
+#include "k8s/devserver/builtin_rules.hpp"
+#include "k8s/devserver/json_access.hpp"
+#include "k8s/devserver/object_meta.hpp"
+#include "k8s/devserver/scale.hpp"
+
+#include <boost/json/array.hpp>
+
+#include <algorithm>
+#include <array>
+
+namespace rw::k8s::devserver {
+namespace {
+
+namespace json = boost::json;
+
+/// Metadata has the same fields in all kinds (metav1.ObjectMeta).
+void prune_metadata(json::value& object, std::vector<std::string>& removed) {
+  static constexpr std::array<std::string_view, 16> known{"name",
+                                                          "generateName",
+                                                          "namespace",
+                                                          "selfLink",
+                                                          "uid",
+                                                          "resourceVersion",
+                                                          "generation",
+                                                          "creationTimestamp",
+                                                          "labels",
+                                                          "deletionTimestamp",
+                                                          "deletionGracePeriodSeconds",
+                                                          "annotations",
+                                                          "ownerReferences",
+                                                          "finalizers",
+                                                          "clusterName",
+                                                          "managedFields"};
+  auto* metadata = find(object, {"metadata"});
+  if (metadata == nullptr || !metadata->is_object()) return;
+  auto& fields = metadata->get_object();
+  for (auto at = fields.begin(); at != fields.end();) {
+    const std::string_view name(at->key().data(), at->key().size());
+    if (std::ranges::find(known, name) != known.end()) {
+      ++at;
+    } else {
+      removed.push_back("metadata." + std::string(name));
+      at = fields.stable_erase(at);
+    }
+  }
+}
+
+/// Everything but metadata and status is what metadata.generation counts.
+bool same_spec(const json::object& a, const json::object& b) {
+  const auto counted = [](std::string_view name) { return name != "metadata" && name != "status"; };
+  const auto covers = [&](const json::object& x, const json::object& y) {
+    return std::all_of(x.begin(), x.end(), [&](const auto& field) {
+      if (!counted({field.key().data(), field.key().size()})) return true;
+      const auto* other = y.if_contains(field.key());
+      return other != nullptr && *other == field.value();
+    });
+  };
+  return covers(a, b) && covers(b, a);
+}
+
+}  // namespace
+
+bool is_namespace(const call& to) noexcept {
+  return to.view.of->storage_key == "namespaces";
+}
+
+bool holds_content(const call& to, const json::value& object) {
+  if (!is_namespace(to)) return false;
+  const auto* held = find(object, {"spec", "finalizers"});
+  return held != nullptr && held->is_array() && !held->get_array().empty();
+}
+
+outcome<void> check_room(const call& to) {
+  const auto kind = to.in->kinds.find(to.view.of->group, to.view.of->plural);
+  if (kind && kind->terminating) {
+    return method_not_allowed("create not allowed while custom resource definition is terminating");
+  }
+  if (!to.view.of->namespaced) return {};
+  const auto namespaces = to.in->objects.open("namespaces");
+  const auto found = namespaces->find(to.key.ns);
+  if (!found) return not_found({"", "namespaces", to.key.ns});
+  if (!found->is_being_deleted()) return {};
+  const auto why =
+      "unable to create new content in namespace " + to.key.ns + " because it is being terminated";
+  auto refused = forbidden(to.what(), why);
+  refused.causes.push_back({"metadata.namespace", "NamespaceTerminating",
+                            "namespace " + to.key.ns + " is being terminated"});
+  return refused;
+}
+
+outcome<void> prune_unknown(const call& to, json::value& object, const write_options& with,
+                            std::vector<std::string>& warnings) {
+  std::vector<std::string> removed;
+  prune_metadata(object, removed);
+  const auto* type = to.view.version->type.get();
+  if (type != nullptr) type->prune(object, removed);
+  if (removed.empty() || with.unknown_fields == field_validation::ignore) return {};
+  std::string all;
+  for (const auto& field : removed) {
+    const auto text = "unknown field \"" + field + "\"";
+    if (!all.empty()) all += ", ";
+    all += text;
+    warnings.push_back(text);
+  }
+  if (with.unknown_fields == field_validation::warn) return {};
+  return bad_request(to.view.of->kind + " in version \"" + to.view.version->name +
+                     "\" cannot be handled as a " + to.view.of->kind +
+                     ": strict decoding error: " + all);
+}
+
+void fill_defaults(const call& to, json::value& object) {
+  if (to.view.of->custom) {
+    if (to.view.version->type) to.view.version->type->fill_defaults(object);
+  } else {
+    fill_builtin_defaults(*to.view.of, object);
+  }
+}
+
+outcome<void> check_object(const call& to, const json::value& before, const json::value& object) {
+  std::vector<cause> found;
+  check_metadata(*to.view.of, object, found);
+  if (!before.is_null()) check_metadata_change(before, object, found);
+  if (to.view.of->custom) {
+    if (to.view.version->type) to.view.version->type->validate(object, "", found);
+  } else {
+    check_builtin(*to.view.of, before, object, found);
+  }
+  if (found.empty()) return {};
+  auto what = to.what_kind();
+  if (what.name.empty()) what.name = text_at(object, {"metadata", "name"});
+  return invalid(what, std::move(found));
+}
+
+bool same_generation(const call& to, const json::value& before, const json::value& after) {
+  if (!same_spec(before.get_object(), after.get_object())) return false;
+  if (!to.view.of->custom || to.view.version->status) return true;
+  const auto* was = find(before, {"status"});
+  const auto* is = find(after, {"status"});
+  return was == is || (was != nullptr && is != nullptr && *was == *is);
+}
+
+void keep_other_parts(const call& to, const json::value& before, json::value& after) {
+  const auto field_of = [](const json::value& of, std::initializer_list<std::string_view> path) {
+    const auto* value = find(of, path);
+    return value == nullptr ? json::value() : *value;
+  };
+  const auto keep = [](json::object& of, std::string_view field, const json::value& value) {
+    if (value.is_null()) {
+      of.erase(field);
+    } else {
+      of[field] = value;
+    }
+  };
+  auto& fields = after.get_object();
+  if (to.subresource.empty() || to.subresource == scale_subresource) {
+    if (to.view.version->status) keep(fields, "status", field_of(before, {"status"}));
+    if (!is_namespace(to)) return;
+    keep(object_in(fields, "spec"), "finalizers", field_of(before, {"spec", "finalizers"}));
+    return;
+  }
+  const auto managers = field_of(after, {"metadata", "managedFields"});
+  const bool status = to.subresource == "status";
+  const auto written =
+      status ? field_of(after, {"status"}) : field_of(after, {"spec", "finalizers"});
+  after = before;
+  auto& into = status ? after.get_object() : object_in(after.get_object(), "spec");
+  keep(into, status ? "status" : "finalizers", written);
+  keep(object_in(after.get_object(), "metadata"), "managedFields", managers);
+}
+
+outcome<void> check_version(const call& to, const json::value& before, const json::value& after) {
+  const auto asked = text_at(after, {"metadata", "resourceVersion"});
+  if (asked.empty()) {
+    if (!to.view.of->custom && !to.view.of->needs_version) return {};
+    return invalid(to.what_kind(), {{"metadata.resourceVersion", "FieldValueInvalid",
+                                     "Invalid value: 0x0: must be specified for an update"}});
+  }
+  if (asked != text_at(before, {"metadata", "resourceVersion"})) {
+    return modified_meanwhile(to.what());
+  }
+  return {};
+}
+
+std::shared_ptr<const schema> schema_of(const resource_view& of) {
+  if (of.version->type) return of.version->type;
+  return builtin_schema(of.api_version(), of.of->kind);
+}
+
+}  // namespace rw::k8s::devserver

@@ -1,0 +1,324 @@
+#include "k8s/devserver/writes.hpp"
+
+#include "k8s/devserver/builtin_rules.hpp"
+#include "k8s/devserver/conversion.hpp"
+#include "k8s/devserver/json_access.hpp"
+#include "k8s/devserver/protobuf.hpp"
+#include "k8s/devserver/selection.hpp"
+#include "k8s/devserver/write_rules.hpp"
+#include "k8s/devserver/yaml.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+
+namespace rw::k8s::devserver {
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+
+/// How long a write is begun anew because the object changes under its webhooks: the request
+/// timeout of the real API server.
+constexpr auto longest_write = std::chrono::minutes(1);
+
+/// The media type without its parameters.
+std::string_view media_type(const http::request& from) {
+  auto type = from.headers.get("content-type");
+  type = type.substr(0, type.find(';'));
+  while (!type.empty() && type.back() == ' ') type.remove_suffix(1);
+  return type;
+}
+
+outcome<json::value> parse_body(const call& to, const http::request& from, bool yaml = false) {
+  std::string why;
+  auto value = parse_json(from.body, why);
+  if (!value && yaml) value = parse_yaml(from.body, why);
+  if (value) return std::move(*value);
+  return bad_request("the object provided is unrecognized (must be of type " + to.view.of->kind +
+                     "): couldn't get version/kind; json parse error: " + why);
+}
+
+outcome<json::value> parse_object(const call& to, const http::request& from) {
+  const auto type = media_type(from);
+  if (type.empty() || type == "application/json") return parse_body(to, from);
+  if (type == "application/yaml") return parse_body(to, from, true);
+  if (type == protobuf_media_type && !to.view.of->custom) return decode_protobuf(from.body);
+  return unsupported_media_type("application/json, application/yaml, " +
+                                std::string(protobuf_media_type));
+}
+
+outcome<patch_kind> parse_patch_kind(const call& to, const http::request& from) {
+  const auto type = media_type(from);
+  if (type == "application/json-patch+json") return patch_kind::json;
+  if (type == "application/merge-patch+json") return patch_kind::merge;
+  if (type == "application/apply-patch+yaml") return patch_kind::apply;
+  if (type == "application/strategic-merge-patch+json" && !to.view.of->custom) {
+    return patch_kind::strategic;
+  }
+  return unsupported_media_type(
+      to.view.of->custom ? "application/json-patch+json, application/merge-patch+json, "
+                           "application/apply-patch+yaml"
+                         : "application/json-patch+json, application/merge-patch+json, "
+                           "application/strategic-merge-patch+json, application/apply-patch+yaml");
+}
+
+/// What only an apply must, or may, say.
+outcome<void> check_patch_options(const call& to, patch_kind how) {
+  const auto refused = [](std::string field, std::string reason,
+                          std::string message) -> outcome<void> {
+    return invalid({"meta.k8s.io", "PatchOptions", ""},
+                   {{std::move(field), std::move(reason), std::move(message)}});
+  };
+  if (how != patch_kind::apply && to.parameters.has("force")) {
+    return refused("force", "FieldValueForbidden",
+                   "Forbidden: may not be specified for non-apply patch");
+  }
+  if (how == patch_kind::apply && to.parameters.get("fieldManager").empty()) {
+    return refused("fieldManager", "FieldValueRequired",
+                   "Required value: is required for apply patch");
+  }
+  return {};
+}
+
+json::value success(const call& to, const json::value& removed) {
+  json::object details{{"name", text_at(removed, {"metadata", "name"})}};
+  if (!to.view.of->group.empty()) details["group"] = to.view.of->group;
+  details["kind"] = to.view.of->plural;
+  details["uid"] = text_at(removed, {"metadata", "uid"});
+  return {{"kind", "Status"},
+          {"apiVersion", "v1"},
+          {"metadata", json::object()},
+          {"status", "Success"},
+          {"details", std::move(details)}};
+}
+
+void answer_write(const call& to, const outcome<writes::written>& done, http::response& into) {
+  if (done.has_error()) {
+    answer(into, done.error());
+    return;
+  }
+  const auto& plan = done->plan;
+  const bool deletes = std::string_view(plan.operation) == "DELETE";
+  const bool gone = plan.what == write_plan::action::remove;
+  if (deletes && gone && !to.view.of->returns_deleted) {
+    answer(into, 200, success(to, plan.object));
+  } else {
+    answer(into, plan.before ? 200 : 201, to, *done->object);
+  }
+  for (const auto& warning : plan.warnings) warn(into, warning);
+}
+
+record_ptr present(const call& to, const write_plan& plan) {
+  return to.objects()->find(storage_path(plan.key.ns, plan.key.name));
+}
+
+/// True if the object is what the plan was reckoned from.
+bool is_current(const call& to, const write_plan& plan) {
+  return present(to, plan) == plan.before;
+}
+
+/// False if what the server picked for a new object has been given to another.
+bool has_room(const call& to, const write_plan& plan) {
+  return plan.before || has_room_for(*to.in, *to.view.of, plan.object);
+}
+
+/// What is in the way of a plan even though it was reckoned just now.
+problem taken(const call& to, const write_plan& plan) {
+  const subject what{to.view.of->group, to.view.of->plural, plan.key.name};
+  auto why = already_exists(what);
+  if (present(to, plan)->is_being_deleted()) {
+    why.message = "object is being deleted: " + why.message;
+  }
+  return why;
+}
+
+/// Others have written while webhooks were asked: the kind may be gone, or the namespace.
+outcome<void> check_still_possible(const call& to, const write_plan& plan) {
+  const auto& of = *to.view.of;
+  const auto served = to.in->kinds.find(of.group, to.view.version->name, of.plural);
+  if (to.in->removed || !served) return no_such_resource();
+  if (plan.before) return {};
+  return check_room(to);
+}
+
+}  // namespace
+
+asio::awaitable<void> writes::create(call to, const http::request& from, http::response& into) {
+  auto object = parse_object(to, from);
+  const auto with = write_options::parse(to);
+  if (object.has_error() || with.has_error()) {
+    answer(into, object.has_error() ? object.error() : with.error());
+    return {};
+  }
+  auto reckon = [this, to, object = std::move(*object), with = *with] {
+    return with_.planner.create(to, object, with);
+  };
+  write_story story{.dry_run = with->dry_run, .options = options_of(to)};
+  return perform({std::move(to), std::move(reckon), std::move(story)}, into);
+}
+
+asio::awaitable<void> writes::update(call to, const http::request& from, http::response& into) {
+  auto object = parse_object(to, from);
+  const auto with = write_options::parse(to);
+  if (object.has_error() || with.has_error()) {
+    answer(into, object.has_error() ? object.error() : with.error());
+    return {};
+  }
+  auto reckon = [this, to, object = std::move(*object), with = *with] {
+    return with_.planner.update(to, object, with);
+  };
+  write_story story{.dry_run = with->dry_run, .options = options_of(to)};
+  return perform({std::move(to), std::move(reckon), std::move(story)}, into);
+}
+
+asio::awaitable<void> writes::patch(call to, const http::request& from, http::response& into) {
+  const auto how = parse_patch_kind(to, from);
+  const auto with = write_options::parse(to);
+  if (how.has_error() || with.has_error()) {
+    answer(into, how.has_error() ? how.error() : with.error());
+    return {};
+  }
+  const auto good = check_patch_options(to, *how);
+  if (good.has_error()) {
+    answer(into, good.error());
+    return {};
+  }
+  auto change = parse_body(to, from, *how == patch_kind::apply);
+  if (change.has_error()) {
+    answer(into, change.error());
+    return {};
+  }
+  auto reckon = [this, to, how = *how, change = std::move(*change), with = *with] {
+    return with_.planner.patch(to, how, change, with);
+  };
+  write_story story{.dry_run = with->dry_run, .options = options_of(to)};
+  return perform({std::move(to), std::move(reckon), std::move(story)}, into);
+}
+
+asio::awaitable<void> writes::remove(call to, const http::request& from, http::response& into) {
+  const auto with = delete_options::parse(to, from.body);
+  if (with.has_error()) {
+    answer(into, with.error());
+    return {};
+  }
+  auto reckon = [this, to, with = *with] { return with_.planner.remove(to, with); };
+  write_story story{.dry_run = with->dry_run, .options = options_of(*with)};
+  return perform({std::move(to), std::move(reckon), std::move(story)}, into);
+}
+
+asio::awaitable<void> writes::remove_all(call to, const http::request& from, http::response& into) {
+  const auto with = delete_options::parse(to, from.body);
+  const auto which = selection::parse(to.key, to.parameters, *to.view.of);
+  if (with.has_error() || which.has_error()) {
+    answer(into, with.has_error() ? with.error() : which.error());
+    return {};
+  }
+  auto chosen = to.objects()->all(which->ns());
+  std::erase_if(chosen, [&](const record_ptr& one) { return !which->matches(*one); });
+  return remove_each(std::move(to), *with, std::move(chosen), &into);
+}
+
+asio::awaitable<void> writes::remove_each(call to, delete_options with,
+                                          std::vector<record_ptr> chosen, http::response* into) {
+  std::vector<record_ptr> removed;
+  for (const auto& one : chosen) {
+    auto single = to;
+    single.key = one->key();
+    auto reckon = [this, single, with] { return with_.planner.remove(single, with); };
+    request what{std::move(single), std::move(reckon), {with.dry_run, true, options_of(with)}};
+    const auto done = co_await write(std::move(what));
+    if (done.has_value()) {
+      removed.push_back(done->object);
+    } else if (done.error().code != 404) {
+      // One that somebody else removed meanwhile is fine; what went so far is gone.
+      answer(*into, done.error());
+      co_return;
+    }
+  }
+  into->status = 200;
+  into->headers.add("content-type", "application/json");
+  append_list(into->body, removed, to.view, to.show, {to.in->objects.version()});
+}
+
+asio::awaitable<void> writes::perform(request what, http::response& into) {
+  if (!with_.gate.is_open(*what.to.in)) return perform_asking(std::move(what), &into);
+  answer_write(what.to, write_now(what), into);
+  return {};
+}
+
+asio::awaitable<void> writes::perform_asking(request what, http::response* into) {
+  const auto to = what.to;
+  const auto done = co_await write_asking(std::move(what));
+  answer_write(to, done, *into);
+}
+
+asio::awaitable<outcome<writes::written>> writes::write(request what) {
+  if (what.asks_webhooks && !with_.gate.is_open(*what.to.in)) {
+    return write_asking(std::move(what));
+  }
+  return write_at_once(std::move(what));
+}
+
+asio::awaitable<outcome<writes::written>> writes::write_at_once(request what) {
+  co_return write_now(what);
+}
+
+asio::awaitable<outcome<writes::written>> writes::write_asking(request what) {
+  const auto& to = what.to;
+  const auto end = with_.clock.now() + longest_write;
+  auto plan = what.reckon();
+  while (plan.has_value()) {
+    const bool had_room = has_room(to, *plan);
+    auto attributes = attributes_of(to, *plan, what.story);
+    auto warnings = co_await with_.gate.admit(to.in.get(), std::move(attributes));
+    if (warnings.has_error()) co_return warnings.error();
+    const auto possible = check_still_possible(to, *plan);
+    if (possible.has_error()) co_return possible.error();
+    if (is_current(to, *plan) && (!had_room || has_room(to, *plan))) {
+      std::ranges::move(*warnings, std::back_inserter(plan->warnings));
+      auto object = commit(what, *plan);
+      if (object.has_error()) co_return object.error();
+      co_return written{std::move(*plan), std::move(*object)};
+    }
+    if (with_.clock.now() >= end) co_return timed_out();
+    plan = what.reckon();
+    if (plan.has_value() && !is_current(to, *plan)) co_return taken(to, *plan);
+  }
+  co_return plan.error();
+}
+
+outcome<writes::written> writes::write_now(const request& what) {
+  auto plan = what.reckon();
+  if (plan.has_error()) return plan.error();
+  if (!is_current(what.to, *plan)) return taken(what.to, *plan);
+  auto object = commit(what, *plan);
+  if (object.has_error()) return object.error();
+  return written{std::move(*plan), std::move(*object)};
+}
+
+outcome<record_ptr> writes::commit(const request& what, const write_plan& plan) {
+  const auto& to = what.to;
+  if (plan.what == write_plan::action::nothing) return plan.before;
+  auto object = plan.object;
+  to_stored(object, to.view);
+  if (what.story.dry_run) {
+    const auto version = plan.before ? plan.before->version() : 0;
+    return std::make_shared<const record>(plan.key, version, std::move(object));
+  }
+  const auto collection = to.objects();
+  auto made = to.in->objects.next(plan.key, std::move(object));
+  const bool removes = plan.what == write_plan::action::remove;
+  if (!removes && made->text().size() > with_.object_bytes) {
+    return too_large("etcdserver: request is too large");
+  }
+  if (removes) {
+    to.in->objects.remove(*collection, made);
+  } else {
+    to.in->objects.put(*collection, made);
+  }
+  if (with_.observer) with_.observer(to.in, *to.view.of, {plan.before, made, removes});
+  return made;
+}
+
+}  // namespace rw::k8s::devserver

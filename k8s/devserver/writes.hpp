@@ -1,0 +1,78 @@
+#pragma once
+
+#include "core/clock.hpp"
+#include "core/http/message.hpp"
+#include "k8s/devserver/admission_gate.hpp"
+#include "k8s/devserver/call.hpp"
+#include "k8s/devserver/write_plan.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+namespace rw::k8s::devserver {
+
+/// Told of each write when it has been made: what the controllers of a real cluster would do next
+/// begins here. Not to write from within.
+using write_observer =
+    std::function<void(const std::shared_ptr<cluster>& in, const resource& of, const change& what)>;
+
+/// The verbs that change something: create, update, patch, delete, deletecollection. A write is
+/// reckoned, admitted and stored; if the object has changed between, it begins anew.
+class writes {
+ public:
+  struct parts {
+    const core::clock& clock;
+    const write_planner& planner;
+    admission_gate& gate;
+    std::size_t object_bytes;
+    write_observer observer;
+  };
+
+  explicit writes(parts with) : with_(std::move(with)) {}
+
+  /// Both messages live until the returned awaitable has ended; it is empty if all is done.
+  boost::asio::awaitable<void> create(call to, const http::request& from, http::response& into);
+  boost::asio::awaitable<void> update(call to, const http::request& from, http::response& into);
+  boost::asio::awaitable<void> patch(call to, const http::request& from, http::response& into);
+  boost::asio::awaitable<void> remove(call to, const http::request& from, http::response& into);
+  boost::asio::awaitable<void> remove_all(call to, const http::request& from, http::response& into);
+
+  /// Reckons a write from the object as it is.
+  using reckoning = std::function<outcome<write_plan>()>;
+
+  /// A write on its way, whoever makes it.
+  struct request {
+    call to;
+    reckoning reckon;
+    write_story story = {};
+    bool asks_webhooks = true;
+  };
+
+  /// What came of a write: the object as it is stored now, or as it was last.
+  struct written {
+    write_plan plan;
+    record_ptr object;
+  };
+
+  /// A write: reckoned, admitted, stored. What webhooks agreed to is what is stored: if the object
+  /// has changed while they were asked, it is reckoned and they are asked again, for a minute at
+  /// most (504).
+  boost::asio::awaitable<outcome<written>> write(request what);
+
+ private:
+  boost::asio::awaitable<void> perform(request what, http::response& into);
+  boost::asio::awaitable<void> perform_asking(request what, http::response* into);
+  boost::asio::awaitable<void> remove_each(call to, delete_options with,
+                                           std::vector<record_ptr> chosen, http::response* into);
+  boost::asio::awaitable<outcome<written>> write_asking(request what);
+  boost::asio::awaitable<outcome<written>> write_at_once(request what);
+  outcome<written> write_now(const request& what);
+  outcome<record_ptr> commit(const request& what, const write_plan& plan);
+
+  const parts with_;
+};
+
+}  // namespace rw::k8s::devserver

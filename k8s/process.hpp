@@ -1,0 +1,41 @@
+#pragma once
+
+#include "core/watchdog.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rw::k8s {
+
+/// A program to run: found in PATH unless its name has a slash in it, with this process's
+/// environment and more, without input, in a process group of its own.
+struct process_request {
+  std::string command = {};
+  std::vector<std::string> arguments = {};
+  std::vector<std::pair<std::string, std::string>> environment = {};
+  std::chrono::milliseconds limit = std::chrono::seconds(60);
+  std::size_t output_bytes = 1u << 20;  ///< of standard output
+};
+
+struct process_outcome {
+  /// Why there is no status: it could not be started, took too long, wrote too much, or was
+  /// cancelled. Empty if it came to its own end.
+  std::string trouble;
+  bool started = false;
+  int status = 0;  ///< of exit, or 128 and the signal's number, as shells have it
+  std::string output;
+  std::string errors;  ///< the last 4 KiB of standard error
+};
+
+/// Runs a program without blocking the executor, and reaps it. Whoever outlasts the limit, writes
+/// too much or is cancelled is killed with its process group. Linux 5.3 or later.
+boost::asio::awaitable<process_outcome> run_process(boost::asio::any_io_executor executor,
+                                                    core::watchdog& watchdog, process_request what);
+
+}  // namespace rw::k8s

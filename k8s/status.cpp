@@ -1,0 +1,149 @@
+#include "k8s/status.hpp"
+
+#include "k8s/text.hpp"
+
+#include <boost/json/parse.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <ctime>
+
+namespace rw::k8s {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t depth_limit = 256;
+constexpr std::size_t quoted_at_most = 300;
+constexpr std::chrono::seconds day = std::chrono::hours(24);
+
+errc code_of(unsigned status, std::string_view reason) {
+  if (reason == "AlreadyExists") return errc::already_exists;
+  if (reason == "Expired") return errc::gone;
+  switch (status) {
+    case 401:
+      return errc::unauthorized;
+    case 403:
+      return errc::forbidden;
+    case 404:
+      return errc::not_found;
+    case 405:
+      return errc::method_not_allowed;
+    case 406:
+    case 415:
+      return errc::unsupported;
+    case 409:
+      return errc::conflict;
+    case 410:
+      return errc::gone;
+    case 422:
+      return errc::invalid;
+    case 429:
+      return errc::too_many_requests;
+    case 408:
+    case 502:
+    case 503:
+    case 504:
+      return errc::unavailable;
+    default:
+      break;
+  }
+  // 500 with these reasons: the server's own time ran out, of which it says "try again".
+  if (reason == "ServerTimeout" || reason == "Timeout") return errc::unavailable;
+  if (status >= 500) return errc::server_error;
+  return status >= 400 ? errc::bad_request : errc::bad_answer;
+}
+
+std::chrono::seconds seconds_of(const json::value* number) {
+  std::int64_t seconds = 0;
+  if (number != nullptr && number->is_int64()) seconds = number->get_int64();
+  return std::clamp(std::chrono::seconds(seconds), std::chrono::seconds(0), day);
+}
+
+/// Of a message: it is kept and logged, and may come from a server that nobody trusts.
+constexpr std::size_t message_bytes = 4096;
+
+/// Fills in what the body says. False if it is no Status.
+bool read_status(std::string_view body, failure& into) {
+  std::string ignored;
+  const auto parsed = parse_json(body, ignored);
+  const auto* status = parsed ? parsed->if_object() : nullptr;
+  if (status == nullptr || string_member(*status, "kind") != "Status") return false;
+  into.reason = string_member(*status, "reason");
+  into.message = first_bytes(string_member(*status, "message"), message_bytes);
+  const auto* details = status->if_contains("details");
+  if (details != nullptr && details->is_object()) {
+    into.retry_after = seconds_of(details->get_object().if_contains("retryAfterSeconds"));
+  }
+  return true;
+}
+
+}  // namespace
+
+failure failure_of(const http::response& answer, const std::string& what,
+                   std::chrono::system_clock::time_point now) {
+  failure out;
+  out.status = answer.status;
+  if (!read_status(answer.body, out)) out.message = quoted_line(answer.body);
+  out.code = code_of(out.status, out.reason);
+  // The header's is what the server itself says; a Status's may be older.
+  const auto field = retry_after(answer.headers.get("retry-after"), now);
+  out.retry_after = std::max(out.retry_after, field);
+  auto why = out.message.empty() ? out.code.message() : std::move(out.message);
+  if (answer.status >= 300 && answer.status < 400) {
+    why = "redirected to " + quoted_line(answer.headers.get("location"));
+  }
+  const auto phrase = http::reason_phrase(out.status);
+  out.message = what + ": " + why + " (" + std::to_string(out.status);
+  if (!phrase.empty()) out.message.append(" ").append(phrase);
+  out.message += ')';
+  return out;
+}
+
+std::chrono::seconds retry_after(std::string_view field,
+                                 std::chrono::system_clock::time_point now) {
+  if (field.empty()) return std::chrono::seconds(0);
+  std::int64_t seconds = 0;
+  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), seconds);
+  if (error == std::errc() && end == field.data() + field.size()) {
+    return std::clamp(std::chrono::seconds(seconds), std::chrono::seconds(0), day);
+  }
+  std::tm parts{};
+  const std::string text(field);
+  if (::strptime(text.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &parts) == nullptr) {
+    return std::chrono::seconds(0);
+  }
+  const auto when = std::chrono::system_clock::from_time_t(::timegm(&parts));
+  const auto wait = std::chrono::ceil<std::chrono::seconds>(when - now);
+  return std::clamp(wait, std::chrono::seconds(0), day);
+}
+
+std::optional<json::value> parse_json(std::string_view text, std::string& why) {
+  json::parse_options options;
+  options.max_depth = depth_limit;
+  boost::system::error_code error;
+  auto value = json::parse(text, error, {}, options);
+  if (!error) return value;
+  why = "the answer is not JSON (" + error.message() + "): " + quoted_line(text);
+  return std::nullopt;
+}
+
+std::string_view string_member(const json::object& object, std::string_view name) {
+  const auto* member = object.if_contains(name);
+  return member != nullptr && member->is_string() ? std::string_view(member->get_string())
+                                                  : std::string_view();
+}
+
+std::string quoted_line(std::string_view text) {
+  const auto begin = std::ranges::find_if(text, [](unsigned char c) { return c > ' '; });
+  text.remove_prefix(static_cast<std::size_t>(begin - text.begin()));
+  text = text.substr(0, text.find_first_of("\r\n"));
+  const bool cut = text.size() > quoted_at_most;
+  std::string out(text.substr(0, quoted_at_most));
+  std::ranges::replace_if(out, [](unsigned char c) { return c < ' ' || c == 0x7F; }, '?');
+  while (out.ends_with(' ')) out.pop_back();
+  if (cut) out += "...";
+  return out;
+}
+
+}  // namespace rw::k8s

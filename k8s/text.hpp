@@ -1,0 +1,30 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+
+namespace rw::k8s {
+
+/// Without white space at either end.
+inline std::string_view trimmed(std::string_view text) {
+  const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; };
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+/// At most `limit` bytes from the front, and no part of a character (UTF-8, RFC 3629).
+inline std::string_view first_bytes(std::string_view text, std::size_t limit) {
+  if (text.size() <= limit) return text;
+  while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xC0U) == 0x80U) --limit;
+  return text.substr(0, limit);
+}
+
+/// True if `text` may stand in a header field: no control characters, which could end it and begin
+/// another (RFC 9110, section 5.5).
+inline bool is_field_value(std::string_view text) {
+  return std::ranges::none_of(text, [](unsigned char c) { return c < ' ' || c == 0x7F; });
+}
+
+}  // namespace rw::k8s

@@ -1,0 +1,54 @@
+#pragma once
+
+#include "k8s/failure.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+#include <yaml-cpp/node/node.h>
+
+namespace rw::k8s {
+
+/// Reads a YAML mapping field by field. The first thing that is wrong is kept, and what is asked
+/// for afterwards is empty, so that it need be looked at once, at the end. Not for public headers.
+class yaml_fields {
+ public:
+  /// `where` begins the message: "kubeconfig /x: context 'a': user 'b'". A node that is no mapping
+  /// is wrong; one that is null is an empty mapping.
+  yaml_fields(YAML::Node node, std::string where);
+
+  /// A field's text; empty where it is missing or null.
+  std::string text(const char* name);
+  bool flag(const char* name);
+  std::vector<std::string> texts(const char* name);
+  /// A list of mappings.
+  std::vector<yaml_fields> list(const char* name);
+  /// A mapping, empty where it is missing; its failure is to be taken over with `take`.
+  yaml_fields map(const char* name);
+  bool has(const char* name) const;
+
+  /// Everything below a field as JSON; "" where it is missing.
+  std::string json(const char* name);
+
+  /// The names of the mapping's fields.
+  std::vector<std::string> names() const;
+
+  const YAML::Node& node() const noexcept { return node_; }
+
+  /// Notes that a field is wrong: "proxy-url has no host".
+  void wrong(const std::string& sentence);
+  void take(const yaml_fields& from);
+  const std::optional<failure>& failed() const noexcept { return failed_; }
+
+ private:
+  YAML::Node field(const char* name) const;
+  std::string scalar(const YAML::Node& node, const std::string& name);
+
+  YAML::Node node_;
+  std::string where_;
+  std::optional<failure> failed_;
+};
+
+}  // namespace rw::k8s
