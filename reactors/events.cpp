@@ -1,50 +1,20 @@
 #include "reactors/events.hpp"
 
-#include <cstdint>
-#include <cstring>
-#include <string_view>
+#include "core/hash.hpp"
 
 namespace rw {
-namespace {
-
-/// Mixes a string in, eight bytes at a time: both halves of a 128-bit product (the construction of
-/// wyhash, https://github.com/wangyi-fudan/wyhash, public domain).
-std::uint64_t mix(std::uint64_t a, std::uint64_t b) noexcept {
-  __extension__ using wide = unsigned __int128;
-  const wide product = static_cast<wide>(a) * b;
-  return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
-}
-
-constexpr std::uint64_t odd_1 = 0xA0761D6478BD642FULL;
-constexpr std::uint64_t odd_2 = 0xE7037ED1A0B428DBULL;
-
-std::uint64_t add(std::uint64_t seed, std::string_view text) noexcept {
-  // The length first: "ab" + "c" is not "a" + "bc".
-  seed = mix(seed ^ odd_1, text.size() ^ odd_2);
-  while (!text.empty()) {
-    std::uint64_t word = 0;
-    const auto bytes = text.size() < sizeof word ? text.size() : sizeof word;
-    std::memcpy(&word, text.data(), bytes);
-    // The sum keeps what came before even where a chosen word makes the product zero.
-    seed = mix(seed ^ word ^ odd_1, odd_2) + ((seed << 5) | (seed >> 59));
-    text.remove_prefix(bytes);
-  }
-  return seed;
-}
-
-}  // namespace
 
 std::size_t watch_event_hash::operator()(const watch_event& event) const noexcept {
-  std::uint64_t seed = odd_2;
-  seed = add(seed, event.watched.name);
-  seed = add(seed, event.watched.ns);
-  seed = add(seed, event.gvk.kind);
-  seed = add(seed, event.gvk.group);
-  seed = add(seed, event.gvk.version);
-  seed = add(seed, event.manager);
-  seed = add(seed, event.owner.name);
-  seed = add(seed, event.owner.ns);
-  return static_cast<std::size_t>(seed);
+  return core::string_hash()
+      .add(event.watched.name)
+      .add(event.watched.ns)
+      .add(event.gvk.kind)
+      .add(event.gvk.group)
+      .add(event.gvk.version)
+      .add(event.manager)
+      .add(event.owner.name)
+      .add(event.owner.ns)
+      .value();
 }
 
 }  // namespace rw

@@ -1,28 +1,14 @@
 #pragma once
 
-#include <compare>
+#include "k8s/names.hpp"
+
 #include <cstddef>
-#include <functional>
 #include <string>
 
 namespace rw {
 
-/// Names a Kubernetes object. `ns` is empty for a cluster-scoped one.
-struct object_key {
-  std::string ns;
-  std::string name;
-
-  friend bool operator==(const object_key&, const object_key&) = default;
-};
-
-/// Group, version and kind (Kubernetes API concepts); the group is empty for the core group.
-struct group_version_kind {
-  std::string group;
-  std::string version;
-  std::string kind;
-
-  friend bool operator==(const group_version_kind&, const group_version_kind&) = default;
-};
+using k8s::group_version_kind;
+using k8s::object_key;
 
 /// "This object changed", for one manager. It never carries the object's content, so it is its own
 /// key: a later event for the same object replaces an earlier one, and coalescing loses nothing.

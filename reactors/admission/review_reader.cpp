@@ -1,13 +1,19 @@
+#include "core/json/token_index.hpp"
+#include "core/json/token_walk.hpp"
 #include "reactors/admission/decide.hpp"
 #include "reactors/admission/json_compare.hpp"
 #include "reactors/admission/review.hpp"
-#include "reactors/admission/token_index.hpp"
-#include "reactors/admission/token_walk.hpp"
+#include "reactors/admission/token_compare.hpp"
 
 #include <utility>
 
 namespace rw::admission {
 namespace {
+
+using core::escapes_are_valid;
+using core::token_index;
+using core::token_list;
+using core::token_walk;
 
 /// Passes a string or null; false for anything else. Null counts as empty, as absent does.
 bool string_or_null(token_walk& walk, std::string_view& text) {

@@ -1,9 +1,12 @@
+#include "reactors/admission/token_compare.hpp"
+
 #include "reactors/admission/json_compare.hpp"
-#include "reactors/admission/token_walk.hpp"
 
 #include <string>
 
 namespace rw::admission {
+
+using core::token_list;
 namespace {
 
 using token = const std::uint32_t*;

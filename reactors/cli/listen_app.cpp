@@ -1,5 +1,7 @@
 #include "reactors/cli/listen_app.hpp"
 
+#include "reactors/cli/startup_memory.hpp"
+
 #include <cstdio>
 
 namespace rw::cli {
@@ -67,6 +69,7 @@ asio::awaitable<int> listen_app::run() {
   intake.spawn(listener_.runnable->run());
   log_listening(services_.log, "listener", address());
   if (admin_) log_listening(services_.log, "admin", admin_->address());
+  give_back_startup_code();
 
   co_await stop_.wait();
 

@@ -1,7 +1,9 @@
+#include "reactors/cli/api_server_app.hpp"
 #include "reactors/cli/app.hpp"
 #include "reactors/cli/certs.hpp"
 #include "reactors/cli/dev_app.hpp"
 #include "reactors/cli/listen_app.hpp"
+#include "reactors/cli/manager_app.hpp"
 #include "reactors/cli/settings.hpp"
 #include "reactors/cli/webhook_app.hpp"
 
@@ -26,6 +28,10 @@ std::unique_ptr<app> make_app(const settings& chosen, services& with) {
       return std::make_unique<webhook_app>(with, chosen.webhook);
     case command::listen:
       return std::make_unique<listen_app>(with, chosen.listen);
+    case command::manager:
+      return std::make_unique<manager_app>(with, chosen.manager);
+    case command::api_server:
+      return std::make_unique<api_server_app>(with, chosen.api_server);
     default:
       return std::make_unique<dev_app>(with, chosen.dev);
   }

@@ -1,5 +1,7 @@
 #include "reactors/cli/settings.hpp"
 
+#include "reactors/cli/options.hpp"
+
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -12,25 +14,16 @@ namespace {
 constexpr auto about =
     "Tells a control plane what changed on a Kubernetes cluster: `webhook` runs on the watched "
     "cluster, "
-    "`listen` in the control plane, `dev` is both in one process.";
-
-/// Collects what is wrong, so that all of it is said at once.
-class problems {
- public:
-  void add(const std::string& what) { text_ += (text_.empty() ? "" : "\n") + what; }
-  void raise() const {
-    if (!text_.empty()) throw setting_error(text_);
-  }
-
- private:
-  std::string text_;
-};
+    "`listen` in the control plane, `dev` is both in one process. `manager` keeps everything in "
+    "place from the control plane. `api-server` is a Kubernetes API server in memory to try things "
+    "on.";
 
 std::string is_duration(const std::string& text) {
   return core::parse_duration(text) ? "" : "not a duration such as 250ms, 20s or 1h: " + text;
 }
 
-/// An option for a duration, with its default shown.
+}  // namespace
+
 CLI::Option* add_duration(CLI::App* app, const std::string& flag, const std::string& variable,
                           std::chrono::milliseconds& value, const std::string& shown,
                           const std::string& help) {
@@ -42,6 +35,8 @@ CLI::Option* add_duration(CLI::App* app, const std::string& flag, const std::str
   if (!variable.empty()) option->envname(variable);
   return option;
 }
+
+namespace {
 
 /// What the webhook's options are before they are checked together.
 struct webhook_texts {
@@ -216,6 +211,33 @@ void describe_dev(CLI::App& app, dev_settings& to) {
   app.add_option("--component", to.component, "The operator that listens")->capture_default_str();
 }
 
+void describe_api_server(CLI::App& app, api_server_settings& to, std::string& address) {
+  app.add_option("--address", address, "Where to listen; port 0 picks a free one")
+      ->type_name("HOST:PORT")
+      ->default_str("127.0.0.1:6443");
+  app.add_option("--dir", to.dir, "Where a kubeconfig for each cluster is written, and ca.crt")
+      ->capture_default_str();
+  app.add_option("--cluster", to.clusters,
+                 "Names of the clusters, each an API server of its own below /clusters/NAME")
+      ->delimiter(',')
+      ->type_name("NAME,...")
+      ->capture_default_str();
+  app.add_option("--host-name", to.host_names, "Names in the server's certificate")
+      ->delimiter(',')
+      ->type_name("NAME,...")
+      ->capture_default_str();
+  app.add_option("--history", to.history, "Changes of a cluster that a watch may resume from")
+      ->check(CLI::Range(1u, 1u << 24))
+      ->capture_default_str();
+}
+
+void check_api_server(api_server_settings& to, const std::string& address) {
+  if (address.empty()) return;
+  const auto parsed = core::parse_host_port(address);
+  if (!parsed) throw setting_error("--address must be host:port, not: " + address);
+  to.address = *parsed;
+}
+
 void describe_certs(CLI::App& app, certs_settings& to) {
   const auto describe = [&to](CLI::App* one, certs_settings::role role) {
     one->callback([&to, role] { to.what = role; });
@@ -283,9 +305,19 @@ settings read_settings(int argc, char** argv) {
   auto* const run_listen = app.add_subcommand(
       "listen", "Runs in KCP: receives WatchEvents and prints each as a line of JSON");
   describe_listen(*run_listen, result.listen, listen);
+  manager_texts manager;
+  auto* const run_manager = app.add_subcommand(
+      "manager", "Runs in KCP: keeps Watchers, the webhook on every SKR and certificates in place");
+  describe_manager(*run_manager, result.manager, manager);
   auto* const run_dev = app.add_subcommand(
       "dev", "Runs webhook and listener in one process, with certificates of its own");
   describe_dev(*run_dev, result.dev);
+  std::string api_server_address;
+  auto* const run_api_server =
+      app.add_subcommand("api-server",
+                         "Runs an API server in memory that kubectl, controllers and validating "
+                         "webhooks (called at their clientConfig.url) can be tried on");
+  describe_api_server(*run_api_server, result.api_server, api_server_address);
   auto* const make_certs = app.add_subcommand("certs", "Makes certificates, for tests and trials");
   describe_certs(*make_certs, result.certs);
   auto* const say_version = app.add_subcommand("version", "Prints the version");
@@ -308,8 +340,14 @@ settings read_settings(int argc, char** argv) {
   } else if (*run_listen) {
     check_listen(result.listen, listen);
     result.what = command::listen;
+  } else if (*run_manager) {
+    check_manager(result.manager, manager);
+    result.what = command::manager;
   } else if (*run_dev) {
     result.what = command::dev;
+  } else if (*run_api_server) {
+    check_api_server(result.api_server, api_server_address);
+    result.what = command::api_server;
   } else {
     result.what = command::certs;
   }

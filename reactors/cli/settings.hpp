@@ -50,6 +50,48 @@ struct listen_settings {
   std::chrono::milliseconds drain_timeout = std::chrono::seconds(20);
 };
 
+/// `runtime-watcher manager`.
+struct manager_settings {
+  std::string kubeconfig;  ///< empty: as a client program finds it (k8s::load_config)
+  std::string context;
+
+  core::host_port address = {"0.0.0.0", 8082};  ///< of the listener
+  std::string component = "lifecycle-manager";
+  std::string tls_cert;
+  std::string tls_key;
+  std::string client_ca;
+  std::string trusted_proxies = "127.0.0.0/8,::1";
+  bool pin_san = false;
+  core::host_port metrics_address = {"0.0.0.0", 8080};
+
+  bool leader_elect = true;
+  std::string lease_namespace = "kcp-system";
+  std::string lease_name = "runtime-watcher-manager";
+  std::chrono::milliseconds lease_duration = std::chrono::seconds(15);
+  std::chrono::milliseconds renew_deadline = std::chrono::seconds(10);
+  std::chrono::milliseconds retry_period = std::chrono::seconds(2);
+
+  std::string gateway_namespace = "kcp-system";
+  std::uint16_t kcp_port = 0;  ///< 0: the Gateway's
+
+  std::string skr_image = "runtime-watcher:latest";
+  std::string skr_manifests;  ///< a directory; empty: the built-in ones
+  std::vector<std::string> skr_pull_secrets;
+  std::string skr_memory_limit = "200Mi";
+  std::string skr_cpu_limit = "0.1";
+  std::size_t concurrent = 16;
+  std::chrono::milliseconds success_interval = std::chrono::hours(1);
+
+  bool gardener_certificates = false;
+  std::string issuer = "klm-watcher-selfsigned";
+  std::string issuer_namespace = "istio-system";
+  std::vector<std::string> extra_dns_names;
+  std::chrono::milliseconds ca_grace = std::chrono::hours(96);
+  bool ca_time_only = false;
+
+  std::chrono::milliseconds drain_timeout = std::chrono::seconds(20);
+};
+
 /// `runtime-watcher dev`.
 struct dev_settings {
   std::string dir = "runtime-watcher-dev";
@@ -57,6 +99,15 @@ struct dev_settings {
   std::uint16_t metrics_port = 2112;
   std::uint16_t listen_port = 8082;
   std::string component = "lifecycle-manager";
+};
+
+/// `runtime-watcher api-server`.
+struct api_server_settings {
+  core::host_port address = {"127.0.0.1", 6443};
+  std::string dir = "runtime-watcher-api";
+  std::vector<std::string> clusters = {"kcp"};
+  std::vector<std::string> host_names = {"localhost"};
+  std::size_t history = 1000;
 };
 
 /// `runtime-watcher certs`.
@@ -71,7 +122,7 @@ struct certs_settings {
   std::string key = "ecdsa";
 };
 
-enum class command : std::uint8_t { none, webhook, listen, dev, certs };
+enum class command : std::uint8_t { none, webhook, listen, manager, dev, api_server, certs };
 
 /// The command line, and what the environment adds to it.
 struct settings {
@@ -80,7 +131,9 @@ struct settings {
   core::log_level log_level = core::log_level::info;
   webhook_settings webhook;
   listen_settings listen;
+  manager_settings manager;
   dev_settings dev;
+  api_server_settings api_server;
   certs_settings certs;
 };
 

@@ -1,5 +1,7 @@
 #include "reactors/cli/webhook_app.hpp"
 
+#include "reactors/cli/startup_memory.hpp"
+
 #include <boost/asio/ip/address.hpp>
 #include <openssl/evp.h>
 
@@ -120,6 +122,7 @@ asio::awaitable<int> webhook_app::run() {
   intake.spawn(intake_.run());
   log_listening(services_.log, "webhook", intake_.address());
   log_listening(services_.log, "admin", admin_.address());
+  give_back_startup_code();
 
   co_await stop_.wait();
 

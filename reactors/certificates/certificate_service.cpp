@@ -1,0 +1,199 @@
+#include "reactors/certificates/certificate_service.hpp"
+
+#include "k8s/types.hpp"
+#include "reactors/kyma_resources.hpp"
+
+#include <boost/json/object.hpp>
+
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+namespace rw::certificates {
+namespace {
+
+namespace json = boost::json;
+
+certificate_state failed(const k8s::failure& why) {
+  certificate_state out;
+  out.what = certificate_state::kind::failed;
+  out.why = why.message;
+  out.failure = why;
+  return out;
+}
+
+void look_again(certificate_state& state, core::duration by) {
+  if (state.again == core::duration{} || by < state.again) state.again = by;
+}
+
+certificate_state refused(const problem& why) {
+  certificate_state out;
+  out.what = certificate_state::kind::refused;
+  out.why = why.text;
+  return out;
+}
+
+}  // namespace
+
+class certificate_service::implementation {
+ public:
+  implementation(k8s::client& api, service_caches caches, service_options options,
+                 service_environment environment)
+      : api_(api),
+        caches_(caches),
+        options_(std::move(options)),
+        with_(environment),
+        type_(certificates_type(options_.certificates.speaks)),
+        overdue_family_(prometheus::BuildGauge()
+                            .Name("lifecycle_mgr_self_signed_cert_not_renew")
+                            .Help("1 while a Kyma's certificate should have been issued anew")
+                            .Register(with_.metrics)),
+        reissues_(core::make_counter(with_.metrics, "rw_certificate_reissues_total",
+                                     "Times that an issuer was asked for a new certificate")) {}
+
+  ~implementation() {
+    for (const auto& [kyma, gauge] : overdue_) overdue_family_.Remove(gauge);
+  }
+
+  boost::asio::awaitable<certificate_state> ensure(json::value kyma) {
+    auto wanted = certificate_for(kyma, options_.certificates);
+    if (!wanted) co_return refused(wanted.error());
+    const auto name = k8s::key_of(kyma).name;
+    const auto key = key_for(name);
+    auto present = caches_.certificates.get(key).parse();
+    if (!covers(present, *wanted)) {
+      k8s::apply_options how{.field_manager = options_.field_manager, .force = true};
+      auto request = api_.apply(type_, std::move(*wanted), std::move(how));
+      auto applied = co_await std::move(request);
+      if (!applied) co_return failed(applied.error());
+      present = std::move(*applied);
+    }
+    const evidence known{std::string(k8s::label(kyma, runtime_id_label).value_or("")), present,
+                         caches_.secrets.get(key).parse(), trust()};
+    const auto now = with_.clock.wall();
+    auto state = judge(known, speaks(), options_.judge, now);
+    watch_overdue(name, state, now);
+    if (!state.must_be_reissued || is_being_issued(present, speaks())) co_return state;
+    auto request = reissue(name, std::move(present), now);
+    const auto asked = co_await std::move(request);
+    if (!asked) {
+      // The present certificate stays good, and may go to the runtime.
+      state.failure = asked.error();
+      look_again(state, std::chrono::minutes(1));
+    }
+    co_return state;
+  }
+
+  boost::asio::awaitable<k8s::result<void>> remove(k8s::object_key kyma) {
+    forget_overdue(kyma.name);
+    const auto key = key_for(kyma.name);
+    // The Certificate first: as long as there is one the issuer makes the Secret anew.
+    for (const auto* type : {&type_, &secrets_type()}) {
+      auto request = api_.remove(*type, key);
+      const auto gone = co_await std::move(request);
+      if (!gone && !gone.error().is(k8s::errc::not_found)) co_return gone.error();
+    }
+    co_return k8s::result<void>();
+  }
+
+ private:
+  dialect speaks() const noexcept { return options_.certificates.speaks; }
+
+  k8s::object_key key_for(const std::string& kyma) const {
+    return {options_.certificates.ns, certificate_name(kyma)};
+  }
+
+  /// Success, too, where somebody else has changed the object meanwhile, or it has gone: its
+  /// informer will tell, and then it is looked at again.
+  boost::asio::awaitable<k8s::result<void>> reissue(std::string kyma, json::value present,
+                                                    time_point now) {
+    auto request = request_reissue(present, speaks(), now);
+    k8s::write_options how{.field_manager = options_.field_manager,
+                           .subresource = std::move(request.subresource)};
+    auto patch = api_.patch(type_, k8s::key_of(present), k8s::patch_type::merge,
+                            std::move(request.change), std::move(how));
+    const auto done = co_await std::move(patch);
+    if (done) {
+      reissues_.Increment();
+      with_.log.info("certificate is to be issued anew", {{"kyma", kyma}});
+      co_return k8s::result<void>();
+    }
+    if (done.error().is(k8s::errc::conflict) || done.error().is(k8s::errc::not_found)) {
+      co_return k8s::result<void>();
+    }
+    co_return done.error();
+  }
+
+  /// The gateway's bundle, read once for each of the Secret's states; null if there is none.
+  const trust_bundle* trust() {
+    const auto now = caches_.gateways.get(options_.gateway);
+    if (!now) return nullptr;
+    if (!trust_from_ || !same_state(trust_from_, now)) {
+      trust_ = read_trust_bundle(now.parse());
+      trust_from_ = now;
+    }
+    return &trust_;
+  }
+
+  void watch_overdue(const std::string& kyma, certificate_state& state, time_point now) {
+    if (!state.must_be_reissued) return forget_overdue(kyma);
+    const auto left = *trust_.added_at + options_.overdue_after - now;
+    if (left > time_point::duration{}) {
+      look_again(state, left);
+      return forget_overdue(kyma);
+    }
+    if (overdue_.contains(kyma)) return;
+    auto& gauge = overdue_family_.Add({{"kyma_name", kyma}});
+    gauge.Set(1);
+    overdue_[kyma] = &gauge;
+    with_.log.warning("certificate should have been issued anew and is not",
+                      {{"kyma", kyma}, {"since", k8s::format_time(*trust_.added_at)}});
+  }
+
+  void forget_overdue(const std::string& kyma) {
+    const auto at = overdue_.find(kyma);
+    if (at == overdue_.end()) return;
+    overdue_family_.Remove(at->second);
+    overdue_.erase(at);
+  }
+
+  k8s::client& api_;
+  const service_caches caches_;
+  const service_options options_;
+  const service_environment with_;
+  const k8s::resource_type type_;
+  k8s::object trust_from_;
+  trust_bundle trust_;
+  prometheus::Family<core::gauge>& overdue_family_;
+  core::counter& reissues_;
+  std::unordered_map<std::string, core::gauge*> overdue_;  ///< by Kyma; those that are
+};
+
+k8s::informer_options certificates_informer(const certificate_options& options) {
+  k8s::informer_options out;
+  out.what.ns = options.ns;
+  return out;
+}
+
+k8s::informer_options secrets_informer(const certificate_options& options) {
+  k8s::informer_options out;
+  out.what.ns = options.ns;
+  out.what.labels = secret_selector();
+  return out;
+}
+
+certificate_service::certificate_service(k8s::client& api, service_caches caches,
+                                         service_options options, service_environment environment)
+    : impl_(std::make_unique<implementation>(api, caches, std::move(options), environment)) {}
+
+certificate_service::~certificate_service() = default;
+
+boost::asio::awaitable<certificate_state> certificate_service::ensure(json::value kyma) {
+  return impl_->ensure(std::move(kyma));
+}
+
+boost::asio::awaitable<k8s::result<void>> certificate_service::remove(k8s::object_key kyma) {
+  return impl_->remove(std::move(kyma));
+}
+
+}  // namespace rw::certificates

@@ -1,0 +1,182 @@
+#include "reactors/certificates/rendering.hpp"
+
+#include "k8s/types.hpp"
+#include "reactors/kyma_resources.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include <algorithm>
+
+namespace rw::certificates {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::string_view suffix = "-webhook-tls";
+constexpr std::string_view purpose_label = "operator.kyma-project.io/purpose";
+constexpr std::string_view purpose = "klm-watcher-cert-manager";
+constexpr std::string_view manager = "lifecycle-manager";
+constexpr std::size_t longest_common_name = 64;
+constexpr std::size_t longest_name = 253;
+
+/// A host name, as far as an issuer takes it: letters, digits, hyphens and dots, maybe "*." first.
+bool is_host_name(std::string_view text) {
+  if (text.starts_with("*.")) text.remove_prefix(2);
+  if (text.empty() || text.size() > longest_name || text.find("..") != std::string_view::npos) {
+    return false;
+  }
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  };
+  return plain(text.front()) && plain(text.back()) &&
+         std::ranges::all_of(text, [&](char c) { return plain(c) || c == '-' || c == '.'; });
+}
+
+json::array dns_names(std::string_view domain, const certificate_options& options) {
+  const auto service = std::string(skr_webhook_name) + "." + std::string(skr_namespace) + ".svc";
+  json::array names;
+  const auto add = [&](std::string_view name) {
+    const bool there = std::ranges::any_of(
+        names, [&](const json::value& one) { return one.get_string() == name; });
+    if (!there) names.emplace_back(name);
+  };
+  add(domain);
+  add(service + ".cluster.local");
+  add(service);
+  for (const auto& extra : options.extra_dns_names) add(extra);
+  return names;
+}
+
+json::object secret_labels() {
+  return {{purpose_label, purpose}, {managed_by_label, manager}};
+}
+
+std::string in_hours(std::chrono::hours time) {
+  return std::to_string(time.count()) + "h";
+}
+
+void speak_cert_manager(json::object& spec, const certificate_options& options) {
+  spec["renewBefore"] = in_hours(options.renew_before);
+  spec["secretTemplate"] = json::object{{"labels", secret_labels()}};
+  spec["issuerRef"] =
+      json::object{{"name", options.issuer}, {"kind", "Issuer"}, {"group", "cert-manager.io"}};
+  spec["privateKey"] = json::object{{"algorithm", "RSA"},
+                                    {"encoding", "PKCS1"},
+                                    {"size", options.rsa_bits},
+                                    {"rotationPolicy", "Always"}};
+  spec["usages"] = json::array{"digital signature", "key encipherment"};
+}
+
+void speak_gardener(json::object& spec, const certificate_options& options) {
+  spec["secretLabels"] = secret_labels();
+  spec["issuerRef"] = json::object{{"name", options.issuer}, {"namespace", options.issuer_ns}};
+  spec["privateKey"] = json::object{{"algorithm", "RSA"}, {"size", options.rsa_bits}};
+}
+
+/// A Go duration of whole hours, minutes and seconds, such as "1440h0m0s"; -1 for anything else.
+std::int64_t seconds_of(std::string_view text) {
+  std::int64_t sum = 0;
+  std::int64_t number = -1;
+  for (const char c : text) {
+    if (c >= '0' && c <= '9') {
+      number = std::max<std::int64_t>(number, 0) * 10 + (c - '0');
+      if (number > 1'000'000'000) return -1;
+      continue;
+    }
+    const std::int64_t unit = c == 'h' ? 3600 : c == 'm' ? 60 : c == 's' ? 1 : 0;
+    if (number < 0 || unit == 0) return -1;
+    sum += number * unit;
+    number = -1;
+  }
+  return number < 0 && !text.empty() ? sum : -1;
+}
+
+bool same_duration(const json::value& a, const json::value& b) {
+  if (!a.is_string() || !b.is_string()) return false;
+  const auto seconds = seconds_of(a.get_string());
+  return seconds >= 0 && seconds == seconds_of(b.get_string());
+}
+
+bool is_duration(std::string_view member) {
+  return member == "duration" || member == "renewBefore";
+}
+
+}  // namespace
+
+std::optional<dialect> parse_dialect(std::string_view text) noexcept {
+  if (text == "cert-manager") return dialect::cert_manager;
+  if (text == "gardener") return dialect::gardener;
+  return std::nullopt;
+}
+
+const k8s::resource_type& certificates_type(dialect of) {
+  static const k8s::resource_type cert_manager{
+      {"cert-manager.io", "v1", "Certificate"}, "certificates", true};
+  static const k8s::resource_type gardener{
+      {"cert.gardener.cloud", "v1alpha1", "Certificate"}, "certificates", true};
+  return of == dialect::cert_manager ? cert_manager : gardener;
+}
+
+std::string certificate_name(std::string_view kyma) {
+  return std::string(kyma) + std::string(suffix);
+}
+
+std::optional<std::string> kyma_of(std::string_view certificate) {
+  if (!certificate.ends_with(suffix) || certificate.size() == suffix.size()) return std::nullopt;
+  certificate.remove_suffix(suffix.size());
+  return std::string(certificate);
+}
+
+std::string secret_selector() {
+  return std::string(purpose_label) + "=" + std::string(purpose);
+}
+
+boost::system::result<json::value, problem> certificate_for(const json::value& kyma,
+                                                            const certificate_options& options) {
+  const auto runtime = k8s::label(kyma, runtime_id_label).value_or("");
+  const auto domain = k8s::annotation(kyma, skr_domain_annotation).value_or("");
+  const auto name = certificate_name(k8s::key_of(kyma).name);
+  const auto label = "label " + std::string(runtime_id_label);
+  const auto annotation = "annotation " + std::string(skr_domain_annotation);
+  if (runtime.empty()) return problem{label + " is missing or empty"};
+  if (runtime.size() > longest_common_name) {
+    return problem{label + " is longer than a certificate's common name can be (64)"};
+  }
+  if (domain.empty()) return problem{annotation + " is missing or empty"};
+  if (!is_host_name(domain))
+    return problem{annotation + " is no host name: " + std::string(domain)};
+  if (name.size() > longest_name) return problem{"the Kyma's name is too long for " + name};
+
+  json::object spec{{"commonName", runtime},
+                    {"dnsNames", dns_names(domain, options)},
+                    {"duration", in_hours(options.duration)},
+                    {"secretName", name}};
+  if (options.speaks == dialect::cert_manager) {
+    speak_cert_manager(spec, options);
+  } else {
+    speak_gardener(spec, options);
+  }
+  const auto& type = certificates_type(options.speaks);
+  return json::value{
+      {"apiVersion", type.gvk.api_version()},
+      {"kind", type.gvk.kind},
+      {"metadata", json::object{{"name", name},
+                                {"namespace", options.ns},
+                                {"labels", json::object{{managed_by_label, manager}}}}},
+      {"spec", std::move(spec)}};
+}
+
+bool covers(const json::value& existing, const json::value& wanted) {
+  const auto* const members = wanted.if_object();
+  if (members == nullptr) return existing == wanted;
+  const auto* const there = existing.if_object();
+  return there != nullptr && std::ranges::all_of(*members, [&](const auto& member) {
+           const auto* const at = there->if_contains(member.key());
+           if (at == nullptr) return false;
+           return covers(*at, member.value()) ||
+                  (is_duration(member.key()) && same_duration(*at, member.value()));
+         });
+}
+
+}  // namespace rw::certificates

@@ -1,0 +1,61 @@
+#pragma once
+
+#include "k8s/names.hpp"
+
+#include <boost/json/value.hpp>
+#include <boost/system/result.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rw::certificates {
+
+/// Who issues: cert-manager (cert-manager.io/v1) or Gardener's cert-management
+/// (cert.gardener.cloud/v1alpha1). Both have a kind Certificate and put the result into a Secret
+/// with tls.crt, tls.key and ca.crt.
+enum class dialect : std::uint8_t { cert_manager, gardener };
+
+/// Parses "cert-manager" and "gardener".
+std::optional<dialect> parse_dialect(std::string_view text) noexcept;
+
+const k8s::resource_type& certificates_type(dialect of);
+
+struct certificate_options {
+  dialect speaks = dialect::cert_manager;
+  std::string ns = "istio-system";                ///< of the Certificates and their Secrets
+  std::string issuer = "klm-watcher-selfsigned";  ///< an Issuer
+  std::string issuer_ns = "istio-system";         ///< Gardener's can lie elsewhere
+  std::vector<std::string> extra_dns_names = {};  ///< beside the Kyma's domain and the Service's
+  std::chrono::hours duration{1440};
+  std::chrono::hours renew_before{720};  ///< Gardener's controller decides for itself
+  unsigned rsa_bits = 4096;
+};
+
+/// The Certificate, and its Secret, of a Kyma: "<kyma>-webhook-tls".
+std::string certificate_name(std::string_view kyma);
+/// The Kyma that a Certificate or Secret of that name is for; none if it is no such name.
+std::optional<std::string> kyma_of(std::string_view certificate);
+
+/// The label that the Secrets carry, as a selector, for an informer.
+std::string secret_selector();
+
+/// Why there can be no certificate for a Kyma: what a user has to change, in words.
+struct problem {
+  std::string text;
+};
+
+/// The Certificate for a Kyma, to be applied: all of it that is ours. Its common name is the label
+/// `kyma-project.io/runtime-id`, at most 64 bytes (RFC 5280, ub-common-name), its DNS names the
+/// annotation `skr-domain`, the webhook's Service, and extras.
+boost::system::result<boost::json::value, problem> certificate_for(
+    const boost::json::value& kyma, const certificate_options& options);
+
+/// True if `existing` has everything that `wanted` says. Lists must be equal, and durations as long
+/// ("1440h0m0s" is what Go makes of "1440h").
+bool covers(const boost::json::value& existing, const boost::json::value& wanted);
+
+}  // namespace rw::certificates

@@ -1,0 +1,88 @@
+#include "reactors/certificates/state.hpp"
+
+#include "k8s/types.hpp"
+#include "tls/issuer.hpp"
+#include "tls/material.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace rw::certificates {
+namespace {
+
+certificate_state waiting(std::string why, core::duration again = {}) {
+  certificate_state out;
+  out.why = std::move(why);
+  out.again = again;
+  return out;
+}
+
+/// The state without a certificate to speak of.
+certificate_state not_issued(const evidence& of, dialect speaks) {
+  const auto said = issuer_message(of.certificate, speaks);
+  return waiting("the certificate has not been issued yet" + (said.empty() ? "" : ": " + said));
+}
+
+/// How long until the gateway has surely learnt of the authority of `leaf`.
+core::duration until_settled(const tls::certificate& leaf, const trust_bundle& trust,
+                             std::chrono::seconds settles, time_point now) {
+  const auto& all = trust.authorities.authorities();
+  if (all.size() < 2 || !trust.added_at || !tls::is_issued_by(leaf, all.front())) return {};
+  // A clock that was set back does not make it longer.
+  const auto left = std::min<time_point::duration>(*trust.added_at + settles - now, settles);
+  return std::max(left, time_point::duration{});
+}
+
+certificate_state deliver(const tls::key_pair& pair, const tls::certificate& leaf,
+                          const evidence& of, const judge_options& options, time_point now) {
+  const auto& trust = *of.trust;
+  if (leaf.not_before() > now) {
+    return waiting("the certificate is not valid yet", leaf.not_before() - now);
+  }
+  const auto trusted = trust.authorities.verify(leaf, tls::purpose::client_auth, now);
+  if (!trusted) {
+    // The bundle will change, or after a while the certificate must.
+    return waiting("the gateway does not trust the certificate: " + trusted.error().message(),
+                   std::chrono::minutes(1));
+  }
+  const auto settling = until_settled(leaf, trust, options.gateway_settles, now);
+  if (settling > core::duration{}) {
+    return waiting("the gateway is learning of the authority that issued it", settling);
+  }
+  certificate_state out;
+  out.what = certificate_state::kind::ready;
+  out.current = runtime_certificate{pair.certificate, pair.key, leaf, trust.authorities,
+                                    std::string(k8s::resource_version_of(of.secret))};
+  return out;
+}
+
+}  // namespace
+
+certificate_state judge(const evidence& of, dialect speaks, const judge_options& options,
+                        time_point now) {
+  if (of.trust == nullptr || of.trust->authorities.empty()) {
+    return waiting("the gateway Secret has no CA bundle yet");
+  }
+  if (!of.secret.is_object()) return not_issued(of, speaks);
+  const tls::key_pair pair{k8s::secret_data(of.secret, certificate_entry).value_or(""),
+                           k8s::secret_data(of.secret, key_entry).value_or("")};
+  // An issuer may make the Secret first and fill it later.
+  if (pair.certificate.empty() || pair.key.empty()) return not_issued(of, speaks);
+  const auto read =
+      tls::material::from_text({.certificate = pair.certificate, .key = pair.key, .ca = {}},
+                               {.certificate = "tls.crt", .key = "tls.key", .ca = {}});
+  if (!read) return waiting("the certificate's Secret cannot be used: " + read.error().message());
+  const auto& leaf = *read->leaf();
+  if (leaf.common_name() != of.runtime_id) {
+    return waiting("the certificate is still that of runtime " + leaf.common_name());
+  }
+  auto out = deliver(pair, leaf, of, options, now);
+  out.must_be_reissued =
+      must_be_reissued(leaf, validity_in_status(of.certificate, speaks), *of.trust, now);
+  if (of.trust->added_at && *of.trust->added_at > now && out.again == core::duration{}) {
+    out.again = *of.trust->added_at - now;
+  }
+  return out;
+}
+
+}  // namespace rw::certificates

@@ -1,0 +1,384 @@
+#include "reactors/cli/manager_app.hpp"
+
+#include "k8s/config.hpp"
+#include "k8s/object_api.hpp"
+#include "k8s/types.hpp"
+#include "reactors/kyma_resources.hpp"
+#include "reactors/listener/san_pinning.hpp"
+#include "reactors/trust_bundle.hpp"
+
+#include <stdexcept>
+#include <utility>
+
+namespace rw::cli {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr std::size_t events_at_once = 256;
+constexpr std::chrono::seconds last_words(2);  // for events that are not written yet, at the end
+
+k8s::config load(const manager_settings& settings) {
+  auto how = k8s::load_config(settings.kubeconfig, settings.context);
+  if (how.has_error()) throw setting_error("--kubeconfig: " + how.error().message);
+  return std::move(*how);
+}
+
+certificates::service_options certificate_options(const manager_settings& settings) {
+  certificates::service_options out;
+  using certificates::dialect;
+  out.certificates.speaks =
+      settings.gardener_certificates ? dialect::gardener : dialect::cert_manager;
+  out.certificates.issuer = settings.issuer;
+  out.certificates.issuer_ns = settings.issuer_namespace;
+  out.certificates.extra_dns_names = settings.extra_dns_names;
+  return out;
+}
+
+k8s::informer_options within(std::string_view ns) {
+  return {.what = {.ns = std::string(ns)}};
+}
+
+}  // namespace
+
+/// The certificates of the SKRs, as the installer wants them.
+class manager_app::provider final : public watcher_installer::certificate_provider {
+ public:
+  provider(certificates::certificate_service& from, core::logger& log) : from_(from), log_(log) {}
+
+  asio::awaitable<watcher_installer::certificate_answer> ensure(boost::json::value kyma) override {
+    using from = certificates::certificate_state::kind;
+    using to = watcher_installer::certificate_answer::kind;
+    auto got = co_await from_.ensure(std::move(kyma));
+    watcher_installer::certificate_answer out{.why = got.why, .again = got.again};
+    out.what = got.what == from::ready     ? to::ready
+               : got.what == from::waiting ? to::waiting
+               : got.what == from::refused ? to::refused
+                                           : to::failed;
+    if (out.what == to::failed && got.failure) out.why = got.failure->message;
+    std::uint64_t suppressed = 0;
+    if (out.what != to::failed && got.failure && log_limit_.pass(suppressed)) {
+      log_.warning("the issuer can't be asked for a new certificate",
+                   {{"reason", got.failure->message}, {"suppressed", suppressed}});
+    }
+    if (got.current) {
+      out.current = {std::move(got.current->certificate), std::move(got.current->key),
+                     std::move(got.current->resource_version)};
+    }
+    co_return out;
+  }
+
+  asio::awaitable<k8s::result<void>> remove(k8s::object_key kyma) override {
+    return from_.remove(std::move(kyma));
+  }
+
+ private:
+  certificates::certificate_service& from_;
+  core::logger& log_;
+  core::log_limit log_limit_;
+};
+
+manager_app::manager_app(services& with, manager_settings settings)
+    : app(with),
+      settings_(std::move(settings)),
+      fence_(with.clock),
+      kcp_(std::make_unique<k8s::client>(with.executor, load(settings_),
+                                         client_options("kcp", settings_.leader_elect),
+                                         client_environment())),
+      shared_(std::make_unique<k8s::client>(with.executor, load(settings_),
+                                            client_options("kcp-shared", false),
+                                            client_environment())),
+      watchers_(inform(watchers_type(), {})),
+      gateways_(inform(gateways_type(), {})),
+      virtual_services_(inform(virtual_services_type(), {})),
+      kymas_(inform(kymas_type(), within(kcp_namespace))),
+      kubeconfigs_(inform(secrets_type(), {.what = watcher_installer::kubeconfig_secrets()})),
+      certificates_(inform(
+          certificates::certificates_type(certificate_options(settings_).certificates.speaks),
+          certificates::certificates_informer(certificate_options(settings_).certificates))),
+      certificate_secrets_(
+          inform(secrets_type(),
+                 certificates::secrets_informer(certificate_options(settings_).certificates))),
+      root_secret_(
+          inform(secrets_type(), gateway_secret::informer_of({std::string(istio_namespace),
+                                                              std::string(klm_watcher_name)}))),
+      gateway_secret_(
+          inform(secrets_type(), gateway_secret::informer_of({std::string(istio_namespace),
+                                                              std::string(gateway_secret_name)}))),
+      listener_(listener::register_component(with.executor, listener_options(),
+                                             {with.clock, with.watchdog, with.log, with.metrics})),
+      plain_(core::make_plain_transport()),
+      pages_(with.metrics, [this] { return not_ready(); }),
+      admin_(std::make_unique<http::server>(
+          with.executor,
+          http::server_options{
+              "admin", listening_address(settings_.metrics_address, "--metrics-address"), {}},
+          pages_, http::server_environment{*plain_, with.watchdog, with.log, with.metrics})) {
+  kyma_router::index_by_runtime(kymas_);
+  make_reactors();
+}
+
+manager_app::~manager_app() = default;
+
+k8s::client_environment manager_app::client_environment() {
+  return {services_.clock, services_.watchdog, services_.log, services_.metrics};
+}
+
+k8s::informer_environment manager_app::informer_environment() {
+  return {services_.clock, services_.log, services_.metrics, core::make_random_source()};
+}
+
+k8s::client_options manager_app::client_options(const std::string& name, bool fenced) const {
+  k8s::client_options out{.name = name, .user_agent = "runtime-watcher-manager"};
+  // The fence lives as long as the clients do.
+  if (fenced) out.writes = std::shared_ptr<const k8s::fence>(std::shared_ptr<void>(), &fence_);
+  return out;
+}
+
+k8s::informer& manager_app::inform(const k8s::resource_type& type, k8s::informer_options how) {
+  informers_.push_back(
+      std::make_unique<k8s::informer>(*shared_, type, std::move(how), informer_environment()));
+  return *informers_.back();
+}
+
+listener::listener_options manager_app::listener_options() {
+  listener::listener_options out;
+  out.address = listening_address(settings_.address, "--listen-address");
+  out.component = settings_.component;
+  out.trusted_proxies = settings_.trusted_proxies;
+  if (settings_.pin_san) {
+    out.verify = listener::pin_san([this](const k8s::object_key& owner, std::string_view runtime) {
+      return domain_of(owner, runtime);
+    });
+  }
+  const tls::material_files files{settings_.tls_cert, settings_.tls_key, settings_.client_ca};
+  if (!files.ca.empty()) {
+    credentials_ = need(tls::credentials::load(files), "--tls-cert, --tls-key, --client-ca");
+    reloader_ =
+        std::make_unique<tls::reloader>(services_.executor, credentials_, files, services_.log);
+    (settings_.tls_cert.empty() ? out.client_ca : out.tls) = credentials_;
+  }
+  return out;
+}
+
+std::optional<std::string> manager_app::domain_of(const k8s::object_key& owner,
+                                                  std::string_view runtime_id) const {
+  std::vector<k8s::object> found;
+  if (!owner.name.empty()) {
+    if (auto kyma = kymas_.objects().get(owner)) found.push_back(std::move(kyma));
+  } else {
+    found = kyma_router::kymas_of(kymas_, runtime_id);
+  }
+  if (found.size() != 1) return {};
+  const auto value = found.front().parse();
+  const auto domain = k8s::annotation(value, skr_domain_annotation);
+  return domain ? std::optional<std::string>(*domain) : std::nullopt;
+}
+
+void manager_app::make_reactors() {
+  const auto& executor = services_.executor;
+  const auto random = [] { return core::make_random_source(); };
+  recorder_ = std::make_unique<k8s::event_recorder>(
+      executor, k8s::objects_of(*shared_),
+      k8s::event_recorder_options{.component = "runtime-watcher"},
+      k8s::event_recorder_environment{services_.clock, services_.log, services_.metrics, random()});
+  auto to_runtimes = watcher_installer::runtime_client_options();
+  to_runtimes.writes = client_options("skr", settings_.leader_elect).writes;
+  pool_ = std::make_unique<k8s::client_pool>(
+      executor, k8s::client_pool_options{.name = "skr", .client = std::move(to_runtimes)},
+      client_environment());
+  watcher_controller_ = std::make_unique<watcher_controller::controller>(
+      executor, watcher_controller::controller_sources{watchers_, gateways_, virtual_services_},
+      watcher_controller::controller_options{.gateway_namespace = settings_.gateway_namespace},
+      watcher_controller::controller_environment{*kcp_, *recorder_, services_.clock,
+                                                 services_.watchdog, services_.log,
+                                                 services_.metrics});
+  gateway_secret::rotator_options rotation;
+  rotation.rotation.grace = std::chrono::duration_cast<std::chrono::seconds>(settings_.ca_grace);
+  rotation.rotation.time_only = settings_.ca_time_only;
+  rotator_ = std::make_unique<gateway_secret::rotator>(
+      executor, *kcp_, root_secret_, gateway_secret_, board_, rotation,
+      gateway_secret::rotator_environment{services_.clock, services_.watchdog, services_.log,
+                                          services_.metrics, random(), recorder_.get()});
+  service_ = std::make_unique<certificates::certificate_service>(
+      *kcp_,
+      certificates::service_caches{certificates_.objects(), certificate_secrets_.objects(),
+                                   gateway_secret_.objects()},
+      certificate_options(settings_),
+      certificates::service_environment{services_.clock, services_.log, services_.metrics});
+  provider_ = std::make_unique<provider>(*service_, services_.log);
+
+  watcher_installer::options how;
+  how.concurrent = settings_.concurrent;
+  how.success_interval = settings_.success_interval;
+  if (settings_.kcp_port != 0) how.kcp_port = settings_.kcp_port;
+  how.how.set.image = settings_.skr_image;
+  how.how.set.pull_secrets = settings_.skr_pull_secrets;
+  how.how.set.memory_limit = settings_.skr_memory_limit;
+  how.how.set.cpu_limit = settings_.skr_cpu_limit;
+  if (!settings_.skr_manifests.empty()) {
+    auto manifests = watcher_installer::templates::load(settings_.skr_manifests);
+    if (manifests.has_error()) {
+      throw setting_error("--skr-manifests: " + manifests.error().message);
+    }
+    how.how.manifests = std::move(*manifests);
+  }
+  installer_ = std::make_unique<watcher_installer::watcher_installer>(
+      executor, std::move(how),
+      watcher_installer::sources{kymas_,
+                                 watchers_,
+                                 kubeconfigs_,
+                                 gateways_,
+                                 gateway_secret_,
+                                 {&certificates_, &certificate_secrets_}},
+      watcher_installer::environment{.kcp = *kcp_,
+                                     .runtimes = *pool_,
+                                     .certificates = *provider_,
+                                     .events = *recorder_,
+                                     .board = &board_,
+                                     .clock = services_.clock,
+                                     .watchdog = services_.watchdog,
+                                     .log = services_.log,
+                                     .metrics = services_.metrics,
+                                     .random = random()});
+  relay_ = std::make_unique<kyma_router::relay>(
+      executor, *shared_,
+      k8s::controller_environment{services_.clock, services_.watchdog, services_.log,
+                                  services_.metrics, random()});
+  router_ = std::make_unique<kyma_router::router>(
+      kymas_, [this](const k8s::object_key& kyma) { route(kyma); }, kyma_router::router_options{},
+      kyma_router::router_environment{services_.clock, services_.log, services_.metrics});
+  if (!settings_.leader_elect) return;
+  auto source = random();
+  elector_ = std::make_unique<k8s::leader_elector>(
+      executor, k8s::objects_of(*shared_),
+      k8s::election_options{.ns = settings_.lease_namespace,
+                            .name = settings_.lease_name,
+                            .identity = k8s::make_election_identity(source),
+                            .lease_duration = settings_.lease_duration,
+                            .renew_deadline = settings_.renew_deadline,
+                            .retry_period = settings_.retry_period},
+      std::vector<k8s::leader_elector::reactor>{[this] { return lead(); }}, fence_,
+      k8s::leader_environment{services_.clock, services_.log, services_.metrics, random()});
+}
+
+/// One reason a line; empty if all is well.
+std::string manager_app::not_ready() const {
+  std::string reasons;
+  for (const auto& each : informers_) {
+    if (!each->synced()) reasons += "not in step with KCP: " + each->type().plural + "\n";
+  }
+  if (stopping_) reasons += "stopping\n";
+  return reasons;
+}
+
+void manager_app::route(const k8s::object_key& kyma) {
+  if (leads_ && installer_->requeue(kyma)) return;
+  relay_->tell(kyma);
+}
+
+/// Events can be judged, and led to their Kymas, once those are known; until then senders wait.
+asio::awaitable<void> manager_app::take_events() {
+  const bool synced = co_await kymas_.wait_synced();
+  if (synced && !stopping_) co_await listener_.runnable->run();
+  listener_.events->close();
+}
+
+/// What the leader is still to hear of, at most until `when`.
+asio::awaitable<void> manager_app::finish_telling(core::time_point when) {
+  const auto pause = services_.clock.make_timer(services_.executor);
+  while (!relay_->idle() && services_.clock.now() < when) {
+    pause->expires_at(services_.clock.now() + std::chrono::milliseconds(20));
+    const bool due = co_await pause->wait();
+    if (!due) co_return;
+  }
+  if (!relay_->idle()) services_.log.warning("the leader was not told of all events");
+}
+
+asio::awaitable<void> manager_app::read_events() {
+  std::vector<listener::received_event> received;
+  for (;;) {
+    received.clear();
+    const auto got = co_await listener_.events->receive_some(received, events_at_once);
+    if (got.has_error()) co_return;
+    for (const auto& one : received) router_->heard(one.runtime_id);
+  }
+}
+
+/// The controllers of one term, which is the only one.
+asio::awaitable<void> manager_app::lead() {
+  if (stopping_ || lost_) co_return;
+  services_.log.info("this replica leads");
+  leads_ = true;
+  core::task_group reactors(services_.executor, fail_on_exception());
+  reactors.spawn(watcher_controller_->run());
+  reactors.spawn(rotator_->run());
+  reactors.spawn(installer_->run());
+  std::exception_ptr end;
+  try {
+    co_await reactors.join();
+  } catch (...) {
+    end = std::current_exception();
+  }
+  leads_ = false;
+  if (!stopping_) {
+    lost_ = true;
+    services_.log.error("this replica does not lead any more and ends");
+    stop();
+  }
+  if (end) std::rethrow_exception(end);
+}
+
+asio::awaitable<void> manager_app::close_clients() {
+  co_await pool_->close();
+  co_await kcp_->close();
+  co_await shared_->close();
+}
+
+asio::awaitable<int> manager_app::run() {
+  core::task_group background(services_.executor, fail_on_exception());
+  core::task_group intake(services_.executor, fail_on_exception());
+  core::task_group routing(services_.executor, fail_on_exception());
+  core::task_group leading(services_.executor, fail_on_exception());
+  core::task_group telling(services_.executor, fail_on_exception());
+  core::task_group recording(services_.executor, fail_on_exception());
+  background.spawn(services_.watchdog.run());
+  background.spawn(admin_->run());
+  if (reloader_) background.spawn(reloader_->run());
+  for (const auto& each : informers_) background.spawn(each->run());
+  recording.spawn(recorder_->run());
+  background.spawn(pool_->run());
+  telling.spawn(relay_->run());
+  routing.spawn(router_->run());
+  intake.spawn(take_events());
+  intake.spawn(read_events());  // to the last one that was taken
+  leading.spawn(elector_ ? elector_->run() : lead());
+  log_listening(services_.log, "listener", address());
+  log_listening(services_.log, "admin", metrics_address());
+
+  co_await stop_.wait();
+
+  stopping_ = true;
+  const auto end = services_.clock.now() + settings_.drain_timeout;
+  services_.log.info("stopping: no new events, ending what is under way");
+  listener_.runnable->drain();
+  co_await join_by(intake, end - settings_.drain_timeout / 2);
+  // The lease is given back once the controllers have ended.
+  leading.cancel();
+  co_await join_by(leading, end);
+  routing.cancel();
+  co_await routing.join();
+  co_await finish_telling(end);
+  telling.cancel();
+  co_await telling.join();
+  recorder_->close();
+  co_await join_by(recording, services_.clock.now() + last_words);
+  background.cancel();
+  co_await background.join();
+  co_await close_clients();
+  rethrow_failure();
+  services_.log.info("stopped");
+  co_return lost_ ? 1 : 0;
+}
+
+}  // namespace rw::cli

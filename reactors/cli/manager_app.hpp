@@ -1,0 +1,107 @@
+#pragma once
+
+#include "core/http/server.hpp"
+#include "k8s/client.hpp"
+#include "k8s/client_pool.hpp"
+#include "k8s/event_recorder.hpp"
+#include "k8s/fence.hpp"
+#include "k8s/informer.hpp"
+#include "k8s/leader_election.hpp"
+#include "reactors/admin/admin.hpp"
+#include "reactors/certificates/certificate_service.hpp"
+#include "reactors/cli/app.hpp"
+#include "reactors/cli/settings.hpp"
+#include "reactors/gateway_secret/rotator.hpp"
+#include "reactors/kyma_router/kyma_router.hpp"
+#include "reactors/listener/listener.hpp"
+#include "reactors/rollout.hpp"
+#include "reactors/watcher_controller/watcher_controller.hpp"
+#include "reactors/watcher_installer/watcher_installer.hpp"
+#include "tls/reload.hpp"
+
+#include <memory>
+#include <vector>
+
+namespace rw::cli {
+
+/// `runtime-watcher manager`: what KCP has to do. Every replica runs the informers and the
+/// listener; the one that leads runs the controllers, too:
+///
+///     Watchers, Gateways  -> watcher_controller -> VirtualServices
+///     root Secret         -> gateway_secret     -> the gateway's certificate and CA bundle
+///     Kymas, all of it    -> watcher_installer  -> certificates, and the webhook on every SKR
+///     events              -> listener -> kyma_router -> watcher_installer
+///
+/// A replica that does not lead relays the events to the one that does. One that loses the lease
+/// ends, with code 1, and is started anew by whoever runs it: nothing of its term is left then.
+class manager_app final : public app {
+ public:
+  /// Reads the kubeconfig, loads the certificates and binds. Throws what names the setting that
+  /// can't be used.
+  manager_app(services& with, manager_settings settings);
+  ~manager_app() override;
+
+  boost::asio::awaitable<int> run() override;
+
+  boost::asio::ip::tcp::endpoint address() const { return listener_.runnable->address(); }
+  boost::asio::ip::tcp::endpoint metrics_address() const { return admin_->address(); }
+
+ private:
+  class provider;
+
+  k8s::client_environment client_environment();
+  k8s::informer_environment informer_environment();
+  k8s::client_options client_options(const std::string& name, bool fenced) const;
+  k8s::informer& inform(const k8s::resource_type& type, k8s::informer_options how);
+  listener::listener_options listener_options();
+  std::optional<std::string> domain_of(const k8s::object_key& owner,
+                                       std::string_view runtime_id) const;
+  std::string not_ready() const;
+  void route(const k8s::object_key& kyma);
+  void make_reactors();
+  boost::asio::awaitable<void> take_events();
+  boost::asio::awaitable<void> read_events();
+  boost::asio::awaitable<void> finish_telling(core::time_point when);
+  boost::asio::awaitable<void> lead();
+  boost::asio::awaitable<void> close_clients();
+
+  const manager_settings settings_;
+  k8s::fence fence_;
+  std::unique_ptr<k8s::client> kcp_;     ///< writes while it leads
+  std::unique_ptr<k8s::client> shared_;  ///< of all replicas: the Lease, events, what they watch
+  std::unique_ptr<k8s::client_pool> pool_;
+
+  std::vector<std::unique_ptr<k8s::informer>> informers_;
+  k8s::informer& watchers_;
+  k8s::informer& gateways_;
+  k8s::informer& virtual_services_;
+  k8s::informer& kymas_;
+  k8s::informer& kubeconfigs_;
+  k8s::informer& certificates_;
+  k8s::informer& certificate_secrets_;
+  k8s::informer& root_secret_;
+  k8s::informer& gateway_secret_;
+
+  std::unique_ptr<k8s::event_recorder> recorder_;
+  rollout_board board_;
+  std::unique_ptr<certificates::certificate_service> service_;
+  std::unique_ptr<provider> provider_;
+  std::unique_ptr<watcher_controller::controller> watcher_controller_;
+  std::unique_ptr<gateway_secret::rotator> rotator_;
+  std::unique_ptr<watcher_installer::watcher_installer> installer_;
+  std::unique_ptr<kyma_router::relay> relay_;
+  std::unique_ptr<kyma_router::router> router_;
+  std::unique_ptr<k8s::leader_elector> elector_;
+
+  std::shared_ptr<tls::credentials> credentials_;  ///< the listener's; may be none
+  std::unique_ptr<tls::reloader> reloader_;
+  listener::registration listener_;
+  const std::unique_ptr<core::transport> plain_;
+  admin::pages pages_;
+  std::unique_ptr<http::server> admin_;
+  bool leads_ = false;
+  bool lost_ = false;
+  bool stopping_ = false;
+};
+
+}  // namespace rw::cli

@@ -1,0 +1,130 @@
+#include "reactors/gateway_secret/report.hpp"
+
+namespace rw::gateway_secret {
+namespace {
+
+std::string_view reason_of(step what) {
+  switch (what) {
+    case step::create:
+      return "GatewaySecretCreated";
+    case step::repair_pair:
+    case step::repair_bundle:
+    case step::repair_time:
+      return "GatewaySecretRepaired";
+    case step::add_authority:
+      return "CABundleExtended";
+    case step::drop_expired:
+      return "ExpiredCADropped";
+    case step::switch_server:
+      return "ServerCertificateSwitched";
+  }
+  return "GatewaySecretChanged";
+}
+
+std::string message_of(step what) {
+  switch (what) {
+    case step::create:
+      return "the gateway Secret was made";
+    case step::repair_pair:
+      return "tls.crt and tls.key could not be served and were replaced";
+    case step::repair_bundle:
+      return "ca.crt was damaged or incomplete and was completed";
+    case step::repair_time:
+      return "caAddedToBundleAt was missing or wrong and is now; the grace period begins anew";
+    case step::add_authority:
+      return "the root's new CA was added to the bundle; client certificates are issued anew";
+    case step::drop_expired:
+      return "expired CAs were dropped from the bundle";
+    case step::switch_server:
+      return "the gateway serves with the root's certificate from now on";
+  }
+  return {};
+}
+
+/// What of a plan is news when it changes: not who is missing, which changes all the time.
+std::string state_of(const plan& made) {
+  std::string state(name_of(made.where));
+  const bool needs_somebody = made.where == phase::blocked || made.where == phase::no_root;
+  return needs_somebody ? state + ": " + made.waiting : state;
+}
+
+}  // namespace
+
+report::report(core::logger& log, core::metrics& metrics, k8s::event_recorder* events)
+    : log_(log),
+      metrics_(metrics),
+      events_(events),
+      authorities_(core::make_gauge(metrics, "rw_gateway_secret_authorities",
+                                    "CAs in the gateway's bundle")),
+      missing_(core::make_gauge(metrics, "rw_gateway_secret_missing_runtimes",
+                                "Runtimes that the switch of the server certificate waits for")),
+      close_to_expiry_(
+          core::make_gauge(metrics, "lifecycle_mgr_gateway_secret_server_cert_close_to_expiry",
+                           "1 if the gateway's server certificate is about to expire")) {
+  for (std::size_t i = 0; i < phases; ++i) {
+    phase_[i] =
+        &core::make_gauge(metrics, "rw_gateway_secret_phase", "1 for the phase of the CA rotation",
+                          {{"phase", std::string(name_of(static_cast<phase>(i)))}});
+  }
+}
+
+void report::planned(const plan& made, const gateway_content* gateway,
+                     const k8s::object_reference& about) {
+  for (std::size_t i = 0; i < phases; ++i) phase_[i]->Set(i == std::size_t(made.where) ? 1 : 0);
+  missing_.Set(static_cast<double>(made.missing));
+  authorities_.Set(gateway == nullptr ? 0 : static_cast<double>(gateway->bundle.size()));
+  auto state = state_of(made);
+  if (state == told_) return;
+  const bool first = told_.empty();
+  told_ = std::move(state);
+  const bool bad = made.where == phase::blocked || made.where == phase::no_root;
+  if (bad) {
+    log_.warning("CA rotation needs attention",
+                 {{"phase", name_of(made.where)}, {"why", made.waiting}});
+    tell(about, true, made.where == phase::no_root ? "RootSecretUnusable" : "CARotationBlocked",
+         made.waiting);
+    return;
+  }
+  log_.info("CA rotation",
+            {{"phase", name_of(made.where)}, {"waiting", made.waiting}, {"missing", made.missing}});
+  if (first && made.where == phase::settled) return;
+  tell(about, false, "CARotation",
+       std::string(name_of(made.where)) + (made.waiting.empty() ? "" : ": " + made.waiting));
+}
+
+void report::done(const plan& made, const k8s::object_reference& about) {
+  for (const auto what : made.steps) {
+    core::make_counter(metrics_, "rw_gateway_secret_steps_total", "Steps of the CA rotation done",
+                       {{"step", std::string(name_of(what))}})
+        .Increment();
+    log_.info("gateway secret written", {{"step", name_of(what)}, {"object", about.name}});
+    tell(about, false, reason_of(what), message_of(what));
+  }
+}
+
+void report::expiry(const std::optional<tls::certificate>& served, time_point now,
+                    std::chrono::seconds window, const k8s::object_reference& about) {
+  const bool close = served && served->not_after() - window <= now;
+  close_to_expiry_.Set(close ? 1 : 0);
+  if (close == close_) return;
+  close_ = close;
+  if (!close) {
+    log_.info("server certificate of the gateway is not close to expiry any more");
+    return;
+  }
+  const auto when = k8s::format_time(served->not_after());
+  log_.warning("server certificate of the gateway is close to expiry", {{"not_after", when}});
+  tell(about, true, "ServerCertificateExpiring", "the server certificate expires at " + when);
+}
+
+void report::tell(const k8s::object_reference& about, bool bad, std::string_view reason,
+                  const std::string& message) {
+  if (events_ == nullptr) return;
+  if (bad) {
+    events_->warning(about, reason, message);
+  } else {
+    events_->normal(about, reason, message);
+  }
+}
+
+}  // namespace rw::gateway_secret

@@ -1,0 +1,47 @@
+#pragma once
+
+#include "core/log.hpp"
+#include "core/metrics.hpp"
+#include "k8s/event_recorder.hpp"
+#include "k8s/types.hpp"
+#include "reactors/gateway_secret/rotation.hpp"
+
+#include <array>
+#include <chrono>
+#include <optional>
+#include <string>
+
+namespace rw::gateway_secret {
+
+/// Tells people about the rotation: logs and events when its state changes, metrics always.
+class report {
+ public:
+  report(core::logger& log, core::metrics& metrics, k8s::event_recorder* events);
+
+  /// A plan that was made. `about` is the gateway Secret.
+  void planned(const plan& made, const gateway_content* gateway,
+               const k8s::object_reference& about);
+  /// Its write was done.
+  void done(const plan& made, const k8s::object_reference& about);
+  /// Whether the served certificate is about to expire.
+  void expiry(const std::optional<tls::certificate>& served, time_point now,
+              std::chrono::seconds window, const k8s::object_reference& about);
+
+ private:
+  void tell(const k8s::object_reference& about, bool bad, std::string_view reason,
+            const std::string& message);
+
+  static constexpr std::size_t phases = 5;
+
+  core::logger& log_;
+  core::metrics& metrics_;
+  k8s::event_recorder* const events_;
+  std::array<core::gauge*, phases> phase_{};
+  core::gauge& authorities_;
+  core::gauge& missing_;
+  core::gauge& close_to_expiry_;
+  std::string told_;  ///< the state that was told last
+  bool close_ = false;
+};
+
+}  // namespace rw::gateway_secret

@@ -1,0 +1,102 @@
+#pragma once
+
+#include "reactors/gateway_secret/secrets.hpp"
+#include "reactors/rollout.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rw::gateway_secret {
+
+struct rotation_options {
+  /// From when the CA was added until the gateway serves with it.
+  std::chrono::seconds grace = std::chrono::hours(4 * 24);
+  /// After the grace period the switch does not wait for what runtimes were seen with.
+  bool time_only = false;
+  /// A runtime that has been out of reach for so long does not hold the switch up any more. Not 0,
+  /// as the restart of an API server should not let the gateway run ahead of its cluster.
+  std::chrono::seconds unreachable_after = std::chrono::hours(1);
+  /// So long before the served certificate expires the switch does not wait for the grace period
+  /// any more, only for the runtimes: a root that is renewed again and again within the grace
+  /// period would otherwise put it off until nobody trusts the gateway.
+  std::chrono::seconds urgent = std::chrono::hours(7 * 24);
+  /// A CA is dropped so long after it has expired, as clocks differ.
+  std::chrono::seconds expiry_margin = std::chrono::hours(1);
+  /// caAddedToBundleAt may be so far ahead of this clock: another replica's was. Beyond, it is
+  /// wrong, and would make every client certificate look old for ever.
+  std::chrono::seconds clock_skew = std::chrono::minutes(5);
+  /// Largest bundle. A Secret holds a MiB, and every admission configuration carries it.
+  std::size_t authorities = 100;
+};
+
+/// What is known when the next step is decided.
+struct observed {
+  std::optional<root_secret> root = {};
+  std::string root_problem = {};  ///< why there is none
+  std::optional<gateway_content> gateway = {};
+  /// How the gateway Secret was when it was whole, as far as this process knows: what to repair it
+  /// from if somebody damages or deletes it.
+  std::optional<gateway_content> last_whole = {};
+};
+
+enum class step : std::uint8_t {
+  create,         ///< the gateway Secret
+  repair_pair,    ///< certificate or key could not be served
+  repair_bundle,  ///< ca.crt was damaged, or lacked the authority of the served certificate
+  repair_time,    ///< caAddedToBundleAt was missing, no time, or ahead of the clock
+  add_authority,  ///< prepended to the bundle
+  drop_expired,   ///< taken out of the bundle
+  switch_server,  ///< the gateway serves with the root's certificate from now on
+};
+std::string_view name_of(step what) noexcept;
+
+/// Where the rotation is; what of it changes is worth a log line.
+enum class phase : std::uint8_t {
+  no_root,       ///< the root Secret is missing or can't be used: nothing to rotate to
+  settled,       ///< the gateway serves with the root's certificate
+  grace,         ///< the new CA is in the bundle, and time has to pass
+  distributing,  ///< time has passed, and runtimes are missing
+  blocked,       ///< needs a person
+};
+std::string_view name_of(phase what) noexcept;
+
+struct plan {
+  std::vector<step> steps = {};               ///< what `write` does, in words for logs and events
+  std::optional<gateway_content> write = {};  ///< none: the Secret is as it should be for now
+  phase where = phase::settled;
+  std::string waiting = {};                   ///< for what and for whom, in words
+  std::size_t missing = 0;                    ///< runtimes that the switch waits for
+  std::optional<time_point> look_again = {};  ///< when time alone changes something
+
+  bool has(step what) const noexcept;
+};
+
+/// Decides the next step of the CA rotation. Pure: the same is planned for the same state, and
+/// nothing once its write is done.
+///
+/// A root CA that the bundle lacks is put in front of it, and caAddedToBundleAt becomes now (never
+/// earlier than it was). From then on client certificates are issued anew and runtimes get the
+/// bundle. The gateway switches to the root's certificate in a later write, when
+///
+/// - the grace period since the *latest* addition has passed, or the served certificate is about to
+///   expire, and
+/// - `ask_gate` is open for the root's CA (not asked with `time_only`);
+///
+/// or at once if the served certificate has expired or can't be served, since then nobody has
+/// anything to lose. So a root that changes again before that is simply the next one to wait for;
+/// what is served stays what every runtime already trusts, and its CA stays in the bundle.
+///
+/// An expired CA is dropped unless it is the root's, the served certificate's, or the issuer of a
+/// client certificate that was seen last on any runtime (whatever that certificate's own validity:
+/// a clock that was wrong for a minute must not cost trust), or as long as a runtime was not seen.
+///
+/// What people broke is repaired without taking trust away: see `step`.
+plan make_plan(const observed& world, const rollout_board& board, const rotation_options& options,
+               time_point now);
+
+}  // namespace rw::gateway_secret

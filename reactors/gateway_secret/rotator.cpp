@@ -1,0 +1,185 @@
+#include "reactors/gateway_secret/rotator.hpp"
+
+#include "k8s/controller.hpp"
+#include "k8s/types.hpp"
+#include "reactors/gateway_secret/report.hpp"
+#include "reactors/kyma_resources.hpp"
+
+#include <boost/json/value.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace rw::gateway_secret {
+namespace {
+
+using k8s::reconcile_result;
+
+/// What became of a Secret's content, read once for each of its states: keys are costly to check.
+template <typename T>
+struct read_once {
+  k8s::object from = {};
+  std::optional<T> content = {};
+
+  /// True if there is something new to read.
+  bool changed(const k8s::object& now) {
+    if (bool(from) == bool(now) && same_state(from, now)) return false;
+    from = now;
+    content.reset();
+    return true;
+  }
+};
+
+/// Another write came first, or the informer is behind: its next delta brings what is there.
+bool is_overtaken(const k8s::failure& why) {
+  return why.is(k8s::errc::conflict) || why.is(k8s::errc::already_exists) ||
+         why.is(k8s::errc::not_found);
+}
+
+}  // namespace
+
+class rotator::implementation {
+ public:
+  implementation(boost::asio::any_io_executor executor, k8s::client& api, k8s::informer& roots,
+                 k8s::informer& gateways, rollout_board& board, rotator_options options,
+                 rotator_environment environment)
+      : executor_(std::move(executor)),
+        api_(api),
+        roots_(roots),
+        gateways_(gateways),
+        board_(board),
+        options_(std::move(options)),
+        with_(std::move(environment)),
+        report_(with_.log, with_.metrics, with_.events) {
+    read_root({});
+  }
+
+  boost::asio::awaitable<void> run(k8s::reconciler* target) {
+    world_.last_whole.reset();  // somebody else may have led meanwhile
+    k8s::controller controller(
+        executor_, {.name = "gateway_secret", .concurrent = 1}, *target,
+        {with_.clock, with_.watchdog, with_.log, with_.metrics, with_.random});
+    const auto always = [this](const k8s::delta&, k8s::controller::keys& keys) {
+      keys.push_back(options_.gateway);
+    };
+    controller.watch(roots_, always);
+    controller.watch(gateways_, always);
+    const auto on_board = board_.subscribe([&] { controller.add(options_.gateway); });
+    controller.add(options_.gateway);  // there may be neither Secret, which has to be told
+    co_await controller.run();
+  }
+
+  boost::asio::awaitable<reconcile_result> reconcile() {
+    read();
+    const auto now = with_.clock.wall();
+    last_ = make_plan(world_, board_, options_.rotation, now);
+    const auto about = reference();
+    const auto* gateway = world_.gateway ? &*world_.gateway : nullptr;
+    report_.planned(last_, gateway, about);
+    report_.expiry(gateway == nullptr ? std::nullopt : gateway->served, now,
+                   options_.close_to_expiry, about);
+    if (!last_.write) co_return later(now);
+    auto object = write_gateway_secret(*last_.write, options_.gateway, gateway_.from.parse());
+    // The object is at the version that the plan was made for.
+    auto request = gateway_.from ? api_.update(secrets_type(), std::move(object))
+                                 : api_.create(secrets_type(), std::move(object));
+    const auto written = co_await std::move(request);
+    if (written) {
+      report_.done(last_, k8s::reference_to(*written));
+      co_return later(now);
+    }
+    if (is_overtaken(written.error())) {
+      co_return reconcile_result::requeue_after(std::chrono::milliseconds(500));
+    }
+    co_return reconcile_result::error(written.error());
+  }
+
+  const plan& last() const noexcept { return last_; }
+
+ private:
+  void read() {
+    if (const auto now = roots_.objects().get(options_.root); root_.changed(now)) read_root(now);
+    world_.root = root_.content;
+    if (const auto now = gateways_.objects().get(options_.gateway); gateway_.changed(now) && now) {
+      gateway_.content = read_gateway_secret(now.parse());
+      const auto& content = *gateway_.content;
+      const bool whole = content.served && content.ca_added_at && content.bundle_problem.empty();
+      if (whole) world_.last_whole = content;
+    }
+    world_.gateway = gateway_.content;
+  }
+
+  void read_root(const k8s::object& now) {
+    world_.root_problem = "the root Secret " + to_string(options_.root) + " is missing";
+    if (!now) return;
+    auto root = read_root_secret(now.parse());
+    if (root) {
+      root_.content = std::move(*root);
+      world_.root_problem.clear();
+    } else {
+      world_.root_problem = "the root Secret " + to_string(options_.root) +
+                            " cannot be used: " + root.error().message();
+    }
+  }
+
+  k8s::object_reference reference() const {
+    if (gateway_.from) return k8s::reference_to(gateway_.from.parse());
+    return {.api_version = "v1",
+            .kind = "Secret",
+            .ns = options_.gateway.ns,
+            .name = options_.gateway.name};
+  }
+
+  reconcile_result later(time_point now) const {
+    auto wait = options_.revisit;
+    if (last_.look_again) {
+      const auto until = *last_.look_again - now;
+      wait = std::clamp<core::duration>(until, std::chrono::milliseconds(100), wait);
+    }
+    return reconcile_result::requeue_after(wait);
+  }
+
+  const boost::asio::any_io_executor executor_;
+  k8s::client& api_;
+  k8s::informer& roots_;
+  k8s::informer& gateways_;
+  rollout_board& board_;
+  const rotator_options options_;
+  const rotator_environment with_;
+  report report_;
+  read_once<root_secret> root_;
+  read_once<gateway_content> gateway_;
+  observed world_;
+  plan last_;
+};
+
+k8s::informer_options informer_of(const k8s::object_key& secret) {
+  k8s::informer_options options;
+  options.what.ns = secret.ns;
+  options.what.fields = "metadata.name=" + secret.name;
+  return options;
+}
+
+rotator::rotator(boost::asio::any_io_executor executor, k8s::client& api, k8s::informer& roots,
+                 k8s::informer& gateways, rollout_board& board, rotator_options options,
+                 rotator_environment environment)
+    : impl_(std::make_unique<implementation>(std::move(executor), api, roots, gateways, board,
+                                             std::move(options), std::move(environment))) {}
+
+rotator::~rotator() = default;
+
+boost::asio::awaitable<void> rotator::run() {
+  return impl_->run(this);
+}
+
+const plan& rotator::last() const noexcept {
+  return impl_->last();
+}
+
+boost::asio::awaitable<reconcile_result> rotator::reconcile(k8s::object_key) {
+  return impl_->reconcile();
+}
+
+}  // namespace rw::gateway_secret

@@ -1,0 +1,85 @@
+#pragma once
+
+#include "core/backoff.hpp"
+#include "core/clock.hpp"
+#include "core/log.hpp"
+#include "core/metrics.hpp"
+#include "core/watchdog.hpp"
+#include "k8s/client.hpp"
+#include "k8s/event_recorder.hpp"
+#include "k8s/informer.hpp"
+#include "k8s/reconciler.hpp"
+#include "reactors/gateway_secret/rotation.hpp"
+#include "reactors/rollout.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include <chrono>
+#include <memory>
+
+namespace rw::gateway_secret {
+
+struct rotator_options {
+  k8s::object_key root = {"istio-system", "klm-watcher"};
+  k8s::object_key gateway = {"istio-system", "klm-istio-gateway"};
+  rotation_options rotation = {};
+  /// So long before its end the served certificate counts as close to expiry.
+  std::chrono::seconds close_to_expiry = std::chrono::hours(14 * 24);
+  /// Looked at again after this at the latest, whatever happens: clocks are set, and the time to
+  /// wait was reckoned by one that may have been wrong.
+  core::duration revisit = std::chrono::hours(1);
+};
+
+/// All of it must outlive the rotator.
+struct rotator_environment {
+  core::clock& clock;
+  core::watchdog& watchdog;
+  core::logger& log;
+  core::metrics& metrics;
+  core::random_source random;
+  k8s::event_recorder* events = nullptr;  ///< none: nothing is told
+};
+
+/// How an informer that watches one Secret only is to be made: one for the root, one for the
+/// gateway.
+k8s::informer_options informer_of(const k8s::object_key& secret);
+
+/// Keeps the gateway Secret as `make_plan` wants it: reads both Secrets through informers, who is
+/// where on the rollout board, and writes what was planned.
+///
+/// Each write is an update of exactly the resourceVersion that it was planned for, so neither a
+/// leader that was deposed nor an informer that is behind can undo a step. To be run by the leader
+/// only.
+///
+/// A change of phase, and each step, is logged once and told as an event of the gateway Secret.
+///
+/// Metrics: `lifecycle_mgr_gateway_secret_server_cert_close_to_expiry` (0, 1),
+/// `rw_gateway_secret_phase{phase}` (1 for the one that it is in), `rw_gateway_secret_authorities`,
+/// `rw_gateway_secret_missing_runtimes`, `rw_gateway_secret_steps_total{step}`; and a controller's.
+///
+/// Everything happens on one executor, which is also the informers', the client's and the board's.
+class rotator final : private k8s::reconciler {
+ public:
+  /// `roots` and `gateways` are informers of Secrets; somebody else runs them.
+  rotator(boost::asio::any_io_executor executor, k8s::client& api, k8s::informer& roots,
+          k8s::informer& gateways, rollout_board& board, rotator_options options,
+          rotator_environment environment);
+  ~rotator() override;
+  rotator(const rotator&) = delete;
+  rotator& operator=(const rotator&) = delete;
+
+  /// Runs until cancelled; may be run again after that.
+  boost::asio::awaitable<void> run();
+
+  /// What was planned last: for people who ask why it takes so long.
+  const plan& last() const noexcept;
+
+ private:
+  boost::asio::awaitable<k8s::reconcile_result> reconcile(k8s::object_key key) override;
+
+  class implementation;
+  std::unique_ptr<implementation> impl_;
+};
+
+}  // namespace rw::gateway_secret

@@ -1,0 +1,176 @@
+#include "reactors/kyma_router/kyma_router.hpp"
+
+#include "core/task_group.hpp"
+#include "k8s/types.hpp"
+#include "reactors/kyma_resources.hpp"
+
+#include <boost/asio/error.hpp>
+#include <boost/json/value.hpp>
+#include <boost/system/system_error.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace rw::kyma_router {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr std::size_t at_once = 64;  // deltas taken in one go
+
+std::string runtime_id_of(const k8s::object& kyma) {
+  const auto value = kyma.parse();
+  const auto id = k8s::label(value, runtime_id_label);
+  return id ? std::string(*id) : std::string();
+}
+
+k8s::controller_options relay_options() {
+  k8s::controller_options out{.name = "kyma-relay", .reconcile_limit = std::chrono::minutes(1)};
+  // When KCP is back the leader is to hear soon what it missed.
+  out.queue.retry_base = std::chrono::milliseconds(100);
+  out.queue.retry_limit = std::chrono::seconds(5);
+  out.queue.retries_per_second = 0;
+  return out;
+}
+
+core::counter& count(core::metrics& metrics, const char* outcome) {
+  return core::make_counter(metrics, "rw_kyma_router_events_total",
+                            "Events of runtimes by what became of them", {{"outcome", outcome}});
+}
+
+}  // namespace
+
+void index_by_runtime(k8s::informer& kymas) {
+  kymas.add_index(runtime_index, [](const k8s::object& from, std::vector<std::string>& values) {
+    if (auto id = runtime_id_of(from); !id.empty()) values.push_back(std::move(id));
+  });
+}
+
+std::vector<k8s::object> kymas_of(const k8s::informer& kymas, std::string_view runtime_id) {
+  return kymas.objects().by_index(runtime_index, runtime_id);
+}
+
+router::router(k8s::informer& kymas, destination to, router_options options,
+               router_environment environment)
+    : kymas_(kymas),
+      to_(std::move(to)),
+      options_(options),
+      clock_(environment.clock),
+      log_(environment.log),
+      routed_(count(environment.metrics, "routed")),
+      waiting_(count(environment.metrics, "waiting")),
+      late_(count(environment.metrics, "late")),
+      forgotten_(count(environment.metrics, "forgotten")) {}
+
+bool router::route(std::string_view runtime_id) {
+  const auto found = kymas_of(kymas_, runtime_id);
+  for (const auto& kyma : found) to_(kyma.key());
+  return !found.empty();
+}
+
+void router::heard(std::string_view runtime_id) {
+  if (route(runtime_id)) {
+    routed_.Increment();
+    return;
+  }
+  waiting_.Increment();
+  std::string id(runtime_id);
+  if (by_id_.contains(id) || options_.capacity == 0) return;
+  if (by_id_.size() == options_.capacity) forget(in_order_.begin());
+  const auto where = in_order_.insert(in_order_.end(), {id, clock_.now() + options_.patience});
+  by_id_.emplace(std::move(id), where);
+}
+
+void router::forget(waiters::iterator which) {
+  forgotten_.Increment();
+  std::uint64_t suppressed = 0;
+  if (log_limit_.pass(suppressed)) {
+    log_.warning("an event is forgotten: no Kyma has its runtime id",
+                 {{"runtimeId", which->runtime_id}, {"suppressed", suppressed}});
+  }
+  by_id_.erase(which->runtime_id);
+  in_order_.erase(which);
+}
+
+asio::awaitable<void> router::run() {
+  const auto executor = co_await asio::this_coro::executor;
+  core::task_group tasks(executor);
+  tasks.spawn(follow());
+  tasks.spawn(expire());
+  co_await tasks.join();
+}
+
+/// Leads those to their Kymas that came before these.
+asio::awaitable<void> router::follow() {
+  const auto changes = kymas_.subscribe(at_once);
+  std::vector<k8s::delta> some;
+  for (;;) {
+    some.clear();
+    const auto got = co_await changes->receive_some(some, at_once);
+    if (got.has_error()) co_return;
+    if (by_id_.empty()) continue;
+    for (const auto& change : some) {
+      if (!change.now) continue;
+      const auto found = by_id_.find(runtime_id_of(change.now));
+      if (found == by_id_.end()) continue;
+      late_.Increment();
+      in_order_.erase(found->second);
+      by_id_.erase(found);
+      to_(change.now.key());
+    }
+  }
+}
+
+asio::awaitable<void> router::expire() {
+  const auto executor = co_await asio::this_coro::executor;
+  const auto alarm = clock_.make_timer(executor);
+  for (;;) {
+    alarm->expires_at(clock_.now() + options_.patience / 4);
+    const bool due = co_await alarm->wait();
+    if (!due) throw boost::system::system_error(asio::error::operation_aborted);
+    while (!in_order_.empty() && in_order_.front().until <= clock_.now()) {
+      forget(in_order_.begin());
+    }
+  }
+}
+
+relay::relay(asio::any_io_executor executor, k8s::client& api,
+             k8s::controller_environment environment)
+    : api_(api),
+      clock_(environment.clock),
+      log_(environment.log),
+      controller_(std::move(executor), relay_options(), *this, std::move(environment)) {}
+
+relay::~relay() = default;
+
+bool relay::idle() const noexcept {
+  const auto& queue = controller_.queue();
+  return queue.queued() == 0 && queue.delayed() == 0 && queue.processing() == 0;
+}
+
+bool relay::tell(const k8s::object_key& kyma) {
+  const auto added = controller_.add(kyma);
+  const bool lost = added == core::add_result::full || added == core::add_result::shut_down;
+  std::uint64_t suppressed = 0;
+  if (lost && log_limit_.pass(suppressed)) {
+    log_.warning("the leader is not told of a runtime's event: there is no room",
+                 {{"kyma", kyma.ns + "/" + kyma.name}, {"suppressed", suppressed}});
+  }
+  return !lost;
+}
+
+asio::awaitable<void> relay::run() {
+  return controller_.run();
+}
+
+asio::awaitable<k8s::reconcile_result> relay::reconcile(k8s::object_key key) {
+  boost::json::value change = boost::json::object();
+  k8s::set_annotation(change, heard_annotation, k8s::format_micro_time(clock_.wall()));
+  const auto done =
+      co_await api_.patch(kymas_type(), key, k8s::patch_type::merge, std::move(change));
+  // A Kyma that has gone needs no look.
+  if (done || done.error().is(k8s::errc::not_found)) co_return k8s::reconcile_result::done();
+  co_return k8s::reconcile_result::error(done.error());
+}
+
+}  // namespace rw::kyma_router

@@ -1,0 +1,250 @@
+#include "reactors/watcher.hpp"
+
+#include "k8s/qualified_name.hpp"
+#include "k8s/text.hpp"
+#include "k8s/types.hpp"
+#include "reactors/kyma_resources.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <limits>
+#include <utility>
+
+namespace rw {
+namespace {
+
+namespace json = boost::json;
+using path = std::initializer_list<std::string_view>;
+using rule = std::vector<std::string> (*)(std::string_view);
+
+constexpr std::string_view label_rule =
+    "at most 63 letters, digits, '-', '_' and '.', beginning and ending with a letter or digit";
+constexpr std::string_view dns_label_rule =
+    "1 to 63 lower case letters, digits and '-', beginning and ending with a letter or digit";
+
+std::string dotted(path names) {
+  std::string text;
+  for (const auto name : names) text.append(text.empty() ? "" : ".").append(name);
+  return text;
+}
+
+/// The value as JSON, cut where it would make the sentence unreadable.
+std::string shown(const json::value& value) {
+  constexpr std::size_t most = 80;
+  auto text = json::serialize(value);
+  if (text.size() <= most) return text;
+  return std::string(k8s::first_bytes(text, most)) + "...";
+}
+
+/// Reads field after field, and keeps a sentence for each that is wrong.
+class watcher_reader {
+ public:
+  explicit watcher_reader(const json::value& object) : object_(object) {}
+
+  boost::system::result<watcher, watcher_problems> read() {
+    into_.key = k8s::key_of(object_);
+    into_.uid = k8s::uid_of(object_);
+    into_.generation = k8s::generation_of(object_);
+    read_resource();
+    read_labels();
+    read_field();
+    read_manager();
+    read_receiver();
+    read_gateways();
+    if (!problems_.sentences.empty()) return std::move(problems_);
+    return std::move(into_);
+  }
+
+ private:
+  void wrong(std::string sentence) { problems_.sentences.push_back(std::move(sentence)); }
+  void wrong(std::string_view field, const json::value& value, std::string_view allowed) {
+    wrong(std::string(field) + " is " + shown(value) + ", but must be " + std::string(allowed));
+  }
+  void missing(path field, std::string_view allowed) {
+    wrong(dotted(field) + " is missing: it must be " + std::string(allowed));
+  }
+
+  /// What stands at `field`; null, and a sentence, if nothing does.
+  const json::value* required(path field, std::string_view allowed) {
+    const auto* const at = k8s::find(object_, field);
+    if (at != nullptr && !at->is_null()) return at;
+    missing(field, allowed);
+    return nullptr;
+  }
+
+  /// A string that keeps to a rule, which `allowed` says in words.
+  std::string text(path field, std::string_view allowed, rule errors) {
+    const auto* const at = required(field, allowed);
+    if (at == nullptr) return {};
+    if (at->is_string() && errors(at->get_string()).empty()) return std::string(at->get_string());
+    wrong(dotted(field), *at, allowed);
+    return {};
+  }
+
+  void read_resource() {
+    into_.watched.group =
+        text({"spec", "resourceToWatch", "group"},
+             "an API group such as operator.kyma-project.io, or empty for the core group",
+             [](std::string_view group) {
+               return group.empty() ? std::vector<std::string>{} : k8s::dns_subdomain_errors(group);
+             });
+    into_.watched.version =
+        text({"spec", "resourceToWatch", "version"}, "an API version such as v1, or * for all",
+             [](std::string_view version) {
+               return version == "*" ? std::vector<std::string>{} : k8s::dns_label_errors(version);
+             });
+    into_.watched.plural =
+        text({"spec", "resourceToWatch", "resource"},
+             "the plural name of a resource in lower case such as kymas, without a subresource",
+             k8s::dns_label_errors);
+  }
+
+  void read_labels() {
+    const auto* const at = k8s::find(object_, {"spec", "labelsToWatch"});
+    if (at == nullptr || at->is_null()) return;
+    if (!at->is_object()) {
+      wrong("spec.labelsToWatch", *at, "labels: names with their values");
+      return;
+    }
+    for (const auto& [name, value] : at->get_object()) read_label(name, value);
+  }
+
+  void read_label(std::string_view name, const json::value& value) {
+    const auto field = "spec.labelsToWatch[" + shown(json::value(name)) + "]";
+    if (const auto errors = k8s::label_key_errors(name); !errors.empty()) {
+      wrong(field + " is no label: its " + errors.front());
+    } else if (!value.is_string() || !k8s::label_value_errors(value.get_string()).empty()) {
+      wrong(field, value, label_rule);
+    } else {
+      into_.labels.emplace(name, value.get_string());
+    }
+  }
+
+  void read_field() {
+    const auto* const at = required({"spec", "field"}, "spec or status");
+    if (at == nullptr) return;
+    if (*at == "status") {
+      into_.field = watched_field::status;
+    } else if (*at != "spec") {
+      wrong("spec.field", *at, "spec or status");
+    }
+  }
+
+  void read_manager() {
+    const auto allowed = std::string(label_rule) + ", as it becomes part of URLs";
+    const auto* at = k8s::find(object_, {"spec", "manager"});
+    std::string field = "spec.manager";
+    if (at == nullptr || at->is_null() || *at == "") {
+      at = k8s::find(object_, {"metadata", "labels", managed_by_label});
+      field = "the label " + std::string(managed_by_label);
+    }
+    if (at == nullptr || at->is_null() || *at == "") {
+      wrong("spec.manager is missing, and so is " + field +
+            ": one of them must name the operator that the events are for");
+    } else if (!at->is_string() || !k8s::label_value_errors(at->get_string()).empty()) {
+      wrong(field, *at, allowed);
+    } else {
+      into_.manager = at->get_string();
+    }
+  }
+
+  void read_receiver() {
+    into_.receiver.name =
+        text({"spec", "serviceInfo", "name"},
+             "the name of a Service: " + std::string(dns_label_rule), k8s::dns_label_errors);
+    read_port();
+    into_.receiver.ns =
+        text({"spec", "serviceInfo", "namespace"},
+             "the name of a namespace: " + std::string(dns_label_rule), k8s::dns_label_errors);
+  }
+
+  void read_port() {
+    constexpr std::int64_t most = std::numeric_limits<std::uint16_t>::max();
+    constexpr std::string_view allowed = "a port between 1 and 65535";
+    const auto* const at = required({"spec", "serviceInfo", "port"}, allowed);
+    if (at == nullptr) return;
+    if (at->is_int64() && at->get_int64() >= 1 && at->get_int64() <= most) {
+      into_.receiver.port = static_cast<std::uint16_t>(at->get_int64());
+    } else {
+      wrong("spec.serviceInfo.port", *at, allowed);
+    }
+  }
+
+  void read_gateways() {
+    constexpr std::string_view allowed = "a label selector";
+    const auto* const at = required({"spec", "gateway", "selector"}, allowed);
+    if (at == nullptr) return;
+    const auto before = problems_.sentences.size();
+    if (at->is_object()) {
+      read_match_labels(k8s::find(*at, {"matchLabels"}));
+      read_match_expressions(k8s::find(*at, {"matchExpressions"}));
+    } else {
+      wrong("spec.gateway.selector", *at, allowed);
+    }
+    if (problems_.sentences.size() > before) return;
+    auto selector = k8s::label_selector::from_json(*at);
+    if (selector.has_error()) {
+      wrong("spec.gateway.selector is no label selector: " + selector.error().message);
+    } else {
+      into_.gateways = std::move(*selector);
+    }
+  }
+
+  // A selector tells the first thing that is wrong with it. So each of its parts is tried alone.
+
+  void read_match_labels(const json::value* labels) {
+    if (labels == nullptr || !labels->is_object()) return;
+    for (const auto& [name, value] : labels->get_object()) {
+      try_selector("spec.gateway.selector.matchLabels[" + shown(json::value(name)) + "]",
+                   json::object{{"matchLabels", json::object{{name, value}}}});
+    }
+  }
+
+  void read_match_expressions(const json::value* expressions) {
+    static constexpr std::array operators{"In", "NotIn", "Exists", "DoesNotExist"};
+    if (expressions == nullptr || !expressions->is_array()) return;
+    const auto& all = expressions->get_array();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const auto field = "spec.gateway.selector.matchExpressions[" + std::to_string(i) + "]";
+      const auto* const how = k8s::find(all[i], {"operator"});
+      if (how != nullptr &&
+          std::ranges::none_of(operators, [&](auto one) { return *how == one; })) {
+        wrong(field + ".operator", *how, "In, NotIn, Exists or DoesNotExist");
+        continue;
+      }
+      try_selector(field, json::object{{"matchExpressions", json::array{all[i]}}});
+    }
+  }
+
+  void try_selector(const std::string& field, const json::value& selector) {
+    const auto made = k8s::label_selector::from_json(selector);
+    if (made.has_error()) wrong(field + " can't be used: " + made.error().message);
+  }
+
+  const json::value& object_;
+  watcher into_;
+  watcher_problems problems_;
+};
+
+}  // namespace
+
+std::string_view to_string(watched_field field) noexcept {
+  return field == watched_field::spec ? "spec" : "status";
+}
+
+std::string watcher_problems::text() const {
+  std::string all;
+  for (const auto& one : sentences) all.append(all.empty() ? "" : "; ").append(one);
+  return all;
+}
+
+boost::system::result<watcher, watcher_problems> read_watcher(const json::value& object) {
+  return watcher_reader(object).read();
+}
+
+}  // namespace rw

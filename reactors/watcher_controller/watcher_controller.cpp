@@ -1,0 +1,324 @@
+#include "reactors/watcher_controller/watcher_controller.hpp"
+
+#include "core/backoff.hpp"
+#include "core/lru_map.hpp"
+#include "core/token_bucket.hpp"
+#include "k8s/controller.hpp"
+#include "k8s/own_writes.hpp"
+#include "k8s/reconciler.hpp"
+#include "k8s/types.hpp"
+#include "reactors/watcher.hpp"
+#include "reactors/watcher_controller/virtual_service.hpp"
+#include "reactors/watcher_controller/watcher_status.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace rw::watcher_controller {
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+using k8s::reconcile_result;
+
+/// How long somebody else's change may be on its way from the API server.
+constexpr auto catch_up = std::chrono::milliseconds(200);
+
+json::value metadata_change(const json::value& watcher) {
+  return {{"metadata", json::object{{"resourceVersion", k8s::resource_version_of(watcher)}}}};
+}
+
+/// A merge patch that makes the finalizers those of `to`, as long as the object is as in `from`.
+json::value finalizers_change(const json::value& from, const json::value& to) {
+  auto change = metadata_change(from);
+  const auto* const all = k8s::find(to, {"metadata", "finalizers"});
+  change.at("metadata").as_object()["finalizers"] = all == nullptr ? json::array() : *all;
+  return change;
+}
+
+/// Failures that say nothing about the object, only about this process: it does not lead any more,
+/// or is about to end.
+bool is_our_own(const k8s::failure& why) {
+  return why.is(k8s::errc::fenced) || why.is(k8s::errc::shut_down);
+}
+
+}  // namespace
+
+/// Where a step of a reconcile changes the Watcher it puts the new state in place of the old one.
+class controller::implementation final : public k8s::reconciler {
+ public:
+  implementation(asio::any_io_executor executor, controller_sources sources,
+                 controller_options options, controller_environment environment);
+
+  asio::awaitable<void> run() { return core_.run(); }
+
+ private:
+  using step = asio::awaitable<std::optional<reconcile_result>>;  ///< none: go on
+
+  asio::awaitable<reconcile_result> reconcile(k8s::object_key key) override;
+  step begin(json::value* watcher);
+  asio::awaitable<reconcile_result> configure(json::value* watcher);
+  step apply(json::value* watcher, json::value desired);
+  reconcile_result contested(const json::value& watcher) const;
+  asio::awaitable<reconcile_result> release(json::value* watcher);
+  step remove_virtual_service(json::value* watcher);
+
+  step write(json::value* watcher, json::value change, std::string subresource);
+  step tell(json::value* watcher, verdict to);
+  asio::awaitable<reconcile_result> give_up(json::value* watcher, obstacle why, verdict to,
+                                            reconcile_result then);
+
+  std::vector<json::value> gateways() const;
+  void map_gateway(const k8s::delta& change, k8s::controller::keys& keys) const;
+
+  const controller_sources sources_;
+  const controller_options options_;
+  const controller_environment environment_;
+  core::counter& writes_;
+  k8s::own_writes own_writes_;
+  core::lru_map<k8s::object_key, core::token_bucket, k8s::object_key_hash> repairs_{4096};
+  k8s::controller core_;
+};
+
+controller::implementation::implementation(asio::any_io_executor executor,
+                                           controller_sources sources, controller_options options,
+                                           controller_environment environment)
+    : sources_(sources),
+      options_(std::move(options)),
+      environment_(environment),
+      writes_(core::make_counter(environment.metrics, "rw_watcher_virtual_service_writes_total",
+                                 "VirtualServices that were not as their Watchers ask, and so "
+                                 "were written")),
+      core_(executor, {.name = "watcher", .concurrent = options_.concurrent}, *this,
+            {environment.clock, environment.watchdog, environment.log, environment.metrics,
+             core::make_random_source()}) {
+  core_.watch(sources_.watchers);
+  core_.watch(sources_.gateways,
+              [this](const k8s::delta& change, auto& keys) { map_gateway(change, keys); });
+  core_.watch(sources_.virtual_services, [this](const k8s::delta& change, auto& keys) {
+    auto key = change.any().key();
+    if (sources_.watchers.objects().get(key)) keys.push_back(std::move(key));
+  });
+}
+
+/// The Watchers that select the Gateway as it is, or did as it was.
+void controller::implementation::map_gateway(const k8s::delta& change,
+                                             k8s::controller::keys& keys) const {
+  const auto before = change.before.parse();
+  const auto now = change.now.parse();
+  sources_.watchers.objects().for_each([&](const k8s::object& one) {
+    const auto view = read_watcher(one.parse());
+    if (view.has_error()) return;
+    const auto selects = [&](const json::value& gateway) {
+      return !gateway.is_null() &&
+             view->gateways.matches(k8s::find(gateway, {"metadata", "labels"}));
+    };
+    if (selects(before) || selects(now)) keys.push_back(one.key());
+  });
+}
+
+std::vector<json::value> controller::implementation::gateways() const {
+  std::vector<json::value> found;
+  sources_.gateways.objects().for_each([&](const k8s::object& one) {
+    if (one.ns() == options_.gateway_namespace) found.push_back(one.parse());
+  });
+  return found;
+}
+
+asio::awaitable<reconcile_result> controller::implementation::reconcile(k8s::object_key key) {
+  const auto found = sources_.watchers.objects().get(key);
+  if (!found) {
+    own_writes_.forget(key);
+    repairs_.erase(key);
+    co_return reconcile_result::done();
+  }
+  auto watcher = own_writes_.newest(found);
+  if (k8s::is_being_deleted(watcher)) {
+    auto released = co_await release(&watcher);
+    co_return released;
+  }
+  const auto ended = co_await begin(&watcher);
+  if (ended) co_return *ended;
+  auto configured = co_await configure(&watcher);
+  co_return configured;
+}
+
+/// What comes before anything is made for a Watcher: it is kept until that is gone again.
+controller::implementation::step controller::implementation::begin(json::value* watcher) {
+  auto kept = *watcher;
+  if (k8s::add_finalizer(kept, watcher_finalizer)) {
+    const auto ended = co_await write(watcher, finalizers_change(*watcher, kept), {});
+    if (ended) co_return ended;
+  }
+  if (!state_of(*watcher).empty()) co_return std::nullopt;
+  const auto ended = co_await tell(watcher, processing());
+  co_return ended;
+}
+
+asio::awaitable<reconcile_result> controller::implementation::configure(json::value* watcher) {
+  const auto view = read_watcher(*watcher);
+  if (view.has_error()) {
+    const obstacle invalid{"Invalid", view.error().text()};
+    auto result = co_await give_up(watcher, invalid, failed(invalid),
+                                   reconcile_result::terminal(invalid.message, invalid.reason));
+    co_return result;
+  }
+  auto desired = virtual_service_for(*view, gateways(), options_.gateway_namespace);
+  if (desired.has_error()) {
+    const auto& why = desired.error();
+    auto result = co_await give_up(watcher, why, failed(why),
+                                   reconcile_result::error(why.message, why.reason));
+    co_return result;
+  }
+  const auto live = sources_.virtual_services.objects().get(view->key);
+  if (!live || !is_as_desired(live.parse(), *desired)) {
+    const auto ended = co_await apply(watcher, std::move(*desired));
+    if (ended) co_return *ended;
+  }
+  const auto ended = co_await tell(watcher, ready());
+  if (ended) co_return *ended;
+  co_return reconcile_result::requeue_after(options_.revisit);
+}
+
+controller::implementation::step controller::implementation::apply(json::value* watcher,
+                                                                   json::value desired) {
+  const auto key = k8s::key_of(*watcher);
+  const std::chrono::duration<double> pause = options_.repair_pause;
+  auto& repairs = repairs_.use(key, 1 / pause.count(), options_.repairs);
+  if (!repairs.try_take(environment_.clock.now())) co_return contested(*watcher);
+  const auto written =
+      co_await environment_.api.apply(virtual_services_type(), std::move(desired),
+                                      {.field_manager = options_.field_manager, .force = true});
+  if (written.has_error()) {
+    repairs_.erase(key);  // it was not written: the next try's backoff is enough
+    const obstacle why{"VirtualServiceNotApplied", written.error().message};
+    auto result = reconcile_result::error(written.error());
+    if (is_our_own(written.error())) co_return result;
+    result = co_await give_up(watcher, why, failed(why), std::move(result));
+    co_return result;
+  }
+  writes_.Increment();
+  environment_.log.info("VirtualService written", {{"namespace", key.ns}, {"name", key.name}});
+  co_return std::nullopt;
+}
+
+/// Two controllers that write against each other would do so as fast as they can.
+reconcile_result controller::implementation::contested(const json::value& watcher) const {
+  constexpr auto text =
+      "something else changes the VirtualService each time that it is repaired; it is left alone "
+      "for a while";
+  environment_.events.warning(k8s::reference_to(watcher), "WatcherVirtualServiceContested", text);
+  auto result = reconcile_result::error(text);
+  result.after = options_.repair_pause;
+  return result;
+}
+
+asio::awaitable<reconcile_result> controller::implementation::release(json::value* watcher) {
+  if (!k8s::has_finalizer(*watcher, watcher_finalizer)) co_return reconcile_result::done();
+  auto ended = co_await tell(watcher, deleting());
+  if (ended) co_return *ended;
+  ended = co_await remove_virtual_service(watcher);
+  if (ended) co_return *ended;
+  auto released = *watcher;
+  k8s::remove_finalizer(released, watcher_finalizer);
+  ended = co_await write(watcher, finalizers_change(*watcher, released), {});
+  if (ended) co_return *ended;
+  const auto key = k8s::key_of(*watcher);
+  environment_.log.info("Watcher released", {{"namespace", key.ns}, {"name", key.name}});
+  co_return reconcile_result::done();
+}
+
+controller::implementation::step controller::implementation::remove_virtual_service(
+    json::value* watcher) {
+  // The store may be behind what this controller itself has written.
+  const auto key = k8s::key_of(*watcher);
+  auto live = co_await environment_.api.get(virtual_services_type(), key);
+  std::optional<k8s::failure> why;
+  if (live.has_error()) {
+    why = live.error();
+  } else if (is_owned_by(*live, k8s::uid_of(*watcher))) {
+    auto removed = co_await environment_.api.remove(virtual_services_type(), key,
+                                                    {.uid = std::string(k8s::uid_of(*live))});
+    if (removed.has_error()) why = removed.error();
+  }
+  if (!why || why->is(k8s::errc::not_found)) co_return std::nullopt;
+  auto result = reconcile_result::error(*why);
+  if (is_our_own(*why)) co_return result;
+  const obstacle obstacle{"VirtualServiceNotDeleted", why->message};
+  result = co_await give_up(watcher, obstacle, deleting(obstacle), std::move(result));
+  co_return result;
+}
+
+/// Changes the Watcher as it is at its version, with a merge patch. Somebody was faster: nothing is
+/// lost, as the informer will tell.
+controller::implementation::step controller::implementation::write(json::value* watcher,
+                                                                   json::value change,
+                                                                   std::string subresource) {
+  const std::string before(k8s::resource_version_of(*watcher));
+  const bool of_status = !subresource.empty();
+  auto written = co_await environment_.api.patch(watchers_type(), k8s::key_of(*watcher),
+                                                 k8s::patch_type::merge, std::move(change),
+                                                 {.subresource = std::move(subresource)});
+  if (written.has_value()) {
+    own_writes_.wrote(before, *written);
+    *watcher = std::move(*written);
+    co_return std::nullopt;
+  }
+  const auto& why = written.error();
+  // Gone, unless it is only its status that there is no place for.
+  const bool there = of_status && sources_.watchers.objects().get(k8s::key_of(*watcher));
+  if (why.is(k8s::errc::not_found) && !there) co_return reconcile_result::done();
+  if (why.is(k8s::errc::conflict)) co_return reconcile_result::requeue_after(catch_up);
+  if (of_status && !is_our_own(why)) {
+    environment_.events.warning(k8s::reference_to(*watcher), "WatcherStatusUpdate", why.message);
+  }
+  co_return reconcile_result::error(why);
+}
+
+/// Writes what the status is to say, if it does not say that.
+controller::implementation::step controller::implementation::tell(json::value* watcher,
+                                                                  verdict to) {
+  auto status = next_status(*watcher, to, environment_.clock.wall());
+  if (!status) co_return std::nullopt;
+  const bool news = state_of(*watcher) != to.state;
+  auto change = metadata_change(*watcher);
+  change.as_object()["status"] = std::move(*status);
+  const auto ended = co_await write(watcher, std::move(change), "status");
+  if (ended) co_return ended;
+  if (news) {
+    const auto key = k8s::key_of(*watcher);
+    environment_.log.info("Watcher changed its state",
+                          {{"namespace", key.ns}, {"name", key.name}, {"state", to.state}});
+  }
+  co_return std::nullopt;
+}
+
+/// Tells why it goes no further, where that is news, and ends with `then`.
+asio::awaitable<reconcile_result> controller::implementation::give_up(json::value* watcher,
+                                                                      obstacle why, verdict to,
+                                                                      reconcile_result then) {
+  const bool news = next_status(*watcher, to, environment_.clock.wall()).has_value();
+  const auto ended = co_await tell(watcher, std::move(to));
+  if (ended) co_return *ended;
+  if (news) {
+    environment_.events.warning(k8s::reference_to(*watcher), "Watcher" + why.reason, why.message);
+  }
+  co_return then;
+}
+
+controller::controller(asio::any_io_executor executor, controller_sources sources,
+                       controller_options options, controller_environment environment)
+    : impl_(std::make_unique<implementation>(std::move(executor), sources, std::move(options),
+                                             environment)) {}
+
+controller::~controller() = default;
+
+asio::awaitable<void> controller::run() {
+  return impl_->run();
+}
+
+}  // namespace rw::watcher_controller

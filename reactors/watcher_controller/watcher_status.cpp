@@ -1,0 +1,61 @@
+#include "reactors/watcher_controller/watcher_status.hpp"
+
+#include "k8s/text.hpp"
+
+#include <boost/json/object.hpp>
+
+#include <utility>
+
+namespace rw::watcher_controller {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t message_limit = 4096;  // the schema's is 32768; this is more than one reads
+
+k8s::condition virtual_service_is(std::string status, std::string reason, std::string message) {
+  return {"VirtualService", std::move(status), std::move(reason), std::move(message)};
+}
+
+}  // namespace
+
+verdict processing() {
+  return {"Processing",
+          virtual_service_is("Unknown", "Processing", "VirtualService is being configured")};
+}
+
+verdict ready() {
+  return {"Ready", virtual_service_is("True", "Ready", "VirtualService is configured")};
+}
+
+verdict failed(const obstacle& why) {
+  return {"Error", virtual_service_is("False", why.reason,
+                                      std::string(k8s::first_bytes(why.message, message_limit)))};
+}
+
+verdict deleting() {
+  return {"Deleting"};
+}
+
+verdict deleting(const obstacle& why) {
+  return {"Deleting", failed(why).condition};
+}
+
+std::optional<json::value> next_status(const json::value& watcher, const verdict& to,
+                                       std::chrono::system_clock::time_point now) {
+  const auto* const before = k8s::find(watcher, {"status"});
+  json::value next{{"status", before != nullptr && before->is_object() ? *before : json::object()}};
+  auto& status = next.as_object()["status"].as_object();
+  status["state"] = to.state;
+  status["observedGeneration"] = k8s::generation_of(watcher);
+  if (to.condition) k8s::set_condition(next, *to.condition, now);
+  auto& made = next.as_object()["status"];
+  if (before != nullptr && *before == made) return std::nullopt;
+  return std::move(made);
+}
+
+std::string_view state_of(const json::value& watcher) noexcept {
+  return k8s::find_string(watcher, {"status", "state"});
+}
+
+}  // namespace rw::watcher_controller

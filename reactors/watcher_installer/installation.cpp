@@ -1,0 +1,388 @@
+#include "reactors/watcher_installer/installation.hpp"
+
+#include "core/task_group.hpp"
+#include "k8s/difference.hpp"
+#include "k8s/manifests.hpp"
+#include "k8s/types.hpp"
+
+#include <boost/asio/this_coro.hpp>
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace rw::watcher_installer {
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+using k8s::find_string;
+
+const k8s::resource_type pods{{"", "v1", "Pod"}, "pods", true};
+const k8s::resource_type webhooks_type{
+    {"admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration"},
+    "validatingwebhookconfigurations",
+    false};
+
+k8s::resource_type type_of(const json::value& object) {
+  // Templates have no other kinds.
+  return *k8s::well_known_type(find_string(object, {"apiVersion"}), find_string(object, {"kind"}));
+}
+
+int rank_of(const json::value& object) {
+  return k8s::apply_rank(find_string(object, {"apiVersion"}), find_string(object, {"kind"}));
+}
+
+std::int64_t number(const json::value& in, std::initializer_list<std::string_view> path) {
+  const auto* value = k8s::find(in, path);
+  return value != nullptr && value->is_int64() ? value->get_int64() : 0;
+}
+
+/// One object of the installation.
+struct part {
+  json::value wanted = {};
+  std::optional<json::value> present = {};
+  bool leave = false;  ///< it is not to be written now
+};
+
+using answer = k8s::result<json::value>;
+
+asio::awaitable<void> get_into(k8s::client* api, k8s::resource_type type, k8s::object_key key,
+                               std::optional<answer>* into) {
+  auto got = co_await api->get(std::move(type), std::move(key));
+  into->emplace(std::move(got));
+}
+
+asio::awaitable<void> apply_into(k8s::client* api, json::value object, k8s::apply_options options,
+                                 std::optional<answer>* into) {
+  const auto type = type_of(object);
+  auto got = co_await api->apply(type, std::move(object), std::move(options));
+  into->emplace(std::move(got));
+}
+
+asio::awaitable<void> remove_into(k8s::client* api, k8s::resource_type type, k8s::object_key key,
+                                  std::optional<answer>* into) {
+  auto got = co_await api->remove(std::move(type), std::move(key));
+  into->emplace(std::move(got));
+}
+
+/// Runs all at once and waits for all.
+asio::awaitable<void> together(std::vector<asio::awaitable<void>> work) {
+  const auto executor = co_await asio::this_coro::executor;
+  core::task_group tasks(executor);
+  for (auto& one : work) tasks.spawn(std::move(one));
+  co_await tasks.join();
+}
+
+/// One runtime during one call.
+class visit {
+ public:
+  visit(std::shared_ptr<k8s::client> api, const method& how, order what,
+        std::chrono::system_clock::time_point now)
+      : api_(std::move(api)), how_(how), what_(std::move(what)), now_(now) {}
+
+  asio::awaitable<k8s::result<outcome>> run();
+
+ private:
+  asio::awaitable<k8s::result<void>> read();
+  void decide();
+  asio::awaitable<k8s::result<void>> ensure_namespace();
+  asio::awaitable<k8s::result<void>> write();
+  asio::awaitable<k8s::result<void>> write_rank(std::vector<part*> some);
+  asio::awaitable<k8s::result<void>> drop_unwanted_webhooks();
+  asio::awaitable<k8s::result<void>> look_at_pods();
+
+  part& find(std::string_view kind, std::string_view name) {
+    return *std::ranges::find_if(parts_,
+                                 [&](const part& one) { return is(one.wanted, kind, name); });
+  }
+  const json::value* present(std::string_view kind, std::string_view name) {
+    const auto& one = find(kind, name).present;
+    return one ? &*one : nullptr;
+  }
+  present_objects present_now() {
+    return {.secret = present("Secret", secret_name),
+            .configuration = present("ValidatingWebhookConfiguration", skr_webhook_name),
+            .deployment = present("Deployment", skr_webhook_name)};
+  }
+  bool differs(const part& one) const;
+  void leave_what_needs_a_certificate();
+  void conclude();
+
+  const std::shared_ptr<k8s::client> api_;
+  const method& how_;
+  const order what_;
+  const std::chrono::system_clock::time_point now_;
+  std::vector<part> parts_;
+  bool namespace_there_ = true;
+  outcome out_;
+};
+
+asio::awaitable<k8s::result<void>> visit::read() {
+  for (const auto& one : how_.manifests.objects()) parts_.push_back({.wanted = one});
+  std::vector<std::optional<answer>> answers(parts_.size() + 1);
+  std::vector<asio::awaitable<void>> work;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const auto& one = parts_[i].wanted;
+    work.push_back(get_into(api_.get(), type_of(one), k8s::key_of(one), &answers[i]));
+  }
+  work.push_back(
+      get_into(api_.get(), namespaces_type(), {{}, std::string(skr_namespace)}, &answers.back()));
+  co_await together(std::move(work));
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    auto& got = *answers[i];
+    const bool missing = got.has_error() && got.error().is(k8s::errc::not_found);
+    if (got.has_error() && !missing) co_return got.error();
+    if (i == parts_.size()) {
+      namespace_there_ = !missing;
+    } else if (!missing) {
+      parts_[i].present = std::move(*got);
+    }
+  }
+  co_return k8s::result<void>();
+}
+
+void visit::decide() {
+  auto step = next_step(what_.trust, present_now(), how_.delays, now_);
+  out_.pending = step.pending;
+  out_.again = step.again;
+  if (what_.trust.certificate.empty()) out_.pending = what_.certificate_pending;
+  if (what_.trust.certificate.empty() || out_.again == core::duration::zero()) {
+    out_.again = what_.certificate_again;
+  }
+  if (step.certificate.empty()) leave_what_needs_a_certificate();
+  auto objects = render(how_.manifests, how_.set,
+                        {.address = what_.address,
+                         .ca_bundle = step.bundle.pem(),
+                         .bundle_since = std::move(step.bundle_since),
+                         .certificate = std::move(step.certificate),
+                         .key = std::move(step.key),
+                         .certificate_since = std::move(step.certificate_since),
+                         .restart_trigger = std::move(step.restart_trigger),
+                         .watchers = what_.watchers});
+  for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i].wanted = std::move(objects[i]);
+}
+
+/// Pods without a certificate would only fail; those that run keep theirs.
+void visit::leave_what_needs_a_certificate() {
+  find("Secret", secret_name).leave = true;
+  auto& deployment = find("Deployment", skr_webhook_name);
+  deployment.leave = !deployment.present.has_value();
+}
+
+bool visit::differs(const part& one) const {
+  if (!one.present) return true;
+  if (k8s::find_difference(one.wanted, *one.present)) return true;
+  return is(one.wanted, "ValidatingWebhookConfiguration", skr_webhook_name) &&
+         !unwanted_webhooks(one.wanted, *one.present).empty();
+}
+
+/// Clusters have it long before; new ones may not.
+asio::awaitable<k8s::result<void>> visit::ensure_namespace() {
+  if (namespace_there_) co_return k8s::result<void>();
+  json::value object = {
+      {"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", skr_namespace}}}};
+  ++out_.writes;
+  const auto made = co_await api_->create(namespaces_type(), std::move(object));
+  if (made || made.error().is(k8s::errc::already_exists)) co_return k8s::result<void>();
+  co_return made.error();
+}
+
+asio::awaitable<k8s::result<void>> visit::write_rank(std::vector<part*> some) {
+  std::vector<std::optional<answer>> answers(some.size());
+  std::vector<asio::awaitable<void>> work;
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    k8s::apply_options options{.field_manager = how_.field_manager, .force = true};
+    work.push_back(apply_into(api_.get(), some[i]->wanted, std::move(options), &answers[i]));
+  }
+  out_.writes += some.size();
+  co_await together(std::move(work));
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    auto& got = *answers[i];
+    if (!got) co_return got.error();
+    some[i]->present = std::move(*got);
+  }
+  co_return k8s::result<void>();
+}
+
+asio::awaitable<k8s::result<void>> visit::write() {
+  std::vector<part*> some;
+  for (auto& one : parts_) {
+    if (!one.leave && differs(one)) some.push_back(&one);
+  }
+  if (some.empty()) co_return k8s::result<void>();
+  const auto made = co_await ensure_namespace();
+  if (!made) co_return made.error();
+  for (auto begin = some.begin(); begin != some.end();) {
+    const auto rank = rank_of((*begin)->wanted);
+    const auto end = std::find_if(begin, some.end(),
+                                  [&](const part* one) { return rank_of(one->wanted) != rank; });
+    std::vector<part*> of_one_rank(begin, end);
+    const auto done = co_await write_rank(std::move(of_one_rank));
+    if (!done) co_return done.error();
+    begin = end;
+  }
+  co_return k8s::result<void>();
+}
+
+/// Apply leaves webhooks in place that somebody else wrote as well, by kubectl for instance.
+asio::awaitable<k8s::result<void>> visit::drop_unwanted_webhooks() {
+  auto& one = find("ValidatingWebhookConfiguration", skr_webhook_name);
+  const auto names = unwanted_webhooks(one.wanted, *one.present);
+  if (names.empty()) co_return k8s::result<void>();
+  auto object = *one.present;
+  auto& webhooks = object.as_object()["webhooks"].as_array();
+  json::array kept;
+  for (auto& webhook : webhooks) {
+    const auto name = find_string(webhook, {"name"});
+    if (std::ranges::find(names, name) == names.end()) kept.push_back(webhook);
+  }
+  webhooks = std::move(kept);
+  ++out_.writes;
+  k8s::write_options options{.field_manager = how_.field_manager};
+  auto done = co_await api_->update(webhooks_type, std::move(object), std::move(options));
+  if (!done) co_return done.error();
+  one.present = std::move(*done);
+  co_return k8s::result<void>();
+}
+
+asio::awaitable<k8s::result<void>> visit::look_at_pods() {
+  const auto* deployment = present("Deployment", skr_webhook_name);
+  if (deployment == nullptr) {
+    out_.not_ready = "NoCertificate";
+    out_.details = out_.pending;
+    co_return k8s::result<void>();
+  }
+  out_.ready = number(*deployment, {"status", "readyReplicas"}) > 0;
+  out_.rolled_out = is_rolled_out(*deployment);
+  if (out_.ready) co_return k8s::result<void>();
+  k8s::selection what{.ns = std::string(skr_namespace),
+                      .labels = "app=" + std::string(skr_webhook_name)};
+  // Some of them tell enough.
+  const auto list = co_await api_->list(pods, std::move(what), {.limit = 10});
+  if (!list) co_return list.error();
+  auto why = waiting_of(*list);
+  out_.not_ready = std::move(why.reason);
+  out_.details = std::move(why.message);
+  co_return k8s::result<void>();
+}
+
+void visit::conclude() {
+  const auto now = present_now();
+  out_.webhook_bundle = webhook_bundle_of(now);
+  out_.secret_bundle = secret_bundle_of(now);
+  if (now.secret == nullptr) return;
+  out_.certificate = k8s::secret_data(*now.secret, "tls.crt").value_or(std::string());
+}
+
+asio::awaitable<k8s::result<outcome>> visit::run() {
+  auto done = co_await read();
+  if (!done) co_return done.error();
+  decide();
+  done = co_await write();
+  if (!done) co_return done.error();
+  done = co_await drop_unwanted_webhooks();
+  if (!done) co_return done.error();
+  done = co_await look_at_pods();
+  if (!done) co_return done.error();
+  conclude();
+  co_return std::move(out_);
+}
+
+void take_waiting(const json::value& pod, std::string_view statuses, waiting& into) {
+  const auto* list = k8s::find(pod, {"status", statuses});
+  if (list == nullptr || !list->is_array()) return;
+  for (const auto& one : list->get_array()) {
+    const auto reason = find_string(one, {"state", "waiting", "reason"});
+    if (reason.empty()) continue;
+    const auto starts = [](std::string_view text) {
+      return text.empty() || text == "ContainerCreating" || text == "PodInitializing";
+    };
+    if (!starts(into.reason)) return;
+    into.reason = reason;
+    into.message = find_string(one, {"state", "waiting", "message"});
+  }
+}
+
+void take_unscheduled(const json::value& pod, waiting& into) {
+  const auto scheduled = k8s::find_condition(pod, "PodScheduled");
+  if (!scheduled || scheduled->status != "False" || !into.reason.empty()) return;
+  into = {scheduled->reason, scheduled->message};
+}
+
+}  // namespace
+
+bool is_rolled_out(const json::value& deployment) {
+  if (number(deployment, {"status", "readyReplicas"}) < 1) return false;
+  if (k8s::find(deployment, {"status", "observedGeneration"}) == nullptr) return true;
+  const auto replicas = number(deployment, {"status", "replicas"});
+  return number(deployment, {"status", "observedGeneration"}) >= k8s::generation_of(deployment) &&
+         number(deployment, {"status", "updatedReplicas"}) == replicas &&
+         number(deployment, {"status", "readyReplicas"}) == replicas;
+}
+
+waiting waiting_of(const json::value& pod_list) {
+  waiting out;
+  const auto* items = k8s::find(pod_list, {"items"});
+  if (items != nullptr && items->is_array()) {
+    for (const auto& pod : items->get_array()) {
+      take_waiting(pod, "initContainerStatuses", out);
+      take_waiting(pod, "containerStatuses", out);
+      take_unscheduled(pod, out);
+    }
+    if (out.reason.empty() && !items->get_array().empty()) {
+      out = {"PodNotReady", "no pod is ready yet"};
+    }
+  }
+  if (out.reason.empty()) out = {"NoPods", "there is no pod yet"};
+  return out;
+}
+
+std::vector<std::string> unwanted_webhooks(const json::value& wanted, const json::value& present) {
+  const auto names = [](const json::value& of) {
+    std::set<std::string> out;
+    const auto* webhooks = k8s::find(of, {"webhooks"});
+    if (webhooks == nullptr || !webhooks->is_array()) return out;
+    for (const auto& one : webhooks->get_array()) out.emplace(find_string(one, {"name"}));
+    return out;
+  };
+  const auto keep = names(wanted);
+  std::vector<std::string> out;
+  for (const auto& name : names(present)) {
+    if (name.ends_with(webhook_suffix) && !keep.contains(name)) out.push_back(name);
+  }
+  return out;
+}
+
+asio::awaitable<k8s::result<outcome>> install(std::shared_ptr<k8s::client> api, const method* how,
+                                              order what,
+                                              std::chrono::system_clock::time_point now) {
+  visit one(std::move(api), *how, std::move(what), now);
+  auto result = co_await one.run();
+  co_return result;
+}
+
+asio::awaitable<k8s::result<void>> uninstall(std::shared_ptr<k8s::client> api, const method* how) {
+  const auto& objects = how->manifests.objects();
+  for (auto end = objects.rbegin(); end != objects.rend();) {
+    const auto begin = end;
+    std::vector<asio::awaitable<void>> work;
+    std::vector<std::optional<answer>> answers(objects.size());
+    for (; end != objects.rend() && rank_of(*end) == rank_of(*begin); ++end) {
+      work.push_back(
+          remove_into(api.get(), type_of(*end), k8s::key_of(*end), &answers[work.size()]));
+    }
+    co_await together(std::move(work));
+    for (const auto& got : answers) {
+      if (got && got->has_error() && !got->error().is(k8s::errc::not_found)) {
+        co_return got->error();
+      }
+    }
+  }
+  co_return k8s::result<void>();
+}
+
+}  // namespace rw::watcher_installer

@@ -1,0 +1,80 @@
+#pragma once
+
+#include "k8s/client.hpp"
+#include "reactors/watcher_installer/render.hpp"
+#include "reactors/watcher_installer/templates.hpp"
+#include "reactors/watcher_installer/trust.hpp"
+#include "tls/ca_bundle.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/json/value.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace rw::watcher_installer {
+
+/// What a runtime is to have.
+struct order {
+  wanted_trust trust = {};
+  kcp_address address = {};
+  std::vector<watcher> watchers = {};
+  std::string certificate_pending = {};  ///< why `trust` has no certificate, where it has none
+  core::duration certificate_again{0};   ///< when time alone changes that
+};
+
+/// How it is done, for every runtime alike.
+struct method {
+  templates manifests = templates::built_in();
+  settings set = {};
+  trust_delays delays = {};
+  std::string field_manager = "lifecycle-manager";
+};
+
+/// How a runtime is after one look and what was written then.
+struct outcome {
+  std::size_t writes = 0;
+  bool ready = false;                  ///< the Deployment has a ready replica
+  std::string not_ready = {};          ///< the reason, a word such as "CrashLoopBackOff"
+  std::string details = {};            ///< of that; a sentence
+  std::string pending = {};            ///< what still has to wait; empty: it is what was ordered
+  core::duration again{0};             ///< when to go on with that; 0: when something changes
+  bool rolled_out = false;             ///< all pods run with what is in place
+  tls::ca_bundle webhook_bundle = {};  ///< what every webhook has
+  tls::ca_bundle secret_bundle = {};   ///< what the Secret has
+  std::string certificate = {};        ///< that is in place
+};
+
+/// True if all pods of a Deployment run with what it says. Where no controller says what it has
+/// observed, a ready replica is enough.
+bool is_rolled_out(const boost::json::value& deployment);
+
+/// Brings a runtime one step towards `what`, and tells what it has then. Reads everything at once;
+/// writes only objects that differ from what they are to be, by server-side apply, the ones that
+/// others need first. A runtime that has it all costs reads only. While it has no certificate, what
+/// needs one is not made. `how` must outlive the call.
+boost::asio::awaitable<k8s::result<outcome>> install(std::shared_ptr<k8s::client> api,
+                                                     const method* how, order what,
+                                                     std::chrono::system_clock::time_point now);
+
+/// Removes everything that `install` applies, the webhooks first; the namespace stays. What is not
+/// there is no failure.
+boost::asio::awaitable<k8s::result<void>> uninstall(std::shared_ptr<k8s::client> api,
+                                                    const method* how);
+
+/// Why no pod of a list is ready: the reason that a container waits for, or that the pod has no
+/// node. Starting up is a reason only where there is no other.
+struct waiting {
+  std::string reason = {};
+  std::string message = {};
+};
+waiting waiting_of(const boost::json::value& pods);
+
+/// The names of our webhooks in a configuration that are not among those of `wanted`.
+std::vector<std::string> unwanted_webhooks(const boost::json::value& wanted,
+                                           const boost::json::value& present);
+
+}  // namespace rw::watcher_installer

@@ -1,0 +1,172 @@
+#include "reactors/watcher_installer/render.hpp"
+
+#include "k8s/base64.hpp"
+#include "k8s/types.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+#include <openssl/sha.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <tuple>
+#include <utility>
+
+namespace rw::watcher_installer {
+namespace {
+
+namespace json = boost::json;
+
+/// The mapping of that name, made if it is not there.
+json::object& child(json::object& of, std::string_view name) {
+  auto& value = of[name];
+  return value.is_object() ? value.get_object() : value.emplace_object();
+}
+
+json::object& at(json::value& object, std::initializer_list<std::string_view> path) {
+  auto* here = &object.as_object();
+  for (const auto name : path) here = &child(*here, name);
+  return *here;
+}
+
+/// The container that is told the address, or else the first.
+json::object& container_of(json::object& pod) {
+  auto& all = pod["containers"].as_array();
+  for (auto& one : all) {
+    const auto* env = k8s::find(one, {"env"});
+    if (env == nullptr || !env->is_array()) continue;
+    const bool told = std::ranges::any_of(env->get_array(), [](const json::value& variable) {
+      return k8s::find_string(variable, {"name"}) == "KCP_ADDR";
+    });
+    if (told) return one.as_object();
+  }
+  return all.front().as_object();
+}
+
+void set_variable(json::object& container, std::string_view name, const std::string& to) {
+  auto& env = container["env"];
+  if (!env.is_array()) env.emplace_array();
+  auto& all = env.get_array();
+  const auto found = std::ranges::find_if(
+      all, [&](const json::value& one) { return k8s::find_string(one, {"name"}) == name; });
+  json::value variable = {{"name", name}, {"value", to}};
+  if (found != all.end()) {
+    *found = std::move(variable);
+  } else {
+    all.push_back(std::move(variable));
+  }
+}
+
+std::string text_of(const kcp_address& address) {
+  const bool v6 = address.host.find(':') != std::string::npos;
+  return (v6 ? "[" + address.host + "]" : address.host) + ":" + std::to_string(address.port);
+}
+
+void fill_deployment(json::value& object, const settings& with, const inputs& runtime) {
+  auto& metadata = at(object, {"spec", "template", "metadata"});
+  auto& pod = at(object, {"spec", "template", "spec"});
+  child(metadata, "labels")[restart_label] = runtime.restart_trigger;
+  auto& container = container_of(pod);
+  container["image"] = with.image;
+  set_variable(container, "KCP_ADDR", text_of(runtime.address));
+  auto& resources = child(container, "resources");
+  resources["requests"] = {{"cpu", with.cpu_request}, {"memory", with.memory_request}};
+  resources["limits"] = {{"cpu", with.cpu_limit}, {"memory", with.memory_limit}};
+  if (with.pull_secrets.empty()) return;
+  auto& secrets = pod["imagePullSecrets"].emplace_array();
+  for (const auto& name : with.pull_secrets) secrets.push_back({{"name", name}});
+}
+
+void fill_secret(json::value& object, const inputs& runtime) {
+  k8s::set_secret_data(object, "ca.crt", runtime.ca_bundle);
+  k8s::set_secret_data(object, "tls.crt", runtime.certificate);
+  k8s::set_secret_data(object, "tls.key", runtime.key);
+  if (runtime.certificate_since.empty()) return;
+  k8s::set_annotation(object, certificate_since_annotation, runtime.certificate_since);
+}
+
+json::value fill_webhook(json::object from, const watcher& what, const std::string& bundle) {
+  from["name"] = webhook_name_of(what);
+  auto& client = child(from, "clientConfig");
+  client["caBundle"] = bundle;
+  auto& service = child(client, "service");
+  service["name"] = skr_webhook_name;
+  service["namespace"] = skr_namespace;
+  service["path"] = "/validate/" + what.manager;
+  json::object labels;
+  for (const auto& [name, value] : what.labels) labels.emplace(name, value);
+  from["objectSelector"] = json::object();
+  if (!labels.empty()) from["objectSelector"] = {{"matchLabels", std::move(labels)}};
+  auto resource = what.watched.plural;
+  if (what.field == watched_field::status) resource += "/status";
+  from["rules"] = json::array{{{"apiGroups", json::array{what.watched.group}},
+                               {"apiVersions", json::array{what.watched.version}},
+                               {"resources", json::array{resource}},
+                               {"operations", json::array{"CREATE", "UPDATE", "DELETE"}}}};
+  return from;
+}
+
+void fill_configuration(json::value& object, const inputs& runtime) {
+  auto& webhooks = object.as_object()["webhooks"].as_array();
+  const auto pattern = webhooks.front().as_object();
+  const auto bundle = k8s::base64_encode(runtime.ca_bundle);
+  webhooks.clear();
+  auto sorted = runtime.watchers;
+  std::ranges::sort(sorted, {},
+                    [](const watcher& one) { return std::tie(one.key.ns, one.key.name); });
+  for (const auto& one : sorted) webhooks.push_back(fill_webhook(pattern, one, bundle));
+  if (runtime.bundle_since.empty()) return;
+  k8s::set_annotation(object, bundle_since_annotation, runtime.bundle_since);
+}
+
+void fill_egress(json::value& object, std::uint16_t port) {
+  auto& egress = at(object, {"spec"})["egress"];
+  if (!egress.is_array()) egress.emplace_array();
+  egress.get_array() = {{{"ports", json::array{{{"protocol", "TCP"}, {"port", port}}}}}};
+}
+
+std::string digest_of(const json::value& object) {
+  const auto text = json::serialize(object);
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
+  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string out;
+  for (std::size_t i = 0; i < 16; ++i) {  // half of it is plenty
+    out += digits[digest[i] >> 4];
+    out += digits[digest[i] & 15];
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string webhook_name_of(const watcher& from) {
+  return from.key.ns + "." + from.key.name + std::string(webhook_suffix);
+}
+
+bool same_webhook(const watcher& a, const watcher& b) {
+  return a.key == b.key && a.manager == b.manager && a.watched == b.watched &&
+         a.labels == b.labels && a.field == b.field;
+}
+
+std::vector<json::value> render(const templates& from, const settings& with,
+                                const inputs& runtime) {
+  auto objects = from.objects();
+  for (auto& one : objects) {
+    if (is(one, "Secret", secret_name)) {
+      // Without a digest: of a Secret it would say something about the key.
+      fill_secret(one, runtime);
+      continue;
+    }
+    if (is(one, "Deployment", skr_webhook_name)) fill_deployment(one, with, runtime);
+    if (is(one, "ValidatingWebhookConfiguration", skr_webhook_name))
+      fill_configuration(one, runtime);
+    if (is(one, "NetworkPolicy", egress_policy)) fill_egress(one, runtime.address.port);
+    k8s::set_annotation(one, applied_annotation, digest_of(one));
+  }
+  return objects;
+}
+
+}  // namespace rw::watcher_installer

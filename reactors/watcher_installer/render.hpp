@@ -1,0 +1,65 @@
+#pragma once
+
+#include "reactors/watcher.hpp"
+#include "reactors/watcher_installer/templates.hpp"
+
+#include <boost/json/value.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rw::watcher_installer {
+
+/// What does not differ from runtime to runtime, but for the watched resources.
+struct settings {
+  std::string image = "runtime-watcher:latest";
+  std::vector<std::string> pull_secrets = {};  ///< names, in kyma-system of the runtime
+  std::string cpu_request = "0.01";
+  std::string memory_request = "20Mi";
+  std::string cpu_limit = "0.1";
+  std::string memory_limit = "200Mi";
+};
+
+/// Where the watcher sends its events.
+struct kcp_address {
+  std::string host = {};
+  std::uint16_t port = 443;
+
+  friend bool operator==(const kcp_address&, const kcp_address&) = default;
+};
+
+/// What goes to one runtime. Texts are as they are, not in base64.
+struct inputs {
+  kcp_address address = {};
+  std::string ca_bundle = {};
+  std::string bundle_since = {};  ///< RFC 3339; when the runtime got that bundle
+  std::string certificate = {};
+  std::string key = {};
+  std::string certificate_since = {};
+  std::string restart_trigger = {};
+  std::vector<watcher> watchers = {};
+};
+
+/// Annotations by which an installation remembers, whoever looks at it next.
+inline constexpr std::string_view bundle_since_annotation =
+    "operator.kyma-project.io/ca-bundle-since";  ///< of the webhook configuration
+inline constexpr std::string_view certificate_since_annotation =
+    "operator.kyma-project.io/certificate-since";  ///< of the Secret
+/// A digest of what was applied, so that fields which are no longer asked for are noticed as well.
+inline constexpr std::string_view applied_annotation = "operator.kyma-project.io/applied-digest";
+
+/// What ends the name of each of our webhooks.
+inline constexpr std::string_view webhook_suffix = ".operator.kyma-project.io";
+/// "<Watcher's namespace>.<Watcher's name>.operator.kyma-project.io".
+std::string webhook_name_of(const watcher& from);
+/// True if both give the same webhook.
+bool same_webhook(const watcher& a, const watcher& b);
+
+/// The objects of one runtime, in the order of application. A pure function: the same inputs give
+/// the same objects, whatever the order of the Watchers.
+std::vector<boost::json::value> render(const templates& from, const settings& with,
+                                       const inputs& runtime);
+
+}  // namespace rw::watcher_installer

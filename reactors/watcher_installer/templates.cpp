@@ -1,0 +1,111 @@
+#include "reactors/watcher_installer/templates.hpp"
+
+#include "k8s/manifests.hpp"
+#include "k8s/types.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+namespace rw::watcher_installer {
+
+/// deploy/skr/*.yaml, one after the other; made by the build.
+extern const char* const built_in_manifests;
+
+namespace {
+
+namespace json = boost::json;
+
+const json::value* find_object(const std::vector<json::value>& in, std::string_view kind,
+                               std::string_view name) {
+  const auto found =
+      std::ranges::find_if(in, [&](const json::value& one) { return is(one, kind, name); });
+  return found == in.end() ? nullptr : &*found;
+}
+
+bool has_elements(const json::value* object, std::initializer_list<std::string_view> path) {
+  const auto* list = object == nullptr ? nullptr : k8s::find(*object, path);
+  const auto* array = list == nullptr ? nullptr : list->if_array();
+  return array != nullptr && !array->empty() && array->front().is_object();
+}
+
+/// What is missing for the watcher; empty if nothing is.
+std::string missing_in(const std::vector<json::value>& objects) {
+  if (find_object(objects, "Secret", secret_name) == nullptr) {
+    return "there is no Secret " + std::string(secret_name);
+  }
+  const auto* deployment = find_object(objects, "Deployment", skr_webhook_name);
+  if (!has_elements(deployment, {"spec", "template", "spec", "containers"})) {
+    return "there is no Deployment " + std::string(skr_webhook_name) + " with a container";
+  }
+  const auto* webhooks = find_object(objects, "ValidatingWebhookConfiguration", skr_webhook_name);
+  if (!has_elements(webhooks, {"webhooks"})) {
+    return "there is no ValidatingWebhookConfiguration " + std::string(skr_webhook_name) +
+           " with a webhook as the pattern";
+  }
+  for (const auto& one : objects) {
+    if (!k8s::well_known_type(k8s::find_string(one, {"apiVersion"}),
+                              k8s::find_string(one, {"kind"}))) {
+      return std::string(k8s::find_string(one, {"kind"})) + " of " +
+             std::string(k8s::find_string(one, {"apiVersion"})) +
+             " is no kind that every cluster has";
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+k8s::failure defect(std::string text) {
+  return {.code = k8s::errc::not_configured, .message = std::move(text)};
+}
+
+bool is(const json::value& object, std::string_view kind, std::string_view name) {
+  return k8s::find_string(object, {"kind"}) == kind &&
+         k8s::find_string(object, {"metadata", "name"}) == name;
+}
+
+in_words<templates> templates::parse(const std::string& text, const std::string& name) {
+  auto objects = k8s::parse_manifests(text);
+  if (!objects) return defect(name + ": " + objects.error().message());
+  for (auto& one : *objects) k8s::set_label(one, managed_by_label, managed_by);
+  k8s::sort_for_apply(*objects);
+  if (auto why = missing_in(*objects); !why.empty()) return defect(name + ": " + why);
+  return templates(std::move(*objects));
+}
+
+const templates& templates::built_in() {
+  static const auto all = [] {
+    auto parsed = parse(built_in_manifests, "built-in manifests");
+    if (!parsed) throw std::logic_error(parsed.error().message);
+    return std::move(*parsed);
+  }();
+  return all;
+}
+
+in_words<templates> templates::load(const std::string& directory) {
+  std::error_code error;
+  std::vector<std::filesystem::path> files;
+  for (const auto& one : std::filesystem::directory_iterator(directory, error)) {
+    if (one.path().extension() == ".yaml") files.push_back(one.path());
+  }
+  if (error) return defect(directory + ": " + error.message());
+  std::ranges::sort(files);
+  std::string text;
+  for (const auto& file : files) {
+    std::ifstream in(file, std::ios::binary);
+    if (!in) return defect(file.string() + ": cannot be read");
+    if (!text.empty()) text += "\n---\n";
+    text.append(std::istreambuf_iterator<char>(in), {});
+  }
+  return parse(text, directory);
+}
+
+}  // namespace rw::watcher_installer

@@ -1,0 +1,205 @@
+#pragma once
+
+#include "k8s/client.hpp"
+#include "k8s/client_pool.hpp"
+#include "k8s/controller.hpp"
+#include "k8s/event_recorder.hpp"
+#include "k8s/informer.hpp"
+#include "reactors/rollout.hpp"
+#include "reactors/watcher_installer/access.hpp"
+#include "reactors/watcher_installer/installation.hpp"
+#include "reactors/watcher_installer/runtimes.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/json/value.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rw::watcher_installer {
+
+/// A runtime's certificate as it stands in the control plane; PEM.
+struct runtime_certificate {
+  std::string certificate = {};
+  std::string key = {};
+  std::string version = {};  ///< resourceVersion of its Secret
+};
+
+/// How far a runtime's certificate is.
+struct certificate_answer {
+  enum class kind : std::uint8_t {
+    ready,    ///< `current` may go to the runtime
+    waiting,  ///< for the issuer or the gateway, and `why`
+    refused,  ///< there will be none before somebody changes the Kyma, and `why`
+    failed,   ///< a request failed, and `why`
+  };
+
+  kind what = kind::waiting;
+  runtime_certificate current = {};
+  std::string why = {};
+  core::duration again{0};  ///< when time alone changes something; 0: it does not
+};
+
+/// Where the certificates of the runtimes come from.
+class certificate_provider {
+ public:
+  virtual ~certificate_provider() = default;
+
+  /// Sees to it that the Kyma's runtime gets a certificate, and tells of the one that it has.
+  virtual boost::asio::awaitable<certificate_answer> ensure(boost::json::value kyma) = 0;
+  /// The Kyma is going. Not found is no failure.
+  virtual boost::asio::awaitable<k8s::result<void>> remove(k8s::object_key kyma) = 0;
+};
+
+struct options {
+  method how = {};
+  std::string gateway = "klm-watcher";         ///< in kcp-system: where events come in
+  std::optional<std::uint16_t> kcp_port = {};  ///< in place of the Gateway's
+  std::string finalizer = "operator.kyma-project.io/runtime-watcher";
+
+  std::size_t concurrent = 16;  ///< runtimes at once
+  /// Runtimes at once that did not answer when they were asked last.
+  std::size_t sick_at_once = 4;
+  core::duration runtime_limit = std::chrono::seconds(20);  ///< for all that is done on one
+  core::duration sick_limit = std::chrono::seconds(3);      ///< for a first sign of life
+  core::duration backoff_base = std::chrono::seconds(1);    ///< of one runtime's failures
+  core::duration backoff_limit = std::chrono::minutes(5);
+
+  /// Between looks at a runtime where nothing is known to have changed; up to a tenth longer.
+  core::duration success_interval = std::chrono::hours(1);
+  /// From the first to the longest pause between looks at one whose pods are not ready.
+  core::duration ready_interval = std::chrono::seconds(1);
+  core::duration ready_interval_limit = std::chrono::minutes(1);
+  /// While a certificate is being issued; its Secret is watched as well where that is wired.
+  core::duration certificate_interval = std::chrono::seconds(30);
+  /// What concerns all runtimes reaches them at random within this time for each of them, at most
+  /// within `spread_limit`.
+  core::duration spread = std::chrono::milliseconds(2);
+  core::duration spread_limit = std::chrono::seconds(30);
+  /// How long a Kyma that is being deleted waits for a runtime that does not answer.
+  core::duration removal_limit = std::chrono::minutes(5);
+};
+
+/// What the installer reads of the control plane, kept by informers that others may share and
+/// somebody else runs. All of it must outlive the installer.
+struct sources {
+  k8s::informer& kymas;
+  k8s::informer& watchers;
+  /// The Secrets with kubeconfigs (kubeconfig_secrets()); may hold others.
+  k8s::informer& kubeconfigs;
+  k8s::informer& gateways;         ///< of kcp-system
+  k8s::informer& gateway_secrets;  ///< of istio-system: klm-istio-gateway with the CA bundle
+  /// Of what is named `<kyma>-webhook-tls`: the runtimes' Certificates and their Secrets. Without
+  /// them certificates are only looked at when something else happens.
+  std::vector<k8s::informer*> certificates = {};
+};
+
+/// All of it must outlive the installer.
+struct environment {
+  k8s::client& kcp;
+  k8s::client_pool& runtimes;
+  certificate_provider& certificates;
+  k8s::event_recorder& events;     ///< on the Kymas
+  rollout_board* board = nullptr;  ///< gets what is seen on the runtimes
+  core::clock& clock;
+  core::watchdog& watchdog;
+  core::logger& log;
+  core::metrics& metrics;
+  core::random_source random;
+};
+
+/// What to select for the informer of kubeconfig Secrets.
+k8s::selection kubeconfig_secrets();
+
+/// What to give the pool of runtimes' clients: little patience, since thousands wait.
+k8s::client_options runtime_client_options();
+
+/// Keeps the watcher installed on every runtime: for each Kyma, what `deploy/skr` says, filled in
+/// from the Watchers, the runtime's certificate, the CA bundle and the control plane's address.
+///
+/// Whatever changes one of these reaches the runtimes that it concerns, spread over a little time
+/// where it concerns all. Nothing loops over all runtimes: each is a key of its own, with its own
+/// backoff. A runtime is written to only where it differs (installation.hpp), and in the order that
+/// keeps trust unbroken (trust.hpp). One that does not answer costs a bounded part of the
+/// reconciles (runtimes.hpp).
+///
+/// Each Kyma gets a finalizer. When it is deleted the watcher is removed from the runtime and the
+/// certificate from the control plane; a runtime that does not answer for `removal_limit`, or whose
+/// kubeconfig is gone, does not keep the Kyma any longer.
+///
+/// The rollout board gets every Kyma that exists, and what is in place on its runtime once the pods
+/// run with it.
+///
+/// Told as Kubernetes events of the Kyma, when they begin: WatcherInstalled, WatcherNotReady (with
+/// what the pod waits for), WatcherFailed, RuntimeUnreachable, WatcherRemoved,
+/// WatcherRemovalGivenUp. Metrics: those of runtimes.hpp, `rw_watcher_installer_writes_total`, and
+/// the controller's (`watcher-installer`).
+///
+/// Everything happens on one executor, which is also the informers' and the clients'. It adds an
+/// index to the informer of kubeconfigs, so there is one installer for each of those.
+class watcher_installer final : private k8s::reconciler {
+ public:
+  watcher_installer(boost::asio::any_io_executor executor, options with, sources from,
+                    environment in);
+  ~watcher_installer() override;
+  watcher_installer(const watcher_installer&) = delete;
+  watcher_installer& operator=(const watcher_installer&) = delete;
+
+  /// Runs until cancelled. The pool is to be run and closed by its owner.
+  boost::asio::awaitable<void> run();
+
+  /// Looks at a Kyma's runtime soon: something was heard of it.
+  /// False if there is no room, or this is the end.
+  bool requeue(const k8s::object_key& kyma);
+
+  std::size_t count(state of) const noexcept { return runtimes_.count(of); }
+
+ private:
+  using result = k8s::reconcile_result;
+
+  boost::asio::awaitable<result> reconcile(k8s::object_key key) override;
+  boost::asio::awaitable<result> keep_installed(k8s::object kyma);
+  boost::asio::awaitable<result> keep_removed(k8s::object kyma);
+  boost::asio::awaitable<std::optional<result>> add_finalizer(k8s::object kyma);
+  boost::asio::awaitable<result> drop_finalizer(k8s::object kyma);
+  boost::asio::awaitable<std::optional<std::string>> sign_of_life(k8s::object_key key,
+                                                                  std::string kubeconfig);
+  result come_again(const k8s::object_key& key);
+  boost::asio::awaitable<std::optional<std::string>> clean(k8s::object_key key,
+                                                           std::string kubeconfig);
+
+  in_words<order> order_for(const certificate_answer& own) const;
+  void record(const k8s::object& kyma, const outcome& seen);
+  boost::asio::awaitable<void> complete_board();
+  std::vector<k8s::object> kubeconfigs_for(const k8s::object& kyma) const;
+  result settle(const k8s::object& kyma, const outcome& seen);
+  result unreachable(const k8s::object& kyma, const std::string& why);
+  result no_access(const k8s::object& kyma, const std::string& why);
+  result failed(const k8s::object& kyma, const std::string& why, bool again);
+  result failed(const k8s::object& kyma, const k8s::failure& why);
+  void set_healthy(const k8s::object_key& key);
+  bool may_have_certificate(const k8s::object& kyma) const;
+  void forget(const k8s::object_key& key);
+  void tell(const k8s::object& kyma, state now, const std::string& reason,
+            const std::string& message, bool done = false);
+
+  void watch_all();
+  void fan_out(k8s::controller::keys& some);
+  core::duration up_to(core::duration most) const;
+  core::duration a_little_longer(core::duration base) const { return base + up_to(base / 10); }
+
+  const options with_;
+  const sources from_;
+  const environment in_;
+  core::counter& writes_;
+  class runtimes runtimes_;
+  k8s::controller controller_;
+};
+
+}  // namespace rw::watcher_installer
