@@ -5,6 +5,7 @@
 #
 #   build   compiler and libraries for the binary and its unit tests (the default)
 #   test    what the end-to-end tests and benchmarks run beside the binary
+#   sanitize  the symbolizer that the sanitizers' suppressions need
 #   kube    tools for building kube-apiserver from Debian's source package
 #
 # Works as root or through sudo. No service is started, neither by the installation nor after it.
@@ -13,14 +14,16 @@ set -euo pipefail
 declare -A groups=(
   [build]="clang-19 lld-19 libclang-rt-19-dev clang-tidy-19 clang-format-19 cmake ninja-build ccache
     libboost1.81-dev libboost-json1.81-dev libboost-test1.81-dev libssl-dev libnghttp2-dev libcli11-dev
-    prometheus-cpp-dev libsimdjson-dev libbenchmark-dev
+    prometheus-cpp-dev libsimdjson-dev libyaml-cpp-dev libre2-dev libbenchmark-dev
     git curl openssl ca-certificates python3"
-  [test]="nghttp2-client nginx-light wrk jq curl openssl python3"
+  [test]="nghttp2-client nginx-light wrk jq curl openssl python3 kubernetes-client"
+  [sanitize]="llvm-19"
   [kube]="dpkg-dev make jq rsync xz-utils patch python3 ca-certificates"
 )
 # The command that stands for a package where another origin may have provided it.
 declare -A commands=([jq]=jq [git]=git [curl]=curl [python3]=python3 [make]=make [rsync]=rsync [patch]=patch
-  [openssl]=openssl [cmake]=cmake [nginx-light]=nginx [wrk]=wrk)
+  [openssl]=openssl [cmake]=cmake [nginx-light]=nginx [wrk]=wrk
+  [kubernetes-client]=kubectl)
 
 case "${1:-}" in
   -h | --help) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; exit 0 ;;

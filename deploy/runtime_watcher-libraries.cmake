@@ -1,12 +1,15 @@
 # Libraries that come without a CMake package of their own; for this build and, installed, for those
 # who link against it.
-foreach(library nghttp2 prometheus)
+foreach(library nghttp2 prometheus re2)
   if(TARGET runtime_watcher::${library})
     continue()
   endif()
   if(library STREQUAL nghttp2)
     find_library(RW_NGHTTP2 NAMES libnghttp2.a nghttp2 REQUIRED)
     set(location ${RW_NGHTTP2})
+  elseif(library STREQUAL re2)
+    find_library(RW_RE2 NAMES libre2.a re2 REQUIRED)
+    set(location ${RW_RE2})
   else()
     find_library(RW_PROMETHEUS NAMES prometheus-cpp-core REQUIRED)
     set(location ${RW_PROMETHEUS})
