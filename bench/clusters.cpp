@@ -1,0 +1,267 @@
+// 1,000 logical clusters in one embedded API server, and one informer for each in another process,
+// over TLS and HTTP/2: what an idle cluster costs on either side, everything included (the
+// connection, its TLS, the watch, the cluster's objects, the client and its informer). Ends with 1
+// if a limit is missed.
+//
+//   bench_clusters [CLUSTERS]
+
+#include "core/clock.hpp"
+#include "core/log.hpp"
+#include "core/metrics.hpp"
+#include "core/task_group.hpp"
+#include "core/watchdog.hpp"
+#include "k8s/client.hpp"
+#include "k8s/devserver/server.hpp"
+#include "k8s/informer.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/read_until.hpp>
+#include <boost/asio/streambuf.hpp>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <malloc.h>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+namespace {
+
+namespace asio = boost::asio;
+namespace core = rw::core;
+namespace k8s = rw::k8s;
+
+constexpr double limit_kib = 64;
+constexpr std::chrono::seconds patience(120);
+
+/// Memory of this process, in KiB.
+struct memory {
+  double resident = 0;
+  double allocated = 0;
+};
+
+/// What is held: what was freed and lies about in the heap goes back first.
+memory measure() {
+  malloc_trim(0);
+  std::ifstream file("/proc/self/statm");
+  long total = 0;
+  long resident = 0;
+  file >> total >> resident;
+  const auto page = static_cast<double>(sysconf(_SC_PAGESIZE)) / 1024;
+  const auto info = mallinfo2();
+  return {static_cast<double>(resident) * page,
+          static_cast<double>(info.uordblks + info.hblkhd) / 1024};
+}
+
+/// What both processes are made of.
+struct process {
+  asio::io_context context{1};
+  // Without work the context would stop, and each further run of it return at once.
+  asio::executor_work_guard<asio::io_context::executor_type> open{context.get_executor()};
+  core::real_clock clock;
+  core::metrics metrics;
+  core::logger log{core::log_level::warning};
+  core::watchdog watchdog{clock, context.get_executor()};
+  core::task_group tasks{context.get_executor()};
+
+  process() { tasks.spawn(watchdog.run()); }
+
+  /// Runs until `done`; false if that takes too long.
+  template <class Condition>
+  bool run_until(Condition done) {
+    const auto end = std::chrono::steady_clock::now() + patience;
+    while (!done() && std::chrono::steady_clock::now() < end) {
+      context.run_one_for(std::chrono::milliseconds(100));
+    }
+    return done();
+  }
+
+  void stop() {
+    tasks.cancel();
+    bool joined = false;
+    asio::co_spawn(context, tasks.join(), [&joined](std::exception_ptr) { joined = true; });
+    run_until([&] { return joined; });
+  }
+};
+
+std::string cluster_name(std::size_t i) {
+  return "runtime-" + std::to_string(i);
+}
+
+/// The pipes between the two, as C streams.
+struct pipes {
+  std::FILE* in;
+  std::FILE* out;
+};
+
+std::string read_line(std::FILE* from) {
+  std::string line;
+  for (int c = std::fgetc(from); c != EOF && c != '\n'; c = std::fgetc(from)) {
+    line += static_cast<char>(c);
+  }
+  return line;
+}
+
+void write_text(std::FILE* to, const std::string& text) {
+  std::fprintf(to, "%zu\n", text.size());
+  std::fwrite(text.data(), 1, text.size(), to);
+  std::fflush(to);
+}
+
+std::string read_text(std::FILE* from) {
+  std::string text(std::stoul(read_line(from)), '\0');
+  if (std::fread(text.data(), 1, text.size(), from) != text.size()) {
+    throw std::runtime_error("the server's process has gone");
+  }
+  return text;
+}
+
+/// The server's process: tells each cluster's kubeconfig; then, at each line that comes, what
+/// memory it holds; ends when the pipe is closed.
+int serve(std::size_t clusters, int in, std::FILE* out) {
+  process self;
+  k8s::devserver::server server(self.context.get_executor(), {},
+                                {self.clock, self.watchdog, self.log, self.metrics});
+  self.tasks.spawn(server.run());
+  self.context.poll();
+  const auto before = measure();
+  for (std::size_t i = 0; i < clusters; ++i) server.add_cluster(cluster_name(i));
+  for (std::size_t i = 0; i < clusters; ++i) write_text(out, server.kubeconfig(cluster_name(i)));
+
+  asio::posix::stream_descriptor commands(self.context, in);
+  asio::streambuf line;
+  bool done = false;
+  std::function<void()> listen = [&] {
+    asio::async_read_until(commands, line, '\n',
+                           [&](boost::system::error_code error, std::size_t n) {
+                             if (error) {
+                               done = true;
+                               return;
+                             }
+                             line.consume(n);
+                             const auto now = measure();
+                             std::fprintf(out, "%f %f\n", now.resident - before.resident,
+                                          now.allocated - before.allocated);
+                             std::fflush(out);
+                             listen();
+                           });
+  };
+  listen();
+  const auto end = std::chrono::steady_clock::now() + 2 * patience;
+  while (!done && std::chrono::steady_clock::now() < end) {
+    self.context.run_one_for(std::chrono::seconds(1));
+  }
+  // What is left is the kernel's to clear away.
+  std::_Exit(0);
+}
+
+struct runtime {
+  std::unique_ptr<k8s::client> api;
+  std::unique_ptr<k8s::informer> informer;
+};
+
+memory run_informers(std::vector<std::string> kubeconfigs, const pipes& server, memory& theirs) {
+  process self;
+  // One of everything first, so that what all share is not counted.
+  std::vector<runtime> runtimes;
+  const auto add = [&](const std::string& text) {
+    auto how = k8s::parse_kubeconfig(text, "generated", ".");
+    if (how.has_error()) throw std::runtime_error(how.error().message);
+    auto& one = runtimes.emplace_back();
+    one.api = std::make_unique<k8s::client>(
+        self.context.get_executor(), std::move(*how), k8s::client_options{},
+        k8s::client_environment{self.clock, self.watchdog, self.log, self.metrics});
+    one.informer = std::make_unique<k8s::informer>(
+        *one.api, k8s::resource_type{{"", "v1", "ConfigMap"}, "configmaps", true},
+        k8s::informer_options{},
+        k8s::informer_environment{self.clock, self.log, self.metrics, core::make_random_source()});
+    self.tasks.spawn(one.informer->run());
+  };
+  const auto synced = [&] {
+    for (const auto& one : runtimes) {
+      if (!one.informer->synced()) return false;
+    }
+    return true;
+  };
+  runtimes.reserve(kubeconfigs.size());
+  add(kubeconfigs.front());
+  if (!self.run_until(synced)) throw std::runtime_error("the first informer is not in step");
+  const auto before = measure();
+  for (std::size_t i = 1; i < kubeconfigs.size(); ++i) add(kubeconfigs[i]);
+  kubeconfigs.clear();
+  kubeconfigs.shrink_to_fit();
+  const auto began = std::chrono::steady_clock::now();
+  if (!self.run_until(synced)) throw std::runtime_error("not all informers are in step");
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  std::printf("%zu informers in step after %.2f s\n", runtimes.size(), took.count());
+  // Let the last answers settle.
+  for (int i = 0; i < 20; ++i) self.context.run_one_for(std::chrono::milliseconds(50));
+  const auto now = measure();
+  std::fputs("measure\n", server.out);
+  std::fflush(server.out);
+  const auto line = read_line(server.in);
+  if (std::sscanf(line.c_str(), "%lf %lf", &theirs.resident, &theirs.allocated) != 2) {
+    throw std::runtime_error("the server's process does not answer");
+  }
+  self.tasks.cancel();
+  for (auto& one : runtimes) {
+    bool closed = false;
+    asio::co_spawn(self.context, one.api->close(), [&](std::exception_ptr) { closed = true; });
+    self.run_until([&] { return closed; });
+  }
+  self.stop();
+  return {now.resident - before.resident, now.allocated - before.allocated};
+}
+
+/// True if the limit is kept.
+bool report(const char* side, const memory& all, std::size_t clusters) {
+  const auto each = all.resident / static_cast<double>(clusters);
+  std::printf("%-7s %6.1f KiB resident, %6.1f KiB allocated for each idle cluster (limit %.0f)\n",
+              side, each, all.allocated / static_cast<double>(clusters), limit_kib);
+  return each < limit_kib;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::size_t clusters = argc > 1 ? std::stoul(argv[1]) : 1000;
+  const rlimit files{65536, 65536};
+  rlimit present{};
+  getrlimit(RLIMIT_NOFILE, &present);
+  if (present.rlim_cur < 2 * clusters + 100) setrlimit(RLIMIT_NOFILE, &files);
+  int down[2];
+  int up[2];
+  if (pipe(down) != 0 || pipe(up) != 0) return 2;
+  const auto child = fork();
+  if (child == 0) {
+    close(down[1]);
+    close(up[0]);
+    return serve(clusters, down[0], fdopen(up[1], "w"));
+  }
+  close(down[0]);
+  close(up[1]);
+  const pipes server{fdopen(up[0], "r"), fdopen(down[1], "w")};
+  try {
+    std::vector<std::string> kubeconfigs(clusters);
+    for (auto& each : kubeconfigs) each = read_text(server.in);
+    memory theirs;
+    const auto ours = run_informers(std::move(kubeconfigs), server, theirs);
+    std::fclose(server.out);
+    waitpid(child, nullptr, 0);
+    const bool server_ok = report("server", theirs, clusters);
+    const bool client_ok = report("client", ours, clusters - 1);
+    return server_ok && client_ok ? 0 : 1;
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "bench_clusters: %s\n", e.what());
+    return 2;
+  }
+}
