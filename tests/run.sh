@@ -38,4 +38,4 @@ cmake --preset release >/dev/null
 cmake --build --preset release
 
 step "Tests"
-exec ctest --preset release ${fast:+--label-exclude kube} "$@"
+exec ctest --preset release -j "$(nproc)" ${fast:+--label-exclude kube} "$@"

@@ -38,6 +38,12 @@ def http2_server():
     return "kube-apiserver" if match and (int(match[1]), int(match[2])) >= (1, 30) else None
 
 
+def knows_openapi_v3(kubectl):
+    """True from kubectl 1.27 on. The embedded API server serves no older form of its schemas."""
+    version = json.loads(subprocess.check_output([kubectl, "version", "--client", "-o", "json"]))["clientVersion"]
+    return int(re.match(r"\d+", version["minor"])[0]) >= 27
+
+
 class ApiError(AssertionError):
     def __init__(self, method, path, status, body):
         super().__init__(f"{method} {path}: {status} {body[:500]!r}")
@@ -64,23 +70,37 @@ class Client:
             raise ApiError(method, path, answer.status, text)
         return json.loads(text) if text[:1] == b"{" else text
 
+    def stream(self, path):
+        """Begins a watch, and returns the answer, whose lines are its events; the connection is of no other use then."""
+        self._connection.timeout = None
+        self._connection.request("GET", path, None, {"Authorization": f"Bearer {TOKEN}"})
+        answer = self._connection.getresponse()
+        if answer.status != 200:
+            raise ApiError("GET", path, answer.status, answer.read())
+        return answer
+
     def patch(self, path, body):
         return self.request("PATCH", path, body, "application/merge-patch+json")
 
 
 class ControlPlane:
-    """etcd and kube-apiserver. `test` is the TestCase that owns the processes; `server` may be http2_server()."""
+    """etcd and kube-apiserver. `test` is the TestCase that owns the processes; `server` may be http2_server().
 
-    def __init__(self, test, server="kube-apiserver"):
+    `tokens` are further lines of the API server's token file, `options` further arguments of it.
+    """
+
+    def __init__(self, test, server="kube-apiserver", tokens=(), options=()):
         self._assets = assets()
         self.folder = test.folder / "control-plane"
         self.folder.mkdir()
         subprocess.run(["openssl", "genrsa", "-out", self.folder / "sa.key", "2048"], check=True, capture_output=True)
         subprocess.run(["openssl", "rsa", "-in", self.folder / "sa.key", "-pubout", "-out", self.folder / "sa.pub"],
                        check=True, capture_output=True)
-        (self.folder / "tokens.csv").write_text(f"{TOKEN},e2e-admin,e2e-admin,system:masters\n")
+        (self.folder / "tokens.csv").write_text(
+            "".join(line + "\n" for line in (f"{TOKEN},e2e-admin,e2e-admin,system:masters", *tokens)))
         self._start_etcd(test)
-        self._start_apiserver(test, server)
+        self._start_apiserver(test, server, options)
+        self.certificate = self.folder / "certs" / "apiserver.crt"  # with the CA that signed it behind it
         (self.folder / "kubeconfig").write_text(json.dumps({
             "apiVersion": "v1", "kind": "Config", "current-context": "e2e",
             "clusters": [{"name": "e2e", "cluster": {"server": f"https://127.0.0.1:{self.port}",
@@ -91,22 +111,23 @@ class ControlPlane:
         self._kubectl = str(kubectl) if os.access(kubectl, os.X_OK) else shutil.which("kubectl")
 
     def _start_etcd(self, test):
-        self._etcd_port, peer = free_port(), free_port()
-        client_url, peer_url = f"http://127.0.0.1:{self._etcd_port}", f"http://127.0.0.1:{peer}"
+        client_port, peer = free_port(), free_port()
+        client_url, peer_url = f"http://127.0.0.1:{client_port}", f"http://127.0.0.1:{peer}"
+        self.etcd = client_url
         test.start(Process("etcd", [
             self._assets / "etcd", "--unsafe-no-fsync", "--data-dir", self.folder / "etcd", "--logger", "zap",
             "--log-level", "error", "--listen-client-urls", client_url, "--advertise-client-urls", client_url, "--listen-peer-urls", peer_url,
             "--initial-advertise-peer-urls", peer_url, "--initial-cluster", f"default={peer_url}"]))
 
-    def _start_apiserver(self, test, name):
+    def _start_apiserver(self, test, name, options):
         self.port = free_port()
         server = test.start(Process(name, [
-            self._assets / name, f"--etcd-servers=http://127.0.0.1:{self._etcd_port}",
+            self._assets / name, f"--etcd-servers={self.etcd}",
             f"--secure-port={self.port}", "--bind-address=127.0.0.1", f"--cert-dir={self.folder}/certs",
             "--service-account-issuer=https://localhost", f"--service-account-key-file={self.folder}/sa.pub",
             f"--service-account-signing-key-file={self.folder}/sa.key", f"--token-auth-file={self.folder}/tokens.csv",
             "--authorization-mode=RBAC", "--service-cluster-ip-range=10.0.0.0/24",
-            "--disable-admission-plugins=ServiceAccount"]))
+            "--disable-admission-plugins=ServiceAccount", *options]))
         def ready():
             if not server.running():
                 raise AssertionError(f"kube-apiserver ended with {server.popen.returncode}:\n{server.tail()}")

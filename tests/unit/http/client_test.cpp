@@ -2,17 +2,17 @@
 
 #include "core/stream.hpp"
 
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/write.hpp>
 #include <boost/test/unit_test.hpp>
 
-#include "tests/unit/http/echo.hpp"
+#include "tests/unit/http/client_fixture.hpp"
 #include "tests/unit/http/frames.hpp"
-#include "tests/unit/http/host.hpp"
+#include "tests/unit/http/upstream.hpp"
 #include <future>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace {
@@ -23,144 +23,7 @@ using boost::asio::ip::tcp;
 using boost::system::error_code;
 using std::chrono::milliseconds;
 namespace asio = boost::asio;
-
-struct outcome {
-  error_code error;
-  response answer;
-};
-
-asio::awaitable<outcome> post_once(client* through, std::string target, std::string body) {
-  outcome result;
-  client_slot slot;
-  result.error = co_await through->acquire(slot);
-  if (result.error) co_return result;
-  request what;
-  what.target = std::move(target);
-  what.body = std::move(body);
-  result.error = co_await slot.exchange(what, result.answer);
-  co_return result;
-}
-
-/// A client on a host.
-struct fixture {
-  explicit fixture(std::unique_ptr<rw::core::transport> over = rw::core::make_plain_transport())
-      : transport(std::move(over)) {}
-  ~fixture() {
-    if (used) here.call(used->close());
-    used.reset();
-    here.stop();
-  }
-
-  void use(std::uint16_t port, client_limits limits = {}) {
-    used = std::make_unique<client>(
-        here.executor(), client_options{"test", "127.0.0.1", port, limits},
-        client_environment{*transport, here.watchdog, here.log, here.metrics});
-  }
-
-  std::future<outcome> begin(std::string target, std::string body = {}) {
-    return asio::co_spawn(here.context, post_once(used.get(), std::move(target), std::move(body)),
-                          asio::use_future);
-  }
-
-  static outcome end(std::future<outcome> from) {
-    if (from.wait_for(patience) != std::future_status::ready) {
-      throw std::runtime_error("no end in sight");
-    }
-    return from.get();
-  }
-
-  outcome ask_client(std::string target, std::string body = {}) {
-    return end(begin(std::move(target), std::move(body)));
-  }
-
-  double opened() { return here.metric("rw_http_client_connections_total{client=\"test\"}"); }
-  double open() { return here.metric("rw_http_client_open_connections{client=\"test\"}"); }
-
-  host here;
-  std::unique_ptr<rw::core::transport> transport;
-  std::unique_ptr<client> used;
-};
-
-/// The same with our own server as the upstream.
-struct served : fixture {
-  explicit served(bool http2, client_limits limits = {})
-      : fixture(http2 ? std::make_unique<h2_transport>() : rw::core::make_plain_transport()),
-        server(here, *transport, answers) {
-    use(server.address.port(), limits);
-  }
-  ~served() {
-    here.call(used->close());
-    used.reset();
-    here.stop();
-  }
-
-  echo answers{here.executor()};
-  running_server server;
-};
-
-/// An upstream that does what it is told, on a thread of its own; one connection after another.
-class upstream {
- public:
-  using script = std::function<void(tcp::socket&, int connection)>;
-
-  explicit upstream(script what, int connections = 1) {
-    thread_ = std::thread([this, what = std::move(what), connections] {
-      for (int i = 0; i < connections; ++i) {
-        error_code error;
-        tcp::socket socket(context_);
-        acceptor_.accept(socket, error);
-        if (error) return;
-        what(socket, i);
-      }
-    });
-  }
-  ~upstream() {
-    ::shutdown(acceptor_.native_handle(), SHUT_RDWR);
-    thread_.join();
-  }
-
-  std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
-
-  static std::string read_some(tcp::socket& from) {
-    std::string bytes(64 * 1024, '\0');
-    error_code error;
-    bytes.resize(from.read_some(asio::buffer(bytes), error));
-    return bytes;
-  }
-  static void write(tcp::socket& to, std::string_view bytes) {
-    error_code ignored;
-    asio::write(to, asio::buffer(bytes.data(), bytes.size()), ignored);
-  }
-  /// Reads until a request with this body is there.
-  static void read_through(tcp::socket& from, std::string_view body) {
-    std::string all;
-    while (!all.ends_with(body)) {
-      const auto bytes = read_some(from);
-      if (bytes.empty()) return;
-      all += bytes;
-    }
-  }
-  /// Reads until the client closes.
-  static void read_rest(tcp::socket& from) {
-    while (!read_some(from).empty()) {
-    }
-  }
-
- private:
-  asio::io_context context_;
-  tcp::acceptor acceptor_{context_, {asio::ip::address_v4::loopback(), 0}};
-  std::thread thread_;
-};
-
-upstream::script answering(std::string bytes) {
-  return [bytes = std::move(bytes)](tcp::socket& socket, int) {
-    upstream::read_some(socket);
-    upstream::write(socket, bytes);
-    error_code ignored;  // the client may be gone
-    socket.shutdown(tcp::socket::shutdown_send, ignored);
-    upstream::read_rest(socket);
-  };
-}
+using fixture = client_fixture;
 
 constexpr std::string_view good_answer = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
@@ -239,6 +102,23 @@ BOOST_AUTO_TEST_CASE(closing_ends_what_is_under_way) {
     BOOST_TEST(fixture::end(std::move(queued)).error == make_error_code(client_error::shut_down));
     BOOST_TEST(f.ask_client("/").error == make_error_code(client_error::shut_down));
     f.answers.release();
+  }
+}
+
+BOOST_AUTO_TEST_CASE(who_is_cancelled_while_waiting_for_a_connection_leaves_it_to_the_next) {
+  for (const bool http2 : {false, true}) {
+    served f(http2, {.connections = 1, .streams = 1});
+    auto first = f.begin("/wait", "first");
+    BOOST_TEST(eventually([&] { return f.answers.waiting == 1; }));
+    asio::cancellation_signal stop;
+    auto given_up = asio::co_spawn(f.here.context, exchange_once(f.used.get(), request()),
+                                   asio::bind_cancellation_slot(stop.slot(), asio::use_future));
+    auto next = f.begin("/", "next");
+    f.here.on_thread([&] { stop.emit(asio::cancellation_type::terminal); });
+    BOOST_TEST(fixture::end(std::move(given_up)).error == asio::error::operation_aborted);
+    f.answers.release();
+    BOOST_TEST(fixture::end(std::move(first)).answer.body == "first");
+    BOOST_TEST(fixture::end(std::move(next)).answer.body == "next");
   }
 }
 

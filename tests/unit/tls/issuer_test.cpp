@@ -35,6 +35,14 @@ void refuses(const certificate_request& wanted) {
 
 }  // namespace
 
+BOOST_AUTO_TEST_CASE(organizations_stand_in_the_subject) {
+  const auto leaf = parsed(
+      good(the_pki().ca.issue({.common_name = "admin", .organizations = {"system:masters", "dev"}}))
+          .certificate);
+  BOOST_TEST(leaf.common_name() == "admin");
+  BOOST_TEST(leaf.subject() == "CN=admin,O=dev,O=system:masters");
+}
+
 BOOST_AUTO_TEST_CASE(rsa_keys_are_pkcs1_and_ecdsa_keys_pkcs8) {
   const auto rsa = good(the_pki().ca.issue({.common_name = "x", .key = key_type::rsa_2048}));
   BOOST_TEST(rsa.key.starts_with("-----BEGIN RSA PRIVATE KEY-----"));

@@ -5,8 +5,10 @@
 #include <boost/test/unit_test.hpp>
 
 #include "tests/unit/tls/pki.hpp"
+#include "tests/unit/tls/scratch.hpp"
 #include "tests/unit/tls/stream_pair.hpp"
 #include <atomic>
+#include <cstdlib>
 #include <thread>
 
 BOOST_AUTO_TEST_SUITE(transport)
@@ -107,6 +109,115 @@ BOOST_FIXTURE_TEST_CASE(mutual_tls_refuses_a_server_certificate_as_client, loop)
   BOOST_TEST((pair.at_server.error.category() == verify_category()));
 }
 
+BOOST_FIXTURE_TEST_CASE(a_client_that_is_only_asked_may_have_no_certificate_or_a_good_one, loop) {
+  const auto server = serving({.request_client_certificate = true});
+  {
+    const auto nobody = connecting();
+    stream_pair pair(context, *server, *nobody);
+    pair.establish();
+    BOOST_TEST(pair.server->peer_certificate().empty());
+  }
+  {
+    const auto somebody = connecting_as(the_pki().client);
+    stream_pair pair(context, *server, *somebody);
+    pair.establish();
+    const auto seen = rw::tls::certificate::from_der(pair.server->peer_certificate());
+    BOOST_REQUIRE(seen.has_value());
+    BOOST_TEST(seen->common_name() == "runtime-1");
+  }
+  const auto stranger = connecting_as(the_pki().foreign);
+  stream_pair pair(context, *server, *stranger);
+  pair.handshake();
+  BOOST_TEST((pair.at_server.error.category() == verify_category()));
+}
+
+/// Makes the server's end of a connection speak no newer version.
+void limit_to_tls_12(stream_pair& pair) {
+  SSL_set_min_proto_version(pair.tls_server().native(), TLS1_2_VERSION);
+  SSL_set_max_proto_version(pair.tls_server().native(), TLS1_2_VERSION);
+}
+
+BOOST_FIXTURE_TEST_CASE(tls_12_is_spoken_only_by_clients_that_allow_it, loop) {
+  const auto server = serving({.request_client_certificate = true});
+  {
+    const auto strict = connecting_as(the_pki().client);
+    stream_pair pair(context, *server, *strict);
+    limit_to_tls_12(pair);
+    pair.handshake();
+    BOOST_TEST(is_openssl(pair.at_client.error));
+  }
+  const auto lenient =
+      good(make_client_transport(holding(the_pki().client, the_pki().ca.certificate_pem()),
+                                 {.server_name = "kcp.example.com", .least = version::tls_1_2}));
+  for (const bool again : {false, true}) {
+    stream_pair pair(context, *server, *lenient);
+    limit_to_tls_12(pair);
+    pair.establish();
+    BOOST_TEST(SSL_version(pair.tls_client().native()) == TLS1_2_VERSION);
+    BOOST_TEST(pair.client->protocol() == "h2");
+    BOOST_TEST(pair.tls_client().resumed() == again);
+    const auto seen = rw::tls::certificate::from_der(pair.server->peer_certificate());
+    BOOST_REQUIRE(seen.has_value());
+    BOOST_TEST(seen->common_name() == "runtime-1");
+    const std::string much(300'000, 'x');
+    BOOST_TEST((stream_pair::pass(*pair.client, *pair.server, much) == much));
+    BOOST_TEST((stream_pair::pass(*pair.server, *pair.client, much) == much));
+  }
+  // A server that can do better is spoken to in TLS 1.3.
+  stream_pair pair(context, *server, *lenient);
+  pair.establish();
+  BOOST_TEST(SSL_version(pair.tls_client().native()) == TLS1_3_VERSION);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_client_that_trusts_anybody_knows_nobody, loop) {
+  const auto server = serving();
+  for (const auto* name : {"", "no.such.name", "192.0.2.1"}) {
+    const auto client =
+        good(make_client_transport(std::make_shared<credentials>(material::none()),
+                                   {.server_name = name, .insecure_skip_verify = true}));
+    stream_pair pair(context, *server, *client);
+    pair.establish();
+    BOOST_TEST(pair.client->peer_certificate().empty());
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(without_a_ca_bundle_the_systems_authorities_may_be_trusted, loop) {
+  const scratch files;
+  files.write("system.pem", the_pki().ca.certificate_pem());
+  // Read once in a process, and by nobody but this test.
+  ::setenv("SSL_CERT_FILE", files.in("system.pem").c_str(), 1);
+  const auto server = serving();
+  const auto client =
+      good(make_client_transport(std::make_shared<credentials>(material::none()),
+                                 {.server_name = "kcp.example.com", .trust_system = true}));
+  ::unsetenv("SSL_CERT_FILE");
+  stream_pair pair(context, *server, *client);
+  pair.establish();
+
+  const auto stranger = good(the_pki().stranger.issue(
+      {.common_name = "server", .dns_names = {"kcp.example.com"}, .server_auth = true}));
+  const auto other = good(make_server_transport(holding(stranger)));
+  stream_pair refused(context, *other, *client);
+  refused.handshake();
+  BOOST_TEST((refused.at_client.error.category() == verify_category()));
+
+  const auto wrong = good(make_client_transport(std::make_shared<credentials>(material::none()),
+                                                {.server_name = "other", .trust_system = true}));
+  stream_pair misnamed(context, *server, *wrong);
+  misnamed.handshake();
+  BOOST_TEST((misnamed.at_client.error.category() == verify_category()));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_bundle_wins_over_the_systems_authorities, loop) {
+  const auto server = serving();
+  const auto client =
+      good(make_client_transport(trusting(the_pki().stranger.certificate_pem()),
+                                 {.server_name = "kcp.example.com", .trust_system = true}));
+  stream_pair pair(context, *server, *client);
+  pair.handshake();
+  BOOST_TEST((pair.at_client.error.category() == verify_category()));
+}
+
 BOOST_FIXTURE_TEST_CASE(a_server_of_another_ca_is_refused, loop) {
   const auto server = serving();
   const auto client = good(make_client_transport(trusting(the_pki().stranger.certificate_pem()),
@@ -160,6 +271,23 @@ BOOST_FIXTURE_TEST_CASE(a_chain_with_an_intermediate_is_sent_whole, loop) {
   const auto client = connecting();
   stream_pair pair(context, *server, *client);
   pair.establish();
+}
+
+BOOST_FIXTURE_TEST_CASE(a_root_is_not_sent_and_an_intermediate_of_the_bundle_is, loop) {
+  const auto chain_length = [this](const issuer& of, const std::string& bundle) {
+    const auto leaf =
+        good(of.issue({.common_name = "x", .dns_names = {"kcp.example.com"}, .server_auth = true}));
+    const auto own = good(credentials::from_text({leaf.certificate, leaf.key, bundle}));
+    const auto server = good(make_server_transport(own, {.request_client_certificate = true}));
+    const auto client = connecting();
+    stream_pair pair(context, *server, *client);
+    pair.establish();
+    return sk_X509_num(SSL_get_peer_cert_chain(pair.tls_client().native()));
+  };
+  const auto& root = the_pki().ca;
+  const auto between = good(root.intermediate({.common_name = "between"}));
+  BOOST_TEST(chain_length(root, root.certificate_pem()) == 1);
+  BOOST_TEST(chain_length(between, root.certificate_pem() + between.certificate_pem()) == 2);
 }
 
 BOOST_FIXTURE_TEST_CASE(an_authority_may_serve_with_its_own_certificate, loop) {
@@ -263,8 +391,15 @@ BOOST_AUTO_TEST_CASE(a_transport_without_the_material_of_its_role_is_refused_in_
              make_error_code(error::missing_material));
   BOOST_TEST(make_client_transport(no_ca, {.server_name = "x"}).error().code ==
              make_error_code(error::missing_material));
+  BOOST_TEST(make_server_transport(no_ca, {.request_client_certificate = true}).error().code ==
+             make_error_code(error::missing_material));
   BOOST_TEST(make_client_transport(ca_only, {}).error().code ==
              make_error_code(error::bad_request));
+  const auto nothing = std::make_shared<credentials>(material::none());
+  BOOST_TEST(make_client_transport(nothing, {.server_name = "x"}).error().code ==
+             make_error_code(error::missing_material));
+  BOOST_TEST(make_server_transport(nothing).error().code ==
+             make_error_code(error::missing_material));
 }
 
 BOOST_AUTO_TEST_CASE(transports_serve_several_threads_while_the_material_changes) {

@@ -1,0 +1,304 @@
+#include "webhook.hpp"
+#include <string>
+#include <vector>
+
+using namespace rw;
+using namespace rw::conformance;
+
+BOOST_AUTO_TEST_SUITE(admission)
+
+BOOST_FIXTURE_TEST_CASE(a_webhook_is_asked_about_a_creation, hooked) {
+  watch_config_maps();
+  const auto made = create(config_maps, config_map("a", {{"k", "v"}}));
+  const auto asked = hook.request();
+  BOOST_TEST(text(asked, "/operation") == "CREATE");
+  BOOST_TEST(text(asked, "/name") == "a");
+  BOOST_TEST(text(asked, "/namespace") == ns);
+  BOOST_TEST(asked.at("kind") == parse(R"({"group": "", "version": "v1", "kind": "ConfigMap"})"));
+  BOOST_TEST(asked.at("resource") ==
+             parse(R"({"group": "", "version": "v1", "resource": "configmaps"})"));
+  BOOST_TEST(asked.at("requestKind") == asked.at("kind"));
+  BOOST_TEST(asked.at("requestResource") == asked.at("resource"));
+  BOOST_TEST(!text(asked, "/uid").empty());
+  BOOST_TEST(text(asked, "/dryRun") == "false");
+  BOOST_TEST(text(asked, "/object/data/k") == "v");
+  BOOST_TEST(text(asked, "/object/kind") == "ConfigMap");
+  BOOST_TEST(asked.at("oldObject").is_null());
+  BOOST_TEST(text(asked, "/options/kind") == "CreateOptions");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_webhook_is_told_who_asks, hooked) {
+  watch_config_maps();
+  create(config_maps, config_map("a"));
+  const auto asked = hook.request();
+  BOOST_TEST(!text(asked, "/userInfo/username").empty());
+  const auto groups = serialize(asked.at_pointer("/userInfo/groups"));
+  BOOST_TEST(groups.find("system:authenticated") != std::string::npos);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_webhook_sees_both_objects_of_an_update, hooked) {
+  create(config_maps, config_map("a", {{"k", "1"}}));
+  watch_config_maps();
+  update(config_maps, config_map("a", {{"k", "2"}}));
+  const auto asked = hook.request();
+  BOOST_TEST(text(asked, "/operation") == "UPDATE");
+  BOOST_TEST(text(asked, "/object/data/k") == "2");
+  BOOST_TEST(text(asked, "/oldObject/data/k") == "1");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_webhook_sees_a_patch_as_an_update, hooked) {
+  create(config_maps, config_map("a", {{"k", "1"}}));
+  watch_config_maps();
+  merge(config_maps, "a", R"({"data": {"l": "2"}})");
+  const auto asked = hook.request();
+  BOOST_TEST(text(asked, "/operation") == "UPDATE");
+  BOOST_TEST(asked.at_pointer("/object/data") == parse(R"({"k": "1", "l": "2"})"));
+  BOOST_TEST(text(asked, "/options/kind") == "UpdateOptions");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_webhook_sees_an_apply_as_what_it_comes_to, hooked) {
+  watch_config_maps();
+  apply(config_maps, config_map("a", {{"k", "1"}}));
+  BOOST_TEST(text(hook.request(), "/operation") == "CREATE");
+  apply(config_maps, config_map("a", {{"k", "2"}}));
+  BOOST_TEST(text(hook.request(), "/operation") == "UPDATE");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_webhook_sees_the_object_of_a_deletion_as_the_old_one, hooked) {
+  create(config_maps, config_map("a", {{"k", "1"}}));
+  watch_config_maps();
+  remove(config_maps, "a");
+  const auto asked = hook.request();
+  BOOST_TEST(text(asked, "/operation") == "DELETE");
+  BOOST_TEST(asked.at("object").is_null());
+  BOOST_TEST(text(asked, "/oldObject/data/k") == "1");
+  BOOST_TEST(text(asked, "/options/kind") == "DeleteOptions");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_webhook_is_asked_about_each_object_of_a_collection, hooked) {
+  create(config_maps, config_map("a"));
+  create(config_maps, config_map("b"));
+  watch_config_maps();
+  ok(api.remove_all(config_maps, all()));
+  const auto asked = hook.requests();
+  BOOST_TEST_REQUIRE(asked.size() == 2u);
+  // The request names no object.
+  BOOST_TEST(!has(asked[0], "/name"));
+  BOOST_TEST(text(asked[0], "/operation") == "DELETE");
+  BOOST_TEST(text(asked[0], "/oldObject/metadata/name") == "a");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_collection_whose_deletion_a_webhook_denies_stays, hooked) {
+  create(config_maps, config_map("a"));
+  watch_config_maps();
+  hook.answer(deny);
+  refuse(api.remove_all(config_maps, all()), {400, "", "not like this"});
+  BOOST_TEST(there(config_maps, "a"));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_webhook_is_told_what_a_generated_name_came_to, hooked) {
+  watch_config_maps();
+  auto wanted = config_map("a");
+  wanted.at("metadata").as_object().erase("name");
+  const auto made = create(config_maps, with(std::move(wanted), "/metadata/generateName", "g-"));
+  const auto asked = hook.request();
+  BOOST_TEST(text(asked, "/name") == text(made, "/metadata/name"));
+  BOOST_TEST(text(asked, "/object/metadata/uid") == text(made, "/metadata/uid"));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_webhook_sees_a_scale_as_such, hooked) {
+  create(deployments, deployment("a"));
+  hook.call_for(boost::json::array{rule(deployments, {"*"}, "deployments/scale")});
+  merge(deployments, "a", R"({"spec": {"replicas": 4}})", {.subresource = "scale"});
+  const auto asked = hook.request();
+  BOOST_TEST(text(asked, "/kind/kind") == "Scale");
+  BOOST_TEST(text(asked, "/resource/resource") == "deployments");
+  BOOST_TEST(text(asked, "/subResource") == "scale");
+  BOOST_TEST(text(asked, "/object/spec/replicas") == "4");
+  BOOST_TEST(text(asked, "/oldObject/spec/replicas") == "1");
+}
+
+BOOST_FIXTURE_TEST_CASE(what_a_webhook_denies_is_not_done, hooked) {
+  watch_config_maps();
+  hook.answer(deny);
+  refuse(api.create(config_maps, here(config_map("a"))),
+         {400, "", "admission webhook \"" + hook.name() + "\" denied the request: not like this"});
+  BOOST_TEST(!there(config_maps, "a"));
+}
+
+BOOST_FIXTURE_TEST_CASE(an_update_that_a_webhook_denies_is_not_done, hooked) {
+  const auto made = create(config_maps, config_map("a", {{"k", "1"}}));
+  watch_config_maps();
+  hook.answer(deny);
+  refuse(api.update(config_maps, here(config_map("a", {{"k", "2"}}))), {400, ""});
+  refuse(api.patch(config_maps, key("a"), k8s::patch_type::merge, parse(R"({"data": {"k": "2"}})")),
+         {400, ""});
+  refuse(api.remove(config_maps, key("a")), {400, ""});
+  BOOST_TEST(get(config_maps, "a") == made);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_webhook_may_say_how_it_denies, hooked) {
+  watch_config_maps();
+  hook.answer([](const json&) {
+    return parse(
+        R"({"allowed": false, "status": {"code": 422, "reason": "Invalid", "message": "odd"}})");
+  });
+  refuse(api.create(config_maps, here(config_map("a"))),
+         {422, "Invalid", "denied the request: odd"});
+}
+
+BOOST_FIXTURE_TEST_CASE(a_webhook_that_gives_no_reason_denies_without_explanation, hooked) {
+  watch_config_maps();
+  hook.answer([](const json&) { return json{{"allowed", false}}; });
+  refuse(api.create(config_maps, here(config_map("a"))),
+         {400, "",
+          "admission webhook \"" + hook.name() + "\" denied the request without explanation"});
+}
+
+BOOST_FIXTURE_TEST_CASE(what_a_webhook_warns_of_is_done_and_told, hooked) {
+  watch_config_maps();
+  hook.answer(
+      [](const json&) { return parse(R"({"allowed": true, "warnings": ["mind the gap"]})"); });
+  const auto answer = server.http("POST", path(config_maps), serialize(config_map("a")));
+  BOOST_TEST(answer.status == 201u);
+  BOOST_TEST(answer.headers.get("warning") == "299 - \"mind the gap\"");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_webhook_is_not_asked_about_other_resources_and_operations, hooked) {
+  hook.call_for(boost::json::array{rule(config_maps, {"UPDATE"})});
+  create(config_maps, config_map("a"));
+  create(secrets, object(secrets, "a"));
+  remove(config_maps, "a");
+  BOOST_TEST(hook.requests().empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_webhook_is_not_asked_about_other_namespaces, hooked) {
+  watch_config_maps();
+  sandbox other;
+  other.create(config_maps, config_map("a"));
+  BOOST_TEST(hook.requests().empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_webhook_is_asked_about_selected_objects_only, hooked) {
+  watch_config_maps(parse(R"({"objectSelector": {"matchExpressions": [
+    {"key": "l", "operator": "In", "values": ["m", "n"]}]}})"));
+  create(config_maps, config_map("a"));
+  BOOST_TEST(hook.requests().empty());
+  create(config_maps, config_map("b", nullptr, {{"l", "m"}}));
+  BOOST_TEST(text(hook.request(), "/name") == "b");
+  // Either of the two objects of an update may be the selected one.
+  merge(config_maps, "b", R"({"metadata": {"labels": {"l": null}}})");
+  BOOST_TEST(text(hook.request(), "/operation") == "UPDATE");
+  merge(config_maps, "b", R"({"data": {"k": "v"}})");
+  BOOST_TEST(hook.requests().empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_webhook_is_asked_about_a_status_where_a_rule_names_it, hooked) {
+  create(gadgets(), gadget("a"));
+  hook.call_for(boost::json::array{rule(gadgets(), {"UPDATE"}, "gadgets/status")});
+  merge(gadgets(), "a", R"({"spec": {"size": 1}})");
+  BOOST_TEST(hook.requests().empty());
+  merge(gadgets(), "a", R"({"status": {"ready": true}})", {.subresource = "status"});
+  const auto asked = hook.request();
+  BOOST_TEST(text(asked, "/subResource") == "status");
+  BOOST_TEST(text(asked, "/resource/resource") == "gadgets");
+  BOOST_TEST(text(asked, "/object/status/ready") == "true");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_rule_for_an_object_is_none_for_its_subresources, hooked) {
+  create(gadgets(), gadget("a"));
+  hook.call_for(boost::json::array{rule(gadgets())});
+  merge(gadgets(), "a", R"({"status": {"ready": true}})", {.subresource = "status"});
+  BOOST_TEST(hook.requests().empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_rule_may_name_all_resources_with_a_star, hooked) {
+  auto any = parse(
+      R"({"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["*"]})");
+  hook.call_for(boost::json::array{any});
+  create(secrets, object(secrets, "a"));
+  create(gadgets(), gadget("a"));
+  const auto asked = hook.requests();
+  BOOST_TEST_REQUIRE(asked.size() == 2u);
+  BOOST_TEST(text(asked[0], "/kind/kind") == "Secret");
+  BOOST_TEST(text(asked[1], "/kind/kind") == "Gadget");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_rule_may_be_for_one_scope, hooked) {
+  auto clustered = rule(config_maps);
+  clustered.as_object()["scope"] = "Cluster";
+  hook.call_for(boost::json::array{clustered});
+  create(config_maps, config_map("a"));
+  BOOST_TEST(hook.requests().empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_webhook_is_told_of_a_dry_run, hooked) {
+  watch_config_maps();
+  create(config_maps, config_map("a"), {.dry_run = true});
+  BOOST_TEST(text(hook.request(), "/dryRun") == "true");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_webhook_with_side_effects_has_no_dry_run, hooked) {
+  // v1 has only webhooks without side effects on a dry run, which v1beta1 could have.
+  refuse(api.create(webhook_configurations, object(webhook_configurations, hook.name(),
+                                                   {{"webhooks",
+                                                     {{{"name", hook.name()},
+                                                       {"admissionReviewVersions", {"v1"}},
+                                                       {"clientConfig", {{"url", hook.url()}}},
+                                                       {"sideEffects", "Some"}}}}})),
+         {422, "Invalid", "sideEffects: Unsupported value: \"Some\""});
+}
+
+BOOST_FIXTURE_TEST_CASE(a_webhook_that_is_ignored_when_it_fails_may_deny, hooked) {
+  watch_config_maps(parse(R"({"failurePolicy": "Ignore"})"));
+  hook.answer(deny);
+  refuse(api.create(config_maps, here(config_map("a"))), {400, ""});
+}
+
+BOOST_FIXTURE_TEST_CASE(each_of_two_webhooks_is_asked, hooked) {
+  webhook second(*this);
+  watch_config_maps();
+  second.call_for(boost::json::array{rule(config_maps)});
+  hook.requests();
+  create(config_maps, config_map("a"));
+  BOOST_TEST(text(hook.request(), "/name") == "a");
+  BOOST_TEST(text(second.request(), "/name") == "a");
+  second.answer(deny);
+  refuse(api.create(config_maps, here(config_map("b"))), {400, "", second.name()});
+}
+
+BOOST_FIXTURE_TEST_CASE(a_webhook_that_is_removed_is_not_asked_any_more, hooked) {
+  watch_config_maps();
+  ok(api.remove(webhook_configurations, {"", hook.name()}));
+  eventually([&] {
+    hook.requests();
+    ok(api.create(config_maps, here(config_map("a")), {.dry_run = true}));
+    return hook.requests().empty();
+  });
+}
+
+BOOST_FIXTURE_TEST_CASE(what_is_invalid_is_not_shown_to_a_webhook, hooked) {
+  watch_config_maps();
+  refuse(api.create(config_maps, here(config_map("Upper"))), {422, "Invalid"});
+  BOOST_TEST(hook.requests().empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_webhook_sees_defaults_and_no_unknown_fields, hooked) {
+  hook.call_for(boost::json::array{rule(gadgets())});
+  create(gadgets(), gadget("a", parse(R"({"size": 1, "unknown": 2})")));
+  BOOST_TEST(hook.request().at_pointer("/object/spec") == parse(R"({"size": 1, "color": "red"})"));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_webhook_is_not_asked_about_webhooks, hooked) {
+  auto any = parse(
+      R"({"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]})");
+  hook.call_for(boost::json::array{any},
+                parse(R"({"namespaceSelector": {}, "failurePolicy": "Ignore"})"));
+  ok(api.patch(webhook_configurations, {"", hook.name()}, k8s::patch_type::merge,
+               parse(R"({"metadata": {"labels": {"l": "m"}}})")));
+  for (const auto& asked : hook.requests()) {
+    BOOST_TEST(text(asked, "/kind/kind") != "ValidatingWebhookConfiguration");
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

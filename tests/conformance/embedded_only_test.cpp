@@ -1,0 +1,199 @@
+// What Kubernetes has learned since 1.20, so that the suite's real server cannot say it, and what
+// takes a controller manager, which a kube-apiserver alone has not. The source of each fact stands
+// beside it.
+
+#include "watching.hpp"
+#include "webhook.hpp"
+#include <string>
+
+using namespace rw;
+using namespace rw::conformance;
+
+namespace {
+
+json owned_by(json object, const json& owner, bool blocks = false) {
+  return with(std::move(object), "/metadata/ownerReferences",
+              {{{"apiVersion", owner.at("apiVersion")},
+                {"kind", owner.at("kind")},
+                {"name", owner.at_pointer("/metadata/name")},
+                {"uid", owner.at_pointer("/metadata/uid")},
+                {"blockOwnerDeletion", blocks}}});
+}
+
+std::string strict(const std::string& path) {
+  return path + "?fieldManager=x&fieldValidation=Strict";
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(embedded_only)
+
+// Kubernetes documentation, "Well-Known Labels": kubernetes.io/metadata.name, since 1.21.
+BOOST_FIXTURE_TEST_CASE(a_namespace_is_labelled_with_its_name, sandbox) {
+  BOOST_TEST(text(get(namespaces, ns), "/metadata/labels/kubernetes.io~1metadata.name") == ns);
+}
+
+// Kubernetes documentation, "API Concepts", "Streaming lists": since 1.32 by default.
+BOOST_FIXTURE_TEST_CASE(a_watch_may_begin_with_a_list_that_a_bookmark_ends, sandbox) {
+  create(config_maps, config_map("a"));
+  const auto last = create(config_maps, config_map("b"));
+  watching seen(*this, config_maps, all(), {.bookmarks = true, .send_initial_events = true});
+  seen.expect("ADDED", "a");
+  seen.expect("ADDED", "b");
+  const auto mark = seen.next();
+  BOOST_TEST(mark.type == "BOOKMARK");
+  BOOST_TEST(text(mark.object, "/metadata/annotations/k8s.io~1initial-events-end") == "true");
+  BOOST_TEST(version(mark.object) >= version(last));
+  create(config_maps, config_map("c"));
+  seen.expect("ADDED", "c");
+}
+
+// The same: sendInitialEvents needs resourceVersionMatch=NotOlderThan.
+BOOST_FIXTURE_TEST_CASE(a_streamed_list_says_how_old_it_may_be, sandbox) {
+  refuse(api.raw("GET", path(config_maps) + "?watch=true&sendInitialEvents=true", "", ""),
+         {422, "Invalid", "sendInitialEvents"});
+}
+
+// KEP-3352, "Aggregated Discovery", since 1.27: one answer for all groups.
+BOOST_FIXTURE_TEST_CASE(discovery_may_be_read_at_once, sandbox) {
+  const auto answer = server.http(
+      "GET", "/apis", {},
+      {{"accept", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}});
+  BOOST_TEST_REQUIRE(answer.status == 200u);
+  const auto all_groups = parse(answer.body);
+  BOOST_TEST(text(all_groups, "/kind") == "APIGroupDiscoveryList");
+  bool deployments_found = false;
+  for (const auto& group : all_groups.at("items").as_array()) {
+    if (text(group, "/metadata/name") != "apps") continue;
+    deployments_found =
+        element(group, "/versions/0/resources", "resource", "deployments") != nullptr;
+  }
+  BOOST_TEST(deployments_found);
+}
+
+// Kubernetes documentation, "API Concepts", "Field validation", since 1.27.
+BOOST_FIXTURE_TEST_CASE(fields_that_no_one_knows_may_be_refused, sandbox) {
+  refuse(api.raw("POST", strict(path(gadgets())), "application/json",
+                 serialize(gadget("a", {{"unknown", 1}}))),
+         {400, "BadRequest", "strict decoding error: unknown field \"spec.unknown\""});
+  BOOST_TEST(!there(gadgets(), "a"));
+}
+
+BOOST_FIXTURE_TEST_CASE(fields_that_no_one_knows_may_be_warned_of, sandbox) {
+  const auto answer = server.http("POST", path(gadgets()) + "?fieldValidation=Warn",
+                                  serialize(gadget("a", {{"unknown", 1}})));
+  BOOST_TEST(answer.status == 201u);
+  BOOST_TEST(answer.headers.get("warning") == "299 - \"unknown field \\\"spec.unknown\\\"\"");
+}
+
+// Kubernetes API reference, "ManagedFieldsEntry", subresource, since 1.22.
+BOOST_FIXTURE_TEST_CASE(managed_fields_tell_the_subresource, sandbox) {
+  create(gadgets(), gadget("a", {{"size", 1}}), {.field_manager = "one"});
+  const auto next = merge(gadgets(), "a", R"({"status": {"ready": true}})",
+                          {.field_manager = "one", .subresource = "status"});
+  bool told = false;
+  for (const auto& entry : next.at_pointer("/metadata/managedFields").as_array()) {
+    told |= text(entry, "/subresource") == "status";
+  }
+  BOOST_TEST(told);
+}
+
+// Kubernetes documentation, "Garbage Collection"; the collector is part of the controller manager.
+BOOST_FIXTURE_TEST_CASE(what_a_deleted_object_owned_is_deleted_too, sandbox) {
+  const auto owner = create(config_maps, config_map("owner"));
+  create(secrets, owned_by(object(secrets, "owned"), owner));
+  create(secrets, object(secrets, "free"));
+  remove(config_maps, "owner");
+  eventually([&] { return !there(secrets, "owned"); });
+  BOOST_TEST(there(secrets, "free"));
+}
+
+BOOST_FIXTURE_TEST_CASE(what_another_owner_holds_stays, sandbox) {
+  const auto first = create(config_maps, config_map("first"));
+  const auto second = create(config_maps, config_map("second"));
+  auto both = owned_by(object(secrets, "both"), first);
+  both.at_pointer("/metadata/ownerReferences")
+      .as_array()
+      .push_back(owned_by(object(secrets, "x"), second).at_pointer("/metadata/ownerReferences/0"));
+  create(secrets, both);
+  create(secrets, owned_by(object(secrets, "one"), first));
+  remove(config_maps, "first");
+  eventually([&] { return !there(secrets, "one"); });
+  BOOST_TEST(there(secrets, "both"));
+  remove(config_maps, "second");
+  eventually([&] { return !there(secrets, "both"); });
+}
+
+BOOST_FIXTURE_TEST_CASE(a_deletion_in_the_foreground_takes_the_dependents_first, sandbox) {
+  const auto owner = create(config_maps, config_map("owner"));
+  auto owned = owned_by(object(secrets, "owned"), owner, true);
+  create(secrets, with(std::move(owned), "/metadata/finalizers", {"example.com/hold"}));
+  remove(config_maps, "owner", {.propagation = "Foreground"});
+  eventually([&] { return has(get(secrets, "owned"), "/metadata/deletionTimestamp"); });
+  BOOST_TEST(there(config_maps, "owner"));
+  merge(secrets, "owned", R"({"metadata": {"finalizers": null}})");
+  eventually([&] { return !there(config_maps, "owner"); });
+}
+
+BOOST_FIXTURE_TEST_CASE(a_deletion_may_leave_orphans, sandbox) {
+  const auto owner = create(config_maps, config_map("owner"));
+  create(secrets, owned_by(object(secrets, "owned"), owner));
+  remove(config_maps, "owner", {.propagation = "Orphan"});
+  eventually([&] { return !there(config_maps, "owner"); });
+  BOOST_TEST(!has(get(secrets, "owned"), "/metadata/ownerReferences"));
+}
+
+// Kubernetes documentation, "Namespaces"; the namespace controller is part of the controller
+// manager.
+BOOST_FIXTURE_TEST_CASE(a_namespace_goes_with_all_that_is_in_it, sandbox) {
+  const auto name = server.unique("conformance");
+  create(namespaces, object(namespaces, name));
+  ok(api.create(config_maps, with(config_map("a"), "/metadata/namespace", name)));
+  ok(api.create(gadgets(), with(gadget("b"), "/metadata/namespace", name)));
+  remove(namespaces, name);
+  eventually([&] { return !there(namespaces, name); });
+  BOOST_TEST(names(ok(api.list(config_maps, {.ns = name}))).empty());
+  BOOST_TEST(names(ok(api.list(gadgets(), {.ns = name}))).empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_namespace_waits_for_finalizers_in_it, sandbox) {
+  const auto name = server.unique("conformance");
+  create(namespaces, object(namespaces, name));
+  auto held = with(config_map("a"), "/metadata/namespace", name);
+  ok(api.create(config_maps, with(std::move(held), "/metadata/finalizers", {"example.com/hold"})));
+  remove(namespaces, name);
+  eventually(
+      [&] { return has(ok(api.get(config_maps, {name, "a"})), "/metadata/deletionTimestamp"); });
+  BOOST_TEST(text(get(namespaces, name), "/status/phase") == "Terminating");
+  const auto why =
+      failed(api.create(config_maps, with(config_map("b"), "/metadata/namespace", name)));
+  BOOST_TEST(why.is(k8s::errc::forbidden));
+  ok(api.patch(config_maps, {name, "a"}, k8s::patch_type::merge,
+               parse(R"({"metadata": {"finalizers": null}})")));
+  eventually([&] { return !there(namespaces, name); });
+}
+
+// The namespace controller and the garbage collector are clients of the API server like others.
+BOOST_FIXTURE_TEST_CASE(a_webhook_is_told_of_what_goes_with_its_namespace, hooked) {
+  create(config_maps, config_map("a"));
+  watch_config_maps();
+  remove(namespaces, ns);
+  eventually([&] { return !there(namespaces, ns); });
+  const auto asked = hook.request();
+  BOOST_TEST(text(asked, "/operation") == "DELETE");
+  BOOST_TEST(text(asked, "/name") == "a");
+  BOOST_TEST(text(asked, "/userInfo/username") ==
+             "system:serviceaccount:kube-system:namespace-controller");
+}
+
+// The real one reads whatever it is sent.
+BOOST_FIXTURE_TEST_CASE(a_webhook_that_never_stops_talking_fails_the_request, hooked) {
+  watch_config_maps();
+  hook.send(200, std::string(20u << 20, ' '));
+  const auto why = failed(api.create(config_maps, here(config_map("a"))));
+  BOOST_TEST(why.status == 500u);
+  BOOST_TEST(why.message.find("failed calling webhook") != std::string::npos);
+  BOOST_TEST(!there(config_maps, "a"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,96 @@
+#include "webhook.hpp"
+#include <string>
+
+using namespace rw;
+using namespace rw::conformance;
+
+namespace {
+
+/// A client of a user's, closed with the test.
+struct as_user {
+  as_user(sandbox& in, const std::string& user, k8s::client_options options = {})
+      : here(in.server.here), api(in.server.client(user, std::move(options))) {}
+  ~as_user() {
+    here.call(api->close());
+    here.on_thread([this] { api.reset(); });
+  }
+  as_user(const as_user&) = delete;
+  as_user& operator=(const as_user&) = delete;
+
+  host& here;
+  std::unique_ptr<k8s::client> api;
+};
+
+/// Who wrote, as a webhook is told; `write` is to create a ConfigMap in the sandbox.
+template <class Write>
+json writer_of(sandbox& in, Write write) {
+  webhook hook(in);
+  hook.call_for(boost::json::array{rule(config_maps, {"CREATE"})});
+  write();
+  return hook.request().at("userInfo");
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(identity)
+
+BOOST_FIXTURE_TEST_CASE(a_token_that_no_one_knows_is_unauthorized, sandbox) {
+  const auto answer =
+      server.http("GET", path(config_maps), {}, {{"authorization", "Bearer nonsense"}});
+  BOOST_TEST(answer.status == 401u);
+  BOOST_TEST(parse(answer.body) ==
+             parse(R"({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+                       "message": "Unauthorized", "reason": "Unauthorized", "code": 401})"));
+}
+
+BOOST_FIXTURE_TEST_CASE(who_shows_nothing_may_not_read, sandbox) {
+  const auto answer = server.http("GET", path(config_maps), {}, {{"authorization", ""}});
+  BOOST_TEST((answer.status == 401u || answer.status == 403u));
+}
+
+BOOST_FIXTURE_TEST_CASE(who_shows_nothing_may_ask_for_version_and_health, sandbox) {
+  for (const auto* probe : {"/version", "/readyz", "/livez", "/healthz"}) {
+    BOOST_TEST(server.http("GET", probe, {}, {{"authorization", ""}}).status == 200u);
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(a_user_without_rights_is_forbidden, sandbox) {
+  as_user viewer(*this, "viewer");
+  refuse(
+      viewer.api->list(config_maps, all()),
+      {403, "Forbidden",
+       "configmaps is forbidden: User \"viewer\" cannot list resource \"configmaps\" in API group "
+       "\"\" in the namespace \"" +
+           ns + "\""});
+}
+
+BOOST_FIXTURE_TEST_CASE(a_certificate_is_an_identity, sandbox) {
+  const auto told = writer_of(*this, [&] {
+    as_user other(*this, "certificate");
+    ok(other.api->create(config_maps, here(config_map("a"))));
+  });
+  BOOST_TEST(text(told, "/username") == "certificate");
+  const auto groups = serialize(told.at("groups"));
+  BOOST_TEST(groups.find("system:masters") != std::string::npos);
+  BOOST_TEST(groups.find("system:authenticated") != std::string::npos);
+}
+
+BOOST_FIXTURE_TEST_CASE(an_admin_may_act_as_another, sandbox) {
+  const auto told = writer_of(*this, [&] {
+    const auto answer =
+        server.http("POST", path(config_maps), serialize(config_map("a")),
+                    {{"impersonate-user", "somebody"}, {"impersonate-group", "system:masters"}});
+    BOOST_TEST(answer.status == 201u);
+  });
+  BOOST_TEST(text(told, "/username") == "somebody");
+}
+
+BOOST_FIXTURE_TEST_CASE(who_may_do_what_can_be_asked, sandbox) {
+  const auto answer = parse(ok(
+      api.raw("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", "application/json",
+              R"({"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+          "spec": {"resourceAttributes": {"verb": "list", "resource": "pods"}}})")));
+  BOOST_TEST(text(answer, "/status/allowed") == "true");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

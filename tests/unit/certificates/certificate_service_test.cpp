@@ -1,0 +1,217 @@
+#include "reactors/certificates/certificate_service.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include "tests/unit/gateway_secret/cluster.hpp"
+#include "tests/unit/gateway_secret/world.hpp"
+#include <string>
+
+BOOST_AUTO_TEST_SUITE(certificate_service)
+
+using namespace rw;
+using namespace rw::certificates;
+using namespace rw::gateway_secret::test;
+namespace json = boost::json;
+using kind = certificate_state::kind;
+
+namespace {
+
+constexpr auto name = "k1-webhook-tls";
+
+struct bench : cluster {
+  explicit bench(dialect of) : speaks(of), type(certificates_type(of)) {
+    define(of == dialect::gardener ? "cert.gardener.cloud_certificates.yaml"
+                                   : "cert-manager.io_certificates.yaml");
+    options.certificates.speaks = of;
+    certificates = inform(type, certificates_informer(options.certificates));
+    secrets = inform(secrets_type(), secrets_informer(options.certificates));
+    k8s::informer_options one;
+    one.what = {.ns = "istio-system", .fields = "metadata.name=klm-istio-gateway"};
+    gateways = inform(secrets_type(), one);
+    until([&] { return certificates->synced() && secrets->synced() && gateways->synced(); },
+          "the informers");
+    under_test.emplace(
+        *api, service_caches{certificates->objects(), secrets->objects(), gateways->objects()},
+        options, service_environment{clock, log, metrics});
+  }
+  ~bench() { stop(); }
+
+  time_point now() const { return std::chrono::floor<std::chrono::seconds>(clock.wall()); }
+
+  /// The gateway's bundle as it is from now on.
+  void trust(std::vector<tls::certificate> all, time_point added_at) {
+    auto made = secret("klm-istio-gateway", {{"ca.crt", tls::ca_bundle(all).pem()}});
+    k8s::set_annotation(made, ca_added_annotation, k8s::format_time(added_at));
+    put(secrets_type(), made);
+    await(*gateways, secrets_type(), "klm-istio-gateway");
+  }
+  /// What an issuer does.
+  void issue(const root& by, time_point from) {
+    const auto pair = by.client("runtime-1", from);
+    auto made = secret(name, {{"tls.crt", pair.certificate}, {"tls.key", pair.key}});
+    k8s::set_label(made, "operator.kyma-project.io/purpose", "klm-watcher-cert-manager");
+    put(secrets_type(), made);
+    await(*secrets, secrets_type(), name);
+  }
+  /// And that it has done it.
+  void finish() {
+    auto made = get(type, name);
+    if (speaks == dialect::gardener) {
+      made.at("spec").as_object().erase("renew");
+      update(type, made);
+    } else {
+      made.as_object()["status"] = json::object{};
+      ok(own->update(type, made, {.subresource = "status"}));
+    }
+    catch_up();
+  }
+  void catch_up() { await(*certificates, type, name); }
+  /// Waits until an informer has the present state of an object.
+  void await(const k8s::informer& in, const k8s::resource_type& of, const std::string& which) {
+    const std::string wanted(k8s::resource_version_of(get(of, which)));
+    until([&] { return in.objects().get("istio-system", which).resource_version() == wanted; },
+          which);
+  }
+
+  certificate_state ensure() { return call(under_test->ensure(kyma_object)); }
+  bool asked() { return is_being_issued(get(type, name), speaks); }
+  double applies() const {
+    double sum = 0;
+    for (const auto* code : {"200", "201"}) {
+      sum += std::max(0.0, metric("rw_kube_requests_total{client=\"reactor\",code=\"" +
+                                  std::string(code) + "\",verb=\"apply\"}"));
+    }
+    return sum;
+  }
+
+  const dialect speaks;
+  const k8s::resource_type type;
+  service_options options = {.judge = {.gateway_settles = 0s}};
+  std::unique_ptr<k8s::informer> certificates;
+  std::unique_ptr<k8s::informer> secrets;
+  std::unique_ptr<k8s::informer> gateways;
+  std::optional<rw::certificates::certificate_service> under_test;
+  json::value kyma_object = json::object{
+      {"metadata",
+       json::object{{"name", "k1"},
+                    {"namespace", "kcp-system"},
+                    {"labels", json::object{{"kyma-project.io/runtime-id", "runtime-1"}}},
+                    {"annotations", json::object{{"skr-domain", "skr.example.com"}}}}}};
+};
+
+void a_life(dialect speaks) {
+  bench b(speaks);
+  const root r1("r1", b.now() - 24h * 7);
+  const root r2("r2", b.now() - 24h * 7);
+
+  // A Certificate is made, and made right again, and otherwise left alone.
+  BOOST_TEST((b.ensure().what == kind::waiting));
+  b.catch_up();
+  const auto made = b.get(b.type, name);
+  BOOST_TEST(k8s::find_string(made, {"spec", "commonName"}) == "runtime-1");
+  BOOST_TEST(b.applies() == 1);
+  b.ensure();
+  BOOST_TEST(b.applies() == 1);
+  auto edited = made;
+  edited.at("spec").as_object()["commonName"] = "other";
+  b.update(b.type, edited);
+  b.catch_up();
+  b.ensure();
+  b.catch_up();
+  BOOST_TEST(k8s::find_string(b.get(b.type, name), {"spec", "commonName"}) == "runtime-1");
+
+  // What has been issued goes out when the gateway trusts it.
+  b.issue(r1, b.now() - 1h);
+  BOOST_TEST((b.ensure().what == kind::waiting));
+  b.trust({r1.certificate}, b.now() - 2h);
+  auto is = b.ensure();
+  BOOST_TEST((is.what == kind::ready), is.why);
+  BOOST_TEST(!is.must_be_reissued);
+  BOOST_TEST(b.applies() == 2);
+
+  // The bundle grows: the issuer is asked, once, and the old certificate stays good.
+  b.pass(2s);
+  b.trust({r2.certificate, r1.certificate}, b.now());
+  is = b.ensure();
+  BOOST_TEST((is.what == kind::ready), is.why);
+  BOOST_TEST(is.must_be_reissued);
+  BOOST_TEST(b.asked());
+  b.catch_up();
+  b.ensure();
+  BOOST_TEST(b.metric("rw_certificate_reissues_total") == 1);
+
+  // Nothing happens for a day: that is told, until it has happened.
+  const std::string overdue = "lifecycle_mgr_self_signed_cert_not_renew{kyma_name=\"k1\"}";
+  BOOST_TEST(b.metric(overdue) == -1);
+  b.trust({r2.certificate, r1.certificate}, b.now() - 24h - 1s);
+  b.issue(r1, b.now() - 48h);
+  b.ensure();
+  b.ensure();
+  BOOST_TEST(b.metric(overdue) == 1);
+  BOOST_TEST(b.lines("should have been issued anew") == 1);
+  b.issue(r2, b.now());
+  b.finish();
+  is = b.ensure();
+  BOOST_TEST((is.what == kind::ready), is.why);
+  BOOST_TEST(!is.must_be_reissued);
+  BOOST_TEST(b.metric(overdue) == -1);
+  BOOST_TEST(!b.asked());
+
+  // The Kyma goes.
+  BOOST_TEST(b.call(b.under_test->remove(kyma("k1"))).has_value());
+  BOOST_TEST(!b.find(b.type, name).has_value());
+  BOOST_TEST(!b.find(secrets_type(), name).has_value());
+  BOOST_TEST(b.call(b.under_test->remove(kyma("k1"))).has_value());
+}
+
+k8s::devserver::fault refuse_patches(const std::string& verb, const std::string&) {
+  k8s::devserver::fault out;
+  if (verb == "patch") out.status = 403;
+  return out;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_certificate_is_made_renewed_and_removed_with_cert_manager) {
+  a_life(dialect::cert_manager);
+}
+
+BOOST_AUTO_TEST_CASE(a_certificate_is_made_renewed_and_removed_with_gardener) {
+  a_life(dialect::gardener);
+}
+
+BOOST_AUTO_TEST_CASE(a_kyma_that_can_have_none_is_refused_without_a_request) {
+  bench b(dialect::cert_manager);
+  b.kyma_object.at("metadata").as_object().erase("annotations");
+  const auto is = b.ensure();
+  BOOST_TEST((is.what == kind::refused));
+  BOOST_TEST(is.why == "annotation skr-domain is missing or empty");
+  BOOST_TEST(!b.find(b.type, name).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_refuses_is_told_with_its_reason) {
+  bench b(dialect::cert_manager);
+  b.server.faults("kcp").decide = refuse_patches;
+  const auto is = b.ensure();
+  BOOST_TEST((is.what == kind::failed));
+  BOOST_REQUIRE(is.failure.has_value());
+  BOOST_TEST(is.failure->is(k8s::errc::forbidden));
+}
+
+BOOST_AUTO_TEST_CASE(an_issuer_that_cannot_be_asked_does_not_hold_back_what_is_good) {
+  bench b(dialect::cert_manager);
+  const root r1("r1", b.now() - 24h);
+  const root r2("r2", b.now() - 24h);
+  b.ensure();
+  b.catch_up();
+  b.issue(r1, b.now() - 1h);
+  b.trust({r2.certificate, r1.certificate}, b.now());
+  b.server.faults("kcp").decide = refuse_patches;
+  const auto is = b.ensure();
+  BOOST_TEST((is.what == kind::ready), is.why);
+  BOOST_TEST(is.must_be_reissued);
+  BOOST_TEST(is.failure.has_value());
+  BOOST_TEST((is.again > core::duration{}));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

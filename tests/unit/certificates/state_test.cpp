@@ -1,0 +1,141 @@
+#include "reactors/certificates/state.hpp"
+
+#include <boost/json/parse.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include "tests/unit/gateway_secret/world.hpp"
+#include <string>
+
+BOOST_AUTO_TEST_SUITE(state)
+
+using namespace rw;
+using namespace rw::certificates;
+using namespace rw::gateway_secret::test;
+namespace json = boost::json;
+using kind = certificate_state::kind;
+
+namespace {
+
+const root& r1() {
+  static const root made("r1");
+  return made;
+}
+const root& r2() {
+  static const root made("r2");
+  return made;
+}
+
+json::value secret(const tls::key_pair& pair) {
+  json::value out = json::object{{"metadata", json::object{{"resourceVersion", "9"}}}};
+  k8s::set_secret_data(out, "tls.crt", pair.certificate);
+  k8s::set_secret_data(out, "tls.key", pair.key);
+  return out;
+}
+
+trust_bundle of(std::vector<tls::certificate> all, time_point added_at = day0) {
+  return {.authorities = tls::ca_bundle(all), .added_at = added_at};
+}
+
+certificate_state judged(const json::value& in, const trust_bundle& trust, time_point now) {
+  return judge({.runtime_id = "runtime-1", .secret = in, .trust = &trust}, dialect::cert_manager,
+               {}, now);
+}
+
+bool waits(const certificate_state& is, std::string_view why) {
+  return is.what == kind::waiting && !is.current && is.why.find(why) != std::string::npos;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_good_certificate_goes_out_together_with_the_bundle) {
+  const auto pair = r1().client("runtime-1", day0);
+  const auto trust = of({r1().certificate});
+  const auto is = judged(secret(pair), trust, day0 + 1h);
+  BOOST_TEST((is.what == kind::ready));
+  BOOST_REQUIRE(is.current.has_value());
+  BOOST_TEST(is.current->certificate == pair.certificate);
+  BOOST_TEST(is.current->key == pair.key);
+  BOOST_TEST((is.current->authorities == trust.authorities));
+  BOOST_TEST(is.current->resource_version == "9");
+  BOOST_TEST((is.current->leaf.not_before() == day0));
+  BOOST_TEST((is.again == core::duration{}));
+}
+
+BOOST_AUTO_TEST_CASE(an_old_certificate_stays_good_until_the_new_one_is_there) {
+  const auto is = judged(secret(r1().client("runtime-1", day0 - 1h)),
+                         of({r2().certificate, r1().certificate}), day0 + 1h);
+  BOOST_TEST((is.what == kind::ready));
+  BOOST_TEST(is.must_be_reissued);
+  BOOST_TEST(is.current->authorities.size() == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(a_certificate_of_an_authority_that_the_gateway_lacks_waits) {
+  // The issuer has the new root already, and the bundle does not.
+  const auto pair = r2().client("runtime-1", day0 + 1min);
+  const auto is = judged(secret(pair), of({r1().certificate}), day0 + 2min);
+  BOOST_TEST(waits(is, "does not trust"));
+  BOOST_TEST(!is.must_be_reissued);
+  BOOST_TEST((is.again > core::duration{}));
+}
+
+BOOST_AUTO_TEST_CASE(a_new_authority_has_time_to_reach_the_gateway_first) {
+  const auto trust = of({r2().certificate, r1().certificate});
+  const auto fresh = secret(r2().client("runtime-1", day0));
+  const auto is = judged(fresh, trust, day0 + 4s);
+  BOOST_TEST(waits(is, "learning"));
+  BOOST_TEST((is.again == 6s));
+  BOOST_TEST((judged(fresh, trust, day0 + 10s).what == kind::ready));
+  // One of an authority that has been there goes out at once, and so does the very first one.
+  BOOST_TEST(
+      (judged(secret(r1().client("runtime-1", day0)), trust, day0 + 4s).what == kind::ready));
+  BOOST_TEST((judged(fresh, of({r2().certificate}), day0 + 4s).what == kind::ready));
+}
+
+BOOST_AUTO_TEST_CASE(a_clock_that_was_set_back_does_not_make_it_wait_for_long) {
+  const auto is = judged(secret(r2().client("runtime-1", day0 - 2h)),
+                         of({r2().certificate, r1().certificate}, day0), day0 - 1h);
+  BOOST_TEST(waits(is, "learning"));
+  BOOST_TEST((is.again <= 10s));
+}
+
+BOOST_AUTO_TEST_CASE(while_nothing_is_issued_the_issuer_is_quoted) {
+  const auto trust = of({r1().certificate});
+  evidence one{.runtime_id = "runtime-1",
+               .certificate = json::parse(R"({"status": {"conditions": [
+                   {"type": "Ready", "status": "False", "message": "issuer not found"}]}})"),
+               .trust = &trust};
+  BOOST_TEST(waits(judge(one, dialect::cert_manager, {}, day0), "issuer not found"));
+  one.secret = json::object{{"data", json::object{}}};
+  BOOST_TEST(waits(judge(one, dialect::cert_manager, {}, day0), "not been issued"));
+}
+
+BOOST_AUTO_TEST_CASE(without_a_bundle_nothing_goes_out) {
+  const auto in = secret(r1().client("runtime-1", day0));
+  const auto is = judge({.runtime_id = "runtime-1", .secret = in}, dialect::cert_manager, {}, day0);
+  BOOST_TEST(waits(is, "no CA bundle"));
+  BOOST_TEST(waits(judged(in, {}, day0), "no CA bundle"));
+}
+
+BOOST_AUTO_TEST_CASE(a_half_written_secret_waits) {
+  auto pair = r1().client("runtime-1", day0);
+  pair.key = r1().client("runtime-1", day0).key;
+  BOOST_TEST(waits(judged(secret(pair), of({r1().certificate}), day0 + 1h), "tls.key"));
+}
+
+BOOST_AUTO_TEST_CASE(a_certificate_of_another_runtime_is_not_taken) {
+  const auto is = judged(secret(r1().client("runtime-2", day0)), of({r1().certificate}), day0 + 1h);
+  BOOST_TEST(waits(is, "runtime-2"));
+}
+
+BOOST_AUTO_TEST_CASE(one_that_is_not_valid_yet_waits_until_it_is) {
+  const auto is = judged(secret(r1().client("runtime-1", day0 + 5s)), of({r1().certificate}), day0);
+  BOOST_TEST(waits(is, "not valid yet"));
+  BOOST_TEST((is.again == 5s));
+}
+
+BOOST_AUTO_TEST_CASE(an_expired_one_waits) {
+  const auto in = secret(r1().client("runtime-1", day0 - 2h, 1h));
+  BOOST_TEST(waits(judged(in, of({r1().certificate}), day0), "expired"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

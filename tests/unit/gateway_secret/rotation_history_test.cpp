@@ -1,0 +1,122 @@
+// Random histories of a whole landscape, on a clock that only the test moves: what the contract
+// wants to hold at every instant is checked after every single write. RW_ROTATION_SEEDS says how
+// many of each kind, RW_ROTATION_FIRST which is the first.
+
+#include <boost/test/unit_test.hpp>
+
+#include "tests/unit/gateway_secret/landscape.hpp"
+#include <cstdlib>
+
+BOOST_AUTO_TEST_SUITE(rotation_history)
+
+using namespace rw::gateway_secret;
+using namespace rw::gateway_secret::test;
+
+namespace {
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr std::uint64_t usual_seeds = 1;
+#else
+constexpr std::uint64_t usual_seeds = 2;
+#endif
+#else
+constexpr std::uint64_t usual_seeds = 2;
+#endif
+
+std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
+  const char* const text = std::getenv(name);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+struct outcome {
+  std::size_t broken = 0;
+  std::string first = {};
+  std::size_t changes = 0;
+  std::size_t switches = 0;
+  std::size_t dropped = 0;
+  std::size_t reissues = 0;
+  std::size_t restless = 0;
+};
+
+outcome live_through(const climate& with) {
+  const auto first = from_environment("RW_ROTATION_FIRST", 1);
+  const auto seeds = from_environment("RW_ROTATION_SEEDS", usual_seeds);
+  outcome all;
+  for (auto seed = first; seed < first + seeds; ++seed) {
+    landscape one(seed, with);
+    one.run();
+    if (one.broken.empty() && !one.comes_to_rest()) ++all.restless;
+    if (!one.broken.empty() && all.broken++ == 0) {
+      all.first = "RW_ROTATION_FIRST=" + std::to_string(seed) + " " + one.broken;
+    }
+    all.changes += one.changes;
+    all.switches += one.switches;
+    all.dropped += one.dropped;
+    all.reissues += one.reissues;
+  }
+  BOOST_TEST_MESSAGE(seeds << " histories: " << all.changes << " roots, " << all.switches
+                           << " switches, " << all.dropped << " drops, " << all.reissues
+                           << " re-issues, " << all.broken << " broken " << all.first);
+  return all;
+}
+
+void holds(const climate& with) {
+  const auto all = live_through(with);
+  BOOST_TEST(all.broken == 0U, all.first);
+  BOOST_TEST(all.restless == 0U);
+  BOOST_TEST(all.switches > 0U);
+  BOOST_TEST(all.reissues > all.changes);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(trust_holds_at_every_instant_while_roots_change) {
+  holds({});
+}
+
+BOOST_AUTO_TEST_CASE(trust_holds_for_those_out_of_reach_too_if_they_are_waited_for) {
+  climate with;
+  with.rotation.unreachable_after = 24h * 1000;
+  holds(with);
+}
+
+BOOST_AUTO_TEST_CASE(trust_holds_while_roots_change_faster_than_the_grace_period) {
+  climate with{.horizon = 24h * 40,
+               .root_changes = 48h,
+               .root_validity = 24h * 30,
+               .issuing = 1h,
+               .out_of_reach = 30min};
+  with.rotation.urgent = 24h * 14;
+  holds(with);
+}
+
+BOOST_AUTO_TEST_CASE(expired_authorities_go_in_time_and_nobody_misses_them) {
+  const climate with{.horizon = 24h * 120, .root_changes = 24h * 12, .root_validity = 24h * 90};
+  const auto all = live_through(with);
+  BOOST_TEST(all.broken == 0U, all.first);
+  BOOST_TEST(all.dropped > 0U);
+}
+
+BOOST_AUTO_TEST_CASE(without_the_gate_a_runtime_refuses_the_gateway) {
+  climate with;
+  with.rotation.grace = 0s;
+  with.rotation.time_only = true;
+  const auto all = live_through(with);
+  BOOST_TEST(all.broken > 0U);
+  BOOST_TEST(all.first.find("refuses the gateway") != std::string::npos, all.first);
+}
+
+BOOST_AUTO_TEST_CASE(trust_holds_where_the_bundle_is_far_behind_the_issuer) {
+  const auto all = live_through({.rotation_acts = 0.02});
+  BOOST_TEST(all.broken == 0U, all.first);
+}
+
+BOOST_AUTO_TEST_CASE(without_a_look_before_delivery_a_certificate_is_refused) {
+  const climate with{.rotation_acts = 0.02, .check_before_delivery = false};
+  const auto all = live_through(with);
+  BOOST_TEST(all.broken > 0U);
+  BOOST_TEST(all.first.find("refuses its") != std::string::npos, all.first);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,464 @@
+#include "reactors/gateway_secret/rotation.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include "tests/unit/gateway_secret/world.hpp"
+#include <vector>
+
+BOOST_AUTO_TEST_SUITE(rotation)
+
+using namespace rw;
+using namespace rw::gateway_secret;
+using namespace rw::gateway_secret::test;
+namespace json = boost::json;
+
+namespace {
+
+using steps = std::vector<step>;
+
+const root& r1() {
+  static const root made("r1");
+  return made;
+}
+const root& r2() {
+  static const root made("r2");
+  return made;
+}
+const root& r3() {
+  static const root made("r3");
+  return made;
+}
+
+observed rooted(const root& in, std::optional<gateway_content> gateway = {}) {
+  return {.root = in.secret(), .gateway = std::move(gateway)};
+}
+
+/// A board with one runtime, which has everything of `newest` and trusts `also`.
+rollout_board board_with(const root& newest, const root& also) {
+  rollout_board board;
+  board.complete();
+  board.observed(kyma("a"), runtime_with({&newest, &also}, newest, day0 + 1min));
+  return board;
+}
+rollout_board nobody() {
+  rollout_board board;
+  board.complete();
+  return board;
+}
+
+/// Checks what must hold of every plan: nothing is left to do once its write was done, and what is
+/// served has its authority in the bundle.
+plan planned(const observed& world, const rollout_board& board, time_point now,
+             const rotation_options& options = {}) {
+  auto first = make_plan(world, board, options, now);
+  BOOST_TEST(first.write.has_value() == !first.steps.empty());
+  if (first.write) {
+    BOOST_TEST(first.write->served.has_value());
+    if (first.write->served) BOOST_TEST(first.write->bundle.issuer_of(*first.write->served));
+    auto after = world;
+    const auto object = write_gateway_secret(*first.write, kyma("gateway"));
+    after.gateway = read_gateway_secret(object);
+    const auto second = make_plan(after, board, options, now);
+    const bool only_switches = second.steps.empty() || second.steps == steps{step::switch_server};
+    BOOST_TEST(only_switches);
+  }
+  if (first.look_again) BOOST_TEST((*first.look_again > now));
+  return first;
+}
+
+bool serves(const plan& made, const root& which) {
+  return made.write && made.write->served == which.certificate &&
+         made.write->pair.key == which.ca.own().key;
+}
+bool bundled(const plan& made, std::vector<tls::certificate> all) {
+  return made.write && made.write->bundle == tls::ca_bundle(all);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(without_a_gateway_secret_one_is_made_of_the_root) {
+  const auto made = planned(rooted(r1()), rollout_board(), day0 + 500ms);
+  BOOST_TEST((made.steps == steps{step::create}));
+  BOOST_TEST(serves(made, r1()));
+  BOOST_TEST(bundled(made, {r1().certificate}));
+  BOOST_TEST((made.write->ca_added_at == day0));
+  BOOST_TEST((made.where == phase::settled));
+}
+
+BOOST_AUTO_TEST_CASE(without_either_secret_nothing_is_done) {
+  observed world;
+  world.root_problem = "the root Secret is missing";
+  const auto made = planned(world, nobody(), day0);
+  BOOST_TEST(made.steps.empty());
+  BOOST_TEST((made.where == phase::no_root));
+  BOOST_TEST(made.waiting.find("is missing") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_settled_stays) {
+  const auto made =
+      planned(rooted(r1(), gateway(r1(), {r1().certificate}, day0)), nobody(), day0 + 24h * 30);
+  BOOST_TEST(made.steps.empty());
+  BOOST_TEST((made.where == phase::settled));
+  BOOST_TEST(made.waiting.empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_new_root_is_put_in_front_of_the_bundle_and_not_served) {
+  const auto now = day0 + 24h * 30;
+  const auto made = planned(rooted(r2(), gateway(r1(), {r1().certificate}, day0)), nobody(), now);
+  BOOST_TEST((made.steps == steps{step::add_authority}));
+  BOOST_TEST(serves(made, r1()));
+  BOOST_TEST(bundled(made, {r2().certificate, r1().certificate}));
+  BOOST_TEST((made.write->ca_added_at == now));
+  BOOST_TEST((made.where == phase::grace));
+  BOOST_TEST((made.look_again == now + 4 * 24h));
+}
+
+BOOST_AUTO_TEST_CASE(a_root_that_is_renewed_with_its_key_is_a_new_one) {
+  // cert-manager keeps the key where rotationPolicy is Never: names and key are the old ones.
+  const auto again = good(tls::issuer::create({.common_name = "r1", .not_before = day0}));
+  const auto now = day0 + 1h;
+  auto world = rooted(r1(), gateway(r1(), {r1().certificate}, day0));
+  world.root->pair = again.own();
+  world.root->server = parsed(again.certificate_pem());
+  world.root->authorities = {world.root->server};
+  const auto made = planned(world, nobody(), now);
+  BOOST_TEST((made.steps == steps{step::add_authority}));
+  BOOST_TEST(bundled(made, {world.root->server, r1().certificate}));
+}
+
+BOOST_AUTO_TEST_CASE(the_gateway_switches_after_the_grace_period_and_not_before) {
+  const auto world = rooted(r2(), gateway(r1(), {r2().certificate, r1().certificate}, day0));
+  const auto board = board_with(r2(), r1());
+  const auto early = planned(world, board, day0 + 4 * 24h - 1s);
+  BOOST_TEST(early.steps.empty());
+  BOOST_TEST((early.where == phase::grace));
+  BOOST_TEST((early.look_again == day0 + 4 * 24h));
+  const auto due = planned(world, board, day0 + 4 * 24h);
+  BOOST_TEST((due.steps == steps{step::switch_server}));
+  BOOST_TEST(serves(due, r2()));
+  BOOST_TEST(bundled(due, {r2().certificate, r1().certificate}));
+  BOOST_TEST((due.write->ca_added_at == day0));
+}
+
+BOOST_AUTO_TEST_CASE(the_gateway_does_not_switch_before_every_runtime_was_seen) {
+  const auto world = rooted(r2(), gateway(r1(), {r2().certificate, r1().certificate}, day0));
+  const auto late = day0 + 24h * 30;
+  auto board = board_with(r2(), r1());
+  board.expect(kyma("b"));
+  const auto made = planned(world, board, late);
+  BOOST_TEST(made.steps.empty());
+  BOOST_TEST((made.where == phase::distributing));
+  BOOST_TEST(made.missing == 1U);
+  BOOST_TEST(made.waiting.find("kcp-system/b (not seen yet)") != std::string::npos);
+  BOOST_TEST((planned(world, rollout_board(), late).steps.empty()));  // a board not complete
+  BOOST_TEST(
+      (planned(world, board, late, {.time_only = true}).steps == steps{step::switch_server}));
+  board.unreachable(kyma("b"), late);
+  BOOST_TEST((planned(world, board, late + 59min).steps.empty()));
+  BOOST_TEST((planned(world, board, late + 59min).look_again == late + 1h));
+  BOOST_TEST((planned(world, board, late + 1h).steps == steps{step::switch_server}));
+}
+
+BOOST_AUTO_TEST_CASE(who_is_missing_is_told_within_the_grace_period_already) {
+  const auto world = rooted(r2(), gateway(r1(), {r2().certificate, r1().certificate}, day0));
+  rollout_board board;
+  board.complete();
+  board.observed(kyma("a"), runtime_with({&r1()}, r1(), day0 - 1h));
+  const auto made = planned(world, board, day0 + 1h);
+  BOOST_TEST((made.where == phase::grace));
+  BOOST_TEST(made.missing == 1U);
+  BOOST_TEST(made.waiting ==
+             "the grace period ends at 2026-03-05T00:00:00Z; missing: 1 of 1 runtimes: "
+             "kcp-system/a (without the new CA)");
+}
+
+BOOST_AUTO_TEST_CASE(a_rotation_that_overtakes_another_waits_for_the_latest_root) {
+  // r2 was on its way when r3 came; every runtime has r2 already.
+  auto world = rooted(r3(), gateway(r1(), {r2().certificate, r1().certificate}, day0));
+  const auto second = day0 + 2 * 24h;
+  const auto added = planned(world, board_with(r2(), r1()), second);
+  BOOST_TEST((added.steps == steps{step::add_authority}));
+  BOOST_TEST(serves(added, r1()));
+  BOOST_TEST(bundled(added, {r3().certificate, r2().certificate, r1().certificate}));
+  BOOST_TEST((added.write->ca_added_at == second));
+  world.gateway = added.write;
+  // The grace period of r2 has passed, and r2 is not what is to be served.
+  BOOST_TEST(planned(world, board_with(r2(), r1()), day0 + 5 * 24h).steps.empty());
+  BOOST_TEST(planned(world, board_with(r3(), r1()), day0 + 5 * 24h).steps.empty());
+  const auto late = second + 4 * 24h;
+  BOOST_TEST((planned(world, board_with(r2(), r1()), late).where == phase::distributing));
+  BOOST_TEST(serves(planned(world, board_with(r3(), r1()), late), r3()));
+}
+
+BOOST_AUTO_TEST_CASE(a_root_that_goes_back_is_served_again_without_being_added_anew) {
+  const auto world = rooted(r1(), gateway(r2(), {r2().certificate, r1().certificate}, day0));
+  BOOST_TEST(planned(world, board_with(r2(), r1()), day0 + 24h).steps.empty());
+  const auto late = day0 + 4 * 24h;
+  BOOST_TEST(serves(planned(world, board_with(r2(), r1()), late), r1()));
+  rollout_board board;
+  board.complete();
+  board.observed(kyma("a"), runtime_with({&r2()}, r2(), day0 + 1min));
+  BOOST_TEST(planned(world, board, late).steps.empty());
+}
+
+BOOST_AUTO_TEST_CASE(roots_faster_than_the_grace_period_do_not_let_what_is_served_expire) {
+  const rotation_options options{.urgent = 24h};
+  const root brief("brief", day0 - 24h, 24h * 10);  // ends on day 9
+  const auto added = day0 + 7 * 24h;
+  const auto world = rooted(r2(), gateway(brief, {r2().certificate, brief.certificate}, added));
+  const auto ready = board_with(r2(), brief);
+  auto unready = nobody();
+  unready.observed(kyma("a"), runtime_with({&brief}, brief, day0));
+  const auto relaxed = planned(world, unready, day0 + 7 * 24h + 1h, options);
+  BOOST_TEST((relaxed.look_again == day0 + 8 * 24h));
+  BOOST_TEST(planned(world, ready, day0 + 7 * 24h + 1h, options).steps.empty());
+  // A day before the end only the runtimes count,
+  BOOST_TEST((planned(world, unready, day0 + 8 * 24h, options).where == phase::distributing));
+  BOOST_TEST(serves(planned(world, ready, day0 + 8 * 24h, options), r2()));
+  BOOST_TEST(planned(world, ready, day0 + 8 * 24h, {.time_only = true}).steps.empty());
+  // and after it nobody has anything to lose.
+  BOOST_TEST(serves(planned(world, unready, day0 + 9 * 24h + 1s, options), r2()));
+  BOOST_TEST(serves(planned(world, unready, day0 + 9 * 24h + 1s, {.time_only = true}), r2()));
+}
+
+BOOST_AUTO_TEST_CASE(an_expired_server_is_replaced_by_a_root_that_has_just_come) {
+  const root brief("brief", day0 - 24h, 24h);
+  const auto made =
+      planned(rooted(r2(), gateway(brief, {brief.certificate}, day0 - 24h)), nobody(), day0 + 1s);
+  BOOST_TEST((made.steps == steps{step::add_authority, step::switch_server}));
+  BOOST_TEST(bundled(made, {r2().certificate, brief.certificate}));
+}
+
+BOOST_AUTO_TEST_CASE(a_switch_is_never_written_together_with_its_addition) {
+  const auto made = planned(rooted(r2(), gateway(r1(), {r1().certificate}, day0)), nobody(),
+                            day0 + 24h, {.grace = 0s, .time_only = true});
+  BOOST_TEST((made.steps == steps{step::add_authority}));
+  BOOST_TEST(serves(made, r1()));
+}
+
+BOOST_AUTO_TEST_CASE(an_expired_root_is_neither_added_nor_served) {
+  const root brief("brief", day0 - 48h, 24h);
+  const auto made = planned(rooted(brief, gateway(r1(), {r1().certificate}, day0)), nobody(), day0);
+  BOOST_TEST(made.steps.empty());
+  BOOST_TEST((made.where == phase::blocked));
+  BOOST_TEST(made.waiting == "the root certificate has expired");
+  const auto none = planned(rooted(brief), nobody(), day0);
+  BOOST_TEST(none.steps.empty());
+  BOOST_TEST((none.where == phase::blocked));
+}
+
+BOOST_AUTO_TEST_CASE(a_root_of_the_future_is_trusted_at_once_and_served_when_it_is_valid) {
+  const root future("future", day0 + 24h * 10);
+  const auto added =
+      planned(rooted(future, gateway(r1(), {r1().certificate}, day0)), nobody(), day0);
+  BOOST_TEST((added.steps == steps{step::add_authority}));
+  auto world = rooted(future, added.write);
+  const auto board = board_with(future, r1());
+  const auto waiting = planned(world, board, day0 + 24h * 9);
+  BOOST_TEST(waiting.steps.empty());
+  BOOST_TEST((waiting.look_again == day0 + 24h * 10));
+  BOOST_TEST(serves(planned(world, board, day0 + 24h * 10), future));
+}
+
+BOOST_AUTO_TEST_CASE(a_root_that_cannot_be_used_changes_nothing) {
+  observed world{.root = {},
+                 .root_problem = "tls.key is missing",
+                 .gateway = gateway(r1(), {r1().certificate}, day0)};
+  const auto made = planned(world, nobody(), day0 + 24h);
+  BOOST_TEST(made.steps.empty());
+  BOOST_TEST((made.where == phase::no_root));
+  BOOST_TEST(made.waiting == "tls.key is missing");
+}
+
+BOOST_AUTO_TEST_CASE(expired_authorities_are_dropped_when_nobody_needs_them) {
+  const root old("old", day0 - 48h, 48h);
+  const auto world = rooted(r2(), gateway(r2(), {r2().certificate, old.certificate}, day0 - 24h));
+  BOOST_TEST(planned(world, nobody(), day0 + 59min).steps.empty());
+  BOOST_TEST((planned(world, nobody(), day0 + 59min).look_again == day0 + 1h + 1s));
+  const auto made = planned(world, nobody(), day0 + 1h + 1s);
+  BOOST_TEST((made.steps == steps{step::drop_expired}));
+  BOOST_TEST(bundled(made, {r2().certificate}));
+  BOOST_TEST((made.write->ca_added_at == day0 - 24h));
+}
+
+BOOST_AUTO_TEST_CASE(an_expired_authority_of_a_client_certificate_in_use_is_never_dropped) {
+  const root old("old", day0 - 48h, 48h);
+  const auto world = rooted(r2(), gateway(r2(), {r2().certificate, old.certificate}, day0 - 24h));
+  auto board = nobody();
+  board.observed(kyma("a"), runtime_with({&r2(), &old}, old, day0 - 24h));
+  board.unreachable(kyma("a"), day0);  // what was seen last still counts
+  const auto much_later = day0 + 24h * 300;
+  BOOST_TEST(planned(world, board, much_later).steps.empty());
+  board.observed(kyma("a"), runtime_with({&r2()}, r2(), day0));
+  BOOST_TEST(planned(world, board, much_later).has(step::drop_expired));
+  board.expect(kyma("b"));  // not seen: it may have one of them
+  BOOST_TEST(planned(world, board, much_later).steps.empty());
+  BOOST_TEST(planned(world, rollout_board(), much_later).steps.empty());
+}
+
+BOOST_AUTO_TEST_CASE(the_authorities_of_root_and_served_certificate_are_never_dropped) {
+  const root old("old", day0 - 48h, 48h);
+  const auto served = rooted(old, gateway(old, {old.certificate}, day0 - 24h));
+  BOOST_TEST(planned(served, nobody(), day0 + 24h).steps.empty());
+  const root older("older", day0 - 48h, 24h);
+  auto world = rooted(old, gateway(older, {older.certificate}, day0 - 24h));
+  BOOST_TEST(planned(world, nobody(), day0 + 24h).steps.empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_missing_or_senseless_time_begins_the_grace_period_anew) {
+  const auto now = day0 + 24h * 30;
+  auto world = rooted(r2(), gateway(r1(), {r2().certificate, r1().certificate}, day0));
+  const auto board = board_with(r2(), r1());
+  world.gateway->ca_added_at.reset();
+  const auto missing = planned(world, board, now);
+  BOOST_TEST((missing.steps == steps{step::repair_time}));
+  BOOST_TEST((missing.write->ca_added_at == now));
+  world.gateway->ca_added_at = now + 6min;
+  BOOST_TEST((planned(world, board, now).write->ca_added_at == now));
+}
+
+BOOST_AUTO_TEST_CASE(a_clock_that_was_set_back_a_little_never_moves_the_time_back) {
+  const auto ahead = day0 + 4min;
+  auto world = rooted(r2(), gateway(r1(), {r2().certificate, r1().certificate}, ahead));
+  BOOST_TEST(planned(world, board_with(r2(), r1()), day0).steps.empty());
+  world.root = r3().secret();
+  const auto added = planned(world, board_with(r2(), r1()), day0);
+  BOOST_TEST((added.steps == steps{step::add_authority}));
+  BOOST_TEST((added.write->ca_added_at == ahead));
+}
+
+BOOST_AUTO_TEST_CASE(a_pair_that_cannot_be_served_is_put_back_as_it_was) {
+  auto broken = gateway(r1(), {r2().certificate, r1().certificate}, day0);
+  broken.pair.key = "garbage";
+  broken.served.reset();
+  auto world = rooted(r2(), broken);
+  world.last_whole = gateway(r1(), {r2().certificate, r1().certificate}, day0);
+  const auto restored = planned(world, nobody(), day0 + 1h);
+  BOOST_TEST((restored.steps == steps{step::repair_pair}));
+  BOOST_TEST(serves(restored, r1()));
+  // A process that has not seen it whole has the root's only: better than nothing at all.
+  world.last_whole.reset();
+  BOOST_TEST(serves(planned(world, nobody(), day0 + 1h), r2()));
+  world.root.reset();
+  const auto helpless = planned(world, nobody(), day0 + 1h);
+  BOOST_TEST(helpless.steps.empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_damaged_bundle_keeps_what_can_be_read_and_gets_back_what_is_known) {
+  const auto whole = gateway(r1(), {r2().certificate, r1().certificate}, day0);
+  auto object = write_gateway_secret(whole, kyma("gateway"));
+  k8s::set_secret_data(object, "ca.crt", r3().certificate.pem() + "-----BEGIN CERTIFICATE-----\nA");
+  auto world = rooted(r2(), read_gateway_secret(object));
+  const auto alone = planned(world, nobody(), day0 + 1h);
+  BOOST_TEST(alone.has(step::repair_bundle));
+  // r2 is the root's and r1 what is served; nobody has told of anything else.
+  BOOST_TEST(bundled(alone, {r2().certificate, r3().certificate, r1().certificate}));
+  BOOST_TEST((alone.write->ca_added_at == day0 + 1h));
+  world.last_whole = whole;
+  const auto knowing = planned(world, nobody(), day0 + 1h);
+  BOOST_TEST((knowing.steps == steps{step::repair_bundle}));
+  BOOST_TEST(bundled(knowing, {r2().certificate, r1().certificate, r3().certificate}));
+  BOOST_TEST((knowing.write->ca_added_at == day0));
+  BOOST_TEST(serves(knowing, r1()));
+}
+
+BOOST_AUTO_TEST_CASE(a_missing_bundle_is_made_anew) {
+  const auto whole = gateway(r1(), {r1().certificate}, day0);
+  auto object = write_gateway_secret(whole, kyma("gateway"));
+  object.at("data").as_object().erase("ca.crt");
+  const auto made = planned(rooted(r2(), read_gateway_secret(object)), nobody(), day0 + 1h);
+  BOOST_TEST(bundled(made, {r2().certificate, r1().certificate}));
+  BOOST_TEST(serves(made, r1()));
+}
+
+BOOST_AUTO_TEST_CASE(without_any_authority_nothing_is_written) {
+  gateway_content empty{.bundle_problem = "ca.crt is missing"};
+  observed world{.root = {}, .root_problem = "missing", .gateway = empty};
+  const auto made = planned(world, nobody(), day0);
+  BOOST_TEST(made.steps.empty());
+  BOOST_TEST((made.where == phase::blocked));
+}
+
+BOOST_AUTO_TEST_CASE(the_authority_of_what_is_served_comes_back_if_somebody_took_it_out) {
+  const auto world = rooted(r2(), gateway(r1(), {r2().certificate}, day0));
+  const auto made = planned(world, board_with(r2(), r2()), day0 + 1h);
+  BOOST_TEST((made.steps == steps{step::repair_bundle}));
+  BOOST_TEST(bundled(made, {r2().certificate, r1().certificate}));
+  BOOST_TEST((made.write->ca_added_at == day0));  // its clients need no other certificate
+}
+
+BOOST_AUTO_TEST_CASE(an_authority_that_a_person_took_out_stays_out) {
+  auto world = rooted(r1(), gateway(r1(), {r1().certificate}, day0));
+  world.last_whole = gateway(r1(), {r1().certificate, r2().certificate}, day0);
+  BOOST_TEST(planned(world, nobody(), day0 + 1h).steps.empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_gateway_secret_that_was_deleted_comes_back_as_it_was) {
+  auto world = rooted(r2());
+  world.last_whole = gateway(r1(), {r2().certificate, r1().certificate}, day0);
+  const auto made = planned(world, nobody(), day0 + 1h);
+  BOOST_TEST((made.steps == steps{step::create}));
+  BOOST_TEST(serves(made, r1()));
+  BOOST_TEST(bundled(made, {r2().certificate, r1().certificate}));
+  BOOST_TEST((made.write->ca_added_at == day0));
+}
+
+BOOST_AUTO_TEST_CASE(a_full_bundle_needs_a_person) {
+  const auto made = planned(rooted(r3(), gateway(r1(), {r2().certificate, r1().certificate}, day0)),
+                            nobody(), day0 + 1h, {.authorities = 2});
+  BOOST_TEST(made.steps.empty());
+  BOOST_TEST((made.where == phase::blocked));
+  BOOST_TEST(made.waiting.find("2 authorities") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(an_authority_without_end_does_no_harm) {
+  const root endless("endless", day0, 24h * 36000);
+  BOOST_TEST(bundled(planned(rooted(endless), nobody(), day0), {endless.certificate}));
+}
+
+BOOST_AUTO_TEST_CASE(a_root_secret_that_cannot_be_used_says_why) {
+  BOOST_TEST(read_root_secret(r1().object()).has_value());
+  const auto refused = [](std::string_view entry, const std::string& text) {
+    auto object = r1().object();
+    if (text.empty()) {
+      object.at("data").as_object().erase(entry);
+    } else {
+      k8s::set_secret_data(object, entry, text);
+    }
+    const auto read = read_root_secret(object);
+    BOOST_REQUIRE(read.has_error());
+    return read.error().message();
+  };
+  BOOST_TEST(refused("tls.crt", "") == "tls.crt is missing");
+  BOOST_TEST(refused("tls.key", "") == "tls.key is missing");
+  BOOST_TEST(refused("tls.crt", "garbage").find("tls.crt") != std::string::npos);
+  BOOST_TEST(refused("tls.key", r2().ca.own().key).find("tls.key") != std::string::npos);
+  BOOST_TEST(refused("ca.crt", "garbage").find("ca.crt") != std::string::npos);
+  const auto leaf = r1().client("a", day0);
+  auto object = r1().object();
+  k8s::set_secret_data(object, "tls.crt", leaf.certificate);
+  k8s::set_secret_data(object, "tls.key", leaf.key);
+  BOOST_TEST(read_root_secret(object).error().message() == "tls.crt is no CA certificate");
+  BOOST_TEST(read_root_secret({}).has_error());
+}
+
+BOOST_AUTO_TEST_CASE(what_is_written_keeps_everything_else_of_the_secret) {
+  const json::value there =
+      json::object{{"metadata", json::object{{"name", "g"},
+                                             {"resourceVersion", "7"},
+                                             {"annotations", json::object{{"other", "x"}}}}},
+                   {"type", "Opaque"},
+                   {"data", json::object{{"extra", "eA=="}, {"ca.crt", "eA=="}}}};
+  const auto made = write_gateway_secret(gateway(r1(), {r1().certificate}, day0), {}, there);
+  BOOST_TEST(k8s::resource_version_of(made) == "7");
+  BOOST_TEST(*k8s::annotation(made, "other") == "x");
+  BOOST_TEST(*k8s::annotation(made, "caAddedToBundleAt") == "2026-03-01T00:00:00Z");
+  BOOST_TEST(*k8s::secret_data(made, "extra") == "x");
+  BOOST_TEST(*k8s::secret_data(made, "ca.crt") == r1().certificate.pem());
+  const auto read = read_gateway_secret(made);
+  BOOST_TEST((read.served == r1().certificate));
+  BOOST_TEST((read.ca_added_at == day0));
+  BOOST_TEST(read.bundle_problem.empty());
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,531 @@
+#include "core/http/client.hpp"
+#include "core/task_group.hpp"
+#include "core/wake.hpp"
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/system/system_error.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include "tests/unit/http/client_fixture.hpp"
+#include "tests/unit/http/frames.hpp"
+#include "tests/unit/http/upstream.hpp"
+#include <atomic>
+#include <functional>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+namespace {
+
+using namespace rw::http;
+using namespace rw::http::test;
+using boost::asio::ip::tcp;
+using boost::system::error_code;
+using std::chrono::milliseconds;
+namespace asio = boost::asio;
+
+/// Keeps what it is given, up to `enough` bytes; to be looked at from the test's thread.
+class collector final : public body_sink {
+ public:
+  explicit collector(std::size_t enough = std::string::npos) : enough_(enough) {}
+
+  bool take(std::string_view bytes) override {
+    if (on_bytes) on_bytes();
+    const std::lock_guard lock(guard_);
+    text_ += bytes;
+    return text_.size() < enough_;
+  }
+  std::string text() const {
+    const std::lock_guard lock(guard_);
+    return text_;
+  }
+  bool eventually_has(std::string_view text) const {
+    return eventually([&] { return this->text() == text; });
+  }
+
+  std::function<void()> on_bytes;
+
+ private:
+  const std::size_t enough_;
+  mutable std::mutex guard_;
+  std::string text_;
+};
+
+/// A client of either protocol.
+struct streaming : client_fixture {
+  explicit streaming(bool http2, std::uint16_t port, client_limits limits = {})
+      : client_fixture(http2 ? std::make_unique<h2_transport>()
+                             : rw::core::make_plain_transport()) {
+    use(port, limits);
+  }
+
+  std::future<outcome> begin_stream(exchange_options options) {
+    return begin("/", "the body", options);
+  }
+  outcome stream(exchange_options options) { return end(begin_stream(options)); }
+};
+
+/// Writes an answer piece by piece, in either protocol.
+class answer_writer {
+ public:
+  answer_writer(tcp::socket& to, bool http2, std::uint32_t stream = 1)
+      : to_(to), http2_(http2), stream_(stream) {}
+
+  /// Reads the request, whose body is "the body", and begins its answer.
+  void begin(unsigned status = 200) {
+    upstream::read_through(to_, "the body");
+    if (http2_ && stream_ == 1) {
+      upstream::write(to_, bytes_of({frame::settings, 0, 0, {}}) +
+                               bytes_of({frame::settings, frame::ack, 0, {}}));
+    }
+    const auto code = std::to_string(status);
+    if (http2_) {
+      upstream::write(
+          to_, bytes_of({frame::headers, frame::end_headers, stream_, hpack({{":status", code}})}));
+    } else {
+      upstream::write(to_, "HTTP/1.1 " + code + " X\r\ntransfer-encoding: chunked\r\n\r\n");
+    }
+  }
+  bool part(std::string_view bytes) {
+    if (http2_) {
+      return upstream::write(to_, bytes_of({frame::data, 0, stream_, std::string(bytes)}));
+    }
+    std::array<char, 24> size{};
+    std::snprintf(size.data(), size.size(), "%zx\r\n", bytes.size());
+    return upstream::write(to_, std::string(size.data()).append(bytes) + "\r\n");
+  }
+  void end() {
+    upstream::write(to_, http2_ ? bytes_of({frame::data, frame::end_stream, stream_, {}})
+                                : std::string("0\r\n\r\n"));
+  }
+
+ private:
+  tcp::socket& to_;
+  const bool http2_;
+  const std::uint32_t stream_;
+};
+
+void close_in_order(tcp::socket& socket) {
+  error_code ignored;
+  socket.shutdown(tcp::socket::shutdown_send, ignored);
+  upstream::read_rest(socket);
+}
+
+/// The error codes of the resets among the frames that come, until the client closes.
+std::string read_resets(tcp::socket& from) {
+  std::string bytes;
+  for (auto more = upstream::read_some(from); !more.empty(); more = upstream::read_some(from)) {
+    bytes += more;
+  }
+  std::string resets;
+  for (std::string_view rest = bytes; rest.size() >= 9;) {
+    const auto size = read_big_endian(rest.substr(0, 3));
+    if (rest[3] == frame::rst_stream) {
+      resets += std::to_string(read_big_endian(rest.substr(5, 4))) + ":" +
+                std::to_string(read_big_endian(rest.substr(9, 4))) + " ";
+    }
+    rest.remove_prefix(std::min(rest.size(), std::size_t{9} + size));
+  }
+  return resets;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(client_stream)
+
+BOOST_AUTO_TEST_CASE(a_sink_gets_the_body_while_it_comes) {
+  for (const bool http2 : {false, true}) {
+    std::promise<void> seen;
+    upstream peer([&](tcp::socket& socket, int) {
+      answer_writer answer(socket, http2);
+      answer.begin();
+      answer.part("one ");
+      seen.get_future().wait();
+      answer.part("two");
+      answer.end();
+      upstream::read_rest(socket);
+    });
+    streaming f(http2, peer.port());
+    collector sink;
+    auto under_way = f.begin_stream({.sink = &sink});
+    BOOST_TEST(sink.eventually_has("one "));
+    seen.set_value();
+    const auto got = client_fixture::end(std::move(under_way));
+    BOOST_TEST(!got.error, got.error.message());
+    BOOST_TEST(sink.text() == "one two");
+    BOOST_TEST(got.answer.body == "");
+    BOOST_TEST(f.open() == 1);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_chunk_of_one_byte_is_not_kept_back) {
+  std::promise<void> seen;
+  upstream peer([&](tcp::socket& socket, int) {
+    answer_writer answer(socket, false);
+    answer.begin();
+    answer.part("event");
+    answer.part("\n");
+    seen.get_future().wait();
+    answer.end();
+    upstream::read_rest(socket);
+  });
+  streaming f(false, peer.port());
+  collector sink;
+  auto under_way = f.begin_stream({.sink = &sink});
+  BOOST_TEST(sink.eventually_has("event\n"));
+  seen.set_value();
+  BOOST_TEST(!client_fixture::end(std::move(under_way)).error);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_sink_takes_is_not_limited_in_size) {
+  for (const bool http2 : {false, true}) {
+    upstream peer([&](tcp::socket& socket, int) {
+      answer_writer answer(socket, http2);
+      answer.begin();
+      for (int i = 0; i < 64; ++i) answer.part(std::string(16'000, 'x'));
+      answer.end();
+      upstream::read_rest(socket);
+    });
+    streaming f(http2, peer.port());
+    collector sink;
+    BOOST_TEST(!f.stream({.sink = &sink}).error);
+    BOOST_TEST(sink.text().size() == 64u * 16'000);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_success_is_gathered_as_usual) {
+  for (const bool http2 : {false, true}) {
+    upstream peer([&](tcp::socket& socket, int) {
+      answer_writer answer(socket, http2);
+      answer.begin(410);
+      answer.part("too old");
+      answer.end();
+      upstream::read_rest(socket);
+    });
+    streaming f(http2, peer.port());
+    collector sink;
+    const auto got = f.stream({.sink = &sink});
+    BOOST_TEST(!got.error, got.error.message());
+    BOOST_TEST(got.answer.status == 410u);
+    BOOST_TEST(got.answer.body == "too old");
+    BOOST_TEST(sink.text() == "");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_exchange_may_set_its_own_limit_for_the_body) {
+  for (const bool http2 : {false, true}) {
+    for (const auto& [limit, expected] :
+         {std::pair{std::size_t{400'000}, error_code()},
+          std::pair{std::size_t{100}, make_error_code(client_error::response_too_large)}}) {
+      upstream peer([&](tcp::socket& socket, int) {
+        answer_writer answer(socket, http2);
+        answer.begin();
+        for (int i = 0; i < 30; ++i) answer.part(std::string(10'000, 'x'));
+        answer.end();
+        upstream::read_rest(socket);
+      });
+      streaming f(http2, peer.port());
+      BOOST_TEST(f.stream({.body_bytes = limit}).error == expected);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_body_that_ends_without_its_last_piece_is_no_answer) {
+  for (const bool http2 : {false, true}) {
+    upstream peer([&](tcp::socket& socket, int) {
+      answer_writer answer(socket, http2);
+      answer.begin();
+      answer.part("half");
+      close_in_order(socket);
+    });
+    streaming f(http2, peer.port());
+    collector sink;
+    BOOST_TEST(f.stream({.sink = &sink}).error == make_error_code(client_error::closed));
+    BOOST_TEST(sink.text() == "half");
+    BOOST_TEST(eventually([&] { return f.open() == 0; }));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_stream_that_is_reset_in_the_middle_is_no_answer) {
+  upstream peer([&](tcp::socket& socket, int) {
+    answer_writer answer(socket, true);
+    answer.begin();
+    answer.part("half");
+    upstream::write(socket, bytes_of({frame::rst_stream, 0, 1, big_endian(2)}));
+    upstream::read_rest(socket);
+  });
+  streaming f(true, peer.port());
+  collector sink;
+  BOOST_TEST(f.stream({.sink = &sink}).error == make_error_code(client_error::closed));
+  BOOST_TEST(sink.text() == "half");
+  BOOST_TEST(f.open() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_body_without_a_length_streams_until_the_connection_ends) {
+  upstream peer([&](tcp::socket& socket, int) {
+    upstream::read_through(socket, "the body");
+    upstream::write(socket, "HTTP/1.1 200 OK\r\n\r\nto the ");
+    upstream::write(socket, "end");
+    close_in_order(socket);
+  });
+  streaming f(false, peer.port());
+  collector sink;
+  BOOST_TEST(!f.stream({.sink = &sink}).error);
+  BOOST_TEST(sink.text() == "to the end");
+}
+
+BOOST_AUTO_TEST_CASE(a_sink_that_has_enough_ends_its_exchange_and_no_other) {
+  std::string resets;
+  {
+    std::promise<void> enough;
+    upstream peer([&](tcp::socket& socket, int) {
+      answer_writer first(socket, true);
+      answer_writer second(socket, true, 3);
+      first.begin();
+      first.part("en");
+      second.begin();
+      second.part("one ");
+      first.part("ough");
+      enough.get_future().wait();
+      first.part("too much");
+      second.part("two");
+      second.end();
+      resets = read_resets(socket);
+    });
+    streaming f(true, peer.port());
+    collector short_one(3);
+    collector other;
+    auto first = f.begin_stream({.sink = &short_one});
+    BOOST_TEST(short_one.eventually_has("en"));
+    auto second = f.begin_stream({.sink = &other});
+    BOOST_TEST(client_fixture::end(std::move(first)).error ==
+               make_error_code(client_error::abandoned));
+    enough.set_value();
+    BOOST_TEST(!client_fixture::end(std::move(second)).error);
+    BOOST_TEST(short_one.text() == "enough");
+    BOOST_TEST(other.text() == "one two");
+    BOOST_TEST(f.open() == 1);
+  }
+  BOOST_TEST(resets == "1:8 ");
+}
+
+BOOST_AUTO_TEST_CASE(a_connection_whose_answer_was_abandoned_is_closed) {
+  std::atomic<bool> left{false};
+  upstream peer([&](tcp::socket& socket, int) {
+    answer_writer answer(socket, false);
+    answer.begin();
+    while (answer.part("more and more")) {
+    }
+    left = true;
+  });
+  streaming f(false, peer.port());
+  collector sink(100);
+  BOOST_TEST(f.stream({.sink = &sink}).error == make_error_code(client_error::abandoned));
+  BOOST_TEST(eventually([&] { return left.load(); }));
+  BOOST_TEST(eventually([&] { return f.open() == 0; }));
+}
+
+BOOST_AUTO_TEST_CASE(a_sink_may_begin_another_exchange) {
+  for (const bool http2 : {false, true}) {
+    served f(http2);
+    collector sink;
+    std::future<outcome> other;
+    sink.on_bytes = [&] { other = f.begin("/other", "inner"); };
+    auto outer = f.begin("/", "the body", {.sink = &sink});
+    BOOST_TEST(!client_fixture::end(std::move(outer)).error);
+    BOOST_TEST(sink.text() == "the body");
+    BOOST_TEST(client_fixture::end(std::move(other)).answer.body == "inner");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_answer_that_falls_silent_is_left) {
+  for (const bool http2 : {false, true}) {
+    for (const bool any_part : {false, true}) {
+      upstream peer([&](tcp::socket& socket, int) {
+        answer_writer answer(socket, http2);
+        answer.begin();
+        if (any_part) answer.part("then nothing");
+        upstream::read_rest(socket);
+      });
+      streaming f(http2, peer.port(), {.exchange = milliseconds(100)});
+      collector sink;
+      const auto got =
+          f.stream({.sink = &sink, .limit = std::chrono::minutes(5), .silence = milliseconds(100)});
+      BOOST_TEST(got.error == make_error_code(client_error::timed_out));
+      BOOST_TEST(got.answer.status == 200u);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_head_that_never_comes_is_not_awaited_for_as_long_as_the_body) {
+  for (const bool http2 : {false, true}) {
+    upstream peer([&](tcp::socket& socket, int) { upstream::read_rest(socket); });
+    streaming f(http2, peer.port(), {.exchange = milliseconds(100)});
+    collector sink;
+    BOOST_TEST(
+        f.stream({.sink = &sink, .limit = std::chrono::minutes(5), .silence = milliseconds(50)})
+            .error == make_error_code(client_error::timed_out));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_answer_that_goes_on_outlives_the_clients_limit) {
+  for (const bool http2 : {false, true}) {
+    const auto until = std::chrono::steady_clock::now() + milliseconds(600);
+    std::atomic<int> taken{0};
+    upstream peer([&](tcp::socket& socket, int) {
+      answer_writer answer(socket, http2);
+      answer.begin();
+      for (int sent = 0; std::chrono::steady_clock::now() < until;) {
+        answer.part("x");
+        ++sent;
+        if (!eventually([&] { return taken == sent; })) return;
+      }
+      answer.end();
+      upstream::read_rest(socket);
+    });
+    streaming f(http2, peer.port(), {.exchange = milliseconds(150)});
+    collector sink;
+    sink.on_bytes = [&] { ++taken; };
+    const auto got =
+        f.stream({.sink = &sink, .limit = std::chrono::minutes(5), .silence = milliseconds(150)});
+    BOOST_TEST(!got.error, got.error.message());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_answer_without_end_is_left_at_its_limit) {
+  for (const bool http2 : {false, true}) {
+    upstream peer([&](tcp::socket& socket, int) {
+      answer_writer answer(socket, http2);
+      answer.begin();
+      while (answer.part("more and more")) {
+      }
+    });
+    streaming f(http2, peer.port());
+    collector sink;
+    const auto got =
+        f.stream({.sink = &sink, .limit = milliseconds(200), .silence = std::chrono::minutes(1)});
+    BOOST_TEST(got.error == make_error_code(client_error::timed_out));
+    BOOST_TEST(got.answer.status == 200u);
+    f.here.on_thread([&] { f.used->retire(); });
+  }
+}
+
+asio::awaitable<void> stream_in_group(client* through, body_sink* sink, error_code* result) {
+  client_slot slot;
+  *result = co_await through->acquire(slot);
+  if (*result) co_return;
+  request what;
+  what.body = "the body";
+  response answer;
+  *result = co_await slot.exchange(what, answer, {.sink = sink});
+}
+
+/// Begins the exchange when it is already cancelled, so that the first wait throws.
+asio::awaitable<void> stream_when_cancelled(client* through, body_sink* sink, bool* threw) {
+  co_await asio::this_coro::throw_if_cancelled(false);
+  client_slot slot;
+  const auto error = co_await through->acquire(slot);
+  if (error) co_return;
+  const auto executor = co_await asio::this_coro::executor;
+  rw::core::wake never(executor);
+  co_await never.wait();
+  request what;
+  what.body = "the body";
+  response answer;
+  auto exchange = slot.exchange(what, answer, {.sink = sink});
+  co_await asio::this_coro::throw_if_cancelled(true);
+  try {
+    co_await std::move(exchange);
+  } catch (const boost::system::system_error&) {
+    *threw = true;
+  }
+}
+
+asio::awaitable<void> join(rw::core::task_group* group) {
+  co_await group->join();
+}
+
+BOOST_AUTO_TEST_CASE(a_cancelled_exchange_resets_its_stream_and_no_other) {
+  std::string resets;
+  {
+    std::promise<void> cancelled;
+    upstream peer([&](tcp::socket& socket, int) {
+      answer_writer first(socket, true);
+      answer_writer second(socket, true, 3);
+      first.begin();
+      first.part("one");
+      second.begin();
+      second.part("two");
+      cancelled.get_future().wait();
+      second.part("more");
+      second.end();
+      resets = read_resets(socket);
+    });
+    streaming f(true, peer.port());
+    rw::core::task_group group(f.here.executor());
+    collector sink;
+    collector other;
+    error_code result;
+    group.spawn(stream_in_group(f.used.get(), &sink, &result));
+    BOOST_TEST(sink.eventually_has("one"));
+    auto second = f.begin_stream({.sink = &other});
+    BOOST_TEST(other.eventually_has("two"));
+    group.cancel();
+    f.here.call(join(&group));
+    cancelled.set_value();
+    BOOST_TEST(result == make_error_code(client_error::shut_down));
+    BOOST_TEST(!client_fixture::end(std::move(second)).error);
+    BOOST_TEST(other.text() == "twomore");
+  }
+  BOOST_TEST(resets == "1:8 ");
+}
+
+BOOST_AUTO_TEST_CASE(a_cancelled_exchange_closes_its_connection) {
+  std::atomic<bool> left{false};
+  upstream peer([&](tcp::socket& socket, int) {
+    answer_writer answer(socket, false);
+    answer.begin();
+    answer.part("one");
+    upstream::read_rest(socket);
+    left = true;
+  });
+  streaming f(false, peer.port());
+  rw::core::task_group group(f.here.executor());
+  collector sink;
+  error_code result;
+  group.spawn(stream_in_group(f.used.get(), &sink, &result));
+  BOOST_TEST(sink.eventually_has("one"));
+  group.cancel();
+  f.here.call(join(&group));
+  BOOST_TEST(result == make_error_code(client_error::shut_down));
+  BOOST_TEST(eventually([&] { return left.load(); }));
+}
+
+BOOST_AUTO_TEST_CASE(an_exchange_that_ends_by_an_exception_leaves_nothing_behind) {
+  for (const bool http2 : {false, true}) {
+    served f(http2);
+    rw::core::task_group group(f.here.executor());
+    collector sink;
+    bool threw = false;
+    group.spawn(stream_when_cancelled(f.used.get(), &sink, &threw));
+    BOOST_TEST(eventually([&] { return f.open() == 1; }));
+    group.cancel();
+    f.here.call(join(&group));
+    BOOST_TEST(threw);
+    BOOST_TEST(f.ask_client("/", "next").answer.body == "next");
+    BOOST_TEST(eventually([&] { return f.open() == 1; }));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_answer_to_head_has_no_body) {
+  upstream peer(answering("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n"));
+  streaming f(false, peer.port());
+  request what;
+  what.method = "HEAD";
+  BOOST_TEST(!f.ask_client(std::move(what)).error);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

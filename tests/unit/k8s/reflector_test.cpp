@@ -1,0 +1,371 @@
+#include "k8s/reflector.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include "tests/unit/k8s/samples.hpp"
+#include <cstdint>
+#include <string>
+
+BOOST_AUTO_TEST_SUITE(reflector)
+
+using namespace rw::k8s;
+using namespace rw::k8s::test;
+using namespace std::chrono_literals;
+using action = rw::k8s::reflector::action;
+using end = rw::k8s::reflector::watch_end;
+using verdict = rw::k8s::reflector::verdict;
+
+namespace {
+
+/// What is to be done next, in words: "list 500", "list 500 more=token", "stream", "watch 7",
+/// "wait". New listings have a "!" behind, complete ones a "." before.
+std::string words(const action& next) {
+  std::string text = next.whole ? ". " : "";
+  switch (next.what) {
+    case action::kind::probe:
+      return text + "probe";
+    case action::kind::list:
+      text += "list " + std::to_string(next.page.limit);
+      if (!next.page.continue_token.empty()) text += " more=" + next.page.continue_token;
+      break;
+    case action::kind::watch:
+      text += next.watch.send_initial_events ? "stream" : "watch " + next.watch.resource_version;
+      break;
+    case action::kind::wait:
+      return text + "wait";
+  }
+  return next.anew ? text + "!" : text;
+}
+
+failure because(errc code, unsigned status = 0, std::chrono::seconds retry_after = 0s) {
+  return {.code = code, .status = status, .retry_after = retry_after};
+}
+
+const failure broken = because(errc::unreachable);
+const failure gone = because(errc::gone, 410);
+
+/// One whose random numbers are as large as can be: pauses are as long as they may be.
+rw::k8s::reflector longest(reflector_options options = {}) {
+  return {options, [] { return ~std::uint64_t{0} - 1; }};
+}
+/// And as small as can be.
+rw::k8s::reflector shortest(reflector_options options = {}) {
+  return {options, [] { return std::uint64_t{0}; }};
+}
+
+reflector_options in_pages() {
+  return {.streaming_list = false};
+}
+
+/// Listed, and watching from version 10.
+rw::k8s::reflector watching(rw::k8s::reflector made) {
+  made.begin();
+  made.listed("10", "");
+  return made;
+}
+
+watch_event changed(std::string_view version) {
+  return {.what = watch_event::kind::modified, .resource_version = version};
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_list_is_taken_page_by_page_and_then_watched) {
+  auto made = shortest(in_pages());
+  BOOST_TEST(words(made.begin()) == "list 500!");
+  BOOST_TEST(words(made.listed("10", "b")) == "list 500 more=b");
+  BOOST_TEST(words(made.listed("10", "c")) == "list 500 more=c");
+  BOOST_TEST(made.resource_version().empty());
+  BOOST_TEST(words(made.listed("10", "")) == ". watch 10");
+  BOOST_TEST(made.resource_version() == "10");
+  BOOST_TEST((made.state() == rw::k8s::reflector::state::watching));
+}
+
+BOOST_AUTO_TEST_CASE(were_pages_of_several_versions_nothing_would_be_missed) {
+  auto made = shortest(in_pages());
+  made.begin();
+  made.listed("10", "b");
+  BOOST_TEST(words(made.listed("12", "")) == ". watch 10");
+}
+
+BOOST_AUTO_TEST_CASE(a_stream_is_asked_for_where_the_server_has_it) {
+  auto made = shortest();
+  BOOST_TEST(words(made.begin()) == "probe");
+  auto old = made;
+  auto devserver = made;
+  BOOST_TEST(words(made.version(1, 32)) == "stream!");
+  BOOST_TEST(words(old.version(1, 31)) == "list 500!");
+  BOOST_TEST(words(devserver.version(2, 0)) == "stream!");
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_does_not_tell_its_version_is_listed_in_pages) {
+  for (const auto code : {errc::forbidden, errc::not_found, errc::bad_answer}) {
+    auto made = shortest();
+    made.begin();
+    BOOST_TEST(words(made.failed(because(code))) == "list 500!");
+  }
+  auto made = shortest();
+  made.begin();
+  BOOST_TEST(words(made.failed(broken)) == "wait");
+  BOOST_TEST(words(made.waited()) == "probe");
+}
+
+BOOST_AUTO_TEST_CASE(a_stream_is_whole_at_its_bookmark_and_goes_on_as_a_watch) {
+  auto made = shortest();
+  made.begin();
+  made.version(1, 32);
+  BOOST_TEST(
+      (made.event({.what = watch_event::kind::added, .resource_version = "3"}) == verdict::apply));
+  BOOST_TEST((made.event({.what = watch_event::kind::bookmark, .resource_version = "8"}) ==
+              verdict::nothing));
+  BOOST_TEST(made.resource_version().empty());
+  BOOST_TEST((made.event({.what = watch_event::kind::bookmark,
+                          .resource_version = "9",
+                          .initial_events_end = true}) == verdict::whole));
+  BOOST_TEST(made.resource_version() == "9");
+  BOOST_TEST((made.event(changed("11")) == verdict::apply));
+  made.watch_ended(end::broken, broken, 1s);
+  BOOST_TEST(words(made.waited()) == "watch 11");
+}
+
+BOOST_AUTO_TEST_CASE(a_stream_that_breaks_before_it_is_whole_begins_anew) {
+  auto made = shortest();
+  made.begin();
+  made.version(1, 32);
+  made.event(changed("3"));
+  BOOST_TEST(words(made.watch_ended(end::broken, broken, 1s)) == "wait");
+  BOOST_TEST(words(made.waited()) == "stream!");
+}
+
+BOOST_AUTO_TEST_CASE(where_streams_are_refused_pages_are_taken_from_then_on) {
+  for (const auto code :
+       {errc::bad_request, errc::invalid, errc::unsupported, errc::method_not_allowed}) {
+    auto made = shortest();
+    made.begin();
+    made.version(1, 32);
+    BOOST_TEST(words(made.watch_ended(end::broken, because(code, 422), 0s)) == "list 500!");
+    BOOST_TEST(words(made.listed("10", "")) == ". watch 10");
+    made.watch_ended(end::broken, gone, 0s);
+    BOOST_TEST(words(made.waited()) == "list 500!");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_stream_that_ran_its_time_and_was_not_whole_is_of_a_server_without) {
+  auto made = shortest();
+  made.begin();
+  made.version(1, 32);
+  made.event(changed("3"));
+  BOOST_TEST(words(made.watch_ended(end::in_order, {}, 300s)) == "list 500!");
+}
+
+BOOST_AUTO_TEST_CASE(a_watch_that_ran_its_time_is_begun_anew_at_once_from_where_it_was) {
+  auto made = watching(shortest(in_pages()));
+  made.event(changed("11"));
+  made.event({.what = watch_event::kind::bookmark, .resource_version = "15"});
+  BOOST_TEST(words(made.watch_ended(end::in_order, {}, 300s)) == "watch 15");
+}
+
+BOOST_AUTO_TEST_CASE(watches_last_between_once_and_twice_their_time) {
+  auto least = shortest(in_pages());
+  least.begin();
+  BOOST_TEST(least.listed("1", "").watch.timeout.count() == 300);
+  rw::k8s::reflector most(in_pages(), [] { return std::uint64_t{300}; });
+  most.begin();
+  BOOST_TEST(most.listed("1", "").watch.timeout.count() == 600);
+}
+
+BOOST_AUTO_TEST_CASE(a_watch_that_breaks_goes_on_from_the_last_event_after_a_pause) {
+  auto made = watching(longest(in_pages()));
+  made.event(changed("11"));
+  const auto next = made.watch_ended(end::broken, broken, 1s);
+  BOOST_TEST(words(next) == "wait");
+  BOOST_TEST((next.delay > 0s && next.delay <= 800ms));
+  BOOST_TEST(words(made.waited()) == "watch 11");
+}
+
+BOOST_AUTO_TEST_CASE(a_version_that_is_too_old_leads_to_a_list) {
+  auto made = watching(shortest(in_pages()));
+  BOOST_TEST(words(made.watch_ended(end::broken, gone, 100ms)) == "list 500!");
+  BOOST_TEST(words(made.listed("90", "")) == ". watch 90");
+  // Again, without anything good in between: not at once.
+  BOOST_TEST(words(made.watch_ended(end::broken, gone, 100ms)) == "wait");
+  BOOST_TEST(words(made.waited()) == "list 500!");
+}
+
+BOOST_AUTO_TEST_CASE(an_error_event_counts_as_the_watchs_failure) {
+  auto made = watching(shortest(in_pages()));
+  BOOST_TEST((made.event({.what = watch_event::kind::error, .status = gone}) == verdict::stop));
+  BOOST_TEST(made.error_event().is(errc::gone));
+  BOOST_TEST(words(made.watch_ended(end::in_order, {}, 1s)) == "list 500!");
+  made.listed("90", "");
+  BOOST_TEST(!made.error_event().code);
+  const auto busy = because(errc::too_many_requests, 429, 17s);
+  made.event({.what = watch_event::kind::error, .status = busy});
+  const auto next = made.watch_ended(end::in_order, {}, 1s);
+  BOOST_TEST(words(next) == "wait");
+  BOOST_TEST((next.delay == 17s));
+  BOOST_TEST(words(made.waited()) == "watch 90");
+}
+
+BOOST_AUTO_TEST_CASE(a_server_may_ask_for_a_pause_but_not_for_ever) {
+  auto made = watching(shortest(in_pages()));
+  const auto next =
+      made.watch_ended(end::broken, because(errc::unavailable, 503, std::chrono::hours(24)), 0s);
+  BOOST_TEST((next.delay == 5min));
+}
+
+BOOST_AUTO_TEST_CASE(an_event_that_cannot_be_read_is_listed_in_pages_instead) {
+  auto made = shortest();
+  made.begin();
+  made.version(1, 32);
+  made.event(
+      {.what = watch_event::kind::bookmark, .resource_version = "9", .initial_events_end = true});
+  BOOST_TEST(words(made.watch_ended(end::bad_event, because(errc::too_large), 1s)) == "list 500!");
+  BOOST_TEST(words(made.listed("20", "")) == ". watch 20");
+  // Only this once.
+  made.watch_ended(end::broken, gone, 1s);
+  BOOST_TEST(words(made.waited()) == "stream!");
+}
+
+BOOST_AUTO_TEST_CASE(watches_that_are_refused_again_and_again_lead_to_a_list) {
+  auto made = watching(shortest(in_pages()));
+  const auto too_new = because(errc::unavailable, 504);
+  for (int i = 0; i < 4; ++i) {
+    BOOST_TEST(words(made.watch_ended(end::broken, too_new, 3s)) == "wait");
+    BOOST_TEST(words(made.waited()) == "watch 10");
+  }
+  made.watch_ended(end::broken, too_new, 3s);
+  BOOST_TEST(words(made.waited()) == "list 500!");
+}
+
+BOOST_AUTO_TEST_CASE(watches_that_only_break_never_do) {
+  auto made = watching(shortest(in_pages()));
+  for (int i = 0; i < 20; ++i) {
+    made.watch_ended(i % 2 == 0 ? end::broken : end::silent, broken, 1s);
+    BOOST_TEST(words(made.waited()) == "watch 10");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(pauses_grow_up_to_the_limit) {
+  auto made = watching(longest(in_pages()));
+  auto latest = 0ms;
+  for (int i = 0; i < 10; ++i) {
+    const auto next = made.watch_ended(end::broken, broken, 1s);
+    BOOST_TEST((next.delay <= 30s));
+    latest = std::chrono::duration_cast<std::chrono::milliseconds>(next.delay);
+    made.waited();
+  }
+  BOOST_TEST((latest > 1s));
+}
+
+namespace {
+
+/// The pause after the last of these watches, each of which ends at once.
+rw::core::duration pause_after(rw::k8s::reflector& made, int watches, bool progress) {
+  rw::core::duration pause{0};
+  for (int i = 0; i < watches; ++i) {
+    if (progress) made.event(changed("11"));
+    const auto next = made.watch_ended(end::in_order, {}, 10ms);
+    pause = next.delay;
+    if (next.what == action::kind::wait) made.waited();
+  }
+  return pause;
+}
+
+/// A source of numbers for a seed (D. E. Knuth's MMIX generator).
+rw::core::random_source numbers(std::uint64_t seed) {
+  return [seed]() mutable {
+    seed = seed * 6364136223846793005U + 1442695040888963407U;
+    return seed >> 16;
+  };
+}
+
+/// The mean of the pauses that follow after `watches` like that.
+double mean_pause(int watches, bool progress) {
+  constexpr int seeds = 200;
+  std::chrono::duration<double> sum{0};
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+    auto made = watching({in_pages(), numbers(seed)});
+    sum += pause_after(made, watches, progress);
+  }
+  return sum.count() / seeds;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_server_that_closes_after_each_event_is_asked_again_within_seconds_for_ever) {
+  auto made = watching({in_pages(), numbers(1)});
+  for (int i = 0; i < 100; ++i) BOOST_TEST((pause_after(made, 1, true) <= 3200ms));
+  const auto mean = mean_pause(100, true);
+  BOOST_TEST(mean > 1);
+  BOOST_TEST(mean < 2.2);
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_closes_at_once_without_an_event_is_left_alone_ever_longer) {
+  BOOST_TEST(mean_pause(1, false) < 0.8);
+  // Uniform between 0 and 30 s.
+  const auto mean = mean_pause(12, false);
+  BOOST_TEST(mean > 12);
+  BOOST_TEST(mean < 18);
+}
+
+BOOST_AUTO_TEST_CASE(a_watch_that_lasted_ends_all_suspicion) {
+  auto made = watching(longest(in_pages()));
+  pause_after(made, 10, false);
+  const auto next = made.watch_ended(end::broken, broken, 31s);
+  BOOST_TEST((next.delay <= 800ms));
+}
+
+BOOST_AUTO_TEST_CASE(pages_that_are_too_large_are_halved) {
+  auto made = shortest(in_pages());
+  made.begin();
+  const auto large = because(errc::too_large);
+  BOOST_TEST(words(made.failed(large)) == "list 250!");
+  made.listed("10", "b");
+  BOOST_TEST(words(made.failed(large)) == "list 125 more=b");
+  BOOST_TEST(words(made.listed("10", "c")) == "list 125 more=c");
+  std::string last;
+  for (int i = 0; i < 7; ++i) last = words(made.failed(large));
+  // One object alone is too large.
+  BOOST_TEST(last == "wait");
+  BOOST_TEST(words(made.waited()) == "list 1!");
+}
+
+BOOST_AUTO_TEST_CASE(all_at_once_becomes_pages_where_it_is_too_large) {
+  auto options = in_pages();
+  options.page = 0;
+  auto made = shortest(options);
+  BOOST_TEST(words(made.begin()) == "list 0!");
+  BOOST_TEST(words(made.failed(because(errc::too_large))) == "list 500!");
+}
+
+BOOST_AUTO_TEST_CASE(pages_that_cannot_be_had_any_more_are_replaced_by_a_whole_list) {
+  auto made = shortest(in_pages());
+  made.begin();
+  made.listed("10", "b");
+  BOOST_TEST(words(made.failed(gone)) == "list 0!");
+  BOOST_TEST(words(made.listed("30", "")) == ". watch 30");
+  made.watch_ended(end::broken, gone, 1s);
+  BOOST_TEST(words(made.waited()) == "list 500!");
+}
+
+BOOST_AUTO_TEST_CASE(a_whole_list_that_is_too_large_is_tried_in_pages_again) {
+  auto made = shortest(in_pages());
+  made.begin();
+  made.listed("10", "b");
+  made.failed(gone);
+  BOOST_TEST(words(made.failed(because(errc::too_large))) == "wait");
+  BOOST_TEST(words(made.waited()) == "list 500!");
+}
+
+BOOST_AUTO_TEST_CASE(a_page_that_fails_for_now_is_asked_for_again) {
+  auto made = shortest(in_pages());
+  made.begin();
+  made.listed("10", "b");
+  BOOST_TEST(words(made.failed(because(errc::timed_out))) == "wait");
+  BOOST_TEST(words(made.waited()) == "list 500 more=b");
+  made.failed(because(errc::bad_answer));
+  BOOST_TEST(words(made.waited()) == "list 500!");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,132 @@
+#include "reactors/kyma_router/kyma_router.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include "tests/unit/k8s/scripted_source.hpp"
+#include <string>
+#include <vector>
+
+BOOST_AUTO_TEST_SUITE(kyma_router)
+
+namespace asio = boost::asio;
+namespace core = rw::core;
+using namespace rw::k8s::test;
+using namespace rw::kyma_router;
+using namespace std::chrono_literals;
+
+namespace {
+
+std::string kyma(const std::string& name, const std::string& version, const std::string& runtime) {
+  return R"({"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":")" + name +
+         R"(","namespace":"kcp-system","uid":"u-)" + name + R"(","resourceVersion":")" + version +
+         R"(","labels":{"kyma-project.io/runtime-id":")" + runtime + R"("}}})";
+}
+
+/// Kymas behind an informer, and a router. What they are of is no matter to it.
+class routed_world : public informer_world {
+ public:
+  router_options how;
+
+  void begin(std::function<asio::awaitable<void>(router&)> body) {
+    run([this, body = std::move(body)] { return with_router(body); });
+  }
+
+  double events(const std::string& outcome) const {
+    const auto text = core::expose(metrics);
+    const auto line = "\nrw_kyma_router_events_total{outcome=\"" + outcome + "\"} ";
+    const auto at = text.find(line);
+    return at == std::string::npos ? -1 : std::stod(text.substr(at + line.size()));
+  }
+
+  std::string led;  ///< to whom, such as "a b "
+
+ private:
+  asio::awaitable<void> with_router(std::function<asio::awaitable<void>(router&)> body) {
+    index_by_runtime(*under_test);
+    router tested(*under_test, [this](const rw::k8s::object_key& to) { led += to.name + " "; }, how,
+                  {clock, log, metrics});
+    core::task_group tasks(context.get_executor());
+    tasks.spawn(tested.run());
+    co_await expect("list 500");
+    source->answer(list("10", {kyma("a", "1", "runtime-a"), kyma("b", "2", "runtime-b")}));
+    co_await expect("watch 10");
+    co_await body(tested);
+    tasks.cancel();
+    co_await tasks.join();
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(an_event_is_led_to_the_kyma_with_its_runtime_id) {
+  routed_world w;
+  w.begin([&](router& tested) -> asio::awaitable<void> {
+    tested.heard("runtime-b");
+    tested.heard("runtime-a");
+    BOOST_TEST(w.led == "b a ");
+    BOOST_TEST(w.events("routed") == 2);
+    BOOST_TEST(tested.waiting() == 0U);
+    co_return;
+  });
+}
+
+BOOST_AUTO_TEST_CASE(an_event_of_an_unknown_runtime_waits_for_its_kyma) {
+  routed_world w;
+  w.begin([&](router& tested) -> asio::awaitable<void> {
+    tested.heard("runtime-c");
+    tested.heard("runtime-c");
+    BOOST_TEST(w.led == "");
+    BOOST_TEST(tested.waiting() == 1U);
+    BOOST_TEST(w.source->send(event("ADDED", kyma("d", "11", "runtime-d")) +
+                              event("ADDED", kyma("c", "12", "runtime-c"))));
+    co_await w.turns();
+    BOOST_TEST(w.led == "c ");
+    BOOST_TEST(w.events("late") == 1);
+    BOOST_TEST(tested.waiting() == 0U);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_kyma_that_gets_its_runtime_id_later_is_found) {
+  routed_world w;
+  w.begin([&](router& tested) -> asio::awaitable<void> {
+    tested.heard("runtime-new");
+    BOOST_TEST(w.source->send(event("MODIFIED", kyma("a", "11", "runtime-new"))));
+    co_await w.turns();
+    BOOST_TEST(w.led == "a ");
+    tested.heard("runtime-a");
+    BOOST_TEST(w.led == "a ");
+    BOOST_TEST(tested.waiting() == 1U);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(beyond_the_capacity_the_oldest_is_forgotten_and_counted) {
+  routed_world w;
+  w.how.capacity = 2;
+  w.begin([&](router& tested) -> asio::awaitable<void> {
+    for (const auto* id : {"x", "y", "z"}) tested.heard(id);
+    BOOST_TEST(tested.waiting() == 2U);
+    BOOST_TEST(w.events("forgotten") == 1);
+    BOOST_TEST(w.log_text.find("\"runtimeId\":\"x\"") != std::string::npos);
+    BOOST_TEST(w.source->send(event("ADDED", kyma("x", "11", "x")) +
+                              event("ADDED", kyma("y", "12", "y"))));
+    co_await w.turns();
+    BOOST_TEST(w.led == "y ");
+  });
+}
+
+BOOST_AUTO_TEST_CASE(patience_ends) {
+  routed_world w;
+  w.how.patience = 4min;
+  w.begin([&](router& tested) -> asio::awaitable<void> {
+    tested.heard("x");
+    w.clock.advance(3min);
+    co_await w.turns();
+    BOOST_TEST(tested.waiting() == 1U);
+    w.clock.advance(2min);
+    co_await w.turns();
+    BOOST_TEST(tested.waiting() == 0U);
+    BOOST_TEST(w.events("forgotten") == 1);
+  });
+}
+
+BOOST_AUTO_TEST_SUITE_END()

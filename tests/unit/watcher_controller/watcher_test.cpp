@@ -1,0 +1,189 @@
+#include "reactors/watcher.hpp"
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include "tests/unit/watcher_controller/samples.hpp"
+#include <string>
+#include <string_view>
+#include <vector>
+
+BOOST_AUTO_TEST_SUITE(watcher)
+
+namespace json = boost::json;
+using rw::watcher_controller_test::valid_watcher;
+using rw::watcher_controller_test::with;
+
+namespace {
+
+/// All that is wrong with a Watcher; empty if nothing is.
+std::string problems(const json::value& object) {
+  const auto read = rw::read_watcher(object);
+  return read.has_error() ? read.error().text() : std::string();
+}
+
+/// What is wrong with the valid one once `value` stands at `pointer`; "absent" removes.
+std::string problems(std::string_view pointer, std::string_view value) {
+  return problems(with(valid_watcher(), pointer, value));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_watcher_is_read) {
+  const auto read = rw::read_watcher(valid_watcher());
+  BOOST_TEST_REQUIRE(read.has_value(), problems(valid_watcher()));
+  BOOST_TEST(to_string(read->key) == "kcp-system/kyma");
+  BOOST_TEST(read->uid == "u1");
+  BOOST_TEST(read->generation == 3);
+  BOOST_TEST(read->manager == "lifecycle-manager");
+  BOOST_TEST((read->watched == rw::watcher::resource{"operator.kyma-project.io", "*", "kymas"}));
+  BOOST_TEST(read->labels.size() == 1U);
+  BOOST_TEST(read->labels.at("operator.kyma-project.io/watched-by") == "kyma");
+  BOOST_TEST((read->field == rw::watched_field::spec));
+  BOOST_TEST(to_string(read->field) == "spec");
+  BOOST_TEST((read->receiver == rw::watcher::service{"kcp-system", "events", 8082}));
+  const auto labels = json::parse(R"({"gw":"default"})");
+  BOOST_TEST(read->gateways.matches(&labels));
+  BOOST_TEST(!read->gateways.matches(nullptr));
+}
+
+BOOST_AUTO_TEST_CASE(the_manager_is_the_label_where_the_spec_names_none) {
+  for (const auto* none : {"absent", "\"\"", "null"}) {
+    auto object = with(valid_watcher(), "/spec/manager", none);
+    BOOST_TEST(problems(object) ==
+               "spec.manager is missing, and so is the label operator.kyma-project.io/managed-by: "
+               "one of them must name the operator that the events are for");
+    object =
+        with(object, "/metadata/labels", R"({"operator.kyma-project.io/managed-by": "warden"})");
+    const auto read = rw::read_watcher(object);
+    BOOST_TEST_REQUIRE(read.has_value(), problems(object));
+    BOOST_TEST(read->manager == "warden");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_manager_must_fit_into_a_path) {
+  for (const auto* bad : {"\"a/b\"", "\"..\"", "\".\"", "\"a b\"", "\"a%2f\"", "\"a?b\"", "7"}) {
+    BOOST_TEST(problems("/spec/manager", bad) ==
+               "spec.manager is " + std::string(bad) +
+                   ", but must be at most 63 letters, digits, '-', '_' and '.', beginning and "
+                   "ending with a letter or digit, as it becomes part of URLs");
+  }
+  BOOST_TEST(problems("/spec/manager", "\"Lifecycle_Manager.2\"").empty());
+}
+
+BOOST_AUTO_TEST_CASE(the_watched_resource_must_be_one) {
+  BOOST_TEST(problems("/spec/resourceToWatch/group", "\"\"").empty());
+  BOOST_TEST(problems("/spec/resourceToWatch/version", "\"v1beta2\"").empty());
+  BOOST_TEST(problems("/spec/resourceToWatch/group", "\"Kyma!\"") ==
+             "spec.resourceToWatch.group is \"Kyma!\", but must be an API group such as "
+             "operator.kyma-project.io, or empty for the core group");
+  BOOST_TEST(problems("/spec/resourceToWatch/version", "\"\"") ==
+             "spec.resourceToWatch.version is \"\", but must be an API version such as v1, or * "
+             "for all");
+  for (const auto* bad : {"\"\"", "\"Kymas\"", "\"kymas/status\"", "\"*\""}) {
+    BOOST_TEST(problems("/spec/resourceToWatch/resource", bad) ==
+               "spec.resourceToWatch.resource is " + std::string(bad) +
+                   ", but must be the plural name of a resource in lower case such as kymas, "
+                   "without a subresource");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_labels_to_watch_must_be_labels) {
+  const auto all = rw::read_watcher(with(valid_watcher(), "/spec/labelsToWatch", "absent"));
+  BOOST_TEST_REQUIRE(all.has_value());
+  BOOST_TEST(all->labels.empty());
+  BOOST_TEST(problems("/spec/labelsToWatch", R"({"a": ""})").empty());
+  BOOST_TEST(problems("/spec/labelsToWatch", "[]") ==
+             "spec.labelsToWatch is [], but must be labels: names with their values");
+  BOOST_TEST(problems("/spec/labelsToWatch", R"({"a": "b c"})") ==
+             "spec.labelsToWatch[\"a\"] is \"b c\", but must be at most 63 letters, digits, '-', "
+             "'_' and '.', beginning and ending with a letter or digit");
+  BOOST_TEST(problems("/spec/labelsToWatch", R"({"/a": "b"})") ==
+             "spec.labelsToWatch[\"/a\"] is no label: its prefix part must be non-empty");
+}
+
+BOOST_AUTO_TEST_CASE(the_field_is_spec_or_status) {
+  const auto status = rw::read_watcher(with(valid_watcher(), "/spec/field", "\"status\""));
+  BOOST_TEST_REQUIRE(status.has_value());
+  BOOST_TEST((status->field == rw::watched_field::status));
+  for (const auto* bad : {"\"\"", "\"Spec\"", "\"metadata\"", "1"}) {
+    BOOST_TEST(problems("/spec/field", bad) ==
+               "spec.field is " + std::string(bad) + ", but must be spec or status");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_receiving_service_must_be_reachable_by_name_and_port) {
+  for (const auto* bad : {"\"\"", "\"a.b\"", "\"A\"", "\"-a\"", "[]"}) {
+    BOOST_TEST(problems("/spec/serviceInfo/name", bad) ==
+               "spec.serviceInfo.name is " + std::string(bad) +
+                   ", but must be the name of a Service: 1 to 63 lower case letters, digits and "
+                   "'-', beginning and ending with a letter or digit");
+    BOOST_TEST(problems("/spec/serviceInfo/namespace", bad) ==
+               "spec.serviceInfo.namespace is " + std::string(bad) +
+                   ", but must be the name of a namespace: 1 to 63 lower case letters, digits and "
+                   "'-', beginning and ending with a letter or digit");
+  }
+  for (const auto* bad : {"0", "-1", "65536", "\"8082\"", "8082.5E0", "18446744073709551615"}) {
+    const auto shown = json::serialize(json::parse(bad));
+    BOOST_TEST(problems("/spec/serviceInfo/port", bad) ==
+               "spec.serviceInfo.port is " + shown + ", but must be a port between 1 and 65535");
+  }
+  BOOST_TEST(problems("/spec/serviceInfo/port", "1").empty());
+  BOOST_TEST(problems("/spec/serviceInfo/port", "65535").empty());
+}
+
+BOOST_AUTO_TEST_CASE(the_gateway_selector_must_make_sense) {
+  BOOST_TEST(problems("/spec/gateway/selector", "[]") ==
+             "spec.gateway.selector is [], but must be a label selector");
+  BOOST_TEST(problems("/spec/gateway/selector",
+                      R"({"matchExpressions": [{"key": "a", "operator": "Exists"},
+                                               {"key": "b", "operator": "Like"}]})") ==
+             "spec.gateway.selector.matchExpressions[1].operator is \"Like\", but must be In, "
+             "NotIn, Exists or DoesNotExist");
+  BOOST_TEST(problems("/spec/gateway/selector",
+                      R"({"matchExpressions": [{"key": "a", "operator": "In", "values": []}]})") ==
+             "spec.gateway.selector.matchExpressions[0] can't be used: for 'in', 'notin' "
+             "operators, values set can't be empty");
+  BOOST_TEST(problems("/spec/gateway/selector", R"({"matchLabels": {"a": 1}})") ==
+             "spec.gateway.selector.matchLabels[\"a\"] can't be used: matchLabels of a label "
+             "selector must be strings");
+  BOOST_TEST(problems("/spec/gateway/selector", R"({"matchLabels": []})") ==
+             "spec.gateway.selector is no label selector: matchLabels of a label selector must be "
+             "an object");
+}
+
+BOOST_AUTO_TEST_CASE(an_empty_gateway_selector_selects_every_gateway) {
+  const auto read = rw::read_watcher(with(valid_watcher(), "/spec/gateway/selector", "{}"));
+  BOOST_TEST_REQUIRE(read.has_value());
+  BOOST_TEST(read->gateways.matches(nullptr));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_missing_is_named_with_what_it_must_be) {
+  BOOST_TEST(problems("/spec/serviceInfo/port", "absent") ==
+             "spec.serviceInfo.port is missing: it must be a port between 1 and 65535");
+  BOOST_TEST(problems("/spec/gateway", "absent") ==
+             "spec.gateway.selector is missing: it must be a label selector");
+}
+
+BOOST_AUTO_TEST_CASE(everything_that_is_wrong_is_told_at_once) {
+  const auto nothing = json::parse(R"({"metadata": {"name": "a", "namespace": "b"}})");
+  const auto read = rw::read_watcher(nothing);
+  BOOST_TEST_REQUIRE(read.has_error());
+  BOOST_TEST(read.error().sentences.size() == 9U, read.error().text());
+  BOOST_TEST(rw::read_watcher(json::value(1)).error().sentences.size() == 9U);
+  auto two = with(valid_watcher(), "/spec/field", "\"x\"");
+  two = with(two, "/spec/serviceInfo/port", "0");
+  BOOST_TEST(problems(two) ==
+             "spec.field is \"x\", but must be spec or status; spec.serviceInfo.port is 0, but "
+             "must be a port between 1 and 65535");
+}
+
+BOOST_AUTO_TEST_CASE(what_a_user_wrote_is_shown_in_moderation) {
+  const std::string long_text(500, 'x');
+  const auto text = problems("/spec/field", '"' + long_text + '"');
+  BOOST_TEST(text == "spec.field is \"" + std::string(79, 'x') + "..., but must be spec or status");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

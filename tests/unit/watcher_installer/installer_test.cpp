@@ -1,0 +1,475 @@
+// The installer against embedded API servers: a control plane and its runtimes.
+
+#include "k8s/base64.hpp"
+#include "k8s/types.hpp"
+#include "reactors/kyma_resources.hpp"
+#include "tls/trust_store.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include "tests/unit/run.hpp"
+#include "tests/unit/watcher_installer/world.hpp"
+#include <chrono>
+#include <functional>
+#include <set>
+#include <string>
+
+namespace rw::watcher_installer_test {
+BOOST_AUTO_TEST_SUITE(installer)
+
+using namespace std::chrono_literals;
+using test::eventually;
+using watcher_installer::options;
+using watcher_installer::state;
+
+namespace {
+
+/// These tests run against a real API server as well.
+const boost::unit_test::label kube("kube");
+
+const k8s::object_key configuration{{}, "skr-webhook"};
+const k8s::object_key deployment{"kyma-system", "skr-webhook"};
+const k8s::object_key tls_secret{"kyma-system", "skr-webhook-tls"};
+
+/// Quick where the real one is patient.
+options quick() {
+  options out;
+  out.ready_interval = 50ms;
+  out.ready_interval_limit = 200ms;
+  out.backoff_base = 50ms;
+  out.backoff_limit = 500ms;
+  out.how.delays.propagation = 1s;
+  return out;
+}
+
+bool is_there(const json::value& one) {
+  return one.is_object();
+}
+bool is_gone(const json::value& one) {
+  return one.is_null();
+}
+
+/// The manager that each webhook's path names.
+std::set<std::string> managers(const json::value& of) {
+  std::set<std::string> out;
+  const auto* webhooks = k8s::find(of, {"webhooks"});
+  if (webhooks == nullptr || !webhooks->is_array()) return out;
+  for (const auto& one : webhooks->as_array()) {
+    out.emplace(k8s::find_string(one, {"clientConfig", "service", "path"}));
+  }
+  return out;
+}
+std::function<bool(const json::value&)> has(std::set<std::string> wanted) {
+  return [wanted = std::move(wanted)](const json::value& one) {
+    return one.is_object() && managers(one) == wanted;
+  };
+}
+
+asio::awaitable<void> one_runtime(world* w) {
+  co_await w->begin();
+  co_await w->add_any_runtime();
+  co_await w->add_watcher("kyma", "lifecycle-manager", "spec");
+  co_await w->add_kyma("skr", w->kubeconfig("skr"));
+  const bool ready = co_await w->until_ready("skr");
+  BOOST_REQUIRE(ready);
+}
+
+/// A reconcile begins and ends.
+asio::awaitable<void> one_pass(world* w, std::string kyma) {
+  const auto before = w->passes();
+  w->installer->requeue({"kcp-system", kyma});
+  const bool passed = co_await eventually([w, before] { return w->passes() > before; });
+  BOOST_REQUIRE(passed);
+}
+
+}  // namespace
+
+asio::awaitable<void> installs(world* w) {
+  co_await w->begin();
+  co_await w->add_any_runtime();
+  co_await w->add_watcher("kyma", "lifecycle-manager", "spec");
+  co_await w->add_kyma("skr", w->kubeconfig("skr"));
+  const bool told = co_await w->until_told("skr", "WatcherNotReady", "NoPods");
+  BOOST_TEST(told);
+  BOOST_TEST(w->installer->count(state::not_ready) == 1U);
+  BOOST_TEST((w->board.find({"kcp-system", "skr"}) != nullptr));
+  const bool ready = co_await w->until_ready("skr");
+  BOOST_TEST(ready);
+  BOOST_TEST(w->installer->count(state::installed) == 1U);
+  bool good = co_await w->until("skr", webhook_configurations, configuration,
+                                has({"/validate/lifecycle-manager"}));
+  BOOST_TEST(good);
+  good = co_await w->until("skr", services, {"kyma-system", "skr-webhook-metrics"}, is_there);
+  BOOST_TEST(good);
+  good = co_await w->until("skr", secrets_type(), tls_secret, [w](const json::value& one) {
+    return k8s::secret_data(one, "tls.crt") == w->certificates.certificate("skr");
+  });
+  BOOST_TEST(good);
+  good = co_await w->until("kcp", kymas_type(), {"kcp-system", "skr"}, [](const json::value& one) {
+    return k8s::has_finalizer(one, "operator.kyma-project.io/runtime-watcher");
+  });
+  BOOST_TEST(good);
+  const auto* seen = w->board.find({"kcp-system", "skr"});
+  BOOST_TEST_REQUIRE(seen != nullptr);
+  BOOST_TEST_REQUIRE(seen->seen.has_value());
+  BOOST_TEST(seen->seen->authorities.size() == 1U);
+  BOOST_TEST(w->board.is_complete());
+}
+
+BOOST_AUTO_TEST_CASE(the_watcher_is_installed_on_the_runtime_of_a_new_kyma, *kube) {
+  world w(quick());
+  test::run(w.context, installs(&w));
+}
+
+asio::awaitable<void> settles(world* w) {
+  const auto writes = [w] { return w->metric("rw_watcher_installer_writes_total"); };
+  co_await one_runtime(w);
+  co_await one_pass(w, "skr");
+  const auto before = writes();
+  const auto asked = w->asked["skr"];
+  BOOST_TEST(before > 0);
+  for (int i = 0; i < 3; ++i) co_await one_pass(w, "skr");
+  BOOST_TEST(writes() == before);
+  BOOST_TEST(w->asked["skr"].writes == asked.writes);
+  BOOST_TEST(w->asked["skr"].reads - asked.reads <= 4 * 11);
+}
+
+BOOST_AUTO_TEST_CASE(a_settled_runtime_costs_reads_only, *kube) {
+  world w(quick());
+  test::run(w.context, settles(&w));
+}
+
+asio::awaitable<void> drifts(world* w) {
+  co_await one_runtime(w);
+  json::value change = {{"spec", {{"replicas", 0}}}};
+  auto done = co_await w->api("skr").patch(deployments, deployment, k8s::patch_type::merge, change);
+  BOOST_REQUIRE(done.has_value());
+  done = co_await w->api("skr").remove(services, {"kyma-system", "skr-webhook"});
+  BOOST_REQUIRE(done.has_value());
+  w->installer->requeue({"kcp-system", "skr"});
+  bool good = co_await w->until("skr", services, {"kyma-system", "skr-webhook"}, is_there);
+  BOOST_TEST(good);
+  good = co_await w->until("skr", deployments, deployment, [](const json::value& one) {
+    return *k8s::find(one, {"spec", "replicas"}) == 1;
+  });
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(drift_on_a_runtime_is_repaired, *kube) {
+  world w(quick());
+  test::run(w.context, drifts(&w));
+}
+
+asio::awaitable<void> follows_watchers(world* w) {
+  co_await one_runtime(w);
+  const auto arrived = [w](std::set<std::string> wanted) {
+    return w->until("skr", webhook_configurations, configuration, has(std::move(wanted)));
+  };
+  co_await w->add_watcher("other", "warden", "status");
+  bool good = co_await arrived({"/validate/lifecycle-manager", "/validate/warden"});
+  BOOST_TEST(good);
+  co_await w->add_watcher("other", "keda", "status");
+  good = co_await arrived({"/validate/lifecycle-manager", "/validate/keda"});
+  BOOST_TEST(good);
+  const auto gone = co_await w->api("kcp").remove(watchers_type(), {"kcp-system", "kyma"});
+  BOOST_REQUIRE(gone.has_value());
+  good = co_await arrived({"/validate/keda"});
+  BOOST_TEST(good);
+  // Path elements can't hold this, and no definition says so.
+  co_await w->add_watcher("other", "../keda", "status");
+  good = co_await arrived({});
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(webhooks_follow_the_watchers, *kube) {
+  world w(quick());
+  test::run(w.context, follows_watchers(&w));
+}
+
+asio::awaitable<void> drops_webhooks_of_others(world* w) {
+  co_await one_runtime(w);
+  auto object = co_await w->api("skr").get(webhook_configurations, configuration);
+  BOOST_REQUIRE(object.has_value());
+  auto& webhooks = object->as_object()["webhooks"].as_array();
+  auto copy = webhooks.front();
+  copy.as_object()["name"] = "kcp-system.gone.operator.kyma-project.io";
+  webhooks.push_back(copy);
+  copy.as_object()["name"] = "mine.example.com";
+  webhooks.push_back(copy);
+  const auto done =
+      co_await w->api("skr").update(webhook_configurations, *object, {.field_manager = "hand"});
+  BOOST_REQUIRE(done.has_value());
+  w->installer->requeue({"kcp-system", "skr"});
+  const bool good =
+      co_await w->until("skr", webhook_configurations, configuration, [](const json::value& one) {
+        std::set<std::string> names;
+        for (const auto& each : one.at("webhooks").as_array()) {
+          names.emplace(k8s::find_string(each, {"name"}));
+        }
+        return names == std::set<std::string>{"kcp-system.kyma.operator.kyma-project.io",
+                                              "mine.example.com"};
+      });
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(a_webhook_of_ours_goes_even_if_somebody_else_wrote_it, *kube) {
+  world w(quick());
+  test::run(w.context, drops_webhooks_of_others(&w));
+}
+
+asio::awaitable<void> moves(world* w) {
+  co_await one_runtime(w);
+  w->add_runtime("new");
+  co_await w->set_kubeconfig("skr", w->kubeconfig("new"));
+  const bool good = co_await w->until("new", deployments, deployment, is_there);
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(another_kubeconfig_leads_to_another_cluster) {
+  world w(quick());
+  test::run(w.context, moves(&w));
+}
+
+asio::awaitable<void> follows_the_gateway(world* w) {
+  co_await one_runtime(w);
+  const k8s::object_key key{"kcp-system", "klm-watcher"};
+  const auto set = [w, key](json::array hosts, int port) {
+    json::value change = {
+        {"spec",
+         {{"servers", json::array{{{"hosts", std::move(hosts)}, {"port", {{"number", port}}}}}}}}};
+    return w->api("kcp").patch(gateways_type(), key, k8s::patch_type::merge, std::move(change));
+  };
+  auto done = co_await set({"new.kcp.example.com"}, 8443);
+  BOOST_REQUIRE(done.has_value());
+  bool good = co_await w->until("skr", deployments, deployment, [](const json::value& one) {
+    return json::serialize(one).find("new.kcp.example.com:8443") != std::string::npos;
+  });
+  BOOST_TEST(good);
+  const k8s::resource_type policies{{"networking.k8s.io", "v1", "NetworkPolicy"},
+                                    "networkpolicies"};
+  good = co_await w->until(
+      "skr", policies, {"kyma-system", "kyma-project.io--watcher-to-apiserver"},
+      [](const json::value& one) { return one.at_pointer("/spec/egress/0/ports/0/port") == 8443; });
+  BOOST_TEST(good);
+  done = co_await set({"one.example.com", "two.example.com"}, 8443);
+  BOOST_REQUIRE(done.has_value());
+  good = co_await w->until_told("skr", "WatcherFailed", "Gateway klm-watcher has 2 hosts, not one");
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(another_address_for_events_reaches_the_runtimes) {
+  world w(quick());
+  test::run(w.context, follows_the_gateway(&w));
+}
+
+asio::awaitable<void> waits_for_certificate(world* w) {
+  w->certificates.issues = false;
+  co_await w->begin();
+  w->add_runtime("skr");
+  co_await w->add_kyma("skr", w->kubeconfig("skr"));
+  bool good = co_await w->until_told("skr", "WatcherNotReady", "the issuer is asleep");
+  BOOST_TEST(good);
+  const auto got = co_await w->api("skr").get(deployments, deployment);
+  BOOST_TEST(got.has_error());
+  w->certificates.issues = true;
+  w->installer->requeue({"kcp-system", "skr"});
+  good = co_await w->until("skr", deployments, deployment, is_there);
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(nothing_runs_before_there_is_a_certificate) {
+  world w(quick());
+  test::run(w.context, waits_for_certificate(&w));
+}
+
+asio::awaitable<void> bears_the_sick(world* w) {
+  co_await w->begin();
+  co_await w->add_watcher("kyma", "lifecycle-manager", "spec");
+  w->add_runtime("hanging");
+  w->hanging["hanging"] = true;
+  w->add_runtime("refusing");
+  auto refusing = w->kubeconfig("refusing");
+  const auto port = ":" + std::to_string(w->server.address().port()) + "/";
+  refusing.replace(refusing.find(port), port.size(), ":1/");
+  co_await w->add_kyma("hanging", w->kubeconfig("hanging"));
+  co_await w->add_kyma("refusing", refusing);
+  co_await w->add_kyma("garbage", "apiVersion: [");
+  co_await w->add_kyma("running", "{users: [{name: u, user: {exec: {command: /bin/sh}}}]}");
+  for (int i = 0; i < 8; ++i) {
+    const auto name = "well-" + std::to_string(i);
+    w->add_runtime(name);
+    co_await w->add_kyma(name, w->kubeconfig(name));
+  }
+  for (int i = 0; i < 8; ++i) {
+    const bool ready = co_await w->until_ready("well-" + std::to_string(i));
+    BOOST_TEST(ready);
+  }
+  bool good = co_await eventually([w] {
+    return w->installer->count(state::unreachable) == 2 && w->installer->count(state::failed) == 2;
+  });
+  BOOST_TEST(good);
+  good = co_await w->until_told("garbage", "WatcherFailed", "kubeconfig of kcp-system/garbage");
+  BOOST_TEST(good);
+  good = co_await w->until_told("refusing", "RuntimeUnreachable");
+  BOOST_TEST(good);
+  const auto* entry = w->board.find({"kcp-system", "hanging"});
+  BOOST_TEST((entry != nullptr && entry->unreachable_since.has_value()));
+  BOOST_TEST(w->lines("\"name\":\"refusing\"") == 1, "an error is logged when it begins");
+
+  w->hanging["hanging"] = false;
+  good = co_await w->until_ready("hanging");
+  BOOST_TEST(good);
+  BOOST_TEST(w->installer->count(state::unreachable) == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(sick_runtimes_do_not_keep_the_others_waiting) {
+  auto with = quick();
+  with.concurrent = 3;
+  with.sick_at_once = 1;
+  with.runtime_limit = 2s;
+  with.sick_limit = 300ms;
+  world w(with);
+  test::run(w.context, bears_the_sick(&w));
+}
+
+asio::awaitable<void> removes(world* w) {
+  co_await one_runtime(w);
+  const auto done = co_await w->api("kcp").remove(kymas_type(), {"kcp-system", "skr"});
+  BOOST_REQUIRE(done.has_value());
+  bool good = co_await w->until("kcp", kymas_type(), {"kcp-system", "skr"}, is_gone);
+  BOOST_TEST(good);
+  for (const auto& [type, key] :
+       {std::pair{deployments, deployment}, std::pair{webhook_configurations, configuration},
+        std::pair{services, k8s::object_key{"kyma-system", "skr-webhook"}},
+        std::pair{secrets_type(), tls_secret}}) {
+    good = co_await w->until("skr", type, key, is_gone);
+    BOOST_TEST(good, type.plural);
+  }
+  BOOST_TEST(w->certificates.removed == std::vector<std::string>{"skr"});
+  good = co_await w->until_told("skr", "WatcherRemoved");
+  BOOST_TEST(good);
+  good = co_await eventually([w] { return w->board.find({"kcp-system", "skr"}) == nullptr; });
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(a_kyma_that_goes_leaves_a_clean_runtime, *kube) {
+  world w(quick());
+  test::run(w.context, removes(&w));
+}
+
+asio::awaitable<void> gives_up(world* w) {
+  co_await one_runtime(w);
+  w->add_runtime("lost");
+  co_await w->add_kyma("lost", w->kubeconfig("lost"));
+  bool good = co_await w->until_ready("lost");
+  BOOST_REQUIRE(good);
+  w->hanging["skr"] = true;
+  auto done = co_await w->api("kcp").remove(kymas_type(), {"kcp-system", "skr"});
+  BOOST_REQUIRE(done.has_value());
+  good = co_await w->until_told("skr", "WatcherRemovalGivenUp");
+  BOOST_TEST(good);
+  good = co_await w->until("kcp", kymas_type(), {"kcp-system", "skr"}, is_gone);
+  BOOST_TEST(good);
+
+  done = co_await w->api("kcp").remove(secrets_type(), {"kcp-system", "kubeconfig-lost"});
+  BOOST_REQUIRE(done.has_value());
+  done = co_await w->api("kcp").remove(kymas_type(), {"kcp-system", "lost"});
+  BOOST_REQUIRE(done.has_value());
+  good = co_await w->until_told("lost", "WatcherRemovalGivenUp", "no Secret");
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(a_kyma_does_not_wait_for_ever_for_a_runtime_that_is_gone) {
+  auto with = quick();
+  with.runtime_limit = 2s;
+  with.sick_limit = 300ms;
+  with.removal_limit = 1s;
+  world w(with);
+  test::run(w.context, gives_up(&w));
+}
+
+/// What the runtime serves with must be believed by its API server, whenever one looks.
+asio::awaitable<void> watch_trust(world* w, std::string until_certificate, int* wrong) {
+  const auto end = std::chrono::steady_clock::now() + test::patience;
+  std::string served;
+  while (served != until_certificate && std::chrono::steady_clock::now() < end) {
+    // The Secret first: what is believed then is believed later as well.
+    const auto secret = co_await w->api("skr").get(secrets_type(), tls_secret);
+    const auto hooks = co_await w->api("skr").get(webhook_configurations, configuration);
+    BOOST_REQUIRE((secret.has_value() && hooks.has_value()));
+    served = k8s::secret_data(*secret, "tls.crt").value_or("");
+    const auto own = tls::certificate::from_pem(served);
+    BOOST_REQUIRE(own.has_value());
+    for (const auto& one : hooks->at("webhooks").as_array()) {
+      const auto text = k8s::find_string(one, {"clientConfig", "caBundle"});
+      const auto store = tls::trust_store::from_pem(*k8s::base64_decode(text));
+      if (!store || !store->verify(*own, {}, tls::purpose::server_auth)) ++*wrong;
+    }
+  }
+  BOOST_TEST(served == until_certificate);
+}
+
+asio::awaitable<void> rotates(world* w) {
+  co_await one_runtime(w);
+  const auto begin = std::chrono::steady_clock::now();
+  w->certificates.use(w->second);
+  co_await w->set_bundle(w->second.pem() + w->first.pem());
+  int wrong = 0;
+  co_await watch_trust(w, w->certificates.certificate("skr"), &wrong);
+  BOOST_TEST(wrong == 0);
+  BOOST_TEST((std::chrono::steady_clock::now() - begin >= 1s), "the bundle was not in place");
+  bool good = co_await w->until("skr", deployments, deployment, [](const json::value& one) {
+    return k8s::find_string(one, {"spec", "template", "metadata", "labels",
+                                  "operator.kyma-project.io/pod-restart-trigger"}) == "2";
+  });
+  BOOST_TEST(good);
+  const auto issuer = [w] {
+    const auto* entry = w->board.find({"kcp-system", "skr"});
+    return entry != nullptr && entry->seen ? entry->seen->client_issuer : std::string();
+  };
+  const auto authority_now = tls::certificate::from_pem(w->second.pem()).value().fingerprint();
+  BOOST_TEST(issuer() != authority_now, "the new pods do not run yet");
+  // Nobody asks for another look: the installer waits for them by itself.
+  co_await w->set_ready("skr");
+  good = co_await eventually([issuer, authority_now] { return issuer() == authority_now; });
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(a_rotated_authority_is_trusted_before_it_is_needed, *kube) {
+  world w(quick());
+  test::run(w.context, rotates(&w));
+}
+
+asio::awaitable<void> keeps_the_good_bundle(world* w) {
+  co_await one_runtime(w);
+  const auto trusted = [w](std::string pem) {
+    return w->until("skr", secrets_type(), tls_secret, [pem](const json::value& one) {
+      return k8s::secret_data(one, "ca.crt") == pem;
+    });
+  };
+  bool good = co_await trusted(w->first.pem());
+  BOOST_TEST(good);
+  // Somebody takes out the authority of what the gateway serves.
+  co_await w->set_bundle(w->second.pem());
+  good = co_await w->until_told("skr", "WatcherFailed", "lacks the authority of tls.crt");
+  BOOST_TEST(good);
+  good = co_await trusted(w->first.pem());
+  BOOST_TEST(good);
+  co_await w->set_bundle(w->first.pem() + "-----BEGIN CERTIFICATE-----\nAAAA\n");
+  good = co_await w->until_told("skr", "WatcherFailed", "ca.crt is damaged");
+  BOOST_TEST(good);
+  co_await w->set_bundle(w->second.pem() + w->first.pem());
+  good = co_await trusted(w->second.pem() + w->first.pem());
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(a_bundle_that_is_damaged_does_not_reach_the_runtime) {
+  world w(quick());
+  test::run(w.context, keeps_the_good_bundle(&w));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace rw::watcher_installer_test

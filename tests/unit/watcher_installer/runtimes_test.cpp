@@ -1,0 +1,143 @@
+#include "reactors/watcher_installer/runtimes.hpp"
+
+#include "core/metrics.hpp"
+#include "reactors/watcher_installer/installation.hpp"
+
+#include <boost/json/parse.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <string>
+
+namespace rw::watcher_installer_test {
+BOOST_AUTO_TEST_SUITE(runtimes)
+
+using namespace rw::watcher_installer;
+
+namespace {
+
+const k8s::object_key a{"kcp-system", "a"};
+const k8s::object_key b{"kcp-system", "b"};
+
+std::string why(const char* pods) {
+  const auto got = waiting_of(boost::json::parse(pods));
+  return got.reason + "|" + got.message;
+}
+
+std::string unwanted(const char* wanted, const char* present) {
+  std::string out;
+  for (const auto& one :
+       unwanted_webhooks(boost::json::parse(wanted), boost::json::parse(present))) {
+    out += one + " ";
+  }
+  return out;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_state_is_news_when_it_or_its_reason_changes) {
+  core::metrics numbers;
+  class runtimes all(numbers, 1);
+  BOOST_TEST(all.set(a, state::failed, "x", false));
+  BOOST_TEST(!all.set(a, state::failed, "x", true));
+  BOOST_TEST(all.set(a, state::failed, "y", false));
+  BOOST_TEST(all.set(a, state::installed, "", false));
+  BOOST_TEST(!all.set(a, state::installed, "", true));
+}
+
+BOOST_AUTO_TEST_CASE(what_was_installed_before_this_process_began_is_no_news) {
+  core::metrics numbers;
+  class runtimes all(numbers, 1);
+  BOOST_TEST(!all.set(a, state::installed, "", false));
+  BOOST_TEST(all.set(b, state::installed, "", true));
+}
+
+BOOST_AUTO_TEST_CASE(looks_at_pods_on_their_way_are_counted_until_they_have_arrived) {
+  core::metrics numbers;
+  class runtimes all(numbers, 1);
+  BOOST_TEST(all.look(a, true) == 0U);
+  BOOST_TEST(all.look(a, true) == 1U);
+  BOOST_TEST(all.look(b, true) == 0U);
+  BOOST_TEST(all.look(a, false) == 2U);
+  BOOST_TEST(all.look(a, true) == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_pod_that_crashes_again_and_again_is_told_once) {
+  core::metrics numbers;
+  class runtimes all(numbers, 1);
+  BOOST_TEST(all.set(a, state::not_ready, "NoPods", true));
+  BOOST_TEST(!all.set(a, state::not_ready, "ContainerCreating", false));
+  BOOST_TEST(all.set(a, state::not_ready, "CrashLoopBackOff", false));
+  BOOST_TEST(!all.set(a, state::not_ready, "PodNotReady", false));
+  BOOST_TEST(!all.set(a, state::not_ready, "CrashLoopBackOff", false));
+  BOOST_TEST(all.set(a, state::installed, "", false));
+  BOOST_TEST(all.set(a, state::not_ready, "PodNotReady", false));
+}
+
+BOOST_AUTO_TEST_CASE(runtimes_are_counted_by_state) {
+  core::metrics numbers;
+  class runtimes all(numbers, 1);
+  all.set(a, state::installed, "", true);
+  all.set(b, state::not_ready, "CrashLoopBackOff", true);
+  BOOST_TEST(all.count(state::installed) == 1U);
+  BOOST_TEST(core::expose(numbers).find("rw_watcher_installer_runtimes{state=\"not_ready\"} 1") !=
+             std::string::npos);
+  all.set(b, state::installed, "", true);
+  BOOST_TEST(all.count(state::installed) == 2U);
+  all.forget(a);
+  all.forget(a);
+  BOOST_TEST(all.count(state::installed) == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(sick_runtimes_share_a_few_places) {
+  core::metrics numbers;
+  class runtimes all(numbers, 1);
+  all.set_sick(a, "refused");
+  BOOST_TEST(all.sick(a));
+  BOOST_TEST(!all.sick(b));
+  BOOST_TEST(all.complaint(a) == "refused");
+  {
+    const auto one = all.take_place();
+    BOOST_TEST(static_cast<bool>(one));
+    BOOST_TEST(!static_cast<bool>(all.take_place()));
+  }
+  BOOST_TEST(static_cast<bool>(all.take_place()));
+  all.set_healthy(a);
+  BOOST_TEST(!all.sick(a));
+}
+
+BOOST_AUTO_TEST_CASE(a_pod_says_what_it_waits_for) {
+  BOOST_TEST(why(R"({"items":[]})") == "NoPods|there is no pod yet");
+  BOOST_TEST(why(R"({"items":[{"status":{"containerStatuses":[{"state":{"running":{}}}]}}]})") ==
+             "PodNotReady|no pod is ready yet");
+  BOOST_TEST(why(R"({"items":[
+    {"status":{"containerStatuses":[{"state":{"waiting":{"reason":"ContainerCreating"}}}]}},
+    {"status":{"containerStatuses":[{"state":{"waiting":{"reason":"ImagePullBackOff",
+      "message":"no such image"}}}]}}]})") == "ImagePullBackOff|no such image");
+  BOOST_TEST(why(R"({"items":[{"status":{"conditions":[{"type":"PodScheduled","status":"False",
+    "reason":"Unschedulable","message":"0/1 nodes"}]}}]})") == "Unschedulable|0/1 nodes");
+}
+
+BOOST_AUTO_TEST_CASE(a_deployment_is_rolled_out_when_all_pods_are_of_its_newest_kind) {
+  const auto rolled_out = [](const char* text) {
+    return watcher_installer::is_rolled_out(boost::json::parse(text));
+  };
+  BOOST_TEST(rolled_out(R"({"metadata":{"generation":2},"status":{"observedGeneration":2,
+    "replicas":1,"updatedReplicas":1,"readyReplicas":1}})"));
+  BOOST_TEST(!rolled_out(R"({"metadata":{"generation":3},"status":{"observedGeneration":2,
+    "replicas":1,"updatedReplicas":1,"readyReplicas":1}})"));
+  BOOST_TEST(!rolled_out(R"({"metadata":{"generation":2},"status":{"observedGeneration":2,
+    "replicas":2,"updatedReplicas":1,"readyReplicas":2}})"));
+  BOOST_TEST(!rolled_out(R"({"metadata":{"generation":2},"status":{"observedGeneration":2}})"));
+  BOOST_TEST(rolled_out(R"({"metadata":{"generation":2},"status":{"readyReplicas":1}})"));
+}
+
+BOOST_AUTO_TEST_CASE(only_webhooks_of_ours_are_unwanted) {
+  const auto* wanted = R"({"webhooks":[{"name":"k.a.operator.kyma-project.io"}]})";
+  BOOST_TEST(unwanted(wanted, R"({"webhooks":[{"name":"k.a.operator.kyma-project.io"},
+    {"name":"k.b.operator.kyma-project.io"},{"name":"mine.example.com"}]})") ==
+             "k.b.operator.kyma-project.io ");
+  BOOST_TEST(unwanted(R"({"webhooks":[]})", "{}") == "");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace rw::watcher_installer_test

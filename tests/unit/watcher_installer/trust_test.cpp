@@ -1,0 +1,308 @@
+// The order in which trust changes on a runtime, step by step, against the world's invariants.
+
+#include "reactors/watcher_installer/trust.hpp"
+
+#include "k8s/rfc3339.hpp"
+#include "k8s/types.hpp"
+#include "reactors/watcher_installer/installation.hpp"
+#include "reactors/watcher_installer/render.hpp"
+#include "tls/trust_store.hpp"
+
+#include <boost/json/object.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include "tests/unit/watcher_installer/samples.hpp"
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace rw::watcher_installer_test {
+BOOST_AUTO_TEST_SUITE(trust)
+
+namespace json = boost::json;
+using namespace rw::watcher_installer;
+using namespace std::chrono_literals;
+using std::chrono::system_clock;
+
+namespace {
+
+bool believes(const std::string& bundle, const std::string& certificate) {
+  const auto store = tls::trust_store::from_pem(bundle);
+  const auto own = tls::certificate::from_pem(certificate);
+  return store && own && store->verify(*own, {}, tls::purpose::server_auth).has_value();
+}
+
+/// A runtime as its API server keeps it.
+class runtime {
+ public:
+  trust_step look(const wanted_trust& wanted) const {
+    return next_step(wanted, present(), delays, now);
+  }
+
+  /// One look with what it writes.
+  trust_step step(const wanted_trust& wanted) {
+    auto next = look(wanted);
+    write(next);
+    return next;
+  }
+
+  void write(const trust_step& next) {
+    const inputs what{.ca_bundle = next.bundle.pem(),
+                      .bundle_since = next.bundle_since,
+                      .certificate = next.certificate,
+                      .key = next.key,
+                      .certificate_since = next.certificate_since,
+                      .restart_trigger = next.restart_trigger,
+                      .watchers = watchers};
+    for (auto& one : render(templates::built_in(), {}, what)) {
+      if (is(one, "Secret", "skr-webhook-tls") && !next.certificate.empty()) secret = one;
+      if (is(one, "Deployment", "skr-webhook")) deployment = one;
+      if (is(one, "ValidatingWebhookConfiguration", "skr-webhook")) configuration = one;
+    }
+  }
+
+  present_objects present() const {
+    return {secret ? &*secret : nullptr, configuration ? &*configuration : nullptr,
+            deployment ? &*deployment : nullptr};
+  }
+  std::string entry(const char* name) const {
+    return secret ? k8s::secret_data(*secret, name).value_or("") : "";
+  }
+  std::string bundle() const { return entry("ca.crt"); }
+  std::string certificate() const { return entry("tls.crt"); }
+  std::string trigger() const {
+    return std::string(
+        k8s::find_string(*deployment, {"spec", "template", "metadata", "labels", restart_label}));
+  }
+
+  trust_delays delays{.propagation = 10s, .retirement = 10min};
+  system_clock::time_point now = system_clock::now();
+  std::vector<watcher> watchers = {sample_watcher()};
+  std::optional<json::value> secret, configuration, deployment;
+};
+
+wanted_trust want(const std::string& bundle, const tls::key_pair& own, std::string version) {
+  return {tls::ca_bundle::parse(bundle).value(), own.certificate, own.key, std::move(version)};
+}
+
+const authority& first() {
+  static const authority one("klm-watcher");
+  return one;
+}
+/// Of the same name, as a rotated CA is.
+const authority& second() {
+  static const authority one("klm-watcher");
+  return one;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_new_runtime_gets_everything_at_once) {
+  runtime skr;
+  const auto own = first().issue();
+  const auto step = skr.step(want(first().pem(), own, "1"));
+  BOOST_TEST(step.pending == "");
+  BOOST_TEST((step.again == 0s));
+  BOOST_TEST(skr.certificate() == own.certificate);
+  BOOST_TEST(skr.bundle() == first().pem());
+  BOOST_TEST(skr.trigger() == "1");
+}
+
+BOOST_AUTO_TEST_CASE(nothing_changes_where_everything_is_as_wanted) {
+  runtime skr;
+  const auto own = first().issue();
+  const auto before = skr.step(want(first().pem(), own, "1"));
+  skr.now += 1h;
+  const auto after = skr.look(want(first().pem(), own, "1"));
+  BOOST_TEST((after.bundle == before.bundle));
+  BOOST_TEST(after.bundle_since == before.bundle_since);
+  BOOST_TEST(after.certificate_since == before.certificate_since);
+  BOOST_TEST(after.restart_trigger == "1");
+  BOOST_TEST(webhook_bundle_of(skr.present()).pem() == first().pem());
+  BOOST_TEST(secret_bundle_of(skr.present()).pem() == first().pem());
+}
+
+BOOST_AUTO_TEST_CASE(a_new_certificate_waits_until_the_grown_bundle_was_in_place) {
+  runtime skr;
+  const auto old = first().issue();
+  skr.step(want(first().pem(), old, "1"));
+  skr.now += 1h;
+  const auto both = second().pem() + first().pem();
+  const auto next = want(both, second().issue(), "2");
+
+  auto step = skr.step(next);
+  BOOST_TEST(skr.bundle() == both);
+  BOOST_TEST(skr.certificate() == old.certificate);
+  BOOST_TEST(skr.trigger() == "1", "pods must not restart before their certificate comes");
+  BOOST_TEST(step.pending == "the new certificate waits until the runtime trusts it");
+  BOOST_TEST((step.again == 10s));
+
+  skr.now += 4s;
+  step = skr.step(next);
+  BOOST_TEST(skr.certificate() == old.certificate);
+  BOOST_TEST((step.again > 5s && step.again <= 7s));
+
+  skr.now += 7s;
+  step = skr.step(next);
+  BOOST_TEST(step.pending == "");
+  BOOST_TEST(skr.certificate() == next.certificate);
+  BOOST_TEST(skr.entry("tls.key") == next.key);
+  BOOST_TEST(skr.trigger() == "2");
+}
+
+BOOST_AUTO_TEST_CASE(the_wait_begins_anew_when_the_bundle_changes_again) {
+  runtime skr;
+  skr.step(want(first().pem(), first().issue(), "1"));
+  const auto next = second().issue();
+  skr.now += 1h;
+  skr.step(want(second().pem() + first().pem(), next, "2"));
+  skr.now += 9s;
+  const authority third("third");
+  const auto all = third.pem() + second().pem() + first().pem();
+  skr.step(want(all, next, "2"));
+  skr.now += 5s;
+  BOOST_TEST(skr.look(want(all, next, "2")).certificate != next.certificate);
+  skr.now += 6s;
+  BOOST_TEST(skr.look(want(all, next, "2")).certificate == next.certificate);
+}
+
+BOOST_AUTO_TEST_CASE(a_webhook_that_somebody_changed_back_holds_the_certificate_up) {
+  runtime skr;
+  skr.step(want(first().pem(), first().issue(), "1"));
+  const auto before = skr.configuration;
+  skr.now += 1h;
+  const auto next = want(second().pem() + first().pem(), second().issue(), "2");
+  skr.step(next);
+  skr.now += 1min;
+  skr.configuration = before;
+  const auto step = skr.step(next);
+  BOOST_TEST(skr.certificate() != next.certificate);
+  BOOST_TEST((step.again == 10s));
+}
+
+BOOST_AUTO_TEST_CASE(a_renewed_certificate_of_a_trusted_authority_goes_out_at_once) {
+  runtime skr;
+  skr.step(want(first().pem(), first().issue(), "1"));
+  skr.now += 1h;
+  const auto next = want(first().pem(), first().issue(), "2");
+  skr.step(next);
+  BOOST_TEST(skr.certificate() == next.certificate);
+  BOOST_TEST(skr.trigger() == "2");
+}
+
+BOOST_AUTO_TEST_CASE(a_certificate_that_the_bundle_does_not_believe_never_goes_out) {
+  runtime skr;
+  const auto old = first().issue();
+  skr.step(want(first().pem(), old, "1"));
+  skr.now += 1h;
+  const auto step = skr.step(want(first().pem(), second().issue(), "2"));
+  BOOST_TEST(step.pending == "the certificate is not issued, or not yet, by a CA of the bundle");
+  BOOST_TEST((step.again == 0s));
+  BOOST_TEST(skr.certificate() == old.certificate);
+}
+
+BOOST_AUTO_TEST_CASE(an_authority_that_is_given_up_stays_while_its_certificate_is_served) {
+  runtime skr;
+  const auto old = first().issue();
+  skr.step(want(first().pem(), old, "1"));
+  skr.now += 1h;
+  const auto next = want(second().pem(), second().issue(), "2");
+  skr.step(next);
+  BOOST_TEST(believes(skr.bundle(), old.certificate));
+  BOOST_TEST(believes(skr.bundle(), next.certificate));
+  skr.now += 11s;
+  auto step = skr.step(next);
+  BOOST_TEST(skr.certificate() == next.certificate);
+  BOOST_TEST(believes(skr.bundle(), old.certificate), "its pods may still serve the old one");
+  skr.now += 5min;
+  step = skr.step(next);
+  BOOST_TEST(believes(skr.bundle(), old.certificate));
+  BOOST_TEST((step.again > 4min && step.again < 6min));
+  skr.now += 6min;
+  step = skr.step(next);
+  BOOST_TEST(skr.bundle() == second().pem());
+  BOOST_TEST((step.again == 0s));
+}
+
+BOOST_AUTO_TEST_CASE(a_lost_secret_comes_back_only_when_the_webhooks_believe_it) {
+  runtime skr;
+  skr.step(want(first().pem(), first().issue(), "1"));
+  skr.secret.reset();
+  skr.now += 1h;
+  const auto next = want(second().pem() + first().pem(), second().issue(), "2");
+  auto step = skr.step(next);
+  BOOST_TEST(!skr.secret.has_value());
+  BOOST_TEST((step.again == 10s));
+  skr.now += 6s;  // somebody else looks meanwhile
+  skr.step(next);
+  skr.now += 5s;
+  step = skr.step(next);
+  BOOST_TEST(skr.certificate() == next.certificate);
+}
+
+BOOST_AUTO_TEST_CASE(a_time_in_the_future_is_not_believed) {
+  runtime skr;
+  skr.step(want(first().pem(), first().issue(), "1"));
+  const auto next = want(second().pem() + first().pem(), second().issue(), "2");
+  skr.now += 1h;
+  skr.step(next);
+  skr.now -= 30min;  // another machine's clock
+  auto step = skr.step(next);
+  BOOST_TEST((step.again == 10s));
+  skr.now += 11s;
+  skr.step(next);
+  BOOST_TEST(skr.certificate() == next.certificate);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_certificate_does_no_harm) {
+  runtime skr;
+  skr.step(want(first().pem(), first().issue(), "1"));
+  const auto step = skr.look({tls::ca_bundle(), "garbage", "garbage", "2"});
+  BOOST_TEST(step.certificate == skr.certificate());
+  BOOST_TEST(step.pending != "");
+}
+
+BOOST_AUTO_TEST_CASE(while_there_is_no_certificate_only_the_bundle_grows) {
+  runtime skr;
+  const auto old = first().issue();
+  skr.step(want(first().pem(), old, "1"));
+  skr.now += 1h;
+  const auto both = second().pem() + first().pem();
+  skr.step(want(both, {}, {}));
+  BOOST_TEST(skr.bundle() == both);
+  BOOST_TEST(skr.certificate() == old.certificate);
+  BOOST_TEST(skr.trigger() == "1");
+  runtime empty;
+  BOOST_TEST(empty.look(want(both, {}, {})).certificate == "");
+}
+
+BOOST_AUTO_TEST_CASE(at_every_moment_of_many_rotations_the_served_certificate_is_believed) {
+  runtime skr;
+  skr.watchers.push_back(sample_watcher("other"));
+  std::string bundle = first().pem();
+  auto own = first().issue();
+  skr.step(want(bundle, own, "0"));
+  std::string served = skr.certificate();  // by pods, which follow the Secret later
+  for (int i = 1; i <= 8; ++i) {
+    const authority next("klm-watcher");
+    bundle = next.pem() + bundle;
+    own = next.issue();
+    for (int look = 0; look < 5; ++look) {
+      skr.step(want(bundle, own, std::to_string(i)));
+      for (const auto& webhook : skr.configuration->at("webhooks").as_array()) {
+        json::value holder = {{"data", {{"x", webhook.at("clientConfig").at("caBundle")}}}};
+        const auto trusted = k8s::secret_data(holder, "x").value();
+        BOOST_TEST(believes(trusted, skr.certificate()));
+        BOOST_TEST(believes(trusted, served));
+      }
+      BOOST_TEST(believes(skr.bundle(), skr.certificate()));
+      if (look == 3) served = skr.certificate();
+      skr.now += 4s;
+    }
+    BOOST_TEST(skr.certificate() == own.certificate);
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace rw::watcher_installer_test
