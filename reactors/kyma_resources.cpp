@@ -24,6 +24,12 @@ const k8s::resource_type& virtual_services_type() {
   return type;
 }
 
+const k8s::resource_type& runtimes_type() {
+  static const k8s::resource_type type{{"infrastructuremanager.kyma-project.io", "v1", "Runtime"},
+                                       "runtimes"};
+  return type;
+}
+
 const k8s::resource_type& secrets_type() {
   static const k8s::resource_type type{{"", "v1", "Secret"}, "secrets"};
   return type;

@@ -16,6 +16,7 @@ const k8s::resource_type& watchers_type();          ///< operator.kyma-project.i
 const k8s::resource_type& kymas_type();             ///< operator.kyma-project.io/v1beta2
 const k8s::resource_type& gateways_type();          ///< networking.istio.io/v1beta1
 const k8s::resource_type& virtual_services_type();  ///< networking.istio.io/v1beta1
+const k8s::resource_type& runtimes_type();          ///< infrastructuremanager.kyma-project.io/v1
 const k8s::resource_type& secrets_type();
 const k8s::resource_type& config_maps_type();
 const k8s::resource_type& namespaces_type();

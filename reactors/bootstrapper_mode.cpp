@@ -1,0 +1,46 @@
+#include "reactors/bootstrapper_mode.hpp"
+
+#include "k8s/types.hpp"
+
+#include <boost/json/value.hpp>
+
+#include <array>
+#include <utility>
+
+namespace rw {
+namespace {
+
+constexpr std::array<std::pair<bootstrapper_mode, std::string_view>, 4> names{{
+    {bootstrapper_mode::off, "off"},
+    {bootstrapper_mode::signal, "signal"},
+    {bootstrapper_mode::shadow, "shadow"},
+    {bootstrapper_mode::direct, "direct"},
+}};
+
+}  // namespace
+
+std::string_view to_string(bootstrapper_mode mode) {
+  for (const auto& [each, name] : names) {
+    if (each == mode) return name;
+  }
+  return "off";
+}
+
+std::optional<bootstrapper_mode> parse_bootstrapper_mode(std::string_view text) {
+  for (const auto& [each, name] : names) {
+    if (name == text) return each;
+  }
+  return std::nullopt;
+}
+
+bootstrapper_mode mode_of(const boost::json::value& runtime, bootstrapper_mode by_default,
+                          bool* wrong) {
+  if (wrong) *wrong = false;
+  const auto text = k8s::annotation(runtime, bootstrapper_mode_annotation);
+  if (!text) return by_default;
+  const auto mode = parse_bootstrapper_mode(*text);
+  if (wrong) *wrong = !mode;
+  return mode.value_or(bootstrapper_mode::off);
+}
+
+}  // namespace rw
