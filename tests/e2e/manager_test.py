@@ -1,159 +1,24 @@
 """The control plane's manager, from an empty KCP to a runtime that is installed, heard of, changed and removed.
 
 The same story on embedded API servers and, where KUBEBUILDER_ASSETS names them, on two real ones with the true schemas
-of RW_TEST_CRDS. The certificates' issuer is played by this script with openssl, the gateway by nginx, and the pod of the
-webhook by a process that gets exactly what the manager has put on the runtime.
+of RW_TEST_CRDS, where the manager has only the rights that deploy/manager gives it. The certificates' issuer is played by
+this script with openssl, the gateway by nginx, and the pod of the webhook by a process that gets exactly what the manager
+has put on the runtime.
 """
 
 import base64
 import json
-import os
-import pathlib
-import re
-import shutil
 import ssl
-import subprocess
-import types
-import unittest
 import urllib.request
 
-import control_plane
 import harness
-from harness import BINARY, ROOT, Gateway, Process, Webhook, free_port, metric_sum, wait_until
-
-KUBECTL = os.environ.get("RW_E2E_KUBECTL") or shutil.which("kubectl")
-RUNTIME = "runtime-4711"
-DOMAIN = "skr-4711.example.com"
-PATIENCE = 60
-
-
-def encoded(data):
-    return base64.b64encode(data if isinstance(data, bytes) else data.encode()).decode()
-
-
-def decoded(secret, key):
-    return base64.b64decode(secret["data"][key])
-
-
-class Issuer:
-    """A root CA, and what cert-manager does with Certificates: keys and Secrets for them."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        folder.mkdir()
-        self._openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30",
-                      "-subj", "/CN=klm-watcher", "-addext", "subjectAltName=DNS:localhost",
-                      "-addext", "basicConstraints=critical,CA:TRUE", "-keyout", folder / "ca.key", "-out", folder / "ca.crt")
-
-    def _openssl(self, *arguments):
-        subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True, timeout=60)
-
-    @property
-    def root_secret(self):
-        certificate, key = (encoded((self.folder / name).read_bytes()) for name in ("ca.crt", "ca.key"))
-        return {"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls",
-                "metadata": {"name": "klm-watcher", "namespace": "istio-system"},
-                "data": {"tls.crt": certificate, "tls.key": key, "ca.crt": certificate}}
-
-    def secret_for(self, certificate):
-        """The Secret that a Certificate asks for."""
-        spec = certificate["spec"]
-        names = ",".join(f"DNS:{name}" for name in spec["dnsNames"])
-        request, extensions, issued, key = (self.folder / f"{RUNTIME}.{e}" for e in ("csr", "ext", "crt", "key"))
-        extensions.write_text(f"subjectAltName={names}\nkeyUsage=digitalSignature,keyEncipherment\n"
-                              "extendedKeyUsage=serverAuth,clientAuth\n")
-        self._openssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={spec['commonName']}", "-keyout", key, "-out", request)
-        self._openssl("x509", "-req", "-in", request, "-CA", self.folder / "ca.crt", "-CAkey", self.folder / "ca.key",
-                      "-CAcreateserial", "-days", "10", "-extfile", extensions, "-out", issued)
-        return {"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls",
-                "metadata": {"name": spec["secretName"], "namespace": certificate["metadata"]["namespace"],
-                             "labels": spec["secretTemplate"]["labels"]},
-                "data": {"tls.crt": encoded(issued.read_bytes()), "tls.key": encoded(key.read_bytes()),
-                         "ca.crt": encoded((self.folder / "ca.crt").read_bytes())}}
-
-
-class Cluster:
-    """kubectl for one cluster."""
-
-    def __init__(self, kubeconfig, cache):
-        self.kubeconfig = pathlib.Path(kubeconfig)
-        self._cache = cache
-
-    def attempt(self, *arguments, stdin=None):
-        text = stdin if stdin is None or isinstance(stdin, str) else json.dumps(stdin)
-        return subprocess.run([KUBECTL, "--kubeconfig", str(self.kubeconfig), "--cache-dir", str(self._cache), *map(str, arguments)],
-                              input=text, text=True, capture_output=True, timeout=60)
-
-    def kubectl(self, *arguments, stdin=None):
-        done = self.attempt(*arguments, stdin=stdin)
-        if done.returncode != 0:
-            raise AssertionError(f"kubectl {' '.join(map(str, arguments))}: {done.stdout}{done.stderr}")
-        return done.stdout
-
-    def apply(self, *objects):
-        for each in objects:
-            self.kubectl("apply", "-f", "-", stdin=each)
-
-    def get(self, kind, name=None, ns=None):
-        """The object or list; None if there is none."""
-        done = self.attempt("get", kind, *([name] if name else []), *(["-n", ns] if ns else []), "-o", "json")
-        if done.returncode != 0:
-            if "NotFound" in done.stderr or "not found" in done.stderr:
-                return None
-            raise AssertionError(f"kubectl get {kind} {name}: {done.stderr}")
-        return json.loads(done.stdout)
-
-    def until(self, kind, name, ns, good, what):
-        """Waits until the object is there and as `good` says, and returns it."""
-        def look():
-            found = self.get(kind, name, ns)
-            return found if found is not None and good(found) else None
-        return wait_until(look, PATIENCE, lambda: f"{kind} {name} {what}; it is {self.get(kind, name, ns)}", every=0.1)
-
-    def until_gone(self, kind, name, ns):
-        wait_until(lambda: self.get(kind, name, ns) is None, PATIENCE, f"{kind} {name} is gone", every=0.1)
-
-    def events_of(self, name, ns):
-        return {e["reason"] for e in self.get("events", ns=ns)["items"] if e["involvedObject"]["name"] == name}
+import landscape
+from harness import ROOT, Gateway, Webhook, wait_until
+from landscape import DOMAIN, MANAGER, PATIENCE, RUNTIME, Issuer, decoded, encoded
 
 
 class Story:
-    """The tests; a subclass starts the clusters and says where the definitions are."""
-
-    def setUp(self):
-        super().setUp()
-        if not KUBECTL:
-            self.skipTest("there is no kubectl")
-        self.kcp, self.skr = self.start_clusters()
-        self.port = free_port()
-        self.issuer = Issuer(self.folder / "issuer")
-        self.prepare()
-        self.manager = self.start(Process("manager", [
-            BINARY, "manager", "--kubeconfig", self.kcp.kubeconfig, "--listen-address", "127.0.0.1:0",
-            "--metrics-address", "127.0.0.1:0", "--pin-san", "--skr-image", "example.com/runtime-watcher:1"]))
-        self.listener = self.manager.wait_listening("listener")
-        self.admin = self.manager.wait_listening("admin")
-
-    def prepare(self):
-        for crd in self.definitions():
-            self.kcp.kubectl("create", "-f", crd)
-        self.kcp.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", "--all")
-        for ns in ("kcp-system", "istio-system"):
-            self.kcp.kubectl("create", "namespace", ns)
-        self.kcp.apply({"apiVersion": "networking.istio.io/v1beta1", "kind": "Gateway",
-                        "metadata": {"name": "klm-watcher", "namespace": "kcp-system",
-                                     "labels": {"operator.kyma-project.io/watcher-gateway": "default"}},
-                        "spec": {"selector": {"istio": "ingressgateway"}, "servers": [
-                            {"hosts": ["localhost"], "port": {"name": "https", "number": self.port, "protocol": "HTTPS"},
-                             "tls": {"mode": "MUTUAL", "credentialName": "klm-istio-gateway"}}]}},
-                       self.issuer.root_secret)
-
-    def metric(self, name, **labels):
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.admin}/metrics", timeout=10) as answer:
-            return metric_sum(answer.read().decode(), name, **labels) or 0
-
-    def reconciles(self):
-        return self.metric("controller_runtime_reconcile_total", controller="watcher-installer")
+    """The tests."""
 
     def add_kyma(self):
         kubeconfig = self.skr.kubeconfig.read_text()
@@ -189,7 +54,7 @@ class Story:
                 files[owner, key] = self.folder / f"{owner}-{key}"
                 files[owner, key].write_bytes(decoded(from_, key))
         self.start(Gateway(self.folder / "nginx", files["gateway", "tls.crt"], files["gateway", "tls.key"],
-                           files["gateway", "ca.crt"], self.listener, port=self.port))
+                           files["gateway", "ca.crt"], self.manager.listener, port=self.port))
         containers = self.skr.get("deployment", "skr-webhook", "kyma-system")["spec"]["template"]["spec"]["containers"]
         environment = {e["name"]: e.get("value") for e in containers[0]["env"]}
         self.assertEqual(environment["KCP_ADDR"], f"localhost:{self.port}")
@@ -207,6 +72,11 @@ class Story:
                                          {"Content-Type": "application/json"})
         with urllib.request.urlopen(request, timeout=10, context=context) as answer:
             self.assertTrue(json.load(answer)["response"]["allowed"])
+
+    def select_gateways(self, value, state):
+        change = {"spec": {"gateway": {"selector": {"matchLabels": {"operator.kyma-project.io/watcher-gateway": value}}}}}
+        self.kcp.kubectl("patch", "watcher", "second", "-n", "kcp-system", "--type=merge", "-p", json.dumps(change))
+        self.kcp.until("watchers", "second", "kcp-system", lambda w: w["status"]["state"] == state, f"is {state}")
 
     def test_a_runtime_is_installed_heard_of_changed_and_removed(self):
         self.kcp.kubectl("apply", "-f", ROOT / "deploy" / "samples" / "watcher.yaml")
@@ -250,6 +120,24 @@ class Story:
         self.installed(["second"])
         self.kcp.until_gone("virtualservices.networking.istio.io", "kyma", "kcp-system")
 
+        # What is wrong again is told again, by the same Event.
+        for _ in range(2):
+            self.select_gateways("nowhere", "Error")
+            self.select_gateways("default", "Ready")
+        self.kcp.until("events", None, "kcp-system",
+                       lambda all: any(e["reason"] == "WatcherGatewayNotFound" and e["count"] == 2 for e in all["items"]),
+                       "tell twice that there was no Gateway")
+
+        # Another root CA: everybody trusts both, and the runtime's certificate is asked for anew.
+        self.issuer = Issuer(self.folder / "next-issuer")
+        self.kcp.apply(self.issuer.root_secret)
+        both = lambda secret: decoded(secret, "ca.crt").count(b"BEGIN CERTIFICATE") == 2
+        self.kcp.until("secret", "klm-istio-gateway", "istio-system", both, "has both CAs")
+        self.skr.until("secret", "skr-webhook-tls", "kyma-system", both, "has both CAs")
+        self.kcp.until("certificates.cert-manager.io", "kyma-1-webhook-tls", "istio-system",
+                       lambda c: any(o["type"] == "Issuing" and o["status"] == "True"
+                                     for o in c.get("status", {}).get("conditions", [])), "is to be issued anew")
+
         # The Kyma goes, and leaves nothing behind.
         self.kcp.kubectl("delete", "kyma", "kyma-1", "-n", "kcp-system", "--timeout=60s")
         self.assertIsNone(self.skr.get("validatingwebhookconfigurations", "skr-webhook"))
@@ -258,80 +146,30 @@ class Story:
         self.assertIsNone(self.kcp.get("certificates.cert-manager.io", "kyma-1-webhook-tls", "istio-system"))
         self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
 
-    def test_an_invalid_watcher_says_why_and_makes_nothing(self):
-        watcher = {"apiVersion": "operator.kyma-project.io/v1beta2", "kind": "Watcher",
-                   "metadata": {"name": "wrong", "namespace": "kcp-system"},
-                   "spec": {"resourceToWatch": {"group": "g.example.com", "version": "v1", "resource": "things"},
-                            "field": "spec", "manager": "no/path",
-                            "serviceInfo": {"name": "s", "port": 70000, "namespace": "kcp-system"},
-                            "gateway": {"selector": {"matchLabels": {"operator.kyma-project.io/watcher-gateway": "default"}}}}}
-        done = self.kcp.attempt("apply", "-f", "-", stdin=watcher)
-        if done.returncode != 0:
-            # The schema refuses what it can; what it cannot see is for the manager.
-            self.assertIn("port", done.stderr)
-            watcher["spec"]["serviceInfo"]["port"] = 8082
-            done = self.kcp.attempt("apply", "-f", "-", stdin=watcher)
-            if done.returncode != 0:
-                self.assertIn("manager", done.stderr)
-                return
-        found = self.kcp.until("watchers", "wrong", "kcp-system", lambda w: w.get("status", {}).get("state") == "Error",
-                               "is in Error")
-        message = next(c["message"] for c in found["status"]["conditions"] if c["type"] == "VirtualService")
-        self.assertIn("manager", message)
-        self.assertIsNone(self.kcp.get("virtualservices.networking.istio.io", "wrong", "kcp-system"))
+
+class Embedded(Story, landscape.Embedded, harness.TestCase):
+    pass
 
 
-class Embedded(Story, harness.TestCase):
-    def definitions(self):
-        return [ROOT / "deploy" / "crds", ROOT / "deploy" / "dev"]
+class Real(Story, landscape.Real, harness.TestCase):
+    def test_a_runtime_is_installed_heard_of_changed_and_removed(self):
+        super().test_a_runtime_is_installed_heard_of_changed_and_removed()
+        self.check_rights()
 
-    def start_clusters(self):
-        if not control_plane.knows_openapi_v3(KUBECTL):
-            self.skipTest(f"{KUBECTL} knows no OpenAPI v3, which is all that is served")
-        folder = self.folder / "clusters"
-        server = self.start(Process("api-server", [BINARY, "api-server", "--address", "127.0.0.1:0", "--dir", folder,
-                                                   "--cluster", "kcp,skr"]))
-        server.wait_listening("api-server")
-        return [Cluster(folder / f"{name}.kubeconfig", self.folder / f"cache-{name}") for name in ("kcp", "skr")]
-
-
-@unittest.skipUnless(os.environ.get("KUBEBUILDER_ASSETS"), "KUBEBUILDER_ASSETS names no real API server")
-class Real(Story, harness.TestCase):
-    """Two real control planes; the kinds' true schemas where they are given."""
-
-    WANTED = ("watchers.operator.kyma-project.io", "kymas.operator.kyma-project.io", "gateways.networking.istio.io",
-              "virtualservices.networking.istio.io", "certificates.cert-manager.io")
-
-    def definitions(self):
-        """Those that are needed only: a kube-apiserver takes a minute over all of them."""
-        true = os.environ.get("RW_TEST_CRDS")
-        if not true:
-            return [ROOT / "deploy" / "crds", ROOT / "deploy" / "dev"]
-        found = []
-        for path in sorted(pathlib.Path(true).glob("*.yaml")):
-            for document in re.split(r"^---\s*$", path.read_text(), flags=re.MULTILINE):
-                name = re.search(r"^  name: [\"']?([\w.-]+)", document, flags=re.MULTILINE)
-                if name and name[1] in self.WANTED:
-                    found.append(self.folder / f"{name[1]}.yaml")
-                    found[-1].write_text(document)
-        self.assertEqual(len(found), len(self.WANTED), found)
-        return found
-
-    def start_clusters(self):
-        clusters = []
-        for name in ("kcp", "skr"):
-            owner = types.SimpleNamespace(folder=self.folder / name, start=self.start)
-            owner.folder.mkdir()
-            plane = control_plane.ControlPlane(owner)
-            # A runtime's kubeconfig comes with its CA inline, and an address that the certificate names.
-            config = json.loads((plane.folder / "kubeconfig").read_text())
-            cluster = config["clusters"][0]["cluster"]
-            cluster.pop("insecure-skip-tls-verify")
-            cluster["certificate-authority-data"] = encoded(plane.certificate.read_bytes())
-            kubeconfig = owner.folder / "kubeconfig"
-            kubeconfig.write_text(json.dumps(config))
-            clusters.append(Cluster(kubeconfig, owner.folder / "cache"))
-        return clusters
+    def check_rights(self):
+        """Each right that the roles give was needed, none was missing, and some things are out of reach."""
+        self.assertEqual(self.audit.refused(), [])
+        roles = [self.kcp.get("clusterrole", MANAGER), *(self.kcp.get("role", MANAGER, ns) for ns in ("kcp-system", "istio-system"))]
+        self.assertEqual(self.audit.unused(roles), [])
+        for verb, what, ns in (("delete", "secrets", "kcp-system"), ("get", "secrets", "kcp-system"),
+                               ("update", "secrets/klm-watcher", "istio-system"), ("list", "secrets", "default"),
+                               ("delete", "kymas.operator.kyma-project.io", "kcp-system"),
+                               ("update", "leases.coordination.k8s.io/another", "kcp-system"),
+                               ("create", "pods", "kcp-system"), ("create", "serviceaccounts/token", "kcp-system"),
+                               ("create", "clusterrolebindings.rbac.authorization.k8s.io", "kcp-system"),
+                               ("impersonate", "serviceaccounts", "kcp-system")):
+            answer = self.kcp.attempt("auth", "can-i", verb, what, "-n", ns, "--as", self.audit.user)
+            self.assertEqual((answer.returncode, answer.stdout.strip()), (1, "no"), f"{verb} {what}: {answer.stderr}")
 
 
 if __name__ == "__main__":

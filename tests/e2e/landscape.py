@@ -1,0 +1,240 @@
+"""What the tests of the manager play in: KCP and one runtime's cluster, embedded or real, the issuer of certificates, which
+this script plays with openssl, and the manager between them, with what deploy/manager says.
+"""
+
+import base64
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import types
+import unittest
+import urllib.request
+
+import control_plane
+from audit import Audit
+from harness import BINARY, ROOT, Process, free_port, metric_sum, wait_until
+
+KUBECTL = os.environ.get("RW_E2E_KUBECTL") or shutil.which("kubectl")
+MANAGER = "runtime-watcher-manager"  # its ServiceAccount, Deployment and roles
+RUNTIME = "runtime-4711"
+DOMAIN = "skr-4711.example.com"
+PATIENCE = 60
+
+
+def encoded(data):
+    return base64.b64encode(data if isinstance(data, bytes) else data.encode()).decode()
+
+
+def decoded(secret, key):
+    return base64.b64decode(secret["data"][key])
+
+
+class Issuer:
+    """A root CA, and what cert-manager does with Certificates: keys and Secrets for them."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        folder.mkdir()
+        self._openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30",
+                      "-subj", "/CN=klm-watcher", "-addext", "subjectAltName=DNS:localhost",
+                      "-addext", "basicConstraints=critical,CA:TRUE", "-keyout", folder / "ca.key", "-out", folder / "ca.crt")
+
+    def _openssl(self, *arguments):
+        subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True, timeout=60)
+
+    @property
+    def root_secret(self):
+        certificate, key = (encoded((self.folder / name).read_bytes()) for name in ("ca.crt", "ca.key"))
+        return {"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls",
+                "metadata": {"name": "klm-watcher", "namespace": "istio-system"},
+                "data": {"tls.crt": certificate, "tls.key": key, "ca.crt": certificate}}
+
+    def secret_for(self, certificate):
+        """The Secret that a Certificate asks for."""
+        spec = certificate["spec"]
+        names = ",".join(f"DNS:{name}" for name in spec["dnsNames"])
+        request, extensions, issued, key = (self.folder / f"{RUNTIME}.{e}" for e in ("csr", "ext", "crt", "key"))
+        extensions.write_text(f"subjectAltName={names}\nkeyUsage=digitalSignature,keyEncipherment\n"
+                              "extendedKeyUsage=serverAuth,clientAuth\n")
+        self._openssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={spec['commonName']}", "-keyout", key, "-out", request)
+        self._openssl("x509", "-req", "-in", request, "-CA", self.folder / "ca.crt", "-CAkey", self.folder / "ca.key",
+                      "-CAcreateserial", "-days", "10", "-extfile", extensions, "-out", issued)
+        return {"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls",
+                "metadata": {"name": spec["secretName"], "namespace": certificate["metadata"]["namespace"],
+                             "labels": spec["secretTemplate"]["labels"]},
+                "data": {"tls.crt": encoded(issued.read_bytes()), "tls.key": encoded(key.read_bytes()),
+                         "ca.crt": encoded((self.folder / "ca.crt").read_bytes())}}
+
+
+class Cluster:
+    """kubectl for one cluster."""
+
+    def __init__(self, kubeconfig, cache):
+        self.kubeconfig = pathlib.Path(kubeconfig)
+        self._cache = cache
+
+    def attempt(self, *arguments, stdin=None):
+        text = stdin if stdin is None or isinstance(stdin, str) else json.dumps(stdin)
+        return subprocess.run([KUBECTL, "--kubeconfig", str(self.kubeconfig), "--cache-dir", str(self._cache), *map(str, arguments)],
+                              input=text, text=True, capture_output=True, timeout=60)
+
+    def kubectl(self, *arguments, stdin=None):
+        done = self.attempt(*arguments, stdin=stdin)
+        if done.returncode != 0:
+            raise AssertionError(f"kubectl {' '.join(map(str, arguments))}: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def apply(self, *objects):
+        for each in objects:
+            self.kubectl("apply", "-f", "-", stdin=each)
+
+    def get(self, kind, name=None, ns=None):
+        """The object or list; None if there is none."""
+        done = self.attempt("get", kind, *([name] if name else []), *(["-n", ns] if ns else []), "-o", "json")
+        if done.returncode != 0:
+            if "NotFound" in done.stderr or "not found" in done.stderr:
+                return None
+            raise AssertionError(f"kubectl get {kind} {name}: {done.stderr}")
+        return json.loads(done.stdout)
+
+    def until(self, kind, name, ns, good, what):
+        """Waits until the object is there and as `good` says, and returns it."""
+        def look():
+            found = self.get(kind, name, ns)
+            return found if found is not None and good(found) else None
+        return wait_until(look, PATIENCE, lambda: f"{kind} {name} {what}; it is {self.get(kind, name, ns)}", every=0.1)
+
+    def until_gone(self, kind, name, ns):
+        wait_until(lambda: self.get(kind, name, ns) is None, PATIENCE, f"{kind} {name} is gone", every=0.1)
+
+    def events_of(self, name, ns):
+        return {e["reason"] for e in self.get("events", ns=ns)["items"] if e["involvedObject"]["name"] == name}
+
+
+class Landscape:
+    """To be mixed into a TestCase, by way of Embedded or Real: they start the clusters, and say where the definitions are
+    and who the manager is to KCP.
+    """
+
+    def setUp(self):
+        super().setUp()
+        if not KUBECTL:
+            self.skipTest("there is no kubectl")
+        self.kcp, self.skr = self.start_clusters()
+        self.port = free_port()
+        self.issuer = Issuer(self.folder / "issuer")
+        self.prepare()
+        self.manager = self.start_manager()
+
+    def prepare(self):
+        for crd in self.definitions():
+            self.kcp.kubectl("create", "-f", crd)
+        self.kcp.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", "--all")
+        for ns in ("kcp-system", "istio-system"):
+            self.kcp.kubectl("create", "namespace", ns)
+        self.kcp.apply(self.gateway("klm-watcher", ["localhost"], {"operator.kyma-project.io/watcher-gateway": "default"}),
+                       self.issuer.root_secret)
+        self.deploy_manager()
+
+    def gateway(self, name, hosts, labels):
+        return {"apiVersion": "networking.istio.io/v1beta1", "kind": "Gateway",
+                "metadata": {"name": name, "namespace": "kcp-system", "labels": labels},
+                "spec": {"selector": {"istio": "ingressgateway"}, "servers": [
+                    {"hosts": hosts, "port": {"name": "https", "number": self.port, "protocol": "HTTPS"},
+                     "tls": {"mode": "MUTUAL", "credentialName": "klm-istio-gateway"}}]}}
+
+    def deploy_manager(self):
+        """What deploy/manager says; nobody makes pods of it."""
+        served = self.kcp.kubectl("api-versions").split()
+        text = self.kcp.kubectl("kustomize", ROOT / "deploy" / "manager")
+        parts = [part for part in re.split(r"^---$", text, flags=re.MULTILINE)
+                 if re.search(r"^apiVersion: (.*)$", part, flags=re.MULTILINE)[1] in served]
+        self.assertGreaterEqual(len(parts), 10, "Kubernetes before 1.21 has no policy/v1, everything else")
+        self.kcp.kubectl("apply", "-f", "-", stdin="---".join(parts))
+
+    def start_manager(self, *options):
+        """With the arguments of the Deployment's container. The ports are in `listener` and `admin`."""
+        container = self.kcp.get("deployment", MANAGER, "kcp-system")["spec"]["template"]["spec"]["containers"][0]
+        arguments = [a for a in container["args"] if not a.startswith(("--skr-image=", "--xfcc-trusted-proxies="))]
+        manager = self.start(Process("manager", [
+            BINARY, *arguments, "--kubeconfig", self.manager_kubeconfig(), "--listen-address", "127.0.0.1:0",
+            "--metrics-address", "127.0.0.1:0", "--skr-image", "example.com/runtime-watcher:1", *options]))
+        manager.listener = manager.wait_listening("listener")
+        manager.admin = manager.wait_listening("admin")
+        return manager
+
+    def metric(self, name, **labels):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.manager.admin}/metrics", timeout=10) as answer:
+            return metric_sum(answer.read().decode(), name, **labels) or 0
+
+
+class Embedded(Landscape):
+    def manager_kubeconfig(self):
+        return self.kcp.kubeconfig
+
+    def definitions(self):
+        return [ROOT / "deploy" / "crds", ROOT / "deploy" / "dev"]
+
+    def start_clusters(self):
+        if not control_plane.knows_openapi_v3(KUBECTL):
+            self.skipTest(f"{KUBECTL} knows no OpenAPI v3, which is all that is served")
+        folder = self.folder / "clusters"
+        server = self.start(Process("api-server", [BINARY, "api-server", "--address", "127.0.0.1:0", "--dir", folder,
+                                                   "--cluster", "kcp,skr"]))
+        server.wait_listening("api-server")
+        return [Cluster(folder / f"{name}.kubeconfig", self.folder / f"cache-{name}") for name in ("kcp", "skr")]
+
+
+@unittest.skipUnless(os.environ.get("KUBEBUILDER_ASSETS"), "KUBEBUILDER_ASSETS names no real API server")
+class Real(Landscape):
+    """Two real control planes; the kinds' true schemas where they are given. In KCP the manager is its ServiceAccount, with
+    the rights that deploy/manager gives to that, and `audit` knows what it asked for."""
+
+    WANTED = ("watchers.operator.kyma-project.io", "kymas.operator.kyma-project.io", "gateways.networking.istio.io",
+              "virtualservices.networking.istio.io", "certificates.cert-manager.io")
+
+    def definitions(self):
+        """Those that are needed only: a kube-apiserver takes a minute over all of them."""
+        true = os.environ.get("RW_TEST_CRDS")
+        if not true:
+            return [ROOT / "deploy" / "crds", ROOT / "deploy" / "dev"]
+        found = []
+        for path in sorted(pathlib.Path(true).glob("*.yaml")):
+            for document in re.split(r"^---\s*$", path.read_text(), flags=re.MULTILINE):
+                name = re.search(r"^  name: [\"']?([\w.-]+)", document, flags=re.MULTILINE)
+                if name and name[1] in self.WANTED:
+                    found.append(self.folder / f"{name[1]}.yaml")
+                    found[-1].write_text(document)
+        self.assertEqual(len(found), len(self.WANTED), found)
+        return found
+
+    def start_clusters(self):
+        clusters = []
+        self.audit = Audit(self.folder, f"system:serviceaccount:kcp-system:{MANAGER}")
+        for name, options in (("kcp", self.audit.options), ("skr", ())):
+            owner = types.SimpleNamespace(folder=self.folder / name, start=self.start)
+            owner.folder.mkdir()
+            plane = control_plane.ControlPlane(owner, options=options)
+            # A runtime's kubeconfig comes with its CA inline, and an address that the certificate names.
+            config = json.loads((plane.folder / "kubeconfig").read_text())
+            cluster = config["clusters"][0]["cluster"]
+            cluster.pop("insecure-skip-tls-verify")
+            cluster["certificate-authority-data"] = encoded(plane.certificate.read_bytes())
+            kubeconfig = owner.folder / "kubeconfig"
+            kubeconfig.write_text(json.dumps(config))
+            clusters.append(Cluster(kubeconfig, owner.folder / "cache"))
+        return clusters
+
+    def manager_kubeconfig(self):
+        """The admin's, with a token of the ServiceAccount in place of the admin's, as a pod would have it."""
+        request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
+        path = f"/api/v1/namespaces/kcp-system/serviceaccounts/{MANAGER}/token"
+        answer = json.loads(self.kcp.kubectl("create", "--raw", path, "-f", "-", stdin=request))
+        config = json.loads(self.kcp.kubeconfig.read_text())
+        config["users"][0]["user"] = {"token": answer["status"]["token"]}
+        file = self.folder / "manager.kubeconfig"
+        file.write_text(json.dumps(config))
+        return file
