@@ -20,30 +20,6 @@ from landscape import DOMAIN, MANAGER, PATIENCE, RUNTIME, Issuer, decoded, encod
 class Story:
     """The tests."""
 
-    def add_kyma(self):
-        kubeconfig = self.skr.kubeconfig.read_text()
-        self.kcp.apply({"apiVersion": "v1", "kind": "Secret",
-                        "metadata": {"name": f"kubeconfig-{RUNTIME}", "namespace": "kcp-system",
-                                     "labels": {"operator.kyma-project.io/kyma-name": "kyma-1"}},
-                        "data": {"config": encoded(kubeconfig)}},
-                       {"apiVersion": "operator.kyma-project.io/v1beta2", "kind": "Kyma",
-                        "metadata": {"name": "kyma-1", "namespace": "kcp-system",
-                                     "labels": {"kyma-project.io/runtime-id": RUNTIME},
-                                     "annotations": {"skr-domain": DOMAIN}},
-                        "spec": {"channel": "regular"}})
-
-    def issue(self):
-        certificate = self.kcp.until("certificates.cert-manager.io", "kyma-1-webhook-tls", "istio-system",
-                                     lambda c: c["spec"]["commonName"] == RUNTIME, "asks for the runtime's certificate")
-        self.assertIn(DOMAIN, certificate["spec"]["dnsNames"])
-        self.kcp.apply(self.issuer.secret_for(certificate))
-
-    def installed(self, webhooks):
-        """The webhook configuration on the runtime, once it has these webhooks."""
-        return self.skr.until("validatingwebhookconfigurations", "skr-webhook", None,
-                              lambda c: sorted(w["name"].split(".")[1] for w in c.get("webhooks") or []) == sorted(webhooks),
-                              f"has the webhooks {webhooks}")
-
     def run_webhook(self):
         """The pod, and the gateway in front of the manager, with what lies in the clusters."""
         secret = self.skr.get("secret", "skr-webhook-tls", "kyma-system")
