@@ -3,6 +3,7 @@
 #include "core/http/client_connection.hpp"
 #include "core/http/tunnel.hpp"
 #include "core/ready.hpp"
+#include "core/resolver.hpp"
 #include "core/wake.hpp"
 
 #include <boost/asio/connect.hpp>
@@ -112,20 +113,13 @@ class client::implementation : public std::enable_shared_from_this<implementatio
     bool served = false;
   };
 
-  /// A look-up of the host's addresses. It may outlive the wait for it: getaddrinfo can't be ended.
-  struct resolution {
-    explicit resolution(const asio::any_io_executor& executor) : done(executor) {}
-    core::wake done;
-    std::vector<tcp::endpoint> found;
-  };
-
   bool take(client_slot& into);
   void serve();
   bool may_open() const;
   void fail(boost::system::error_code error);
   asio::awaitable<void> open();
   void report(boost::system::error_code error, std::string cause);
-  asio::awaitable<std::vector<tcp::endpoint>> resolve();
+  asio::awaitable<std::vector<tcp::endpoint>> resolve(std::string* problem);
   asio::awaitable<boost::system::error_code> connect(tcp::socket* socket, std::string* cause);
   asio::awaitable<boost::system::error_code> shake_hands(core::stream* stream);
   asio::awaitable<void> drive(std::shared_ptr<client_connection> connection);
@@ -139,8 +133,7 @@ class client::implementation : public std::enable_shared_from_this<implementatio
   core::log_limit connect_log_;
   std::vector<std::shared_ptr<client_connection>> connections_;
   std::list<waiter*> waiting_;
-  tcp::resolver resolver_{executor_};
-  std::shared_ptr<resolution> resolving_;
+  std::shared_ptr<core::lookup> resolving_;
   std::string cause_;
   std::size_t first_address_ = 0;
   std::size_t retirements_ = 0;
@@ -206,30 +199,30 @@ asio::awaitable<boost::system::error_code> client::implementation::acquire(
   co_return self.error;
 }
 
-/// The addresses of the host, or of its proxy; none if there are none, or not in time.
-asio::awaitable<std::vector<tcp::endpoint>> client::implementation::resolve() {
+/// The addresses of the host, or of its proxy; or why there are none, or none in time.
+asio::awaitable<std::vector<tcp::endpoint>> client::implementation::resolve(std::string* problem) {
   const auto& host = options_.proxy ? options_.proxy->host : options_.host;
   const auto port = options_.proxy ? options_.proxy->port : options_.port;
   boost::system::error_code error;
   const auto literal = asio::ip::make_address(host, error);
   if (!error) co_return std::vector{tcp::endpoint(literal, port)};
-  const auto lookup = std::make_shared<resolution>(executor_);
+  const auto lookup = core::resolver::of(executor_).begin(executor_, options_.name, host);
   resolving_ = lookup;
-  resolver_.async_resolve(host, std::to_string(port),
-                          [lookup](boost::system::error_code failed, const auto& entries) {
-                            if (!failed) lookup->found.assign(entries.begin(), entries.end());
-                            lookup->done.set();
-                          });
   co_await lookup->done.wait();
   resolving_.reset();
-  co_return std::move(lookup->found);
+  std::vector<tcp::endpoint> endpoints;
+  for (const auto& address : lookup->found) endpoints.emplace_back(address, port);
+  *problem = "the name can't be resolved: " + lookup->problem;
+  co_return endpoints;
 }
 
 asio::awaitable<boost::system::error_code> client::implementation::connect(tcp::socket* socket,
                                                                            std::string* cause) {
-  const auto addresses = co_await resolve();
-  *cause = make_error_code(client_error::resolve).message();
-  if (addresses.empty()) co_return late_ ? client_error::timed_out : client_error::resolve;
+  const auto addresses = co_await resolve(cause);
+  if (addresses.empty()) {
+    if (late_) *cause = "the name can't be resolved in time";
+    co_return late_ ? client_error::timed_out : client_error::resolve;
+  }
   for (std::size_t i = 0; i < addresses.size() && !late_; ++i) {
     const auto& address = addresses[(first_address_ + i) % addresses.size()];
     boost::system::error_code error;

@@ -47,7 +47,7 @@ struct connect_proxy {
 };
 
 struct client_options {
-  std::string name;  ///< in logs and as the metrics' label `client`
+  std::string name;  ///< in logs, as the metrics' label `client`, and the lane of its look-ups
   std::string host;  ///< name or address; with TLS also what the certificate is checked for
   std::uint16_t port = 443;
   client_limits limits = {};

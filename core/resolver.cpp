@@ -1,0 +1,195 @@
+#include "core/resolver.hpp"
+
+#include <boost/asio/execution/context.hpp>
+#include <boost/asio/execution_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/query.hpp>
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <netdb.h>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace rw::core {
+namespace {
+
+namespace asio = boost::asio;
+
+/// RFC 3493, section 6.1. For TCP only, or each address would come once for each socket type.
+resolved ask_system(const std::string& host) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* list = nullptr;
+  resolved out;
+  if (const int error = ::getaddrinfo(host.c_str(), nullptr, &hints, &list); error != 0) {
+    out.problem = ::gai_strerror(error);
+    return out;
+  }
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(list, ::freeaddrinfo);
+  for (const auto* one = list; one != nullptr; one = one->ai_next) {
+    asio::ip::tcp::endpoint endpoint;
+    if (one->ai_addrlen > endpoint.capacity()) continue;
+    std::copy_n(reinterpret_cast<const char*>(one->ai_addr), one->ai_addrlen,
+                reinterpret_cast<char*>(endpoint.data()));
+    endpoint.resize(one->ai_addrlen);
+    out.found.push_back(endpoint.address());
+  }
+  if (out.found.empty()) out.problem = "the name has no address";
+  return out;
+}
+
+/// Who waits for a look-up, and where.
+struct asker {
+  asio::any_io_executor executor;
+  std::weak_ptr<lookup> what;
+};
+
+struct lane {
+  std::map<std::string, std::vector<asker>> asked;  ///< by host; those under way, too
+  std::deque<std::string> in_turn;                  ///< of them those that nobody looks up yet
+  std::size_t running = 0;                          ///< threads
+};
+
+class resolver_service final : public asio::execution_context::service, public resolver {
+ public:
+  using key_type = resolver_service;
+  static inline asio::execution_context::id id;
+
+  explicit resolver_service(asio::execution_context& context) : service(context) {}
+
+  std::shared_ptr<lookup> begin(asio::any_io_executor executor, const std::string& name,
+                                const std::string& host) override {
+    auto begun = std::make_shared<lookup>(executor);
+    const std::lock_guard lock(guard_);
+    reap();
+    auto& in = lanes_[name];
+    begun->problem = add(in, host, {std::move(executor), begun});
+    if (begun->problem.empty() && in.running < threads && !in.in_turn.empty()) {
+      begun->problem = start(name, in);
+    }
+    if (!begun->problem.empty()) {
+      begun->done.set();
+      forget_idle(name);
+    }
+    return begun;
+  }
+
+  void ask(system_lookup other) override {
+    const std::lock_guard lock(guard_);
+    system_ = std::move(other);
+  }
+
+ private:
+  using thread_list = std::list<std::thread>;
+
+  /// Why it can't be; empty if it is in, or the host is being looked up for somebody else.
+  static std::string add(lane& in, const std::string& host, asker who) {
+    const auto known = in.asked.find(host);
+    if (known == in.asked.end()) {
+      if (in.in_turn.size() >= waiting) return "too many names are being looked up";
+      in.in_turn.push_back(host);
+      in.asked[host].push_back(std::move(who));
+      return {};
+    }
+    std::erase_if(known->second, [](const asker& one) { return one.what.expired(); });
+    known->second.push_back(std::move(who));
+    return {};
+  }
+
+  /// Why there is nobody to look anything up; empty if there is.
+  std::string start(const std::string& name, lane& in) {
+    const auto at = threads_.emplace(threads_.end());
+    ++in.running;
+    try {
+      *at = std::thread([this, name, at] { work(name, at); });
+      return {};
+    } catch (const std::system_error& error) {
+      threads_.erase(at);
+      if (--in.running > 0) return {};  // the others get to it
+      in.in_turn.clear();
+      in.asked.clear();
+      return std::string("no thread to look names up: ") + error.what();
+    }
+  }
+
+  /// One thread of a lane, until there is nothing left to do.
+  void work(const std::string& name, thread_list::iterator self) {
+    std::unique_lock lock(guard_);
+    auto& in = lanes_[name];
+    while (!ended_ && !in.in_turn.empty()) {
+      const auto host = std::move(in.in_turn.front());
+      in.in_turn.pop_front();
+      const bool wanted =
+          std::ranges::any_of(in.asked[host], [](const asker& one) { return !one.what.expired(); });
+      resolved answer;
+      if (wanted) {
+        const auto system = system_;
+        lock.unlock();
+        answer = system(host);
+        lock.lock();
+      }
+      const auto askers = std::move(in.asked.extract(host).mapped());
+      lock.unlock();
+      for (const auto& one : askers) tell(one, answer);
+      lock.lock();
+    }
+    --in.running;
+    forget_idle(name);
+    ended_threads_.splice(ended_threads_.end(), threads_, self);
+    over_.notify_one();
+  }
+
+  static void tell(const asker& who, const resolved& answer) {
+    asio::post(who.executor, [what = who.what, answer] {
+      const auto waits = what.lock();
+      if (!waits) return;
+      waits->found = answer.found;
+      waits->problem = answer.problem;
+      waits->done.set();
+    });
+  }
+
+  void forget_idle(const std::string& name) {
+    const auto at = lanes_.find(name);
+    if (at->second.running == 0 && at->second.asked.empty()) lanes_.erase(at);
+  }
+
+  /// Those have left the guarded part for good, so this does not wait.
+  void reap() {
+    for (auto& one : ended_threads_) one.join();
+    ended_threads_.clear();
+  }
+
+  void shutdown() override {
+    std::unique_lock lock(guard_);
+    ended_ = true;
+    over_.wait(lock, [this] { return threads_.empty(); });
+    reap();
+    lanes_.clear();
+  }
+
+  std::mutex guard_;
+  std::condition_variable over_;  ///< a thread is
+  std::map<std::string, lane> lanes_;
+  thread_list threads_;
+  thread_list ended_threads_;
+  system_lookup system_ = ask_system;
+  bool ended_ = false;
+};
+
+}  // namespace
+
+resolver& resolver::of(const asio::any_io_executor& executor) {
+  return asio::use_service<resolver_service>(asio::query(executor, asio::execution::context));
+}
+
+}  // namespace rw::core
