@@ -104,20 +104,6 @@ bool is_duration(std::string_view member) {
 
 }  // namespace
 
-std::optional<dialect> parse_dialect(std::string_view text) noexcept {
-  if (text == "cert-manager") return dialect::cert_manager;
-  if (text == "gardener") return dialect::gardener;
-  return std::nullopt;
-}
-
-const k8s::resource_type& certificates_type(dialect of) {
-  static const k8s::resource_type cert_manager{
-      {"cert-manager.io", "v1", "Certificate"}, "certificates", true};
-  static const k8s::resource_type gardener{
-      {"cert.gardener.cloud", "v1alpha1", "Certificate"}, "certificates", true};
-  return of == dialect::cert_manager ? cert_manager : gardener;
-}
-
 std::string certificate_name(std::string_view kyma) {
   return std::string(kyma) + std::string(suffix);
 }

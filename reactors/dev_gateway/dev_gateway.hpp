@@ -79,7 +79,8 @@ struct environment {
 /// section 7.6.1), and:
 /// - X-Forwarded-Client-Cert is what Envoy writes with SANITIZE_SET, subject, cert, uri and dns;
 ///   what the client sent under that name is gone (xfcc.hpp);
-/// - X-Forwarded-For and X-Forwarded-Proto are set.
+/// - X-Forwarded-For and X-Forwarded-Proto are set, and Host is the backend's, which stands in
+///   X-Forwarded-Host as the client sent it.
 /// The answer comes back as it is, but for hop-by-hop fields.
 ///
 /// Its own answers: 404 without a route, 503 without a backend or where it accepts no connection,
@@ -106,8 +107,8 @@ class gateway {
   /// Where it listens, with the port that was picked.
   boost::asio::ip::tcp::endpoint address() const;
 
-  /// Serves until drained or cancelled, or until an informer ends; every connection is closed when
-  /// it returns.
+  /// Serves until drained or cancelled; every connection is closed when it returns. Where an
+  /// informer ends before, it goes on with what it knows.
   boost::asio::awaitable<void> run();
 
   /// Begins an orderly end: what has begun is answered. Thread-safe.

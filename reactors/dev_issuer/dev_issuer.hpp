@@ -8,7 +8,7 @@
 #include "k8s/client.hpp"
 #include "k8s/informer.hpp"
 #include "k8s/names.hpp"
-#include "reactors/certificates/rendering.hpp"
+#include "reactors/certificate_dialect.hpp"
 #include "tls/issuer.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
