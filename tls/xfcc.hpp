@@ -71,6 +71,12 @@ boost::system::result<certificate> nearest_certificate(std::string_view header,
 /// Decodes %XX (RFC 3986 2.1); '+' stands for itself. Error: undecodable.
 boost::system::result<std::string> percent_decode(std::string_view text);
 
+/// The element that a proxy writes of its own client, as Envoy does when it is to set By, Hash,
+/// Cert, Subject, URI and DNS (HTTP connection manager, "x-forwarded-client-cert"): `Cert` is PEM
+/// with newlines, blanks, '+', '/' and '=' percent-encoded. `by` are the URI SANs of the proxy's
+/// own certificate.
+std::string xfcc_of(const certificate& client, const std::vector<std::string>& by = {});
+
 }  // namespace rw::tls
 
 template <>

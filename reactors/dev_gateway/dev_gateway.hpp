@@ -119,7 +119,7 @@ class gateway {
 
  private:
   class implementation;
-  std::unique_ptr<implementation> impl_;
+  std::shared_ptr<implementation> impl_;
 };
 
 }  // namespace rw::dev_gateway

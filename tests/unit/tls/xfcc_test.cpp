@@ -201,4 +201,30 @@ BOOST_AUTO_TEST_CASE(random_headers_never_crash) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(what_is_written_of_a_client_reads_back_as_it_was) {
+  const auto pair = good(the_pki().ca.issue({.common_name = "a,b;c=\"d\\e",
+                                             .dns_names = {"skr.example.com", "other.example.com"},
+                                             .uris = {"spiffe://a/ns/b?x=1"},
+                                             .client_auth = true}));
+  const auto client = *certificate::from_pem(pair.certificate);
+  const auto text = xfcc_of(client, {"spiffe://gateway"});
+  const auto all = parse_xfcc(text);
+  BOOST_TEST_REQUIRE(all.has_value());
+  BOOST_TEST_REQUIRE(all->size() == 1u);
+  const auto& one = all->front();
+  BOOST_TEST(one.by == std::vector<std::string>{"spiffe://gateway"});
+  BOOST_TEST(one.hash == client.fingerprint());
+  BOOST_TEST(one.subject == client.subject());
+  BOOST_TEST(one.uri == client.uris());
+  BOOST_TEST(one.dns == client.dns_names());
+  BOOST_TEST((*one.client_certificate() == client));
+  // As Envoy orders and quotes it.
+  BOOST_TEST(text.starts_with("By=spiffe://gateway;Hash=" + client.fingerprint() +
+                              ";Cert=\"-----BEGIN%20CERTIFICATE-----%0A"));
+  BOOST_TEST(text.find("-----END%20CERTIFICATE-----%0A\";Subject=\"CN=") != std::string::npos);
+  BOOST_TEST(
+      text.ends_with(";URI=\"spiffe://a/ns/b?x=1\";DNS=skr.example.com;"
+                     "DNS=other.example.com"));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,44 @@
+#pragma once
+
+#include "core/metrics.hpp"
+#include "core/stream.hpp"
+#include "tls/handshake_failure.hpp"
+
+#include <array>
+#include <memory>
+
+namespace rw::dev_gateway {
+
+/// How handshakes ended.
+class handshake_counters {
+ public:
+  explicit handshake_counters(core::metrics& metrics);
+
+  void succeeded() { succeeded_.Increment(); }
+  void failed(boost::system::error_code why);
+  /// Neither: it took too long, or the server ended.
+  void given_up() { unfinished_.Increment(); }
+
+ private:
+  static constexpr std::size_t reasons = 5;
+
+  core::counter& succeeded_;
+  core::counter& unfinished_;
+  std::array<core::counter*, reasons> failed_{};
+};
+
+/// Streams of another transport whose handshakes are counted. The other one comes with `use`,
+/// before the first connection; the counters must outlive all streams.
+class counting_transport final : public core::transport {
+ public:
+  explicit counting_transport(handshake_counters& counters) : counters_(counters) {}
+
+  void use(std::unique_ptr<core::transport> inner) { inner_ = std::move(inner); }
+  std::unique_ptr<core::stream> wrap(boost::asio::ip::tcp::socket socket) override;
+
+ private:
+  handshake_counters& counters_;
+  std::unique_ptr<core::transport> inner_;
+};
+
+}  // namespace rw::dev_gateway

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "core/backoff.hpp"
+#include "core/clock.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+
+namespace rw::dev_issuer {
+
+/// Puts a random pause before each step, so that steps of several parts meet in every order.
+class pace {
+ public:
+  pace(boost::asio::any_io_executor executor, core::clock& clock, core::duration most,
+       core::random_source random);
+
+  /// False: cancelled meanwhile.
+  boost::asio::awaitable<bool> pause();
+
+ private:
+  const boost::asio::any_io_executor executor_;
+  core::clock& clock_;
+  const core::duration most_;
+  const core::random_source random_;
+};
+
+}  // namespace rw::dev_issuer
