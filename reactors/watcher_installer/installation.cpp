@@ -166,11 +166,14 @@ void visit::decide() {
   for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i].wanted = std::move(objects[i]);
 }
 
-/// Pods without a certificate would only fail; those that run keep theirs.
+/// Pods without a certificate would only fail; those that run keep theirs. And webhooks that nobody
+/// serves would only keep writes waiting, and the first certificate from being served at once.
 void visit::leave_what_needs_a_certificate() {
   find("Secret", secret_name).leave = true;
   auto& deployment = find("Deployment", skr_webhook_name);
   deployment.leave = !deployment.present.has_value();
+  auto& configuration = find("ValidatingWebhookConfiguration", skr_webhook_name);
+  configuration.leave = !configuration.present.has_value();
 }
 
 bool visit::differs(const part& one) const {
@@ -231,6 +234,7 @@ asio::awaitable<k8s::result<void>> visit::write() {
 /// Apply leaves webhooks in place that somebody else wrote as well, by kubectl for instance.
 asio::awaitable<k8s::result<void>> visit::drop_unwanted_webhooks() {
   auto& one = find("ValidatingWebhookConfiguration", skr_webhook_name);
+  if (!one.present) co_return k8s::result<void>();
   const auto names = unwanted_webhooks(one.wanted, *one.present);
   if (names.empty()) co_return k8s::result<void>();
   auto object = *one.present;
