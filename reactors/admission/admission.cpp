@@ -95,7 +95,7 @@ std::string_view manager_of(std::string_view target, bool& wrong) noexcept {
 
 webhook::webhook(webhook_options options, core::channel<watch_event>& events, core::clock& time,
                  core::logger& log, core::metrics& metrics)
-    : options_(options),
+    : options_(std::move(options)),
       events_(events),
       clock_(time),
       log_(log),
@@ -159,6 +159,7 @@ asio::awaitable<void> webhook::decide(const http::request& from, http::response&
   if (decided.what == verdict::invalid_subresource) counters_->invalid_subresource.Increment();
   if (decided.what == verdict::event) {
     decided.event.manager = manager;
+    if (options_.on_event) options_.on_event(decided.event);
     const auto sent = events_.try_send(decided.event);
     // A closed channel ends the wait at once.
     if (sent != core::send_status::sent) return wait_for_room(std::move(decided), &into);

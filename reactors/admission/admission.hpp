@@ -11,16 +11,22 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string_view>
 
 namespace rw::admission {
+
+/// Told of an event before it goes into the channel, for a host that wants to watch; on the
+/// connection's executor. Must not block.
+using event_observer = std::function<void(const watch_event&)>;
 
 struct webhook_options {
   rw::contract contract = rw::contract::v2;
   std::size_t body_limit = 8u << 20;  ///< of one review, in bytes
   /// How long an answer waits for room in the channel. The user's write waits just as long.
   std::chrono::milliseconds wait = std::chrono::milliseconds(250);
+  event_observer on_event = {};
 };
 
 /// The validating webhook: `POST /validate/<manager>` with an AdmissionReview. It allows every

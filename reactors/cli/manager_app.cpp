@@ -78,9 +78,10 @@ class manager_app::provider final : public watcher_installer::certificate_provid
   core::log_limit log_limit_;
 };
 
-manager_app::manager_app(services& with, manager_settings settings)
+manager_app::manager_app(services& with, manager_settings settings, manager_observer* observer)
     : app(with),
       settings_(std::move(settings)),
+      observer_(observer),
       fence_(with.clock),
       kcp_(std::make_unique<k8s::client>(with.executor, load(settings_),
                                          client_options("kcp", settings_.leader_elect),
@@ -223,6 +224,10 @@ void manager_app::make_reactors() {
     }
     how.how.manifests = std::move(*manifests);
   }
+  std::function<void(const k8s::object_key&)> on_reconcile;
+  if (observer_ != nullptr) {
+    on_reconcile = [this](const k8s::object_key& kyma) { observer_->reconciling(kyma); };
+  }
   installer_ = std::make_unique<watcher_installer::watcher_installer>(
       executor, std::move(how),
       watcher_installer::sources{kymas_,
@@ -240,7 +245,8 @@ void manager_app::make_reactors() {
                                      .watchdog = services_.watchdog,
                                      .log = services_.log,
                                      .metrics = services_.metrics,
-                                     .random = random()});
+                                     .random = random(),
+                                     .on_reconcile = std::move(on_reconcile)});
   relay_ = std::make_unique<kyma_router::relay>(
       executor, *shared_,
       k8s::controller_environment{services_.clock, services_.watchdog, services_.log,
@@ -295,13 +301,24 @@ asio::awaitable<void> manager_app::finish_telling(core::time_point when) {
   if (!relay_->idle()) services_.log.warning("the leader was not told of all events");
 }
 
+void manager_app::show(const listener::received_event& event) const {
+  std::vector<k8s::object_key> kymas;
+  for (const auto& one : kyma_router::kymas_of(kymas_, event.runtime_id)) {
+    kymas.push_back(one.key());
+  }
+  observer_->heard(event, kymas);
+}
+
 asio::awaitable<void> manager_app::read_events() {
   std::vector<listener::received_event> received;
   for (;;) {
     received.clear();
     const auto got = co_await listener_.events->receive_some(received, events_at_once);
     if (got.has_error()) co_return;
-    for (const auto& one : received) router_->heard(one.runtime_id);
+    for (const auto& one : received) {
+      if (observer_ != nullptr) show(one);
+      router_->heard(one.runtime_id);
+    }
   }
 }
 

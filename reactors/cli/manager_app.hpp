@@ -10,6 +10,7 @@
 #include "reactors/admin/admin.hpp"
 #include "reactors/certificates/certificate_service.hpp"
 #include "reactors/cli/app.hpp"
+#include "reactors/cli/manager_observer.hpp"
 #include "reactors/cli/settings.hpp"
 #include "reactors/gateway_secret/rotator.hpp"
 #include "reactors/kyma_router/kyma_router.hpp"
@@ -37,8 +38,8 @@ namespace rw::cli {
 class manager_app final : public app {
  public:
   /// Reads the kubeconfig, loads the certificates and binds. Throws what names the setting that
-  /// can't be used.
-  manager_app(services& with, manager_settings settings);
+  /// can't be used. `observer`, where there is one, must outlive it.
+  manager_app(services& with, manager_settings settings, manager_observer* observer = nullptr);
   ~manager_app() override;
 
   boost::asio::awaitable<int> run() override;
@@ -58,6 +59,7 @@ class manager_app final : public app {
                                        std::string_view runtime_id) const;
   std::string not_ready() const;
   void route(const k8s::object_key& kyma);
+  void show(const listener::received_event& event) const;
   void make_reactors();
   boost::asio::awaitable<void> take_events();
   boost::asio::awaitable<void> read_events();
@@ -66,6 +68,7 @@ class manager_app final : public app {
   boost::asio::awaitable<void> close_clients();
 
   const manager_settings settings_;
+  manager_observer* const observer_;
   k8s::fence fence_;
   std::unique_ptr<k8s::client> kcp_;     ///< writes while it leads
   std::unique_ptr<k8s::client> shared_;  ///< of all replicas: the Lease, events, what they watch

@@ -16,23 +16,6 @@ tls::material_files files_of(const webhook_settings& s) {
   return {s.tls_cert, s.tls_key, s.ca_cert};
 }
 
-dispatch::dispatch_options dispatch_options(const webhook_settings& s) {
-  dispatch::dispatch_options options;
-  options.contract = s.contract;
-  options.upstream.name = "kcp";
-  options.upstream.host = s.kcp.host;
-  options.upstream.port = s.kcp.port;
-  options.schedule.capacity = s.set_capacity;
-  options.schedule.max_age = s.event_max_age;
-  return options;
-}
-
-tls::client_options client_tls(const webhook_settings& s) {
-  tls::client_options options;
-  options.server_name = s.kcp.host;
-  return options;
-}
-
 http::server_limits admin_limits() {
   http::server_limits limits;
   limits.connections = 64;
@@ -46,8 +29,6 @@ webhook_app::webhook_app(services& with, webhook_settings settings)
     : app(with),
       settings_(std::move(settings)),
       credentials_(need(tls::credentials::load(files_of(settings_)), "TLS_CERT, TLS_KEY, CA_CERT")),
-      server_tls_(need(tls::make_server_transport(credentials_), "TLS_CERT")),
-      client_tls_(need(tls::make_client_transport(credentials_, client_tls(settings_)), "CA_CERT")),
       plain_(core::make_plain_transport()),
       reloads_(core::make_counter(with.metrics, "rw_tls_reloads_total",
                                   "Times that changed certificate files were read",
@@ -57,20 +38,9 @@ webhook_app::webhook_app(services& with, webhook_settings settings)
                                          {{"outcome", "refused"}})),
       not_after_(core::make_gauge(with.metrics, "rw_tls_certificate_not_after_seconds",
                                   "When the certificate in use expires, in seconds since 1970")),
-      events_(settings_.channel_capacity),
       reloader_(with.executor, credentials_, files_of(settings_), with.log),
-      dispatcher_(with.executor, dispatch_options(settings_), events_,
-                  {with.clock, with.watchdog, *client_tls_, with.log, with.metrics,
-                   core::make_random_source()}),
-      webhook_({.contract = settings_.contract,
-                .body_limit = settings_.max_review_bytes,
-                .wait = settings_.admission_wait},
-               events_, with.clock, with.log, with.metrics),
-      intake_(with.executor,
-              {"webhook",
-               listening_address({settings_.bind_address, settings_.webhook_port}, "BIND_ADDRESS"),
-               {}},
-              webhook_, {*server_tls_, with.watchdog, with.log, with.metrics}),
+      pipeline_(with.executor, settings_, credentials_,
+                {with.clock, with.watchdog, with.log, with.metrics}),
       pages_(with.metrics, [this] { return not_ready(); }),
       admin_(with.executor,
              {"admin",
@@ -98,7 +68,7 @@ void webhook_app::on_reload(const tls::result<void>& outcome) {
   }
   reloads_.Increment();
   publish_certificate();
-  dispatcher_.renew_connections();
+  pipeline_.renew_connections();
 }
 
 /// One reason a line; empty if all is well.
@@ -106,39 +76,31 @@ std::string webhook_app::not_ready() const {
   std::string reasons;
   const auto leaf = credentials_->current()->leaf();
   if (!leaf->valid_at(services_.clock.wall())) reasons += "the certificate is not valid now\n";
-  if (events_.size() >= events_.capacity()) reasons += "the queue is full\n";
+  if (pipeline_.full()) reasons += "the queue is full\n";
   if (stopping_) reasons += "stopping\n";
   return reasons;
 }
 
 asio::awaitable<int> webhook_app::run() {
   core::task_group background(services_.executor, fail_on_exception());
-  core::task_group intake(services_.executor, fail_on_exception());
-  core::task_group delivery(services_.executor, fail_on_exception());
+  core::task_group serving(services_.executor, fail_on_exception());
   background.spawn(services_.watchdog.run());
   background.spawn(reloader_.run());
   background.spawn(admin_.run());
-  delivery.spawn(dispatcher_.run());
-  intake.spawn(intake_.run());
-  log_listening(services_.log, "webhook", intake_.address());
+  serving.spawn(pipeline_.run());
+  log_listening(services_.log, "webhook", pipeline_.address());
   log_listening(services_.log, "admin", admin_.address());
   give_back_startup_code();
 
   co_await stop_.wait();
 
   stopping_ = true;
-  const auto end = services_.clock.now() + settings_.drain_timeout;
-  services_.log.info("stopping: no new reviews, delivering what was accepted",
-                     {{"events", dispatcher_.pending() + events_.size()}});
-  intake_.drain();
-  // A client that dawdles may use half of the time, the rest belongs to what was accepted.
-  co_await join_by(intake, end - settings_.drain_timeout / 2);
-  events_.close();
-  co_await join_by(delivery, end);
+  pipeline_.stop();
+  co_await serving.join();
   background.cancel();
   co_await background.join();
   rethrow_failure();
-  const auto lost = dispatcher_.pending() + events_.size();
+  const auto lost = pipeline_.undelivered();
   services_.log.info("stopped", {{"undelivered", lost}});
   co_return lost == 0 ? 0 : 1;
 }

@@ -209,6 +209,7 @@ void watcher_installer::fan_out(k8s::controller::keys& some) {
 // --- one runtime -----------------------------------------------------------------------
 
 asio::awaitable<k8s::reconcile_result> watcher_installer::reconcile(object_key key) {
+  if (in_.on_reconcile) in_.on_reconcile(key);
   auto kyma = from_.kymas.objects().get(key);
   if (!kyma) {
     forget(key);

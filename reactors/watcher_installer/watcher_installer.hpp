@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -112,6 +113,8 @@ struct environment {
   core::logger& log;
   core::metrics& metrics;
   core::random_source random;
+  /// Told of each reconcile when it begins, for a host that wants to watch. Must not block.
+  std::function<void(const k8s::object_key& kyma)> on_reconcile = {};
 };
 
 /// What to select for the informer of kubeconfig Secrets.
