@@ -57,31 +57,4 @@ void make_certificates(const certs_settings& what) {
   write(what.dir, what.name, need(ca.issue(request), "certs"));
 }
 
-void make_dev_certificates(const std::string& dir, const std::string& runtime_id) {
-  using role = certs_settings::role;
-  const auto missing = [&](const char* name) {
-    return !std::filesystem::exists(std::filesystem::path(dir) / (std::string(name) + ".crt"));
-  };
-  certs_settings one;
-  one.dir = dir;
-  if (missing("ca")) {
-    one.common_name = "runtime-watcher development CA";
-    one.days = 3650;
-    make_certificates(one);
-  }
-  one.days = 365;
-  one.sans = {"dns:localhost", "ip:127.0.0.1", "ip:::1"};
-  if (missing("webhook")) {
-    one.what = role::webhook;
-    one.name = "webhook";
-    one.common_name = runtime_id;
-    make_certificates(one);
-  }
-  if (missing("gateway")) {
-    one.what = role::server;
-    one.name = one.common_name = "gateway";
-    make_certificates(one);
-  }
-}
-
 }  // namespace rw::cli

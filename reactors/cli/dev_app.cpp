@@ -1,63 +1,218 @@
 #include "reactors/cli/dev_app.hpp"
 
-#include "reactors/cli/certs.hpp"
+#include "reactors/cli/dev/apply.hpp"
+#include "reactors/cli/dev/manifests.hpp"
+#include "tls/files.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <sys/resource.h>
+#include <utility>
 
 namespace rw::cli {
 namespace {
 
 namespace asio = boost::asio;
 
-constexpr auto runtime_id = "dev-runtime";
+constexpr std::size_t prepared_at_once = 16;
+constexpr auto gateway_host = "localhost";
 
-asio::awaitable<void> keep_code(asio::awaitable<int> run, int* code) {
-  *code = co_await std::move(run);
+/// Each runtime takes about ten descriptors: both ends of its connections are here.
+void allow_many_files() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+const dev_settings& prepared(const dev_settings& settings) {
+  allow_many_files();
+  return settings;
 }
 
 }  // namespace
 
 dev_app::dev_app(services& with, const dev_settings& settings)
     : app(with),
-      settings_(settings),
-      listener_services_(std::make_unique<services>(with.executor, core::log_level::info)) {
-  make_dev_certificates(settings.dir, runtime_id);
-  listen_settings listen;
-  listen.address = {"127.0.0.1", settings.listen_port};
-  listen.component = settings.component;
-  listen.tls_cert = settings.dir + "/gateway.crt";
-  listen.tls_key = settings.dir + "/gateway.key";
-  listen.client_ca = settings.dir + "/ca.crt";
-  listener_ = std::make_unique<listen_app>(*listener_services_, listen);
+      settings_(prepared(settings)),
+      manager_services_(std::make_unique<services>(with.executor, settings.log_level)),
+      view_(with.clock, with.metrics, settings.manager,
+            [this](const dev::event_story& story) { show(story); }),
+      clusters_(with, settings_, find_webhooks()),
+      infrastructure_(with, settings_, clusters_.kcp(), find_backends()),
+      plain_(core::make_plain_transport()),
+      pages_(with.metrics,
+             [this] {
+               return std::string(prepared_ < clusters_.runtimes().size() ? "starting\n" : "");
+             }),
+      admin_(with.executor,
+             {"dev-admin", listening_address(settings_.metrics_address, "--metrics-address"), {}},
+             pages_, {*plain_, with.watchdog, with.log, with.metrics}),
+      serving_(with.executor, fail_on_exception()),
+      supporting_(with.executor, fail_on_exception()),
+      managing_(with.executor, fail_on_exception()),
+      running_(with.executor, fail_on_exception()),
+      starting_(with.executor, fail_on_exception()) {
+  if (settings_.manager) {
+    manager_ = std::make_unique<manager_app>(*manager_services_, settings_of_manager(), &view_);
+  }
+  const auto observer = [this](const std::string& runtime, const watch_event& event) {
+    view_.changed(runtime, event);
+  };
+  for (const auto& one : clusters_.runtimes()) {
+    nodes_.push_back(std::make_unique<dev::node>(with, webhook_metrics_, one.name, one.kubeconfig,
+                                                 settings_.log_level, observer));
+    nodes_by_name_.emplace(one.name, nodes_.back().get());
+  }
+  write_manifests();
+}
 
-  webhook_settings webhook;
-  webhook.bind_address = "127.0.0.1";
-  webhook.webhook_port = settings.webhook_port;
-  webhook.metrics_port = settings.metrics_port;
-  webhook.ca_cert = settings.dir + "/ca.crt";
-  webhook.tls_cert = settings.dir + "/webhook.crt";
-  webhook.tls_key = settings.dir + "/webhook.key";
-  webhook.kcp = {"127.0.0.1", listener_->address().port()};
-  webhook_ = std::make_unique<webhook_app>(with, webhook);
+manager_settings dev_app::settings_of_manager() const {
+  manager_settings out;
+  out.kubeconfig = clusters_.kcp().file;
+  out.address = {"127.0.0.1", 0};
+  out.metrics_address = {"127.0.0.1", 0};
+  out.pin_san = true;
+  out.success_interval = settings_.success_interval;
+  out.ca_grace = settings_.ca_grace;
+  out.drain_timeout = settings_.drain_timeout / 2;
+  return out;
+}
+
+/// The Services of the runtimes: the webhooks stand behind them.
+k8s::devserver::service_resolver dev_app::find_webhooks() {
+  return [this](std::string_view cluster,
+                std::string_view service) -> std::optional<asio::ip::tcp::endpoint> {
+    const auto at = nodes_by_name_.find(cluster);
+    if (at == nodes_by_name_.end()) return {};
+    return at->second->find(service);
+  };
+}
+
+/// The Services of KCP: whatever a Watcher names, the manager's listener stands behind it.
+dev_gateway::service_resolver dev_app::find_backends() {
+  return [this](const dev_gateway::service_port&) -> std::optional<asio::ip::tcp::endpoint> {
+    if (manager_) return manager_->address();
+    if (settings_.backends.empty()) return {};
+    const auto& one = settings_.backends[next_backend_++ % settings_.backends.size()];
+    return listening_address(one, "--backend");
+  };
+}
+
+void dev_app::write_manifests() const {
+  std::vector<tls::output_file> files{{"watcher.yaml", dev::sample_watcher(), 0644}};
+  for (const auto& one : clusters_.runtimes()) {
+    files.push_back({"kyma-" + one.name + ".yaml", dev::kyma_manifest(one), 0644});
+    files.push_back({"access-" + one.name + ".yaml", dev::access_manifest(one), 0600});
+  }
+  const auto written = tls::write_files(settings_.dir, files);
+  if (!written) throw setting_error("--dir: " + written.error().message());
+}
+
+/// Everything comes up in the order in which it needs what came before.
+asio::awaitable<void> dev_app::start() {
+  auto* const clock = &services_.clock;
+  auto* const kcp = &infrastructure_.kcp();
+  co_await dev::apply_manifests(kcp, clock, dev::definitions());
+  const auto port = infrastructure_.gateway().port();
+  co_await dev::apply_manifests(kcp, clock, dev::kcp_manifests(gateway_host, port));
+  supporting_.spawn(infrastructure_.run());
+  if (manager_) managing_.spawn(run_manager());
+  if (!settings_.bare) co_await dev::apply_manifests(kcp, clock, dev::sample_watcher());
+  for (std::size_t i = 0; i < prepared_at_once; ++i) starting_.spawn(start_runtimes());
+}
+
+/// One of several that take the runtimes in turn.
+asio::awaitable<void> dev_app::start_runtimes() {
+  auto* const clock = &services_.clock;
+  auto* const kcp = &infrastructure_.kcp();
+  while (next_runtime_ < nodes_.size()) {
+    const auto i = next_runtime_++;
+    auto* const api = &nodes_[i]->api();
+    running_.spawn(nodes_[i]->run());
+    co_await dev::apply_manifests(api, clock, dev::definitions(), "Kyma");
+    co_await dev::apply_manifests(api, clock, dev::runtime_manifests());
+    const auto& runtime = clusters_.runtimes()[i];
+    if (!settings_.bare) {
+      const auto text = dev::access_manifest(runtime) + "---\n" + dev::kyma_manifest(runtime);
+      co_await dev::apply_manifests(kcp, clock, text);
+    }
+    if (++prepared_ == nodes_.size()) say_what_to_try();
+  }
+}
+
+asio::awaitable<void> dev_app::run_manager() {
+  manager_code_ = co_await manager_->run();
+  stop();
 }
 
 asio::awaitable<int> dev_app::run() {
-  int listener_code = 0;
-  int webhook_code = 0;
-  core::task_group listener(services_.executor, fail_on_exception());
-  core::task_group webhook(services_.executor, fail_on_exception());
-  listener.spawn(keep_code(listener_->run(), &listener_code));
-  webhook.spawn(keep_code(webhook_->run(), &webhook_code));
-  services_.log.info("try it: curl --cacert " + settings_.dir +
-                     "/ca.crt -H 'content-type: application/json' --data @REVIEW.json "
-                     "https://localhost:" +
-                     std::to_string(webhook_->port()) + "/validate/" + settings_.component);
+  core::task_group background(services_.executor, fail_on_exception());
+  background.spawn(services_.watchdog.run());
+  background.spawn(admin_.run());
+  serving_.spawn(clusters_.run());
+  log_listening(services_.log, "api-server", clusters_.address());
+  log_listening(services_.log, "gateway", infrastructure_.gateway());
+  log_listening(services_.log, "dev-admin", admin_.address());
+  starting_.spawn(start());
+
   co_await stop_.wait();
-  // The receiver outlives the sender, so that what was accepted arrives.
-  webhook_->stop();
-  co_await webhook.join();
-  listener_->stop();
-  co_await listener.join();
+
+  services_.log.info("stopping: no new events, delivering what was accepted");
+  const auto end = services_.clock.now() + settings_.drain_timeout;
+  co_await end_in_order(end);
+  background.cancel();
+  co_await background.join();
   rethrow_failure();
-  co_return std::max(listener_code, webhook_code);
+  std::size_t lost = 0;
+  for (const auto& one : nodes_) lost += one->lost();
+  services_.log.info("stopped", {{"undelivered", lost}});
+  co_return lost == 0 ? manager_code_ : 1;
+}
+
+/// Who sends ends before who receives, and the API servers last.
+asio::awaitable<void> dev_app::end_in_order(core::time_point end) {
+  const auto share = settings_.drain_timeout / 4;
+  starting_.cancel();
+  co_await starting_.join();
+  for (const auto& one : nodes_) one->stop();
+  co_await join_by(running_, end - 3 * share);
+  if (manager_) manager_->stop();
+  co_await join_by(managing_, end - share);
+  infrastructure_.drain();
+  co_await join_by(supporting_, end - share / 2);
+  co_await infrastructure_.kcp().close();
+  clusters_.drain();
+  co_await join_by(serving_, end);
+}
+
+void dev_app::show(const dev::event_story& story) const {
+  const auto now = services_.clock.wall();
+  const auto line = settings_.json ? json_line_of(story, now) : line_of(story, now);
+  std::printf("%s\n", line.c_str());
+  std::fflush(stdout);
+}
+
+void dev_app::say_what_to_try() const {
+  services_.log.info("the system is up", {{"runtimes", nodes_.size()}, {"dir", settings_.dir}});
+  if (settings_.json) return;
+  const auto& first = clusters_.runtimes().front();
+  const auto kcp = "  kubectl --kubeconfig " + clusters_.kcp().file;
+  std::string text = "KCP and " + std::to_string(nodes_.size()) + " runtimes are up. ";
+  if (settings_.bare) {
+    text += "Watch something, and tell KCP of a runtime:\n" + kcp + " apply -f " + settings_.dir +
+            "/watcher.yaml -f " + settings_.dir + "/access-" + first.name + ".yaml -f " +
+            settings_.dir + "/kyma-" + first.name + ".yaml\n";
+  } else {
+    text += "How they are:\n" + kcp + " get watchers,kymas,events -A\n";
+  }
+  text +=
+      "Change what is watched on a runtime, and see the event here:\n  kubectl --kubeconfig " +
+      first.file +
+      " -n kyma-system patch kyma default --type merge -p '{\"spec\":{\"channel\":\"fast\"}}'\n";
+  std::printf("%s", text.c_str());
+  std::fflush(stdout);
 }
 
 }  // namespace rw::cli

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -39,5 +40,15 @@ struct manager_texts {
 
 void describe_manager(CLI::App& app, manager_settings& to, manager_texts& texts);
 void check_manager(manager_settings& to, const manager_texts& texts);
+
+/// The same for dev.
+struct dev_texts {
+  std::string events = "text";
+  std::string metrics_address;
+  std::vector<std::string> backends;
+};
+
+void describe_dev(CLI::App& app, dev_settings& to, dev_texts& texts);
+void check_dev(dev_settings& to, const dev_texts& texts);
 
 }  // namespace rw::cli

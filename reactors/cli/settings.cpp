@@ -13,10 +13,9 @@ namespace {
 
 constexpr auto about =
     "Tells a control plane what changed on a Kubernetes cluster: `webhook` runs on the watched "
-    "cluster, "
-    "`listen` in the control plane, `dev` is both in one process. `manager` keeps everything in "
-    "place from the control plane. `api-server` is a Kubernetes API server in memory to try things "
-    "on.";
+    "cluster, `listen` in the control plane. `manager` keeps everything in place from the control "
+    "plane. `dev` is the whole system in one process, clusters included. `api-server` is a "
+    "Kubernetes API server in memory to try things on.";
 
 std::string is_duration(const std::string& text) {
   return core::parse_duration(text) ? "" : "not a duration such as 250ms, 20s or 1h: " + text;
@@ -202,15 +201,6 @@ void check_listen(listen_settings& to, const listen_texts& texts) {
   wrong.raise();
 }
 
-void describe_dev(CLI::App& app, dev_settings& to) {
-  app.add_option("--dir", to.dir, "Where the certificates are made")->capture_default_str();
-  app.add_option("--webhook-port", to.webhook_port, "Port of the webhook")->capture_default_str();
-  app.add_option("--metrics-port", to.metrics_port, "Port of the webhook's /metrics")
-      ->capture_default_str();
-  app.add_option("--listen-port", to.listen_port, "Port of the listener")->capture_default_str();
-  app.add_option("--component", to.component, "The operator that listens")->capture_default_str();
-}
-
 void describe_api_server(CLI::App& app, api_server_settings& to, std::string& address) {
   app.add_option("--address", address, "Where to listen; port 0 picks a free one")
       ->type_name("HOST:PORT")
@@ -309,9 +299,10 @@ settings read_settings(int argc, char** argv) {
   auto* const run_manager = app.add_subcommand(
       "manager", "Runs in KCP: keeps Watchers, the webhook on every SKR and certificates in place");
   describe_manager(*run_manager, result.manager, manager);
-  auto* const run_dev = app.add_subcommand(
-      "dev", "Runs webhook and listener in one process, with certificates of its own");
-  describe_dev(*run_dev, result.dev);
+  dev_texts dev;
+  auto* const run_dev =
+      app.add_subcommand("dev", "Runs the whole system in one process, clusters included");
+  describe_dev(*run_dev, result.dev, dev);
   std::string api_server_address;
   auto* const run_api_server =
       app.add_subcommand("api-server",
@@ -344,6 +335,8 @@ settings read_settings(int argc, char** argv) {
     check_manager(result.manager, manager);
     result.what = command::manager;
   } else if (*run_dev) {
+    check_dev(result.dev, dev);
+    result.dev.log_level = result.log_level;
     result.what = command::dev;
   } else if (*run_api_server) {
     check_api_server(result.api_server, api_server_address);

@@ -35,6 +35,7 @@ struct webhook_settings {
   std::size_t channel_capacity = 1024;
   std::size_t set_capacity = 32768;
   std::size_t max_review_bytes = 8u << 20;
+  std::size_t requests_at_once = 64;  ///< towards KCP
   std::vector<std::string> remarks;  ///< what was wrong and was replaced by a default; to be logged
 };
 
@@ -95,10 +96,26 @@ struct manager_settings {
 /// `runtime-watcher dev`.
 struct dev_settings {
   std::string dir = "runtime-watcher-dev";
-  std::uint16_t webhook_port = 8443;
-  std::uint16_t metrics_port = 2112;
-  std::uint16_t listen_port = 8082;
-  std::string component = "lifecycle-manager";
+  std::size_t runtimes = 2;
+  std::string kcp_kubeconfig;                ///< empty: an embedded API server
+  std::vector<std::string> skr_kubeconfigs;  ///< of the first runtimes; the others are embedded
+  bool bare = false;                         ///< neither Watcher nor Kymas
+  bool json = false;                         ///< the events on standard output
+  std::uint16_t api_port = 0;
+  std::uint16_t gateway_port = 0;
+  core::host_port metrics_address = {"127.0.0.1", 0};
+
+  bool manager = true;
+  std::vector<core::host_port> backends;  ///< of the gateway, without a manager of its own
+  std::chrono::milliseconds success_interval = std::chrono::hours(1);
+  std::chrono::milliseconds ca_grace = std::chrono::seconds(10);
+
+  std::chrono::milliseconds rotate_root_every{0};  ///< 0: never
+  std::size_t rotations = 0;                       ///< 0: for ever
+  std::chrono::milliseconds issuer_delay{0};
+
+  std::chrono::milliseconds drain_timeout = std::chrono::seconds(10);
+  core::log_level log_level = core::log_level::info;
 };
 
 /// `runtime-watcher api-server`.

@@ -1,0 +1,45 @@
+#pragma once
+
+#include "k8s/client.hpp"
+#include "k8s/informer.hpp"
+#include "reactors/cli/app.hpp"
+#include "reactors/cli/dev/clusters.hpp"
+#include "reactors/cli/settings.hpp"
+#include "reactors/dev_gateway/dev_gateway.hpp"
+#include "reactors/dev_issuer/dev_issuer.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <exception>
+
+namespace rw::cli::dev {
+
+/// What a control plane has beside the manager: somebody who issues certificates, and a gateway. On
+/// one executor.
+class infrastructure {
+ public:
+  /// Binds the gateway. Throws what names the setting that can't be used.
+  infrastructure(services& with, const dev_settings& settings, const cluster& kcp,
+                 dev_gateway::service_resolver backends);
+
+  /// KCP, for what else is to be done there. To be closed once all of it has ended.
+  k8s::client& kcp() noexcept { return kcp_; }
+  /// Where the gateway is.
+  boost::asio::ip::tcp::endpoint gateway() const { return gateway_.address(); }
+
+  /// Runs until drained or cancelled.
+  boost::asio::awaitable<void> run();
+  /// The gateway ends in order, and then the rest.
+  void drain() { gateway_.drain(); }
+
+ private:
+  k8s::client kcp_;
+  k8s::informer virtual_services_;
+  k8s::informer secrets_;
+  k8s::informer certificates_;
+  dev_issuer::issuer issuer_;
+  dev_gateway::gateway gateway_;
+  std::exception_ptr failure_;
+};
+
+}  // namespace rw::cli::dev

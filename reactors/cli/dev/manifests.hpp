@@ -1,0 +1,26 @@
+#pragma once
+
+#include "reactors/cli/dev/clusters.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace rw::cli::dev {
+
+// What a trial system consists of, as YAML that a person could apply just as well.
+
+/// The CustomResourceDefinitions of deploy/crds and deploy/dev.
+std::string definitions();
+/// deploy/samples/watcher.yaml.
+std::string sample_watcher();
+/// KCP's namespaces, and the Gateway `klm-watcher` that runtimes reach at `host` and `port`.
+std::string kcp_manifests(const std::string& host, std::uint16_t port);
+/// A runtime's namespace, and the Kyma in it that Watchers watch.
+std::string runtime_manifests();
+
+/// In KCP: the Kyma of a runtime, and the Secret that gives access to it.
+std::string kyma_manifest(const cluster& runtime);
+std::string access_manifest(const cluster& runtime);
+
+}  // namespace rw::cli::dev

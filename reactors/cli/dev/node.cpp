@@ -1,0 +1,235 @@
+#include "reactors/cli/dev/node.hpp"
+
+#include "core/backoff.hpp"
+#include "core/within.hpp"
+#include "k8s/foreign_kubeconfig.hpp"
+#include "k8s/manifests.hpp"
+#include "k8s/types.hpp"
+#include "reactors/cli/dev/runtime_log.hpp"
+#include "reactors/kyma_resources.hpp"
+#include "reactors/watcher_installer/templates.hpp"
+
+#include <boost/asio/this_coro.hpp>
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include <utility>
+#include <vector>
+
+namespace rw::cli::dev {
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+
+constexpr auto retry_base = std::chrono::milliseconds(200);
+constexpr auto retry_limit = std::chrono::seconds(10);
+
+const k8s::resource_type& deployments_type() {
+  static const k8s::resource_type type{{"apps", "v1", "Deployment"}, "deployments"};
+  return type;
+}
+
+k8s::config config_of(const std::string& runtime, const std::string& kubeconfig) {
+  auto parsed = k8s::parse_foreign_kubeconfig(kubeconfig, "kubeconfig of " + runtime);
+  if (!parsed) throw setting_error(parsed.error().message);
+  return std::move(*parsed);
+}
+
+k8s::informer_options only(std::string_view name) {
+  k8s::informer_options options;
+  options.what.ns = skr_namespace;
+  options.what.fields = "metadata.name=" + std::string(name);
+  return options;
+}
+
+/// apps/v1, DeploymentStatus, of a Deployment whose one pod serves or does not.
+json::object status_of(const json::value& deployment, bool serves, const std::string& why,
+                       std::chrono::system_clock::time_point now) {
+  json::value with_condition = deployment;
+  k8s::set_condition(with_condition,
+                     {.type = "Available",
+                      .status = serves ? "True" : "False",
+                      .reason = serves ? "MinimumReplicasAvailable" : "MinimumReplicasUnavailable",
+                      .message = serves ? "Deployment has minimum availability." : why},
+                     now);
+  const std::int64_t ready = serves ? 1 : 0;
+  return {{"observedGeneration", k8s::generation_of(deployment)},
+          {"replicas", 1},
+          {"updatedReplicas", ready},
+          {"readyReplicas", ready},
+          {"availableReplicas", ready},
+          {"unavailableReplicas", 1 - ready},
+          {"conditions", *k8s::find(with_condition, {"status", "conditions"})}};
+}
+
+/// True if the status says all of that; what is zero need not be said.
+bool says(const json::value& deployment, const json::object& status) {
+  for (const auto& [name, value] : status) {
+    const auto* present = k8s::find(deployment, {"status", name});
+    if (present == nullptr && value.is_int64() && value.get_int64() == 0) continue;
+    if (present == nullptr || *present != value) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+node::node(services& with, core::metrics& webhooks, std::string runtime,
+           const std::string& kubeconfig, core::log_level level, observer on_event)
+    : services_(with),
+      metrics_(webhooks),
+      runtime_(std::move(runtime)),
+      log_(level, name_runtime(runtime_)),
+      on_event_(std::move(on_event)),
+      api_(with.executor, config_of(runtime_, kubeconfig),
+           {.name = "node", .user_agent = "runtime-watcher-dev"},
+           {with.clock, with.watchdog, log_, with.metrics}),
+      deployments_(api_, deployments_type(), only(skr_webhook_name),
+                   {with.clock, log_, with.metrics, core::make_random_source()}),
+      secrets_(api_, secrets_type(), only(watcher_installer::secret_name),
+               {with.clock, log_, with.metrics, core::make_random_source()}),
+      changed_(with.executor),
+      stop_(with.executor),
+      pods_(with.executor, [this](std::exception_ptr thrown) {
+        if (!failure_) failure_ = thrown;
+        stop();
+      }) {}
+
+node::~node() = default;
+
+std::optional<asio::ip::tcp::endpoint> node::find(std::string_view service) const {
+  static const auto name =
+      std::string(skr_namespace) + "/" + std::string(skr_webhook_name) + ":443";
+  if (service != name || !current_) return {};
+  return current_->address();
+}
+
+asio::awaitable<void> node::run() {
+  co_await asio::this_coro::throw_if_cancelled(false);
+  core::task_group watching(services_.executor, [this](std::exception_ptr thrown) {
+    if (!failure_) failure_ = thrown;
+    stop();
+  });
+  watching.spawn(deployments_.run());
+  watching.spawn(secrets_.run());
+  watching.spawn(follow(&deployments_));
+  watching.spawn(follow(&secrets_));
+  watching.spawn(keep());
+
+  const auto cancelled = co_await stop_.wait();
+
+  watching.cancel();
+  co_await watching.join();
+  if (cancelled) pods_.cancel();
+  end_pod();
+  co_await pods_.join();
+  co_await api_.close();
+  if (failure_) std::rethrow_exception(failure_);
+}
+
+asio::awaitable<void> node::follow(k8s::informer* from) {
+  const auto changes = from->subscribe();
+  std::vector<k8s::delta> some;
+  for (;;) {
+    some.clear();
+    const auto got = co_await changes->receive_some(some, 64);
+    if (got.has_error()) co_return;
+    changed_.set();
+  }
+}
+
+/// Brings the pod in step with the objects, now and whenever they change.
+asio::awaitable<void> node::keep() {
+  bool synced = co_await deployments_.wait_synced();
+  if (synced) synced = co_await secrets_.wait_synced();
+  if (!synced) co_return;
+  core::backoff pauses(retry_base, retry_limit, core::make_random_source());
+  for (;;) {
+    const auto done = co_await step();
+    if (done) {
+      pauses.reset();
+      const auto cancelled = co_await changed_.wait();
+      if (cancelled) co_return;
+      continue;
+    }
+    log_.warning("the Deployment's status can't be written; trying again",
+                 {{"reason", done.error().message}});
+    const auto until = services_.clock.now() + pauses.next();
+    co_await core::within(services_.clock, until, changed_.wait());
+  }
+}
+
+asio::awaitable<k8s::result<void>> node::step() {
+  const auto stored = deployments_.objects().get(skr_namespace, skr_webhook_name);
+  auto deployment = stored.parse();
+  if (!stored || k8s::is_being_deleted(deployment)) {
+    end_pod();
+    co_return k8s::result<void>();
+  }
+  place(deployment);
+  auto told = co_await tell_status(std::move(deployment));
+  co_return told;
+}
+
+/// Makes the pod what the objects want, or says why it can't be.
+void node::place(const json::value& deployment) {
+  auto spec = read_pod_spec(deployment);
+  if (!spec) return refuse(spec.error().message);
+  const auto secret = secrets_.objects().get(skr_namespace, watcher_installer::secret_name);
+  if (!secret)
+    return refuse("the Secret " + std::string(watcher_installer::secret_name) + " is not there");
+  auto material = mounted(*spec, secret.parse());
+  if (!material) return refuse(material.error().message);
+  complaint_.clear();
+  if (current_ && current_->spec().pod_template == spec->pod_template) {
+    if (current_->remount(std::move(*material))) log_.info("the webhook's certificates changed");
+    return;
+  }
+  std::shared_ptr<pod> next;
+  try {
+    next = std::make_shared<pod>(
+        services_.executor, std::move(*spec), std::move(*material),
+        pipeline_environment{services_.clock, services_.watchdog, log_, metrics_},
+        [this](const watch_event& event) { on_event_(runtime_, event); });
+  } catch (const std::exception& e) {
+    return refuse(e.what());
+  }
+  pods_.spawn(run_pod(next));
+  end_pod();
+  current_ = std::move(next);
+  log_.info("the webhook runs", {{"port", std::uint64_t{current_->address().port()}}});
+}
+
+void node::refuse(const std::string& why) {
+  if (why == complaint_) return;
+  complaint_ = why;
+  log_.warning(current_ ? "the webhook stays as it is" : "there is no webhook yet",
+               {{"reason", why}});
+}
+
+void node::end_pod() {
+  if (!current_) return;
+  current_->stop();
+  current_.reset();
+}
+
+asio::awaitable<void> node::run_pod(std::shared_ptr<pod> one) {
+  co_await one->run();
+  lost_ += one->undelivered();
+}
+
+asio::awaitable<k8s::result<void>> node::tell_status(json::value deployment) {
+  auto status = status_of(deployment, current_ != nullptr, complaint_, services_.clock.wall());
+  if (says(deployment, status)) co_return k8s::result<void>();
+  json::value change = {{"status", std::move(status)}};
+  k8s::write_options options{.field_manager = "runtime-watcher-dev", .subresource = "status"};
+  const auto done =
+      co_await api_.patch(deployments_type(), k8s::key_of(deployment), k8s::patch_type::merge,
+                          std::move(change), std::move(options));
+  // One that has gone needs no status.
+  if (done || done.error().is(k8s::errc::not_found)) co_return k8s::result<void>();
+  co_return done.error();
+}
+
+}  // namespace rw::cli::dev

@@ -1,0 +1,87 @@
+#pragma once
+
+#include "core/log.hpp"
+#include "core/task_group.hpp"
+#include "core/wake.hpp"
+#include "k8s/client.hpp"
+#include "k8s/informer.hpp"
+#include "reactors/cli/app.hpp"
+#include "reactors/cli/dev/pod.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace rw::cli::dev {
+
+/// What a runtime's machines would do for the watcher, as far as the watcher can tell: the
+/// Deployment `skr-webhook` becomes a pod with the Secret `skr-webhook-tls` mounted, and gets its
+/// status.
+///
+/// The pod runs in this process (pod.hpp). Another template makes another pod, which serves before
+/// the one before it ends; another Secret reaches the pod at once. A Secret that can't be used
+/// leaves a pod that runs as it is.
+///
+/// On one executor.
+class node {
+ public:
+  /// Told of each event that the runtime's webhook accepts.
+  using observer = std::function<void(const std::string& runtime, const watch_event&)>;
+
+  /// `webhooks`: where the metrics of all webhooks go. Throws where the kubeconfig can't be used.
+  node(services& with, core::metrics& webhooks, std::string runtime, const std::string& kubeconfig,
+       core::log_level level, observer on_event);
+  ~node();
+  node(const node&) = delete;
+  node& operator=(const node&) = delete;
+
+  const std::string& runtime() const noexcept { return runtime_; }
+  /// The runtime's API server, for what else is to be done there while the node runs.
+  k8s::client& api() noexcept { return api_; }
+
+  /// Where a Service ("namespace/name:port") is reached; none if no pod stands behind it.
+  std::optional<boost::asio::ip::tcp::endpoint> find(std::string_view service) const;
+
+  /// Runs until `stop`, or until cancelled; then ends the pods: they take no more reviews and
+  /// deliver what they accepted (cancelled: they end at once).
+  boost::asio::awaitable<void> run();
+  void stop() { stop_.set(); }
+
+  /// Events of pods that ended before they were delivered.
+  std::size_t lost() const noexcept { return lost_; }
+
+ private:
+  boost::asio::awaitable<void> follow(k8s::informer* from);
+  boost::asio::awaitable<void> keep();
+  boost::asio::awaitable<k8s::result<void>> step();
+  boost::asio::awaitable<void> run_pod(std::shared_ptr<pod> one);
+  void place(const boost::json::value& deployment);
+  void refuse(const std::string& why);
+  void end_pod();
+  boost::asio::awaitable<k8s::result<void>> tell_status(boost::json::value deployment);
+
+  services& services_;
+  core::metrics& metrics_;
+  const std::string runtime_;
+  core::logger log_;
+  const observer on_event_;
+  k8s::client api_;
+  k8s::informer deployments_;
+  k8s::informer secrets_;
+  core::wake changed_;
+  core::wake stop_;
+  core::task_group pods_;
+  std::shared_ptr<pod> current_;
+  std::string complaint_;  ///< why there is no pod as the objects want it; empty: there is
+  std::size_t lost_ = 0;
+  std::exception_ptr failure_;
+};
+
+}  // namespace rw::cli::dev

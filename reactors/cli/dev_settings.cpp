@@ -1,0 +1,103 @@
+#include "reactors/cli/options.hpp"
+
+#include <CLI/CLI.hpp>
+
+namespace rw::cli {
+namespace {
+
+constexpr auto about =
+    "The whole system in one process: API servers in memory for KCP and for the runtimes, an "
+    "issuer "
+    "of certificates and a gateway with mutual TLS for KCP, the manager, and on each runtime the "
+    "webhook, as the Deployment and the Secret say that the manager applied there. It writes "
+    "kubeconfigs, says what to try, and shows each event. Nothing is kept when it ends.\n\n"
+    "With API servers of your own (--kcp-kubeconfig, --skr-kubeconfig) all of it is the same but "
+    "for one call: a real API server reaches the webhook by the Service that the manager installs, "
+    "which no network leads to this process, so that changes there cause no events unless you lead "
+    "that Service to the port that the log names. Definitions that are there are left alone; the "
+    "namespaces, the Gateway klm-watcher and the Kyma kyma-system/default are applied.";
+
+void describe_clusters(CLI::App& app, dev_settings& to) {
+  app.add_option("--dir", to.dir, "Where kubeconfigs and manifests to try are written")
+      ->type_name("DIR")
+      ->capture_default_str();
+  app.add_option("--runtimes", to.runtimes,
+                 "How many runtimes there are: runtime-1, runtime-2, ...")
+      ->check(CLI::Range(1u, 5000u))
+      ->capture_default_str();
+  app.add_option("--kcp-kubeconfig", to.kcp_kubeconfig,
+                 "A real API server in place of the embedded one of KCP")
+      ->type_name("FILE");
+  app.add_option("--skr-kubeconfig", to.skr_kubeconfigs,
+                 "Real API servers in place of those of the first runtimes")
+      ->delimiter(',')
+      ->type_name("FILE,...");
+  app.add_flag("--bare", to.bare,
+               "Create neither Watcher nor Kymas: they are in --dir, to be applied by you");
+  app.add_option("--api-port", to.api_port, "Port of the embedded API servers; 0 picks a free one")
+      ->capture_default_str();
+}
+
+void describe_control_plane(CLI::App& app, dev_settings& to, dev_texts& texts) {
+  app.add_option("--gateway-port", to.gateway_port, "Port of KCP's gateway; 0 picks a free one")
+      ->capture_default_str();
+  app.add_flag("!--no-manager", to.manager,
+               "Leave the manager out: run your own with the kubeconfig of KCP");
+  app.add_option("--backend", texts.backends,
+                 "Where the gateway finds listeners, taken in turn (with --no-manager)")
+      ->delimiter(',')
+      ->type_name("IP:PORT,...");
+  add_duration(&app, "--success-interval", "", to.success_interval, "1h",
+               "Between the manager's looks at a runtime where nothing is known to have changed");
+  add_duration(&app, "--ca-grace-period", "", to.ca_grace, "10s",
+               "From when a new CA is in the bundle until the gateway may serve with it");
+  add_duration(&app, "--rotate-root-every", "", to.rotate_root_every, "0",
+               "Make a new root CA so often; 0: only when its Secret is deleted");
+  app.add_option("--rotations", to.rotations, "At most so many times; 0: for ever")
+      ->capture_default_str();
+  add_duration(&app, "--issuer-delay", "", to.issuer_delay, "0",
+               "Let each step of the issuer come late by up to so much, at random");
+}
+
+}  // namespace
+
+void describe_dev(CLI::App& app, dev_settings& to, dev_texts& texts) {
+  app.footer(about);
+  describe_clusters(app, to);
+  describe_control_plane(app, to, texts);
+  app.add_option("--events", texts.events, "How events are shown on standard output")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  app.add_option("--metrics-address", texts.metrics_address,
+                 "Where /metrics of all but the manager is served; the manager's address is logged")
+      ->type_name("IP:PORT")
+      ->default_str("127.0.0.1:0");
+  add_duration(&app, "--drain-timeout", "", to.drain_timeout, "10s",
+               "How long after SIGTERM what is under way may take");
+}
+
+void check_dev(dev_settings& to, const dev_texts& texts) {
+  problems wrong;
+  to.json = texts.events == "json";
+  if (!texts.metrics_address.empty()) {
+    if (const auto parsed = core::parse_host_port(texts.metrics_address)) {
+      to.metrics_address = *parsed;
+    } else {
+      wrong.add("--metrics-address must be host:port, not: " + texts.metrics_address);
+    }
+  }
+  for (const auto& text : texts.backends) {
+    if (const auto parsed = core::parse_host_port(text)) {
+      to.backends.push_back(*parsed);
+    } else {
+      wrong.add("--backend must be host:port, not: " + text);
+    }
+  }
+  if (to.manager && !to.backends.empty()) {
+    wrong.add("--backend is for managers of your own: give --no-manager, too");
+  }
+  if (to.dir.empty()) wrong.add("--dir must not be empty");
+  wrong.raise();
+}
+
+}  // namespace rw::cli

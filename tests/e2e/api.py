@@ -1,0 +1,72 @@
+"""A plain REST client for the API servers whose kubeconfigs `runtime-watcher dev` and `api-server` write."""
+
+import base64
+import http.client
+import json
+import re
+import ssl
+import urllib.parse
+
+
+class ApiError(AssertionError):
+    def __init__(self, method, path, status, body):
+        super().__init__(f"{method} {path}: {status} {body[:500]!r}")
+        self.status = status
+
+
+def collection(kind, ns=None, group=None, version="v1"):
+    """The path of a kind's objects, such as collection("secrets", "default")."""
+    base = f"/apis/{group}/{version}" if group else f"/api/{version}"
+    return f"{base}/namespaces/{ns}/{kind}" if ns else f"{base}/{kind}"
+
+
+def kymas(ns):
+    return collection("kymas", ns, "operator.kyma-project.io", "v1beta2")
+
+
+class Api:
+    """One kept-alive connection to one API server. Not to be shared between threads."""
+
+    def __init__(self, kubeconfig):
+        text = kubeconfig.read_text()
+        def field(name):
+            return re.search(rf'"?{name}"?: *"?([^",\s}}]+)', text)[1]
+        url = urllib.parse.urlsplit(field("server"))
+        self._prefix = url.path.rstrip("/")
+        self._token = field("token")
+        authority = base64.b64decode(field("certificate-authority-data")).decode()
+        self._connection = http.client.HTTPSConnection(url.hostname, url.port, timeout=30,
+                                                       context=ssl.create_default_context(cadata=authority))
+
+    def close(self):
+        self._connection.close()
+
+    def request(self, method, path, body=None, content_type="application/json"):
+        """Sends and returns the decoded answer; any status but 2xx raises ApiError."""
+        data = body if body is None or isinstance(body, (str, bytes)) else json.dumps(body)
+        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": content_type}
+        self._connection.request(method, self._prefix + path, data, headers)
+        answer = self._connection.getresponse()
+        text = answer.read()
+        if not 200 <= answer.status < 300:
+            raise ApiError(method, path, answer.status, text)
+        return json.loads(text) if text[:1] == b"{" else text
+
+    def get(self, path):
+        """The object or list; None if there is none."""
+        try:
+            return self.request("GET", path)
+        except ApiError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def apply(self, path, manifest):
+        """Server-side apply of one manifest, YAML or an object, to the object's path."""
+        return self.request("PATCH", f"{path}?fieldManager=e2e&force=true", manifest, "application/apply-patch+yaml")
+
+    def patch(self, path, change):
+        return self.request("PATCH", path, change, "application/merge-patch+json")
+
+    def delete(self, path):
+        return self.request("DELETE", path)

@@ -1,0 +1,131 @@
+"""The whole system in one process: from an empty KCP to a runtime that is installed, heard of, and removed."""
+
+import urllib.request
+
+import harness
+from api import kymas
+from dev import CONFIGURATION, DEPLOYMENT, SECRET, SERVICE, WATCHED, WATCHER, Dev, webhooks_of
+from harness import BINARY, runtime_watcher, wait_until
+
+PATIENCE = 30
+RUNTIMES = ("runtime-1", "runtime-2", "runtime-3")
+
+
+class WholeSystem(harness.TestCase):
+    def start_dev(self, *options, runtimes=len(RUNTIMES)):
+        self.dev = self.start(Dev(self.folder / "dev", runtimes, *options)).wait_up()
+        self.kcp = self.dev.kcp()
+        return self.dev
+
+    def until(self, condition, what):
+        return wait_until(condition, PATIENCE, lambda: f"{what}:\n{self.dev.tail()}", every=0.02)
+
+    def change(self, skr, value):
+        skr.patch(WATCHED, {"spec": {"channel": value}})
+
+    def heard(self, runtime, start):
+        """The first event of a runtime since `start` that led to its reconcile."""
+        return self.until(lambda: self.dev.reconciled(runtime, start), f"an event of {runtime} requeues its Kyma")[0]
+
+    def ready(self, skr):
+        found = skr.get(DEPLOYMENT)
+        status = found.get("status", {}) if found else {}
+        return status.get("readyReplicas") == 1 and status.get("observedGeneration") == found["metadata"]["generation"]
+
+    def test_a_watcher_and_kymas_lead_to_events_and_their_removal_to_silence(self):
+        dev = self.start_dev("--bare")
+        runtimes = {name: dev.skr(name) for name in RUNTIMES}
+        self.kcp.apply(WATCHER, dev.manifest("watcher"))
+        self.until(lambda: self.kcp.get(WATCHER).get("status", {}).get("state") == "Ready", "the Watcher is Ready")
+        for name in RUNTIMES:
+            dev.add_kyma(self.kcp, name)
+        for name, skr in runtimes.items():
+            self.until(lambda: webhooks_of(skr) == ["kyma"] and self.ready(skr), f"the watcher is installed on {name}")
+        self.until(lambda: dev.installed() == len(RUNTIMES), "the manager has seen all pods ready")
+        for name, skr in runtimes.items():
+            start = len(dev.events)
+            self.change(skr, "fast")
+            event = self.heard(name, start)
+            self.assertEqual((event["kyma"], event["kind"], event["namespace"], event["name"]),
+                             (f"kcp-system/{name}", "Kyma", "kyma-system", "default"))
+            self.assertGreater(event["reconciledAfterMs"], 0)
+
+        # What is not watched is not told.
+        skr = runtimes["runtime-1"]
+        start = len(dev.events)
+        skr.patch(WATCHED, {"metadata": {"annotations": {"note": "nothing that counts"}}})
+        self.change(skr, "regular")
+        self.heard("runtime-1", start)
+        self.assertEqual(len(dev.reconciled("runtime-1", start)), 1)
+
+        # Without the Watcher nobody is called; without the Kyma nothing is left.
+        self.kcp.delete(WATCHER)
+        for name, skr in runtimes.items():
+            self.until(lambda: not webhooks_of(skr), f"{name} has no webhook")
+        self.until(lambda: self.kcp.get(SERVICE) is None, "the VirtualService is gone")
+        self.kcp.delete(f"{kymas('kcp-system')}/runtime-1")
+        skr = runtimes["runtime-1"]
+        for path in (CONFIGURATION, DEPLOYMENT, SECRET):
+            self.until(lambda: skr.get(path) is None, f"{path} is gone")
+        self.until(lambda: self.kcp.get(f"{kymas('kcp-system')}/runtime-1") is None, "the Kyma is gone")
+        self.assertEqual(dev.terminate(), 0, dev.tail())
+
+    def test_the_pod_follows_its_deployment_and_its_secret(self):
+        dev = self.start_dev(runtimes=1)
+        skr = dev.skr("runtime-1")
+        self.until(lambda: dev.installed() == 1, "the watcher is installed")
+        ports = lambda: {r["port"] for r in dev.records(msg="the webhook runs")}
+        before = ports()
+        skr.patch(DEPLOYMENT, {"spec": {"template": {"metadata": {"labels": {"restarted": "yes"}}}}})
+        self.until(lambda: len(ports()) > len(before) and self.ready(skr), "another template makes another pod")
+        start = len(dev.events)
+        self.change(skr, "fast")
+        self.heard("runtime-1", start)
+
+        # A pod whose Secret is damaged runs on; its next event makes the manager repair the Secret.
+        skr.patch(SECRET, {"data": {"tls.key": "bm8ga2V5"}})
+        self.until(lambda: dev.records(msg="the webhook stays as it is"), "the damage is told")
+        start = len(dev.events)
+        self.change(skr, "regular")
+        self.heard("runtime-1", start)
+        self.until(lambda: skr.get(SECRET)["data"]["tls.key"] != "bm8ga2V5", "the Secret is repaired")
+
+    def test_everything_ends_in_order_while_events_come(self):
+        dev = self.start_dev(runtimes=2)
+        self.until(lambda: dev.installed() == 2, "the watcher is installed on both")
+        skr = dev.skr("runtime-1")
+        for i in range(50):
+            self.change(skr, f"channel-{i}")
+        self.assertEqual(dev.terminate(20), 0, dev.tail())
+        self.assertTrue(dev.records(msg="stopped", undelivered=0), dev.tail())
+
+    def test_it_ends_at_once_while_it_starts(self):
+        dev = self.start(Dev(self.folder / "dev", 50))
+        dev.wait_listening("api-server")
+        self.assertEqual(dev.terminate(15), 0, dev.tail())
+
+    def test_without_a_manager_the_gateway_leads_to_those_that_are_named(self):
+        done = runtime_watcher("dev", "--backend", "127.0.0.1:1")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--no-manager", done.stderr)
+        port = harness.free_port()
+        dev = self.start(Dev(self.folder / "dev", 1, "--no-manager", "--backend", f"127.0.0.1:{port}")).wait_up()
+        manager = self.start(harness.Process("manager", [
+            BINARY, "manager", "--kubeconfig", dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{port}",
+            "--metrics-address", "127.0.0.1:0", "--pin-san"]))
+        admin = manager.wait_listening("admin")
+        skr = dev.skr("runtime-1")
+        self.dev = dev
+        self.until(lambda: self.ready(skr) and webhooks_of(skr) == ["kyma"], "the watcher is installed")
+        def routed():
+            with urllib.request.urlopen(f"http://127.0.0.1:{admin}/metrics", timeout=10) as answer:
+                return harness.metric_sum(answer.read().decode(), "rw_kyma_router_events_total", outcome="routed") or 0
+        before = routed()
+        self.change(skr, "fast")
+        self.until(lambda: routed() > before, "the manager hears of the change")
+        self.assertEqual(manager.terminate(), 0, manager.tail())
+        self.assertEqual(dev.terminate(), 0, dev.tail())
+
+
+if __name__ == "__main__":
+    harness.main()
