@@ -203,7 +203,8 @@ class front {
           good(tls::make_client_transport(std::move(own), {.server_name = "localhost"})));
       clients.push_back(std::make_unique<http::client>(
           here.executor(),
-          http::client_options{"test", "localhost", under_test->address().port(), {}},
+          http::client_options{
+              "test", "localhost", under_test->address().port(), {.body_bytes = 4u << 20}},
           http::client_environment{*transports.back(), here.watchdog, here.log, here.metrics}));
       out = clients.back().get();
     });
