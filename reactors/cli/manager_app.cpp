@@ -24,6 +24,11 @@ k8s::config load(const manager_settings& settings) {
   return std::move(*how);
 }
 
+/// Rounded up: what is waited for must have passed.
+std::chrono::seconds whole_seconds(std::chrono::milliseconds from) {
+  return std::chrono::ceil<std::chrono::seconds>(from);
+}
+
 certificates::service_options certificate_options(const manager_settings& settings) {
   certificates::service_options out;
   using certificates::dialect;
@@ -32,6 +37,7 @@ certificates::service_options certificate_options(const manager_settings& settin
   out.certificates.issuer = settings.issuer;
   out.certificates.issuer_ns = settings.issuer_namespace;
   out.certificates.extra_dns_names = settings.extra_dns_names;
+  out.judge.gateway_settles = whole_seconds(settings.ca_gateway_settles);
   return out;
 }
 
@@ -195,7 +201,8 @@ void manager_app::make_reactors() {
                                                  services_.watchdog, services_.log,
                                                  services_.metrics});
   gateway_secret::rotator_options rotation;
-  rotation.rotation.grace = std::chrono::duration_cast<std::chrono::seconds>(settings_.ca_grace);
+  rotation.rotation.grace = whole_seconds(settings_.ca_grace);
+  rotation.rotation.unreachable_after = whole_seconds(settings_.ca_unreachable);
   rotation.rotation.time_only = settings_.ca_time_only;
   rotator_ = std::make_unique<gateway_secret::rotator>(
       executor, *kcp_, root_secret_, gateway_secret_, board_, rotation,
@@ -212,6 +219,7 @@ void manager_app::make_reactors() {
   watcher_installer::options how;
   how.concurrent = settings_.concurrent;
   how.success_interval = settings_.success_interval;
+  how.how.delays.propagation = settings_.ca_propagation;
   if (settings_.kcp_port != 0) how.kcp_port = settings_.kcp_port;
   how.how.set.image = settings_.skr_image;
   how.how.set.pull_secrets = settings_.skr_pull_secrets;

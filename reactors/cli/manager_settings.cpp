@@ -85,6 +85,14 @@ void describe_certificates(CLI::App& app, manager_settings& to, manager_texts& t
                "From when a new CA is in the bundle until the gateway may serve with it");
   app.add_flag("--ca-switch-by-time-only", to.ca_time_only,
                "After the grace period, do not wait until every SKR was seen with the new CA");
+  add_duration(&app, "--ca-unreachable-after", "", to.ca_unreachable, "1h",
+               "An SKR that has been out of reach for so long is not waited for any more");
+  add_duration(
+      &app, "--ca-gateway-settles", "", to.ca_gateway_settles, "10s",
+      "From when a new CA is in the bundle until certificates of it go to SKRs: the gateway "
+      "itself has to get the bundle");
+  add_duration(&app, "--ca-propagation", "", to.ca_propagation, "10s",
+               "From when a bundle is on an SKR until a certificate that needs it is served there");
 }
 
 /// The rules of k8s::election, told by the flags' names.

@@ -89,6 +89,9 @@ struct manager_settings {
   std::vector<std::string> extra_dns_names;
   std::chrono::milliseconds ca_grace = std::chrono::hours(96);
   bool ca_time_only = false;
+  std::chrono::milliseconds ca_unreachable = std::chrono::hours(1);
+  std::chrono::milliseconds ca_gateway_settles = std::chrono::seconds(10);
+  std::chrono::milliseconds ca_propagation = std::chrono::seconds(10);
 
   std::chrono::milliseconds drain_timeout = std::chrono::seconds(20);
 };
