@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
-# From a bare Debian 12 machine to events that arrive: installs packages, builds, starts `runtime-watcher dev` (webhook
-# and listener in one process, with certificates of their own in a temporary folder), posts the AdmissionReviews of
-# deploy/samples/, and checks that exactly the expected events come out. Leaves nothing running.
+# From a bare Debian 12 machine to a control plane that hears of a change on a runtime: installs packages, builds, starts
+# `runtime-watcher dev` (API servers for KCP and a runtime, issuer, gateway and manager, all in one process), and does
+# what an operator would do: applies a Watcher, creates a Kyma with its runtime, changes a watched object on the
+# runtime. Each step is watched until it has happened. Leaves nothing running.
 #
 #   deploy/quickstart.sh
 #
-# Any folder, any number of times; as root or with sudo when packages are missing.
+# Any folder, any number of times; as root or with sudo when packages are missing. Uses kubectl where there is one
+# (1.27 or later), else curl.
 set -euo pipefail
 
 readonly root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 readonly binary="$root/build/runtime-watcher"
-readonly samples="$root/deploy/samples"
-readonly component=lifecycle-manager
+readonly runtime=runtime-1
 
 case "${1:-}" in
   "") ;;
@@ -44,22 +45,75 @@ trap 'exit 143' TERM
 
 # wait_for SECONDS WHAT COMMAND...: until the command succeeds.
 wait_for() {
-  local tries=$(($1 * 50)) what=$2
+  local until=$((SECONDS + $1)) what=$2
   shift 2
   until "$@"; do
     kill -0 "$dev" 2>/dev/null || die "runtime-watcher ended while waiting for: $what"
-    ((tries-- > 0)) || die "gave up waiting for: $what"
-    sleep 0.02
+    ((SECONDS < until)) || die "gave up waiting for: $what"
+    sleep 0.05
   done
+  printf '  seen: %s\n' "$what"
 }
 
-port_of() {
-  sed -nE '/"msg": ?"listening"/{/"server": ?"'"$1"'"/s/.*"address": ?"[^"]*:([0-9]+)".*/\1/p}' "$work/log"
+# --- the two clusters: kcp and the runtime's -----------------------------------------------------------
+
+kubeconfig() { [[ $1 == kcp ]] && echo "$work/kcp.yaml" || echo "$work/skr-$1.yaml"; }
+field() { sed -nE "s/^ *$2: *\"?([^\"]*)\"?$/\1/p" "$(kubeconfig "$1")" | head -n 1; }
+# api METHOD CLUSTER PATH [CURL OPTIONS...]: a request, with what the cluster's kubeconfig says.
+api() {
+  local method=$1 cluster=$2 path=$3
+  shift 3
+  curl --silent --show-error --fail-with-body --max-time 10 --request "$method" \
+    --cacert <(field "$cluster" certificate-authority-data | base64 -d) \
+    --header "Authorization: Bearer $(field "$cluster" token)" "$@" "$(field "$cluster" server)$path"
 }
-listening() { [[ -n $(port_of "$1") ]]; }
-arrived() { (($(wc -l <"$work/events") >= $1)); }
-# An event line as the samples' table writes it.
-brief() { sed -E 's/.*"namespace": ?"([^"]*)", ?"name": ?"([^"]*)".*"kind": ?"([^"]*)".*/\3 \1\/\2/' <<<"$1"; }
+# has CLUSTER PATH PATTERN: true if the object is there and its JSON has the pattern.
+has() { api GET "$1" "$2" 2>/dev/null | grep -qE "$3"; }
+
+kubectl_works() {
+  local minor
+  minor="$(kubectl version --client -o json 2>/dev/null | sed -nE 's/.*"minor": *"([0-9]+).*/\1/p' | head -n 1)"
+  [[ -n $minor ]] && ((minor >= 27))
+}
+# apply CLUSTER PATH FILE: the path is the object's, for curl.
+apply() {
+  if [[ -n $kubectl ]]; then
+    echo "  \$ kubectl --kubeconfig $(kubeconfig "$1") apply -f $3"
+    kubectl --kubeconfig "$(kubeconfig "$1")" --cache-dir "$work/cache" apply -f "$3" >/dev/null || die "applying $3 failed"
+  else
+    echo "  \$ curl --request PATCH --data-binary @$3 ...$2"
+    api PATCH "$1" "$2?fieldManager=quickstart" --data-binary "@$3" \
+      --header 'Content-Type: application/apply-patch+yaml' >/dev/null || die "applying $3 failed"
+  fi
+}
+# change CLUSTER PATH MERGE-PATCH KUBECTL-NAME...
+change() {
+  local cluster=$1 path=$2 patch=$3
+  shift 3
+  if [[ -n $kubectl ]]; then
+    echo "  \$ kubectl --kubeconfig $(kubeconfig "$cluster") patch $* --type merge -p '$patch'"
+    kubectl --kubeconfig "$(kubeconfig "$cluster")" --cache-dir "$work/cache" patch "$@" --type merge -p "$patch" >/dev/null ||
+      die "changing $* failed"
+  else
+    echo "  \$ curl --request PATCH --data '$patch' ...$path"
+    api PATCH "$cluster" "$path" --data "$patch" --header 'Content-Type: application/merge-patch+json' >/dev/null ||
+      die "changing $path failed"
+  fi
+}
+
+readonly kcp_kymas=/apis/operator.kyma-project.io/v1beta2/namespaces/kcp-system/kymas
+readonly watcher=/apis/operator.kyma-project.io/v1beta2/namespaces/kcp-system/watchers/kyma
+readonly route=/apis/networking.istio.io/v1beta1/namespaces/kcp-system/virtualservices/kyma
+readonly secrets=/api/v1/namespaces/kcp-system/secrets
+readonly events=/api/v1/namespaces/kcp-system/events
+readonly configuration=/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/skr-webhook
+readonly deployment=/apis/apps/v1/namespaces/kyma-system/deployments/skr-webhook
+readonly watched=/apis/operator.kyma-project.io/v1beta2/namespaces/kyma-system/kymas/default
+
+log_says() { grep -q "\"msg\":\"$1\"" "$work/log"; }
+requeued() { grep "\"runtime\":\"$runtime\"" "$work/events" | grep -q '"reconciled":true'; }
+
+# --- the story -----------------------------------------------------------------------------------------
 
 step "Packages"
 "$root/deploy/install-packages.sh" build
@@ -69,36 +123,32 @@ cd "$root"
 cmake --preset release >/dev/null
 cmake --build --preset release --target runtime-watcher
 
-step "Start: runtime-watcher dev"
+step "Start: runtime-watcher dev --bare (a control plane that knows of no runtime, and a runtime)"
 work="$(mktemp -d)"
-: >"$work/events"
-"$binary" dev --dir "$work/pki" --webhook-port 0 --metrics-port 0 --listen-port 0 --component "$component" \
-  >"$work/events" 2>"$work/log" &
+kubectl="$(kubectl_works && echo yes || true)"
+"$binary" dev --bare --dir "$work" --runtimes 1 --events json >"$work/events" 2>"$work/log" &
 dev=$!
-wait_for 10 "the webhook to listen" listening webhook
-url="https://127.0.0.1:$(port_of webhook)/validate/$component"
-echo "webhook: $url"
+wait_for 30 "the system is up" log_says "the system is up"
 
-step "Post the recorded AdmissionReviews"
-expected=0
-while IFS='|' read -r _ file what event _; do
-  read -r file <<<"$file"  # without the blanks around it
-  read -r what <<<"${what//\`/}"
-  read -r event <<<"$event"
-  answer="$(curl --silent --show-error --fail --max-time 10 --tlsv1.3 --cacert "$work/pki/ca.crt" \
-    --header 'Content-Type: application/json' --data-binary "@$samples/$file" "$url")" || die "posting $file failed"
-  grep -q '"allowed": *true' <<<"$answer" || die "$file was not allowed: $answer"
-  if [[ $event == none ]]; then
-    printf '  %-75s no event\n' "$what"
-    continue
-  fi
-  wait_for 5 "the event of $file" arrived $((++expected))
-  line="$(sed -n "${expected}p" "$work/events")"
-  [[ $(brief "$line") == "$event" ]] || die "$file should cause an event for $event, and this came: $line"
-  printf '  %-75s %s\n' "$what" "$event"
-done < <(grep -E '^\| [0-9]+-' "$samples/README.md")
-((expected > 0)) || die "the table in deploy/samples/README.md names no sample"
-echo "one of them in full: $line"
+step "Apply a Watcher: the control plane wants to hear of Kymas on runtimes"
+apply kcp "$watcher" "$work/watcher.yaml"
+wait_for 10 "the Watcher is Ready" has kcp "$watcher" '"state": *"Ready"'
+wait_for 10 "the gateway leads its events to the manager: VirtualService kyma" has kcp "$route" '/v2/lifecycle-manager/event'
+
+step "Create a Kyma with its runtime: the Secret with the kubeconfig, and the Kyma"
+apply kcp "$secrets/kubeconfig-$runtime" "$work/access-$runtime.yaml"
+apply kcp "$kcp_kymas/$runtime" "$work/kyma-$runtime.yaml"
+wait_for 30 "the webhook runs on the runtime: Deployment skr-webhook has a ready replica" \
+  has "$runtime" "$deployment" '"readyReplicas": *1'
+wait_for 10 "the runtime's API server calls it: webhook configuration skr-webhook" \
+  has "$runtime" "$configuration" '"/validate/lifecycle-manager"'
+wait_for 30 "the control plane knows: event WatcherInstalled of the Kyma" has kcp "$events" 'WatcherInstalled'
+
+step "Change the watched object on the runtime"
+change "$runtime" "$watched" '{"spec":{"channel":"fast"}}' -n kyma-system kyma default
+wait_for 10 "the change has requeued the runtime's Kyma in the control plane" requeued
+line="$(grep '"reconciled":true' "$work/events" | head -n 1)"
+echo "  $line"
 
 step "Stop"
 kill -TERM "$dev"
@@ -106,15 +156,14 @@ code=0
 wait "$dev" || code=$?
 dev=
 ((code == 0)) || die "runtime-watcher ended with $code"
-count="$(wc -l <"$work/events")"
-((count == expected)) || die "$expected events were expected and $count came: $(<"$work/events")"
-step "Done: exactly the $expected expected events arrived."
+step "Done: from the change to the reconcile it took $(sed -E 's/.*"reconciledAfterMs":([0-9.]+).*/\1/' <<<"$line") ms."
 
 cat <<NEXT
 
 Next:
-  build/runtime-watcher dev --dir pki        the same, and it stays: post reviews of your own to it
-  build/runtime-watcher webhook --help       the webhook with every option and environment variable
-  build/runtime-watcher listen --help        the receiving side, behind a gateway or terminating mutual TLS itself
+  build/runtime-watcher dev                  the same, and it stays, with two runtimes: it says what to try
+  build/runtime-watcher dev --help           more runtimes, API servers of your own, CA rotations
+  build/runtime-watcher manager --help       the control plane's half, as it runs there
+  build/runtime-watcher webhook --help       the runtime's half with every option and environment variable
   tests/run.sh                               all tests, against a real API server too (tests/run.sh --fast without)
 NEXT

@@ -4,7 +4,9 @@
 #include "reactors/cli/dev/manifests.hpp"
 #include "tls/files.hpp"
 
-#include <algorithm>
+#include <boost/asio/error.hpp>
+#include <boost/system/system_error.hpp>
+
 #include <cstdio>
 #include <filesystem>
 #include <sys/resource.h>
@@ -17,6 +19,8 @@ namespace asio = boost::asio;
 
 constexpr std::size_t prepared_at_once = 16;
 constexpr auto gateway_host = "localhost";
+constexpr auto settle_limit = std::chrono::seconds(5);
+constexpr auto look_again = std::chrono::milliseconds(5);
 
 /// Each runtime takes about ten descriptors: both ends of its connections are here.
 void allow_many_files() {
@@ -118,9 +122,25 @@ asio::awaitable<void> dev_app::start() {
   const auto port = infrastructure_.gateway().port();
   co_await dev::apply_manifests(kcp, clock, dev::kcp_manifests(gateway_host, port));
   supporting_.spawn(infrastructure_.run());
-  if (manager_) managing_.spawn(run_manager());
+  // What comes too early is repaired later, but complained of.
+  co_await wait_for([this] { return infrastructure_.has_root(); });
+  if (manager_) {
+    managing_.spawn(run_manager());
+    co_await wait_for([this] { return infrastructure_.serves(); });
+  }
   if (!settings_.bare) co_await dev::apply_manifests(kcp, clock, dev::sample_watcher());
   for (std::size_t i = 0; i < prepared_at_once; ++i) starting_.spawn(start_runtimes());
+}
+
+/// For what should be there in a moment; bounded, since things go on without it.
+asio::awaitable<void> dev_app::wait_for(std::function<bool()> condition) {
+  const auto until = services_.clock.now() + settle_limit;
+  const auto pause = services_.clock.make_timer(services_.executor);
+  while (!condition() && services_.clock.now() < until) {
+    pause->expires_at(services_.clock.now() + look_again);
+    const bool due = co_await pause->wait();
+    if (!due) throw boost::system::system_error(asio::error::operation_aborted);
+  }
 }
 
 /// One of several that take the runtimes in turn.

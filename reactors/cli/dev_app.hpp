@@ -10,6 +10,7 @@
 #include "reactors/cli/manager_app.hpp"
 #include "reactors/cli/settings.hpp"
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -38,6 +39,7 @@ class dev_app final : public app {
   dev_gateway::service_resolver find_backends();
   void write_manifests() const;
   boost::asio::awaitable<void> start();
+  boost::asio::awaitable<void> wait_for(std::function<bool()> condition);
   boost::asio::awaitable<void> start_runtimes();
   boost::asio::awaitable<void> run_manager();
   boost::asio::awaitable<void> end_in_order(core::time_point end);

@@ -54,6 +54,10 @@ infrastructure::infrastructure(services& with, const dev_settings& settings, con
       gateway_(with.executor, gateway_options(settings), {virtual_services_, secrets_},
                {std::move(backends), with.clock, with.watchdog, with.log, with.metrics}) {}
 
+bool infrastructure::has_root() const {
+  return static_cast<bool>(secrets_.objects().get(istio_namespace, klm_watcher_name));
+}
+
 asio::awaitable<void> infrastructure::run() {
   const auto executor = co_await asio::this_coro::executor;
   co_await asio::this_coro::throw_if_cancelled(false);

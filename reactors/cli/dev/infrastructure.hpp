@@ -27,6 +27,11 @@ class infrastructure {
   /// Where the gateway is.
   boost::asio::ip::tcp::endpoint gateway() const { return gateway_.address(); }
 
+  /// True if there is a root certificate.
+  bool has_root() const;
+  /// True if the gateway has a certificate to serve with, which the manager gives it.
+  bool serves() const { return !gateway_.certificate().empty(); }
+
   /// Runs until drained or cancelled.
   boost::asio::awaitable<void> run();
   /// The gateway ends in order, and then the rest.
