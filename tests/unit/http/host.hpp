@@ -35,7 +35,7 @@ bool eventually(Condition condition, std::chrono::milliseconds within = patience
   const auto end = std::chrono::steady_clock::now() + within;
   while (!condition()) {
     if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::microseconds(100));  // leaves the core to the others
   }
   return true;
 }
