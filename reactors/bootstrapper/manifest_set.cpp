@@ -1,0 +1,103 @@
+#include "reactors/bootstrapper/manifest_set.hpp"
+
+#include "k8s/manifests.hpp"
+#include "k8s/text.hpp"
+#include "k8s/types.hpp"
+#include "reactors/bootstrapper/configuration.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace rw::bootstrapper {
+namespace {
+
+namespace json = boost::json;
+using k8s::find_string;
+
+/// What only the API server decides.
+void tidy(json::value& object) {
+  auto& all = object.as_object();
+  all.erase("status");
+  auto* const metadata = all["metadata"].if_object();
+  if (metadata == nullptr) return;
+  for (const auto* field : {"creationTimestamp", "deletionTimestamp", "generation", "managedFields",
+                            "resourceVersion", "selfLink", "uid"}) {
+    metadata->erase(field);
+  }
+}
+
+/// "Deployment kyma-system/name", with the group where it is not Kubernetes' own.
+std::string name_of(const json::value& object) {
+  return std::string(find_string(object, {"kind"})) + " " + to_string(k8s::key_of(object));
+}
+
+std::string identity_of(const json::value& object) {
+  const auto version = find_string(object, {"apiVersion"});
+  const auto slash = version.find('/');
+  const auto group = slash == version.npos ? std::string_view() : version.substr(0, slash);
+  return std::string(group) + "/" + name_of(object);
+}
+
+bool is_deployment(const json::value& object, std::string_view ns) {
+  const auto key = k8s::key_of(object);
+  return find_string(object, {"apiVersion"}).starts_with("apps/") &&
+         find_string(object, {"kind"}) == "Deployment" && key.name == deployment_name &&
+         (key.ns == ns || key.ns.empty());
+}
+
+bool is_reserved(const json::value& object, std::string_view ns) {
+  const auto key = k8s::key_of(object);
+  return find_string(object, {"apiVersion"}) == "v1" && key.name.starts_with(reserved_prefix) &&
+         (key.ns == ns || key.ns.empty());
+}
+
+}  // namespace
+
+std::string version_of(const json::value& deployment) {
+  return std::string(k8s::label(deployment, version_label).value_or(std::string_view()));
+}
+
+std::vector<std::string> features_of(const json::value& deployment) {
+  auto rest = k8s::annotation(deployment, features_annotation);
+  if (!rest) return default_features();
+  std::vector<std::string> out;
+  while (!rest->empty()) {
+    const auto end = std::min(rest->find(','), rest->size());
+    const auto one = k8s::trimmed(rest->substr(0, end));
+    if (!one.empty()) out.emplace_back(one);
+    rest->remove_prefix(std::min(end + 1, rest->size()));
+  }
+  return out;
+}
+
+manifest_set check_manifests(const std::string& text, std::string_view ns, findings wrong) {
+  manifest_set out;
+  out.features = default_features();
+  auto all = k8s::parse_manifests(text, {.bytes = manifest_bytes});
+  if (!all) {
+    wrong.add(all.error().message());
+    return out;
+  }
+  std::set<std::string> seen;
+  const json::value* deployment = nullptr;
+  for (auto& one : *all) {
+    tidy(one);
+    if (!seen.insert(identity_of(one)).second) wrong.add(name_of(one) + " is there twice");
+    if (is_reserved(one, ns)) wrong.add(name_of(one) + " has a name that is reserved");
+    if (is_deployment(one, ns)) deployment = &one;
+  }
+  if (deployment == nullptr) {
+    wrong.add("there is no Deployment " + std::string(ns) + "/" + std::string(deployment_name));
+  } else {
+    out.version = version_of(*deployment);
+    out.features = features_of(*deployment);
+  }
+  out.objects = std::move(*all);
+  return out;
+}
+
+}  // namespace rw::bootstrapper

@@ -1,0 +1,278 @@
+// What is refused before it comes near a runtime, and what is said then.
+
+#include "reactors/bootstrapper/desired_set.hpp"
+#include "reactors/bootstrapper/manifest_set.hpp"
+
+#include <boost/json/serialize.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include "tests/unit/bootstrapper/samples.hpp"
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace rw::bootstrapper_test {
+BOOST_AUTO_TEST_SUITE(validation)
+
+using bootstrapper::describe;
+using bootstrapper::problems;
+using bootstrapper::sources_of_set;
+using bootstrapper::target_names;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string& shared_pem() {
+  static const auto pem = ca_pem();
+  return pem;
+}
+
+/// What is wrong with a set; empty if nothing is.
+std::string wrong_with(const sources_of_set& from) {
+  problems wrong;
+  const auto set =
+      bootstrapper::gather(from, target_names(), std::chrono::system_clock::now(), wrong);
+  if (wrong.empty()) bootstrapper::check_whole(set.objects, target_names(), wrong);
+  return describe(wrong, 20);
+}
+
+std::string wrong_with_configuration(const std::string& text) {
+  auto from = good_sources(shared_pem());
+  from.configuration.object = config_map(text);
+  return wrong_with(from);
+}
+
+std::string wrong_with_manifests(std::string text) {
+  auto from = good_sources(shared_pem());
+  from.manifests.text = std::move(text);
+  return wrong_with(from);
+}
+
+void check_has(const std::string& text, const std::string& part) {
+  BOOST_TEST(text.find(part) != text.npos, "\"" << text << "\" lacks \"" << part << "\"");
+}
+
+std::string features(const std::string& available, const std::string& namespaces) {
+  return R"({"overrides": {}, "availableFeatures": )" + available + R"(, "namespaceFeatures": )" +
+         namespaces + "}";
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_good_set_is_taken_whole) {
+  BOOST_TEST(wrong_with(good_sources(shared_pem())) == "");
+}
+
+BOOST_AUTO_TEST_CASE(a_configuration_that_is_no_json_is_told_with_the_place) {
+  check_has(wrong_with_configuration("{\"overrides\": {}, oops}"),
+            "rt-bootstrapper-config.json: is no JSON, from byte ");
+  check_has(wrong_with_configuration("{\"overrides\": {}} x"), "is no JSON, from byte 19");
+  check_has(wrong_with_configuration("[]"), "is no JSON object");
+  check_has(wrong_with_configuration(""), "is no JSON");
+}
+
+BOOST_AUTO_TEST_CASE(each_wrong_field_of_the_configuration_is_named) {
+  check_has(wrong_with_configuration("{}"), "overrides: is required");
+  check_has(wrong_with_configuration(R"({"overrides": {"a": 1}})"),
+            "overrides.a: its value is no registry");
+  check_has(wrong_with_configuration(R"({"overrides": {"https://a": "b"}})"),
+            "overrides.https://a: is no registry");
+  check_has(wrong_with_configuration(R"({"overrides": {}, "override": {}})"),
+            "override: is no field");
+  const auto bundle = wrong_with_configuration(
+      R"({"overrides": {}, "clusterTrustBundle": {"name": "", "volumeName": "A_b",
+          "volumeMountPath": "etc", "certWritePath": "../x", "path": "y"}})");
+  for (const auto* field :
+       {"clusterTrustBundle.name: is no string, or an empty one",
+        "clusterTrustBundle.volumeName: \"A_b\"", "clusterTrustBundle.volumeMountPath: \"etc\"",
+        "clusterTrustBundle.certWritePath: \"../x\"", "clusterTrustBundle.path: is no field"}) {
+    check_has(bundle, field);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_namespaces_feature_must_be_known_and_available) {
+  const std::string registry = R"("rt-cfg.kyma-project.io/alter-img-registry")";
+  const std::string fips = R"("rt-cfg.kyma-project.io/set-fips-mode")";
+  BOOST_TEST(wrong_with_configuration(
+                 features("[" + registry + "]", R"({"a": [)" + registry + "]}")) == "");
+  BOOST_TEST(wrong_with_configuration(features("[]", R"({"a": ["rt-cfg.kyma-project.io/all"]})")) ==
+             "");
+  check_has(wrong_with_configuration(features("[" + registry + "]", R"({"a": [)" + fips + "]}")),
+            "namespaceFeatures.a: \"rt-cfg.kyma-project.io/set-fips-mode\" is not among "
+            "availableFeatures");
+  check_has(wrong_with_configuration(features(R"(["rt-cfg.kyma-project.io/fly"])", "{}")),
+            "availableFeatures[0]: \"rt-cfg.kyma-project.io/fly\" is no feature");
+  check_has(wrong_with_configuration(features(R"(["rt-cfg.kyma-project.io/all"])", "{}")),
+            "availableFeatures[0]");
+  check_has(wrong_with_configuration(features("[" + registry + "," + registry + "]", "{}")),
+            "availableFeatures[1]: \"rt-cfg.kyma-project.io/alter-img-registry\" is there twice");
+  check_has(wrong_with_configuration(features("[]", R"({"Not A Name": [7]})")),
+            "namespaceFeatures.Not A Name[0]: is no string");
+}
+
+BOOST_AUTO_TEST_CASE(the_version_to_be_installed_says_which_features_it_knows) {
+  auto from = good_sources(shared_pem());
+  from.configuration.object =
+      config_map(features(R"(["rt-cfg.kyma-project.io/fly"])", R"({"a": []})"));
+  check_has(wrong_with(from), "is no feature that the version to be installed knows");
+  auto& text = from.manifests.text;
+  const std::string labels = "  labels: {";
+  text.insert(text.find(labels),
+              "  annotations: {operator.kyma-project.io/bootstrapper-features: "
+              "\"rt-cfg.kyma-project.io/fly, rt-cfg.kyma-project.io/swim\"}\n");
+  BOOST_TEST(wrong_with(from) == "");
+}
+
+BOOST_AUTO_TEST_CASE(the_configuration_must_fit_the_trust_bundle) {
+  auto from = good_sources(shared_pem());
+  from.trust_bundle.object.as_object()["metadata"].as_object()["name"] = "another";
+  check_has(wrong_with(from), "clusterTrustBundle.name: is \"" + bundle_name +
+                                  "\", but the bundle is called \"another\"");
+  check_has(wrong_with_configuration(
+                R"({"overrides": {},
+                    "availableFeatures": ["rt-cfg.kyma-project.io/add-cluster-trust-bundle"]})"),
+            "clusterTrustBundle: is required");
+}
+
+BOOST_AUTO_TEST_CASE(a_pull_secret_must_be_one_and_have_credentials) {
+  auto from = good_sources(shared_pem());
+  const auto with = [&](const std::string& text, const std::string& type) {
+    auto& object = from.pull_secret.object;
+    object = pull_secret();
+    object.as_object()["type"] = type;
+    k8s::set_secret_data(object, bootstrapper::pull_secret_key, text);
+    return wrong_with(from);
+  };
+  const std::string type(bootstrapper::pull_secret_type);
+  check_has(with(R"({"auths": {"r": {"auth": "dTpw"}}})", "Opaque"),
+            "Secret kcp-system/registry-credentials, type: is \"Opaque\" and not "
+            "kubernetes.io/dockerconfigjson");
+  BOOST_TEST(with(R"({"auths": {"r": {"auth": "dTpw"}}})", type) == "");
+  BOOST_TEST(with(R"({"auths": {"r": {"identitytoken": "t"}}})", type) == "");
+  check_has(with(R"({"auths": {"r": {"auth": "dXA="}}})", type),
+            "auths.r.auth: is not base64 of user:password");
+  check_has(with(R"({"auths": {"r": {"username": "u"}}})", type), "auths.r: has no credentials");
+  check_has(with(R"({"auths": {}})", type), "auths: has no registry");
+  check_has(with(R"({})", type), "auths: is missing");
+  const auto broken = with(R"({"auths": hunter2})", type);
+  check_has(broken, "is no JSON");
+  BOOST_TEST(broken.find("hunter2") == broken.npos);
+  from.pull_secret.object.as_object().erase("data");
+  check_has(wrong_with(from), "data[.dockerconfigjson]: is missing or not base64");
+}
+
+BOOST_AUTO_TEST_CASE(a_trust_bundle_with_garbage_is_refused_and_the_block_named) {
+  auto from = good_sources(shared_pem());
+  const auto with = [&](const std::string& pem) {
+    from.trust_bundle.object = trust_bundle(pem);
+    return wrong_with(from);
+  };
+  const auto other = ca_pem("other");
+  BOOST_TEST(with("# ours\n" + shared_pem() + "# theirs\n" + other) == "");
+  check_has(with("garbage"), "spec.trustBundle");
+  check_has(with(""), "spec.trustBundle: is missing or empty");
+  auto damaged = other;
+  damaged.replace(damaged.find("MII"), 10, "AAAAAAAAAA");
+  check_has(with(shared_pem() + damaged), "block 2");
+  check_has(with(shared_pem() + other.substr(0, other.size() / 2)), "block 2");
+  check_has(with(shared_pem() + "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"),
+            "PEM block 2 is no CERTIFICATE");
+  check_has(with(shared_pem() + shared_pem()), "certificate 2 (CN=btp) is there twice");
+}
+
+BOOST_AUTO_TEST_CASE(an_expired_certificate_is_refused_and_named) {
+  auto from = good_sources(shared_pem() + ca_pem("bygone", 1h, 48h));
+  check_has(wrong_with(from), "certificate 2 (CN=bygone) expired on 20");
+}
+
+BOOST_AUTO_TEST_CASE(a_certificate_that_is_no_cas_is_refused) {
+  const auto ca = tls::issuer::create({.common_name = "btp"}).value();
+  const auto leaf = ca.issue({.common_name = "leaf", .server_auth = true}).value();
+  check_has(wrong_with(good_sources(leaf.certificate)), "certificate 1 (CN=leaf) is no CA's");
+}
+
+BOOST_AUTO_TEST_CASE(a_broken_document_is_named_by_its_number) {
+  check_has(wrong_with_manifests(manifests() + "---\na: [\n"), "manifests.yaml: document 5");
+  check_has(wrong_with_manifests(manifests() + "---\nkind: ConfigMap\nmetadata: {name: a}\n"),
+            "document 5, line");
+  check_has(wrong_with_manifests("---\n"), "there is no Deployment kyma-system/rt-bootstrapper");
+  check_has(wrong_with_manifests(std::string((1u << 20) + 1, ' ')), "is larger than 1048576 bytes");
+}
+
+BOOST_AUTO_TEST_CASE(dashes_inside_a_block_of_text_do_not_end_a_document) {
+  const std::string block = R"(---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: text, namespace: kyma-system}
+data:
+  text: |
+    one
+    ---
+    two
+)";
+  BOOST_TEST(wrong_with_manifests(manifests("1.0.0", block)) == "");
+}
+
+BOOST_AUTO_TEST_CASE(an_object_that_is_there_twice_is_refused) {
+  const std::string twice =
+      "---\napiVersion: v1\nkind: ServiceAccount\n"
+      "metadata: {name: rt-bootstrapper, namespace: kyma-system}\n";
+  check_has(wrong_with_manifests(manifests("1.0.0", twice)),
+            "ServiceAccount kyma-system/rt-bootstrapper is there twice");
+  const std::string reserved =
+      "---\napiVersion: v1\nkind: Secret\n"
+      "metadata: {name: rt-bootstrapper-sync-record}\n";
+  check_has(wrong_with_manifests(manifests("1.0.0", reserved)), "has a name that is reserved");
+}
+
+BOOST_AUTO_TEST_CASE(manifests_give_way_to_the_other_sources) {
+  auto from = good_sources(shared_pem());
+  from.manifests.text = manifests("1.0.0", R"(---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: rt-bootstrapper-config, namespace: kyma-system}
+data: {rt-bootstrapper-config.json: "{}"}
+)");
+  problems wrong;
+  const auto set =
+      bootstrapper::gather(from, target_names(), std::chrono::system_clock::now(), wrong);
+  BOOST_TEST(wrong.empty());
+  BOOST_TEST(set.objects.size() == 7U);
+}
+
+BOOST_AUTO_TEST_CASE(a_source_that_is_gone_is_kept_or_removed_as_asked) {
+  auto from = good_sources(shared_pem());
+  from.pull_secret.object = nullptr;
+  problems wrong;
+  const auto now = std::chrono::system_clock::now();
+  auto set = bootstrapper::gather(from, target_names(), now, wrong);
+  BOOST_TEST((set.kept == std::vector{bootstrapper::part::pull_secret}));
+  from.remove_missing = true;
+  set = bootstrapper::gather(from, target_names(), now, wrong);
+  BOOST_TEST(set.kept.empty());
+  BOOST_TEST(set.objects.size() == 6U);
+  BOOST_TEST(wrong.empty());
+}
+
+BOOST_AUTO_TEST_CASE(the_digest_tells_sets_apart_and_not_how_they_are_written) {
+  const auto digest = [](const sources_of_set& from) {
+    problems wrong;
+    return bootstrapper::digest_of(
+        bootstrapper::gather(from, target_names(), std::chrono::system_clock::now(), wrong)
+            .objects);
+  };
+  const auto from = good_sources(shared_pem());
+  auto same = from;
+  json::object data;
+  auto& object = same.configuration.object.as_object();
+  const auto was = object["data"];
+  object.erase("data");
+  object["data"] = was;
+  BOOST_TEST(digest(from) == digest(same));
+  auto other = from;
+  other.pull_secret.object = pull_secret("changed");
+  BOOST_TEST(digest(from) != digest(other));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace rw::bootstrapper_test
