@@ -92,6 +92,7 @@ asio::awaitable<void> runtimes_world::add(std::string name, bool bare) {
       {"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", "kyma-system"}}}};
   const auto made = co_await api(name)->create(namespaces_type(), std::move(object));
   BOOST_REQUIRE_MESSAGE(made.has_value(), made.error().message);
+  faults[name] = {};
 }
 
 asio::awaitable<k8s::result<bootstrapper::sync_report>> runtimes_world::sync(
