@@ -53,6 +53,9 @@ dev_app::dev_app(services& with, const dev_settings& settings)
       admin_(with.executor,
              {"dev-admin", listening_address(settings_.metrics_address, "--metrics-address"), {}},
              pages_, {*plain_, with.watchdog, with.log, with.metrics}),
+      webhook_pages_(webhook_metrics_, [] { return std::string(); }),
+      webhook_admin_(with.executor, {"webhook-admin", {admin_.address().address(), 0}, {}},
+                     webhook_pages_, {*plain_, with.watchdog, with.log, with.metrics}),
       serving_(with.executor, fail_on_exception()),
       supporting_(with.executor, fail_on_exception()),
       managing_(with.executor, fail_on_exception()),
@@ -171,10 +174,12 @@ asio::awaitable<int> dev_app::run() {
   core::task_group background(services_.executor, fail_on_exception());
   background.spawn(services_.watchdog.run());
   background.spawn(admin_.run());
+  background.spawn(webhook_admin_.run());
   serving_.spawn(clusters_.run());
   log_listening(services_.log, "api-server", clusters_.address());
   log_listening(services_.log, "gateway", infrastructure_.gateway());
   log_listening(services_.log, "dev-admin", admin_.address());
+  log_listening(services_.log, "webhook-admin", webhook_admin_.address());
   starting_.spawn(start());
 
   co_await stop_.wait();

@@ -62,6 +62,8 @@ class dev_app final : public app {
   const std::unique_ptr<core::transport> plain_;
   admin::pages pages_;
   http::server admin_;
+  admin::pages webhook_pages_;
+  http::server webhook_admin_;
 
   core::task_group serving_;
   core::task_group supporting_;

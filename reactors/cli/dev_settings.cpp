@@ -41,6 +41,9 @@ void describe_clusters(CLI::App& app, dev_settings& to) {
 void describe_control_plane(CLI::App& app, dev_settings& to, dev_texts& texts) {
   app.add_option("--gateway-port", to.gateway_port, "Port of KCP's gateway; 0 picks a free one")
       ->capture_default_str();
+  add_duration(&app, "--gateway-idle", "", to.gateway_idle, "3m",
+               "When the gateway closes a connection without requests; short, each event shakes "
+               "hands anew");
   app.add_flag("!--no-manager", to.manager,
                "Leave the manager out: run your own with the kubeconfig of KCP");
   app.add_option("--backend", texts.backends,
@@ -68,8 +71,10 @@ void describe_dev(CLI::App& app, dev_settings& to, dev_texts& texts) {
   app.add_option("--events", texts.events, "How events are shown on standard output")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
-  app.add_option("--metrics-address", texts.metrics_address,
-                 "Where /metrics of all but the manager is served; the manager's address is logged")
+  app.add_option(
+         "--metrics-address", texts.metrics_address,
+         "Where /metrics of all but the manager and the webhooks is served; the addresses of "
+         "theirs are logged")
       ->type_name("IP:PORT")
       ->default_str("127.0.0.1:0");
   add_duration(&app, "--drain-timeout", "", to.drain_timeout, "10s",

@@ -108,6 +108,8 @@ class listener::endpoint final : public http::handler {
   asio::awaitable<void> receive(const http::request& from, http::response& into);
   bool read(const http::request& from, const route& where, std::vector<element>& into,
             http::response& error) const;
+  core::send_status take(received_event& event);
+  void tell(const received_event& event);
   unsigned judge(const http::request& from, const watch_event& event, const sender& who,
                  const route& where);
   asio::awaitable<void> wait_for_room(std::vector<element> elements, bool batch,
@@ -189,13 +191,30 @@ asio::awaitable<void> listener::endpoint::receive(const http::request& from, htt
     one.event.contract = where.contract;
     one.event.runtime_id = (*who)->runtime_id;
     one.event.event.manager = component_;
-    const auto sent = full ? core::send_status::full : events_->try_send(one.event);
+    const auto sent = full ? core::send_status::full : take(one.event);
     full = sent == core::send_status::full;
     if (sent != core::send_status::sent) one.status = 503;
   }
   if (full) return wait_for_room(std::move(elements), where.batch, &into);
   answer(elements, where.batch, into);
   return {};
+}
+
+/// Into the channel, if there is room; that is told in the log before the sender hears of it.
+core::send_status listener::endpoint::take(received_event& event) {
+  if (!environment_.log.enabled(core::log_level::debug)) return events_->try_send(event);
+  const auto copy = event;
+  const auto sent = events_->try_send(event);
+  if (sent == core::send_status::sent) tell(copy);
+  return sent;
+}
+
+void listener::endpoint::tell(const received_event& event) {
+  if (!environment_.log.enabled(core::log_level::debug)) return;
+  environment_.log.debug("event taken", {{"runtime_id", event.runtime_id},
+                                         {"kind", event.event.gvk.kind},
+                                         {"namespace", event.event.watched.ns},
+                                         {"name", event.event.watched.name}});
 }
 
 /// Reads the body. False: the request as a whole was refused.
@@ -246,8 +265,10 @@ asio::awaitable<void> listener::endpoint::wait_for_room(std::vector<element> ele
   const auto until = environment_.clock.now() + wait_;
   for (auto& one : elements) {
     if (one.status != 503) continue;
-    const auto error = co_await events_->send_until(std::move(one.event), until);
+    auto copy = one.event;
+    const auto error = co_await events_->send_until(std::move(copy), until);
     if (error) break;
+    tell(one.event);
     one.status = 200;
   }
   answer(elements, batch, *into);

@@ -32,6 +32,7 @@ dev_issuer::options issuer_options(const dev_settings& settings) {
 dev_gateway::options gateway_options(const dev_settings& settings) {
   dev_gateway::options out;
   out.address = {asio::ip::address_v4::loopback(), settings.gateway_port};
+  out.limits.idle = settings.gateway_idle;
   return out;
 }
 
