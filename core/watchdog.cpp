@@ -39,6 +39,8 @@ void watchdog::look() {
 }
 
 asio::awaitable<void> watchdog::run() {
+  // What begins now is not to be reckoned from when this was made: a start may take its time.
+  now_.store(clock_.now().time_since_epoch().count(), std::memory_order_relaxed);
   const auto timer = clock_.make_timer(executor_);
   for (;;) {
     timer->expires_at(clock_.now() + tick_);

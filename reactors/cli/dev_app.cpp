@@ -2,7 +2,7 @@
 
 #include "reactors/cli/dev/apply.hpp"
 #include "reactors/cli/dev/manifests.hpp"
-#include "tls/files.hpp"
+#include "reactors/cli/dev/write_file.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/system/system_error.hpp>
@@ -108,13 +108,11 @@ dev_gateway::service_resolver dev_app::find_backends() {
 }
 
 void dev_app::write_manifests() const {
-  std::vector<tls::output_file> files{{"watcher.yaml", dev::sample_watcher(), 0644}};
+  dev::write_file(settings_.dir, "watcher.yaml", dev::sample_watcher(), 0644);
   for (const auto& one : clusters_.runtimes()) {
-    files.push_back({"kyma-" + one.name + ".yaml", dev::kyma_manifest(one), 0644});
-    files.push_back({"access-" + one.name + ".yaml", dev::access_manifest(one), 0600});
+    dev::write_file(settings_.dir, "kyma-" + one.name + ".yaml", dev::kyma_manifest(one), 0644);
+    dev::write_file(settings_.dir, "access-" + one.name + ".yaml", dev::access_manifest(one), 0600);
   }
-  const auto written = tls::write_files(settings_.dir, files);
-  if (!written) throw setting_error("--dir: " + written.error().message());
 }
 
 /// Everything comes up in the order in which it needs what came before.

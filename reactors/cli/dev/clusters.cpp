@@ -2,7 +2,7 @@
 
 #include "k8s/config.hpp"
 #include "reactors/cli/dev/kubeconfig_text.hpp"
-#include "tls/files.hpp"
+#include "reactors/cli/dev/write_file.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -53,12 +53,9 @@ cluster clusters::add(const std::string& name, const std::string& outside) {
   } else {
     out.kubeconfig = read_outside(outside, name);
   }
-  const std::filesystem::path dir(dir_);
   const auto file = name == "kcp" ? std::string("kcp.yaml") : "skr-" + name + ".yaml";
-  const tls::output_file files[] = {{file, out.kubeconfig, 0600}};
-  const auto written = tls::write_files(dir, files);
-  if (!written) throw setting_error("--dir: " + written.error().message());
-  out.file = (dir / file).string();
+  write_file(dir_, file, out.kubeconfig, 0600);
+  out.file = (std::filesystem::path(dir_) / file).string();
   return out;
 }
 
