@@ -77,17 +77,18 @@ asio::awaitable<void> together(std::vector<asio::awaitable<void>> work) {
   co_await tasks.join();
 }
 
-/// One runtime during one call.
-class visit {
- public:
-  visit(std::shared_ptr<k8s::client> api, const method& how, order what,
-        std::chrono::system_clock::time_point now)
-      : api_(std::move(api)), how_(how), what_(std::move(what)), now_(now) {}
+}  // namespace
 
-  asio::awaitable<k8s::result<outcome>> run();
+class visit::implementation {
+ public:
+  implementation(std::shared_ptr<k8s::client> api, const method& how)
+      : api_(std::move(api)), how_(how) {}
+
+  asio::awaitable<k8s::result<void>> read();
+  asio::awaitable<k8s::result<outcome>> bring(order what,
+                                              std::chrono::system_clock::time_point now);
 
  private:
-  asio::awaitable<k8s::result<void>> read();
   void decide();
   asio::awaitable<k8s::result<void>> ensure_namespace();
   asio::awaitable<k8s::result<void>> write();
@@ -114,14 +115,14 @@ class visit {
 
   const std::shared_ptr<k8s::client> api_;
   const method& how_;
-  const order what_;
-  const std::chrono::system_clock::time_point now_;
+  order what_;
+  std::chrono::system_clock::time_point now_;
   std::vector<part> parts_;
   bool namespace_there_ = true;
   outcome out_;
 };
 
-asio::awaitable<k8s::result<void>> visit::read() {
+asio::awaitable<k8s::result<void>> visit::implementation::read() {
   for (const auto& one : how_.manifests.objects()) parts_.push_back({.wanted = one});
   std::vector<std::optional<answer>> answers(parts_.size() + 1);
   std::vector<asio::awaitable<void>> work;
@@ -145,7 +146,7 @@ asio::awaitable<k8s::result<void>> visit::read() {
   co_return k8s::result<void>();
 }
 
-void visit::decide() {
+void visit::implementation::decide() {
   auto step = next_step(what_.trust, present_now(), how_.delays, now_);
   out_.pending = step.pending;
   out_.again = step.again;
@@ -168,7 +169,7 @@ void visit::decide() {
 
 /// Pods without a certificate would only fail; those that run keep theirs. And webhooks that nobody
 /// serves would only keep writes waiting, and the first certificate from being served at once.
-void visit::leave_what_needs_a_certificate() {
+void visit::implementation::leave_what_needs_a_certificate() {
   find("Secret", secret_name).leave = true;
   auto& deployment = find("Deployment", skr_webhook_name);
   deployment.leave = !deployment.present.has_value();
@@ -176,7 +177,7 @@ void visit::leave_what_needs_a_certificate() {
   configuration.leave = !configuration.present.has_value();
 }
 
-bool visit::differs(const part& one) const {
+bool visit::implementation::differs(const part& one) const {
   if (!one.present) return true;
   if (k8s::find_difference(one.wanted, *one.present)) return true;
   return is(one.wanted, "ValidatingWebhookConfiguration", skr_webhook_name) &&
@@ -184,7 +185,7 @@ bool visit::differs(const part& one) const {
 }
 
 /// Clusters have it long before; new ones may not.
-asio::awaitable<k8s::result<void>> visit::ensure_namespace() {
+asio::awaitable<k8s::result<void>> visit::implementation::ensure_namespace() {
   if (namespace_there_) co_return k8s::result<void>();
   json::value object = {
       {"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", skr_namespace}}}};
@@ -194,7 +195,7 @@ asio::awaitable<k8s::result<void>> visit::ensure_namespace() {
   co_return made.error();
 }
 
-asio::awaitable<k8s::result<void>> visit::write_rank(std::vector<part*> some) {
+asio::awaitable<k8s::result<void>> visit::implementation::write_rank(std::vector<part*> some) {
   std::vector<std::optional<answer>> answers(some.size());
   std::vector<asio::awaitable<void>> work;
   for (std::size_t i = 0; i < some.size(); ++i) {
@@ -211,7 +212,7 @@ asio::awaitable<k8s::result<void>> visit::write_rank(std::vector<part*> some) {
   co_return k8s::result<void>();
 }
 
-asio::awaitable<k8s::result<void>> visit::write() {
+asio::awaitable<k8s::result<void>> visit::implementation::write() {
   std::vector<part*> some;
   for (auto& one : parts_) {
     if (!one.leave && differs(one)) some.push_back(&one);
@@ -232,7 +233,7 @@ asio::awaitable<k8s::result<void>> visit::write() {
 }
 
 /// Apply leaves webhooks in place that somebody else wrote as well, by kubectl for instance.
-asio::awaitable<k8s::result<void>> visit::drop_unwanted_webhooks() {
+asio::awaitable<k8s::result<void>> visit::implementation::drop_unwanted_webhooks() {
   auto& one = find("ValidatingWebhookConfiguration", skr_webhook_name);
   if (!one.present) co_return k8s::result<void>();
   const auto names = unwanted_webhooks(one.wanted, *one.present);
@@ -253,7 +254,7 @@ asio::awaitable<k8s::result<void>> visit::drop_unwanted_webhooks() {
   co_return k8s::result<void>();
 }
 
-asio::awaitable<k8s::result<void>> visit::look_at_pods() {
+asio::awaitable<k8s::result<void>> visit::implementation::look_at_pods() {
   const auto* deployment = present("Deployment", skr_webhook_name);
   if (deployment == nullptr) {
     out_.not_ready = "NoCertificate";
@@ -274,7 +275,7 @@ asio::awaitable<k8s::result<void>> visit::look_at_pods() {
   co_return k8s::result<void>();
 }
 
-void visit::conclude() {
+void visit::implementation::conclude() {
   const auto now = present_now();
   out_.webhook_bundle = webhook_bundle_of(now);
   out_.secret_bundle = secret_bundle_of(now);
@@ -282,11 +283,12 @@ void visit::conclude() {
   out_.certificate = k8s::secret_data(*now.secret, "tls.crt").value_or(std::string());
 }
 
-asio::awaitable<k8s::result<outcome>> visit::run() {
-  auto done = co_await read();
-  if (!done) co_return done.error();
+asio::awaitable<k8s::result<outcome>> visit::implementation::bring(
+    order what, std::chrono::system_clock::time_point now) {
+  what_ = std::move(what);
+  now_ = now;
   decide();
-  done = co_await write();
+  auto done = co_await write();
   if (!done) co_return done.error();
   done = co_await drop_unwanted_webhooks();
   if (!done) co_return done.error();
@@ -295,6 +297,21 @@ asio::awaitable<k8s::result<outcome>> visit::run() {
   conclude();
   co_return std::move(out_);
 }
+
+visit::visit(std::shared_ptr<k8s::client> api, const method& how)
+    : impl_(std::make_unique<implementation>(std::move(api), how)) {}
+visit::~visit() = default;
+
+asio::awaitable<k8s::result<void>> visit::read() {
+  return impl_->read();
+}
+
+asio::awaitable<k8s::result<outcome>> visit::bring(order what,
+                                                   std::chrono::system_clock::time_point now) {
+  return impl_->bring(std::move(what), now);
+}
+
+namespace {
 
 void take_waiting(const json::value& pod, std::string_view statuses, waiting& into) {
   const auto* list = k8s::find(pod, {"status", statuses});
@@ -359,14 +376,6 @@ std::vector<std::string> unwanted_webhooks(const json::value& wanted, const json
     if (name.ends_with(webhook_suffix) && !keep.contains(name)) out.push_back(name);
   }
   return out;
-}
-
-asio::awaitable<k8s::result<outcome>> install(std::shared_ptr<k8s::client> api, const method* how,
-                                              order what,
-                                              std::chrono::system_clock::time_point now) {
-  visit one(std::move(api), *how, std::move(what), now);
-  auto result = co_await one.run();
-  co_return result;
 }
 
 asio::awaitable<k8s::result<void>> uninstall(std::shared_ptr<k8s::client> api, const method* how) {

@@ -52,15 +52,32 @@ struct outcome {
 /// observed, a ready replica is enough.
 bool is_rolled_out(const boost::json::value& deployment);
 
-/// Brings a runtime one step towards `what`, and tells what it has then. Reads everything at once;
-/// writes only objects that differ from what they are to be, by server-side apply, the ones that
-/// others need first. A runtime that has it all costs reads only. While it has no certificate, what
-/// needs one is not made. `how` must outlive the call.
-boost::asio::awaitable<k8s::result<outcome>> install(std::shared_ptr<k8s::client> api,
-                                                     const method* how, order what,
+/// One look at a runtime, and what is written then.
+class visit {
+ public:
+  /// `how` must outlive it.
+  visit(std::shared_ptr<k8s::client> api, const method& how);
+  ~visit();
+  visit(const visit&) = delete;
+  visit& operator=(const visit&) = delete;
+
+  /// Reads everything at once. To be called first; what it returns and `bring` must end before the
+  /// visit does.
+  boost::asio::awaitable<k8s::result<void>> read();
+
+  /// Brings the runtime one step towards `what`, and tells what it has then. Writes only objects
+  /// that differ from what they are to be, by server-side apply, the ones that others need first. A
+  /// runtime that has it all costs reads only. While it has no certificate, what needs one is not
+  /// made.
+  boost::asio::awaitable<k8s::result<outcome>> bring(order what,
                                                      std::chrono::system_clock::time_point now);
 
-/// Removes everything that `install` applies, the webhooks first; the namespace stays. What is not
+ private:
+  class implementation;
+  std::unique_ptr<implementation> impl_;
+};
+
+/// Removes everything that a visit applies, the webhooks first; the namespace stays. What is not
 /// there is no failure.
 boost::asio::awaitable<k8s::result<void>> uninstall(std::shared_ptr<k8s::client> api,
                                                     const method* how);

@@ -38,16 +38,21 @@ asio::awaitable<std::optional<k8s::reconcile_result>> watcher_installer::add_fin
 
 /// Removes the watcher from the runtime; none on success, else why not.
 asio::awaitable<std::optional<std::string>> watcher_installer::clean(object_key key,
-                                                                     std::string kubeconfig) {
-  if (runtimes_.sick(key)) {
-    const auto place = runtimes_.take_place();
-    if (!place) co_return runtimes_.complaint(key);
-    auto silent = co_await sign_of_life(key, kubeconfig);
-    if (silent) in_.runtimes.evict(to_string(key));
-    if (silent) co_return silent;
-  }
+                                                                     std::string kubeconfig,
+                                                                     places::place* kept) {
   auto api = in_.runtimes.get(to_string(key), kubeconfig);
   if (!api) co_return api.error().message;
+  const bool sick = runtimes_.sick(key);
+  if (sick && !*kept) *kept = places_.take(key);
+  if (sick && !*kept) co_return runtimes_.complaint(key);
+  auto silent =
+      co_await sign_of_life(key, kubeconfig, sick ? with_.sick_limit : with_.first_answer);
+  *kept = {};
+  if (silent) {
+    in_.runtimes.evict(to_string(key));
+    runtimes_.set_sick(key, *silent);
+    co_return silent;
+  }
   auto work = uninstall(*api, &with_.how);
   const auto until = in_.clock.now() + with_.runtime_limit;
   const auto done = co_await core::within(in_.clock, until, std::move(work));
@@ -60,7 +65,8 @@ asio::awaitable<std::optional<std::string>> watcher_installer::clean(object_key 
   co_return why;
 }
 
-asio::awaitable<k8s::reconcile_result> watcher_installer::keep_removed(object kyma) {
+asio::awaitable<k8s::reconcile_result> watcher_installer::keep_removed(object kyma,
+                                                                       places::place* kept) {
   const auto key = kyma.key();
   const auto value = kyma.parse();
   if (!k8s::has_finalizer(value, with_.finalizer)) {
@@ -71,7 +77,7 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::keep_removed(object ky
   const auto secrets = kubeconfigs_for(kyma);
   const auto kubeconfig = kubeconfig_of(kyma.name(), secrets);
   if (kubeconfig) {
-    why = co_await clean(key, *kubeconfig);
+    why = co_await clean(key, *kubeconfig, kept);
   } else {
     why = kubeconfig.error().message;
   }

@@ -30,9 +30,8 @@ std::string_view to_string(state of) noexcept {
   return "";
 }
 
-runtimes::runtimes(core::metrics& registry, std::size_t places)
-    : places_(places),
-      sick_gauge_(core::make_gauge(registry, "rw_watcher_installer_sick_runtimes",
+runtimes::runtimes(core::metrics& registry)
+    : sick_gauge_(core::make_gauge(registry, "rw_watcher_installer_sick_runtimes",
                                    "Runtimes that did not answer when they were asked last")) {
   for (const auto one : states) {
     gauges_[static_cast<std::size_t>(one)] = &core::make_gauge(

@@ -10,7 +10,6 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
 
 namespace rw::watcher_installer {
 
@@ -22,16 +21,16 @@ std::string_view to_string(state of) noexcept;
 /// What is known of each runtime between reconciles, by its Kyma, and how many of them are in which
 /// state. Kept in memory only: what must survive stands on the objects.
 ///
-/// A runtime that did not answer is *sick*: it is only asked again within a few places, which all
-/// sick ones share, and with little patience, until it has answered once. So however many there
-/// are, they take a bounded part of the reconciles at once.
+/// A runtime that did not answer is *sick*: it is only asked again within a few places
+/// (places.hpp), which all sick ones share, and with little patience, until it has answered once.
+/// So however many there are, they take a bounded part of the reconciles at once.
 ///
 /// Metrics: `rw_watcher_installer_runtimes{state}`, `rw_watcher_installer_sick_runtimes`.
 ///
 /// Not thread-safe.
 class runtimes {
  public:
-  runtimes(core::metrics& registry, std::size_t places);
+  explicit runtimes(core::metrics& registry);
 
   /// True if the state, or its reason, is news. The first `installed` of a runtime is none unless
   /// something was `done` for it: it was so before this process began. A pod that is not ready for
@@ -50,23 +49,6 @@ class runtimes {
   void forget(const k8s::object_key& kyma);
   std::size_t count(state of) const noexcept { return counts_[static_cast<std::size_t>(of)]; }
 
-  /// A place to ask a sick runtime in; empty if all are taken. Must go before `runtimes` does.
-  class place {
-   public:
-    place() = default;
-    explicit place(runtimes& from) : from_(&from) { ++from.asking_; }
-    place(place&& from) noexcept : from_(std::exchange(from.from_, nullptr)) {}
-    place& operator=(place&&) = delete;
-    ~place() {
-      if (from_ != nullptr) --from_->asking_;
-    }
-    explicit operator bool() const noexcept { return from_ != nullptr; }
-
-   private:
-    runtimes* from_ = nullptr;
-  };
-  place take_place() { return asking_ < places_ ? place(*this) : place(); }
-
  private:
   struct record {
     std::optional<watcher_installer::state> state = {};
@@ -78,8 +60,6 @@ class runtimes {
   void move(std::optional<state> from, std::optional<state> to);
   void publish_sick();
 
-  const std::size_t places_;
-  std::size_t asking_ = 0;
   std::size_t sick_ = 0;
   std::array<std::size_t, 4> counts_{};
   std::array<core::gauge*, 4> gauges_{};

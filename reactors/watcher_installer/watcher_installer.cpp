@@ -23,9 +23,6 @@ using k8s::delta;
 using k8s::object;
 using k8s::object_key;
 
-constexpr const char* by_kyma = "watcher-installer/kyma";
-constexpr std::string_view certificate_suffix = "-webhook-tls";
-
 k8s::controller_options controller_options_of(const options& with) {
   k8s::controller_options out{.name = "watcher-installer", .concurrent = with.concurrent};
   // Each wait in a reconcile has a limit of its own; this one is a net below them.
@@ -36,56 +33,12 @@ k8s::controller_options controller_options_of(const options& with) {
   return out;
 }
 
-std::string kyma_of_secret(const object& secret) {
-  const auto value = secret.parse();
-  const auto name = k8s::label(value, kyma_name_label);
-  return name ? std::string(*name) : std::string();
-}
-
-/// What the installer reads of an object, out of all that may change in it.
-std::string part_of(const object& from, std::initializer_list<std::string_view> path) {
-  if (!from) return {};
-  const auto value = from.parse();
-  const auto* part = k8s::find(value, path);
-  return part == nullptr ? std::string() : json::serialize(*part);
-}
-
-bool kyma_changed(const delta& change) {
-  if (change.what != delta::kind::updated) return true;
-  for (const auto* field : {"labels", "annotations", "finalizers", "deletionTimestamp"}) {
-    if (part_of(change.before, {"metadata", field}) != part_of(change.now, {"metadata", field})) {
-      return true;
-    }
-  }
-  return false;
-}
-
-std::optional<watcher> valid_watcher(const object& from) {
-  if (!from) return {};
-  const auto value = from.parse();
-  if (k8s::is_being_deleted(value)) return {};
-  auto read = read_watcher(value);
-  if (!read) return {};
-  return std::move(*read);
-}
-
 /// Says something about this process and nothing about the runtime.
 bool is_our_own(const k8s::failure& why) {
   return why.is(k8s::errc::fenced) || why.is(k8s::errc::shut_down);
 }
 
-bool watcher_changed(const delta& change) {
-  const auto before = valid_watcher(change.before);
-  const auto now = valid_watcher(change.now);
-  if (!before || !now) return before.has_value() != now.has_value();
-  return !same_webhook(*before, *now);
-}
-
 }  // namespace
-
-k8s::selection kubeconfig_secrets() {
-  return {.ns = std::string(kcp_namespace), .labels = std::string(kyma_name_label)};
-}
 
 k8s::client_options runtime_client_options() {
   k8s::client_options out{.name = "runtimes"};
@@ -104,13 +57,11 @@ watcher_installer::watcher_installer(asio::any_io_executor executor, options wit
       in_(std::move(in)),
       writes_(core::make_counter(in_.metrics, "rw_watcher_installer_writes_total",
                                  "Writing requests to runtimes")),
-      runtimes_(in_.metrics, std::max<std::size_t>(with_.sick_at_once, 1)),
+      runtimes_(in_.metrics),
+      places_(in_.metrics, std::max<std::size_t>(with_.sick_at_once, 1),
+              [this](const object_key& key) { return requeue(key); }),
       controller_(std::move(executor), controller_options_of(with_), *this,
                   {in_.clock, in_.watchdog, in_.log, in_.metrics, in_.random}) {
-  from_.kubeconfigs.add_index(by_kyma, [](const object& one, std::vector<std::string>& values) {
-    auto name = kyma_of_secret(one);
-    if (!name.empty()) values.push_back(std::move(name));
-  });
   watch_all();
 }
 
@@ -139,71 +90,9 @@ asio::awaitable<void> watcher_installer::complete_board() {
   in_.board->complete();
 }
 
-/// Nobody has to wait for a runtime that never got a certificate: no gateway will see one of it.
-bool watcher_installer::may_have_certificate(const object& kyma) const {
-  const auto name = std::string(kyma.name()) + std::string(certificate_suffix);
-  const auto has = [&](const k8s::informer* from) {
-    return static_cast<bool>(from->objects().get(istio_namespace, name));
-  };
-  return from_.certificates.empty() || std::ranges::any_of(from_.certificates, has);
-}
-
 bool watcher_installer::requeue(const object_key& kyma) {
   const auto added = controller_.add(kyma);
   return added == core::add_result::added || added == core::add_result::merged;
-}
-
-// --- what changes, and whom it concerns ------------------------------------------------
-
-void watcher_installer::watch_all() {
-  using keys = k8s::controller::keys;
-  controller_.watch(from_.kymas, [](const delta& change, keys& some) {
-    if (kyma_changed(change)) some.push_back(change.any().key());
-  });
-  controller_.watch(from_.watchers, [this](const delta& change, keys& some) {
-    if (watcher_changed(change)) fan_out(some);
-  });
-  controller_.watch(from_.kubeconfigs, [](const delta& change, keys& some) {
-    // It may have been given to another Kyma.
-    const auto before = change.before ? kyma_of_secret(change.before) : std::string();
-    const auto now = change.now ? kyma_of_secret(change.now) : std::string();
-    if (!now.empty()) some.push_back({std::string(kcp_namespace), now});
-    if (!before.empty() && before != now) some.push_back({std::string(kcp_namespace), before});
-  });
-  controller_.watch(from_.gateways, [this](const delta& change, keys& some) {
-    if (change.any().name() != with_.gateway) return;
-    if (part_of(change.before, {"spec"}) != part_of(change.now, {"spec"})) fan_out(some);
-  });
-  controller_.watch(from_.gateway_secrets, [this](const delta& change, keys& some) {
-    if (change.any().name() != gateway_secret_name) return;
-    if (part_of(change.before, {"data", "ca.crt"}) != part_of(change.now, {"data", "ca.crt"})) {
-      fan_out(some);
-    }
-  });
-  for (auto* const one : from_.certificates) {
-    controller_.watch(*one, [](const delta& change, keys& some) {
-      auto name = change.any().name();
-      if (!name.ends_with(certificate_suffix)) return;
-      name.remove_suffix(certificate_suffix.size());
-      some.push_back({std::string(kcp_namespace), std::string(name)});
-    });
-  }
-}
-
-core::duration watcher_installer::up_to(core::duration most) const {
-  const auto range = static_cast<std::uint64_t>(std::max<core::duration::rep>(most.count(), 0)) + 1;
-  return core::duration(static_cast<core::duration::rep>(in_.random() % range));
-}
-
-/// All runtimes, each at a moment of its own, so that neither they nor this process are flooded.
-void watcher_installer::fan_out(k8s::controller::keys& some) {
-  const auto& kymas = from_.kymas.objects();
-  const auto count = static_cast<core::duration::rep>(kymas.size());
-  const auto within = std::min(with_.spread * count, with_.spread_limit);
-  kymas.for_each([&](const object& one) {
-    const auto added = controller_.add_after(one.key(), up_to(within));
-    if (added == core::add_result::full) some.push_back(one.key());  // the source then waits
-  });
 }
 
 // --- one runtime -----------------------------------------------------------------------
@@ -211,23 +100,35 @@ void watcher_installer::fan_out(k8s::controller::keys& some) {
 asio::awaitable<k8s::reconcile_result> watcher_installer::reconcile(object_key key) {
   if (in_.on_reconcile) in_.on_reconcile(key);
   auto kyma = from_.kymas.objects().get(key);
+  auto kept = places_.claim(key);
   if (!kyma) {
     forget(key);
     co_return result::done();
   }
   if (k8s::is_being_deleted(kyma.parse())) {
-    auto removed = co_await keep_removed(std::move(kyma));
+    auto removed = co_await keep_removed(std::move(kyma), &kept);
     co_return removed;
   }
-  auto installed = co_await keep_installed(std::move(kyma));
+  auto installed = co_await keep_installed(std::move(kyma), &kept);
   co_return installed;
 }
 
-asio::awaitable<k8s::reconcile_result> watcher_installer::keep_installed(object kyma) {
+asio::awaitable<k8s::reconcile_result> watcher_installer::keep_installed(object kyma,
+                                                                         places::place* kept) {
   const auto key = kyma.key();
   if (in_.board != nullptr && may_have_certificate(kyma)) in_.board->expect(key);
-  const auto kubeconfig = kubeconfig_of(kyma.name(), kubeconfigs_for(kyma));
+  auto kubeconfig = kubeconfig_of(kyma.name(), kubeconfigs_for(kyma));
   if (!kubeconfig) co_return no_access(kyma, kubeconfig.error().message);
+  auto first_answer = with_.first_answer;
+  if (runtimes_.sick(key)) {
+    // Before anything else, so that those which wait do no work.
+    if (!*kept) *kept = places_.take(key);
+    if (!*kept) co_return wait_for_place(key);
+    const auto silent = co_await sign_of_life(key, *kubeconfig, with_.sick_limit);
+    if (silent) co_return unreachable(kyma, *silent);
+    first_answer = with_.runtime_limit;
+  }
+  *kept = {};
   auto marked = co_await add_finalizer(kyma);
   if (marked) co_return *marked;
   auto value = kyma.parse();
@@ -237,37 +138,52 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::keep_installed(object 
   auto what = order_for(own);
   if (!what) co_return failed(kyma, what.error().message, false);
   if (in_.board != nullptr) in_.board->expect(key);
+  auto brought =
+      co_await bring(std::move(kyma), std::move(*kubeconfig), std::move(*what), first_answer);
+  co_return brought;
+}
 
-  if (runtimes_.sick(key)) {
-    const auto place = runtimes_.take_place();
-    if (!place) co_return come_again(key);
-    const auto silent = co_await sign_of_life(key, *kubeconfig);
-    if (silent) co_return unreachable(kyma, *silent);
-  }
-  auto api = in_.runtimes.get(to_string(key), *kubeconfig);
+/// A look at the runtime, and what is to be written then.
+asio::awaitable<k8s::reconcile_result> watcher_installer::bring(object kyma, std::string kubeconfig,
+                                                                order what,
+                                                                core::duration first_answer) {
+  const auto key = kyma.key();
+  auto api = in_.runtimes.get(to_string(key), kubeconfig);
   if (!api) co_return no_access(kyma, api.error().message);
-  auto work = install(*api, &with_.how, std::move(*what), in_.clock.wall());
-  const auto until = in_.clock.now() + with_.runtime_limit;
-  const auto seen = co_await core::within(in_.clock, until, std::move(work));
-  if (!seen) co_return unreachable(kyma, "the runtime did not answer in time");
-  if (!*seen && k8s::is_sick(seen->error())) {
-    co_return unreachable(kyma, seen->error().message);
-  }
-  if (!*seen && is_our_own(seen->error())) co_return result::error(seen->error());
+  visit one(*api, with_.how);
+  const auto begin = in_.clock.now();
+  auto reading = one.read();
+  const auto read = co_await core::within(in_.clock, begin + first_answer, std::move(reading));
+  if (!read && first_answer < with_.runtime_limit) co_return doubt(key);
+  if (!read) co_return unreachable(kyma, "it did not answer in time");
+  if (!*read) co_return refused(kyma, read->error());
+  auto bringing = one.bring(std::move(what), in_.clock.wall());
+  const auto seen =
+      co_await core::within(in_.clock, begin + with_.runtime_limit, std::move(bringing));
+  if (!seen) co_return unreachable(kyma, "it did not answer in time");
+  if (!*seen) co_return refused(kyma, seen->error());
   set_healthy(key);
-  if (!*seen) co_return failed(kyma, seen->error());
   co_return settle(kyma, **seen);
 }
 
+/// A request failed: the runtime is to blame, or this process, or what was asked for.
+k8s::reconcile_result watcher_installer::refused(const object& kyma, const k8s::failure& why) {
+  if (k8s::is_sick(why)) return unreachable(kyma, why.message);
+  if (is_our_own(why)) return result::error(why);
+  set_healthy(kyma.key());
+  return failed(kyma, why);
+}
+
 /// A runtime that did not answer last time is asked for little first. None: it answered.
-asio::awaitable<std::optional<std::string>> watcher_installer::sign_of_life(
-    object_key key, std::string kubeconfig) {
+asio::awaitable<std::optional<std::string>> watcher_installer::sign_of_life(object_key key,
+                                                                            std::string kubeconfig,
+                                                                            core::duration limit) {
   auto api = in_.runtimes.get(to_string(key), kubeconfig);
   if (!api) co_return api.error().message;
   auto work = (*api)->get(namespaces_type(), {{}, std::string(skr_namespace)}, true);
-  const auto until = in_.clock.now() + with_.sick_limit;
+  const auto until = in_.clock.now() + limit;
   const auto got = co_await core::within(in_.clock, until, std::move(work));
-  if (!got) co_return runtimes_.complaint(key);
+  if (!got) co_return "it did not answer in time";
   if (!*got && k8s::is_sick(got->error())) co_return got->error().message;
   set_healthy(key);
   co_return std::nullopt;
@@ -278,50 +194,17 @@ void watcher_installer::set_healthy(const object_key& key) {
   if (in_.board != nullptr) in_.board->reached(key);
 }
 
-/// All places for sick runtimes are taken: soon again, but in the same state as before.
-k8s::reconcile_result watcher_installer::come_again(const object_key& key) {
-  controller_.add_after(key, with_.sick_limit + up_to(with_.sick_limit));
+/// All places for sick runtimes are taken: in its turn, in the same state as before.
+k8s::reconcile_result watcher_installer::wait_for_place(const object_key& key) {
   return result::error("the runtime does not answer: " + runtimes_.complaint(key), "unreachable");
 }
 
-std::vector<object> watcher_installer::kubeconfigs_for(const object& kyma) const {
-  return from_.kubeconfigs.objects().by_index(by_kyma, kyma.name());
-}
-
-in_words<order> watcher_installer::order_for(const certificate_answer& own) const {
-  const auto gateway = from_.gateways.objects().get(kcp_namespace, with_.gateway);
-  auto address = address_of(gateway, with_.gateway, with_.kcp_port);
-  if (!address) return address.error();
-  const auto secret = from_.gateway_secrets.objects().get(istio_namespace, gateway_secret_name);
-  const auto trust = read_trust_bundle(secret.parse());
-  if (trust.authorities.empty()) {
-    return defect("Secret " + std::string(gateway_secret_name) + " has no CA bundle yet");
-  }
-  // A bundle that was damaged, or cut short, stays away from the runtimes, which have a good one,
-  // until the rotation has repaired it.
-  if (!trust.problem.empty()) {
-    return defect("Secret " + std::string(gateway_secret_name) + ": " + trust.problem);
-  }
-  const auto served = tls::certificate::from_pem(
-      k8s::secret_data(secret.parse(), certificate_entry).value_or(std::string()));
-  if (!served || trust.authorities.issuer_of(*served) == nullptr) {
-    return defect("Secret " + std::string(gateway_secret_name) +
-                  ": ca.crt lacks the authority of tls.crt");
-  }
-  order out{.trust = {.bundle = trust.authorities},
-            .address = std::move(*address),
-            .certificate_pending = own.why,
-            .certificate_again = own.again};
-  if (own.what == certificate_answer::kind::ready) {
-    out.trust.certificate = own.current.certificate;
-    out.trust.key = own.current.key;
-    out.trust.version = own.current.version;
-  }
-  from_.watchers.objects().for_each([&](const object& one) {
-    auto valid = valid_watcher(one);
-    if (valid) out.watchers.push_back(std::move(*valid));
-  });
-  return out;
+/// One that answered last time is silent. Nothing is known yet, so nothing is told.
+k8s::reconcile_result watcher_installer::doubt(const object_key& key) {
+  in_.runtimes.evict(to_string(key));  // the connection may be what is dead
+  runtimes_.set_sick(key, "it was slow to answer");
+  places_.want(key);
+  return result::requeue_after(with_.backoff_limit);  // it is called before
 }
 
 // --- what came of it -------------------------------------------------------------------

@@ -8,6 +8,7 @@
 #include "reactors/rollout.hpp"
 #include "reactors/watcher_installer/access.hpp"
 #include "reactors/watcher_installer/installation.hpp"
+#include "reactors/watcher_installer/places.hpp"
 #include "reactors/watcher_installer/runtimes.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -68,8 +69,11 @@ struct options {
   /// Runtimes at once that did not answer when they were asked last.
   std::size_t sick_at_once = 4;
   core::duration runtime_limit = std::chrono::seconds(20);  ///< for all that is done on one
-  core::duration sick_limit = std::chrono::seconds(3);      ///< for a first sign of life
-  core::duration backoff_base = std::chrono::seconds(1);    ///< of one runtime's failures
+  core::duration sick_limit = std::chrono::seconds(3);      ///< for a sick one's first sign of life
+  /// For the first answers of one that answered last time. Then it makes room for the others, and
+  /// is asked again in its turn among the sick ones.
+  core::duration first_answer = std::chrono::seconds(2);
+  core::duration backoff_base = std::chrono::seconds(1);  ///< of one runtime's failures
   core::duration backoff_limit = std::chrono::minutes(5);
 
   /// Between looks at a runtime where nothing is known to have changed; up to a tenth longer.
@@ -129,8 +133,8 @@ k8s::client_options runtime_client_options();
 /// Whatever changes one of these reaches the runtimes that it concerns, spread over a little time
 /// where it concerns all. Nothing loops over all runtimes: each is a key of its own, with its own
 /// backoff. A runtime is written to only where it differs (installation.hpp), and in the order that
-/// keeps trust unbroken (trust.hpp). One that does not answer costs a bounded part of the
-/// reconciles (runtimes.hpp).
+/// keeps trust unbroken (trust.hpp). Those that do not answer get a bounded part of the reconciles
+/// (runtimes.hpp, places.hpp), and while they wait for it they cost nothing.
 ///
 /// Each Kyma gets a finalizer. When it is deleted the watcher is removed from the runtime and the
 /// certificate from the control plane; a runtime that does not answer for `removal_limit`, or whose
@@ -167,21 +171,27 @@ class watcher_installer final : private k8s::reconciler {
   using result = k8s::reconcile_result;
 
   boost::asio::awaitable<result> reconcile(k8s::object_key key) override;
-  boost::asio::awaitable<result> keep_installed(k8s::object kyma);
-  boost::asio::awaitable<result> keep_removed(k8s::object kyma);
+  boost::asio::awaitable<result> keep_installed(k8s::object kyma, places::place* kept);
+  boost::asio::awaitable<result> bring(k8s::object kyma, std::string kubeconfig, order what,
+                                       core::duration first_answer);
+  boost::asio::awaitable<result> keep_removed(k8s::object kyma, places::place* kept);
   boost::asio::awaitable<std::optional<result>> add_finalizer(k8s::object kyma);
   boost::asio::awaitable<result> drop_finalizer(k8s::object kyma);
   boost::asio::awaitable<std::optional<std::string>> sign_of_life(k8s::object_key key,
-                                                                  std::string kubeconfig);
-  result come_again(const k8s::object_key& key);
+                                                                  std::string kubeconfig,
+                                                                  core::duration limit);
+  result wait_for_place(const k8s::object_key& key);
+  result doubt(const k8s::object_key& key);
   boost::asio::awaitable<std::optional<std::string>> clean(k8s::object_key key,
-                                                           std::string kubeconfig);
+                                                           std::string kubeconfig,
+                                                           places::place* kept);
 
   in_words<order> order_for(const certificate_answer& own) const;
   void record(const k8s::object& kyma, const outcome& seen);
   boost::asio::awaitable<void> complete_board();
   std::vector<k8s::object> kubeconfigs_for(const k8s::object& kyma) const;
   result settle(const k8s::object& kyma, const outcome& seen);
+  result refused(const k8s::object& kyma, const k8s::failure& why);
   result unreachable(const k8s::object& kyma, const std::string& why);
   result no_access(const k8s::object& kyma, const std::string& why);
   result failed(const k8s::object& kyma, const std::string& why, bool again);
@@ -202,6 +212,7 @@ class watcher_installer final : private k8s::reconciler {
   const environment in_;
   core::counter& writes_;
   class runtimes runtimes_;
+  class places places_;  ///< of the sick ones
   k8s::controller controller_;
 };
 

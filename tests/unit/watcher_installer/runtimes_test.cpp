@@ -36,7 +36,7 @@ std::string unwanted(const char* wanted, const char* present) {
 
 BOOST_AUTO_TEST_CASE(a_state_is_news_when_it_or_its_reason_changes) {
   core::metrics numbers;
-  class runtimes all(numbers, 1);
+  class runtimes all(numbers);
   BOOST_TEST(all.set(a, state::failed, "x", false));
   BOOST_TEST(!all.set(a, state::failed, "x", true));
   BOOST_TEST(all.set(a, state::failed, "y", false));
@@ -46,14 +46,14 @@ BOOST_AUTO_TEST_CASE(a_state_is_news_when_it_or_its_reason_changes) {
 
 BOOST_AUTO_TEST_CASE(what_was_installed_before_this_process_began_is_no_news) {
   core::metrics numbers;
-  class runtimes all(numbers, 1);
+  class runtimes all(numbers);
   BOOST_TEST(!all.set(a, state::installed, "", false));
   BOOST_TEST(all.set(b, state::installed, "", true));
 }
 
 BOOST_AUTO_TEST_CASE(looks_at_pods_on_their_way_are_counted_until_they_have_arrived) {
   core::metrics numbers;
-  class runtimes all(numbers, 1);
+  class runtimes all(numbers);
   BOOST_TEST(all.look(a, true) == 0U);
   BOOST_TEST(all.look(a, true) == 1U);
   BOOST_TEST(all.look(b, true) == 0U);
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(looks_at_pods_on_their_way_are_counted_until_they_have_arri
 
 BOOST_AUTO_TEST_CASE(a_pod_that_crashes_again_and_again_is_told_once) {
   core::metrics numbers;
-  class runtimes all(numbers, 1);
+  class runtimes all(numbers);
   BOOST_TEST(all.set(a, state::not_ready, "NoPods", true));
   BOOST_TEST(!all.set(a, state::not_ready, "ContainerCreating", false));
   BOOST_TEST(all.set(a, state::not_ready, "CrashLoopBackOff", false));
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(a_pod_that_crashes_again_and_again_is_told_once) {
 
 BOOST_AUTO_TEST_CASE(runtimes_are_counted_by_state) {
   core::metrics numbers;
-  class runtimes all(numbers, 1);
+  class runtimes all(numbers);
   all.set(a, state::installed, "", true);
   all.set(b, state::not_ready, "CrashLoopBackOff", true);
   BOOST_TEST(all.count(state::installed) == 1U);
@@ -88,19 +88,13 @@ BOOST_AUTO_TEST_CASE(runtimes_are_counted_by_state) {
   BOOST_TEST(all.count(state::installed) == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(sick_runtimes_share_a_few_places) {
+BOOST_AUTO_TEST_CASE(a_sick_runtime_has_a_complaint_until_it_is_healthy) {
   core::metrics numbers;
-  class runtimes all(numbers, 1);
+  class runtimes all(numbers);
   all.set_sick(a, "refused");
   BOOST_TEST(all.sick(a));
   BOOST_TEST(!all.sick(b));
   BOOST_TEST(all.complaint(a) == "refused");
-  {
-    const auto one = all.take_place();
-    BOOST_TEST(static_cast<bool>(one));
-    BOOST_TEST(!static_cast<bool>(all.take_place()));
-  }
-  BOOST_TEST(static_cast<bool>(all.take_place()));
   all.set_healthy(a);
   BOOST_TEST(!all.sick(a));
 }

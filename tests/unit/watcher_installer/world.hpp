@@ -43,6 +43,7 @@ class issuing final : public watcher_installer::certificate_provider {
   std::string certificate(const std::string& kyma) { return issued(kyma).certificate; }
 
   std::vector<std::string> removed;
+  int asked = 0;  ///< how often for any of them
   bool issues = true;
 
  private:

@@ -75,6 +75,7 @@ const tls::key_pair& issuing::issued(const std::string& kyma) {
 }
 
 asio::awaitable<certificate_answer> issuing::ensure(json::value kyma) {
+  ++asked;
   certificate_answer out;
   out.why = "the issuer is asleep";
   if (!issues) co_return out;

@@ -1,0 +1,175 @@
+// What the installer reads of the control plane: what changes, whom that concerns, and what a
+// runtime is to have.
+
+#include "k8s/types.hpp"
+#include "reactors/kyma_resources.hpp"
+#include "reactors/trust_bundle.hpp"
+#include "reactors/watcher_installer/watcher_installer.hpp"
+#include "tls/certificate.hpp"
+
+#include <boost/json/serialize.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace rw::watcher_installer {
+namespace {
+
+namespace json = boost::json;
+using k8s::delta;
+using k8s::object;
+
+constexpr const char* by_kyma = "watcher-installer/kyma";
+constexpr std::string_view certificate_suffix = "-webhook-tls";
+
+std::string kyma_of_secret(const object& secret) {
+  const auto value = secret.parse();
+  const auto name = k8s::label(value, kyma_name_label);
+  return name ? std::string(*name) : std::string();
+}
+
+/// What the installer reads of an object, out of all that may change in it.
+std::string part_of(const object& from, std::initializer_list<std::string_view> path) {
+  if (!from) return {};
+  const auto value = from.parse();
+  const auto* part = k8s::find(value, path);
+  return part == nullptr ? std::string() : json::serialize(*part);
+}
+
+bool kyma_changed(const delta& change) {
+  if (change.what != delta::kind::updated) return true;
+  for (const auto* field : {"labels", "annotations", "finalizers", "deletionTimestamp"}) {
+    if (part_of(change.before, {"metadata", field}) != part_of(change.now, {"metadata", field})) {
+      return true;
+    }
+  }
+  return false;
+}
+
+std::optional<watcher> valid_watcher(const object& from) {
+  if (!from) return {};
+  const auto value = from.parse();
+  if (k8s::is_being_deleted(value)) return {};
+  auto read = read_watcher(value);
+  if (!read) return {};
+  return std::move(*read);
+}
+
+bool watcher_changed(const delta& change) {
+  const auto before = valid_watcher(change.before);
+  const auto now = valid_watcher(change.now);
+  if (!before || !now) return before.has_value() != now.has_value();
+  return !same_webhook(*before, *now);
+}
+
+}  // namespace
+
+k8s::selection kubeconfig_secrets() {
+  return {.ns = std::string(kcp_namespace), .labels = std::string(kyma_name_label)};
+}
+
+void watcher_installer::watch_all() {
+  using keys = k8s::controller::keys;
+  from_.kubeconfigs.add_index(by_kyma, [](const object& one, std::vector<std::string>& values) {
+    auto name = kyma_of_secret(one);
+    if (!name.empty()) values.push_back(std::move(name));
+  });
+  controller_.watch(from_.kymas, [](const delta& change, keys& some) {
+    if (kyma_changed(change)) some.push_back(change.any().key());
+  });
+  controller_.watch(from_.watchers, [this](const delta& change, keys& some) {
+    if (watcher_changed(change)) fan_out(some);
+  });
+  controller_.watch(from_.kubeconfigs, [](const delta& change, keys& some) {
+    // It may have been given to another Kyma.
+    const auto before = change.before ? kyma_of_secret(change.before) : std::string();
+    const auto now = change.now ? kyma_of_secret(change.now) : std::string();
+    if (!now.empty()) some.push_back({std::string(kcp_namespace), now});
+    if (!before.empty() && before != now) some.push_back({std::string(kcp_namespace), before});
+  });
+  controller_.watch(from_.gateways, [this](const delta& change, keys& some) {
+    if (change.any().name() != with_.gateway) return;
+    if (part_of(change.before, {"spec"}) != part_of(change.now, {"spec"})) fan_out(some);
+  });
+  controller_.watch(from_.gateway_secrets, [this](const delta& change, keys& some) {
+    if (change.any().name() != gateway_secret_name) return;
+    if (part_of(change.before, {"data", "ca.crt"}) != part_of(change.now, {"data", "ca.crt"})) {
+      fan_out(some);
+    }
+  });
+  for (auto* const one : from_.certificates) {
+    controller_.watch(*one, [](const delta& change, keys& some) {
+      auto name = change.any().name();
+      if (!name.ends_with(certificate_suffix)) return;
+      name.remove_suffix(certificate_suffix.size());
+      some.push_back({std::string(kcp_namespace), std::string(name)});
+    });
+  }
+}
+
+core::duration watcher_installer::up_to(core::duration most) const {
+  const auto range = static_cast<std::uint64_t>(std::max<core::duration::rep>(most.count(), 0)) + 1;
+  return core::duration(static_cast<core::duration::rep>(in_.random() % range));
+}
+
+/// All runtimes, each at a moment of its own, so that neither they nor this process are flooded.
+void watcher_installer::fan_out(k8s::controller::keys& some) {
+  const auto& kymas = from_.kymas.objects();
+  const auto count = static_cast<core::duration::rep>(kymas.size());
+  const auto within = std::min(with_.spread * count, with_.spread_limit);
+  kymas.for_each([&](const object& one) {
+    const auto added = controller_.add_after(one.key(), up_to(within));
+    if (added == core::add_result::full) some.push_back(one.key());  // the source then waits
+  });
+}
+
+/// Nobody has to wait for a runtime that never got a certificate: no gateway will see one of it.
+bool watcher_installer::may_have_certificate(const object& kyma) const {
+  const auto name = std::string(kyma.name()) + std::string(certificate_suffix);
+  const auto has = [&](const k8s::informer* from) {
+    return static_cast<bool>(from->objects().get(istio_namespace, name));
+  };
+  return from_.certificates.empty() || std::ranges::any_of(from_.certificates, has);
+}
+
+std::vector<object> watcher_installer::kubeconfigs_for(const object& kyma) const {
+  return from_.kubeconfigs.objects().by_index(by_kyma, kyma.name());
+}
+
+in_words<order> watcher_installer::order_for(const certificate_answer& own) const {
+  const auto gateway = from_.gateways.objects().get(kcp_namespace, with_.gateway);
+  auto address = address_of(gateway, with_.gateway, with_.kcp_port);
+  if (!address) return address.error();
+  const auto secret = from_.gateway_secrets.objects().get(istio_namespace, gateway_secret_name);
+  const auto trust = read_trust_bundle(secret.parse());
+  if (trust.authorities.empty()) {
+    return defect("Secret " + std::string(gateway_secret_name) + " has no CA bundle yet");
+  }
+  // A bundle that was damaged, or cut short, stays away from the runtimes, which have a good one,
+  // until the rotation has repaired it.
+  if (!trust.problem.empty()) {
+    return defect("Secret " + std::string(gateway_secret_name) + ": " + trust.problem);
+  }
+  const auto served = tls::certificate::from_pem(
+      k8s::secret_data(secret.parse(), certificate_entry).value_or(std::string()));
+  if (!served || trust.authorities.issuer_of(*served) == nullptr) {
+    return defect("Secret " + std::string(gateway_secret_name) +
+                  ": ca.crt lacks the authority of tls.crt");
+  }
+  order out{.trust = {.bundle = trust.authorities},
+            .address = std::move(*address),
+            .certificate_pending = own.why,
+            .certificate_again = own.again};
+  if (own.what == certificate_answer::kind::ready) {
+    out.trust.certificate = own.current.certificate;
+    out.trust.key = own.current.key;
+    out.trust.version = own.current.version;
+  }
+  from_.watchers.objects().for_each([&](const object& one) {
+    auto valid = valid_watcher(one);
+    if (valid) out.watchers.push_back(std::move(*valid));
+  });
+  return out;
+}
+
+}  // namespace rw::watcher_installer

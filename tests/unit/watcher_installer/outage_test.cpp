@@ -1,0 +1,156 @@
+// Many runtimes fall silent at once, as when a region is gone.
+
+#include "k8s/types.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include "tests/unit/run.hpp"
+#include "tests/unit/watcher_installer/world.hpp"
+#include <chrono>
+#include <string>
+
+namespace rw::watcher_installer_test {
+BOOST_AUTO_TEST_SUITE(outage)
+
+using namespace std::chrono_literals;
+using test::eventually;
+using watcher_installer::options;
+using watcher_installer::state;
+
+namespace {
+
+const k8s::object_key configuration{{}, "skr-webhook"};
+
+/// As patient with a request as in production, and a few workers.
+options few_workers() {
+  options out;
+  out.concurrent = 4;
+  out.sick_at_once = 1;
+  out.first_answer = 500ms;
+  out.sick_limit = 200ms;
+  out.ready_interval = 50ms;
+  out.ready_interval_limit = 200ms;
+  out.backoff_base = 50ms;
+  out.backoff_limit = 500ms;
+  return out;
+}
+
+std::string lost(int i) {
+  return "lost-" + std::to_string(i);
+}
+std::string well(int i) {
+  return "well-" + std::to_string(i);
+}
+
+asio::awaitable<void> add(world* w, std::string name) {
+  w->add_runtime(name);
+  co_await w->add_kyma(name, w->kubeconfig(name));
+  const bool ready = co_await w->until_ready(name);
+  BOOST_REQUIRE(ready);
+}
+
+asio::awaitable<void> begin(world* w, int lost_ones, int well_ones) {
+  co_await w->begin();
+  co_await w->add_watcher("kyma", "lifecycle-manager", "spec");
+  for (int i = 0; i < lost_ones; ++i) co_await add(w, lost(i));
+  for (int i = 0; i < well_ones; ++i) co_await add(w, well(i));
+}
+
+bool has_two_webhooks(const json::value& one) {
+  const auto* webhooks = k8s::find(one, {"webhooks"});
+  return webhooks != nullptr && webhooks->as_array().size() == 2;
+}
+
+}  // namespace
+
+asio::awaitable<void> keeps_serving(world* w) {
+  co_await begin(w, 8, 3);
+  int asked = 0;
+  for (int i = 0; i < 8; ++i) {
+    w->hanging[lost(i)] = true;
+    asked += w->asked[lost(i)].reads;
+  }
+  const auto reads = [w] {
+    int all = 0;
+    for (int i = 0; i < 8; ++i) all += w->asked[lost(i)].reads;
+    return all;
+  };
+  // All workers look at runtimes that do not answer.
+  for (int i = 0; i < 8; ++i) w->installer->requeue({"kcp-system", lost(i)});
+  bool good = co_await eventually([&] { return reads() >= asked + 4 * 11; });
+  BOOST_REQUIRE(good);
+  const auto since = std::chrono::steady_clock::now();
+  co_await w->add_watcher("other", "warden", "spec");
+  for (int i = 0; i < 3; ++i) {
+    good = co_await w->until(well(i), webhook_configurations, configuration, has_two_webhooks);
+    BOOST_TEST(good);
+  }
+  // 8 runtimes for half a second each, on 4 workers; a request alone may take ten seconds.
+  BOOST_TEST((std::chrono::steady_clock::now() - since < 8s));
+  good = co_await eventually([w] { return w->installer->count(state::unreachable) == 8; });
+  BOOST_TEST(good);
+  for (int i = 0; i < 8; ++i) w->hanging[lost(i)] = false;
+  for (int i = 0; i < 8; ++i) {
+    good = co_await w->until(lost(i), webhook_configurations, configuration, has_two_webhooks);
+    BOOST_TEST(good);
+  }
+  good = co_await eventually([w] { return w->installer->count(state::installed) == 11; });
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(many_that_fall_silent_keep_the_others_waiting_for_a_moment_only) {
+  world w(few_workers());
+  test::run(w.context, keeps_serving(&w));
+}
+
+asio::awaitable<void> waits_idly(world* w) {
+  co_await begin(w, 6, 0);
+  for (int i = 0; i < 6; ++i) {
+    w->hanging[lost(i)] = true;
+    w->installer->requeue({"kcp-system", lost(i)});
+  }
+  bool good = co_await eventually([w] { return w->installer->count(state::unreachable) == 6; });
+  BOOST_REQUIRE(good);
+  const auto issued = w->certificates.asked;
+  std::map<std::string, int> asked;
+  for (int i = 0; i < 6; ++i) asked[lost(i)] = w->asked[lost(i)].reads;
+  for (int i = 0; i < 6; ++i) {
+    good = co_await eventually([&] { return w->asked[lost(i)].reads >= asked[lost(i)] + 3; });
+    BOOST_TEST(good, lost(i) << " is asked again and again");
+  }
+  BOOST_TEST(w->certificates.asked == issued);
+}
+
+BOOST_AUTO_TEST_CASE(each_sick_one_has_its_turn_and_costs_nothing_while_it_waits) {
+  world w(few_workers());
+  test::run(w.context, waits_idly(&w));
+}
+
+asio::awaitable<void> forgives(world* w) {
+  co_await begin(w, 1, 0);
+  const auto reads = w->asked[lost(0)].reads;
+  w->hanging[lost(0)] = true;
+  w->installer->requeue({"kcp-system", lost(0)});
+  bool good = co_await eventually([&] { return w->asked[lost(0)].reads == reads + 11; });
+  BOOST_TEST(good);
+  w->hanging[lost(0)] = false;  // for the requests that come now
+  const auto sick = [w] { return w->metric("rw_watcher_installer_sick_runtimes"); };
+  good = co_await eventually([&] { return sick() == 1; });
+  BOOST_TEST(good);
+  good = co_await eventually([&] { return sick() == 0; });
+  BOOST_TEST(good);
+  BOOST_TEST(w->installer->count(state::unreachable) == 0U);
+  BOOST_TEST(w->lines("reconcile failed") == 0, "nothing was known, so nothing is told");
+}
+
+BOOST_AUTO_TEST_CASE(one_that_was_slow_once_is_asked_again_at_once_and_not_told_of) {
+  auto with = few_workers();
+  with.sick_limit = 20s;
+  world w(with);
+  test::run(w.context, forgives(&w));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace rw::watcher_installer_test
