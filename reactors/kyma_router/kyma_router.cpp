@@ -53,24 +53,22 @@ std::vector<k8s::object> kymas_of(const k8s::informer& kymas, std::string_view r
 router::router(k8s::informer& kymas, destination to, router_options options,
                router_environment environment)
     : kymas_(kymas),
-      to_(std::move(to)),
+      to_(environment.clock, options.each, std::move(to)),
       options_(options),
       clock_(environment.clock),
       log_(environment.log),
       routed_(count(environment.metrics, "routed")),
+      held_(count(environment.metrics, "held")),
       waiting_(count(environment.metrics, "waiting")),
       late_(count(environment.metrics, "late")),
       forgotten_(count(environment.metrics, "forgotten")) {}
 
-bool router::route(std::string_view runtime_id) {
-  const auto found = kymas_of(kymas_, runtime_id);
-  for (const auto& kyma : found) to_(kyma.key());
-  return !found.empty();
-}
-
 void router::heard(std::string_view runtime_id) {
-  if (route(runtime_id)) {
-    routed_.Increment();
+  const auto found = kymas_of(kymas_, runtime_id);
+  bool now = false;
+  for (const auto& kyma : found) now = to_.pass(kyma.key()) || now;
+  if (!found.empty()) {
+    (now ? routed_ : held_).Increment();
     return;
   }
   waiting_.Increment();
@@ -97,6 +95,7 @@ asio::awaitable<void> router::run() {
   core::task_group tasks(executor);
   tasks.spawn(follow());
   tasks.spawn(expire());
+  tasks.spawn(to_.run());
   co_await tasks.join();
 }
 
@@ -116,7 +115,7 @@ asio::awaitable<void> router::follow() {
       late_.Increment();
       in_order_.erase(found->second);
       by_id_.erase(found);
-      to_(change.now.key());
+      to_.pass(change.now.key());
     }
   }
 }

@@ -9,6 +9,7 @@
 #include "k8s/informer.hpp"
 #include "k8s/names.hpp"
 #include "k8s/reconciler.hpp"
+#include "reactors/kyma_router/pacer.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -36,6 +37,7 @@ std::vector<k8s::object> kymas_of(const k8s::informer& kymas, std::string_view r
 struct router_options {
   std::size_t capacity = 4096;                         ///< runtimes that wait for their Kyma
   core::duration patience = std::chrono::minutes(10);  ///< how long each of them does
+  pace each = {};                                      ///< of the events of one Kyma
 };
 
 /// All of it must outlive the router.
@@ -51,10 +53,12 @@ struct router_environment {
 /// An event of a runtime that no Kyma has is kept until one does: the Kyma's creation may be on its
 /// way to this process while the runtime's first event has already come. Since events say nothing
 /// but "look", one for each runtime is enough. Beyond `capacity`, and after `patience`, they are
-/// forgotten, which is counted, and logged.
+/// forgotten, which is counted, and logged. A runtime where something changes without end is not
+/// led to its Kyma oftener than `each` says.
 ///
-/// Metric: `rw_kyma_router_events_total{outcome}`: routed, waiting (its Kyma is not known yet),
-/// late (a waiting one, whose Kyma came), forgotten.
+/// Metric: `rw_kyma_router_events_total{outcome}`: routed, held (one of many: it is led to its Kyma
+/// together with others, a little later), waiting (its Kyma is not known yet), late (a waiting one,
+/// whose Kyma came), forgotten.
 ///
 /// Everything happens on one executor, which is also the informer's.
 class router {
@@ -69,7 +73,7 @@ class router {
 
   void heard(std::string_view runtime_id);
 
-  /// Sees to those that wait, until cancelled.
+  /// Sees to those that wait, until cancelled. What was held back is led to its Kyma then.
   boost::asio::awaitable<void> run();
 
   std::size_t waiting() const noexcept { return by_id_.size(); }
@@ -81,18 +85,18 @@ class router {
   };
   using waiters = std::list<waiter>;
 
-  bool route(std::string_view runtime_id);
   void forget(waiters::iterator which);
   boost::asio::awaitable<void> follow();
   boost::asio::awaitable<void> expire();
 
   k8s::informer& kymas_;
-  const destination to_;
+  pacer to_;
   const router_options options_;
   core::clock& clock_;
   core::logger& log_;
   core::log_limit log_limit_;
   core::counter& routed_;
+  core::counter& held_;
   core::counter& waiting_;
   core::counter& late_;
   core::counter& forgotten_;

@@ -70,6 +70,48 @@ BOOST_AUTO_TEST_CASE(an_event_is_led_to_the_kyma_with_its_runtime_id) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(a_runtime_that_changes_without_end_is_led_to_its_kyma_now_and_then) {
+  routed_world w;
+  w.how.each = {1s, 2};
+  w.begin([&](router& tested) -> asio::awaitable<void> {
+    for (int i = 0; i < 5; ++i) tested.heard("runtime-a");
+    tested.heard("runtime-b");
+    BOOST_TEST(w.led == "a a b ");
+    BOOST_TEST(w.events("routed") == 3);
+    BOOST_TEST(w.events("held") == 3);
+    w.clock.advance(999ms);
+    co_await w.turns();
+    BOOST_TEST(w.led == "a a b ");
+    w.clock.advance(1ms);
+    co_await w.turns();
+    BOOST_TEST(w.led == "a a b a ");
+    // It goes on, and then it ends: the last one is not lost, and after a while it may come at
+    // once.
+    for (int i = 0; i < 5; ++i) tested.heard("runtime-a");
+    w.clock.advance(1s);
+    co_await w.turns();
+    BOOST_TEST(w.led == "a a b a a ");
+    w.clock.advance(2s);
+    co_await w.turns();
+    tested.heard("runtime-a");
+    tested.heard("runtime-a");
+    BOOST_TEST(w.led == "a a b a a a a ");
+  });
+}
+
+BOOST_AUTO_TEST_CASE(what_is_held_back_at_the_end_is_led_to_its_kyma) {
+  routed_world w;
+  w.how.each = {1s, 1};
+  w.begin([&](router& tested) -> asio::awaitable<void> {
+    for (int i = 0; i < 3; ++i) tested.heard("runtime-a");
+    tested.heard("runtime-b");
+    tested.heard("runtime-b");
+    BOOST_TEST(w.led == "a b ");
+    co_return;
+  });
+  BOOST_TEST(w.led == "a b a b ");
+}
+
 BOOST_AUTO_TEST_CASE(an_event_of_an_unknown_runtime_waits_for_its_kyma) {
   routed_world w;
   w.begin([&](router& tested) -> asio::awaitable<void> {
