@@ -437,10 +437,12 @@ void controller::watch(informer& from) {
 }
 
 void controller::watch(informer& from, mapping<delta> map) {
-  auto subscription = from.subscribe();
   impl_->informers.push_back(&from);
-  impl_->subscriptions.push_back(subscription);
-  watch<delta>(std::move(subscription), std::move(map));
+  add_source([this, &from, map = std::move(map)] {
+    auto subscription = from.subscribe();
+    impl_->subscriptions.push_back(subscription);
+    return forward<delta>(std::move(subscription), map);
+  });
 }
 
 void controller::resync(core::duration period, std::function<keys()> list) {

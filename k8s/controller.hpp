@@ -75,7 +75,8 @@ class controller {
   controller& operator=(const controller&) = delete;
 
   /// Each object of an informer, under its own key or those that `map` gives. The informer must
-  /// outlive the controller; somebody else runs it. No reconcile begins before it is synced.
+  /// outlive the controller; somebody else runs it. No reconcile begins before it is synced. It is
+  /// subscribed to when `run` begins: a controller that waits to lead costs nothing.
   void watch(informer& from);
   void watch(informer& from, mapping<delta> map);
 
