@@ -59,8 +59,11 @@ class leader_elector::implementation {
  private:
   /// Tells `run` that the loop is over, however that came.
   struct end_of_loop {
-    core::wake& ended;
-    ~end_of_loop() { ended.set(); }
+    implementation& of;
+    ~end_of_loop() {
+      of.over_ = true;
+      of.ended_.set();
+    }
   };
 
   core::time_point now() const { return environment_.clock.now(); }
@@ -73,6 +76,7 @@ class leader_elector::implementation {
   asio::awaitable<void> await_reactors();
   asio::awaitable<void> release();
   void begin_term();
+  void hurry();
   void tell_news();
 
   const asio::any_io_executor executor_;
@@ -91,6 +95,8 @@ class leader_elector::implementation {
   std::unique_ptr<core::task_group> term_;  ///< the reactors' while it leads; then null
   bool reactors_ended_ = true;              ///< all of the latest term
   bool stopping_ = false;
+  bool hurried_ = false;        ///< nothing is to be written any more
+  bool over_ = false;           ///< `elect` has ended
   std::exception_ptr failure_;  ///< of a reactor
   core::wake term_over_;        ///< set with `reactors_ended_`
   core::wake ended_;            ///< set when `elect` has ended
@@ -108,6 +114,10 @@ asio::awaitable<void> leader_elector::implementation::run() {
   } else if (!term_) {
     loop_.cancel();
   }  // else the loop waits for reactors that were cancelled already, and ends after them
+  while (!over_) {
+    const auto again = co_await ended_.wait();
+    if (again) hurry();
+  }
   std::exception_ptr broken;
   try {
     co_await loop_.join();
@@ -121,7 +131,7 @@ asio::awaitable<void> leader_elector::implementation::run() {
 }
 
 asio::awaitable<void> leader_elector::implementation::elect() {
-  const end_of_loop end{ended_};
+  const end_of_loop end{*this};
   auto step = election_.begin(now(), wall());
   for (;;) {
     auto outcome = co_await perform(step);
@@ -168,7 +178,7 @@ asio::awaitable<result<json::value>> leader_elector::implementation::request(ele
 /// Begins or ends a term as the election has come out.
 asio::awaitable<void> leader_elector::implementation::follow_up() {
   if (election_.leading()) {
-    fence_.open_until(election_.writes_until());
+    if (!hurried_) fence_.open_until(election_.writes_until());
     if (!term_) begin_term();
     co_return;
   }
@@ -190,6 +200,18 @@ void leader_elector::implementation::begin_term() {
   term_ = std::make_unique<core::task_group>(executor_);
   for (const auto& start : reactors_) term_->spawn(start());
   loop_.spawn(await_reactors());
+}
+
+/// Cancelled once more. The reactors may take as long as they do, and the lease is kept for them;
+/// but they write nothing any more.
+void leader_elector::implementation::hurry() {
+  hurried_ = true;
+  fence_.shut();
+  if (!reactors_ended_) {
+    term_->cancel();
+  } else {
+    loop_.cancel();  // it only asks for the Lease, and nobody needs that any more
+  }
 }
 
 asio::awaitable<void> leader_elector::implementation::await_reactors() {

@@ -32,7 +32,8 @@ struct leader_environment {
 /// When the lease is lost the fence is shut and the reactors are cancelled, `lease_duration -
 /// renew_deadline` before another can have it, and awaited before it is tried for again. When the
 /// elector itself is cancelled the reactors are cancelled and awaited, with the lease being renewed
-/// meanwhile; then the lease is given back, so that another need not wait.
+/// meanwhile; then the lease is given back, so that another need not wait. Cancelled once more, for
+/// it took too long, it shuts the fence at once, and goes on like that.
 ///
 /// The fence is open exactly while the lease surely lasts. A process that was stopped beyond that
 /// and goes on finds it shut by time, even before anything here has run. So the clients that the

@@ -36,6 +36,22 @@ asio::awaitable<void> react(core::clock* time, core::duration farewell, int* run
   --*running;
 }
 
+/// One that goes on for `farewell` however often it is cancelled.
+asio::awaitable<void> insist(core::clock* time, core::duration farewell, int* running) {
+  const auto executor = co_await asio::this_coro::executor;
+  const auto alarm = time->make_timer(executor);
+  ++*running;
+  alarm->expires_at(core::time_point::max());
+  co_await alarm->wait();
+  co_await asio::this_coro::throw_if_cancelled(false);
+  const auto end = time->now() + farewell;
+  while (time->now() < end) {
+    alarm->expires_at(end);
+    co_await alarm->wait();
+  }
+  --*running;
+}
+
 asio::awaitable<void> fail(core::clock* time) {
   const auto executor = co_await asio::this_coro::executor;
   const auto alarm = time->make_timer(executor);
@@ -279,6 +295,39 @@ BOOST_AUTO_TEST_CASE(an_elector_that_is_cancelled_while_it_stops_its_reactors_aw
   b.advance(20s);
   BOOST_TEST(first.running == 0);
   BOOST_TEST(first.tasks.size() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(
+    a_leader_that_is_cancelled_twice_writes_no_more_and_gives_the_lease_back_later) {
+  bench b;
+  fence writes(b.time);
+  int running = 0;
+  leader_elector elector(b.io.get_executor(), std::make_shared<test::fake_api>(b.server),
+                         {.ns = "ns", .name = "lock", .identity = "first"},
+                         {[&] { return insist(&b.time, 60s, &running); }}, writes,
+                         {b.time, b.log, b.numbers, [] { return 0; }});
+  core::task_group tasks(b.io.get_executor());
+  tasks.spawn(elector.run());
+  b.settle();
+  process second(b, "second");
+  tasks.cancel();
+  b.advance(20s);
+  BOOST_TEST(running == 1);
+  BOOST_TEST(writes.open());
+  tasks.cancel();
+  b.settle();
+  BOOST_TEST(running == 1);
+  BOOST_TEST(!writes.open());
+  // The lease is kept, and renewed, for as long as a reactor runs; then it need not run out.
+  b.advance(39s);
+  BOOST_TEST(running == 1);
+  BOOST_TEST(!writes.open());
+  BOOST_TEST(!second.elector.leading());
+  b.advance(4s);
+  BOOST_TEST(running == 0);
+  BOOST_TEST(tasks.size() == 0U);
+  BOOST_TEST(second.elector.leading());
+  run(b.io, tasks.join());
 }
 
 BOOST_AUTO_TEST_CASE(two_that_want_the_lease_never_lead_at_once_whatever_fails) {
