@@ -73,9 +73,13 @@ class certificate_service::implementation {
     const auto now = with_.clock.wall();
     auto state = judge(known, speaks(), options_.judge, now);
     watch_overdue(name, state, now);
-    if (!state.must_be_reissued || is_being_issued(present, speaks())) co_return state;
+    if (!state.must_be_reissued || is_being_issued(present, speaks())) {
+      refusals_.erase(name);
+      co_return state;
+    }
     auto request = reissue(name, std::move(present), now);
     const auto asked = co_await std::move(request);
+    tell_refusal(kyma, asked ? std::string() : asked.error().message);
     if (!asked) {
       // The present certificate stays good, and may go to the runtime.
       state.failure = asked.error();
@@ -86,6 +90,7 @@ class certificate_service::implementation {
 
   boost::asio::awaitable<k8s::result<void>> remove(k8s::object_key kyma) {
     forget_overdue(kyma.name);
+    refusals_.erase(kyma.name);
     const auto key = key_for(kyma.name);
     // The Certificate first: as long as there is one the issuer makes the Secret anew.
     for (const auto* type : {&type_, &secrets_type()}) {
@@ -122,6 +127,23 @@ class certificate_service::implementation {
       co_return k8s::result<void>();
     }
     co_return done.error();
+  }
+
+  /// Tells why the issuer could not be asked, where that is news; empty: it could.
+  void tell_refusal(const json::value& kyma, const std::string& why) {
+    const auto key = k8s::key_of(kyma);
+    auto& told = refusals_[key.name];
+    const bool news = told != why;
+    told = why;
+    if (why.empty()) refusals_.erase(key.name);
+    if (why.empty() || !news) return;
+    with_.log.warning("the issuer can't be asked for a new certificate",
+                      {{"kyma", key.name}, {"reason", why}});
+    if (with_.events == nullptr) return;
+    with_.events->warning(k8s::reference_to(kyma), "CertificateNotReissued",
+                          "The certificate of the runtime should be issued anew, which can't be "
+                          "asked for; it is tried again: " +
+                              why);
   }
 
   /// The gateway's bundle, read once for each of the Secret's states; null if there is none.
@@ -167,6 +189,7 @@ class certificate_service::implementation {
   prometheus::Family<core::gauge>& overdue_family_;
   core::counter& reissues_;
   std::unordered_map<std::string, core::gauge*> overdue_;  ///< by Kyma; those that are
+  std::unordered_map<std::string, std::string> refusals_;  ///< by Kyma, those told of
 };
 
 k8s::informer_options certificates_informer(const certificate_options& options) {

@@ -4,6 +4,7 @@
 #include "core/log.hpp"
 #include "core/metrics.hpp"
 #include "k8s/client.hpp"
+#include "k8s/event_recorder.hpp"
 #include "k8s/failure.hpp"
 #include "k8s/informer.hpp"
 #include "k8s/names.hpp"
@@ -40,6 +41,7 @@ struct service_environment {
   core::clock& clock;
   core::logger& log;
   core::metrics& metrics;
+  k8s::event_recorder* events = nullptr;  ///< on the Kymas; may be none
 };
 
 /// How the informers of Certificates, and of their Secrets, are to be made. A change of one of
@@ -52,6 +54,9 @@ k8s::informer_options secrets_informer(const certificate_options& options);
 /// issuer for a new one when the gateway's bundle has grown, and tells whether what has been issued
 /// may go to the runtime. Reads caches only, and writes only where something differs. To be used by
 /// the leader only.
+///
+/// That the issuer can't be asked for a new certificate is told when it begins: it is logged, and a
+/// Kubernetes event of the Kyma (CertificateNotReissued).
 ///
 /// Metrics: `lifecycle_mgr_self_signed_cert_not_renew{kyma_name}` (1 while re-issue is overdue),
 /// `rw_certificate_reissues_total`.

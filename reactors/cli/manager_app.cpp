@@ -3,6 +3,7 @@
 #include "k8s/config.hpp"
 #include "k8s/object_api.hpp"
 #include "k8s/types.hpp"
+#include "reactors/cli/skr_manifests.hpp"
 #include "reactors/kyma_resources.hpp"
 #include "reactors/listener/san_pinning.hpp"
 #include "reactors/trust_bundle.hpp"
@@ -50,7 +51,7 @@ k8s::informer_options within(std::string_view ns) {
 /// The certificates of the SKRs, as the installer wants them.
 class manager_app::provider final : public watcher_installer::certificate_provider {
  public:
-  provider(certificates::certificate_service& from, core::logger& log) : from_(from), log_(log) {}
+  explicit provider(certificates::certificate_service& from) : from_(from) {}
 
   asio::awaitable<watcher_installer::certificate_answer> ensure(boost::json::value kyma) override {
     using from = certificates::certificate_state::kind;
@@ -62,11 +63,6 @@ class manager_app::provider final : public watcher_installer::certificate_provid
                : got.what == from::refused ? to::refused
                                            : to::failed;
     if (out.what == to::failed && got.failure) out.why = got.failure->message;
-    std::uint64_t suppressed = 0;
-    if (out.what != to::failed && got.failure && log_limit_.pass(suppressed)) {
-      log_.warning("the issuer can't be asked for a new certificate",
-                   {{"reason", got.failure->message}, {"suppressed", suppressed}});
-    }
     if (got.current) {
       out.current = {std::move(got.current->certificate), std::move(got.current->key),
                      std::move(got.current->resource_version)};
@@ -80,8 +76,6 @@ class manager_app::provider final : public watcher_installer::certificate_provid
 
  private:
   certificates::certificate_service& from_;
-  core::logger& log_;
-  core::log_limit log_limit_;
 };
 
 manager_app::manager_app(services& with, manager_settings settings, manager_observer* observer)
@@ -213,8 +207,9 @@ void manager_app::make_reactors() {
       certificates::service_caches{certificates_.objects(), certificate_secrets_.objects(),
                                    gateway_secret_.objects()},
       certificate_options(settings_),
-      certificates::service_environment{services_.clock, services_.log, services_.metrics});
-  provider_ = std::make_unique<provider>(*service_, services_.log);
+      certificates::service_environment{services_.clock, services_.log, services_.metrics,
+                                        recorder_.get()});
+  provider_ = std::make_unique<provider>(*service_);
 
   watcher_installer::options how;
   how.concurrent = settings_.concurrent;
@@ -226,11 +221,7 @@ void manager_app::make_reactors() {
   how.how.set.memory_limit = settings_.skr_memory_limit;
   how.how.set.cpu_limit = settings_.skr_cpu_limit;
   if (!settings_.skr_manifests.empty()) {
-    auto manifests = watcher_installer::templates::load(settings_.skr_manifests);
-    if (manifests.has_error()) {
-      throw setting_error("--skr-manifests: " + manifests.error().message);
-    }
-    how.how.manifests = std::move(*manifests);
+    how.how.manifests = load_skr_manifests(settings_.skr_manifests, how.how.set);
   }
   std::function<void(const k8s::object_key&)> on_reconcile;
   if (observer_ != nullptr) {

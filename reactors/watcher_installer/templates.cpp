@@ -11,6 +11,7 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -61,6 +62,21 @@ std::string missing_in(const std::vector<json::value>& objects) {
   return {};
 }
 
+/// What can't be meant; empty if nothing is.
+std::string misplaced_in(const std::vector<json::value>& objects) {
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const auto& one : objects) {
+    const std::string kind(k8s::find_string(one, {"kind"}));
+    const auto key = k8s::key_of(one);
+    if (!seen.emplace(kind, key.name).second) return kind + " " + key.name + " is there twice";
+    const auto type = k8s::well_known_type(k8s::find_string(one, {"apiVersion"}), kind);
+    if (type->namespaced && key.ns != skr_namespace) {
+      return kind + " " + key.name + " is not in the namespace " + std::string(skr_namespace);
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 k8s::failure defect(std::string text) {
@@ -78,6 +94,7 @@ in_words<templates> templates::parse(const std::string& text, const std::string&
   for (auto& one : *objects) k8s::set_label(one, managed_by_label, managed_by);
   k8s::sort_for_apply(*objects);
   if (auto why = missing_in(*objects); !why.empty()) return defect(name + ": " + why);
+  if (auto why = misplaced_in(*objects); !why.empty()) return defect(name + ": " + why);
   return templates(std::move(*objects));
 }
 

@@ -1,5 +1,8 @@
 #include "reactors/certificates/certificate_service.hpp"
 
+#include "k8s/event_recorder.hpp"
+#include "k8s/object_api.hpp"
+
 #include <boost/test/unit_test.hpp>
 
 #include "tests/unit/gateway_secret/cluster.hpp"
@@ -32,7 +35,9 @@ struct bench : cluster {
           "the informers");
     under_test.emplace(
         *api, service_caches{certificates->objects(), secrets->objects(), gateways->objects()},
-        options, service_environment{clock, log, metrics});
+        options, service_environment{clock, log, metrics, &events});
+    create(namespaces_type(), named("", "kcp-system", "v1", "Namespace"));
+    tasks.spawn(events.run());
   }
   ~bench() { stop(); }
 
@@ -90,6 +95,10 @@ struct bench : cluster {
   std::unique_ptr<k8s::informer> certificates;
   std::unique_ptr<k8s::informer> secrets;
   std::unique_ptr<k8s::informer> gateways;
+  k8s::event_recorder events{io.get_executor(),
+                             k8s::objects_of(*own),
+                             {.component = "test"},
+                             {clock, log, metrics, [] { return std::uint64_t{0}; }}};
   std::optional<rw::certificates::certificate_service> under_test;
   json::value kyma_object = json::object{
       {"metadata",
@@ -212,6 +221,20 @@ BOOST_AUTO_TEST_CASE(an_issuer_that_cannot_be_asked_does_not_hold_back_what_is_g
   BOOST_TEST(is.must_be_reissued);
   BOOST_TEST(is.failure.has_value());
   BOOST_TEST((is.again > core::duration{}));
+
+  // It is told once, until it has come well and goes wrong again.
+  const auto told = [&] {
+    return b.metric("rw_events_total{component=\"test\",outcome=\"created\"}");
+  };
+  b.until([&] { return told() == 1; }, "an event of the Kyma");
+  b.ensure();
+  b.pass(1s);
+  BOOST_TEST(told() == 1);
+  BOOST_TEST(b.lines("can't be asked for a new certificate") == 1);
+  const auto all = b.ok(b.own->list(k8s::events_type(), {.ns = "kcp-system"}));
+  const auto& event = all.at("items").as_array().at(0);
+  BOOST_TEST(k8s::find_string(event, {"reason"}) == "CertificateNotReissued");
+  BOOST_TEST(k8s::find_string(event, {"involvedObject", "name"}) == "k1");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

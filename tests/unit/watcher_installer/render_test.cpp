@@ -266,7 +266,7 @@ BOOST_AUTO_TEST_CASE(manifests_of_ones_own_must_be_complete) {
   BOOST_TEST(wrong("") == "mine: there is no Secret skr-webhook-tls");
   const auto head = [](const char* api, const char* kind, const char* name) {
     return std::string("---\napiVersion: ") + api + "\nkind: " + kind +
-           "\nmetadata: {name: " + name + "}\n";
+           "\nmetadata: {name: " + name + ", namespace: kyma-system}\n";
   };
   auto text = head("v1", "Secret", "skr-webhook-tls");
   BOOST_TEST(wrong(text) == "mine: there is no Deployment skr-webhook with a container");
@@ -280,6 +280,10 @@ BOOST_AUTO_TEST_CASE(manifests_of_ones_own_must_be_complete) {
   BOOST_TEST(wrong(text) == "nothing");
   BOOST_TEST(wrong(text + head("example.com/v1", "Thing", "x")) ==
              "mine: Thing of example.com/v1 is no kind that every cluster has");
+  BOOST_TEST(wrong(text + head("v1", "ConfigMap", "x") + head("v1", "ConfigMap", "x")) ==
+             "mine: ConfigMap x is there twice");
+  BOOST_TEST(wrong(text + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n") ==
+             "mine: ConfigMap x is not in the namespace kyma-system");
 }
 
 BOOST_AUTO_TEST_CASE(a_directory_may_take_the_place_of_the_built_in_manifests) {

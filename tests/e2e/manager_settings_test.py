@@ -1,0 +1,46 @@
+"""What the manager refuses at its start: manifests for the runtimes that no runtime would take."""
+
+import json
+import shutil
+
+import harness
+from harness import ROOT, runtime_watcher
+
+# A file of deploy/skr, what stands there, what is to stand there, and what is said then.
+WRONG = [
+    ("deployment.yaml", "selector: {matchLabels: {app: skr-webhook}}", "selector: {matchLabels: {app: other}}", "Deployment skr-webhook"),
+    ("deployment.yaml", "containers:", "containers: {}\n      others:", "with a container"),
+    ("webhook.yaml", "sideEffects: NoneOnDryRun", "sideEffects: Many", "ValidatingWebhookConfiguration skr-webhook"),
+    ("webhook.yaml", "timeoutSeconds: 5", "timeoutSeconds: 500", "ValidatingWebhookConfiguration skr-webhook"),
+    ("service.yaml", "name: skr-webhook-metrics", "name: skr-webhook", "Service skr-webhook is there twice"),
+    ("service.yaml", "namespace: kyma-system", "namespace: elsewhere", "not in the namespace kyma-system"),
+    ("secret.yaml", "data:", "data: [", "is not YAML"),
+]
+
+
+class ManagerSettings(harness.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.kubeconfig = self.folder / "kubeconfig"
+        self.kubeconfig.write_text(json.dumps({
+            "current-context": "c", "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}],
+            "contexts": [{"name": "c", "context": {"cluster": "c"}}]}))
+
+    def test_manifests_that_no_runtime_would_take_end_it_at_its_start(self):
+        for i, (file, good, bad, says) in enumerate(WRONG):
+            with self.subTest(file, bad=bad):
+                manifests = self.folder / f"skr-{i}"
+                shutil.copytree(ROOT / "deploy" / "skr", manifests)
+                text = (manifests / file).read_text()
+                self.assertIn(good, text)
+                (manifests / file).write_text(text.replace(good, bad))
+                done = runtime_watcher("manager", "--kubeconfig", self.kubeconfig, "--skr-manifests", manifests,
+                                       "--listen-address", "127.0.0.1:0", "--metrics-address", "127.0.0.1:0")
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertIn("--skr-manifests: ", done.stderr)
+                self.assertIn(says, done.stderr)
+                self.note(done.stderr.strip()[-150:])
+
+
+if __name__ == "__main__":
+    harness.main()
