@@ -43,4 +43,18 @@ bootstrapper_mode mode_of(const boost::json::value& runtime, bootstrapper_mode b
   return mode.value_or(bootstrapper_mode::off);
 }
 
+bool carries_mark(const boost::json::value& runtime) {
+  return k8s::annotation(runtime, force_reconciliation_mark) == "true" ||
+         k8s::label(runtime, force_reconciliation_mark) == "true";
+}
+
+bool is_handed_over(const boost::json::value& runtime) {
+  return !carries_mark(runtime) &&
+         k8s::annotation(runtime, signalled_annotation) == signalled_nothing;
+}
+
+bool is_suspended(const boost::json::value& runtime) {
+  return k8s::annotation(runtime, suspend_reconciliation_annotation) == "true";
+}
+
 }  // namespace rw

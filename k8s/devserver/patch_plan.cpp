@@ -117,6 +117,11 @@ outcome<write_plan> write_planner::apply(const call& to, json::value change,
   if (good.has_error()) return good.error();
   auto before = to.objects()->find(to.path());
   if (!before && !to.subresource.empty()) return not_found(to.what());
+  const std::string uid(text_at(change, {"metadata", "uid"}));
+  if (!before && !uid.empty()) {
+    return conflict(to.what(), "uid mismatch: the provided object specified uid " + uid +
+                                   ", and no existing object was found");
+  }
   json::value old;
   if (before) {
     old = before->parse();

@@ -246,6 +246,10 @@ void manager_app::make_reactors() {
                                      .metrics = services_.metrics,
                                      .random = random(),
                                      .on_reconcile = std::move(on_reconcile)});
+  if (settings_.runtime_config.mode != bootstrapper_mode::off) {
+    runtime_config_ = std::make_unique<runtime_config>(
+        services_, settings_.runtime_config, runtime_config::clients{*kcp_, *shared_}, *recorder_);
+  }
   relay_ = std::make_unique<kyma_router::relay>(
       executor, *shared_,
       k8s::controller_environment{services_.clock, services_.watchdog, services_.log,
@@ -273,6 +277,7 @@ std::string manager_app::not_ready() const {
   for (const auto& each : informers_) {
     if (!each->synced()) reasons += "not in step with KCP: " + each->type().plural + "\n";
   }
+  if (runtime_config_) reasons += runtime_config_->not_ready();
   if (stopping_) reasons += "stopping\n";
   return reasons;
 }
@@ -330,6 +335,7 @@ asio::awaitable<void> manager_app::lead() {
   reactors.spawn(watcher_controller_->run());
   reactors.spawn(rotator_->run());
   reactors.spawn(installer_->run());
+  if (runtime_config_) reactors.spawn(runtime_config_->lead());
   std::exception_ptr end;
   try {
     co_await reactors.join();
@@ -362,6 +368,7 @@ asio::awaitable<int> manager_app::run() {
   background.spawn(admin_->run());
   if (reloader_) background.spawn(reloader_->run());
   for (const auto& each : informers_) background.spawn(each->run());
+  if (runtime_config_) background.spawn(runtime_config_->watch());
   recording.spawn(recorder_->run());
   background.spawn(pool_->run());
   telling.spawn(relay_->run());

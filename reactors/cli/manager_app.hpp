@@ -11,6 +11,7 @@
 #include "reactors/certificates/certificate_service.hpp"
 #include "reactors/cli/app.hpp"
 #include "reactors/cli/manager_observer.hpp"
+#include "reactors/cli/runtime_config.hpp"
 #include "reactors/cli/settings.hpp"
 #include "reactors/gateway_secret/rotator.hpp"
 #include "reactors/kyma_router/kyma_router.hpp"
@@ -32,6 +33,7 @@ namespace rw::cli {
 ///     root Secret         -> gateway_secret     -> the gateway's certificate and CA bundle
 ///     Kymas, all of it    -> watcher_installer  -> certificates, and the webhook on every SKR
 ///     events              -> listener -> kyma_router -> watcher_installer
+///     see runtime_config  -> config_sync        -> marks on Runtimes
 ///
 /// A replica that does not lead relays the events to the one that does. One that loses the lease
 /// ends, with code 1, and is started anew by whoever runs it: nothing of its term is left then.
@@ -92,6 +94,7 @@ class manager_app final : public app {
   std::unique_ptr<watcher_controller::controller> watcher_controller_;
   std::unique_ptr<gateway_secret::rotator> rotator_;
   std::unique_ptr<watcher_installer::watcher_installer> installer_;
+  std::unique_ptr<runtime_config> runtime_config_;  ///< none: its mode is off
   std::unique_ptr<kyma_router::relay> relay_;
   std::unique_ptr<kyma_router::router> router_;
   std::unique_ptr<k8s::leader_elector> elector_;

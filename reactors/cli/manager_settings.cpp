@@ -121,6 +121,7 @@ void describe_manager(CLI::App& app, manager_settings& to, manager_texts& texts)
   describe_election(app, to);
   describe_runtimes(app, to);
   describe_certificates(app, to, texts);
+  describe_runtime_config(app, to.runtime_config);
   add_duration(&app, "--drain-timeout", "DRAIN_TIMEOUT", to.drain_timeout, "20s",
                "How long after SIGTERM what is under way may take");
 }
@@ -144,6 +145,7 @@ void check_manager(manager_settings& to, const manager_texts& texts) {
     wrong.add("--tls-cert needs --client-ca: without it nobody could be identified");
   }
   if (to.leader_elect) check_election(to, wrong);
+  check_runtime_config(to.runtime_config, wrong);
   wrong.raise();
 }
 

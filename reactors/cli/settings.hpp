@@ -2,6 +2,7 @@
 
 #include "core/config.hpp"
 #include "core/log.hpp"
+#include "reactors/cli/runtime_config_settings.hpp"
 #include "reactors/event_json.hpp"
 
 #include <chrono>
@@ -92,6 +93,8 @@ struct manager_settings {
   std::chrono::milliseconds ca_unreachable = std::chrono::hours(1);
   std::chrono::milliseconds ca_gateway_settles = std::chrono::seconds(10);
   std::chrono::milliseconds ca_propagation = std::chrono::seconds(10);
+
+  runtime_config_settings runtime_config = {};
 
   std::chrono::milliseconds drain_timeout = std::chrono::seconds(20);
 };

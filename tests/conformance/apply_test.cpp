@@ -196,6 +196,17 @@ BOOST_FIXTURE_TEST_CASE(applying_at_an_old_version_is_a_conflict, managers) {
             {409, "Conflict", "the object has been modified"});
 }
 
+BOOST_FIXTURE_TEST_CASE(applying_to_a_certain_object_does_not_make_another, managers) {
+  const auto made = by("one", config_map("a", {{"k", "1"}}));
+  const auto mine =
+      with(config_map("a", {{"k", "2"}}), "/metadata/uid", made.at("metadata").at("uid"));
+  by("one", mine);
+  remove(config_maps, "a");
+  refuse_by("one", mine, {409, "Conflict", "no existing object was found"});
+  by("one", config_map("a", {{"k", "1"}}));
+  refuse_by("one", mine, {422, "Invalid", "metadata.uid"});
+}
+
 BOOST_FIXTURE_TEST_CASE(yaml_may_be_applied, managers) {
   const auto made = parse(ok(
       api.raw("PATCH", path(config_maps, "a") + "?fieldManager=one", "application/apply-patch+yaml",

@@ -1,0 +1,50 @@
+#pragma once
+
+#include "k8s/client.hpp"
+#include "k8s/event_recorder.hpp"
+#include "k8s/informer.hpp"
+#include "reactors/cli/app.hpp"
+#include "reactors/cli/runtime_config_settings.hpp"
+#include "reactors/config_sync/config_sync.hpp"
+#include "reactors/source_watch.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <string>
+
+namespace rw::cli {
+
+/// The part of the manager that keeps the Runtime Bootstrapper's configuration of all runtimes in
+/// step with KCP. Every replica watches the sources and Runtimes; the one that leads runs the
+/// reactors:
+///
+///     ConfigMaps, pull Secret, trust bundle  -> config_sync -> marks on Runtimes
+///
+/// All that it is made with must outlive it.
+class runtime_config {
+ public:
+  struct clients {
+    k8s::client& writing;   ///< with the leader's fence
+    k8s::client& watching;  ///< of all replicas
+  };
+
+  runtime_config(services& with, runtime_config_settings settings, clients to,
+                 k8s::event_recorder& events);
+
+  /// Every replica, until cancelled.
+  boost::asio::awaitable<void> watch();
+  /// The one that leads, until cancelled, once.
+  boost::asio::awaitable<void> lead();
+
+  /// What readiness waits for, one a line.
+  std::string not_ready() const;
+
+ private:
+  const runtime_config_settings settings_;
+  const boost::asio::any_io_executor executor_;
+  source_watch sources_;
+  k8s::informer runtimes_;
+  config_sync::config_sync config_sync_;
+};
+
+}  // namespace rw::cli

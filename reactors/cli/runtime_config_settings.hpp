@@ -1,0 +1,31 @@
+#pragma once
+
+#include "reactors/bootstrapper_mode.hpp"
+
+#include <chrono>
+#include <string>
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace rw::cli {
+
+class problems;
+
+/// How `runtime-watcher manager` keeps the Runtime Bootstrapper's configuration of all runtimes in
+/// step with KCP.
+struct runtime_config_settings {
+  std::string mode_text = "off";
+  std::string signal_by = "both";
+
+  bootstrapper_mode mode = bootstrapper_mode::off;  ///< off: nothing of it runs
+  bootstrapper_sources sources = {};
+  std::string field_manager = "runtime-watcher-config-sync";
+  std::chrono::milliseconds settle = std::chrono::seconds(2);
+};
+
+void describe_runtime_config(CLI::App& app, runtime_config_settings& to);
+void check_runtime_config(runtime_config_settings& to, problems& wrong);
+
+}  // namespace rw::cli

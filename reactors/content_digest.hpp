@@ -1,0 +1,37 @@
+#pragma once
+
+#include <boost/json/fwd.hpp>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace rw {
+
+/// A digest of what objects hold, the same in every process and version of this program, so that it
+/// may be kept on objects and compared later: SHA-256 over a form in which each value is told from
+/// the next by its kind and length, and an object's members stand in the order of their names.
+///
+/// Not thread-safe.
+class content_digest {
+ public:
+  content_digest();
+  ~content_digest();
+  content_digest(const content_digest&) = delete;
+  content_digest& operator=(const content_digest&) = delete;
+
+  content_digest& add(std::string_view text);
+  content_digest& add(const boost::json::value& value);
+
+  /// Ends it: the first 128 bits, 32 hexadecimal digits.
+  std::string hex();
+
+ private:
+  struct state;
+
+  void put(char kind, std::string_view bytes);
+
+  const std::unique_ptr<state> state_;
+};
+
+}  // namespace rw

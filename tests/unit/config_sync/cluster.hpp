@@ -1,0 +1,128 @@
+#pragma once
+
+#include "core/clock.hpp"
+#include "core/log.hpp"
+#include "core/metrics.hpp"
+#include "core/task_group.hpp"
+#include "core/watchdog.hpp"
+#include "k8s/client.hpp"
+#include "k8s/devserver/server.hpp"
+#include "k8s/event_recorder.hpp"
+#include "k8s/informer.hpp"
+#include "reactors/config_sync/config_sync.hpp"
+#include "reactors/source_watch.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/json/value.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace rw::config_sync::test {
+
+/// A control plane with Runtimes, on an embedded API server behind real sockets, and on a clock
+/// that is moved by hand whenever nothing else is left to happen. `start` and `stop` are those of
+/// the reactor.
+class cluster {
+ public:
+  using value = boost::json::value;
+
+  explicit cluster(sync_options options = {});
+  ~cluster();
+  cluster(const cluster&) = delete;
+  cluster& operator=(const cluster&) = delete;
+
+  void start();
+  void start(sync_options options) {
+    options_ = std::move(options);
+    start();
+  }
+  /// Cancelled, in the middle of whatever it does.
+  void stop();
+  bool is_running() const noexcept { return running_ != nullptr; }
+
+  /// Runs until the request has ended; time passes where it has to wait.
+  template <class T>
+  k8s::result<T> call(boost::asio::awaitable<k8s::result<T>> request) {
+    std::optional<k8s::result<T>> got;
+    finish(keep(std::move(request), &got));
+    return std::move(*got);
+  }
+  /// What the request brings, which must succeed.
+  template <class T>
+  T ok(boost::asio::awaitable<k8s::result<T>> request) {
+    auto got = call(std::move(request));
+    BOOST_REQUIRE_MESSAGE(got.has_value(), (got.has_value() ? "" : got.error().message));
+    if constexpr (!std::is_void_v<T>) return std::move(*got);
+  }
+
+  /// The source holds `content`, whether it was there before or not.
+  void put(source which, const std::string& content);
+  void remove(source which);
+  /// Changes nothing but metadata.
+  void touch(source which, const std::string& label);
+
+  void add_runtime(const std::string& name);
+  void remove_runtime(const std::string& name);
+  value runtime(const std::string& name);
+  /// Sets annotations of a Runtime, or removes those that are null.
+  void annotate(const std::string& name, const value& annotations);
+  /// A merge patch of its metadata.
+  void change(const std::string& name, const value& metadata);
+
+  value record();
+  bool has_event(std::string_view object, std::string_view reason);
+
+  /// Lets time pass, alarm by alarm.
+  void pass(core::duration by);
+  /// Lets time pass until `condition` holds, which must be so within simulated minutes.
+  void eventually(const std::function<bool()>& condition, std::string_view what);
+
+  double metric(const std::string& series) const;
+  double marks() const { return metric("rw_config_sync_marks_total"); }
+  double standing(const std::string& how) const {
+    return metric("rw_config_sync_runtimes{standing=\"" + how + "\"}");
+  }
+  /// What was logged so far.
+  const std::string& said() const noexcept { return said_; }
+
+  std::unique_ptr<k8s::client> connect(const std::string& name);
+  k8s::client& author() noexcept { return *author_; }
+  void faults(std::function<k8s::devserver::fault(const std::string& verb, const std::string& path)>
+                  decide);
+  core::task_group& tasks() noexcept { return tasks_; }
+  boost::asio::any_io_executor executor() { return context_.get_executor(); }
+  void finish(boost::asio::awaitable<void> work);
+
+  core::manual_clock clock;
+  core::metrics metrics;
+  core::logger log{core::log_level::debug, [this](std::string_view line) { said_ += line; }};
+
+ private:
+  struct running;
+
+  template <class T>
+  static boost::asio::awaitable<void> keep(boost::asio::awaitable<T> request,
+                                           std::optional<T>* into) {
+    into->emplace(co_await std::move(request));
+  }
+  void settle();
+
+  boost::asio::io_context context_{1};
+  std::string said_;
+  core::watchdog watchdog_{clock, context_.get_executor(), std::chrono::seconds(1)};
+  k8s::devserver::server server_{context_.get_executor(), {}, {clock, watchdog_, log, metrics}};
+  core::task_group tasks_{context_.get_executor()};
+  std::unique_ptr<k8s::client> author_;
+  sync_options options_;
+  std::unique_ptr<running> running_;
+};
+
+}  // namespace rw::config_sync::test

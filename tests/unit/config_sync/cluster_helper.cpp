@@ -1,0 +1,257 @@
+#include "k8s/devserver/yaml.hpp"
+#include "k8s/types.hpp"
+#include "reactors/kyma_resources.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include "tests/unit/config_sync/cluster.hpp"
+#include <algorithm>
+#include <exception>
+#include <fstream>
+#include <iterator>
+
+namespace rw::config_sync::test {
+namespace {
+
+namespace asio = boost::asio;
+using json = boost::json::value;
+using boost::json::object;
+
+constexpr auto name_of_cluster = "kcp";
+
+const k8s::resource_type definitions{
+    {"apiextensions.k8s.io", "v1", "CustomResourceDefinition"}, "customresourcedefinitions", false};
+const k8s::resource_type bundles{
+    {"certificates.k8s.io", "v1beta1", "ClusterTrustBundle"}, "clustertrustbundles", false};
+
+json read_definition() {
+  std::ifstream in(std::string(RW_SOURCE_DIR) +
+                   "/deploy/dev/infrastructuremanager.kyma-project.io_runtimes.yaml");
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  std::string why;
+  auto parsed = k8s::devserver::parse_yaml(text, why);
+  BOOST_REQUIRE_MESSAGE(parsed, why);
+  return std::move(*parsed);
+}
+
+const k8s::resource_type& type_of(source which) {
+  if (which == source::trust_bundle) return bundles;
+  return which == source::pull_secret ? secrets_type() : config_maps_type();
+}
+
+k8s::object_key key_of(source which) {
+  const bootstrapper_sources names;
+  const std::string ns(kcp_namespace);
+  switch (which) {
+    case source::config:
+      return {ns, names.config};
+    case source::manifests:
+      return {ns, names.manifests};
+    case source::pull_secret:
+      return {ns, names.pull_secret};
+    case source::trust_bundle:
+      break;
+  }
+  return {{}, names.trust_bundle};
+}
+
+json object_of(source which, const std::string& content) {
+  const auto key = key_of(which);
+  object metadata{{"name", key.name}};
+  if (!key.ns.empty()) metadata["namespace"] = key.ns;
+  object out{{"apiVersion", type_of(which).gvk.api_version()},
+             {"kind", type_of(which).gvk.kind},
+             {"metadata", std::move(metadata)}};
+  if (which == source::trust_bundle) {
+    out["spec"] = object{{"trustBundle", content}};
+  } else if (which == source::pull_secret) {
+    out["type"] = "kubernetes.io/dockerconfigjson";
+    out["stringData"] = object{{".dockerconfigjson", "{\"auths\":{\"" + content + "\":{}}}"}};
+  } else {
+    out["data"] = object{{"content", content}};
+  }
+  return out;
+}
+
+}  // namespace
+
+/// What a process that leads has around the reactor.
+struct cluster::running {
+  explicit running(cluster& in)
+      : api(in.connect("reactor")),
+        reading(in.connect("informers")),
+        sources(*reading, {}, {in.clock, in.log, in.metrics, core::make_random_source()}),
+        runtimes(*reading, runtimes_type(), runtimes_informer(),
+                 {in.clock, in.log, in.metrics, core::make_random_source()}),
+        events(in.executor(), k8s::objects_of(*reading), {.component = "test"},
+               {in.clock, in.log, in.metrics, core::make_random_source()}),
+        reactor(
+            in.executor(), sources, runtimes, in.options_,
+            {*api, events, in.clock, in.watchdog_, in.log, in.metrics, core::make_random_source()}),
+        tasks(in.executor()) {
+    tasks.spawn(sources.run());
+    tasks.spawn(runtimes.run());
+    tasks.spawn(events.run());
+    tasks.spawn(reactor.run());
+  }
+
+  std::unique_ptr<k8s::client> api;
+  std::unique_ptr<k8s::client> reading;
+  source_watch sources;
+  k8s::informer runtimes;
+  k8s::event_recorder events;
+  config_sync reactor;
+  core::task_group tasks;
+};
+
+cluster::cluster(sync_options options) : options_(std::move(options)) {
+  server_.add_cluster(name_of_cluster);
+  tasks_.spawn(server_.run());
+  tasks_.spawn(watchdog_.run());
+  author_ = connect("author");
+  ok(author_->create(definitions, read_definition()));
+  ok(author_->create(namespaces_type(), object{{"apiVersion", "v1"},
+                                               {"kind", "Namespace"},
+                                               {"metadata", object{{"name", kcp_namespace}}}}));
+}
+
+cluster::~cluster() {
+  stop();
+  finish(author_->close());
+  tasks_.cancel();
+  finish(tasks_.join());
+}
+
+void cluster::start() {
+  running_ = std::make_unique<running>(*this);
+}
+
+void cluster::stop() {
+  if (!running_) return;
+  running_->tasks.cancel();
+  finish(running_->tasks.join());
+  finish(running_->api->close());
+  finish(running_->reading->close());
+  running_.reset();
+}
+
+std::unique_ptr<k8s::client> cluster::connect(const std::string& name) {
+  auto how = k8s::parse_kubeconfig(server_.kubeconfig(name_of_cluster), name, "");
+  BOOST_REQUIRE_MESSAGE(how.has_value(), how.error().message);
+  return std::make_unique<k8s::client>(executor(), std::move(*how),
+                                       k8s::client_options{.name = name, .retry_base = {}},
+                                       k8s::client_environment{clock, watchdog_, log, metrics});
+}
+
+void cluster::faults(
+    std::function<k8s::devserver::fault(const std::string&, const std::string&)> decide) {
+  server_.faults(name_of_cluster).decide = std::move(decide);
+}
+
+void cluster::put(source which, const std::string& content) {
+  auto wanted = object_of(which, content);
+  const auto made = call(author_->create(type_of(which), wanted));
+  if (made.has_value()) return;
+  BOOST_REQUIRE_MESSAGE(made.error().is(k8s::errc::already_exists), made.error().message);
+  ok(author_->update(type_of(which), std::move(wanted)));
+}
+
+void cluster::remove(source which) {
+  const auto gone = call(author_->remove(type_of(which), key_of(which)));
+  BOOST_REQUIRE(gone.has_value() || gone.error().is(k8s::errc::not_found));
+}
+
+void cluster::touch(source which, const std::string& label) {
+  ok(author_->patch(type_of(which), key_of(which), k8s::patch_type::merge,
+                    {{"metadata", {{"labels", {{"touched", label}}}}}}));
+}
+
+void cluster::add_runtime(const std::string& name) {
+  ok(author_->create(runtimes_type(), {{"apiVersion", runtimes_type().gvk.api_version()},
+                                       {"kind", runtimes_type().gvk.kind},
+                                       {"metadata", {{"name", name}, {"namespace", kcp_namespace}}},
+                                       {"spec", {{"shoot", {{"name", name}}}}}}));
+}
+
+void cluster::remove_runtime(const std::string& name) {
+  ok(author_->remove(runtimes_type(), {std::string(kcp_namespace), name}));
+}
+
+json cluster::runtime(const std::string& name) {
+  return ok(author_->get(runtimes_type(), {std::string(kcp_namespace), name}));
+}
+
+void cluster::annotate(const std::string& name, const json& annotations) {
+  change(name, {{"annotations", annotations}});
+}
+
+void cluster::change(const std::string& name, const json& metadata) {
+  ok(author_->patch(runtimes_type(), {std::string(kcp_namespace), name}, k8s::patch_type::merge,
+                    {{"metadata", metadata}}));
+}
+
+json cluster::record() {
+  return ok(author_->get(config_maps_type(),
+                         {std::string(kcp_namespace), "runtime-watcher-signalled-configuration"}));
+}
+
+bool cluster::has_event(std::string_view about, std::string_view reason) {
+  const auto all = ok(author_->list(k8s::events_type(), {.ns = std::string(kcp_namespace)}));
+  return std::ranges::any_of(all.at("items").as_array(), [&](const json& one) {
+    return k8s::find_string(one, {"involvedObject", "name"}) == about &&
+           k8s::find_string(one, {"reason"}) == reason;
+  });
+}
+
+/// Lets everything happen that can without time passing: also what goes through the kernel.
+void cluster::settle() {
+  context_.restart();
+  for (int quiet = 0; quiet < 3;) quiet = context_.poll() > 0 ? 0 : quiet + 1;
+}
+
+void cluster::pass(core::duration by) {
+  const auto until = clock.now() + by;
+  for (;;) {
+    settle();
+    const auto next = std::min(clock.next_alarm(), until);
+    clock.advance(std::max(next - clock.now(), core::duration::zero()));
+    if (next == until) break;
+  }
+  settle();
+}
+
+void cluster::finish(asio::awaitable<void> work) {
+  bool done = false;
+  std::exception_ptr failure;
+  context_.restart();
+  asio::co_spawn(context_, std::move(work), [&](std::exception_ptr thrown) {
+    failure = std::move(thrown);
+    done = true;
+  });
+  settle();
+  const auto patience = clock.now() + std::chrono::minutes(10);
+  while (!done && clock.now() < patience) pass(std::chrono::milliseconds(1));
+  BOOST_REQUIRE_MESSAGE(done, "the test's own work did not end");
+  if (failure) std::rethrow_exception(failure);
+}
+
+void cluster::eventually(const std::function<bool()>& condition, std::string_view what) {
+  const auto patience = clock.now() + std::chrono::minutes(10);
+  bool holds = condition();
+  while (!holds && clock.now() < patience) {
+    pass(std::chrono::milliseconds(100));
+    holds = condition();
+  }
+  BOOST_REQUIRE_MESSAGE(holds, "not in time: " << what);
+}
+
+double cluster::metric(const std::string& series) const {
+  const auto text = core::expose(metrics);
+  const auto line = '\n' + series + ' ';
+  const auto at = text.find(line);
+  return at == std::string::npos ? -1 : std::stod(text.substr(at + line.size()));
+}
+
+}  // namespace rw::config_sync::test

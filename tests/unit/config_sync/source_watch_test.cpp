@@ -1,0 +1,171 @@
+#include "reactors/source_watch.hpp"
+
+#include "k8s/object.hpp"
+#include "reactors/content_digest.hpp"
+
+#include <boost/json/parse.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include "tests/unit/config_sync/cluster.hpp"
+#include <set>
+#include <string>
+
+BOOST_AUTO_TEST_SUITE(source_watch)
+
+using namespace rw;
+using namespace std::chrono_literals;
+using rw::config_sync::test::cluster;
+namespace json = boost::json;
+
+namespace {
+
+std::string digest(std::string_view text, source which = source::config) {
+  return digest_of(which, k8s::object::from_text(text));
+}
+
+/// A server on which ClusterTrustBundles can be hidden, and a watch on it.
+struct watched : cluster {
+  watched() {
+    faults([this](const std::string&, const std::string& path) {
+      k8s::devserver::fault wrong;
+      const bool bundles = path.find("certificates.k8s.io") != std::string::npos;
+      if (bundles && hidden) wrong.status = 404;
+      if (bundles && broken) wrong.status = 500;
+      return wrong;
+    });
+  }
+  ~watched() {
+    stop_watch();
+    if (api) finish(api->close());
+  }
+
+  void start_watch() {
+    api = connect("watch");
+    watch = std::make_unique<rw::source_watch>(
+        *api, source_watch_options{},
+        source_watch_environment{clock, log, metrics, core::make_random_source()});
+    listening = watch->subscribe([this] { ++changes; });
+    running = std::make_unique<core::task_group>(executor());
+    running->spawn(watch->run());
+  }
+  void stop_watch() {
+    if (!running) return;
+    running->cancel();
+    finish(running->join());
+    running.reset();
+  }
+  std::size_t times_said(std::string_view what) const {
+    std::size_t times = 0;
+    for (auto at = said().find(what); at != std::string::npos; at = said().find(what, at + 1)) {
+      ++times;
+    }
+    return times;
+  }
+
+  bool hidden = false;
+  bool broken = false;
+  int changes = 0;
+  std::unique_ptr<k8s::client> api;
+  std::unique_ptr<rw::source_watch> watch;
+  std::shared_ptr<void> listening;
+  std::unique_ptr<core::task_group> running;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_digest_is_of_content_and_not_of_metadata_or_order) {
+  const auto one = digest(
+      R"({"kind":"ConfigMap","metadata":{"name":"a","resourceVersion":"1"},"data":{"k":"v","l":"w"}})");
+  BOOST_TEST(one ==
+             digest(R"({"data":{"l":"w","k":"v"},"metadata":{"name":"a","resourceVersion":"2",
+                               "labels":{"x":"y"}},"kind":"ConfigMap"})"));
+  std::set<std::string> different{one, digest_of(source::config, {})};
+  for (const auto* text :
+       {R"({"metadata":{"name":"a","resourceVersion":"1"},"data":{"k":"v"}})",
+        R"({"metadata":{"name":"a","resourceVersion":"1"},"data":{"k":"vl","":"w"}})",
+        R"({"metadata":{"name":"a","resourceVersion":"1"},"data":{"k":"w","l":"v"}})",
+        R"({"metadata":{"name":"a","resourceVersion":"1"},"binaryData":{"k":"v","l":"w"}})",
+        R"({"metadata":{"name":"a","resourceVersion":"1"},"type":"t","data":{"k":"v","l":"w"}})",
+        R"({"metadata":{"name":"a","resourceVersion":"1"}})"}) {
+    BOOST_TEST(different.insert(digest(text)).second, text);
+  }
+  BOOST_TEST(digest(R"({"metadata":{"name":"a","resourceVersion":"1"},"data":{}})") ==
+             digest(R"({"metadata":{"name":"a","resourceVersion":"1"}})"));
+  BOOST_TEST(digest(R"({"metadata":{"name":"a","resourceVersion":"1"}})") !=
+             digest(R"({"metadata":{"name":"a","resourceVersion":"1"}})", source::manifests));
+}
+
+// Digests lie on objects: one that is computed otherwise would have every Runtime signalled.
+BOOST_AUTO_TEST_CASE(a_digest_is_what_it_always_was) {
+  content_digest all;
+  all.add(std::string_view("a")).add(json::parse(R"({"b":["c",null,true,1],"a":{}})"));
+  BOOST_TEST(all.hex() == "8e1e861be1716a0e4552bba6df15ca84");
+}
+
+BOOST_FIXTURE_TEST_CASE(nothing_is_concluded_before_every_source_is_known, watched) {
+  put(source::config, "v1");
+  broken = true;
+  start_watch();
+  pass(2min);
+  BOOST_TEST(!watch->ready());
+  BOOST_TEST(watch->digest().empty());
+  BOOST_TEST(watch->not_ready().find("ClusterTrustBundle") != std::string::npos);
+  broken = false;
+  pass(2min);
+  BOOST_TEST(watch->ready());
+  BOOST_TEST(watch->not_ready().empty());
+  BOOST_TEST(!watch->digest().empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(every_source_is_seen_as_it_is, watched) {
+  start_watch();
+  pass(10s);
+  BOOST_REQUIRE(watch->ready());
+  std::set<std::string> digests{watch->digest()};
+  for (const auto which : all_sources) {
+    BOOST_TEST(!watch->get(which));
+    put(which, "v1");
+    pass(1s);
+    BOOST_TEST(static_cast<bool>(watch->get(which)));
+    BOOST_TEST(digests.insert(watch->digest()).second);
+    put(which, "v2");
+    pass(1s);
+    BOOST_TEST(digests.insert(watch->digest()).second);
+  }
+  const auto before = watch->digest();
+  remove(source::trust_bundle);
+  pass(1s);
+  BOOST_TEST(!watch->get(source::trust_bundle));
+  BOOST_TEST(watch->digest() != before);
+  BOOST_TEST(watch->name_of(source::pull_secret) == "Secret kcp-system/registry-credentials");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_server_without_trust_bundles_is_told_once_and_the_others_go_on, watched) {
+  put(source::trust_bundle, "v1");
+  hidden = true;
+  start_watch();
+  pass(10min);
+  BOOST_REQUIRE(watch->ready());
+  BOOST_TEST(!watch->get(source::trust_bundle));
+  BOOST_TEST(times_said("ClusterTrustBundles are not served;") == 1U);
+  const auto without = watch->digest();
+  put(source::config, "v2");
+  pass(1s);
+  BOOST_TEST(watch->digest() != without);
+
+  hidden = false;
+  pass(2min);
+  BOOST_TEST(static_cast<bool>(watch->get(source::trust_bundle)));
+  const auto with = watch->digest();
+  put(source::trust_bundle, "v2");
+  pass(1s);
+  BOOST_TEST(watch->digest() != with);
+
+  // What was seen last stands.
+  hidden = true;
+  pass(10min);
+  BOOST_TEST(static_cast<bool>(watch->get(source::trust_bundle)));
+  BOOST_TEST(times_said("ClusterTrustBundles are not served any more") == 1U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
