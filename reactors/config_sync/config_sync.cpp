@@ -224,8 +224,7 @@ asio::awaitable<reconcile_result> config_sync::implementation::reconcile(k8s::ob
   note(key, judged.how, now);
   if (judged.next == step::nothing) co_return reconcile_result::done();
   if (judged.next == step::mark) {
-    // A newer target is about to follow: one mark is enough for both.
-    if (!keeper_.settled()) co_return reconcile_result::done();
+    if (keeper_.can_wait()) co_return reconcile_result::done();
     const auto wait = still_to_wait(key, now);
     if (wait > core::duration::zero()) co_return reconcile_result::requeue_after(wait);
   }

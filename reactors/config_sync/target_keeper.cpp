@@ -12,6 +12,9 @@ namespace {
 
 namespace asio = boost::asio;
 
+/// Behind the digest of a state that was told before the sources were still.
+constexpr std::string_view passing = "~";
+
 k8s::object_key record_key() {
   return {std::string(kcp_namespace), std::string(record_name)};
 }
@@ -42,8 +45,8 @@ void target_keeper::look() {
   wake_.set();
 }
 
-bool target_keeper::settled() const noexcept {
-  return current_ && current_->of.digest == seen_ && changes_ == kept_changes_;
+bool target_keeper::is_passing() const noexcept {
+  return current_ && current_->of.digest.ends_with(passing);
 }
 
 asio::awaitable<void> target_keeper::run() {
@@ -52,12 +55,12 @@ asio::awaitable<void> target_keeper::run() {
   bool go_on = co_await await_known();
   if (go_on) go_on = co_await load();
   while (go_on) {
-    if (settled()) {
+    if (is_final()) {
       const auto cancelled = co_await wake_.wait();
       go_on = !cancelled;
       continue;
     }
-    if (current_) go_on = co_await await_settled();
+    go_on = co_await await_settled();
     if (go_on) go_on = co_await keep();
   }
 }
@@ -88,7 +91,7 @@ asio::awaitable<bool> target_keeper::pause(core::duration by) {
 asio::awaitable<bool> target_keeper::await_settled() {
   for (;;) {
     const auto since = unsettled_since_.value_or(changed_at_);
-    const auto until = std::min(changed_at_ + options_.settle, since + options_.settle_limit);
+    const auto until = std::min(still_at(), since + options_.settle_limit);
     const auto now = environment_.clock.now();
     if (now >= until) co_return true;
     const bool due = co_await pause(until - now);
@@ -128,7 +131,10 @@ asio::awaitable<bool> target_keeper::load() {
           {{"configMap", k8s::to_string(record_key())}});
     }
     // What changed since then is a change like any other.
-    if (said && !current_) publish(*said);
+    if (said && !current_) {
+      answers_ = said->of.digest == seen_;
+      publish(*said);
+    }
     co_return true;
   }
 }
@@ -153,7 +159,9 @@ target target_keeper::wanted() const {
 /// Records the target that the sources ask for, and tells it. One try.
 asio::awaitable<bool> target_keeper::keep() {
   const auto changes = changes_;
-  const auto next = wanted();
+  auto next = wanted();
+  // The state that follows when they are still must not look like this one, after a restart either.
+  if (environment_.clock.now() < still_at()) next.of.digest += passing;
   auto object = write_record(next, stored_);
   const k8s::write_options by{.field_manager = options_.field_manager};
   auto& api = environment_.api;
@@ -173,6 +181,7 @@ asio::awaitable<bool> target_keeper::keep() {
   backoff_.reset();
   stored_ = std::move(*written);
   kept_changes_ = changes;
+  answers_ = true;
   unsettled_since_.reset();
   if (changes_ != changes) unsettled_since_ = changed_at_;
   publish(next);

@@ -25,7 +25,8 @@ struct keeper_options {
   /// How long the sources must have been still before a new target is told: changes that belong
   /// together become one, and caches that KIM may read from catch up.
   core::duration settle = std::chrono::seconds(2);
-  /// So long at most it is waited for that.
+  /// So long at most it is waited for that. A target that is told because of it is followed by
+  /// another one once the sources are still, since KIM may not have seen the latest change.
   core::duration settle_limit = std::chrono::seconds(30);
   std::string field_manager = {};  ///< of the record
 };
@@ -58,12 +59,18 @@ class target_keeper {
   /// None: not known yet.
   const std::optional<target>& current() const noexcept { return current_; }
   /// False: the sources have changed, and another target is about to follow.
-  bool settled() const noexcept;
+  bool settled() const noexcept { return current_ && answers_ && changes_ == kept_changes_; }
+  /// True: who is to be marked may as well be marked for the target that is about to follow. Not
+  /// where the sources do not come to rest.
+  bool can_wait() const noexcept { return !settled() && !is_passing(); }
 
  private:
   void look();
   bool known() const noexcept { return !seen_.empty() && runtimes_.synced(); }
   boost::asio::awaitable<bool> await_known();
+  bool is_passing() const noexcept;
+  bool is_final() const noexcept { return settled() && current_->of.digest == seen_; }
+  core::time_point still_at() const { return changed_at_ + options_.settle; }
   boost::asio::awaitable<bool> await_settled();
   boost::asio::awaitable<bool> load();
   boost::asio::awaitable<bool> keep();
@@ -89,6 +96,7 @@ class target_keeper {
   boost::json::value stored_;       ///< the record as it lies there; null: there is none
   std::uint64_t kept_changes_ = 0;  ///< those that `current_` is from
   std::optional<target> current_;
+  bool answers_ = false;  ///< `current_` is what the sources held, at those changes
 };
 
 }  // namespace rw::config_sync

@@ -78,6 +78,7 @@ class cluster {
   void change(const std::string& name, const value& metadata);
 
   value record();
+  void remove_record();
   bool has_event(std::string_view object, std::string_view reason);
 
   /// Lets time pass, alarm by alarm.

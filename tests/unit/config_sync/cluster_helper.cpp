@@ -1,5 +1,6 @@
 #include "k8s/devserver/yaml.hpp"
 #include "k8s/types.hpp"
+#include "reactors/config_sync/record.hpp"
 #include "reactors/kyma_resources.hpp"
 
 #include <boost/asio/co_spawn.hpp>
@@ -25,6 +26,8 @@ const k8s::resource_type definitions{
     {"apiextensions.k8s.io", "v1", "CustomResourceDefinition"}, "customresourcedefinitions", false};
 const k8s::resource_type bundles{
     {"certificates.k8s.io", "v1beta1", "ClusterTrustBundle"}, "clustertrustbundles", false};
+
+const k8s::object_key record_key{std::string(kcp_namespace), std::string(record_name)};
 
 json read_definition() {
   std::ifstream in(std::string(RW_SOURCE_DIR) +
@@ -193,8 +196,12 @@ void cluster::change(const std::string& name, const json& metadata) {
 }
 
 json cluster::record() {
-  return ok(author_->get(config_maps_type(),
-                         {std::string(kcp_namespace), "runtime-watcher-signalled-configuration"}));
+  return ok(author_->get(config_maps_type(), record_key));
+}
+
+void cluster::remove_record() {
+  const auto gone = call(author_->remove(config_maps_type(), record_key));
+  BOOST_REQUIRE(gone.has_value() || gone.error().is(k8s::errc::not_found));
 }
 
 bool cluster::has_event(std::string_view about, std::string_view reason) {

@@ -106,6 +106,23 @@ BOOST_FIXTURE_TEST_CASE(changes_that_belong_together_become_one_mark, landscape)
   BOOST_TEST(marks() == 2);
 }
 
+BOOST_FIXTURE_TEST_CASE(changes_without_end_are_signalled_and_the_last_one_again, landscape) {
+  begin();
+  for (int i = 0; i < 40; ++i) {
+    put(source::config, "w" + std::to_string(i));
+    pass(1s);
+  }
+  BOOST_TEST(marks() == 2);
+  settle_down();
+  const auto before = noted("r1");
+  BOOST_TEST(marks() == 2);
+  take("r1");
+  settle_down();
+  BOOST_TEST(noted("r1") != before);
+  BOOST_TEST(marks() == 3);
+  BOOST_TEST(k8s::find_string(record(), {"data", "digest"}).find('~') == std::string_view::npos);
+}
+
 BOOST_FIXTURE_TEST_CASE(a_change_beside_a_mark_is_signalled_when_that_is_gone, landscape) {
   begin();
   put(source::config, "v2");
@@ -211,11 +228,11 @@ BOOST_FIXTURE_TEST_CASE(a_lost_record_is_made_up_from_the_runtimes, landscape) {
   settle_down();
   for (const auto* name : {"r1", "r2"}) take(name);
   stop();
-  ok(author().remove(config_maps_type(), k8s::key_of(record())));
+  remove_record();
   begin();
   BOOST_TEST(marks() == 2);
   stop();
-  ok(author().remove(config_maps_type(), k8s::key_of(record())));
+  remove_record();
   put(source::config, "v3");
   begin();
   BOOST_TEST(marks() == 4);

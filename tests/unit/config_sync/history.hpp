@@ -1,0 +1,294 @@
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include "tests/unit/config_sync/cluster.hpp"
+#include "tests/unit/config_sync/kim.hpp"
+#include "tests/unit/k8s/chance.hpp"
+#include "tests/unit/k8s/journal.hpp"
+#include <algorithm>
+#include <array>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rw::config_sync::test {
+
+using namespace std::chrono_literals;
+
+/// One Runtime's life, as far as the author of the history knows it.
+struct life {
+  bool suspended = false;
+  std::string mode = "signal";
+  int returns = 0;  ///< to a mode that is signalled
+};
+
+/// Twenty minutes in which everything happens by chance: sources change, come and go, Runtimes
+/// come, go, are suspended and change their mode, somebody marks one by hand, requests fail, the
+/// reactor ends and begins anew, its record is lost; and a KIM (kim.hpp) takes marks off.
+class history {
+ public:
+  explicit history(std::uint64_t seed) : chance_(seed), here_(options()) {
+    here_.faults([this](const std::string& verb, const std::string&) { return fault(verb); });
+    for (const auto which : all_sources) {
+      if (chance_.likely(0.8)) change(which);
+    }
+    note_sources();
+    kim_ = std::make_unique<kim>(here_, past_, chance_.draw(1u << 30), habits_);
+    for (int i = 0; i < 5; ++i) add_runtime();
+    pass(2min);
+    start();
+  }
+
+  void run() {
+    const auto end = here_.clock.now() + 20min;
+    while (here_.clock.now() < end) {
+      happen();
+      pass(chance_.up_to(chance_.likely(0.1) ? 2min : 10s));
+    }
+    faulty_ = false;
+    if (!here_.is_running()) start();
+    pass(20min);
+    judge();
+    rest();
+  }
+
+  std::string wrong;  ///< what did not hold; empty: everything did
+  double marks = 0;
+  std::size_t states = 0;
+  std::size_t restarts = 0;
+  std::size_t reconciles = 0;
+  std::string journal() const { return happened_.tail(); }
+
+ private:
+  sync_options options() {
+    struct combination {
+      mark_forms sets, reads, takes;
+    };
+    constexpr mark_forms annotation{.annotation = true};
+    constexpr mark_forms label{.label = true};
+    constexpr mark_forms both{.annotation = true, .label = true};
+    constexpr std::array all{combination{both, annotation, annotation},
+                             combination{both, label, label}, combination{both, annotation, both},
+                             combination{annotation, annotation, annotation},
+                             combination{label, label, label}};
+    const auto& one = all.at(chance_.draw(all.size()));
+    habits_.reads = one.reads;
+    habits_.takes = one.takes;
+    return {.forms = one.sets};
+  }
+
+  k8s::devserver::fault fault(const std::string& verb) {
+    k8s::devserver::fault out;
+    if (!faulty_) return out;
+    if (chance_.likely(0.1)) out.latency = std::chrono::milliseconds(chance_.draw(5000));
+    if (chance_.likely(0.1)) {
+      constexpr std::array statuses{409U, 429U, 500U, 503U, 504U};
+      out.status = statuses.at(chance_.draw(statuses.size()));
+    }
+    out.drop = chance_.likely(0.05);
+    if (verb == "watch" && chance_.likely(0.4)) {
+      out.events = static_cast<unsigned>(chance_.draw(10));
+    }
+    return out;
+  }
+
+  /// The author's own requests meet no faults.
+  template <class Action>
+  void undisturbed(Action action) {
+    const bool were = std::exchange(faulty_, false);
+    action();
+    faulty_ = were;
+  }
+
+  void happen() {
+    const auto what = chance_.draw(100);
+    undisturbed([&] {
+      if (what < 30) {
+        change_or_remove(all_sources.at(chance_.draw(all_sources.size())));
+      } else if (what < 40) {
+        stop_or_start();
+      } else if (what < 45) {
+        add_runtime();
+      } else if (!lives_.empty()) {
+        auto at = lives_.begin();
+        std::advance(at, static_cast<std::ptrdiff_t>(chance_.draw(lives_.size())));
+        happen_to(at->first, at->second, what);
+      }
+    });
+  }
+
+  void happen_to(const std::string name, life& one, std::uint64_t what) {
+    if (what < 48 && lives_.size() > 2) {
+      happened_.note("removed " + name);
+      here_.remove_runtime(name);
+      kim_->forget(name);
+      returns_of_the_gone_ += static_cast<std::size_t>(one.returns);
+      lives_.erase(name);
+    } else if (what < 60) {
+      one.suspended = !one.suspended;
+      happened_.note(name + (one.suspended ? " suspended" : " goes on"));
+      set(name, suspend_reconciliation_annotation, one.suspended ? "true" : nullptr);
+    } else if (what < 75) {
+      change_mode(name, one);
+    } else if (what < 82) {
+      happened_.note("marked by hand: " + name);
+      boost::json::object metadata;
+      const boost::json::object by_hand{{force_reconciliation_mark, "true"}};
+      metadata[habits_.reads.annotation ? "annotations" : "labels"] = by_hand;
+      here_.change(name, metadata);
+    } else {
+      kim_->reconcile_anyway(name);
+    }
+  }
+
+  void change_mode(const std::string& name, life& one) {
+    constexpr std::array modes{"signal", "shadow", "direct", "off"};
+    const std::string next = modes.at(chance_.draw(modes.size()));
+    const bool was_signalled = one.mode == "signal" || one.mode == "shadow";
+    one.mode = next;
+    if (!was_signalled && (next == "signal" || next == "shadow")) ++one.returns;
+    happened_.note(name + " becomes " + next);
+    set(name, bootstrapper_mode_annotation, next.c_str());
+  }
+
+  void set(const std::string& name, std::string_view annotation, const char* to) {
+    boost::json::object annotations;
+    annotations[annotation] = to == nullptr ? boost::json::value() : boost::json::value(to);
+    here_.annotate(name, annotations);
+  }
+
+  void change(source which) {
+    auto& content = contents_[which];
+    if (content.empty()) came_[which] = here_.clock.now();
+    content = "c" + std::to_string(++last_content_);
+    happened_.note(std::string(to_string(which)) + " becomes " + content);
+    here_.put(which, content);
+  }
+
+  /// A source that comes and goes wholly unseen is no change (config_sync.hpp): one that has come
+  /// stays until it must have been noticed.
+  void change_or_remove(source which) {
+    const bool was_seen = here_.is_running() && here_.clock.now() > came_[which] + 3min;
+    const bool was_there = !here_.is_running() && there_at_stop_.contains(which);
+    if (!contents_[which].empty() && (was_seen || was_there) && chance_.likely(0.3)) {
+      contents_[which].clear();
+      happened_.note(std::string(to_string(which)) + " goes");
+      here_.remove(which);
+      there_at_stop_.erase(which);
+    } else {
+      change(which);
+    }
+    note_sources();
+  }
+
+  void note_sources() {
+    std::string all;
+    for (const auto which : all_sources) all += contents_[which] + ";";
+    past_.note(here_.clock.now(), std::move(all));
+  }
+
+  void add_runtime() {
+    const auto name = "r" + std::to_string(++last_runtime_);
+    happened_.note("added " + name);
+    here_.add_runtime(name);
+    lives_[name];
+    ++runtimes_;
+  }
+
+  void start() {
+    happened_.note("the reactor begins");
+    for (auto& [which, when] : came_) when = here_.clock.now();
+    here_.start();
+  }
+
+  void stop_or_start() {
+    if (!here_.is_running()) return start();
+    ++restarts;
+    here_.stop();
+    happened_.note("the reactor has ended");
+    there_at_stop_.clear();
+    for (const auto& [which, content] : contents_) {
+      if (!content.empty() && here_.clock.now() > came_[which] + 3min) there_at_stop_.insert(which);
+    }
+    // Nobody knows what was, where neither the record nor any Runtime says so.
+    const bool told = std::ranges::any_of(lives_, [&](const auto& one) {
+      return k8s::annotation(here_.runtime(one.first), signalled_annotation).has_value();
+    });
+    if (told && chance_.likely(0.1)) {
+      happened_.note("the record is lost");
+      here_.remove_record();
+      ++losses_;
+    }
+    if (chance_.likely(0.7)) start();
+  }
+
+  void pass(core::duration by) { here_.pass(by); }
+
+  void judge() {
+    std::size_t returns = 0;
+    for (const auto& [name, one] : lives_) {
+      returns += static_cast<std::size_t>(one.returns);
+      const bool signalled = one.mode == "signal" || one.mode == "shadow";
+      const auto runtime = here_.runtime(name);
+      if (!signalled || one.suspended) continue;
+      const auto at = kim_->configured().find(name);
+      const auto has = at == kim_->configured().end() ? "nothing" : at->second;
+      if (has != past_.last()) {
+        wrong += name + " has " + has + " and should have " + past_.last() + "; it says " +
+                 boost::json::serialize(runtime.at("metadata").at("annotations")) + "\n";
+      }
+      if (carries_mark(runtime)) wrong += name + " still carries a mark\n";
+    }
+    states = std::stoul(std::string(k8s::find_string(here_.record(), {"data", "number"})));
+    marks = here_.marks();
+    reconciles = kim_->reconciles();
+    // One for each state, and one for each return; all who ever were count.
+    // Without a record those who were never told may have missed something.
+    const auto most = runtimes_ * (states - 1 + losses_) + returns_of_the_gone_ + returns;
+    if (marks > static_cast<double>(most)) {
+      wrong += std::to_string(marks) + " marks, and " + std::to_string(most) + " are enough\n";
+    }
+  }
+
+  /// Nothing changes any more: nothing is written any more, by a reactor that begins anew either.
+  void rest() {
+    const auto versions = [&] {
+      std::string all;
+      for (const auto& [name, one] : lives_) {
+        all += std::string(k8s::resource_version_of(here_.runtime(name))) + ";";
+      }
+      return all + std::string(k8s::resource_version_of(here_.record()));
+    };
+    const auto before = versions();
+    here_.stop();
+    here_.start();
+    pass(10min);
+    if (versions() != before) wrong += "something was written although nothing had changed\n";
+    kim_.reset();
+  }
+
+  kim_habits habits_;
+  k8s::test::chance chance_;
+  cluster here_;
+  k8s::test::journal happened_{here_.clock, 60};
+  bool faulty_ = false;
+  past past_;
+  std::map<source, std::string> contents_;
+  std::map<source, core::time_point> came_;
+  std::set<source> there_at_stop_;
+  std::map<std::string, life> lives_;
+  std::size_t runtimes_ = 0;
+  std::size_t returns_of_the_gone_ = 0;  ///< Runtimes that were removed
+  std::size_t losses_ = 0;
+  int last_content_ = 0;
+  int last_runtime_ = 0;
+  std::unique_ptr<kim> kim_;
+};
+
+}  // namespace rw::config_sync::test
