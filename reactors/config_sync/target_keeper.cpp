@@ -12,8 +12,10 @@ namespace {
 
 namespace asio = boost::asio;
 
-/// Behind the digest of a state that was told before the sources were still.
-constexpr std::string_view passing = "~";
+// What stands behind the digest of a state that the sources do not keep, so that no state that they
+// keep looks like it, after a restart either.
+constexpr std::string_view noticed = "?";  ///< not told; the next one that is has its number
+constexpr std::string_view passing = "~";  ///< told before the sources were still
 
 k8s::object_key record_key() {
   return {std::string(kcp_namespace), std::string(record_name)};
@@ -58,6 +60,11 @@ asio::awaitable<void> target_keeper::run() {
     if (is_final()) {
       const auto cancelled = co_await wake_.wait();
       go_on = !cancelled;
+      continue;
+    }
+    const bool is_news = current_ && !is_noticed();
+    if (is_news) {
+      go_on = co_await notice();
       continue;
     }
     go_on = co_await await_settled();
@@ -139,14 +146,19 @@ asio::awaitable<bool> target_keeper::load() {
   }
 }
 
+bool target_keeper::is_noticed() const {
+  const auto said = read_record(stored_);
+  return said && said->of.digest.ends_with(noticed);
+}
+
 target target_keeper::wanted() const {
   const auto now = environment_.clock.wall();
   if (current_) {
-    auto last = *current_;
-    if (const auto said = read_record(stored_)) {
-      last.of.number = std::max(last.of.number, said->of.number);
-    }
-    return next_target(last, seen_, now);
+    auto next = next_target(*current_, seen_, now);
+    const auto said = read_record(stored_);
+    if (!said) return next;
+    next.of.number = std::max(next.of.number, said->of.number + (is_noticed() ? 0 : 1));
+    return next;
   }
   std::vector<std::string> said;
   runtimes_.objects().for_each([&](const k8s::object& one) {
@@ -156,36 +168,56 @@ target target_keeper::wanted() const {
   return recover_target(said, seen_, now);
 }
 
+/// Records that the sources have changed. One try.
+asio::awaitable<bool> target_keeper::notice() {
+  auto next = wanted();
+  next.of.digest += noticed;
+  auto written = co_await write(std::move(next));
+  if (written.has_value()) co_return true;
+  const bool go_on = co_await repair(written.error());
+  co_return go_on;
+}
+
 /// Records the target that the sources ask for, and tells it. One try.
 asio::awaitable<bool> target_keeper::keep() {
   const auto changes = changes_;
   auto next = wanted();
-  // The state that follows when they are still must not look like this one, after a restart either.
   if (environment_.clock.now() < still_at()) next.of.digest += passing;
-  auto object = write_record(next, stored_);
-  const k8s::write_options by{.field_manager = options_.field_manager};
-  auto& api = environment_.api;
-  auto write = stored_.is_null() ? api.create(config_maps_type(), std::move(object), by)
-                                 : api.update(config_maps_type(), std::move(object), by);
-  auto written = co_await std::move(write);
+  auto written = co_await write(next);
   if (written.has_error()) {
-    auto why = written.error();
-    const bool moved = why.is(k8s::errc::conflict) || why.is(k8s::errc::not_found) ||
-                       why.is(k8s::errc::already_exists);
-    const bool due =
-        co_await fail("the record of what is to be signalled can't be written", std::move(why));
-    if (!due || !moved) co_return due;
-    const bool loaded = co_await load();
-    co_return loaded;
+    const bool go_on = co_await repair(written.error());
+    co_return go_on;
   }
-  backoff_.reset();
-  stored_ = std::move(*written);
   kept_changes_ = changes;
   answers_ = true;
   unsettled_since_.reset();
   if (changes_ != changes) unsettled_since_ = changed_at_;
-  publish(next);
+  publish(std::move(next));
   co_return true;
+}
+
+asio::awaitable<k8s::result<void>> target_keeper::write(target now) {
+  auto object = write_record(now, stored_);
+  const k8s::write_options by{.field_manager = options_.field_manager};
+  auto& api = environment_.api;
+  auto request = stored_.is_null() ? api.create(config_maps_type(), std::move(object), by)
+                                   : api.update(config_maps_type(), std::move(object), by);
+  auto written = co_await std::move(request);
+  if (written.has_error()) co_return written.error();
+  backoff_.reset();
+  stored_ = std::move(*written);
+  co_return k8s::result<void>();
+}
+
+/// After a write that failed: waits, and reads the record where somebody else has changed it.
+asio::awaitable<bool> target_keeper::repair(k8s::failure why) {
+  const bool moved = why.is(k8s::errc::conflict) || why.is(k8s::errc::not_found) ||
+                     why.is(k8s::errc::already_exists);
+  const bool due =
+      co_await fail("the record of what is to be signalled can't be written", std::move(why));
+  if (!due || !moved) co_return due;
+  const bool loaded = co_await load();
+  co_return loaded;
 }
 
 void target_keeper::publish(target now) {

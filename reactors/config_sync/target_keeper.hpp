@@ -41,10 +41,10 @@ struct keeper_environment {
 
 /// Keeps the target in step with the sources, and in the record (record.hpp) first. Each change of
 /// the sources' digest that is seen makes a new target, also one that takes back what was not told
-/// yet: a runtime may have got it.
+/// yet: a runtime may have got it. So the record says at once that there was a change, and again
+/// what became of it once the sources are still.
 ///
 /// A record that can't be read or written is tried again with backoff; until then the target stays.
-/// A record of somebody else's hand counts from the next change on.
 class target_keeper {
  public:
   /// `tell` is called with each new target, once it is recorded. Sources and informer of Runtimes
@@ -70,10 +70,14 @@ class target_keeper {
   boost::asio::awaitable<bool> await_known();
   bool is_passing() const noexcept;
   bool is_final() const noexcept { return settled() && current_->of.digest == seen_; }
+  bool is_noticed() const;
   core::time_point still_at() const { return changed_at_ + options_.settle; }
   boost::asio::awaitable<bool> await_settled();
   boost::asio::awaitable<bool> load();
+  boost::asio::awaitable<bool> notice();
   boost::asio::awaitable<bool> keep();
+  boost::asio::awaitable<k8s::result<void>> write(target now);
+  boost::asio::awaitable<bool> repair(k8s::failure why);
   boost::asio::awaitable<bool> pause(core::duration by);
   boost::asio::awaitable<bool> fail(std::string_view what, k8s::failure why);
   target wanted() const;

@@ -66,6 +66,8 @@ class cluster {
   /// The source holds `content`, whether it was there before or not.
   void put(source which, const std::string& content);
   void remove(source which);
+  /// Of the source as it is.
+  std::string digest(source which);
   /// Changes nothing but metadata.
   void touch(source which, const std::string& label);
 
@@ -78,6 +80,7 @@ class cluster {
   void change(const std::string& name, const value& metadata);
 
   value record();
+  std::optional<value> find_record();
   void remove_record();
   bool has_event(std::string_view object, std::string_view reason);
 

@@ -6,6 +6,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
 
 #include "tests/unit/config_sync/cluster.hpp"
 #include <algorithm>
@@ -166,6 +167,15 @@ void cluster::remove(source which) {
   BOOST_REQUIRE(gone.has_value() || gone.error().is(k8s::errc::not_found));
 }
 
+std::string cluster::digest(source which) {
+  const auto got = call(author_->get(type_of(which), key_of(which)));
+  if (got.has_value()) {
+    return digest_of(which, k8s::object::from_text(boost::json::serialize(*got)));
+  }
+  BOOST_REQUIRE(got.error().is(k8s::errc::not_found));
+  return digest_of(which, {});
+}
+
 void cluster::touch(source which, const std::string& label) {
   ok(author_->patch(type_of(which), key_of(which), k8s::patch_type::merge,
                     {{"metadata", {{"labels", {{"touched", label}}}}}}));
@@ -197,6 +207,13 @@ void cluster::change(const std::string& name, const json& metadata) {
 
 json cluster::record() {
   return ok(author_->get(config_maps_type(), record_key));
+}
+
+std::optional<json> cluster::find_record() {
+  auto got = call(author_->get(config_maps_type(), record_key));
+  if (got.has_value()) return std::move(*got);
+  BOOST_REQUIRE(got.error().is(k8s::errc::not_found));
+  return std::nullopt;
 }
 
 void cluster::remove_record() {

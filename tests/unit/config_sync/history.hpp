@@ -1,5 +1,7 @@
 #pragma once
 
+#include "reactors/content_digest.hpp"
+
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/test/unit_test.hpp>
@@ -35,10 +37,11 @@ class history {
  public:
   explicit history(std::uint64_t seed) : chance_(seed), here_(options()) {
     here_.faults([this](const std::string& verb, const std::string&) { return fault(verb); });
+    for (const auto which : all_sources) contents_[which];
     for (const auto which : all_sources) {
-      if (chance_.likely(0.8)) change(which);
+      become(which, "");
+      if (chance_.likely(0.8)) become(which, "c0");
     }
-    note_sources();
     kim_ = std::make_unique<kim>(here_, past_, chance_.draw(1u << 30), habits_);
     for (int i = 0; i < 5; ++i) add_runtime();
     pass(2min);
@@ -110,7 +113,7 @@ class history {
     const auto what = chance_.draw(100);
     undisturbed([&] {
       if (what < 30) {
-        change_or_remove(all_sources.at(chance_.draw(all_sources.size())));
+        change(all_sources.at(chance_.draw(all_sources.size())));
       } else if (what < 40) {
         stop_or_start();
       } else if (what < 45) {
@@ -163,28 +166,44 @@ class history {
     here_.annotate(name, annotations);
   }
 
-  void change(source which) {
-    auto& content = contents_[which];
-    if (content.empty()) came_[which] = here_.clock.now();
-    content = "c" + std::to_string(++last_content_);
+  void become(source which, const std::string& content) {
+    contents_[which] = content;
     happened_.note(std::string(to_string(which)) + " becomes " + content);
-    here_.put(which, content);
+    if (content.empty()) {
+      here_.remove(which);
+    } else {
+      here_.put(which, content);
+    }
+    earlier_[which].emplace(content, here_.digest(which));
+    note_sources();
   }
 
-  /// A source that comes and goes wholly unseen is no change (config_sync.hpp): one that has come
-  /// stays until it must have been noticed.
-  void change_or_remove(source which) {
-    const bool was_seen = here_.is_running() && here_.clock.now() > came_[which] + 3min;
-    const bool was_there = !here_.is_running() && there_at_stop_.contains(which);
-    if (!contents_[which].empty() && (was_seen || was_there) && chance_.likely(0.3)) {
-      contents_[which].clear();
-      happened_.note(std::string(to_string(which)) + " goes");
-      here_.remove(which);
-      there_at_stop_.erase(which);
-    } else {
-      change(which);
+  std::string digest_of(const std::map<source, std::string>& contents) {
+    content_digest all;
+    for (const auto which : all_sources) {
+      all.add(std::string_view(earlier_.at(which).at(contents.at(which))));
     }
-    note_sources();
+    return all.hex();
+  }
+
+  /// Something new, something that was there before, or nothing. What comes and goes before it was
+  /// recorded is no change (config_sync.hpp), and not tried.
+  void change(source which) {
+    if (chance_.likely(0.6)) return become(which, "c" + std::to_string(++last_content_));
+    const auto& known = earlier_.at(which);
+    auto at = known.begin();
+    std::advance(at, static_cast<std::ptrdiff_t>(chance_.draw(known.size())));
+    const auto content = chance_.likely(0.5) ? std::string() : at->first;
+    auto next = contents_;
+    next[which] = content;
+    const auto recorded = recorded_digest();
+    const bool unseen = digest_of(contents_) != recorded && digest_of(next) == recorded;
+    if (content != contents_[which] && !unseen) become(which, content);
+  }
+
+  std::string recorded_digest() {
+    const auto record = here_.find_record();
+    return record ? std::string(k8s::find_string(*record, {"data", "digest"})) : std::string();
   }
 
   void note_sources() {
@@ -203,7 +222,6 @@ class history {
 
   void start() {
     happened_.note("the reactor begins");
-    for (auto& [which, when] : came_) when = here_.clock.now();
     here_.start();
   }
 
@@ -212,10 +230,6 @@ class history {
     ++restarts;
     here_.stop();
     happened_.note("the reactor has ended");
-    there_at_stop_.clear();
-    for (const auto& [which, content] : contents_) {
-      if (!content.empty() && here_.clock.now() > came_[which] + 3min) there_at_stop_.insert(which);
-    }
     // Nobody knows what was, where neither the record nor any Runtime says so.
     const bool told = std::ranges::any_of(lives_, [&](const auto& one) {
       return k8s::annotation(here_.runtime(one.first), signalled_annotation).has_value();
@@ -280,8 +294,8 @@ class history {
   bool faulty_ = false;
   past past_;
   std::map<source, std::string> contents_;
-  std::map<source, core::time_point> came_;
-  std::set<source> there_at_stop_;
+  /// What each source ever held, with the digest of it.
+  std::map<source, std::map<std::string, std::string>> earlier_;
   std::map<std::string, life> lives_;
   std::size_t runtimes_ = 0;
   std::size_t returns_of_the_gone_ = 0;  ///< Runtimes that were removed
