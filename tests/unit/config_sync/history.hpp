@@ -30,9 +30,10 @@ struct life {
   int returns = 0;  ///< to a mode that is signalled
 };
 
-/// Twenty minutes in which everything happens by chance: sources change, come and go, Runtimes
-/// come, go, are suspended and change their mode, somebody marks one by hand, requests fail, the
-/// reactor ends and begins anew, its record is lost; and a KIM (kim.hpp) takes marks off.
+/// Everything happens by chance, again and again for some minutes, with rest in between: sources
+/// change, come and go, Runtimes come, go, are suspended and change their mode, somebody marks one
+/// by hand, requests fail, the reactor ends and begins anew, its record is lost; and a KIM
+/// (kim.hpp) takes marks off.
 class history {
  public:
   explicit history(std::uint64_t seed) : chance_(seed), here_(options()) {
@@ -49,15 +50,19 @@ class history {
   }
 
   void run() {
-    const auto end = here_.clock.now() + 20min;
-    while (here_.clock.now() < end) {
-      happen();
-      pass(chance_.up_to(chance_.likely(0.1) ? 2min : 10s));
+    for (int phase = 0; phase < 6 && wrong.empty(); ++phase) {
+      faulty_ = chance_.likely(0.7);
+      const auto end = here_.clock.now() + 4min;
+      while (here_.clock.now() < end) {
+        happen();
+        pass(chance_.up_to(chance_.likely(0.1) ? 1min : 10s));
+      }
+      if (chance_.likely(0.7)) stir();
+      faulty_ = false;
+      if (!here_.is_running()) start();
+      pass(15min);
+      judge();
     }
-    faulty_ = false;
-    if (!here_.is_running()) start();
-    pass(20min);
-    judge();
     rest();
   }
 
@@ -126,11 +131,23 @@ class history {
     });
   }
 
+  /// Changes in quick succession, while runtimes are worked on.
+  void stir() {
+    for (auto times = 1 + chance_.draw(4); times > 0; --times) {
+      undisturbed([&] {
+        change(all_sources.at(chance_.draw(2)));
+        for (const auto& [name, one] : lives_) {
+          if (chance_.likely(0.2)) kim_->reconcile_anyway(name);
+        }
+      });
+      pass(chance_.up_to(3s));
+    }
+  }
+
   void happen_to(const std::string name, life& one, std::uint64_t what) {
     if (what < 48 && lives_.size() > 2) {
       happened_.note("removed " + name);
       here_.remove_runtime(name);
-      kim_->forget(name);
       returns_of_the_gone_ += static_cast<std::size_t>(one.returns);
       lives_.erase(name);
     } else if (what < 60) {

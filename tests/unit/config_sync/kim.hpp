@@ -88,17 +88,13 @@ class kim final : k8s::reconciler {
 
   /// Reconciles a Runtime for a reason of its own.
   void reconcile_anyway(const std::string& name) {
-    spontaneous_.insert(name);
+    due_.insert(name);
     core_.add({std::string(kcp_namespace), name});
   }
 
   /// What each runtime was configured with last; "somebody else's" where KIM did not.
   const std::map<std::string, std::string>& configured() const noexcept { return configured_; }
-  void forget(const std::string& name) { configured_.erase(name); }
   std::size_t reconciles() const noexcept { return reconciles_; }
-  bool is_idle() const noexcept {
-    return spontaneous_.empty() && core_.queue().processing() == 0 && core_.queue().queued() == 0;
-  }
 
  private:
   boost::asio::awaitable<void> take_time() {
@@ -124,25 +120,26 @@ class kim final : k8s::reconciler {
       configured_[key.name] = "somebody else's";
     }
     if (is_suspended(runtime) || (direct && !asked)) co_return k8s::reconcile_result::done();
-    const bool anyway = spontaneous_.erase(key.name) > 0;
-    if (!asked && !anyway && configured_.contains(key.name)) {
-      co_return k8s::reconcile_result::done();
-    }
+    if (asked || !configured_.contains(key.name)) due_.insert(key.name);
+    if (!due_.contains(key.name)) co_return k8s::reconcile_result::done();
     ++reconciles_;
     const auto when = chance_.draw(3);
     co_await take_time();
     const auto read = sources_.at(in_.clock.now() - chance_.up_to(with_.cache_lag));
-    if (asked && when == 0) co_await take_off(key);
+    bool good = true;
+    if (asked && when == 0) good = co_await take_off(key);
     co_await take_time();
-    if (asked && when == 1) co_await take_off(key);
+    if (asked && when == 1) good = co_await take_off(key);
     if (runtimes_.objects().get(key)) configured_[key.name] = read;
     co_await take_time();
-    if (asked && when == 2) co_await take_off(key);
+    if (asked && when == 2) good = co_await take_off(key);
+    if (!good) co_return k8s::reconcile_result::error("the mark can't be taken off");
+    due_.erase(key.name);
     co_return k8s::reconcile_result::done();
   }
 
   /// By merge patch, at no version in particular.
-  boost::asio::awaitable<void> take_off(k8s::object_key key) {
+  boost::asio::awaitable<bool> take_off(k8s::object_key key) {
     boost::json::object metadata;
     const boost::json::object off{{force_reconciliation_mark, nullptr}};
     if (with_.takes.annotation) metadata["annotations"] = off;
@@ -151,7 +148,7 @@ class kim final : k8s::reconciler {
     const auto done = co_await api_->patch(runtimes_type(), key, k8s::patch_type::merge,
                                            std::move(change), {.field_manager = "kim"});
     const bool gone = done.has_error() && done.error().is(k8s::errc::not_found);
-    BOOST_REQUIRE(done.has_value() || gone);
+    co_return done.has_value() || gone;
   }
 
   cluster& in_;
@@ -162,7 +159,7 @@ class kim final : k8s::reconciler {
   core::watchdog watchdog_;
   k8s::informer runtimes_;
   std::map<std::string, std::string> configured_;
-  std::set<std::string> spontaneous_;
+  std::set<std::string> due_;  ///< to be reconciled, and not done with
   std::size_t reconciles_ = 0;
   k8s::controller core_;
   core::task_group tasks_;
