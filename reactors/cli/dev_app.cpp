@@ -68,8 +68,12 @@ dev_app::dev_app(services& with, const dev_settings& settings)
     view_.changed(runtime, event);
   };
   for (const auto& one : clusters_.runtimes()) {
-    nodes_.push_back(std::make_unique<dev::node>(with, webhook_metrics_, one.name, one.kubeconfig,
-                                                 settings_.log_level, observer));
+    dev::node::options how{.runtime = one.name,
+                           .kubeconfig = one.kubeconfig,
+                           .pod_address = settings_.pod_address,
+                           .log_level = settings_.log_level,
+                           .on_event = observer};
+    nodes_.push_back(std::make_unique<dev::node>(with, webhook_metrics_, std::move(how)));
     nodes_by_name_.emplace(one.name, nodes_.back().get());
   }
   write_manifests();

@@ -1,6 +1,7 @@
 #include "reactors/cli/options.hpp"
 
 #include <CLI/CLI.hpp>
+#include <boost/asio/ip/address.hpp>
 
 namespace rw::cli {
 namespace {
@@ -13,9 +14,13 @@ constexpr auto about =
     "kubeconfigs, says what to try, and shows each event. Nothing is kept when it ends.\n\n"
     "With API servers of your own (--kcp-kubeconfig, --skr-kubeconfig) all of it is the same but "
     "for one call: a real API server reaches the webhook by the Service that the manager installs, "
-    "which no network leads to this process, so that changes there cause no events unless you lead "
-    "that Service to the port that the log names. Definitions that are there are left alone; the "
-    "namespaces, the Gateway klm-watcher and the Kyma kyma-system/default are applied.";
+    "and Services lead to pods, of which this process has none. One that looks into the Service's "
+    "Endpoints itself (kube-apiserver --enable-aggregator-routing) finds the webhook there if "
+    "--pod-address is an address of this machine that it reaches; nothing else may write those "
+    "Endpoints, so a cluster with controllers of its own won't do. Otherwise changes there cause "
+    "no "
+    "events. Definitions that are there are left alone; the namespaces, the Gateway klm-watcher "
+    "and the Kyma kyma-system/default are applied.";
 
 void describe_clusters(CLI::App& app, dev_settings& to) {
   app.add_option("--dir", to.dir, "Where kubeconfigs and manifests to try are written")
@@ -32,6 +37,9 @@ void describe_clusters(CLI::App& app, dev_settings& to) {
                  "Real API servers in place of those of the first runtimes")
       ->delimiter(',')
       ->type_name("FILE,...");
+  app.add_option("--pod-address", to.pod_address, "Where the runtimes' webhooks listen")
+      ->type_name("IP")
+      ->capture_default_str();
   app.add_flag("--bare", to.bare,
                "Create neither Watcher nor Kymas: they are in --dir, to be applied by you");
   app.add_option("--api-port", to.api_port, "Port of the embedded API servers; 0 picks a free one")
@@ -91,6 +99,9 @@ void check_dev(dev_settings& to, const dev_texts& texts) {
       wrong.add("--metrics-address must be host:port, not: " + texts.metrics_address);
     }
   }
+  boost::system::error_code error;
+  boost::asio::ip::make_address(to.pod_address, error);
+  if (error) wrong.add("--pod-address must be an IP address, not: " + to.pod_address);
   for (const auto& text : texts.backends) {
     if (const auto parsed = core::parse_host_port(text)) {
       to.backends.push_back(*parsed);

@@ -109,6 +109,7 @@ struct dev_settings {
   bool json = false;                         ///< the events on standard output
   std::uint16_t api_port = 0;
   std::uint16_t gateway_port = 0;
+  std::string pod_address = "127.0.0.1";  ///< where the webhooks listen
   std::chrono::milliseconds gateway_idle = std::chrono::minutes(3);
   core::host_port metrics_address = {"127.0.0.1", 0};
 

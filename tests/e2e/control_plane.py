@@ -140,6 +140,15 @@ class ControlPlane:
                 client.close()
         wait_until(ready, 60, lambda: f"kube-apiserver is ready:\n{server.tail()}", every=0.1)
 
+    def kubeconfig_with_authority(self, path):
+        """Writes a kubeconfig as a runtime's is: whole in itself, with the CA that the server's certificate comes from."""
+        config = json.loads((self.folder / "kubeconfig").read_text())
+        cluster = config["clusters"][0]["cluster"]
+        cluster.pop("insecure-skip-tls-verify")
+        cluster["certificate-authority-data"] = base64.b64encode(self.certificate.read_bytes()).decode()
+        path.write_text(json.dumps(config))
+        return path
+
     def client(self):
         return Client(self.port)
 

@@ -242,13 +242,7 @@ class Real(Landscape):
             owner = types.SimpleNamespace(folder=self.folder / name, start=self.start)
             owner.folder.mkdir()
             plane = control_plane.ControlPlane(owner, options=options)
-            # A runtime's kubeconfig comes with its CA inline, and an address that the certificate names.
-            config = json.loads((plane.folder / "kubeconfig").read_text())
-            cluster = config["clusters"][0]["cluster"]
-            cluster.pop("insecure-skip-tls-verify")
-            cluster["certificate-authority-data"] = encoded(plane.certificate.read_bytes())
-            kubeconfig = owner.folder / "kubeconfig"
-            kubeconfig.write_text(json.dumps(config))
+            kubeconfig = plane.kubeconfig_with_authority(owner.folder / "kubeconfig")
             clusters.append(Cluster(kubeconfig, owner.folder / "cache"))
         return clusters
 

@@ -30,6 +30,23 @@ const k8s::resource_type& deployments_type() {
   return type;
 }
 
+const k8s::resource_type& endpoints_type() {
+  static const k8s::resource_type type{{"", "v1", "Endpoints"}, "endpoints"};
+  return type;
+}
+
+/// core/v1, Endpoints: the port is called as it is in the Service.
+json::value endpoints_of(const k8s::object_key& key, const asio::ip::tcp::endpoint& at) {
+  return {{"apiVersion", "v1"},
+          {"kind", "Endpoints"},
+          {"metadata", {{"name", key.name}, {"namespace", key.ns}}},
+          {"subsets",
+           json::array{
+               {{"addresses", json::array{{{"ip", at.address().to_string()}}}},
+                {"ports",
+                 json::array{{{"name", "webhook"}, {"port", at.port()}, {"protocol", "TCP"}}}}}}}};
+}
+
 k8s::config config_of(const std::string& runtime, const std::string& kubeconfig) {
   auto parsed = k8s::parse_foreign_kubeconfig(kubeconfig, "kubeconfig of " + runtime);
   if (!parsed) throw setting_error(parsed.error().message);
@@ -75,14 +92,12 @@ bool says(const json::value& deployment, const json::object& status) {
 
 }  // namespace
 
-node::node(services& with, core::metrics& webhooks, std::string runtime,
-           const std::string& kubeconfig, core::log_level level, observer on_event)
+node::node(services& with, core::metrics& webhooks, options how)
     : services_(with),
       metrics_(webhooks),
-      runtime_(std::move(runtime)),
-      log_(level, name_runtime(runtime_)),
-      on_event_(std::move(on_event)),
-      api_(with.executor, config_of(runtime_, kubeconfig),
+      how_(std::move(how)),
+      log_(how_.log_level, name_runtime(how_.runtime)),
+      api_(with.executor, config_of(how_.runtime, how_.kubeconfig),
            {.name = "node", .user_agent = "runtime-watcher-dev"},
            {with.clock, with.watchdog, log_, with.metrics}),
       deployments_(api_, deployments_type(), only(skr_webhook_name),
@@ -153,7 +168,7 @@ asio::awaitable<void> node::keep() {
       if (cancelled) co_return;
       continue;
     }
-    log_.warning("the Deployment's status can't be written; trying again",
+    log_.warning("the webhook's state can't be written; trying again",
                  {{"reason", done.error().message}});
     const auto until = services_.clock.now() + pauses.next();
     co_await core::within(services_.clock, until, changed_.wait());
@@ -165,16 +180,19 @@ asio::awaitable<k8s::result<void>> node::step() {
   auto deployment = stored.parse();
   if (!stored || k8s::is_being_deleted(deployment)) {
     end_pod();
-    co_return k8s::result<void>();
+    const auto gone = co_await tell_endpoints();
+    co_return gone;
   }
   place(deployment);
-  auto told = co_await tell_status(std::move(deployment));
+  const auto reachable = co_await tell_endpoints();
+  if (!reachable) co_return reachable.error();
+  const auto told = co_await tell_status(std::move(deployment));
   co_return told;
 }
 
 /// Makes the pod what the objects want, or says why it can't be.
 void node::place(const json::value& deployment) {
-  auto spec = read_pod_spec(deployment);
+  auto spec = read_pod_spec(deployment, how_.pod_address);
   if (!spec) return refuse(spec.error().message);
   const auto secret = secrets_.objects().get(skr_namespace, watcher_installer::secret_name);
   if (!secret)
@@ -191,7 +209,7 @@ void node::place(const json::value& deployment) {
     next = std::make_shared<pod>(
         services_.executor, std::move(*spec), std::move(*material),
         pipeline_environment{services_.clock, services_.watchdog, log_, metrics_},
-        [this](const watch_event& event) { on_event_(runtime_, event); });
+        [this](const watch_event& event) { how_.on_event(how_.runtime, event); });
   } catch (const std::exception& e) {
     return refuse(e.what());
   }
@@ -217,6 +235,24 @@ void node::end_pod() {
 asio::awaitable<void> node::run_pod(std::shared_ptr<pod> one) {
   co_await one->run();
   lost_ += one->undelivered();
+}
+
+/// A loopback address may not stand there, and would lead nobody here.
+asio::awaitable<k8s::result<void>> node::tell_endpoints() {
+  const auto here = current_ ? std::optional(current_->address()) : std::nullopt;
+  const bool local = here && here->address().is_loopback();
+  if (here == told_ || local) co_return k8s::result<void>();
+  const k8s::object_key key{std::string(skr_namespace), std::string(skr_webhook_name)};
+  if (here) {
+    const k8s::apply_options how{.field_manager = "runtime-watcher-dev", .force = true};
+    const auto done = co_await api_.apply(endpoints_type(), endpoints_of(key, *here), how);
+    if (!done) co_return done.error();
+  } else {
+    const auto done = co_await api_.remove(endpoints_type(), key);
+    if (!done && !done.error().is(k8s::errc::not_found)) co_return done.error();
+  }
+  told_ = here;
+  co_return k8s::result<void>();
 }
 
 asio::awaitable<k8s::result<void>> node::tell_status(json::value deployment) {

@@ -29,20 +29,30 @@ namespace rw::cli::dev {
 /// the one before it ends; another Secret reaches the pod at once. A Secret that can't be used
 /// leaves a pod that runs as it is.
 ///
+/// Where the pod's address can be reached from other machines, it is also written into the
+/// Service's Endpoints, as a control plane's controllers would do, for API servers that look there.
+///
 /// On one executor.
 class node {
  public:
   /// Told of each event that the runtime's webhook accepts.
   using observer = std::function<void(const std::string& runtime, const watch_event&)>;
 
+  struct options {
+    std::string runtime = {};
+    std::string kubeconfig = {};
+    std::string pod_address = "127.0.0.1";  ///< where pods listen
+    core::log_level log_level = core::log_level::info;
+    observer on_event = {};
+  };
+
   /// `webhooks`: where the metrics of all webhooks go. Throws where the kubeconfig can't be used.
-  node(services& with, core::metrics& webhooks, std::string runtime, const std::string& kubeconfig,
-       core::log_level level, observer on_event);
+  node(services& with, core::metrics& webhooks, options how);
   ~node();
   node(const node&) = delete;
   node& operator=(const node&) = delete;
 
-  const std::string& runtime() const noexcept { return runtime_; }
+  const std::string& runtime() const noexcept { return how_.runtime; }
   /// The runtime's API server, for what else is to be done there while the node runs.
   k8s::client& api() noexcept { return api_; }
 
@@ -66,12 +76,12 @@ class node {
   void refuse(const std::string& why);
   void end_pod();
   boost::asio::awaitable<k8s::result<void>> tell_status(boost::json::value deployment);
+  boost::asio::awaitable<k8s::result<void>> tell_endpoints();
 
   services& services_;
   core::metrics& metrics_;
-  const std::string runtime_;
+  const options how_;
   core::logger log_;
-  const observer on_event_;
   k8s::client api_;
   k8s::informer deployments_;
   k8s::informer secrets_;
@@ -79,6 +89,7 @@ class node {
   core::wake stop_;
   core::task_group pods_;
   std::shared_ptr<pod> current_;
+  std::optional<boost::asio::ip::tcp::endpoint> told_;  ///< what the Endpoints say
   std::string complaint_;  ///< why there is no pod as the objects want it; empty: there is
   std::size_t lost_ = 0;
   std::exception_ptr failure_;

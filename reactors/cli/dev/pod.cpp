@@ -56,9 +56,9 @@ void set_duration(const json::array& env, std::string_view name, std::chrono::mi
   if (const auto parsed = core::parse_duration(variable(env, name))) to = *parsed;
 }
 
-webhook_settings basic_settings() {
+webhook_settings basic_settings(const std::string& address) {
   webhook_settings out;
-  out.bind_address = "127.0.0.1";
+  out.bind_address = address;
   out.webhook_port = 0;
   out.channel_capacity = channel_capacity;
   out.set_capacity = set_capacity;
@@ -68,14 +68,14 @@ webhook_settings basic_settings() {
 
 }  // namespace
 
-k8s::result<pod_spec> read_pod_spec(const json::value& deployment) {
+k8s::result<pod_spec> read_pod_spec(const json::value& deployment, const std::string& address) {
   const auto* env = environment_of(deployment);
   if (env == nullptr) return defect("no container of the Deployment is told KCP_ADDR");
-  pod_spec out{.settings = basic_settings()};
+  pod_spec out{.settings = basic_settings(address)};
   auto& settings = out.settings;
-  const auto address = core::parse_host_port(variable(*env, "KCP_ADDR"));
-  if (!address) return defect("KCP_ADDR is not host:port: " + variable(*env, "KCP_ADDR"));
-  settings.kcp = *address;
+  const auto kcp = core::parse_host_port(variable(*env, "KCP_ADDR"));
+  if (!kcp) return defect("KCP_ADDR is not host:port: " + variable(*env, "KCP_ADDR"));
+  settings.kcp = *kcp;
   if (!parse_contract(variable(*env, "KCP_CONTRACT"), settings.contract)) {
     return defect("KCP_CONTRACT is neither v1 nor v2: " + variable(*env, "KCP_CONTRACT"));
   }

@@ -21,8 +21,10 @@ struct pod_spec {
   std::string pod_template = {};   ///< the whole of it, as text: another one is another pod
 };
 
-/// Fails with a sentence where the template lacks what the webhook can't do without.
-k8s::result<pod_spec> read_pod_spec(const boost::json::value& deployment);
+/// Of a pod that listens on `address`. Fails with a sentence where the template lacks what the
+/// webhook can't do without.
+k8s::result<pod_spec> read_pod_spec(const boost::json::value& deployment,
+                                    const std::string& address);
 
 /// What the mounted Secret gives the pod. Fails with a sentence that names the entry.
 k8s::result<tls::material> mounted(const pod_spec& spec, const boost::json::value& secret);
