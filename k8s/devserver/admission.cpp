@@ -26,6 +26,8 @@ namespace json = boost::json;
 
 /// Writes of one cluster that wait for webhooks at once.
 constexpr std::size_t most_writes = 200;
+/// Calls that a webhook did not look at are made again, together so often.
+constexpr unsigned tries = 4;
 
 /// A webhook that is configured, with its connections once there are any.
 struct active_webhook {
@@ -154,13 +156,17 @@ std::shared_ptr<webhook_line> webhooks::implementation::line_to(active_webhook& 
   return which.line;
 }
 
+/// A webhook that is going says which calls it has not looked at (RFC 9113, section 6.8); those are
+/// made again, of whoever stands there now, as Go's HTTP client does it for the real API server.
 asio::awaitable<void> webhooks::implementation::call(active_ptr which, hearing* of,
                                                      std::size_t place) {
-  webhook_verdict verdict{.failed = which->spec.defect};
-  std::shared_ptr<webhook_line> line;
-  if (verdict.failed.empty()) line = line_to(*which, verdict.failed);
-  if (line) {
-    const auto uid = make_uid(random_);
+  const auto end = with_.clock.now() + which->spec.timeout;
+  const auto uid = make_uid(random_);
+  webhook_verdict verdict{.failed = which->spec.defect, .unseen = which->spec.defect.empty()};
+  for (unsigned i = 0; i < tries && verdict.unseen && with_.clock.now() < end; ++i) {
+    verdict = {};
+    const auto line = line_to(*which, verdict.failed);
+    if (!line) break;
     const auto body = of->review.body(which->spec.version, uid);
     verdict = co_await line->ask(&which->spec, &body, &uid);
   }

@@ -78,6 +78,7 @@ class review_text {
 /// What a webhook said, or why it said nothing.
 struct webhook_verdict {
   std::string failed = {};                 ///< why it is of no use
+  bool unseen = false;                     ///< and nobody has looked at the review
   std::optional<problem> refusal = {};     ///< it does not allow the write
   std::vector<std::string> warnings = {};  ///< for the client
 };

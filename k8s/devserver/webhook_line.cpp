@@ -155,7 +155,8 @@ asio::awaitable<webhook_verdict> webhook_line::ask(const webhook* to, const std:
     error = co_await slot.exchange(request, answer, options);
   }
   if (error) {
-    co_return webhook_verdict{.failed = "Post \"" + at_.url + "\": " + text_of(error)};
+    co_return webhook_verdict{.failed = "Post \"" + at_.url + "\": " + text_of(error),
+                              .unseen = error == client_error::not_processed};
   }
   co_return judge_answer(*to, *uid, answer.status, answer.body);
 }

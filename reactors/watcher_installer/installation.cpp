@@ -4,6 +4,7 @@
 #include "k8s/difference.hpp"
 #include "k8s/manifests.hpp"
 #include "k8s/types.hpp"
+#include "reactors/watcher_installer/pods.hpp"
 
 #include <boost/asio/this_coro.hpp>
 #include <boost/json/array.hpp>
@@ -34,11 +35,6 @@ k8s::resource_type type_of(const json::value& object) {
 
 int rank_of(const json::value& object) {
   return k8s::apply_rank(find_string(object, {"apiVersion"}), find_string(object, {"kind"}));
-}
-
-std::int64_t number(const json::value& in, std::initializer_list<std::string_view> path) {
-  const auto* value = k8s::find(in, path);
-  return value != nullptr && value->is_int64() ? value->get_int64() : 0;
 }
 
 /// One object of the installation.
@@ -261,14 +257,18 @@ asio::awaitable<k8s::result<void>> visit::implementation::look_at_pods() {
     out_.details = out_.pending;
     co_return k8s::result<void>();
   }
-  out_.ready = number(*deployment, {"status", "readyReplicas"}) > 0;
+  out_.ready = has_ready_pod(*deployment);
   out_.rolled_out = is_rolled_out(*deployment);
-  if (out_.ready) co_return k8s::result<void>();
+  // A Deployment does not count pods that are ending.
+  const bool may_have_former = out_.rolled_out && in_retirement(present_now(), how_.delays, now_);
+  if (out_.ready && !may_have_former) co_return k8s::result<void>();
   k8s::selection what{.ns = std::string(skr_namespace),
                       .labels = "app=" + std::string(skr_webhook_name)};
   // Some of them tell enough.
-  const auto list = co_await api_->list(pods, std::move(what), {.limit = 10});
+  const auto list = co_await api_->list(pods, std::move(what), {.limit = 100});
   if (!list) co_return list.error();
+  if (may_have_former && has_former_pods(*deployment, *list)) out_.rolled_out = false;
+  if (out_.ready) co_return k8s::result<void>();
   auto why = waiting_of(*list);
   out_.not_ready = std::move(why.reason);
   out_.details = std::move(why.message);
@@ -309,57 +309,6 @@ asio::awaitable<k8s::result<void>> visit::read() {
 asio::awaitable<k8s::result<outcome>> visit::bring(order what,
                                                    std::chrono::system_clock::time_point now) {
   return impl_->bring(std::move(what), now);
-}
-
-namespace {
-
-void take_waiting(const json::value& pod, std::string_view statuses, waiting& into) {
-  const auto* list = k8s::find(pod, {"status", statuses});
-  if (list == nullptr || !list->is_array()) return;
-  for (const auto& one : list->get_array()) {
-    const auto reason = find_string(one, {"state", "waiting", "reason"});
-    if (reason.empty()) continue;
-    const auto starts = [](std::string_view text) {
-      return text.empty() || text == "ContainerCreating" || text == "PodInitializing";
-    };
-    if (!starts(into.reason)) return;
-    into.reason = reason;
-    into.message = find_string(one, {"state", "waiting", "message"});
-  }
-}
-
-void take_unscheduled(const json::value& pod, waiting& into) {
-  const auto scheduled = k8s::find_condition(pod, "PodScheduled");
-  if (!scheduled || scheduled->status != "False" || !into.reason.empty()) return;
-  into = {scheduled->reason, scheduled->message};
-}
-
-}  // namespace
-
-bool is_rolled_out(const json::value& deployment) {
-  if (number(deployment, {"status", "readyReplicas"}) < 1) return false;
-  if (k8s::find(deployment, {"status", "observedGeneration"}) == nullptr) return true;
-  const auto replicas = number(deployment, {"status", "replicas"});
-  return number(deployment, {"status", "observedGeneration"}) >= k8s::generation_of(deployment) &&
-         number(deployment, {"status", "updatedReplicas"}) == replicas &&
-         number(deployment, {"status", "readyReplicas"}) == replicas;
-}
-
-waiting waiting_of(const json::value& pod_list) {
-  waiting out;
-  const auto* items = k8s::find(pod_list, {"items"});
-  if (items != nullptr && items->is_array()) {
-    for (const auto& pod : items->get_array()) {
-      take_waiting(pod, "initContainerStatuses", out);
-      take_waiting(pod, "containerStatuses", out);
-      take_unscheduled(pod, out);
-    }
-    if (out.reason.empty() && !items->get_array().empty()) {
-      out = {"PodNotReady", "no pod is ready yet"};
-    }
-  }
-  if (out.reason.empty()) out = {"NoPods", "there is no pod yet"};
-  return out;
 }
 
 std::vector<std::string> unwanted_webhooks(const json::value& wanted, const json::value& present) {

@@ -48,10 +48,6 @@ struct outcome {
   std::string certificate = {};        ///< that is in place
 };
 
-/// True if all pods of a Deployment run with what it says. Where no controller says what it has
-/// observed, a ready replica is enough.
-bool is_rolled_out(const boost::json::value& deployment);
-
 /// One look at a runtime, and what is written then.
 class visit {
  public:
@@ -81,14 +77,6 @@ class visit {
 /// there is no failure.
 boost::asio::awaitable<k8s::result<void>> uninstall(std::shared_ptr<k8s::client> api,
                                                     const method* how);
-
-/// Why no pod of a list is ready: the reason that a container waits for, or that the pod has no
-/// node. Starting up is a reason only where there is no other.
-struct waiting {
-  std::string reason = {};
-  std::string message = {};
-};
-waiting waiting_of(const boost::json::value& pods);
 
 /// The names of our webhooks in a configuration that are not among those of `wanted`.
 std::vector<std::string> unwanted_webhooks(const boost::json::value& wanted,

@@ -51,6 +51,11 @@ std::optional<system_clock::time_point> time_of(const json::value* object,
   return text ? k8s::parse_rfc3339(*text) : std::nullopt;
 }
 
+bool is_retiring(const std::optional<system_clock::time_point>& certificate_since,
+                 const trust_delays& delays, system_clock::time_point now) {
+  return certificate_since && now < *certificate_since + delays.retirement;
+}
+
 /// What a runtime has, read once.
 struct state {
   explicit state(const present_objects& from)
@@ -84,7 +89,7 @@ bool in_transition(const wanted_trust& wanted, const state& has, const trust_del
                    system_clock::time_point now) {
   if (!has.serves()) return false;
   if (has.certificate != wanted.certificate) return true;
-  if (has.certificate_since && now < *has.certificate_since + delays.retirement) return true;
+  if (is_retiring(has.certificate_since, delays, now)) return true;
   return !trusts(wanted.bundle, has.certificate, now);
 }
 
@@ -128,6 +133,11 @@ std::optional<core::duration> wait_for_bundle(const wanted_trust& wanted, const 
 }
 
 }  // namespace
+
+bool in_retirement(const present_objects& present, const trust_delays& delays,
+                   system_clock::time_point now) {
+  return is_retiring(time_of(present.secret, certificate_since_annotation), delays, now);
+}
 
 trust_step next_step(const wanted_trust& wanted, const present_objects& present,
                      const trust_delays& delays, system_clock::time_point now) {

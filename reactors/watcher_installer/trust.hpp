@@ -63,6 +63,10 @@ struct trust_step {
 trust_step next_step(const wanted_trust& wanted, const present_objects& present,
                      const trust_delays& delays, std::chrono::system_clock::time_point now);
 
+/// True as long as pods with the former certificate may not have ended yet.
+bool in_retirement(const present_objects& present, const trust_delays& delays,
+                   std::chrono::system_clock::time_point now);
+
 /// The authorities that every webhook of the configuration has, and those that the Secret has.
 tls::ca_bundle webhook_bundle_of(const present_objects& present);
 tls::ca_bundle secret_bundle_of(const present_objects& present);

@@ -60,6 +60,26 @@ k8s::informer_options only(std::string_view name) {
   return options;
 }
 
+const k8s::resource_type& pods_type() {
+  static const k8s::resource_type type{{"", "v1", "Pod"}, "pods"};
+  return type;
+}
+
+/// A pod of the Deployment's template.
+json::value pod_of(const json::value& deployment, const k8s::object_key& key) {
+  const auto part = [&](std::initializer_list<std::string_view> path) {
+    const auto* found = k8s::find(deployment, path);
+    return found == nullptr ? json::value(json::object()) : *found;
+  };
+  return {{"apiVersion", "v1"},
+          {"kind", "Pod"},
+          {"metadata",
+           {{"name", key.name},
+            {"namespace", key.ns},
+            {"labels", part({"spec", "template", "metadata", "labels"})}}},
+          {"spec", part({"spec", "template", "spec"})}};
+}
+
 /// apps/v1, DeploymentStatus, of a Deployment whose one pod serves or does not.
 json::object status_of(const json::value& deployment, bool serves, const std::string& why,
                        std::chrono::system_clock::time_point now) {
@@ -186,6 +206,7 @@ asio::awaitable<k8s::result<void>> node::step() {
   place(deployment);
   const auto reachable = co_await tell_endpoints();
   if (!reachable) co_return reachable.error();
+  co_await tell_pod(&deployment);
   const auto told = co_await tell_status(std::move(deployment));
   co_return told;
 }
@@ -213,7 +234,8 @@ void node::place(const json::value& deployment) {
   } catch (const std::exception& e) {
     return refuse(e.what());
   }
-  pods_.spawn(run_pod(next));
+  ++pod_count_;
+  pods_.spawn(run_pod(next, pod_key()));
   end_pod();
   current_ = std::move(next);
   log_.info("the webhook runs", {{"port", std::uint64_t{current_->address().port()}}});
@@ -232,9 +254,29 @@ void node::end_pod() {
   current_.reset();
 }
 
-asio::awaitable<void> node::run_pod(std::shared_ptr<pod> one) {
+k8s::object_key node::pod_key() const {
+  return {std::string(skr_namespace),
+          std::string(skr_webhook_name) + "-" + std::to_string(pod_count_)};
+}
+
+asio::awaitable<void> node::run_pod(std::shared_ptr<pod> one, k8s::object_key key) {
   co_await one->run();
   lost_ += one->undelivered();
+  const auto gone = co_await api_.remove(pods_type(), std::move(key));
+  if (gone || gone.error().is(k8s::errc::not_found)) co_return;
+  log_.warning("a pod that has ended can't be deleted", {{"reason", gone.error().message}});
+}
+
+/// One that the API server does not take, as it may want more of a pod than there is here, runs all
+/// the same.
+asio::awaitable<void> node::tell_pod(const json::value* deployment) {
+  if (!current_ || told_pod_ == pod_count_) co_return;
+  told_pod_ = pod_count_;
+  auto object = pod_of(*deployment, pod_key());
+  const auto made = co_await api_.create(pods_type(), std::move(object));
+  if (made) co_return;
+  log_.warning("the API server does not take the webhook's pod",
+               {{"reason", made.error().message}});
 }
 
 /// A loopback address may not stand there, and would lead nobody here.

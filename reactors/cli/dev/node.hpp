@@ -26,8 +26,9 @@ namespace rw::cli::dev {
 /// status.
 ///
 /// The pod runs in this process (pod.hpp). Another template makes another pod, which serves before
-/// the one before it ends; another Secret reaches the pod at once. A Secret that can't be used
-/// leaves a pod that runs as it is.
+/// the one before it ends; another Secret reaches the pod at once, but not one that is ending. A
+/// Secret that can't be used leaves a pod that runs as it is. Pods are told to the API server, from
+/// before they count as ready until they have ended.
 ///
 /// Where the pod's address can be reached from other machines, it is also written into the
 /// Service's Endpoints, as a control plane's controllers would do, for API servers that look there.
@@ -71,7 +72,9 @@ class node {
   boost::asio::awaitable<void> follow(k8s::informer* from);
   boost::asio::awaitable<void> keep();
   boost::asio::awaitable<k8s::result<void>> step();
-  boost::asio::awaitable<void> run_pod(std::shared_ptr<pod> one);
+  boost::asio::awaitable<void> run_pod(std::shared_ptr<pod> one, k8s::object_key key);
+  k8s::object_key pod_key() const;
+  boost::asio::awaitable<void> tell_pod(const boost::json::value* deployment);
   void place(const boost::json::value& deployment);
   void refuse(const std::string& why);
   void end_pod();
@@ -90,7 +93,9 @@ class node {
   core::task_group pods_;
   std::shared_ptr<pod> current_;
   std::optional<boost::asio::ip::tcp::endpoint> told_;  ///< what the Endpoints say
-  std::string complaint_;  ///< why there is no pod as the objects want it; empty: there is
+  std::size_t pod_count_ = 0;                           ///< the present pod's number
+  std::size_t told_pod_ = 0;  ///< that of the last one that the API server was told of
+  std::string complaint_;     ///< why there is no pod as the objects want it; empty: there is
   std::size_t lost_ = 0;
   std::exception_ptr failure_;
 };

@@ -157,6 +157,8 @@ struct fixture {
   std::mutex guard;
   std::string asked;
   std::atomic<bool> known{true};
+  std::vector<std::unique_ptr<running_server>> later;  ///< webhooks that took the place of `hooks`
+  std::optional<asio::ip::tcp::endpoint> moved;  ///< where the Service leads from now on; guarded
   std::unique_ptr<k8s::devserver::server> server;
   std::unique_ptr<core::task_group> tasks;
   /// More than one: each has a bound of its own for what is under way.
@@ -169,7 +171,7 @@ struct fixture {
     options.services = [this](std::string_view cluster, std::string_view service) {
       const std::lock_guard lock(guard);
       asked = std::string(cluster) + " " + std::string(service);
-      return known ? std::optional(hooks.address) : std::nullopt;
+      return known ? std::optional(moved ? *moved : hooks.address) : std::nullopt;
     };
     server = std::make_unique<k8s::devserver::server>(
         here.executor(), std::move(options),
@@ -232,6 +234,33 @@ BOOST_FIXTURE_TEST_CASE(a_client_that_leaves_takes_its_call_along, fixture) {
   check_failed(pending.front());
   answers.silent = false;
   BOOST_TEST(create("w0").has_value());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_webhook_that_is_replaced_while_it_is_asked_misses_no_call, fixture) {
+  constexpr std::size_t rounds = 30;
+  constexpr std::size_t writes = 40;
+  for (std::size_t round = 0; round < rounds; ++round) {
+    const auto begun = answers.calls.load();
+    std::vector<std::future<written>> pending;
+    for (std::size_t i = 0; i < writes; ++i) {
+      pending.push_back(begin("w" + std::to_string(round) + "-" + std::to_string(i)));
+    }
+    // Some have been asked about, some are on their way.
+    BOOST_REQUIRE(eventually([&] { return answers.calls > begun; }));
+    here.on_thread([&] {
+      auto next = std::make_unique<running_server>(here, *transport, answers);
+      (later.empty() ? hooks : *later.back()).get().drain();
+      const std::lock_guard lock(guard);
+      moved = next->address;
+      later.push_back(std::move(next));
+    });
+    for (auto& one : pending) {
+      BOOST_TEST_REQUIRE((one.wait_for(patience) == std::future_status::ready));
+      const auto made = one.get();
+      BOOST_TEST(made.has_value(), (made.has_value() ? "" : made.error().message));
+    }
+  }
+  BOOST_TEST(answers.calls == rounds * writes);
 }
 
 BOOST_FIXTURE_TEST_CASE(no_more_writes_wait_than_a_real_server_lets, fixture) {

@@ -1,0 +1,94 @@
+#include "reactors/watcher_installer/pods.hpp"
+
+#include "k8s/types.hpp"
+#include "reactors/watcher_installer/templates.hpp"
+
+#include <boost/json/array.hpp>
+
+#include <algorithm>
+
+namespace rw::watcher_installer {
+namespace {
+
+namespace json = boost::json;
+using k8s::find_string;
+
+std::int64_t number(const json::value& in, std::initializer_list<std::string_view> path) {
+  const auto* value = k8s::find(in, path);
+  return value != nullptr && value->is_int64() ? value->get_int64() : 0;
+}
+
+void take_waiting(const json::value& pod, std::string_view statuses, waiting& into) {
+  const auto* list = k8s::find(pod, {"status", statuses});
+  if (list == nullptr || !list->is_array()) return;
+  for (const auto& one : list->get_array()) {
+    const auto reason = find_string(one, {"state", "waiting", "reason"});
+    if (reason.empty()) continue;
+    const auto starts = [](std::string_view text) {
+      return text.empty() || text == "ContainerCreating" || text == "PodInitializing";
+    };
+    if (!starts(into.reason)) return;
+    into.reason = reason;
+    into.message = find_string(one, {"state", "waiting", "message"});
+  }
+}
+
+void take_unscheduled(const json::value& pod, waiting& into) {
+  const auto scheduled = k8s::find_condition(pod, "PodScheduled");
+  if (!scheduled || scheduled->status != "False" || !into.reason.empty()) return;
+  into = {scheduled->reason, scheduled->message};
+}
+
+const json::array& items_of(const json::value& list) {
+  static const json::array none;
+  const auto* const items = k8s::find(list, {"items"});
+  return items != nullptr && items->is_array() ? items->get_array() : none;
+}
+
+/// False for one that has run to its end, or was evicted: its object may stay for long.
+bool runs(const json::value& pod) {
+  const auto phase = find_string(pod, {"status", "phase"});
+  return phase != "Succeeded" && phase != "Failed";
+}
+
+}  // namespace
+
+bool has_ready_pod(const json::value& deployment) {
+  return number(deployment, {"status", "readyReplicas"}) > 0;
+}
+
+bool has_former_pods(const json::value& deployment, const json::value& pods) {
+  const auto present =
+      find_string(deployment, {"spec", "template", "metadata", "labels", restart_label});
+  return std::ranges::any_of(items_of(pods), [&](const json::value& pod) {
+    return runs(pod) && find_string(pod, {"metadata", "labels", restart_label}) != present;
+  });
+}
+
+bool is_rolled_out(const json::value& deployment) {
+  if (number(deployment, {"status", "readyReplicas"}) < 1) return false;
+  if (k8s::find(deployment, {"status", "observedGeneration"}) == nullptr) return true;
+  const auto replicas = number(deployment, {"status", "replicas"});
+  return number(deployment, {"status", "observedGeneration"}) >= k8s::generation_of(deployment) &&
+         number(deployment, {"status", "updatedReplicas"}) == replicas &&
+         number(deployment, {"status", "readyReplicas"}) == replicas;
+}
+
+waiting waiting_of(const json::value& pod_list) {
+  waiting out;
+  const auto* items = k8s::find(pod_list, {"items"});
+  if (items != nullptr && items->is_array()) {
+    for (const auto& pod : items->get_array()) {
+      take_waiting(pod, "initContainerStatuses", out);
+      take_waiting(pod, "containerStatuses", out);
+      take_unscheduled(pod, out);
+    }
+    if (out.reason.empty() && !items->get_array().empty()) {
+      out = {"PodNotReady", "no pod is ready yet"};
+    }
+  }
+  if (out.reason.empty()) out = {"NoPods", "there is no pod yet"};
+  return out;
+}
+
+}  // namespace rw::watcher_installer
