@@ -71,7 +71,7 @@ class certificate_service::implementation {
     const evidence known{std::string(k8s::label(kyma, runtime_id_label).value_or("")), present,
                          caches_.secrets.get(key).parse(), trust()};
     const auto now = with_.clock.wall();
-    auto state = judge(known, speaks(), options_.judge, now);
+    auto state = judge(known, pairs_, speaks(), options_.judge, now);
     watch_overdue(name, state, now);
     if (!state.must_be_reissued || is_being_issued(present, speaks())) {
       refusals_.erase(name);
@@ -186,6 +186,7 @@ class certificate_service::implementation {
   const k8s::resource_type type_;
   k8s::object trust_from_;
   trust_bundle trust_;
+  usable_pairs pairs_;
   prometheus::Family<core::gauge>& overdue_family_;
   core::counter& reissues_;
   std::unordered_map<std::string, core::gauge*> overdue_;  ///< by Kyma; those that are

@@ -58,8 +58,8 @@ certificate_state deliver(const tls::key_pair& pair, const tls::certificate& lea
 
 }  // namespace
 
-certificate_state judge(const evidence& of, dialect speaks, const judge_options& options,
-                        time_point now) {
+certificate_state judge(const evidence& of, usable_pairs& pairs, dialect speaks,
+                        const judge_options& options, time_point now) {
   if (of.trust == nullptr || of.trust->authorities.empty()) {
     return waiting("the gateway Secret has no CA bundle yet");
   }
@@ -68,11 +68,9 @@ certificate_state judge(const evidence& of, dialect speaks, const judge_options&
                            k8s::secret_data(of.secret, key_entry).value_or("")};
   // An issuer may make the Secret first and fill it later.
   if (pair.certificate.empty() || pair.key.empty()) return not_issued(of, speaks);
-  const auto read =
-      tls::material::from_text({.certificate = pair.certificate, .key = pair.key, .ca = {}},
-                               {.certificate = "tls.crt", .key = "tls.key", .ca = {}});
+  const auto read = pairs.read(pair);
   if (!read) return waiting("the certificate's Secret cannot be used: " + read.error().message());
-  const auto& leaf = *read->leaf();
+  const auto& leaf = *read;
   if (leaf.common_name() != of.runtime_id) {
     return waiting("the certificate is still that of runtime " + leaf.common_name());
   }

@@ -3,6 +3,7 @@
 #include "core/clock.hpp"
 #include "k8s/failure.hpp"
 #include "reactors/certificates/renewal.hpp"
+#include "reactors/certificates/usable_pairs.hpp"
 #include "reactors/trust_bundle.hpp"
 #include "tls/certificate.hpp"
 
@@ -60,7 +61,7 @@ struct evidence {
 /// Decides whether the certificate in the Secret may go to the runtime. It may not if the gateway
 /// would refuse it, so one of a CA that the bundle lacks waits; and since the runtime's own API
 /// server checks the webhook against the same bundle, that would refuse it, too.
-certificate_state judge(const evidence& of, dialect speaks, const judge_options& options,
-                        time_point now);
+certificate_state judge(const evidence& of, usable_pairs& pairs, dialect speaks,
+                        const judge_options& options, time_point now);
 
 }  // namespace rw::certificates

@@ -36,9 +36,13 @@ trust_bundle of(std::vector<tls::certificate> all, time_point added_at = day0) {
   return {.authorities = tls::ca_bundle(all), .added_at = added_at};
 }
 
+certificate_state judged(const evidence& of, time_point now) {
+  usable_pairs pairs;
+  return judge(of, pairs, dialect::cert_manager, {}, now);
+}
+
 certificate_state judged(const json::value& in, const trust_bundle& trust, time_point now) {
-  return judge({.runtime_id = "runtime-1", .secret = in, .trust = &trust}, dialect::cert_manager,
-               {}, now);
+  return judged({.runtime_id = "runtime-1", .secret = in, .trust = &trust}, now);
 }
 
 bool waits(const certificate_state& is, std::string_view why) {
@@ -104,14 +108,14 @@ BOOST_AUTO_TEST_CASE(while_nothing_is_issued_the_issuer_is_quoted) {
                .certificate = json::parse(R"({"status": {"conditions": [
                    {"type": "Ready", "status": "False", "message": "issuer not found"}]}})"),
                .trust = &trust};
-  BOOST_TEST(waits(judge(one, dialect::cert_manager, {}, day0), "issuer not found"));
+  BOOST_TEST(waits(judged(one, day0), "issuer not found"));
   one.secret = json::object{{"data", json::object{}}};
-  BOOST_TEST(waits(judge(one, dialect::cert_manager, {}, day0), "not been issued"));
+  BOOST_TEST(waits(judged(one, day0), "not been issued"));
 }
 
 BOOST_AUTO_TEST_CASE(without_a_bundle_nothing_goes_out) {
   const auto in = secret(r1().client("runtime-1", day0));
-  const auto is = judge({.runtime_id = "runtime-1", .secret = in}, dialect::cert_manager, {}, day0);
+  const auto is = judged({.runtime_id = "runtime-1", .secret = in}, day0);
   BOOST_TEST(waits(is, "no CA bundle"));
   BOOST_TEST(waits(judged(in, {}, day0), "no CA bundle"));
 }

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "core/lru_map.hpp"
+#include "tls/certificate.hpp"
+#include "tls/error.hpp"
+#include "tls/issuer.hpp"
+
+#include <cstddef>
+#include <string>
+#include <variant>
+
+namespace rw::certificates {
+
+/// Reads certificates with their keys, and remembers, by a digest of their content, which pairs are
+/// usable: to read a key and to hold it against its certificate costs a millisecond, and nearly all
+/// reconciles look at the same ones.
+///
+/// Not thread-safe.
+class usable_pairs {
+ public:
+  explicit usable_pairs(std::size_t capacity = 16384) : known_(capacity) {}
+
+  /// The pair's certificate, if the pair can be served with: both are readable and belong together.
+  tls::result<tls::certificate> read(const tls::key_pair& pair);
+
+  std::size_t size() const noexcept { return known_.size(); }
+
+ private:
+  core::lru_map<std::string, std::monostate> known_;
+};
+
+}  // namespace rw::certificates
