@@ -1,17 +1,10 @@
-#include "core/http/buffers.hpp"
-#include "core/http/client_connection.hpp"
-#include "core/http/http2_session.hpp"
-#include "core/ready.hpp"
-#include "core/wake.hpp"
+#include "core/http/http2_client.hpp"
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include <algorithm>
-#include <array>
 #include <charconv>
-#include <list>
 
 namespace rw::http {
 namespace {
@@ -25,138 +18,7 @@ constexpr unsigned reads_per_turn = 16;  // then others on the executor get thei
 constexpr std::uint32_t stream_window = 1u << 20;
 constexpr std::int32_t connection_window = 8 << 20;
 
-/// An HTTP/2 connection that all exchanges share.
-class http2_client final : public client_connection,
-                           public std::enable_shared_from_this<http2_client> {
- public:
-  http2_client(const client_options& options, const client_environment& environment,
-               asio::any_io_executor executor, std::unique_ptr<core::stream> stream);
-
-  asio::awaitable<void> run() override;
-  asio::awaitable<boost::system::error_code> exchange(const request& what, response& into,
-                                                      exchange_options options) override;
-
-  std::size_t capacity() const noexcept override {
-    if (ended_ || retired_ || suspected_) return 0;
-    const auto theirs = nghttp2_session_get_remote_settings(
-        session_.get(), NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
-    return std::min<std::size_t>(theirs, options_.limits.streams);
-  }
-  bool multiplexed() const noexcept override { return true; }
-
-  void retire() override {
-    retired_ = true;
-    if (slots_ == 0) end();
-  }
-
-  // What nghttp2 calls.
-  int on_header(const nghttp2_frame& frame, std::string_view name, std::string_view value);
-  int on_data(std::int32_t id, std::string_view bytes);
-  int on_frame(const nghttp2_frame& frame);
-  int on_stream_close(std::int32_t id, std::uint32_t code);
-
- private:
-  /// One exchange, in the frame of its coroutine. If that goes before the exchange has ended, its
-  /// stream is reset.
-  struct call {
-    call(http2_client& o, response& answer, const exchange_options& options)
-        : owner(o),
-          done(o.executor_),
-          into(answer),
-          sink(options.sink),
-          body_bytes(options.body_bytes > 0 ? options.body_bytes : o.options_.limits.body_bytes),
-          guarded(options.guarded && o.options_.permit != nullptr),
-          time(options, o.options_.limits, o.environment_.watchdog.now()) {}
-    ~call() {
-      if (id > 0 && !finished) owner.give_up(*this, client_error::shut_down);
-    }
-    call(const call&) = delete;
-    call& operator=(const call&) = delete;
-
-    http2_client& owner;
-    core::wake done;
-    response& into;
-    body_sink* const sink;
-    const std::size_t body_bytes;
-    const bool guarded;
-    outgoing_body body;
-    std::array<char, 24> content_length{};  ///< in digits
-    exchange_clock time;
-    boost::system::error_code error;
-    bool finished = false;
-    bool whole = false;  ///< the answer came to its end
-    std::int32_t id = 0;
-    std::list<call*>::iterator self;
-  };
-
-  call* find(std::int32_t id) {
-    return static_cast<call*>(nghttp2_session_get_stream_user_data(session_.get(), id));
-  }
-
-  int on_frame_not_sent(const nghttp2_frame& frame);
-
-  void slot_given() override {
-    if (retired_ && slots_ == 0) end();
-  }
-  bool submit(call& one, const request& what);
-  void finish(call& one, boost::system::error_code error);
-  void give_up(call& one, boost::system::error_code error);
-  void end() {
-    ended_ = true;
-    core::interrupt(stream_->socket());
-  }
-  asio::awaitable<void> read_answers();
-  core::io_result receive();
-  void heard();
-  void heard(call& one);
-  void look_for_life(core::time_point now, bool overdue);
-  void probe(core::time_point answered_by);
-  void expire();
-  /// Has `expire` look at `when` at the latest.
-  void look_at(core::time_point when) {
-    if (when >= next_look_) return;
-    next_look_ = when;
-    deadline_.arm(when);
-  }
-  bool may_still_be_held_back(const call& one) const;
-  bool holds_guarded() const;
-  void hold_back();
-  void drop();
-  void flush();
-  void push() {
-    flush();
-    if (ended_) core::interrupt(stream_->socket());
-  }
-  /// Once for all exchanges that begin before the executor comes to it: their frames share a write.
-  void push_soon() {
-    if (std::exchange(push_pending_, true)) return;
-    asio::post(executor_, [weak = weak_from_this()] {
-      if (const auto self = weak.lock()) {
-        self->push_pending_ = false;
-        self->push();
-      }
-    });
-  }
-  asio::awaitable<void> write_when_possible();
-
-  frame_output out_;
-  nghttp2_session_ptr session_;
-  core::task_group tasks_;
-  core::deadline deadline_;
-  std::list<call*> calls_;
-  std::string authority_;
-  core::time_point next_look_ = core::time_point::max();
-  core::time_point last_use_;
-  core::time_point last_heard_;
-  core::time_point probed_until_ = core::time_point::max();  ///< when an answer to PING is due
-  bool guarded_out_ = false;  ///< what is on its way out may be of a guarded exchange
-  bool push_pending_ = false;
-  bool write_blocked_ = false;
-  bool retired_ = false;
-  bool suspected_ = false;  ///< an exchange timed out, and nothing else was heard either
-  bool ended_ = false;
-  bool dropped_ = false;  ///< not another byte, not even of what the kernel holds
-};
+}  // namespace
 
 http2_client::http2_client(const client_options& options, const client_environment& environment,
                            asio::any_io_executor executor, std::unique_ptr<core::stream> stream)
@@ -447,62 +309,6 @@ void http2_client::probe(core::time_point answered_by) {
   probed_until_ = std::min(probed_until_, answered_by);
   look_at(probed_until_);
 }
-
-/// True if a part of a guarded request is not framed yet, so that the upstream lacks its end.
-bool http2_client::may_still_be_held_back(const call& one) const {
-  const bool begun = nghttp2_session_find_stream(session_.get(), one.id) != nullptr;
-  return one.guarded && !(begun && one.body.rest.empty());
-}
-
-bool http2_client::holds_guarded() const {
-  return std::ranges::any_of(calls_, [this](auto* one) { return may_still_be_held_back(*one); });
-}
-
-/// Withdraws the guarded requests of which something is still here, once the permit is gone. A
-/// stream that is reset before its request is whole is a request that was not made.
-void http2_client::hold_back() {
-  if (!guarded_out_ || options_.permit->open()) return;
-  const auto current = calls_;
-  for (auto* one : current) {
-    if (may_still_be_held_back(*one)) give_up(*one, client_error::not_permitted);
-  }
-  // What is gathered already can't be told apart, and half of a TLS record can't be taken back.
-  if (!out_.empty()) return drop();
-  guarded_out_ = false;
-}
-
-void http2_client::drop() {
-  if (dropped_) return;
-  environment_.log.warning("a connection is dropped, since it holds what may not be sent any more",
-                           {{"client", options_.name}, {"host", options_.host}});
-  dropped_ = ended_ = true;
-}
-
-void http2_client::flush() {
-  hold_back();
-  if (write_blocked_ || dropped_) return;
-  const auto* permit = guarded_out_ ? options_.permit.get() : nullptr;
-  const auto put = out_.write(session_.get(), *stream_, permit);
-  if (put.error == client_error::not_permitted) {
-    hold_back();
-    drop();
-  } else if (put.error) {
-    ended_ = true;
-  } else if (put.wants != core::want::nothing) {
-    write_blocked_ = true;
-    tasks_.spawn(write_when_possible());
-  } else if (guarded_out_) {
-    guarded_out_ = holds_guarded();
-  }
-}
-
-asio::awaitable<void> http2_client::write_when_possible() {
-  co_await core::ready(stream_->socket(), core::want::write);
-  write_blocked_ = false;
-  push();
-}
-
-}  // namespace
 
 std::shared_ptr<client_connection> make_http2_client_connection(
     const client_options& options, const client_environment& environment,
