@@ -7,20 +7,20 @@ namespace rw::cli {
 namespace {
 
 constexpr auto about =
-    "The whole system in one process: API servers in memory for KCP and for the runtimes, an "
-    "issuer "
-    "of certificates and a gateway with mutual TLS for KCP, the manager, and on each runtime the "
-    "webhook, as the Deployment and the Secret say that the manager applied there. It writes "
-    "kubeconfigs, says what to try, and shows each event. Nothing is kept when it ends.\n\n"
-    "With API servers of your own (--kcp-kubeconfig, --skr-kubeconfig) all of it is the same but "
-    "for one call: a real API server reaches the webhook by the Service that the manager installs, "
-    "and Services lead to pods, of which this process has none. One that looks into the Service's "
-    "Endpoints itself (kube-apiserver --enable-aggregator-routing) finds the webhook there if "
-    "--pod-address is an address of this machine that it reaches; nothing else may write those "
-    "Endpoints, so a cluster with controllers of its own won't do. Otherwise changes there cause "
-    "no "
-    "events. Definitions that are there are left alone; the namespaces, the Gateway klm-watcher "
-    "and the Kyma kyma-system/default are applied.";
+    "The whole system in one process: API servers in memory for KCP and for the runtimes, an\n"
+    "issuer of certificates and a gateway with mutual TLS for KCP, the manager, and on each\n"
+    "runtime the webhook, as the Deployment and the Secret say that the manager applied\n"
+    "there. It writes kubeconfigs, says what to try, and shows each event. Nothing is kept\n"
+    "when it ends.\n"
+    "\n"
+    "With API servers of your own (--kcp-kubeconfig, --skr-kubeconfig) all of it is the same\n"
+    "but for one call: a real API server reaches the webhook by the Service that the manager\n"
+    "installs, and Services lead to pods, of which this process has none. One that looks into\n"
+    "the Service's Endpoints itself (kube-apiserver --enable-aggregator-routing) finds the\n"
+    "webhook there if --pod-address is an address of this machine that it reaches; nothing\n"
+    "else may write those Endpoints, so a cluster with controllers of its own won't do.\n"
+    "Otherwise changes there cause no events. Definitions that are there are left alone; the\n"
+    "namespaces, the Gateway klm-watcher and the Kyma kyma-system/default are applied.";
 
 void describe_clusters(CLI::App& app, dev_settings& to) {
   app.add_option("--dir", to.dir, "Where kubeconfigs and manifests to try are written")
@@ -52,8 +52,9 @@ void describe_control_plane(CLI::App& app, dev_settings& to, dev_texts& texts) {
   add_duration(&app, "--gateway-idle", "", to.gateway_idle, "3m",
                "When the gateway closes a connection without requests; short, each event shakes "
                "hands anew");
-  app.add_flag("!--no-manager", to.manager,
-               "Leave the manager out: run your own with the kubeconfig of KCP");
+  app.add_flag(
+      "--manager,!--no-manager", to.manager,
+      "Run the manager, too (on by default); without it, run your own with KCP's kubeconfig");
   app.add_option("--backend", texts.backends,
                  "Where the gateway finds listeners, taken in turn (with --no-manager)")
       ->delimiter(',')

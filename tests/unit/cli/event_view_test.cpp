@@ -1,0 +1,147 @@
+#include "reactors/cli/dev/event_view.hpp"
+
+#include <boost/json/parse.hpp>
+#include <boost/json/value.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+BOOST_AUTO_TEST_SUITE(event_view)
+
+namespace core = rw::core;
+using rw::cli::dev::event_story;
+using rw::k8s::object_key;
+using std::chrono::milliseconds;
+
+namespace {
+
+rw::watch_event change_of(const std::string& name) {
+  return {.manager = "lifecycle-manager",
+          .gvk = {"operator.kyma-project.io", "v1beta2", "Kyma"},
+          .watched = {"kyma-system", name},
+          .owner = {}};
+}
+
+rw::listener::received_event from(const std::string& runtime, const std::string& name) {
+  return {.runtime_id = runtime, .event = change_of(name)};
+}
+
+/// A view, and what it told.
+struct stage {
+  explicit stage(bool to_reconcile = true)
+      : view(clock, metrics, to_reconcile,
+             [this](const event_story& one) { told.push_back(one); }) {}
+
+  core::manual_clock clock;
+  core::metrics metrics;
+  std::vector<event_story> told;
+  rw::cli::dev::event_view view;
+};
+
+const object_key kyma{"kcp-system", "runtime-1"};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_story_goes_from_the_change_to_the_reconcile) {
+  stage s;
+  s.view.changed("runtime-1", change_of("default"));
+  s.clock.advance(milliseconds(3));
+  s.view.heard(from("runtime-1", "default"), {kyma});
+  BOOST_TEST(s.told.empty());
+  s.clock.advance(milliseconds(2));
+  s.view.reconciling(kyma);
+  BOOST_REQUIRE(s.told.size() == 1U);
+  const auto& one = s.told.front();
+  BOOST_TEST(one.runtime == "runtime-1");
+  BOOST_TEST(one.kyma == "kcp-system/runtime-1");
+  BOOST_TEST(one.reconciled);
+  BOOST_TEST((one.heard == milliseconds(3)));
+  BOOST_TEST((one.to_reconcile == milliseconds(5)));
+}
+
+BOOST_AUTO_TEST_CASE(changes_that_become_one_event_count_from_the_first) {
+  stage s;
+  s.view.changed("runtime-1", change_of("default"));
+  s.clock.advance(milliseconds(10));
+  s.view.changed("runtime-1", change_of("default"));
+  s.view.heard(from("runtime-1", "default"), {kyma});
+  s.view.reconciling(kyma);
+  BOOST_REQUIRE(s.told.size() == 1U);
+  BOOST_TEST((s.told.front().to_reconcile == milliseconds(10)));
+}
+
+BOOST_AUTO_TEST_CASE(one_reconcile_ends_the_stories_of_its_kyma_only) {
+  stage s;
+  const object_key other{"kcp-system", "runtime-2"};
+  s.view.heard(from("runtime-1", "a"), {kyma});
+  s.view.heard(from("runtime-1", "b"), {kyma});
+  s.view.heard(from("runtime-2", "a"), {other});
+  s.view.reconciling(kyma);
+  BOOST_TEST(s.told.size() == 2U);
+  s.view.reconciling(kyma);
+  BOOST_TEST(s.told.size() == 2U);
+  s.view.reconciling(other);
+  BOOST_TEST(s.told.size() == 3U);
+}
+
+BOOST_AUTO_TEST_CASE(what_nobody_saw_change_has_no_times) {
+  stage s;
+  s.view.heard(from("runtime-1", "default"), {kyma});
+  s.view.reconciling(kyma);
+  BOOST_REQUIRE(s.told.size() == 1U);
+  BOOST_TEST(!s.told.front().heard.has_value());
+  BOOST_TEST(!s.told.front().to_reconcile.has_value());
+}
+
+BOOST_AUTO_TEST_CASE(an_event_without_a_kyma_is_told_at_once) {
+  stage s;
+  s.view.heard(from("runtime-9", "default"), {});
+  BOOST_REQUIRE(s.told.size() == 1U);
+  BOOST_TEST(!s.told.front().reconciled);
+  const auto line = line_of(s.told.front(), s.clock.wall());
+  BOOST_TEST(line.ends_with("runtime-9: Kyma kyma-system/default changed; no Kyma has this "
+                            "runtime's id yet"),
+             line);
+}
+
+BOOST_AUTO_TEST_CASE(without_a_manager_a_story_ends_with_the_change) {
+  stage s(false);
+  s.view.changed("runtime-1", change_of("default"));
+  BOOST_REQUIRE(s.told.size() == 1U);
+  const auto line = line_of(s.told.front(), s.clock.wall());
+  BOOST_TEST(line.ends_with("runtime-1: Kyma kyma-system/default changed"), line);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_never_heard_of_is_forgotten_oldest_first_and_counted) {
+  stage s;
+  for (std::size_t i = 0; i <= rw::cli::dev::event_view::most; ++i) {
+    s.view.changed("runtime-1", change_of(std::to_string(i)));
+  }
+  auto& forgotten = core::make_counter(s.metrics, "rw_dev_stories_forgotten_total",
+                                       "Events that were not followed to their end");
+  BOOST_TEST(forgotten.Value() == 1.0);
+  s.view.heard(from("runtime-1", "0"), {kyma});
+  s.view.heard(from("runtime-1", "1"), {kyma});
+  s.view.reconciling(kyma);
+  BOOST_REQUIRE(s.told.size() == 2U);
+  BOOST_TEST(!s.told[0].to_reconcile.has_value());
+  BOOST_TEST(s.told[1].to_reconcile.has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_line_for_programs_is_json) {
+  stage s;
+  s.view.changed("runtime-1", change_of("a \"name\""));
+  s.clock.advance(std::chrono::microseconds(1500));
+  s.view.heard(from("runtime-1", "a \"name\""), {kyma});
+  s.view.reconciling(kyma);
+  BOOST_REQUIRE(s.told.size() == 1U);
+  const auto line = boost::json::parse(json_line_of(s.told.front(), s.clock.wall())).as_object();
+  BOOST_TEST(line.at("name").as_string() == "a \"name\"");
+  BOOST_TEST(line.at("kyma").as_string() == "kcp-system/runtime-1");
+  BOOST_TEST(line.at("reconciled").as_bool());
+  BOOST_TEST(line.at("reconciledAfterMs").as_double() == 1.5);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
