@@ -68,9 +68,9 @@ watcher_installer::templates load_skr_manifests(const std::string& directory,
     throw wrong(std::string("can't be filled in: ") + error.what());
   }
   for (auto& one : objects) {
-    const auto name = name_of(one);
+    auto text = name_of(one) + ": ";
     const auto why = problem_of(std::move(one));
-    if (!why.empty()) throw wrong(name + ": " + why);
+    if (!why.empty()) throw wrong(text.append(why));
   }
   return std::move(*manifests);
 }

@@ -4,11 +4,9 @@
 #include "core/within.hpp"
 #include "k8s/types.hpp"
 #include "reactors/kyma_resources.hpp"
-#include "reactors/trust_bundle.hpp"
 #include "tls/certificate.hpp"
 
 #include <boost/asio/this_coro.hpp>
-#include <boost/json/serialize.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -18,8 +16,6 @@ namespace rw::watcher_installer {
 namespace {
 
 namespace asio = boost::asio;
-namespace json = boost::json;
-using k8s::delta;
 using k8s::object;
 using k8s::object_key;
 
