@@ -2,6 +2,8 @@
 
 import json
 
+from harness import wait_until
+
 
 class Audit:
     """Give `options` to the API server. Everything is empty before the user's first request."""
@@ -34,6 +36,10 @@ class Audit:
         return sorted({f"{'/'.join(verbs)} {resource}.{group} {name} in {ns}"
                        for entry in self._entries() if entry.get("annotations", {}).get("authorization.k8s.io/decision") == "forbid"
                        for verbs, group, resource, ns, name in [self._wanted(entry)]})
+
+    def until_used(self, roles):
+        """Waits until each right that they give was used, and the log says so: of a watch it does when that has ended."""
+        wait_until(lambda: not self.unused(roles), 20, lambda: f"each right is used; these are not: {self.unused(roles)}", every=0.1)
 
     def unused(self, roles):
         """Which rights that Roles and ClusterRoles give were never used, a line each; a wildcard never is."""

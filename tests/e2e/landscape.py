@@ -119,6 +119,8 @@ class Landscape:
     and who the manager is to KCP.
     """
 
+    OPTIONS = ()  # of the manager, beside those of its Deployment
+
     def setUp(self):
         super().setUp()
         if not KUBECTL:
@@ -127,7 +129,7 @@ class Landscape:
         self.port = free_port()
         self.issuer = Issuer(self.folder / "issuer")
         self.prepare()
-        self.manager = self.start_manager()
+        self.manager = self.start_manager(*self.OPTIONS)
 
     def prepare(self):
         for crd in self.definitions():

@@ -136,7 +136,7 @@ class Real(Story, landscape.Real, harness.TestCase):
         """Each right that the roles give was needed, none was missing, and some things are out of reach."""
         self.assertEqual(self.audit.refused(), [])
         roles = [self.kcp.get("clusterrole", MANAGER), *(self.kcp.get("role", MANAGER, ns) for ns in ("kcp-system", "istio-system"))]
-        self.assertEqual(self.audit.unused(roles), [])
+        self.audit.until_used(roles)
         for verb, what, ns in (("delete", "secrets", "kcp-system"), ("get", "secrets", "kcp-system"),
                                ("update", "secrets/klm-watcher", "istio-system"), ("list", "secrets", "default"),
                                ("delete", "kymas.operator.kyma-project.io", "kcp-system"),
@@ -146,6 +146,44 @@ class Real(Story, landscape.Real, harness.TestCase):
                                ("impersonate", "serviceaccounts", "kcp-system")):
             answer = self.kcp.attempt("auth", "can-i", verb, what, "-n", ns, "--as", self.audit.user)
             self.assertEqual((answer.returncode, answer.stdout.strip()), (1, "no"), f"{verb} {what}: {answer.stderr}")
+
+
+class Signalling(landscape.Real, harness.TestCase):
+    """With --bootstrapper-mode=signal: the rights of rbac-signal.yaml as well, and each of them used."""
+
+    OPTIONS = ("--bootstrapper-mode=signal", "--signal-settle=100ms")
+    NAME = f"{MANAGER}-signal"
+
+    def definitions(self):
+        return [*super().definitions(), ROOT / "deploy" / "dev" / "infrastructuremanager.kyma-project.io_runtimes.yaml"]
+
+    def deploy_manager(self):
+        super().deploy_manager()
+        self.kcp.kubectl("apply", "-f", ROOT / "deploy" / "manager" / "rbac-signal.yaml")
+        self.kcp.apply({"apiVersion": "infrastructuremanager.kyma-project.io/v1", "kind": "Runtime",
+                        "metadata": {"name": "runtime-1", "namespace": "kcp-system"}, "spec": {}})
+        self.configure("1")
+
+    def configure(self, value):
+        self.kcp.apply({"apiVersion": "v1", "kind": "ConfigMap",
+                        "metadata": {"name": "rt-bootstrapper-config", "namespace": "kcp-system"},
+                        "data": {"rt-bootstrapper-config.json": json.dumps({"overrides": {"a.example.com": value}})}})
+
+    def test_the_rights_to_signal_are_those_that_it_needs(self):
+        record = self.kcp.until("configmap", "runtime-watcher-signalled-configuration", "kcp-system", bool, "is made")
+        self.configure("2")
+        self.kcp.until("runtimes", "runtime-1", "kcp-system",
+                       lambda r: "operator.kyma-project.io/force-patch-reconciliation" in r["metadata"].get("annotations", {}),
+                       "is marked")
+        self.kcp.until("configmap", record["metadata"]["name"], "kcp-system",
+                       lambda c: c["metadata"]["resourceVersion"] != record["metadata"]["resourceVersion"], "is written anew")
+        self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
+        self.assertEqual(self.audit.refused(), [])
+        self.audit.until_used([self.kcp.get("role", self.NAME, "kcp-system")])
+        for verb, what in (("create", "runtimes.infrastructuremanager.kyma-project.io"), ("update", "configmaps/rt-bootstrapper-config"),
+                           ("delete", "configmaps"), ("list", "configmaps")):
+            answer = self.kcp.attempt("auth", "can-i", verb, what, "-n", "kcp-system", "--as", self.audit.user)
+            self.assertEqual(answer.stdout.strip(), "no", f"{verb} {what}: {answer.stderr}")
 
 
 if __name__ == "__main__":
