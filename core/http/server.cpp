@@ -115,6 +115,8 @@ class server::implementation {
   void listen();
   void report(std::exception_ptr failure);
   asio::awaitable<void> accept_until_draining();
+  void accept_the_rest();
+  void admit(tcp::socket socket, const asio::any_io_executor& executor);
   asio::awaitable<void> serve(std::unique_ptr<core::stream> stream, tcp::endpoint from,
                               asio::any_io_executor executor);
   asio::awaitable<bool> shake_hands(core::stream* stream, tcp::endpoint from,
@@ -217,7 +219,7 @@ asio::awaitable<void> server::implementation::accept_until_draining() {
     const auto executor = connection_executor_ ? connection_executor_() : executor_;
     auto socket =
         co_await acceptor_.async_accept(executor, asio::redirect_error(asio::use_awaitable, error));
-    if (error == asio::error::operation_aborted) co_return;
+    if (error == asio::error::operation_aborted) break;
     if (error) {
       // Out of descriptors or memory: the connection stays in the backlog, so go on a little later.
       shared_->environment.log.limited(
@@ -227,17 +229,36 @@ asio::awaitable<void> server::implementation::accept_until_draining() {
       co_await pause->async_wait(asio::redirect_error(asio::use_awaitable, error));
       continue;
     }
-    shared_->counters.connections.Increment();
-    if (shared_->open.load() >= shared_->options.limits.connections) {
-      shared_->counters.too_many_connections.Increment();
-      continue;
-    }
-    auto from = socket.remote_endpoint(error);
-    if (error) continue;
-    auto stream = shared_->environment.transport.wrap(std::move(socket));
-    if (!stream) continue;
-    connections_.spawn(executor, serve(std::move(stream), std::move(from), executor));
+    admit(std::move(socket), executor);
   }
+  if (shared_->draining) accept_the_rest();
+}
+
+/// Connections that the system has made already would be reset when the acceptor goes, and their
+/// clients not know whether anybody has seen a request. So they are told in order.
+void server::implementation::accept_the_rest() {
+  boost::system::error_code error;
+  acceptor_.non_blocking(true, error);
+  while (!error) {
+    const auto executor = connection_executor_ ? connection_executor_() : executor_;
+    tcp::socket socket(executor);
+    acceptor_.accept(socket, error);
+    if (!error) admit(std::move(socket), executor);
+  }
+}
+
+void server::implementation::admit(tcp::socket socket, const asio::any_io_executor& executor) {
+  shared_->counters.connections.Increment();
+  if (shared_->open.load() >= shared_->options.limits.connections) {
+    shared_->counters.too_many_connections.Increment();
+    return;
+  }
+  boost::system::error_code error;
+  auto from = socket.remote_endpoint(error);
+  if (error) return;
+  auto stream = shared_->environment.transport.wrap(std::move(socket));
+  if (!stream) return;
+  connections_.spawn(executor, serve(std::move(stream), std::move(from), executor));
 }
 
 asio::awaitable<void> server::implementation::run() {

@@ -21,7 +21,7 @@ import urllib.request
 import harness
 from api import collection, kymas
 from dev import CONFIGURATION, SECRET, WATCHER, Dev, webhooks_of
-from harness import BINARY, Process, free_port, metric_sum, pause, wait_until
+from harness import BINARY, Process, lasting_port, metric_sum, pause, wait_until
 
 ROTATIONS = int(os.environ.get("RW_E2E_ROTATIONS", "60"))
 RUNTIMES = [f"runtime-{i}" for i in range(1, 7)]
@@ -72,6 +72,8 @@ class Wires:
 
     def close(self):
         async def end():
+            for writer in (w for some in self._open.values() for w in some):
+                writer.transport.abort()
             others = asyncio.all_tasks() - {asyncio.current_task()}
             for task in others:
                 task.cancel()
@@ -79,6 +81,7 @@ class Wires:
         self._run(end())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
+        self._loop.close()
 
     async def _serve(self, port, reader, writer):
         if port in self._cut:
@@ -113,10 +116,9 @@ class Wires:
 class Replica:
     """A manager at one address, over all its restarts."""
 
-    def __init__(self, test, number, kubeconfig, options):
-        self._test, self._number, self._options = test, number, options
-        self._kubeconfig = kubeconfig
-        self.port = free_port()
+    def __init__(self, test, number, port, kubeconfig, options):
+        self._test, self._number, self.port = test, number, port
+        self._kubeconfig, self._options = kubeconfig, options
         self.runs = []
 
     def start(self):
@@ -171,20 +173,19 @@ class CaRotation(harness.TestCase):
         self.note(f"RW_E2E_SEED={seed}")
         self.dice = random.Random(seed)
         self.rotations = rotations
-        self.backends = [free_port() for _ in range(REPLICAS)]
+        backends = [lasting_port() for _ in range(REPLICAS)]
         self.dev = self.start(Dev(
             self.folder / "dev", len(RUNTIMES), "--bare", "--no-manager", "--rotate-root-every", "1s", "--rotations",
             rotations, "--issuer-delay", "60ms", "--gateway-idle", "100ms",
-            *(a for port in self.backends for a in ("--backend", f"127.0.0.1:{port}"))))
+            *(a for port in backends for a in ("--backend", f"127.0.0.1:{port}"))))
         self.dev.wait_up()
         self.kcp = self.dev.kcp()
         self.wires = Wires(self.dev.wait_listening("api-server"), 0.02, random.Random(seed))
         self.addCleanup(self.wires.close)
         kubeconfig = self.folder / "kcp-by-wire.yaml"
         kubeconfig.write_text(self.by_wire((self.dev.folder / "kcp.yaml").read_text(), self.wires.add()))
-        self.replicas = [Replica(self, i + 1, kubeconfig, options) for i in range(REPLICAS)]
-        for replica, port in zip(self.replicas, self.backends):
-            replica.port = port
+        self.replicas = [Replica(self, i + 1, port, kubeconfig, options) for i, port in enumerate(backends)]
+        for replica in self.replicas:
             replica.start()
         self.kcp.apply(WATCHER, self.dev.manifest("watcher"))
         self.ports = {}

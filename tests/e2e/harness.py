@@ -8,6 +8,7 @@ of this checkout); RW_E2E_KEEP=1 keeps the folders of a test; RW_E2E_VERBOSE=1 e
 import json
 import os
 import pathlib
+import random
 import re
 import shutil
 import signal
@@ -55,6 +56,19 @@ def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         return s.getsockname()[1]
+
+
+def lasting_port():
+    """The same for a process that is away at times: outside the range that the system gives away meanwhile."""
+    first = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    while True:
+        port = random.randrange(first // 2, first)
+        with socket.socket() as s:
+            try:
+                s.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
 
 
 def quantile(values, q):

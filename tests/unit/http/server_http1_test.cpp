@@ -444,6 +444,20 @@ BOOST_AUTO_TEST_CASE(many_connections_are_served_at_once) {
   for (auto& client : clients) BOOST_TEST(read_answer(client).body == "x");
 }
 
+BOOST_AUTO_TEST_CASE(a_drain_does_not_break_off_connections_that_wait_to_be_accepted) {
+  fixture f;
+  std::vector<wire> waiting;
+  // The server's thread does not accept while it does this.
+  f.here.on_thread([&] {
+    for (int i = 0; i < 3; ++i) waiting.emplace_back(f.server.address);
+    f.server.get().drain();
+  });
+  for (auto& one : waiting) BOOST_TEST(one.at_end());
+  BOOST_TEST(eventually([&] { return f.server.finished(); }));
+  // By an orderly end, that is; the system would have reset those that the server had not taken.
+  BOOST_TEST(f.here.metric("rw_http_connections_total{server=\"test\"}") == 3);
+}
+
 BOOST_AUTO_TEST_CASE(a_drain_answers_what_has_begun_and_closes_the_rest) {
   fixture f;
   auto idle = f.connect();
