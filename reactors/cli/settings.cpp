@@ -83,8 +83,11 @@ void describe_webhook(CLI::App& app, webhook_settings& to, webhook_texts& texts)
                "How long an answer waits for room in a full queue; the user's write waits as long");
   add_duration(&app, "--event-max-age", "EVENT_MAX_AGE", to.event_max_age, "1h",
                "How long after its latest change an event is tried to be delivered");
+  add_duration(&app, "--shutdown-delay", "SHUTDOWN_DELAY", to.shutdown_delay, "0",
+               "How long after SIGTERM reviews are still taken: API servers may not know yet that "
+               "this pod is going, and would lose the event with the call");
   add_duration(&app, "--drain-timeout", "DRAIN_TIMEOUT", to.drain_timeout, "20s",
-               "How long after SIGTERM accepted events may take to be delivered");
+               "How long after that accepted events may take to be delivered");
   app.add_option("--channel-capacity", to.channel_capacity,
                  "Events between intake and dispatch; about 300 bytes each")
       ->envname("CHANNEL_CAPACITY")

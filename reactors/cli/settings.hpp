@@ -32,6 +32,7 @@ struct webhook_settings {
   rw::contract contract = rw::contract::v2;
   std::chrono::milliseconds admission_wait{250};
   std::chrono::milliseconds event_max_age = std::chrono::hours(1);
+  std::chrono::milliseconds shutdown_delay{0};
   std::chrono::milliseconds drain_timeout = std::chrono::seconds(20);
   std::size_t channel_capacity = 1024;
   std::size_t set_capacity = 32768;

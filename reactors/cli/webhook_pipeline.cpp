@@ -39,7 +39,8 @@ webhook_pipeline::webhook_pipeline(asio::any_io_executor executor, const webhook
                                    std::shared_ptr<tls::credentials> own,
                                    pipeline_environment environment,
                                    admission::event_observer on_event)
-    : drain_timeout_(settings.drain_timeout),
+    : shutdown_delay_(settings.shutdown_delay),
+      drain_timeout_(settings.drain_timeout),
       environment_(environment),
       server_tls_(need(tls::make_server_transport(own), "TLS_CERT")),
       client_tls_(need(tls::make_client_transport(own, client_tls(settings)), "CA_CERT")),
@@ -60,6 +61,18 @@ webhook_pipeline::webhook_pipeline(asio::any_io_executor executor, const webhook
               {*server_tls_, environment_.watchdog, environment_.log, environment_.metrics}),
       stop_(executor) {}
 
+/// False: cancelled meanwhile.
+asio::awaitable<bool> webhook_pipeline::outlast_callers() {
+  if (shutdown_delay_ <= std::chrono::milliseconds(0)) co_return true;
+  environment_.log.info("stopping soon: reviews are still taken from who does not know it yet",
+                        {{"milliseconds", shutdown_delay_.count()}});
+  const auto executor = co_await asio::this_coro::executor;
+  const auto timer = environment_.clock.make_timer(executor);
+  timer->expires_at(environment_.clock.now() + shutdown_delay_);
+  const bool due = co_await timer->wait();
+  co_return due;
+}
+
 asio::awaitable<void> webhook_pipeline::run() {
   const auto executor = co_await asio::this_coro::executor;
   co_await asio::this_coro::throw_if_cancelled(false);
@@ -73,7 +86,12 @@ asio::awaitable<void> webhook_pipeline::run() {
   delivery.spawn(dispatcher_.run());
   intake.spawn(intake_.run());
 
-  const auto cancelled = co_await stop_.wait();
+  const auto aborted = co_await stop_.wait();
+  bool cancelled = bool(aborted);
+  if (!cancelled && !failure) {
+    const bool outlasted = co_await outlast_callers();
+    cancelled = !outlasted;
+  }
 
   if (cancelled) {
     intake.cancel();

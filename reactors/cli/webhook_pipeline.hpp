@@ -46,8 +46,9 @@ class webhook_pipeline {
 
   boost::asio::ip::tcp::endpoint address() const { return intake_.address(); }
 
-  /// Serves until it is told to stop; then no new reviews are taken, and what was accepted is
-  /// delivered, within `drain_timeout`. Cancelled, it ends at once. Throws what a part of it threw.
+  /// Serves until it is told to stop, and for `shutdown_delay` on; then no new reviews are taken,
+  /// and what was accepted is delivered, within `drain_timeout`. Cancelled, it ends at once. Throws
+  /// what a part of it threw.
   boost::asio::awaitable<void> run();
   void stop() { stop_.set(); }
 
@@ -60,6 +61,9 @@ class webhook_pipeline {
   bool full() const { return events_.size() >= events_.capacity(); }
 
  private:
+  boost::asio::awaitable<bool> outlast_callers();
+
+  const std::chrono::milliseconds shutdown_delay_;
   const std::chrono::milliseconds drain_timeout_;
   const pipeline_environment environment_;
   const std::unique_ptr<core::transport> server_tls_;

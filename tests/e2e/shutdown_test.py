@@ -56,6 +56,23 @@ class Shutdown(harness.TestCase):
         self.stop_under_load(f"localhost:{listener.port}", events)
         self.assertEqual(listener.terminate(), 0)
 
+    def test_reviews_are_still_taken_until_api_servers_know(self):
+        events = EventLog()
+        listener = self.start(Listener(events, "lifecycle-manager", tls=self.pki.issue("server", "listener"),
+                                       client_ca=self.pki.ca))
+        webhook = self.start(Webhook(self.certificate, self.key, self.pki.ca, f"localhost:{listener.port}",
+                                     options=["--shutdown-delay", "2s"])).ready()
+        asked = time.monotonic()
+        webhook.send(signal.SIGTERM)
+        wait_until(lambda: webhook.get("/readyz")[0] == 503, 1, "it is not ready any more")
+        result = load.Load([load.Plan(["late-0", "late-1"], rounds=1)], webhook.port, self.pki.ca).finish(timeout=20)
+        self.assertEqual(result.accepted, 2)
+        self.assertEqual(webhook.wait(10), 0, webhook.tail())
+        took = time.monotonic() - asked
+        self.assertGreater(took, 1.9)
+        self.assertLess(took, 5)
+        self.assertEqual({e["watched"]["name"] for e in events.events()}, {"late-0", "late-1"})
+
     def pending_towards_nobody(self):
         """A webhook that holds events for an upstream that is not there."""
         webhook = self.webhook(f"localhost:{free_port()}")
