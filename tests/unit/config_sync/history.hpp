@@ -57,11 +57,10 @@ class history {
         happen();
         pass(chance_.up_to(chance_.likely(0.1) ? 1min : 10s));
       }
-      if (chance_.likely(0.7)) stir();
-      faulty_ = false;
-      if (!here_.is_running()) start();
-      pass(15min);
-      judge();
+      if (chance_.likely(0.5)) stir();
+      come_to_rest();
+      stir();  // when nobody has anything else to do
+      come_to_rest();
     }
     rest();
   }
@@ -86,6 +85,7 @@ class history {
                              combination{annotation, annotation, annotation},
                              combination{label, label, label}};
     const auto& one = all.at(chance_.draw(all.size()));
+    if (chance_.likely(0.5)) habits_.work = 3s;
     habits_.reads = one.reads;
     habits_.takes = one.takes;
     return {.forms = one.sets};
@@ -131,9 +131,16 @@ class history {
     });
   }
 
+  void come_to_rest() {
+    faulty_ = false;
+    if (!here_.is_running()) start();
+    pass(15min);
+    judge();
+  }
+
   /// Changes in quick succession, while runtimes are worked on.
   void stir() {
-    for (auto times = 1 + chance_.draw(4); times > 0; --times) {
+    for (auto times = 1 + chance_.draw(3); times > 0; --times) {
       undisturbed([&] {
         change(all_sources.at(chance_.draw(2)));
         for (const auto& [name, one] : lives_) {
