@@ -386,6 +386,15 @@ BOOST_FIXTURE_TEST_CASE(a_mark_that_comes_late_is_not_noted_beside_another_one, 
   BOOST_TEST(noted("r1").starts_with("2 "));
 }
 
+BOOST_FIXTURE_TEST_CASE(a_change_that_is_taken_back_at_once_is_signalled, landscape) {
+  begin();
+  put(source::config, "v2");
+  pass(500ms);  // KIM may have read it
+  put(source::config, "v1");
+  settle_down();
+  BOOST_TEST(marks() == 2);
+}
+
 BOOST_FIXTURE_TEST_CASE(a_change_that_is_taken_back_while_nobody_leads_is_signalled, landscape) {
   begin();
   put(source::config, "v2");
