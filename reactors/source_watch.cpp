@@ -76,11 +76,10 @@ class source_watch::implementation {
 
   asio::awaitable<void> run();
 
-  bool known(source which) const noexcept {
-    return which == source::trust_bundle ? bundle_known_ : informer_of(which)->synced();
-  }
+  bool known(source which) const noexcept { return !digest_part(which).empty(); }
   const k8s::object& get(source which) const { return now_.at(index(which)); }
-  const std::string& digest_part(source which) const { return digests_.at(index(which)); }
+  /// Empty: it is not known yet what the source holds.
+  const std::string& digest_part(source which) const noexcept { return digests_[index(which)]; }
   std::string name_of(source which) const;
 
   std::vector<std::weak_ptr<std::function<void()>>> listeners;
@@ -122,7 +121,6 @@ class source_watch::implementation {
   const source_watch_environment environment_;
   const std::array<informer_ptr, 3> fixed_;
   bundle_ptr bundle_;
-  bool bundle_known_ = false;
   bool told_of_absence_ = false;
   core::log_limit log_limit_{1, std::chrono::minutes(5)};
   std::array<k8s::object, all_sources.size()> now_;
@@ -239,7 +237,7 @@ asio::awaitable<void> source_watch::implementation::adopt(std::optional<k8s::res
               : "ClusterTrustBundles are not served; the trust bundle counts as absent until they "
                 "are",
       {{"name", object_name(source::trust_bundle)}});
-  if (std::exchange(bundle_known_, true)) co_return;
+  if (known(source::trust_bundle)) co_return;
   digests_.at(index(source::trust_bundle)) = digest_of(source::trust_bundle, {});
   tell();
 }
@@ -265,7 +263,6 @@ asio::awaitable<void> source_watch::implementation::change_to(k8s::resource_type
   }
   if (synced) {
     std::swap(bundle_, other);
-    bundle_known_ = true;
     auto* const informer = bundle_->informer.get();
     bundle_->tasks.spawn(follow(source::trust_bundle, informer));
     look(source::trust_bundle, *informer);

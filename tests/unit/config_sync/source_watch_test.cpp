@@ -31,6 +31,7 @@ struct watched : cluster {
       const bool bundles = path.find("certificates.k8s.io") != std::string::npos;
       if (bundles && hidden) wrong.status = 404;
       if (bundles && broken) wrong.status = 500;
+      if (together && !bundles) wrong.latency = 5s;
       return wrong;
     });
   }
@@ -64,6 +65,7 @@ struct watched : cluster {
 
   bool hidden = false;
   bool broken = false;
+  bool together = false;  ///< all other answers come at the same moment
   int changes = 0;
   std::unique_ptr<k8s::client> api;
   std::unique_ptr<rw::source_watch> watch;
@@ -115,6 +117,23 @@ BOOST_FIXTURE_TEST_CASE(nothing_is_concluded_before_every_source_is_known, watch
   BOOST_TEST(watch->ready());
   BOOST_TEST(watch->not_ready().empty());
   BOOST_TEST(!watch->digest().empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(what_is_told_first_is_all_of_it, watched) {
+  for (const auto which : all_sources) put(which, "v1");
+  together = true;
+  std::set<std::string> seen;
+  for (int i = 0; i < 5; ++i) {
+    start_watch();
+    const auto mine = watch->subscribe([&] {
+      if (watch->ready()) seen.insert(watch->digest());
+    });
+    pass(30s);
+    stop_watch();
+    finish(api->close());
+    api.reset();
+  }
+  BOOST_TEST(seen.size() == 1U);
 }
 
 BOOST_FIXTURE_TEST_CASE(every_source_is_seen_as_it_is, watched) {
