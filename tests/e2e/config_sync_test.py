@@ -19,7 +19,7 @@ import urllib.request
 
 import control_plane
 import harness
-import manager_test
+import landscape
 from harness import BINARY, ROOT, Process, metric_sum, pause, wait_until
 
 PATIENCE = 60
@@ -108,7 +108,7 @@ class Story:
 
     def setUp(self):
         super().setUp()
-        if not manager_test.KUBECTL:
+        if not landscape.KUBECTL:
             self.skipTest("there is no kubectl")
         self.kcp = self.start_cluster()
         self.kcp.kubectl("create", "-f", self.definition())
@@ -301,13 +301,13 @@ class Embedded(Story, harness.TestCase):
         return ROOT / "deploy" / "dev" / "infrastructuremanager.kyma-project.io_runtimes.yaml"
 
     def start_cluster(self):
-        if not control_plane.knows_openapi_v3(manager_test.KUBECTL):
-            self.skipTest(f"{manager_test.KUBECTL} knows no OpenAPI v3, which is all that is served")
+        if not control_plane.knows_openapi_v3(landscape.KUBECTL):
+            self.skipTest(f"{landscape.KUBECTL} knows no OpenAPI v3, which is all that is served")
         folder = self.folder / "clusters"
         server = self.start(Process("api-server", [BINARY, "api-server", "--address", "127.0.0.1:0", "--dir", folder,
                                                    "--cluster", "kcp"]))
         server.wait_listening("api-server")
-        return manager_test.Cluster(folder / "kcp.kubeconfig", self.folder / "cache")
+        return landscape.Cluster(folder / "kcp.kubeconfig", self.folder / "cache")
 
 
 @unittest.skipUnless(os.environ.get("KUBEBUILDER_ASSETS"), "KUBEBUILDER_ASSETS names no real API server")
@@ -324,7 +324,7 @@ class Real(Story, harness.TestCase):
     def start_cluster(self):
         owner = types.SimpleNamespace(folder=self.folder, start=self.start)
         plane = control_plane.ControlPlane(owner)
-        return manager_test.Cluster(plane.folder / "kubeconfig", self.folder / "cache")
+        return landscape.Cluster(plane.folder / "kubeconfig", self.folder / "cache")
 
     def tearDown(self):
         told = [r for r in self.manager.records() if r.get("msg", "").startswith("ClusterTrustBundles are not served")]
