@@ -4,8 +4,6 @@
 
 #include <boost/json/array.hpp>
 
-#include <algorithm>
-
 namespace rw::watcher_installer {
 namespace {
 
@@ -17,24 +15,6 @@ const json::array* list(const json::value& in, std::initializer_list<std::string
 }
 
 }  // namespace
-
-in_words<std::string> kubeconfig_of(std::string_view kyma,
-                                    const std::vector<k8s::object>& secrets) {
-  const auto labelled = "with the label " + std::string(kyma_name_label) + "=" + std::string(kyma);
-  if (secrets.empty()) return defect("no Secret " + labelled + " gives access to the runtime");
-  if (secrets.size() > 1) {
-    std::vector<std::string_view> names;
-    for (const auto& one : secrets) names.push_back(one.name());
-    std::ranges::sort(names);
-    std::string all;
-    for (const auto name : names) all += (all.empty() ? "" : ", ") + std::string(name);
-    return defect("there is more than one Secret " + labelled + ": " + all);
-  }
-  auto config = k8s::secret_data(secrets.front().parse(), "config");
-  if (config && !config->empty()) return std::move(*config);
-  return defect("Secret " + to_string(secrets.front().key()) +
-                " has no kubeconfig under the key config");
-}
 
 in_words<kcp_address> address_of(const k8s::object& gateway, std::string_view name,
                                  std::optional<std::uint16_t> port) {

@@ -11,10 +11,6 @@
 
 namespace rw::watcher_installer {
 
-/// The kubeconfig for a Kyma's runtime: key `config` of the one Secret that carries its name.
-/// `secrets`: those that do.
-in_words<std::string> kubeconfig_of(std::string_view kyma, const std::vector<k8s::object>& secrets);
-
 /// Where the control plane takes events: the one host and the port of the one server of the
 /// Gateway. `port` in place of the Gateway's, for clusters on one machine.
 in_words<kcp_address> address_of(const k8s::object& gateway, std::string_view name,

@@ -5,6 +5,7 @@
 #include "k8s/manifests.hpp"
 #include "k8s/types.hpp"
 #include "reactors/watcher_installer/pods.hpp"
+#include "reactors/workload.hpp"
 
 #include <boost/asio/this_coro.hpp>
 #include <boost/json/array.hpp>

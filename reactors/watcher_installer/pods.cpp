@@ -65,15 +65,6 @@ bool has_former_pods(const json::value& deployment, const json::value& pods) {
   });
 }
 
-bool is_rolled_out(const json::value& deployment) {
-  if (number(deployment, {"status", "readyReplicas"}) < 1) return false;
-  if (k8s::find(deployment, {"status", "observedGeneration"}) == nullptr) return true;
-  const auto replicas = number(deployment, {"status", "replicas"});
-  return number(deployment, {"status", "observedGeneration"}) >= k8s::generation_of(deployment) &&
-         number(deployment, {"status", "updatedReplicas"}) == replicas &&
-         number(deployment, {"status", "readyReplicas"}) == replicas;
-}
-
 waiting waiting_of(const json::value& pod_list) {
   waiting out;
   const auto* items = k8s::find(pod_list, {"items"});

@@ -8,10 +8,6 @@ namespace rw::watcher_installer {
 
 bool has_ready_pod(const boost::json::value& deployment);
 
-/// True if all pods of a Deployment run with what it says. Where no controller says what it has
-/// observed, a ready replica is enough.
-bool is_rolled_out(const boost::json::value& deployment);
-
 /// True if some of the pods are of another template than the Deployment's. They may be ending, and
 /// still deliver what they accepted, with the certificate and the bundle that they began with:
 /// kubelet does not renew the volumes of a pod that is ending.

@@ -4,6 +4,7 @@
 #include "k8s/rfc3339.hpp"
 #include "k8s/types.hpp"
 #include "reactors/kyma_resources.hpp"
+#include "reactors/runtime_access.hpp"
 #include "reactors/watcher_installer/watcher_installer.hpp"
 
 #include <boost/json/array.hpp>

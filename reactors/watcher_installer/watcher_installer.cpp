@@ -4,6 +4,7 @@
 #include "core/within.hpp"
 #include "k8s/types.hpp"
 #include "reactors/kyma_resources.hpp"
+#include "reactors/runtime_access.hpp"
 #include "tls/certificate.hpp"
 
 #include <boost/asio/this_coro.hpp>
@@ -53,8 +54,8 @@ watcher_installer::watcher_installer(asio::any_io_executor executor, options wit
       in_(std::move(in)),
       writes_(core::make_counter(in_.metrics, "rw_watcher_installer_writes_total",
                                  "Writing requests to runtimes")),
-      runtimes_(in_.metrics),
-      places_(in_.metrics, std::max<std::size_t>(with_.sick_at_once, 1),
+      runtimes_(in_.metrics, "rw_watcher_installer", "watcher"),
+      places_(in_.metrics, "rw_watcher_installer", std::max<std::size_t>(with_.sick_at_once, 1),
               [this](const object_key& key) { return requeue(key); }),
       controller_(std::move(executor), controller_options_of(with_), *this,
                   {in_.clock, in_.watchdog, in_.log, in_.metrics, in_.random}) {

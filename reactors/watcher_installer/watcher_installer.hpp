@@ -5,11 +5,11 @@
 #include "k8s/controller.hpp"
 #include "k8s/event_recorder.hpp"
 #include "k8s/informer.hpp"
+#include "reactors/places.hpp"
 #include "reactors/rollout.hpp"
+#include "reactors/runtimes.hpp"
 #include "reactors/watcher_installer/access.hpp"
 #include "reactors/watcher_installer/installation.hpp"
-#include "reactors/watcher_installer/places.hpp"
-#include "reactors/watcher_installer/runtimes.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -25,6 +25,9 @@
 #include <vector>
 
 namespace rw::watcher_installer {
+
+/// How the watcher on a runtime is doing.
+using state = runtime_state;
 
 /// A runtime's certificate as it stands in the control plane; PEM.
 struct runtime_certificate {

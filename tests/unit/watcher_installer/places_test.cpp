@@ -1,4 +1,4 @@
-#include "reactors/watcher_installer/places.hpp"
+#include "reactors/places.hpp"
 
 #include "core/metrics.hpp"
 
@@ -22,7 +22,7 @@ struct fixture {
   core::metrics numbers;
   std::string called;
   std::string absent;
-  class places all{numbers, 1, [this](const k8s::object_key& one) {
+  class places all{numbers, "rw_watcher_installer", 1, [this](const k8s::object_key& one) {
                      called += one.name;
                      return absent.find(one.name) == absent.npos;
                    }};

@@ -1,8 +1,9 @@
-#include "reactors/watcher_installer/runtimes.hpp"
+#include "reactors/runtimes.hpp"
 
 #include "core/metrics.hpp"
 #include "reactors/watcher_installer/installation.hpp"
 #include "reactors/watcher_installer/pods.hpp"
+#include "reactors/workload.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/test/unit_test.hpp>
@@ -37,24 +38,24 @@ std::string unwanted(const char* wanted, const char* present) {
 
 BOOST_AUTO_TEST_CASE(a_state_is_news_when_it_or_its_reason_changes) {
   core::metrics numbers;
-  class runtimes all(numbers);
-  BOOST_TEST(all.set(a, state::failed, "x", false));
-  BOOST_TEST(!all.set(a, state::failed, "x", true));
-  BOOST_TEST(all.set(a, state::failed, "y", false));
-  BOOST_TEST(all.set(a, state::installed, "", false));
-  BOOST_TEST(!all.set(a, state::installed, "", true));
+  class runtimes all(numbers, "rw_watcher_installer", "watcher");
+  BOOST_TEST(all.set(a, runtime_state::failed, "x", false));
+  BOOST_TEST(!all.set(a, runtime_state::failed, "x", true));
+  BOOST_TEST(all.set(a, runtime_state::failed, "y", false));
+  BOOST_TEST(all.set(a, runtime_state::installed, "", false));
+  BOOST_TEST(!all.set(a, runtime_state::installed, "", true));
 }
 
 BOOST_AUTO_TEST_CASE(what_was_installed_before_this_process_began_is_no_news) {
   core::metrics numbers;
-  class runtimes all(numbers);
-  BOOST_TEST(!all.set(a, state::installed, "", false));
-  BOOST_TEST(all.set(b, state::installed, "", true));
+  class runtimes all(numbers, "rw_watcher_installer", "watcher");
+  BOOST_TEST(!all.set(a, runtime_state::installed, "", false));
+  BOOST_TEST(all.set(b, runtime_state::installed, "", true));
 }
 
 BOOST_AUTO_TEST_CASE(looks_at_pods_on_their_way_are_counted_until_they_have_arrived) {
   core::metrics numbers;
-  class runtimes all(numbers);
+  class runtimes all(numbers, "rw_watcher_installer", "watcher");
   BOOST_TEST(all.look(a, true) == 0U);
   BOOST_TEST(all.look(a, true) == 1U);
   BOOST_TEST(all.look(b, true) == 0U);
@@ -64,34 +65,34 @@ BOOST_AUTO_TEST_CASE(looks_at_pods_on_their_way_are_counted_until_they_have_arri
 
 BOOST_AUTO_TEST_CASE(a_pod_that_crashes_again_and_again_is_told_once) {
   core::metrics numbers;
-  class runtimes all(numbers);
-  BOOST_TEST(all.set(a, state::not_ready, "NoPods", true));
-  BOOST_TEST(!all.set(a, state::not_ready, "ContainerCreating", false));
-  BOOST_TEST(all.set(a, state::not_ready, "CrashLoopBackOff", false));
-  BOOST_TEST(!all.set(a, state::not_ready, "PodNotReady", false));
-  BOOST_TEST(!all.set(a, state::not_ready, "CrashLoopBackOff", false));
-  BOOST_TEST(all.set(a, state::installed, "", false));
-  BOOST_TEST(all.set(a, state::not_ready, "PodNotReady", false));
+  class runtimes all(numbers, "rw_watcher_installer", "watcher");
+  BOOST_TEST(all.set(a, runtime_state::not_ready, "NoPods", true));
+  BOOST_TEST(!all.set(a, runtime_state::not_ready, "ContainerCreating", false));
+  BOOST_TEST(all.set(a, runtime_state::not_ready, "CrashLoopBackOff", false));
+  BOOST_TEST(!all.set(a, runtime_state::not_ready, "PodNotReady", false));
+  BOOST_TEST(!all.set(a, runtime_state::not_ready, "CrashLoopBackOff", false));
+  BOOST_TEST(all.set(a, runtime_state::installed, "", false));
+  BOOST_TEST(all.set(a, runtime_state::not_ready, "PodNotReady", false));
 }
 
 BOOST_AUTO_TEST_CASE(runtimes_are_counted_by_state) {
   core::metrics numbers;
-  class runtimes all(numbers);
-  all.set(a, state::installed, "", true);
-  all.set(b, state::not_ready, "CrashLoopBackOff", true);
-  BOOST_TEST(all.count(state::installed) == 1U);
+  class runtimes all(numbers, "rw_watcher_installer", "watcher");
+  all.set(a, runtime_state::installed, "", true);
+  all.set(b, runtime_state::not_ready, "CrashLoopBackOff", true);
+  BOOST_TEST(all.count(runtime_state::installed) == 1U);
   BOOST_TEST(core::expose(numbers).find("rw_watcher_installer_runtimes{state=\"not_ready\"} 1") !=
              std::string::npos);
-  all.set(b, state::installed, "", true);
-  BOOST_TEST(all.count(state::installed) == 2U);
+  all.set(b, runtime_state::installed, "", true);
+  BOOST_TEST(all.count(runtime_state::installed) == 2U);
   all.forget(a);
   all.forget(a);
-  BOOST_TEST(all.count(state::installed) == 1U);
+  BOOST_TEST(all.count(runtime_state::installed) == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(a_sick_runtime_has_a_complaint_until_it_is_healthy) {
   core::metrics numbers;
-  class runtimes all(numbers);
+  class runtimes all(numbers, "rw_watcher_installer", "watcher");
   all.set_sick(a, "refused");
   BOOST_TEST(all.sick(a));
   BOOST_TEST(!all.sick(b));
@@ -134,9 +135,7 @@ BOOST_AUTO_TEST_CASE(pods_of_another_template_are_former_ones_until_they_have_en
 }
 
 BOOST_AUTO_TEST_CASE(a_deployment_is_rolled_out_when_all_pods_are_of_its_newest_kind) {
-  const auto rolled_out = [](const char* text) {
-    return watcher_installer::is_rolled_out(boost::json::parse(text));
-  };
+  const auto rolled_out = [](const char* text) { return is_rolled_out(boost::json::parse(text)); };
   BOOST_TEST(rolled_out(R"({"metadata":{"generation":2},"status":{"observedGeneration":2,
     "replicas":1,"updatedReplicas":1,"readyReplicas":1}})"));
   BOOST_TEST(!rolled_out(R"({"metadata":{"generation":3},"status":{"observedGeneration":2,

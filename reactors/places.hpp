@@ -6,16 +6,17 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <string>
 #include <unordered_set>
 #include <utility>
 
-namespace rw::watcher_installer {
+namespace rw {
 
 /// A few places, and the keys that wait for one, in the order in which they asked. Nobody has to
 /// ask again and again: when a place is free it is kept for the key whose turn it is, and that is
 /// called; it claims the place when it comes.
 ///
-/// Metric: `rw_watcher_installer_sick_waiting`, the keys that wait.
+/// Metric: `<prefix>_sick_waiting`, the keys that wait.
 ///
 /// Not thread-safe.
 class places {
@@ -23,7 +24,7 @@ class places {
   /// Sees to it that the key comes; false: it can't, and loses its turn.
   using call = std::function<bool(const k8s::object_key&)>;
 
-  places(core::metrics& registry, std::size_t count, call next);
+  places(core::metrics& registry, const std::string& prefix, std::size_t count, call next);
   places(const places&) = delete;
   places& operator=(const places&) = delete;
 
@@ -77,4 +78,4 @@ class places {
   keys kept_;     ///< those that were called
 };
 
-}  // namespace rw::watcher_installer
+}  // namespace rw

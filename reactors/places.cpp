@@ -1,11 +1,11 @@
-#include "reactors/watcher_installer/places.hpp"
+#include "reactors/places.hpp"
 
-namespace rw::watcher_installer {
+namespace rw {
 
-places::places(core::metrics& registry, std::size_t count, call next)
+places::places(core::metrics& registry, const std::string& prefix, std::size_t count, call next)
     : count_(count),
       next_(std::move(next)),
-      gauge_(core::make_gauge(registry, "rw_watcher_installer_sick_waiting",
+      gauge_(core::make_gauge(registry, prefix + "_sick_waiting",
                               "Runtimes that did not answer and wait for their turn to be asked")) {
 }
 
@@ -51,4 +51,4 @@ void places::give_back() {
   --taken_;
 }
 
-}  // namespace rw::watcher_installer
+}  // namespace rw
