@@ -37,6 +37,13 @@ bool is_namespace(const inventory_item& one) noexcept {
   return one.type.gvk.group.empty() && one.type.gvk.kind == "Namespace";
 }
 
+/// Its absence is a reason to write, but no difference that anybody wants to hear of.
+json::value without_own_label(json::value object) {
+  auto* const labels = object.at("metadata").as_object().if_contains("labels");
+  if (labels != nullptr && labels->is_object()) labels->as_object().erase(synced_by_label);
+  return object;
+}
+
 /// By rank, the smallest first; those of the same rank keep their order.
 template <class T, class Rank>
 void sort_by(std::vector<T>& all, Rank rank) {
@@ -75,8 +82,9 @@ sync_plan make_plan(const known_set& set, const sync_record& record,
     });
     const bool as_written =
         known != record.inventory.end() && known->digest == digest_of(item.object);
-    auto difference = k8s::find_difference(item.written(ns), live[i]);
-    if (!difference && as_written) continue;
+    const auto wanted = item.written(ns);
+    auto difference = k8s::find_difference(without_own_label(wanted), live[i]);
+    if (!difference && as_written && !k8s::find_difference(wanted, live[i])) continue;
     out.writes.push_back({.item = i, .difference = difference.value_or(std::string())});
   }
   for (const auto& one : record.inventory) {

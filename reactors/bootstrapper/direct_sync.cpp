@@ -1,0 +1,337 @@
+#include "reactors/bootstrapper/direct_sync.hpp"
+
+#include "core/within.hpp"
+#include "k8s/text.hpp"
+#include "k8s/types.hpp"
+#include "reactors/kyma_resources.hpp"
+
+#include <boost/json/object.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace rw::bootstrapper {
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+using k8s::object;
+using k8s::object_key;
+
+/// How long somebody else's change may be on its way from the API server.
+constexpr auto catch_up = std::chrono::milliseconds(200);
+
+k8s::controller_options controller_options_of(const options& with) {
+  k8s::controller_options out{.name = "runtime-bootstrapper", .concurrent = with.concurrent};
+  // Each wait in a reconcile has a limit of its own; this one is a net below them.
+  out.reconcile_limit = 4 * (with.runtime_limit + with.sick_limit) + std::chrono::minutes(2);
+  out.queue.retry_base = with.backoff_base;
+  out.queue.retry_limit = with.backoff_limit;
+  out.queue.retries_per_second = 0;  // each runtime has its own backoff
+  return out;
+}
+
+/// Says something about this process and nothing about the runtime.
+bool is_our_own(const k8s::failure& why) {
+  return why.is(k8s::errc::fenced) || why.is(k8s::errc::shut_down);
+}
+
+/// `rw_bootstrapper_syncs_total{result}`.
+std::string result_of(const sync_report& report) {
+  if (report.rolled_back) return "rolled_back";
+  if (!report.refused.empty()) return "refused";
+  return report.objects > 0 ? "changed" : "unchanged";
+}
+
+}  // namespace
+
+direct_sync::direct_sync(asio::any_io_executor executor, options with, sources from, environment in)
+    : with_(std::move(with)),
+      from_(from),
+      in_(std::move(in)),
+      writes_(core::make_counter(in_.metrics, "rw_bootstrapper_writes_total",
+                                 "Writing requests to runtimes, dry runs apart")),
+      seconds_(core::make_histogram(in_.metrics, "rw_bootstrapper_sync_seconds",
+                                    "Time that a look at a runtime took, with all writes", {},
+                                    core::latency_bounds())),
+      progress_(in_.metrics),
+      runtimes_(in_.metrics, "rw_bootstrapper", "bootstrapper",
+                std::max<std::size_t>(with_.sick_at_once, 1)),
+      controller_(std::move(executor), controller_options_of(with_), *this,
+                  {in_.clock, in_.watchdog, in_.log, in_.metrics, in_.random}) {
+  add_indexes();
+  watch_all();
+}
+
+direct_sync::~direct_sync() = default;
+
+asio::awaitable<void> direct_sync::run() {
+  return controller_.run();
+}
+
+bool direct_sync::requeue(const object_key& bootstrapper) {
+  const auto added = controller_.add(bootstrapper);
+  return added == core::add_result::added || added == core::add_result::merged;
+}
+
+asio::awaitable<k8s::reconcile_result> direct_sync::reconcile(object_key key) {
+  const auto found = from_.bootstrappers.objects().get(key);
+  if (!found) {
+    own_writes_.forget(key);
+    forget(key);
+    auto created = co_await create_for(key);
+    co_return created;
+  }
+  auto resource = own_writes_.newest(found);
+  if (k8s::is_being_deleted(resource)) {
+    auto removed = co_await keep_removed(std::move(resource));
+    co_return removed;
+  }
+  auto looked = co_await look(std::move(resource));
+  co_return looked;
+}
+
+/// Decides whether the runtime is ours to look at.
+asio::awaitable<k8s::reconcile_result> direct_sync::look(json::value resource) {
+  problems wrong;
+  const auto view = read_resource(resource, with_.usual, wrong);
+  const auto runtime = runtime_of(view);
+  situation seen{.mode = mode_of(view, runtime), .suspended = view.suspended};
+  const bool ours =
+      seen.mode == bootstrapper_mode::direct || seen.mode == bootstrapper_mode::shadow;
+  std::string waiting;
+  if (!view.runtime.empty() && !runtime) {
+    waiting = "there is no Runtime " + view.runtime;
+  } else if (!ours) {
+    waiting = "the runtime's mode is " + std::string(to_string(seen.mode));
+  } else if (view.suspended) {
+    waiting = "the spec says suspend";
+  } else if (seen.mode == bootstrapper_mode::direct && runtime && has_kim_mark(runtime.parse())) {
+    waiting = "Kyma Infrastructure Manager is about to write to the runtime (" +
+              std::string(kim_mark) + "); once that mark is gone it is our turn";
+  } else if (const auto other = other_owner(view)) {
+    wrong.push_back({"spec.runtimeRef", "RuntimeBootstrapper " + *other + " has this runtime"});
+  }
+  if (seen.mode != bootstrapper_mode::direct) progress_.leave(view.key);
+  if (seen.mode != bootstrapper_mode::shadow) progress_.differs(view.key, false);
+  if (!wrong.empty()) {
+    seen.invalid = describe(wrong);
+    const auto then = result::terminal(seen.invalid);
+    record(resource, runtime_state::failed, seen.invalid, seen.invalid, false);
+    auto stopped = co_await stop_at(&resource, std::move(seen), then);
+    co_return stopped;
+  }
+  if (!waiting.empty()) {
+    seen.waiting = std::move(waiting);
+    auto stopped = co_await stop_at(&resource, std::move(seen), result::done());
+    co_return stopped;
+  }
+  auto brought = co_await bring(&resource, view, std::move(seen));
+  co_return brought;
+}
+
+/// Tells what is known and ends.
+asio::awaitable<k8s::reconcile_result> direct_sync::stop_at(json::value* resource, situation seen,
+                                                            result then) {
+  const auto ended = co_await tell(resource, seen);
+  if (ended) co_return *ended;
+  co_return then;
+}
+
+asio::awaitable<k8s::reconcile_result> direct_sync::bring(json::value* resource, resource_view view,
+                                                          situation seen) {
+  const auto key = view.key;
+  const auto runtime = runtime_of(view);
+  const bool direct = seen.mode == bootstrapper_mode::direct;
+  auto request = request_for(view, seen);
+  if (direct) progress_.expect(key, request.now);
+  const auto kubeconfig = access_to(view, runtime);
+  if (!kubeconfig) {
+    seen.failed = kubeconfig.error().message;
+    record(*resource, runtime_state::failed, seen.failed, seen.failed, false);
+    const auto then = result::terminal(seen.failed);
+    auto stopped = co_await stop_at(resource, std::move(seen), then);
+    co_return stopped;
+  }
+  if (direct) {
+    const auto ended = co_await add_finalizer(resource);
+    if (ended) co_return *ended;
+  }
+  if (runtimes_.sick(key)) {
+    const auto place = runtimes_.take_place();
+    if (!place) co_return come_again(key);
+    const auto silent = co_await sign_of_life(key, *kubeconfig);
+    if (silent) {
+      auto given_up = co_await unreachable(resource, std::move(seen), *silent);
+      co_return given_up;
+    }
+  }
+  auto api = in_.runtimes.get("bootstrapper/" + to_string(key), *kubeconfig);
+  if (!api) {
+    auto given_up = co_await unreachable(resource, std::move(seen), api.error().message);
+    co_return given_up;
+  }
+  const auto begin = in_.clock.now();
+  auto work = sync(*api, &with_.how, std::move(request));
+  const auto got = co_await core::within(in_.clock, begin + with_.runtime_limit, std::move(work));
+  seconds_.Observe(std::chrono::duration<double>(in_.clock.now() - begin).count());
+  if (!got || (!*got && k8s::is_sick(got->error()))) {
+    const auto why = got ? got->error().message : "the runtime did not answer in time";
+    auto given_up = co_await unreachable(resource, std::move(seen), why);
+    co_return given_up;
+  }
+  if (!*got && is_our_own(got->error())) co_return result::error(got->error());
+  runtimes_.set_healthy(key);
+  if (!*got) {
+    core::make_counter(in_.metrics, "rw_bootstrapper_syncs_total", "Looks at runtimes",
+                       {{"result", "failed"}})
+        .Increment();
+    seen.failed = got->error().message;
+    const auto then = result::error(got->error());
+    record(*resource, runtime_state::failed, then.reason, seen.failed, false);
+    auto stopped = co_await stop_at(resource, std::move(seen), then);
+    co_return stopped;
+  }
+  seen.report = std::move(**got);
+  auto settled = co_await settle(resource, std::move(seen));
+  co_return settled;
+}
+
+asio::awaitable<k8s::reconcile_result> direct_sync::settle(json::value* resource, situation seen) {
+  const auto key = k8s::key_of(*resource);
+  const auto& report = *seen.report;
+  writes_.Increment(static_cast<double>(report.writes));
+  core::make_counter(in_.metrics, "rw_bootstrapper_syncs_total", "Looks at runtimes",
+                     {{"result", result_of(report)}})
+      .Increment();
+  const bool in_place = report.refused.empty() && report.digest == report.wanted;
+  if (seen.mode == bootstrapper_mode::shadow) {
+    progress_.differs(key, !report.differences.empty());
+  } else if (in_place) {
+    progress_.current(key);
+  } else {
+    progress_.outdated(key, in_.clock.wall());
+  }
+  const auto how = installation_of(report.deployment, report.version);
+  const bool on_their_way = how != installation::ready;
+  if (!report.refused.empty()) {
+    record(*resource, runtime_state::failed, report.refused, report.refused, false);
+  } else if (on_their_way) {
+    record(*resource, runtime_state::not_ready, std::string(to_string(how)),
+           std::string(to_string(how)), false);
+  } else {
+    record(*resource, runtime_state::installed, {}, report.version, report.objects > 0);
+  }
+  auto again = a_little_longer(with_.success_interval);
+  const auto looks = std::min(runtimes_.look(key, on_their_way), 10U);
+  if (on_their_way) {
+    const auto pause = std::min(with_.ready_interval * (1U << looks), with_.ready_interval_limit);
+    again = std::min(again, a_little_longer(pause));
+  }
+  const auto then = result::requeue_after(again);
+  auto stopped = co_await stop_at(resource, std::move(seen), then);
+  co_return stopped;
+}
+
+// --- runtimes that do not answer -------------------------------------------------------
+
+asio::awaitable<k8s::reconcile_result> direct_sync::unreachable(json::value* resource,
+                                                                situation seen, std::string why) {
+  const auto key = k8s::key_of(*resource);
+  in_.runtimes.evict("bootstrapper/" + to_string(key));
+  runtimes_.set_sick(key, why);
+  record(*resource, runtime_state::unreachable, {}, why, false);
+  seen.failed = "the runtime does not answer: " + why;
+  const auto then = result::error(seen.failed, "unreachable");
+  auto stopped = co_await stop_at(resource, std::move(seen), then);
+  co_return stopped;
+}
+
+/// A runtime that did not answer last time is asked for little first. None: it answered.
+asio::awaitable<std::optional<std::string>> direct_sync::sign_of_life(object_key key,
+                                                                      std::string kubeconfig) {
+  auto api = in_.runtimes.get("bootstrapper/" + to_string(key), kubeconfig);
+  if (!api) co_return api.error().message;
+  auto work = (*api)->get(namespaces_type(), {{}, std::string(skr_namespace)}, true);
+  const auto until = in_.clock.now() + with_.sick_limit;
+  const auto got = co_await core::within(in_.clock, until, std::move(work));
+  if (!got) co_return runtimes_.complaint(key);
+  if (!*got && k8s::is_sick(got->error())) co_return got->error().message;
+  runtimes_.set_healthy(key);
+  co_return std::nullopt;
+}
+
+/// All places for sick runtimes are taken: soon again, but in the same state as before.
+k8s::reconcile_result direct_sync::come_again(const object_key& key) {
+  controller_.add_after(key, with_.sick_limit + up_to(with_.sick_limit));
+  return result::error("the runtime does not answer: " + runtimes_.complaint(key), "unreachable");
+}
+
+// --- what is told ----------------------------------------------------------------------
+
+/// Tells a state when it begins.
+void direct_sync::record(const json::value& resource, runtime_state now, const std::string& reason,
+                         const std::string& message, bool done) {
+  const bool news = runtimes_.set(k8s::key_of(resource), now, reason, done);
+  if (!news) return;
+  const auto about = k8s::reference_to(resource);
+  switch (now) {
+    case runtime_state::installed:
+      return in_.events.normal(about, "BootstrapperReady",
+                               "The runtime has what is wanted; version " +
+                                   (message.empty() ? std::string("unknown") : message));
+    case runtime_state::not_ready:
+      return in_.events.normal(about, "BootstrapperNotReady",
+                               "The bootstrapper is not ready on the runtime: " + message);
+    case runtime_state::failed:
+      return in_.events.warning(about, "BootstrapperFailed",
+                                "The runtime does not have what is wanted: " + message);
+    case runtime_state::unreachable:
+      return in_.events.warning(about, "RuntimeUnreachable",
+                                "The runtime does not answer: " + message);
+  }
+}
+
+direct_sync::step direct_sync::tell(json::value* resource, const situation& seen) {
+  auto status = next_status(*resource, seen, in_.clock.wall());
+  if (!status) co_return std::nullopt;
+  // A member that is gone has to be taken back by name (RFC 7386).
+  const auto* const before = k8s::find(*resource, {"status"});
+  if (before != nullptr && before->is_object()) {
+    for (const auto& [name, unused] : before->get_object()) {
+      status->as_object().emplace(name, nullptr);
+    }
+  }
+  json::value change = {{"metadata", {{"resourceVersion", k8s::resource_version_of(*resource)}}}};
+  change.as_object()["status"] = std::move(*status);
+  auto ended = co_await write(resource, std::move(change), "status");
+  co_return ended;
+}
+
+/// Changes the resource as it is at its version. Somebody was faster: nothing is lost, as the
+/// informer will tell.
+direct_sync::step direct_sync::write(json::value* resource, json::value change,
+                                     std::string subresource) {
+  const std::string before(k8s::resource_version_of(*resource));
+  auto written = co_await in_.kcp.patch(runtime_bootstrappers_type(), k8s::key_of(*resource),
+                                        k8s::patch_type::merge, std::move(change),
+                                        {.subresource = std::move(subresource)});
+  if (written) {
+    own_writes_.wrote(before, *written);
+    *resource = std::move(*written);
+    co_return std::nullopt;
+  }
+  const auto& why = written.error();
+  if (why.is(k8s::errc::not_found)) co_return result::done();
+  if (why.is(k8s::errc::conflict)) co_return result::requeue_after(catch_up);
+  co_return result::error(why);
+}
+
+void direct_sync::forget(const object_key& key) {
+  progress_.leave(key);
+  progress_.differs(key, false);
+  runtimes_.forget(key);
+  in_.runtimes.evict("bootstrapper/" + to_string(key));
+}
+
+}  // namespace rw::bootstrapper

@@ -1,0 +1,180 @@
+#pragma once
+
+#include "k8s/client.hpp"
+#include "k8s/client_pool.hpp"
+#include "k8s/controller.hpp"
+#include "k8s/event_recorder.hpp"
+#include "k8s/informer.hpp"
+#include "k8s/own_writes.hpp"
+#include "reactors/bootstrapper/progress.hpp"
+#include "reactors/bootstrapper/resource.hpp"
+#include "reactors/bootstrapper/status.hpp"
+#include "reactors/bootstrapper/sync.hpp"
+#include "reactors/bootstrapper_mode.hpp"
+#include "reactors/runtimes.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/json/value.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rw::bootstrapper {
+
+struct options {
+  sync_method how = {};
+  bootstrapper_sources usual = {};  ///< sources that a resource does not name
+  /// Of Runtimes that do not say otherwise, and where there is no Runtime.
+  bootstrapper_mode mode = bootstrapper_mode::off;
+  /// A Runtime in mode direct or shadow that has no RuntimeBootstrapper gets one, in its name.
+  bool create_for_runtimes = false;
+
+  std::size_t concurrent = 16;  ///< runtimes at once
+  /// Runtimes at once that did not answer when they were asked last.
+  std::size_t sick_at_once = 4;
+  core::duration runtime_limit = std::chrono::seconds(30);  ///< for all that is done on one
+  core::duration sick_limit = std::chrono::seconds(3);      ///< for a first sign of life
+  core::duration backoff_base = std::chrono::seconds(1);    ///< of one runtime's failures
+  core::duration backoff_limit = std::chrono::minutes(5);
+
+  /// Between looks at a runtime where nothing is known to have changed; up to a tenth longer. Also
+  /// how long drift may go unseen there.
+  core::duration success_interval = std::chrono::minutes(10);
+  /// From the first to the longest pause between looks at one whose pods are not ready.
+  core::duration ready_interval = std::chrono::seconds(2);
+  core::duration ready_interval_limit = std::chrono::minutes(1);
+  /// What concerns many runtimes reaches them at random within this time for each of them, at most
+  /// within `spread_limit`.
+  core::duration spread = std::chrono::milliseconds(2);
+  core::duration spread_limit = std::chrono::seconds(5);
+  /// How long a resource that is being deleted waits for a runtime that does not answer.
+  core::duration removal_limit = std::chrono::minutes(5);
+};
+
+/// What is read of the control plane, kept by informers that others may share and somebody else
+/// runs. All of it must outlive the reactor.
+struct sources {
+  k8s::informer& bootstrappers;
+  k8s::informer& runtimes;     ///< Runtimes; their metadata is enough
+  k8s::informer& kubeconfigs;  ///< Secrets with kubeconfigs; may hold others
+  k8s::informer& config_maps;  ///< of kcp-system; may hold others than the sources
+  k8s::informer& secrets;      ///< of kcp-system: the pull Secrets; may hold others
+  /// ClusterTrustBundles; null where the control plane does not serve them.
+  k8s::informer* trust_bundles = nullptr;
+};
+
+/// All of it must outlive the reactor.
+struct environment {
+  k8s::client& kcp;
+  k8s::client_pool& runtimes;
+  k8s::event_recorder& events;  ///< on the RuntimeBootstrappers
+  core::clock& clock;
+  core::watchdog& watchdog;
+  core::logger& log;
+  core::metrics& metrics;
+  core::random_source random;
+};
+
+/// Keeps the Runtime Bootstrapper installed and configured on every runtime that has a
+/// RuntimeBootstrapper and whose mode is `direct`: what the sources in the control plane say comes
+/// there as a whole or not at all (sync.hpp), and the resource's status says what is there. In mode
+/// `shadow` it only tells what would be written; in the others, and as long as Kyma Infrastructure
+/// Manager's mark is on the Runtime, nothing is done, so that there are never two who write.
+///
+/// A change of a source goes to all runtimes that it concerns, spread over a little time. Each is a
+/// key of its own, with its own backoff; what changes while one is being written is brought by the
+/// look that follows at once. One that does not answer costs a bounded part of the reconciles.
+///
+/// Deleting a RuntimeBootstrapper undeploys what was applied, where the mode is direct. A runtime
+/// that does not answer for `removal_limit`, or whose kubeconfig is gone, does not keep it longer.
+/// In other modes the runtime is left as it is: it is somebody else's.
+///
+/// Told as Kubernetes events of the resource, when they begin: BootstrapperReady,
+/// BootstrapperNotReady, BootstrapperFailed (with what is refused), RuntimeUnreachable,
+/// BootstrapperRemoved, BootstrapperRemovalGivenUp. Metrics: `rw_bootstrapper_runtimes{state}`,
+/// `rw_bootstrapper_sick_runtimes`, those of progress.hpp, `rw_bootstrapper_writes_total`,
+/// `rw_bootstrapper_syncs_total{result}` (changed, unchanged, refused, rolled_back, failed),
+/// `rw_bootstrapper_sync_seconds`, and the controller's (`runtime-bootstrapper`).
+///
+/// Everything happens on one executor, which is also the informers' and the clients'. It adds
+/// indexes to the informers of bootstrappers, Runtimes and kubeconfigs.
+class direct_sync final : private k8s::reconciler {
+ public:
+  direct_sync(boost::asio::any_io_executor executor, options with, sources from, environment in);
+  ~direct_sync() override;
+  direct_sync(const direct_sync&) = delete;
+  direct_sync& operator=(const direct_sync&) = delete;
+
+  /// Runs until cancelled. The pool is to be run and closed by its owner.
+  boost::asio::awaitable<void> run();
+
+  /// Looks at a runtime soon. False if there is no room, or this is the end.
+  bool requeue(const k8s::object_key& bootstrapper);
+
+  const progress& how_far() const noexcept { return progress_; }
+  std::size_t count(runtime_state of) const noexcept { return runtimes_.count(of); }
+
+ private:
+  using result = k8s::reconcile_result;
+  using step = boost::asio::awaitable<std::optional<result>>;  ///< none: go on
+
+  // direct_sync.cpp: one runtime.
+  boost::asio::awaitable<result> reconcile(k8s::object_key key) override;
+  boost::asio::awaitable<result> look(boost::json::value resource);
+  boost::asio::awaitable<result> bring(boost::json::value* resource, resource_view view,
+                                       situation seen);
+  boost::asio::awaitable<result> settle(boost::json::value* resource, situation seen);
+  boost::asio::awaitable<result> unreachable(boost::json::value* resource, situation seen,
+                                             std::string why);
+  boost::asio::awaitable<result> stop_at(boost::json::value* resource, situation seen, result then);
+  boost::asio::awaitable<std::optional<std::string>> sign_of_life(k8s::object_key key,
+                                                                  std::string kubeconfig);
+  step tell(boost::json::value* resource, const situation& seen);
+  step write(boost::json::value* resource, boost::json::value change, std::string subresource);
+  void record(const boost::json::value& resource, runtime_state now, const std::string& reason,
+              const std::string& message, bool done);
+  result come_again(const k8s::object_key& key);
+
+  // lifecycle.cpp: what comes before the first write, and after the last.
+  step add_finalizer(boost::json::value* resource);
+  boost::asio::awaitable<result> drop_finalizer(boost::json::value* resource);
+  boost::asio::awaitable<result> keep_removed(boost::json::value resource);
+  boost::asio::awaitable<std::optional<std::string>> clean(resource_view view,
+                                                           std::string kubeconfig);
+  boost::asio::awaitable<result> create_for(k8s::object_key runtime);
+
+  // surroundings.cpp: what the control plane says.
+  void add_indexes();
+  void watch_all();
+  void fan_out(std::vector<k8s::object_key> some, k8s::controller::keys& at_once);
+  std::vector<k8s::object_key> who_reads(part which, std::string_view name) const;
+  resource_view view_of(const k8s::object& resource) const;
+  k8s::object runtime_of(const resource_view& view) const;
+  bootstrapper_mode mode_of(const resource_view& view, const k8s::object& runtime) const;
+  bool may_write(const k8s::object_key& key) const;
+  std::optional<std::string> other_owner(const resource_view& view) const;
+  k8s::result<std::string> access_to(const resource_view& view, const k8s::object& runtime) const;
+  bool has_access(const resource_view& view, const k8s::object& runtime) const;
+  sources_of_set read_sources(const resource_view& view, std::vector<source_stamp>& stamps) const;
+  sync_request request_for(const resource_view& view, situation& seen) const;
+
+  void forget(const k8s::object_key& key);
+  core::duration up_to(core::duration most) const;
+  core::duration a_little_longer(core::duration base) const { return base + up_to(base / 10); }
+
+  const options with_;
+  const sources from_;
+  const environment in_;
+  core::counter& writes_;
+  core::histogram& seconds_;
+  progress progress_;
+  class runtimes runtimes_;
+  k8s::own_writes own_writes_;
+  k8s::controller controller_;
+};
+
+}  // namespace rw::bootstrapper
