@@ -67,7 +67,11 @@ bool is_managed_by(const json::value& object, std::string_view manager) {
 }  // namespace
 
 bool is_lasting(const k8s::failure& why) noexcept {
-  return why.is(k8s::errc::bad_request) || why.is(k8s::errc::invalid) ||
+  // What does not fit the schema is refused with 500 by server-side apply, up to the newest version
+  // (k8s.io/apimachinery/pkg/util/managedfields, structuredmerge.go).
+  const bool unfit = why.status == 500 &&
+                     why.message.find("failed to create typed patch object") != std::string::npos;
+  return unfit || why.is(k8s::errc::bad_request) || why.is(k8s::errc::invalid) ||
          why.is(k8s::errc::forbidden) || why.is(k8s::errc::unsupported) ||
          why.is(k8s::errc::method_not_allowed) || why.is(k8s::errc::too_large) || why.status == 413;
 }
@@ -359,6 +363,7 @@ visit::work<bool> visit::make(known_set set) {
   step = co_await write(set, plan);
   if (step) step = co_await prune(plan.prune);
   if (step && !in_place) step = co_await settle(set);
+  out_.repaired = step.has_value() && in_place;
   if (step) co_return true;
 
   const bool too_long = !k8s::is_sick(step.error()) && !step.error().is(k8s::errc::fenced) &&

@@ -1,10 +1,12 @@
 #include "reactors/bootstrapper/direct_sync.hpp"
 
+#include "core/task_group.hpp"
 #include "core/within.hpp"
 #include "k8s/text.hpp"
 #include "k8s/types.hpp"
 #include "reactors/kyma_resources.hpp"
 
+#include <boost/asio/this_coro.hpp>
 #include <boost/json/object.hpp>
 
 #include <algorithm>
@@ -40,6 +42,7 @@ bool is_our_own(const k8s::failure& why) {
 std::string result_of(const sync_report& report) {
   if (report.rolled_back) return "rolled_back";
   if (!report.refused.empty()) return "refused";
+  if (report.repaired) return "repaired";
   return report.objects > 0 ? "changed" : "unchanged";
 }
 
@@ -57,6 +60,9 @@ direct_sync::direct_sync(asio::any_io_executor executor, options with, sources f
       progress_(in_.metrics),
       runtimes_(in_.metrics, "rw_bootstrapper", "bootstrapper",
                 std::max<std::size_t>(with_.sick_at_once, 1)),
+      drift_(executor,
+             [this](const object_key& key) { controller_.add_after(key, with_.heard_delay); },
+             {in_.clock, in_.log, in_.metrics, in_.random}),
       controller_(std::move(executor), controller_options_of(with_), *this,
                   {in_.clock, in_.watchdog, in_.log, in_.metrics, in_.random}) {
   add_indexes();
@@ -66,7 +72,17 @@ direct_sync::direct_sync(asio::any_io_executor executor, options with, sources f
 direct_sync::~direct_sync() = default;
 
 asio::awaitable<void> direct_sync::run() {
-  return controller_.run();
+  const auto executor = co_await asio::this_coro::executor;
+  core::task_group tasks(executor);
+  tasks.spawn(drift_.run());
+  tasks.spawn(serve(&tasks));
+  co_await tasks.join();
+}
+
+/// Without the controller nobody would act on what is heard.
+asio::awaitable<void> direct_sync::serve(core::task_group* all) {
+  co_await controller_.run();
+  all->cancel();
 }
 
 bool direct_sync::requeue(const object_key& bootstrapper) {
@@ -113,6 +129,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::look(json::value resource) {
     wrong.push_back({"spec.runtimeRef", "RuntimeBootstrapper " + *other + " has this runtime"});
   }
   if (seen.mode != bootstrapper_mode::direct) progress_.leave(view.key);
+  if (seen.mode != bootstrapper_mode::direct || view.suspended) drift_.leave(view.key);
   if (seen.mode != bootstrapper_mode::shadow) progress_.differs(view.key, false);
   if (!wrong.empty()) {
     seen.invalid = describe(wrong);
@@ -192,6 +209,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::bring(json::value* resource,
     auto stopped = co_await stop_at(resource, std::move(seen), then);
     co_return stopped;
   }
+  if (direct && with_.watch_runtimes) drift_.follow(key, *api, view.to.ns);
   seen.report = std::move(**got);
   auto settled = co_await settle(resource, std::move(seen));
   co_return settled;
@@ -238,6 +256,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::settle(json::value* resource
 asio::awaitable<k8s::reconcile_result> direct_sync::unreachable(json::value* resource,
                                                                 situation seen, std::string why) {
   const auto key = k8s::key_of(*resource);
+  drift_.leave(key);
   in_.runtimes.evict("bootstrapper/" + to_string(key));
   runtimes_.set_sick(key, why);
   record(*resource, runtime_state::unreachable, {}, why, false);
@@ -330,6 +349,7 @@ direct_sync::step direct_sync::write(json::value* resource, json::value change,
 void direct_sync::forget(const object_key& key) {
   progress_.leave(key);
   progress_.differs(key, false);
+  drift_.leave(key);
   runtimes_.forget(key);
   in_.runtimes.evict("bootstrapper/" + to_string(key));
 }

@@ -6,6 +6,7 @@
 #include "k8s/event_recorder.hpp"
 #include "k8s/informer.hpp"
 #include "k8s/own_writes.hpp"
+#include "reactors/bootstrapper/drift_watch.hpp"
 #include "reactors/bootstrapper/progress.hpp"
 #include "reactors/bootstrapper/resource.hpp"
 #include "reactors/bootstrapper/status.hpp"
@@ -41,8 +42,7 @@ struct options {
   core::duration backoff_base = std::chrono::seconds(1);    ///< of one runtime's failures
   core::duration backoff_limit = std::chrono::minutes(5);
 
-  /// Between looks at a runtime where nothing is known to have changed; up to a tenth longer. Also
-  /// how long drift may go unseen there.
+  /// Between looks at a runtime where nothing is known to have changed; up to a tenth longer.
   core::duration success_interval = std::chrono::minutes(10);
   /// From the first to the longest pause between looks at one whose pods are not ready.
   core::duration ready_interval = std::chrono::seconds(2);
@@ -51,6 +51,10 @@ struct options {
   /// within `spread_limit`.
   core::duration spread = std::chrono::milliseconds(2);
   core::duration spread_limit = std::chrono::seconds(5);
+  /// Watch what was applied (drift_watch.hpp), and look at a runtime so long after the first change
+  /// that was heard of there. Without it drift is only seen at the next look.
+  bool watch_runtimes = true;
+  core::duration heard_delay = std::chrono::milliseconds(500);
   /// How long a resource that is being deleted waits for a runtime that does not answer.
   core::duration removal_limit = std::chrono::minutes(5);
 };
@@ -97,8 +101,8 @@ struct environment {
 /// BootstrapperNotReady, BootstrapperFailed (with what is refused), RuntimeUnreachable,
 /// BootstrapperRemoved, BootstrapperRemovalGivenUp. Metrics: `rw_bootstrapper_runtimes{state}`,
 /// `rw_bootstrapper_sick_runtimes`, those of progress.hpp, `rw_bootstrapper_writes_total`,
-/// `rw_bootstrapper_syncs_total{result}` (changed, unchanged, refused, rolled_back, failed),
-/// `rw_bootstrapper_sync_seconds`, and the controller's (`runtime-bootstrapper`).
+/// `rw_bootstrapper_syncs_total{result}` (changed, unchanged, repaired, refused, rolled_back,
+/// failed), `rw_bootstrapper_sync_seconds`, and the controller's (`runtime-bootstrapper`).
 ///
 /// Everything happens on one executor, which is also the informers' and the clients'. It adds
 /// indexes to the informers of bootstrappers, Runtimes and kubeconfigs.
@@ -109,7 +113,8 @@ class direct_sync final : private k8s::reconciler {
   direct_sync(const direct_sync&) = delete;
   direct_sync& operator=(const direct_sync&) = delete;
 
-  /// Runs until cancelled. The pool is to be run and closed by its owner.
+  /// Runs until cancelled. The pool is to be run and closed by its owner; while runtimes are
+  /// watched it needs room for all of them.
   boost::asio::awaitable<void> run();
 
   /// Looks at a runtime soon. False if there is no room, or this is the end.
@@ -121,6 +126,8 @@ class direct_sync final : private k8s::reconciler {
  private:
   using result = k8s::reconcile_result;
   using step = boost::asio::awaitable<std::optional<result>>;  ///< none: go on
+
+  boost::asio::awaitable<void> serve(core::task_group* all);
 
   // direct_sync.cpp: one runtime.
   boost::asio::awaitable<result> reconcile(k8s::object_key key) override;
@@ -174,6 +181,7 @@ class direct_sync final : private k8s::reconciler {
   progress progress_;
   class runtimes runtimes_;
   k8s::own_writes own_writes_;
+  drift_watch drift_;
   k8s::controller controller_;
 };
 

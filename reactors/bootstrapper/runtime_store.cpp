@@ -27,7 +27,6 @@ json::value secret_of(const std::string& ns, std::string_view name, std::string_
                   {"kind", "Secret"},
                   {"metadata", {{"name", name}, {"namespace", ns}}},
                   {"type", "Opaque"}};
-  k8s::set_label(out, synced_by_label, synced_by);
   k8s::set_secret_data(out, entry, content);
   return out;
 }

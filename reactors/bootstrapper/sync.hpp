@@ -57,6 +57,7 @@ struct sync_report {
   /// Why what is wanted is not what is in place; empty: it is.
   std::string refused = {};
   bool rolled_back = false;  ///< this look put the former set back in place
+  bool repaired = false;     ///< what was in place had drifted
   bool half_way = false;     ///< objects of two sets may be mixed
   std::size_t writes = 0;    ///< that were sent, those to the record included
   std::size_t objects = 0;   ///< that were applied or removed

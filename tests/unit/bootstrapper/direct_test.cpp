@@ -35,6 +35,7 @@ options quick() {
   out.ready_interval_limit = 200ms;
   out.backoff_base = 50ms;
   out.backoff_limit = 500ms;
+  out.heard_delay = 20ms;
   return out;
 }
 
@@ -180,6 +181,43 @@ asio::awaitable<void> refuses(world* w) {
 BOOST_AUTO_TEST_CASE(a_broken_configuration_is_refused_and_the_runtime_keeps_the_former) {
   world w(quick());
   test::run(w.context, refuses(&w));
+}
+
+asio::awaitable<void> hears_of_drift(world* w) {
+  co_await one_ready_runtime(w);
+  bool good =
+      co_await eventually([w] { return w->metric("rw_bootstrapper_watched_runtimes") == 1; });
+  BOOST_TEST(good);
+  // Nobody looks by itself for minutes. What is there when the watch begins is no change, so the
+  // drift must come after that.
+  const auto informed = [w](const std::string& resource) {
+    return w->metric("rw_informer_objects{resource=\"" + resource + "\"}");
+  };
+  good =
+      co_await eventually([&] { return informed("clustertrustbundles.certificates.k8s.io") >= 2; });
+  BOOST_TEST(good);
+  good = co_await eventually([&] { return informed("deployments.apps") >= 1; });
+  BOOST_TEST(good);
+  co_await w->remove("skr", bundles, {"", bundle_name});
+  good = co_await w->until("skr", bundles, {"", bundle_name},
+                           [](const json::value& one) { return one.is_object(); });
+  BOOST_TEST(good);
+  const json::value change{{"spec", {{"replicas", 0}}}};
+  const auto done =
+      co_await w->api("skr").patch(deployments, deployment, k8s::patch_type::merge, change);
+  BOOST_REQUIRE(done.has_value());
+  good = co_await w->until("skr", deployments, deployment, [](const json::value& one) {
+    return *k8s::find(one, {"spec", "replicas"}) == 1;
+  });
+  BOOST_TEST(good);
+  good = co_await eventually(
+      [w] { return w->metric("rw_bootstrapper_syncs_total{result=\"repaired\"}") >= 2; });
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(drift_on_the_runtime_is_heard_of_and_repaired) {
+  world w(quick());
+  test::run(w.context, hears_of_drift(&w));
 }
 
 asio::awaitable<void> upgrades(world* w) {

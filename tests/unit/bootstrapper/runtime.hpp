@@ -38,6 +38,9 @@ class runtimes_world {
 
   /// A cluster with nothing but the namespace kyma-system, unless `bare`.
   asio::awaitable<void> add(std::string name, bool bare = false);
+  /// The runtime "skr": on the real API server that RW_CONFORMANCE_KUBECONFIG leads to, if it is
+  /// set, cleaned of what tests before have left there.
+  asio::awaitable<void> add_any();
   std::shared_ptr<k8s::client> api(const std::string& runtime);
 
   asio::awaitable<k8s::result<bootstrapper::sync_report>> sync(std::string runtime,

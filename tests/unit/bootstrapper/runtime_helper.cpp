@@ -10,6 +10,7 @@
 
 #include "tests/unit/bootstrapper/runtime.hpp"
 #include "tests/unit/run.hpp"
+#include <cstdlib>
 #include <utility>
 
 namespace rw::bootstrapper_test {
@@ -93,6 +94,28 @@ asio::awaitable<void> runtimes_world::add(std::string name, bool bare) {
   const auto made = co_await api(name)->create(namespaces_type(), std::move(object));
   BOOST_REQUIRE_MESSAGE(made.has_value(), made.error().message);
   faults[name] = {};
+}
+
+asio::awaitable<void> runtimes_world::add_any() {
+  const auto* const file = std::getenv("RW_CONFORMANCE_KUBECONFIG");
+  if (file == nullptr && clients_.contains("skr")) {
+    co_await clients_["skr"]->close();
+    clients_.erase("skr");
+    server.remove_cluster("skr");
+  }
+  if (file == nullptr) {
+    co_await add("skr", true);
+    co_return;
+  }
+  if (!clients_.contains("skr")) {
+    auto real = k8s::load_kubeconfig({file});
+    clients_["skr"] = std::make_shared<k8s::client>(
+        context.get_executor(), std::move(*real), k8s::client_options{.name = "real"},
+        k8s::client_environment{clock, watchdog, log, numbers});
+  }
+  const auto cleaned = co_await bootstrapper::undeploy(api("skr"), &how, "kyma-system", {},
+                                                       std::chrono::system_clock::now());
+  BOOST_REQUIRE_MESSAGE(cleaned.has_value(), cleaned.error().message);
 }
 
 asio::awaitable<k8s::result<bootstrapper::sync_report>> runtimes_world::sync(

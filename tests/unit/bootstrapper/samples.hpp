@@ -96,7 +96,7 @@ kind: Service
 metadata: {name: rt-bootstrapper-webhook-service, namespace: kyma-system}
 spec:
   selector: {app: rt-bootstrapper}
-  ports: [{port: 443, targetPort: 9443}]
+  ports: [{port: 443, targetPort: 9443, protocol: TCP}]
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingWebhookConfiguration
