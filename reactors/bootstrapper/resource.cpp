@@ -72,7 +72,7 @@ resource_view read_resource(const json::value& object, const bootstrapper_source
   out.suspended = is_true(spec, {"suspend"});
   out.remove_with_source = find_string(spec, {"deletionPolicy"}) == "remove";
 
-  const findings all(wrong, "spec");
+  const findings all = findings(wrong, {}).at("spec");
   if (out.runtime.empty() && out.kyma.empty()) {
     all.add("runtimeRef", "names neither a Runtime nor a Kyma");
   }

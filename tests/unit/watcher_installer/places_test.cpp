@@ -9,7 +9,7 @@
 namespace rw::watcher_installer_test {
 BOOST_AUTO_TEST_SUITE(places)
 
-using rw::watcher_installer::places;
+using rw::places;
 
 namespace {
 
