@@ -5,11 +5,10 @@
 #include "reactors/bootstrapper/configuration.hpp"
 #include "reactors/bootstrapper/manifest_set.hpp"
 #include "reactors/bootstrapper/material.hpp"
+#include "reactors/content_digest.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
-#include <boost/json/serialize.hpp>
-#include <openssl/sha.h>
 
 #include <algorithm>
 #include <iterator>
@@ -157,35 +156,6 @@ class gathering {
   desired_set out_;
 };
 
-/// With the names of fields in order.
-json::value canonical(const json::value& value) {
-  if (const auto* const list = value.if_array()) {
-    json::array out;
-    for (const auto& one : *list) out.push_back(canonical(one));
-    return out;
-  }
-  const auto* const object = value.if_object();
-  if (object == nullptr) return value;
-  std::vector<std::string_view> names;
-  for (const auto& [name, unused] : *object) names.emplace_back(name);
-  std::ranges::sort(names);
-  json::object out;
-  for (const auto name : names) out.emplace(name, canonical(object->at(name)));
-  return out;
-}
-
-std::string sha256(std::string_view text) {
-  std::array<unsigned char, SHA256_DIGEST_LENGTH> sum{};
-  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), sum.data());
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string out;
-  for (const auto byte : sum) {
-    out += digits[byte >> 4U];
-    out += digits[byte & 15U];
-  }
-  return out;
-}
-
 }  // namespace
 
 std::string_view to_string(part of) noexcept {
@@ -235,18 +205,18 @@ void check_whole(const std::vector<desired_object>& objects, const target_names&
 }
 
 std::string digest_of(const json::value& object) {
-  return sha256(json::serialize(canonical(object)));
+  return content_digest().add(object).hex();
 }
 
 std::string digest_of(const std::vector<desired_object>& objects) {
   std::vector<std::string> each;
   for (const auto& one : objects) {
-    each.push_back(std::string(to_string(one.from)) + ' ' + digest_of(one.object) + '\n');
+    each.push_back(content_digest().add(to_string(one.from)).add(one.object).hex());
   }
   std::ranges::sort(each);
-  std::string all;
-  for (const auto& one : each) all += one;
-  return sha256(all);
+  content_digest all;
+  for (const auto& one : each) all.add(one);
+  return all.hex();
 }
 
 std::string short_digest(std::string_view digest) {

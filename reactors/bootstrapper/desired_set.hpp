@@ -77,7 +77,7 @@ desired_set gather(const sources_of_set& from, const target_names& to,
 void check_whole(const std::vector<desired_object>& objects, const target_names& to,
                  problems& wrong);
 
-/// SHA-256 over the objects whatever the order of their fields, hexadecimal.
+/// Of the objects whatever their order and that of their fields (content_digest.hpp).
 std::string digest_of(const std::vector<desired_object>& objects);
 std::string digest_of(const boost::json::value& object);
 /// Enough of a digest for people, and for names.

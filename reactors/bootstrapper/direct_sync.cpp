@@ -58,8 +58,9 @@ direct_sync::direct_sync(asio::any_io_executor executor, options with, sources f
                                     "Time that a look at a runtime took, with all writes", {},
                                     core::latency_bounds())),
       progress_(in_.metrics),
-      runtimes_(in_.metrics, "rw_bootstrapper", "bootstrapper",
-                std::max<std::size_t>(with_.sick_at_once, 1)),
+      runtimes_(in_.metrics, "rw_bootstrapper", "bootstrapper"),
+      places_(in_.metrics, "rw_bootstrapper", std::max<std::size_t>(with_.sick_at_once, 1),
+              [this](const object_key& key) { return requeue(key); }),
       drift_(executor,
              [this](const object_key& key) { controller_.add_after(key, with_.heard_delay); },
              {in_.clock, in_.log, in_.metrics, in_.random}),
@@ -92,6 +93,7 @@ bool direct_sync::requeue(const object_key& bootstrapper) {
 
 asio::awaitable<k8s::reconcile_result> direct_sync::reconcile(object_key key) {
   const auto found = from_.bootstrappers.objects().get(key);
+  auto kept = places_.claim(key);
   if (!found) {
     own_writes_.forget(key);
     forget(key);
@@ -100,35 +102,24 @@ asio::awaitable<k8s::reconcile_result> direct_sync::reconcile(object_key key) {
   }
   auto resource = own_writes_.newest(found);
   if (k8s::is_being_deleted(resource)) {
-    auto removed = co_await keep_removed(std::move(resource));
+    auto removed = co_await keep_removed(std::move(resource), &kept);
     co_return removed;
   }
-  auto looked = co_await look(std::move(resource));
+  auto looked = co_await look(std::move(resource), &kept);
   co_return looked;
 }
 
 /// Decides whether the runtime is ours to look at.
-asio::awaitable<k8s::reconcile_result> direct_sync::look(json::value resource) {
+asio::awaitable<k8s::reconcile_result> direct_sync::look(json::value resource,
+                                                         places::place* kept) {
   problems wrong;
   const auto view = read_resource(resource, with_.usual, wrong);
   const auto runtime = runtime_of(view);
   situation seen{.mode = mode_of(view, runtime), .suspended = view.suspended};
-  const bool ours =
-      seen.mode == bootstrapper_mode::direct || seen.mode == bootstrapper_mode::shadow;
-  std::string waiting;
-  if (!view.runtime.empty() && !runtime) {
-    waiting = "there is no Runtime " + view.runtime;
-  } else if (!ours) {
-    waiting = "the runtime's mode is " + std::string(to_string(seen.mode));
-  } else if (view.suspended) {
-    waiting = "the spec says suspend";
-  } else if (seen.mode == bootstrapper_mode::direct && runtime && has_kim_mark(runtime.parse())) {
-    waiting = "Kyma Infrastructure Manager is about to write to the runtime (" +
-              std::string(kim_mark) + "); once that mark is gone it is our turn";
-  } else if (const auto other = other_owner(view)) {
+  auto waiting = why_waiting(view, runtime);
+  if (const auto other = waiting.empty() ? other_owner(view) : std::nullopt) {
     wrong.push_back({"spec.runtimeRef", "RuntimeBootstrapper " + *other + " has this runtime"});
   }
-  if (seen.mode != bootstrapper_mode::direct) progress_.leave(view.key);
   if (seen.mode != bootstrapper_mode::direct || view.suspended) drift_.leave(view.key);
   if (seen.mode != bootstrapper_mode::shadow) progress_.differs(view.key, false);
   if (!wrong.empty()) {
@@ -143,7 +134,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::look(json::value resource) {
     auto stopped = co_await stop_at(&resource, std::move(seen), result::done());
     co_return stopped;
   }
-  auto brought = co_await bring(&resource, view, std::move(seen));
+  auto brought = co_await bring(&resource, view, std::move(seen), kept);
   co_return brought;
 }
 
@@ -156,7 +147,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::stop_at(json::value* resourc
 }
 
 asio::awaitable<k8s::reconcile_result> direct_sync::bring(json::value* resource, resource_view view,
-                                                          situation seen) {
+                                                          situation seen, places::place* kept) {
   const auto key = view.key;
   const auto runtime = runtime_of(view);
   const bool direct = seen.mode == bootstrapper_mode::direct;
@@ -175,14 +166,15 @@ asio::awaitable<k8s::reconcile_result> direct_sync::bring(json::value* resource,
     if (ended) co_return *ended;
   }
   if (runtimes_.sick(key)) {
-    const auto place = runtimes_.take_place();
-    if (!place) co_return come_again(key);
+    if (!*kept) *kept = places_.take(key);
+    if (!*kept) co_return wait_for_place(key);
     const auto silent = co_await sign_of_life(key, *kubeconfig);
     if (silent) {
       auto given_up = co_await unreachable(resource, std::move(seen), *silent);
       co_return given_up;
     }
   }
+  *kept = {};
   auto api = in_.runtimes.get("bootstrapper/" + to_string(key), *kubeconfig);
   if (!api) {
     auto given_up = co_await unreachable(resource, std::move(seen), api.error().message);
@@ -280,9 +272,8 @@ asio::awaitable<std::optional<std::string>> direct_sync::sign_of_life(object_key
   co_return std::nullopt;
 }
 
-/// All places for sick runtimes are taken: soon again, but in the same state as before.
-k8s::reconcile_result direct_sync::come_again(const object_key& key) {
-  controller_.add_after(key, with_.sick_limit + up_to(with_.sick_limit));
+/// All places for sick runtimes are taken: in its turn, in the same state as before.
+k8s::reconcile_result direct_sync::wait_for_place(const object_key& key) {
   return result::error("the runtime does not answer: " + runtimes_.complaint(key), "unreachable");
 }
 

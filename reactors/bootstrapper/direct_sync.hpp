@@ -12,6 +12,7 @@
 #include "reactors/bootstrapper/status.hpp"
 #include "reactors/bootstrapper/sync.hpp"
 #include "reactors/bootstrapper_mode.hpp"
+#include "reactors/places.hpp"
 #include "reactors/runtimes.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -86,8 +87,9 @@ struct environment {
 /// Keeps the Runtime Bootstrapper installed and configured on every runtime that has a
 /// RuntimeBootstrapper and whose mode is `direct`: what the sources in the control plane say comes
 /// there as a whole or not at all (sync.hpp), and the resource's status says what is there. In mode
-/// `shadow` it only tells what would be written; in the others, and as long as Kyma Infrastructure
-/// Manager's mark is on the Runtime, nothing is done, so that there are never two who write.
+/// `shadow` it only tells what would be written; in the others, and as long as those who signal
+/// have not let go of the Runtime (is_handed_over), nothing is done, so that there are never two
+/// who write.
 ///
 /// A change of a source goes to all runtimes that it concerns, spread over a little time. Each is a
 /// key of its own, with its own backoff; what changes while one is being written is brought by the
@@ -100,9 +102,10 @@ struct environment {
 /// Told as Kubernetes events of the resource, when they begin: BootstrapperReady,
 /// BootstrapperNotReady, BootstrapperFailed (with what is refused), RuntimeUnreachable,
 /// BootstrapperRemoved, BootstrapperRemovalGivenUp. Metrics: `rw_bootstrapper_runtimes{state}`,
-/// `rw_bootstrapper_sick_runtimes`, those of progress.hpp, `rw_bootstrapper_writes_total`,
-/// `rw_bootstrapper_syncs_total{result}` (changed, unchanged, repaired, refused, rolled_back,
-/// failed), `rw_bootstrapper_sync_seconds`, and the controller's (`runtime-bootstrapper`).
+/// `rw_bootstrapper_sick_runtimes`, `rw_bootstrapper_sick_waiting`, those of progress.hpp,
+/// `rw_bootstrapper_writes_total`, `rw_bootstrapper_syncs_total{result}` (changed, unchanged,
+/// repaired, refused, rolled_back, failed), `rw_bootstrapper_sync_seconds`, and the controller's
+/// (`runtime-bootstrapper`).
 ///
 /// Everything happens on one executor, which is also the informers' and the clients'. It adds
 /// indexes to the informers of bootstrappers, Runtimes and kubeconfigs.
@@ -131,9 +134,9 @@ class direct_sync final : private k8s::reconciler {
 
   // direct_sync.cpp: one runtime.
   boost::asio::awaitable<result> reconcile(k8s::object_key key) override;
-  boost::asio::awaitable<result> look(boost::json::value resource);
+  boost::asio::awaitable<result> look(boost::json::value resource, places::place* kept);
   boost::asio::awaitable<result> bring(boost::json::value* resource, resource_view view,
-                                       situation seen);
+                                       situation seen, places::place* kept);
   boost::asio::awaitable<result> settle(boost::json::value* resource, situation seen);
   boost::asio::awaitable<result> unreachable(boost::json::value* resource, situation seen,
                                              std::string why);
@@ -144,14 +147,15 @@ class direct_sync final : private k8s::reconciler {
   step write(boost::json::value* resource, boost::json::value change, std::string subresource);
   void record(const boost::json::value& resource, runtime_state now, const std::string& reason,
               const std::string& message, bool done);
-  result come_again(const k8s::object_key& key);
+  result wait_for_place(const k8s::object_key& key);
 
   // lifecycle.cpp: what comes before the first write, and after the last.
   step add_finalizer(boost::json::value* resource);
   boost::asio::awaitable<result> drop_finalizer(boost::json::value* resource);
-  boost::asio::awaitable<result> keep_removed(boost::json::value resource);
+  boost::asio::awaitable<result> keep_removed(boost::json::value resource, places::place* kept);
   boost::asio::awaitable<std::optional<std::string>> clean(resource_view view,
-                                                           std::string kubeconfig);
+                                                           std::string kubeconfig,
+                                                           places::place* kept);
   boost::asio::awaitable<result> create_for(k8s::object_key runtime);
 
   // surroundings.cpp: what the control plane says.
@@ -162,6 +166,7 @@ class direct_sync final : private k8s::reconciler {
   resource_view view_of(const k8s::object& resource) const;
   k8s::object runtime_of(const resource_view& view) const;
   bootstrapper_mode mode_of(const resource_view& view, const k8s::object& runtime) const;
+  std::string why_waiting(const resource_view& view, const k8s::object& runtime) const;
   bool may_write(const k8s::object_key& key) const;
   std::optional<std::string> other_owner(const resource_view& view) const;
   k8s::result<std::string> access_to(const resource_view& view, const k8s::object& runtime) const;
@@ -180,6 +185,7 @@ class direct_sync final : private k8s::reconciler {
   core::histogram& seconds_;
   progress progress_;
   class runtimes runtimes_;
+  class places places_;  ///< of the sick ones
   k8s::own_writes own_writes_;
   drift_watch drift_;
   k8s::controller controller_;

@@ -45,12 +45,13 @@ asio::awaitable<k8s::reconcile_result> direct_sync::drop_finalizer(json::value* 
 
 /// Undeploys; none on success, else why not.
 asio::awaitable<std::optional<std::string>> direct_sync::clean(resource_view view,
-                                                               std::string kubeconfig) {
+                                                               std::string kubeconfig,
+                                                               places::place* kept) {
   const auto key = view.key;
   const auto name = "bootstrapper/" + to_string(key);
   if (runtimes_.sick(key)) {
-    const auto place = runtimes_.take_place();
-    if (!place) co_return runtimes_.complaint(key);
+    if (!*kept) *kept = places_.take(key);
+    if (!*kept) co_return runtimes_.complaint(key);
     auto silent = co_await sign_of_life(key, kubeconfig);
     if (silent) in_.runtimes.evict(name);
     if (silent) co_return silent;
@@ -75,7 +76,8 @@ asio::awaitable<std::optional<std::string>> direct_sync::clean(resource_view vie
   co_return why;
 }
 
-asio::awaitable<k8s::reconcile_result> direct_sync::keep_removed(json::value resource) {
+asio::awaitable<k8s::reconcile_result> direct_sync::keep_removed(json::value resource,
+                                                                 places::place* kept) {
   problems unused;
   const auto view = read_resource(resource, with_.usual, unused);
   progress_.leave(view.key);
@@ -87,7 +89,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::keep_removed(json::value res
   const bool ours = seen.mode == bootstrapper_mode::direct && !other_owner(view);
   const auto kubeconfig = access_to(view, runtime);
   if (ours && kubeconfig) {
-    why = co_await clean(view, *kubeconfig);
+    why = co_await clean(view, *kubeconfig, kept);
   } else if (ours) {
     why = kubeconfig.error().message;
   } else {

@@ -43,10 +43,6 @@ const k8s::resource_type& runtime_bootstrappers_type() {
   return type;
 }
 
-bool has_kim_mark(const json::value& runtime) {
-  return k8s::annotation(runtime, kim_mark) == "true" || k8s::label(runtime, kim_mark) == "true";
-}
-
 resource_view read_resource(const json::value& object, const bootstrapper_sources& sources,
                             problems& wrong) {
   resource_view out{.key = k8s::key_of(object)};

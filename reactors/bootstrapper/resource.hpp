@@ -21,10 +21,6 @@ const k8s::resource_type& runtime_bootstrappers_type();
 /// On a RuntimeBootstrapper, as long as something of ours may be on its runtime.
 inline constexpr std::string_view finalizer = "operator.kyma-project.io/runtime-bootstrapper";
 
-/// On a Runtime, as an annotation or a label: Kyma Infrastructure Manager is about to write there.
-inline constexpr std::string_view kim_mark = "operator.kyma-project.io/force-patch-reconciliation";
-bool has_kim_mark(const boost::json::value& runtime);
-
 /// A RuntimeBootstrapper's spec, with what it leaves out filled in.
 struct resource_view {
   k8s::object_key key = {};

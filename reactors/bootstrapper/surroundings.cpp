@@ -63,7 +63,8 @@ bool runtime_changed(const delta& change) {
   if (change.what != delta::kind::updated) return true;
   const auto before = change.before.parse();
   const auto now = change.now.parse();
-  return has_kim_mark(before) != has_kim_mark(now) ||
+  return is_handed_over(before) != is_handed_over(now) ||
+         is_suspended(before) != is_suspended(now) ||
          k8s::annotation(before, bootstrapper_mode_annotation) !=
              k8s::annotation(now, bootstrapper_mode_annotation) ||
          kyma_label_of(before) != kyma_label_of(now) ||
@@ -191,14 +192,34 @@ bootstrapper_mode direct_sync::mode_of(const resource_view& view, const object& 
   return view.runtime.empty() ? with_.mode : bootstrapper_mode::off;
 }
 
+/// Why nothing is to be done on the runtime now; empty: it is ours.
+std::string direct_sync::why_waiting(const resource_view& view, const object& runtime) const {
+  if (!view.runtime.empty() && !runtime) return "there is no Runtime " + view.runtime;
+  const auto mode = mode_of(view, runtime);
+  if (mode != bootstrapper_mode::direct && mode != bootstrapper_mode::shadow) {
+    return "the runtime's mode is " + std::string(to_string(mode));
+  }
+  if (view.suspended) return "the spec says suspend";
+  if (!runtime || mode == bootstrapper_mode::shadow) return {};
+  const auto value = runtime.parse();
+  if (is_suspended(value)) return "the Runtime is suspended";
+  if (carries_mark(value)) {
+    return "Kyma Infrastructure Manager is about to write to the runtime (" +
+           std::string(force_reconciliation_mark) + "); it is our turn when that mark is gone";
+  }
+  if (is_handed_over(value)) return {};
+  return "Kyma Infrastructure Manager may still be told to write to the runtime; it is our turn "
+         "when its Runtime has the annotation " +
+         std::string(signalled_annotation) + "=" + std::string(signalled_nothing);
+}
+
 /// As it is at this moment: asked before each write.
 bool direct_sync::may_write(const object_key& key) const {
   const auto resource = from_.bootstrappers.objects().get(key);
   if (!resource) return false;
   const auto view = view_of(resource);
   const auto runtime = runtime_of(view);
-  if (view.suspended || mode_of(view, runtime) != bootstrapper_mode::direct) return false;
-  return !runtime || !has_kim_mark(runtime.parse());
+  return mode_of(view, runtime) == bootstrapper_mode::direct && why_waiting(view, runtime).empty();
 }
 
 /// Two of them for one runtime would undo each other: the first in the alphabet has it.

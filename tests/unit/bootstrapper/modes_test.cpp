@@ -23,7 +23,8 @@ namespace {
 
 const k8s::object_key deployment{"kyma-system", "rt-bootstrapper-controller-manager"};
 const std::string mode_annotation(bootstrapper_mode_annotation);
-const std::string mark(bootstrapper::kim_mark);
+const std::string mark(force_reconciliation_mark);
+const std::string signalled(signalled_annotation);
 
 options quick(bootstrapper_mode mode) {
   options out;
@@ -70,6 +71,7 @@ asio::awaitable<void> migrates(world* w) {
   BOOST_TEST(!k8s::has_finalizer(object, bootstrapper::finalizer));
   // direct, but Kyma Infrastructure Manager still has its mark.
   co_await w->annotate_runtime("skr", mark, "true");
+  co_await w->annotate_runtime("skr", signalled, "abc");
   co_await w->annotate_runtime("skr", mode_annotation, "direct");
   good = co_await is_resource(w, "skr", [](const json::value& one) {
     const auto ready = k8s::find_condition(one, "Ready");
@@ -78,6 +80,13 @@ asio::awaitable<void> migrates(world* w) {
   BOOST_TEST(good);
   BOOST_TEST(w->writes["skr"] == 0);
   co_await w->annotate_runtime("skr", mark, nullptr);
+  good = co_await is_resource(w, "skr", [](const json::value& one) {
+    const auto ready = k8s::find_condition(one, "Ready");
+    return ready && ready->message.find("may still be told") != std::string::npos;
+  });
+  BOOST_TEST(good);
+  BOOST_TEST(w->writes["skr"] == 0);
+  co_await w->annotate_runtime("skr", signalled, json::value(signalled_nothing));
   good = co_await w->until("skr", deployments, deployment, is_there);
   BOOST_TEST(good);
   good = co_await w->until_told("skr", "ConfigurationSynced", "True", "Synced");

@@ -169,6 +169,7 @@ asio::awaitable<void> world::add_runtime(std::string name, std::string mode) {
   co_await create("kcp", secrets_type(), std::move(secret));
   auto runtime = object_of(runtimes_type(), "kcp-system", name);
   k8s::set_label(runtime, kyma_name_label, "kyma-of-" + name);
+  k8s::set_annotation(runtime, signalled_annotation, signalled_nothing);
   if (!mode.empty()) k8s::set_annotation(runtime, bootstrapper_mode_annotation, mode);
   co_await create("kcp", runtimes_type(), std::move(runtime));
 }
