@@ -64,7 +64,9 @@ class telling {
  private:
   json::object& status() { return next_.as_object()["status"].as_object(); }
 
-  void set(std::string type, std::string is, std::string reason, const std::string& message) {
+  /// The schema wants a message; where there is none the reason says it all.
+  void set(std::string type, std::string is, std::string reason, std::string message) {
+    if (message.empty()) message = reason;
     k8s::set_condition(next_,
                        {std::move(type), std::move(is), std::move(reason),
                         std::string(k8s::first_bytes(message, message_limit)), generation_},
@@ -229,13 +231,16 @@ class telling {
     }
     if (report.rolled_back && upgrades) return kims("False", "UpgradeFailed", report.refused);
     if (!report.refused.empty()) return kims("False", "ConfigurationFailed", report.refused);
-    if (how_ == installation::ready && synced()) return kims("True", "Configured", "");
+    if (how_ == installation::ready && synced())
+      return kims("True", "Configured",
+                  "version " + report.version + " runs with the set in place");
     if (how_ == installation::upgrade_needed) return kims("False", "UpgradeInProgress", "");
     kims("False", what + "InProgress", "");
   }
 
   void tell_ready() {
-    if (how_ == installation::ready && synced()) return set("Ready", "True", "Ready", "");
+    if (how_ == installation::ready && synced())
+      return set("Ready", "True", "Ready", "the runtime has what is wanted, and it runs");
     if (!seen_.report->refused.empty())
       return set("Ready", "False", "Refused", seen_.report->refused);
     const std::string state(to_string(how_));

@@ -1,11 +1,17 @@
 // A set on a real API server, with its defaults and schemas, as on the embedded one. Trust bundles
 // are left out: not every version serves them.
 
+#include "k8s/manifests.hpp"
+#include "reactors/bootstrapper/resource.hpp"
+#include "reactors/bootstrapper/status.hpp"
+
 #include <boost/json/object.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include "tests/unit/bootstrapper/runtime.hpp"
 #include "tests/unit/run.hpp"
+#include <fstream>
+#include <iterator>
 #include <string>
 
 namespace rw::bootstrapper_test {
@@ -135,6 +141,60 @@ asio::awaitable<void> takes_over(runtimes_world* w) {
 BOOST_AUTO_TEST_CASE(objects_of_another_manager_are_taken_over_without_a_new_generation, *kube) {
   runtimes_world w;
   test::run(w.context, takes_over(&w));
+}
+
+/// The definition as deploy/ has it, waited for until it is served.
+asio::awaitable<void> define(runtimes_world* w) {
+  std::ifstream in(RW_SOURCE_DIR "/deploy/crds/operator.kyma-project.io_runtimebootstrappers.yaml");
+  const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  const auto all = k8s::parse_manifests(text);
+  BOOST_REQUIRE_MESSAGE(all.has_value(), all.error().message());
+  const auto type = *k8s::well_known_type("apiextensions.k8s.io/v1", "CustomResourceDefinition");
+  const auto made = co_await w->api("skr")->apply(type, all->front(), {.force = true});
+  BOOST_REQUIRE_MESSAGE(made.has_value(), made.error().message);
+  const auto end = std::chrono::steady_clock::now() + test::patience / 2;
+  bool served = false;
+  while (!served && std::chrono::steady_clock::now() < end) {
+    const auto list = co_await w->api("skr")->list(bootstrapper::runtime_bootstrappers_type(), {});
+    served = list.has_value();
+    if (!served) co_await test::turn();
+  }
+  BOOST_REQUIRE(served);
+}
+
+asio::awaitable<void> fits_its_schema(runtimes_world* w) {
+  co_await w->add_any();
+  co_await define(w);
+  json::value runtime{{"apiVersion", "infrastructuremanager.kyma-project.io/v1"},
+                      {"kind", "Runtime"},
+                      {"metadata", {{"name", "schema"}, {"namespace", "default"}, {"uid", "1"}}}};
+  auto object = bootstrapper::resource_for(runtime, {});
+  object.at("spec").as_object()["deletionPolicy"] = "remove";
+  const auto& type = bootstrapper::runtime_bootstrappers_type();
+  const auto made = co_await w->api("skr")->apply(type, object, {.force = true});
+  BOOST_REQUIRE_MESSAGE(made.has_value(), made.error().message);
+  BOOST_TEST(made->at("spec") == object.at("spec"));
+  bootstrapper::situation seen{.mode = bootstrapper_mode::shadow, .invalid = "x"};
+  seen.report = bootstrapper::sync_report{.digest = "a", .version = "1", .wanted = "a"};
+  seen.sources = {{bootstrapper::part::configuration, "ConfigMap a/b", "7", "d"}};
+  auto status = bootstrapper::next_status(*made, seen, std::chrono::system_clock::now());
+  BOOST_REQUIRE(status.has_value());
+  const json::value change{{"status", *status}};
+  const auto told = co_await w->api("skr")->patch(type, k8s::key_of(*made), k8s::patch_type::merge,
+                                                  change, {.subresource = "status"});
+  BOOST_REQUIRE_MESSAGE(told.has_value(), told.error().message);
+  BOOST_TEST(told->at("status") == *status);
+  json::value wrong = object;
+  wrong.at("spec").as_object()["deletionPolicy"] = "maybe";
+  const auto refused = co_await w->api("skr")->apply(type, wrong, {.force = true});
+  BOOST_TEST(refused.has_error());
+  const auto gone = co_await w->api("skr")->remove(type, k8s::key_of(*made));
+  BOOST_TEST(gone.has_value());
+}
+
+BOOST_AUTO_TEST_CASE(the_resource_and_its_status_fit_the_schema, *kube) {
+  runtimes_world w;
+  test::run(w.context, fits_its_schema(&w));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -80,6 +80,9 @@ BOOST_AUTO_TEST_CASE(a_runtime_that_has_what_is_wanted_is_ready) {
   BOOST_TEST(is(status, "ConfigurationSynced") == "True Synced");
   BOOST_TEST(is(status, "RuntimeBootstrapperReady") == "True RuntimeBootstrapperConfigured");
   BOOST_TEST(is(status, "InStep") == "none");
+  for (const auto& one : status.at("conditions").as_array()) {
+    BOOST_TEST(text(one, "message") != "", text(one, "type"));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(nothing_is_written_when_nothing_changed) {
