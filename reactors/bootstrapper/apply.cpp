@@ -133,28 +133,22 @@ visit::work<void> visit::resolve(known_set& set) {
 
 visit::work<void> visit::read_live(const known_set& set) {
   const auto executor = co_await asio::this_coro::executor;
-  const auto count = set.items.size() + 1;
+  const auto count = set.items.size();
   std::vector<std::optional<answer>> answers(count);
   for (std::size_t begin = 0; begin < count; begin += how_.reads_at_once) {
     core::task_group tasks(executor);
     for (auto i = begin; i < std::min(count, begin + how_.reads_at_once); ++i) {
-      const bool of_set = i < set.items.size();
-      auto type = of_set ? set.items[i].type : namespaces_type();
-      auto key = of_set ? set.items[i].key(what_.to.ns) : k8s::object_key{{}, what_.to.ns};
-      tasks.spawn(get_into(&writer_.api(), std::move(type), std::move(key), &answers[i]));
+      const auto& item = set.items[i];
+      tasks.spawn(get_into(&writer_.api(), item.type, item.key(what_.to.ns), &answers[i]));
     }
     co_await tasks.join();
   }
-  live_.assign(set.items.size(), nullptr);
+  live_.assign(count, nullptr);
   for (std::size_t i = 0; i < count; ++i) {
     auto& got = *answers[i];
     const bool missing = got.has_error() && got.error().is(k8s::errc::not_found);
     if (got.has_error() && !missing) co_return got.error();
-    if (i == set.items.size()) {
-      namespace_there_ = !missing;
-    } else if (!missing) {
-      live_[i] = std::move(*got);
-    }
+    if (!missing) live_[i] = std::move(*got);
   }
   co_return done();
 }
@@ -201,13 +195,18 @@ visit::work<std::string> visit::try_dry(const known_set& set, const sync_plan& p
 
 // --- the writes ------------------------------------------------------------------------
 
-visit::work<void> visit::ensure_namespace() {
-  if (namespace_there_) co_return done();
-  json::value object{
-      {"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", what_.to.ns}}}};
-  const auto made = co_await writer_.apply(namespaces_type(), std::move(object));
-  if (!made) co_return made.error();
-  namespace_there_ = true;
+/// Those that the record and the targets need; clusters have them long before, new ones may not.
+visit::work<void> visit::ensure_namespaces() {
+  std::vector<std::string> names{how_.record_namespace};
+  if (what_.to.ns != names.front()) names.push_back(what_.to.ns);
+  for (const auto& one : names) {
+    const auto there = co_await writer_.api().get(namespaces_type(), {{}, one}, true);
+    if (there) continue;
+    if (!there.error().is(k8s::errc::not_found)) co_return there.error();
+    json::value object{{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", one}}}};
+    const auto made = co_await writer_.apply(namespaces_type(), std::move(object));
+    if (!made) co_return made.error();
+  }
   co_return done();
 }
 
@@ -228,7 +227,7 @@ visit::work<void> visit::keep_what_was_there(const known_set& set) {
 }
 
 visit::work<void> visit::begin(const known_set& set) {
-  auto ready = co_await ensure_namespace();
+  auto ready = co_await ensure_namespaces();
   if (!ready) co_return ready.error();
   if (!has_record_) {
     ready = co_await keep_what_was_there(set);

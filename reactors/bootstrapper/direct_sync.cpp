@@ -125,7 +125,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::look(json::value resource,
   if (!wrong.empty()) {
     seen.invalid = describe(wrong);
     const auto then = result::terminal(seen.invalid);
-    record(resource, runtime_state::failed, seen.invalid, seen.invalid, false);
+    note(resource, runtime_state::failed, seen.invalid, seen.invalid, false);
     auto stopped = co_await stop_at(&resource, std::move(seen), then);
     co_return stopped;
   }
@@ -156,7 +156,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::bring(json::value* resource,
   const auto kubeconfig = access_to(view, runtime);
   if (!kubeconfig) {
     seen.failed = kubeconfig.error().message;
-    record(*resource, runtime_state::failed, seen.failed, seen.failed, false);
+    note(*resource, runtime_state::failed, seen.failed, seen.failed, false);
     const auto then = result::terminal(seen.failed);
     auto stopped = co_await stop_at(resource, std::move(seen), then);
     co_return stopped;
@@ -165,6 +165,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::bring(json::value* resource,
     const auto ended = co_await add_finalizer(resource);
     if (ended) co_return *ended;
   }
+  auto first_answer = with_.first_answer;
   if (runtimes_.sick(key)) {
     if (!*kept) *kept = places_.take(key);
     if (!*kept) co_return wait_for_place(key);
@@ -173,6 +174,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::bring(json::value* resource,
       auto given_up = co_await unreachable(resource, std::move(seen), *silent);
       co_return given_up;
     }
+    first_answer = with_.runtime_limit;
   }
   *kept = {};
   auto api = in_.runtimes.get("bootstrapper/" + to_string(key), *kubeconfig);
@@ -181,6 +183,11 @@ asio::awaitable<k8s::reconcile_result> direct_sync::bring(json::value* resource,
     co_return given_up;
   }
   const auto begin = in_.clock.now();
+  auto reading = read_record(*api, &with_.how);
+  auto record = co_await core::within(in_.clock, begin + first_answer, std::move(reading));
+  if (!record && first_answer < with_.runtime_limit) co_return doubt(key);
+  if (record && *record)
+    request.record.emplace(std::move(**record));  // failures are sync's to tell
   auto work = sync(*api, &with_.how, std::move(request));
   const auto got = co_await core::within(in_.clock, begin + with_.runtime_limit, std::move(work));
   seconds_.Observe(std::chrono::duration<double>(in_.clock.now() - begin).count());
@@ -197,7 +204,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::bring(json::value* resource,
         .Increment();
     seen.failed = got->error().message;
     const auto then = result::error(got->error());
-    record(*resource, runtime_state::failed, then.reason, seen.failed, false);
+    note(*resource, runtime_state::failed, then.reason, seen.failed, false);
     auto stopped = co_await stop_at(resource, std::move(seen), then);
     co_return stopped;
   }
@@ -225,12 +232,12 @@ asio::awaitable<k8s::reconcile_result> direct_sync::settle(json::value* resource
   const auto how = installation_of(report.deployment, report.version);
   const bool on_their_way = how != installation::ready;
   if (!report.refused.empty()) {
-    record(*resource, runtime_state::failed, report.refused, report.refused, false);
+    note(*resource, runtime_state::failed, report.refused, report.refused, false);
   } else if (on_their_way) {
-    record(*resource, runtime_state::not_ready, std::string(to_string(how)),
-           std::string(to_string(how)), false);
+    note(*resource, runtime_state::not_ready, std::string(to_string(how)),
+         std::string(to_string(how)), false);
   } else {
-    record(*resource, runtime_state::installed, {}, report.version, report.objects > 0);
+    note(*resource, runtime_state::installed, {}, report.version, report.objects > 0);
   }
   auto again = a_little_longer(with_.success_interval);
   const auto looks = std::min(runtimes_.look(key, on_their_way), 10U);
@@ -251,7 +258,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::unreachable(json::value* res
   drift_.leave(key);
   in_.runtimes.evict("bootstrapper/" + to_string(key));
   runtimes_.set_sick(key, why);
-  record(*resource, runtime_state::unreachable, {}, why, false);
+  note(*resource, runtime_state::unreachable, {}, why, false);
   seen.failed = "the runtime does not answer: " + why;
   const auto then = result::error(seen.failed, "unreachable");
   auto stopped = co_await stop_at(resource, std::move(seen), then);
@@ -277,11 +284,20 @@ k8s::reconcile_result direct_sync::wait_for_place(const object_key& key) {
   return result::error("the runtime does not answer: " + runtimes_.complaint(key), "unreachable");
 }
 
+/// One that answered last time is silent. Nothing is known yet, so nothing is told.
+k8s::reconcile_result direct_sync::doubt(const object_key& key) {
+  in_.runtimes.evict("bootstrapper/" + to_string(key));  // the connection may be what is dead
+  drift_.leave(key);
+  runtimes_.set_sick(key, "it was slow to answer");
+  places_.want(key);
+  return result::requeue_after(with_.backoff_limit);  // it is called before
+}
+
 // --- what is told ----------------------------------------------------------------------
 
 /// Tells a state when it begins.
-void direct_sync::record(const json::value& resource, runtime_state now, const std::string& reason,
-                         const std::string& message, bool done) {
+void direct_sync::note(const json::value& resource, runtime_state now, const std::string& reason,
+                       const std::string& message, bool done) {
   const bool news = runtimes_.set(k8s::key_of(resource), now, reason, done);
   if (!news) return;
   const auto about = k8s::reference_to(resource);

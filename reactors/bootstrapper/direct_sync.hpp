@@ -39,8 +39,11 @@ struct options {
   /// Runtimes at once that did not answer when they were asked last.
   std::size_t sick_at_once = 4;
   core::duration runtime_limit = std::chrono::seconds(30);  ///< for all that is done on one
-  core::duration sick_limit = std::chrono::seconds(3);      ///< for a first sign of life
-  core::duration backoff_base = std::chrono::seconds(1);    ///< of one runtime's failures
+  /// For a first answer of one that answered when it was asked last; then it has to wait for a
+  /// place among the sick ones, so that many which fall silent at once hold up no others.
+  core::duration first_answer = std::chrono::seconds(2);
+  core::duration sick_limit = std::chrono::seconds(3);    ///< for a first sign of life
+  core::duration backoff_base = std::chrono::seconds(1);  ///< of one runtime's failures
   core::duration backoff_limit = std::chrono::minutes(5);
 
   /// Between looks at a runtime where nothing is known to have changed; up to a tenth longer.
@@ -145,9 +148,10 @@ class direct_sync final : private k8s::reconciler {
                                                                   std::string kubeconfig);
   step tell(boost::json::value* resource, const situation& seen);
   step write(boost::json::value* resource, boost::json::value change, std::string subresource);
-  void record(const boost::json::value& resource, runtime_state now, const std::string& reason,
-              const std::string& message, bool done);
+  void note(const boost::json::value& resource, runtime_state now, const std::string& reason,
+            const std::string& message, bool done);
   result wait_for_place(const k8s::object_key& key);
+  result doubt(const k8s::object_key& key);
 
   // lifecycle.cpp: what comes before the first write, and after the last.
   step add_finalizer(boost::json::value* resource);

@@ -61,7 +61,7 @@ asio::awaitable<std::optional<std::string>> direct_sync::clean(resource_view vie
   auto allowed = [this, view] {
     return mode_of(view, runtime_of(view)) == bootstrapper_mode::direct;
   };
-  auto work = undeploy(*api, &with_.how, view.to.ns, std::move(allowed), in_.clock.wall());
+  auto work = undeploy(*api, &with_.how, std::move(allowed), in_.clock.wall());
   const auto until = in_.clock.now() + with_.runtime_limit;
   const auto done = co_await core::within(in_.clock, until, std::move(work));
   if (done && *done) {

@@ -49,10 +49,9 @@ bool is_deployment(const json::value& object, std::string_view ns) {
          (key.ns == ns || key.ns.empty());
 }
 
-bool is_reserved(const json::value& object, std::string_view ns) {
-  const auto key = k8s::key_of(object);
-  return find_string(object, {"apiVersion"}) == "v1" && key.name.starts_with(reserved_prefix) &&
-         (key.ns == ns || key.ns.empty());
+bool is_reserved(const json::value& object) {
+  return find_string(object, {"apiVersion"}) == "v1" &&
+         k8s::key_of(object).name.starts_with(reserved_prefix);
 }
 
 }  // namespace
@@ -87,7 +86,7 @@ manifest_set check_manifests(const std::string& text, std::string_view ns, findi
   for (auto& one : *all) {
     tidy(one);
     if (!seen.insert(identity_of(one)).second) wrong.add(name_of(one) + " is there twice");
-    if (is_reserved(one, ns)) wrong.add(name_of(one) + " has a name that is reserved");
+    if (is_reserved(one)) wrong.add(name_of(one) + " has a name that is reserved");
     if (is_deployment(one, ns)) deployment = &one;
   }
   if (deployment == nullptr) {

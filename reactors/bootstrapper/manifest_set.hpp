@@ -38,8 +38,8 @@ inline constexpr std::size_t manifest_bytes = 1u << 20;
 
 /// Reads the bootstrapper's manifests, multi-document YAML (k8s/manifests.hpp). What the API server
 /// itself writes (status, uid, resourceVersion and the like) is left out. They must hold the
-/// bootstrapper's Deployment, no object twice, and none of the names that begin with
-/// `reserved_prefix` in `ns`, which are this reactor's own.
+/// bootstrapper's Deployment in `ns`, no object twice, and none of the names that begin with
+/// `reserved_prefix`, which are this reactor's own.
 manifest_set check_manifests(const std::string& text, std::string_view ns, findings wrong);
 
 }  // namespace rw::bootstrapper

@@ -71,6 +71,12 @@ bool runtime_changed(const delta& change) {
          k8s::is_being_deleted(before) != k8s::is_being_deleted(now);
 }
 
+/// The name of the Kyma whose kubeconfig gives access; empty: it is not known.
+std::string kyma_of(const resource_view& view, const object& runtime) {
+  if (!view.kyma.empty() || !runtime) return view.kyma;
+  return kyma_label_of(runtime.parse());
+}
+
 k8s::failure no_access(std::string text) {
   return {.code = k8s::errc::not_configured, .message = std::move(text)};
 }
@@ -225,9 +231,12 @@ bool direct_sync::may_write(const object_key& key) const {
 /// Two of them for one runtime would undo each other: the first in the alphabet has it.
 std::optional<std::string> direct_sync::other_owner(const resource_view& view) const {
   const auto& all = from_.bootstrappers.objects();
-  auto same = view.runtime.empty() ? std::vector<object>() : all.by_index(by_runtime, view.runtime);
-  if (!view.kyma.empty()) {
-    const auto more = all.by_index(by_kyma, view.kyma);
+  const auto runtime = runtime_of(view);
+  const auto name = runtime ? std::string(runtime.name()) : view.runtime;
+  const auto kyma = kyma_of(view, runtime);
+  auto same = name.empty() ? std::vector<object>() : all.by_index(by_runtime, name);
+  if (!kyma.empty()) {
+    const auto more = all.by_index(by_kyma, kyma);
     same.insert(same.end(), more.begin(), more.end());
   }
   for (const auto& one : same) {
@@ -237,8 +246,7 @@ std::optional<std::string> direct_sync::other_owner(const resource_view& view) c
 }
 
 bool direct_sync::has_access(const resource_view& view, const object& runtime) const {
-  auto kyma = view.kyma;
-  if (kyma.empty() && runtime) kyma = kyma_label_of(runtime.parse());
+  const auto kyma = kyma_of(view, runtime);
   const auto& secrets = from_.kubeconfigs.objects();
   if (!kyma.empty() && !secrets.by_index(by_kyma, kyma).empty()) return true;
   const auto name = std::string(kubeconfig_prefix) + view.runtime;
@@ -247,8 +255,7 @@ bool direct_sync::has_access(const resource_view& view, const object& runtime) c
 
 k8s::result<std::string> direct_sync::access_to(const resource_view& view,
                                                 const object& runtime) const {
-  auto kyma = view.kyma;
-  if (kyma.empty() && runtime) kyma = kyma_label_of(runtime.parse());
+  const auto kyma = kyma_of(view, runtime);
   const auto& secrets = from_.kubeconfigs.objects();
   if (!kyma.empty()) {
     const auto labelled = secrets.by_index(by_kyma, kyma);

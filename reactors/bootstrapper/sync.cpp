@@ -89,10 +89,14 @@ visit::work<void> visit::look_at_deployment() {
 }
 
 asio::awaitable<k8s::result<sync_report>> visit::run() {
-  auto read = co_await store_.read();
-  if (!read) co_return read.error();
-  has_record_ = read->has_value();
-  if (has_record_) record_ = std::move(**read);
+  auto known = what_.record;
+  if (!known) {
+    auto read = co_await store_.read();
+    if (!read) co_return read.error();
+    known = std::move(*read);
+  }
+  has_record_ = known->has_value();
+  if (has_record_) record_ = std::move(**known);
   out_.half_way = record_.now != phase::settled;
   if (record_.now == phase::rolling_back && what_.write) {
     const auto back = co_await roll_back({}, {});
@@ -134,6 +138,14 @@ asio::awaitable<k8s::result<sync_report>> visit::run() {
   co_return std::move(out_);
 }
 
+asio::awaitable<k8s::result<std::optional<sync_record>>> read_record(
+    std::shared_ptr<k8s::client> api, const sync_method* how) {
+  writer with(std::move(api), how->field_manager, {});
+  runtime_store store(with, how->record_namespace);
+  auto record = co_await store.read();
+  co_return record;
+}
+
 asio::awaitable<k8s::result<sync_report>> sync(std::shared_ptr<k8s::client> api,
                                                const sync_method* how, sync_request what) {
   visit one(std::move(api), *how, std::move(what));
@@ -142,11 +154,11 @@ asio::awaitable<k8s::result<sync_report>> sync(std::shared_ptr<k8s::client> api,
 }
 
 asio::awaitable<k8s::result<std::size_t>> undeploy(std::shared_ptr<k8s::client> api,
-                                                   const sync_method* how, std::string ns,
+                                                   const sync_method* how,
                                                    std::function<bool()> may_write,
                                                    std::chrono::system_clock::time_point now) {
   writer with(std::move(api), how->field_manager, std::move(may_write));
-  runtime_store store(with, ns);
+  runtime_store store(with, how->record_namespace);
   auto read = co_await store.read();
   if (!read) co_return read.error();
   if (!*read) co_return with.writes();
@@ -158,7 +170,7 @@ asio::awaitable<k8s::result<std::size_t>> undeploy(std::shared_ptr<k8s::client> 
     if (!told) co_return told.error();
   }
   known_set none;
-  const auto plan = make_plan(none, record, {}, ns);
+  const auto plan = make_plan(none, record, {}, {});
   auto step = co_await remove_ours(&with, plan.prune);
   if (step) step = co_await store.drop_others({});
   if (step) step = co_await store.forget();

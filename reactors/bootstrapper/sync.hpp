@@ -32,6 +32,9 @@ struct sync_method {
   /// How long a set may be half in place because its objects are not taken for a passing reason;
   /// then the former one comes back.
   std::chrono::seconds apply_limit = std::chrono::minutes(10);
+  /// Where the record is kept, whatever a resource calls its targets, so that it is found again
+  /// when that changes.
+  std::string record_namespace = "kyma-system";
   std::size_t reads_at_once = 8;
 };
 
@@ -46,7 +49,13 @@ struct sync_request {
   /// Asked before each write; empty: always.
   std::function<bool()> may_write = {};
   std::chrono::system_clock::time_point now = {};
+  /// What `read_record` has just told; none: it is read.
+  std::optional<std::optional<sync_record>> record = {};
 };
+
+/// The record of a runtime, the first thing that `sync` reads; none: nothing was ever applied.
+boost::asio::awaitable<k8s::result<std::optional<sync_record>>> read_record(
+    std::shared_ptr<k8s::client> api, const sync_method* how);
 
 /// How a runtime is after one look and what was written then.
 struct sync_report {
@@ -95,8 +104,8 @@ boost::asio::awaitable<k8s::result<sync_report>> sync(std::shared_ptr<k8s::clien
 /// Removes everything that was applied and is still ours, in the reverse order, then the record.
 /// Namespaces stay. What is not there is no failure; the number of writes.
 boost::asio::awaitable<k8s::result<std::size_t>> undeploy(
-    std::shared_ptr<k8s::client> api, const sync_method* how, std::string ns,
-    std::function<bool()> may_write, std::chrono::system_clock::time_point now);
+    std::shared_ptr<k8s::client> api, const sync_method* how, std::function<bool()> may_write,
+    std::chrono::system_clock::time_point now);
 
 /// True if the same request will fail again: the API server has understood and refuses it.
 bool is_lasting(const k8s::failure& why) noexcept;

@@ -22,7 +22,7 @@ class visit {
       : how_(how),
         what_(std::move(what)),
         writer_(std::move(api), how.field_manager, what_.may_write),
-        store_(writer_, what_.to.ns) {}
+        store_(writer_, how.record_namespace) {}
 
   boost::asio::awaitable<k8s::result<sync_report>> run();
 
@@ -50,7 +50,7 @@ class visit {
   work<void> prune(std::vector<inventory_item> items);
   work<void> settle(const known_set& set);
   work<void> roll_back(std::string digest, std::string why);
-  work<void> ensure_namespace();
+  work<void> ensure_namespaces();
   bool needs_new_version(const known_set& set) const;
   void note(const known_set& set, const sync_plan& plan);
 
@@ -59,7 +59,6 @@ class visit {
   writer writer_;
   runtime_store store_;
   bool has_record_ = false;
-  bool namespace_there_ = true;
   sync_record record_;
   std::vector<boost::json::value> live_;  ///< of the set that is being made
   sync_report out_;

@@ -34,6 +34,7 @@ options quick(bootstrapper_mode mode) {
   out.backoff_base = 50ms;
   out.backoff_limit = 500ms;
   out.sick_limit = 200ms;
+  out.first_answer = 300ms;
   return out;
 }
 

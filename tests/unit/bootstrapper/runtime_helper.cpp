@@ -113,8 +113,8 @@ asio::awaitable<void> runtimes_world::add_any() {
         context.get_executor(), std::move(*real), k8s::client_options{.name = "real"},
         k8s::client_environment{clock, watchdog, log, numbers});
   }
-  const auto cleaned = co_await bootstrapper::undeploy(api("skr"), &how, "kyma-system", {},
-                                                       std::chrono::system_clock::now());
+  const auto cleaned =
+      co_await bootstrapper::undeploy(api("skr"), &how, {}, std::chrono::system_clock::now());
   BOOST_REQUIRE_MESSAGE(cleaned.has_value(), cleaned.error().message);
 }
 

@@ -302,7 +302,7 @@ asio::awaitable<void> goes(runtimes_world* w, samples all) {
   done = co_await w->api("skr")->create(services, object);
   BOOST_REQUIRE(done.has_value());
   const auto now = std::chrono::system_clock::now();
-  auto gone = co_await bootstrapper::undeploy(w->api("skr"), &w->how, "kyma-system", {}, now);
+  auto gone = co_await bootstrapper::undeploy(w->api("skr"), &w->how, {}, now);
   BOOST_REQUIRE_MESSAGE(gone.has_value(), gone.error().message);
   for (const auto& one : set_of(all.first).items) {
     const auto got = co_await w->api("skr")->get(one.type, one.key("kyma-system"));
@@ -312,7 +312,7 @@ asio::awaitable<void> goes(runtimes_world* w, samples all) {
       co_await w->api("skr")->list(*k8s::well_known_type("v1", "Secret"), {.ns = "kyma-system"});
   BOOST_REQUIRE(left.has_value());
   BOOST_TEST(left->at("items").as_array().empty());
-  gone = co_await bootstrapper::undeploy(w->api("skr"), &w->how, "kyma-system", {}, now);
+  gone = co_await bootstrapper::undeploy(w->api("skr"), &w->how, {}, now);
   BOOST_REQUIRE(gone.has_value());
   BOOST_TEST(*gone == 0U);
 }
@@ -320,6 +320,26 @@ asio::awaitable<void> goes(runtimes_world* w, samples all) {
 BOOST_AUTO_TEST_CASE(undeploying_removes_what_is_ours_and_nothing_else) {
   runtimes_world w;
   test::run(w.context, goes(&w, samples()));
+}
+
+asio::awaitable<void> moves(runtimes_world* w, samples all) {
+  co_await w->add("skr", true);
+  co_await w->must_sync("skr", request_for(all.first));
+  auto request = request_for(all.first);
+  request.to.pull_secret = "renamed";
+  bootstrapper::problems wrong;
+  request.wanted = bootstrapper::gather(all.first, request.to, request.now, wrong);
+  const auto report = co_await w->must_sync("skr", request);
+  BOOST_TEST(report.refused == "");
+  const auto renamed = co_await w->get("skr", "Secret", "renamed");
+  BOOST_TEST(renamed.is_object());
+  const auto former = co_await w->get("skr", "Secret", "registry-credentials");
+  BOOST_TEST(former.is_null());
+}
+
+BOOST_AUTO_TEST_CASE(a_target_with_another_name_takes_the_former_ones_place) {
+  runtimes_world w;
+  test::run(w.context, moves(&w, samples()));
 }
 
 asio::awaitable<void> looks(runtimes_world* w, samples all) {
