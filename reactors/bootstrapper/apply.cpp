@@ -270,6 +270,7 @@ visit::work<void> visit::take_over(const set_item& item, const json::value& writ
                                  patched.error().is(k8s::errc::invalid) ||
                                  patched.error().is(k8s::errc::not_found));
   if (!patched && !lost) co_return patched.error();
+  if (patched) out_.versions.emplace_back(k8s::resource_version_of(*patched));
   co_return done();
 }
 
@@ -280,6 +281,7 @@ visit::work<void> visit::write(const known_set& set, const sync_plan& plan) {
     if (!written) co_return written.error();
     ++out_.objects;
     live_[one.item] = *written;
+    out_.versions.emplace_back(k8s::resource_version_of(*written));
     const auto taken = co_await take_over(item, *written);
     if (!taken) co_return taken.error();
   }

@@ -61,8 +61,7 @@ direct_sync::direct_sync(asio::any_io_executor executor, options with, sources f
       runtimes_(in_.metrics, "rw_bootstrapper", "bootstrapper"),
       places_(in_.metrics, "rw_bootstrapper", std::max<std::size_t>(with_.sick_at_once, 1),
               [this](const object_key& key) { return requeue(key); }),
-      drift_(executor,
-             [this](const object_key& key) { controller_.add_after(key, with_.heard_delay); },
+      drift_(executor, with_.heard_delay, [this](const object_key& key) { controller_.add(key); },
              {in_.clock, in_.log, in_.metrics, in_.random}),
       controller_(std::move(executor), controller_options_of(with_), *this,
                   {in_.clock, in_.watchdog, in_.log, in_.metrics, in_.random}) {
@@ -209,6 +208,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::bring(json::value* resource,
     co_return stopped;
   }
   if (direct && with_.watch_runtimes) drift_.follow(key, *api, view.to.ns);
+  drift_.expect(key, (*got)->versions);
   seen.report = std::move(**got);
   auto settled = co_await settle(resource, std::move(seen));
   co_return settled;

@@ -65,11 +65,12 @@ struct sync_report {
       {};  ///< digest of the one that is wanted; empty: there is none that is valid
   /// Why what is wanted is not what is in place; empty: it is.
   std::string refused = {};
-  bool rolled_back = false;  ///< this look put the former set back in place
-  bool repaired = false;     ///< what was in place had drifted
-  bool half_way = false;     ///< objects of two sets may be mixed
-  std::size_t writes = 0;    ///< that were sent, those to the record included
-  std::size_t objects = 0;   ///< that were applied or removed
+  bool rolled_back = false;                ///< this look put the former set back in place
+  bool repaired = false;                   ///< what was in place had drifted
+  bool half_way = false;                   ///< objects of two sets may be mixed
+  std::size_t writes = 0;                  ///< that were sent, those to the record included
+  std::size_t objects = 0;                 ///< that were applied or removed
+  std::vector<std::string> versions = {};  ///< resourceVersions that own writes of objects made
   /// What was not as it is to be: "ConfigMap kyma-system/a: data.b".
   std::vector<std::string> differences = {};
   boost::json::value deployment = {};  ///< the bootstrapper's; null: it is not there

@@ -213,6 +213,11 @@ asio::awaitable<void> hears_of_drift(world* w) {
   good = co_await eventually(
       [w] { return w->metric("rw_bootstrapper_syncs_total{result=\"repaired\"}") >= 2; });
   BOOST_TEST(good);
+  BOOST_TEST(w->metric("rw_bootstrapper_heard_total{from=\"others\"}") >= 2);
+  // What was repaired is heard of as well, and known for what it is.
+  good = co_await eventually(
+      [w] { return w->metric("rw_bootstrapper_heard_total{from=\"own\"}") >= 1; });
+  BOOST_TEST(good);
 }
 
 BOOST_AUTO_TEST_CASE(drift_on_the_runtime_is_heard_of_and_repaired) {
