@@ -136,27 +136,38 @@ std::vector<object> watcher_installer::kubeconfigs_for(const object& kyma) const
   return from_.kubeconfigs.objects().by_index(by_kyma, kyma.name());
 }
 
-in_words<order> watcher_installer::order_for(const certificate_answer& own) const {
+/// The CAs that the gateway believes, or why they must not go to the runtimes. Read once for each
+/// state of its Secret.
+const in_words<tls::ca_bundle>& watcher_installer::gateway_trust() {
+  const auto secret = from_.gateway_secrets.objects().get(istio_namespace, gateway_secret_name);
+  if (trust_from_ && k8s::same_state(trust_from_, secret)) return trust_;
+  trust_from_ = secret;
+  const std::string name(gateway_secret_name);
+  const auto value = secret.parse();
+  const auto trust = read_trust_bundle(value);
+  const auto served = tls::certificate::from_pem(
+      k8s::secret_data(value, certificate_entry).value_or(std::string()));
+  if (trust.authorities.empty()) {
+    trust_ = defect("Secret " + name + " has no CA bundle yet");
+  } else if (!trust.problem.empty()) {
+    // A bundle that was damaged, or cut short, stays away from the runtimes, which have a good one,
+    // until the rotation has repaired it.
+    trust_ = defect("Secret " + name + ": " + trust.problem);
+  } else if (!served || trust.authorities.issuer_of(*served) == nullptr) {
+    trust_ = defect("Secret " + name + ": ca.crt lacks the authority of tls.crt");
+  } else {
+    trust_ = trust.authorities;
+  }
+  return trust_;
+}
+
+in_words<order> watcher_installer::order_for(const certificate_answer& own) {
   const auto gateway = from_.gateways.objects().get(kcp_namespace, with_.gateway);
   auto address = address_of(gateway, with_.gateway, with_.kcp_port);
   if (!address) return address.error();
-  const auto secret = from_.gateway_secrets.objects().get(istio_namespace, gateway_secret_name);
-  const auto trust = read_trust_bundle(secret.parse());
-  if (trust.authorities.empty()) {
-    return defect("Secret " + std::string(gateway_secret_name) + " has no CA bundle yet");
-  }
-  // A bundle that was damaged, or cut short, stays away from the runtimes, which have a good one,
-  // until the rotation has repaired it.
-  if (!trust.problem.empty()) {
-    return defect("Secret " + std::string(gateway_secret_name) + ": " + trust.problem);
-  }
-  const auto served = tls::certificate::from_pem(
-      k8s::secret_data(secret.parse(), certificate_entry).value_or(std::string()));
-  if (!served || trust.authorities.issuer_of(*served) == nullptr) {
-    return defect("Secret " + std::string(gateway_secret_name) +
-                  ": ca.crt lacks the authority of tls.crt");
-  }
-  order out{.trust = {.bundle = trust.authorities},
+  const auto& trust = gateway_trust();
+  if (!trust) return trust.error();
+  order out{.trust = {.bundle = *trust},
             .address = std::move(*address),
             .certificate_pending = own.why,
             .certificate_again = own.again};

@@ -78,8 +78,8 @@ asio::awaitable<void> together(std::vector<asio::awaitable<void>> work) {
 
 class visit::implementation {
  public:
-  implementation(std::shared_ptr<k8s::client> api, const method& how)
-      : api_(std::move(api)), how_(how) {}
+  implementation(std::shared_ptr<k8s::client> api, const method& how, known_bundles& known)
+      : api_(std::move(api)), how_(how), known_(known) {}
 
   asio::awaitable<k8s::result<void>> read();
   asio::awaitable<k8s::result<outcome>> bring(order what,
@@ -104,7 +104,8 @@ class visit::implementation {
   present_objects present_now() {
     return {.secret = present("Secret", secret_name),
             .configuration = present("ValidatingWebhookConfiguration", skr_webhook_name),
-            .deployment = present("Deployment", skr_webhook_name)};
+            .deployment = present("Deployment", skr_webhook_name),
+            .known = &known_};
   }
   bool differs(const part& one) const;
   void leave_what_needs_a_certificate();
@@ -112,6 +113,7 @@ class visit::implementation {
 
   const std::shared_ptr<k8s::client> api_;
   const method& how_;
+  known_bundles& known_;
   order what_;
   std::chrono::system_clock::time_point now_;
   std::vector<part> parts_;
@@ -299,8 +301,8 @@ asio::awaitable<k8s::result<outcome>> visit::implementation::bring(
   co_return std::move(out_);
 }
 
-visit::visit(std::shared_ptr<k8s::client> api, const method& how)
-    : impl_(std::make_unique<implementation>(std::move(api), how)) {}
+visit::visit(std::shared_ptr<k8s::client> api, const method& how, known_bundles& known)
+    : impl_(std::make_unique<implementation>(std::move(api), how, known)) {}
 visit::~visit() = default;
 
 asio::awaitable<k8s::result<void>> visit::read() {

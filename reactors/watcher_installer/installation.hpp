@@ -51,8 +51,8 @@ struct outcome {
 /// One look at a runtime, and what is written then.
 class visit {
  public:
-  /// `how` must outlive it.
-  visit(std::shared_ptr<k8s::client> api, const method& how);
+  /// `how` and `known` must outlive it.
+  visit(std::shared_ptr<k8s::client> api, const method& how, known_bundles& known);
   ~visit();
   visit(const visit&) = delete;
   visit& operator=(const visit&) = delete;

@@ -25,14 +25,18 @@ std::string entry(const json::value* secret, std::string_view name) {
   return k8s::secret_data(*secret, name).value_or(std::string());
 }
 
-std::vector<tls::ca_bundle> webhook_bundles(const json::value* configuration) {
+tls::ca_bundle read(const std::string& pem, const present_objects& from) {
+  return from.known != nullptr ? from.known->read(pem) : tls::ca_bundle::salvage(pem);
+}
+
+std::vector<tls::ca_bundle> webhook_bundles(const present_objects& from) {
   std::vector<tls::ca_bundle> out;
   const auto* webhooks =
-      configuration == nullptr ? nullptr : k8s::find(*configuration, {"webhooks"});
+      from.configuration == nullptr ? nullptr : k8s::find(*from.configuration, {"webhooks"});
   if (webhooks == nullptr || !webhooks->is_array()) return out;
   for (const auto& one : webhooks->get_array()) {
     const auto text = k8s::find_string(one, {"clientConfig", "caBundle"});
-    out.push_back(tls::ca_bundle::salvage(k8s::base64_decode(text).value_or(std::string())));
+    out.push_back(read(k8s::base64_decode(text).value_or(std::string()), from));
   }
   return out;
 }
@@ -59,10 +63,10 @@ bool is_retiring(const std::optional<system_clock::time_point>& certificate_sinc
 /// What a runtime has, read once.
 struct state {
   explicit state(const present_objects& from)
-      : bundle(tls::ca_bundle::salvage(entry(from.secret, "ca.crt"))),
+      : bundle(read(entry(from.secret, "ca.crt"), from)),
         certificate(entry(from.secret, "tls.crt")),
         key(entry(from.secret, "tls.key")),
-        webhooks(webhook_bundles(from.configuration)),
+        webhooks(webhook_bundles(from)),
         bundle_since(time_of(from.configuration, bundle_since_annotation)),
         certificate_since(time_of(from.secret, certificate_since_annotation)) {
     if (from.deployment == nullptr) return;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/clock.hpp"
+#include "reactors/watcher_installer/known_bundles.hpp"
 #include "tls/ca_bundle.hpp"
 
 #include <boost/json/value.hpp>
@@ -23,6 +24,8 @@ struct present_objects {
   const boost::json::value* secret = nullptr;
   const boost::json::value* configuration = nullptr;
   const boost::json::value* deployment = nullptr;
+
+  known_bundles* known = nullptr;  ///< spares reading the same again; may be none
 };
 
 struct trust_delays {

@@ -147,7 +147,7 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::bring(object kyma, std
   const auto key = kyma.key();
   auto api = in_.runtimes.get(to_string(key), kubeconfig);
   if (!api) co_return no_access(kyma, api.error().message);
-  visit one(*api, with_.how);
+  visit one(*api, with_.how, bundles_);
   const auto begin = in_.clock.now();
   auto reading = one.read();
   const auto read = co_await core::within(in_.clock, begin + first_answer, std::move(reading));

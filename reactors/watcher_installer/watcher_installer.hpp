@@ -189,7 +189,8 @@ class watcher_installer final : private k8s::reconciler {
                                                            std::string kubeconfig,
                                                            places::place* kept);
 
-  in_words<order> order_for(const certificate_answer& own) const;
+  in_words<order> order_for(const certificate_answer& own);
+  const in_words<tls::ca_bundle>& gateway_trust();
   void record(const k8s::object& kyma, const outcome& seen);
   boost::asio::awaitable<void> complete_board();
   std::vector<k8s::object> kubeconfigs_for(const k8s::object& kyma) const;
@@ -216,6 +217,9 @@ class watcher_installer final : private k8s::reconciler {
   core::counter& writes_;
   class runtimes runtimes_;
   class places places_;  ///< of the sick ones
+  known_bundles bundles_;
+  k8s::object trust_from_;  ///< the gateway's Secret that `trust_` was read from
+  in_words<tls::ca_bundle> trust_{tls::ca_bundle()};
   k8s::controller controller_;
 };
 

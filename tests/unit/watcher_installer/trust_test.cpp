@@ -304,5 +304,16 @@ BOOST_AUTO_TEST_CASE(at_every_moment_of_many_rotations_the_served_certificate_is
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_bundle_is_parsed_once_and_another_text_is_another_bundle) {
+  known_bundles known;
+  const auto once = known.read(first().pem());
+  const auto again = known.read(first().pem());
+  BOOST_TEST_REQUIRE(once.size() == 1U);
+  BOOST_TEST((once == again));
+  BOOST_TEST((once.authorities().front().native() == again.authorities().front().native()));
+  BOOST_TEST(known.read(second().pem() + first().pem()).size() == 2U);
+  BOOST_TEST(known.read("nonsense").empty());
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 }  // namespace rw::watcher_installer_test
