@@ -384,6 +384,10 @@ void informer::add_index(const std::string& name, store::index_function by) {
   impl_->objects.add_index(name, std::move(by));
 }
 
+void informer::remove_index(const std::string& name) {
+  impl_->objects.remove_index(name);
+}
+
 const std::string& informer::resource_version() const noexcept {
   return impl_->resource_version();
 }

@@ -91,8 +91,9 @@ class informer {
   boost::asio::awaitable<bool> wait_synced();
 
   const store& objects() const noexcept;
-  /// As store::add_index.
+  /// As the store's.
   void add_index(const std::string& name, store::index_function by);
+  void remove_index(const std::string& name);
   /// The version that the store is at; empty before the first list.
   const std::string& resource_version() const noexcept;
   const resource_type& type() const noexcept;

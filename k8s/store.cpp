@@ -75,6 +75,10 @@ void store::add_index(const std::string& name, index_function by) {
   for (const auto& each : impl_->objects) added->second.add(each);
 }
 
+void store::remove_index(const std::string& name) {
+  impl_->indexes.erase(name);
+}
+
 object store::get(std::string_view ns, std::string_view name) const {
   const auto found = impl_->objects.find(object_name{ns, name});
   return found == impl_->objects.end() ? object() : *found;

@@ -27,6 +27,8 @@ class store {
   /// Adds an index, and fills it with what is there. Throws std::invalid_argument if the name is
   /// taken.
   void add_index(const std::string& name, index_function by);
+  /// Takes an index away; its name is free again. None of that name: nothing happens.
+  void remove_index(const std::string& name);
 
   /// Empty if there is none.
   object get(std::string_view ns, std::string_view name) const;

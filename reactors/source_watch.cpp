@@ -6,6 +6,7 @@
 #include "k8s/types.hpp"
 #include "reactors/content_digest.hpp"
 #include "reactors/kyma_resources.hpp"
+#include "reactors/trust_bundles_type.hpp"
 
 #include <boost/asio/this_coro.hpp>
 #include <boost/json/object.hpp>
@@ -21,8 +22,6 @@ namespace {
 namespace asio = boost::asio;
 namespace json = boost::json;
 
-constexpr auto bundle_group = "certificates.k8s.io";
-constexpr auto bundle_kind = "ClusterTrustBundle";
 /// How long a first list may take before discovery is asked once more.
 constexpr auto first_list = std::chrono::minutes(1);
 
@@ -110,7 +109,6 @@ class source_watch::implementation {
   void tell();
   asio::awaitable<void> await_sync(source which);
   asio::awaitable<void> follow(source which, k8s::informer* from);
-  asio::awaitable<k8s::result<std::optional<k8s::resource_type>>> discover();
   asio::awaitable<void> find_bundle();
   asio::awaitable<void> adopt(std::optional<k8s::resource_type> found);
   asio::awaitable<void> change_to(k8s::resource_type type);
@@ -143,7 +141,8 @@ std::string source_watch::implementation::object_name(source which) const {
 }
 
 std::string source_watch::implementation::name_of(source which) const {
-  if (which == source::trust_bundle) return std::string(bundle_kind) + " " + object_name(which);
+  if (which == source::trust_bundle)
+    return std::string(trust_bundle_kind) + " " + object_name(which);
   return informer_of(which)->type().gvk.kind + " " + std::string(kcp_namespace) + "/" +
          object_name(which);
 }
@@ -179,25 +178,6 @@ asio::awaitable<void> source_watch::implementation::follow(source which, k8s::in
   }
 }
 
-/// The type in the first version that has the kind; nothing if none has.
-asio::awaitable<k8s::result<std::optional<k8s::resource_type>>>
-source_watch::implementation::discover() {
-  using found = std::optional<k8s::resource_type>;
-  const auto versions = co_await api_.versions(bundle_group);
-  if (versions.has_error()) co_return versions.error();
-  for (const auto& version : *versions) {
-    std::string group_version = bundle_group;
-    group_version += "/" + version;
-    const auto resources = co_await api_.resources(std::move(group_version));
-    if (resources.has_error() && resources.error().is(k8s::errc::not_found)) continue;
-    if (resources.has_error()) co_return resources.error();
-    for (const auto& one : *resources) {
-      if (one.type.gvk.kind == bundle_kind) co_return found(one.type);
-    }
-  }
-  co_return found();
-}
-
 asio::awaitable<bool> source_watch::implementation::pause(core::duration by) {
   const auto executor = co_await asio::this_coro::executor;
   const auto alarm = environment_.clock.make_timer(executor);
@@ -210,7 +190,7 @@ asio::awaitable<bool> source_watch::implementation::pause(core::duration by) {
 asio::awaitable<void> source_watch::implementation::find_bundle() {
   core::backoff backoff(std::chrono::seconds(1), std::chrono::seconds(30), environment_.random);
   for (;;) {
-    auto found = co_await discover();
+    auto found = co_await find_trust_bundles(api_);
     core::duration wait = options_.ask_again;
     if (found.has_error()) {
       environment_.log.limited(log_limit_, core::log_level::warning,

@@ -69,7 +69,9 @@ direct_sync::direct_sync(asio::any_io_executor executor, options with, sources f
   watch_all();
 }
 
-direct_sync::~direct_sync() = default;
+direct_sync::~direct_sync() {
+  remove_indexes();
+}
 
 asio::awaitable<void> direct_sync::run() {
   const auto executor = co_await asio::this_coro::executor;

@@ -111,7 +111,8 @@ struct environment {
 /// (`runtime-bootstrapper`).
 ///
 /// Everything happens on one executor, which is also the informers' and the clients'. It adds
-/// indexes to the informers of bootstrappers, Runtimes and kubeconfigs.
+/// indexes to the informers of bootstrappers, Runtimes and kubeconfigs, and takes them away at its
+/// end.
 class direct_sync final : private k8s::reconciler {
  public:
   direct_sync(boost::asio::any_io_executor executor, options with, sources from, environment in);
@@ -164,6 +165,7 @@ class direct_sync final : private k8s::reconciler {
 
   // surroundings.cpp: what the control plane says.
   void add_indexes();
+  void remove_indexes();
   void watch_all();
   void fan_out(std::vector<k8s::object_key> some, k8s::controller::keys& at_once);
   std::vector<k8s::object_key> who_reads(part which, std::string_view name) const;

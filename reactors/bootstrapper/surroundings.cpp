@@ -96,6 +96,13 @@ void direct_sync::add_indexes() {
   index(from_.kubeconfigs, by_kyma, kyma_label_of);
 }
 
+void direct_sync::remove_indexes() {
+  from_.bootstrappers.remove_index(by_runtime);
+  for (auto* const each : {&from_.bootstrappers, &from_.runtimes, &from_.kubeconfigs}) {
+    each->remove_index(by_kyma);
+  }
+}
+
 void direct_sync::watch_all() {
   using keys = k8s::controller::keys;
   const auto add = [this](const char* index_name, std::string_view value, keys& some) {

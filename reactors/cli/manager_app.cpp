@@ -183,11 +183,13 @@ void manager_app::make_reactors() {
       executor, k8s::objects_of(*shared_),
       k8s::event_recorder_options{.component = "runtime-watcher"},
       k8s::event_recorder_environment{services_.clock, services_.log, services_.metrics, random()});
-  auto to_runtimes = watcher_installer::runtime_client_options();
-  to_runtimes.writes = client_options("skr", settings_.leader_elect).writes;
-  pool_ = std::make_unique<k8s::client_pool>(
-      executor, k8s::client_pool_options{.name = "skr", .client = std::move(to_runtimes)},
-      client_environment());
+  k8s::client_pool_options to_runtimes{.name = "skr",
+                                       .client = watcher_installer::runtime_client_options()};
+  to_runtimes.client.writes = client_options("skr", settings_.leader_elect).writes;
+  // Who writes to runtimes directly watches them, and so keeps a connection to each.
+  if (settings_.runtime_config.mode != bootstrapper_mode::off) to_runtimes.capacity = 16384;
+  pool_ =
+      std::make_unique<k8s::client_pool>(executor, std::move(to_runtimes), client_environment());
   watcher_controller_ = std::make_unique<watcher_controller::controller>(
       executor, watcher_controller::controller_sources{watchers_, gateways_, virtual_services_},
       watcher_controller::controller_options{.gateway_namespace = settings_.gateway_namespace},
@@ -248,7 +250,8 @@ void manager_app::make_reactors() {
                                      .on_reconcile = std::move(on_reconcile)});
   if (settings_.runtime_config.mode != bootstrapper_mode::off) {
     runtime_config_ = std::make_unique<runtime_config>(
-        services_, settings_.runtime_config, runtime_config::clients{*kcp_, *shared_}, *recorder_);
+        services_, settings_.runtime_config, runtime_config::clients{*kcp_, *shared_, *pool_},
+        kubeconfigs_, *recorder_);
   }
   relay_ = std::make_unique<kyma_router::relay>(
       executor, *shared_,

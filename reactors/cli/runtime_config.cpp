@@ -22,7 +22,7 @@ config_sync::sync_options sync_options_of(const runtime_config_settings& setting
 }  // namespace
 
 runtime_config::runtime_config(services& with, runtime_config_settings settings, clients to,
-                               k8s::event_recorder& events)
+                               k8s::informer& kubeconfigs, k8s::event_recorder& events)
     : settings_(std::move(settings)),
       executor_(with.executor),
       sources_(to.watching, {.names = settings_.sources},
@@ -31,7 +31,9 @@ runtime_config::runtime_config(services& with, runtime_config_settings settings,
                 {with.clock, with.log, with.metrics, core::make_random_source()}),
       config_sync_(executor_, sources_, runtimes_, sync_options_of(settings_),
                    {to.writing, events, with.clock, with.watchdog, with.log, with.metrics,
-                    core::make_random_source()}) {}
+                    core::make_random_source()}),
+      direct_(with, settings_,
+              {to.writing, to.watching, runtimes_, kubeconfigs, to.runtimes, events}) {}
 
 asio::awaitable<void> runtime_config::watch() {
   core::task_group tasks(executor_);
@@ -43,6 +45,7 @@ asio::awaitable<void> runtime_config::watch() {
 asio::awaitable<void> runtime_config::lead() {
   core::task_group reactors(executor_);
   reactors.spawn(config_sync_.run());
+  reactors.spawn(direct_.lead());
   co_await reactors.join();
 }
 

@@ -4,6 +4,7 @@
 #include "k8s/event_recorder.hpp"
 #include "k8s/informer.hpp"
 #include "reactors/cli/app.hpp"
+#include "reactors/cli/direct_runtimes.hpp"
 #include "reactors/cli/runtime_config_settings.hpp"
 #include "reactors/config_sync/config_sync.hpp"
 #include "reactors/source_watch.hpp"
@@ -19,17 +20,21 @@ namespace rw::cli {
 /// reactors:
 ///
 ///     ConfigMaps, pull Secret, trust bundle  -> config_sync -> marks on Runtimes
+///     the same, and RuntimeBootstrappers     -> direct_sync -> what runtimes have
+///
+/// A Runtime's mode says which of the two acts for it; the other one leaves it alone.
 ///
 /// All that it is made with must outlive it.
 class runtime_config {
  public:
   struct clients {
-    k8s::client& writing;   ///< with the leader's fence
-    k8s::client& watching;  ///< of all replicas
+    k8s::client& writing;        ///< with the leader's fence
+    k8s::client& watching;       ///< of all replicas
+    k8s::client_pool& runtimes;  ///< fenced as well
   };
 
   runtime_config(services& with, runtime_config_settings settings, clients to,
-                 k8s::event_recorder& events);
+                 k8s::informer& kubeconfigs, k8s::event_recorder& events);
 
   /// Every replica, until cancelled.
   boost::asio::awaitable<void> watch();
@@ -45,6 +50,7 @@ class runtime_config {
   source_watch sources_;
   k8s::informer runtimes_;
   config_sync::config_sync config_sync_;
+  direct_runtimes direct_;
 };
 
 }  // namespace rw::cli

@@ -8,12 +8,14 @@ namespace rw::cli {
 
 void describe_runtime_config(CLI::App& app, runtime_config_settings& to) {
   const auto* const group = "Configuration of runtimes";
-  app.add_option("--bootstrapper-mode", to.mode_text,
-                 "How a changed configuration of the Runtime Bootstrapper comes to the runtimes: "
-                 "off (Runtimes are not looked at), or signal (they are marked, and Kyma "
-                 "Infrastructure Manager writes). A Runtime's annotation "
-                 "operator.kyma-project.io/bootstrapper-mode overrides signal")
-      ->type_name("MODE")
+  app.add_option(
+         "--bootstrapper-mode", to.mode_text,
+         "How the Runtime Bootstrapper and its configuration come to the runtimes: off; "
+         "signal (Runtimes are marked, and Kyma Infrastructure Manager writes); shadow (the "
+         "same, and what direct would write is told); direct (RuntimeBootstrappers say what "
+         "is written to runtimes). A Runtime's annotation "
+         "operator.kyma-project.io/bootstrapper-mode overrides all but off")
+      ->check(CLI::IsMember({"off", "signal", "shadow", "direct"}))
       ->capture_default_str()
       ->group(group);
   app.add_option("--signal-by", to.signal_by,
@@ -24,6 +26,19 @@ void describe_runtime_config(CLI::App& app, runtime_config_settings& to) {
       ->group(group);
   add_duration(&app, "--signal-settle", "", to.settle, "2s",
                "How long the configuration must have been still before Runtimes are marked")
+      ->group(group);
+  app.add_flag("--create-runtime-bootstrappers", to.create_bootstrappers,
+               "Runtimes in mode shadow or direct that have no RuntimeBootstrapper get one, which "
+               "takes over what Kyma Infrastructure Manager has installed there")
+      ->group(group);
+  app.add_flag(
+         "--watch-runtimes,!--no-watch-runtimes", to.watch_runtimes,
+         "Watch on runtimes what was written there, and repair it at once; without it, at the "
+         "next look (on by default)")
+      ->group(group);
+  app.add_option("--sync-concurrent", to.concurrent, "Runtimes that are written to at once")
+      ->check(CLI::Range(1u, 1024u))
+      ->capture_default_str()
       ->group(group);
   const auto name = [&](const char* flag, std::string& into, const char* help) {
     app.add_option(flag, into, help)->type_name("NAME")->capture_default_str()->group(group);
@@ -40,15 +55,7 @@ void describe_runtime_config(CLI::App& app, runtime_config_settings& to) {
 }
 
 void check_runtime_config(runtime_config_settings& to, problems& wrong) {
-  const auto mode = parse_bootstrapper_mode(to.mode_text);
-  if (!mode) {
-    wrong.add("--bootstrapper-mode must be off or signal, not: " + to.mode_text);
-  } else if (*mode != bootstrapper_mode::off && *mode != bootstrapper_mode::signal) {
-    wrong.add("--bootstrapper-mode " + to.mode_text +
-              " is not available in this build, which has no reactor that writes to runtimes; it "
-              "has off and signal");
-  }
-  to.mode = mode.value_or(bootstrapper_mode::off);
+  to.mode = parse_bootstrapper_mode(to.mode_text).value_or(bootstrapper_mode::off);
   const auto need = [&](const std::string& value, const char* flag) {
     if (value.empty()) wrong.add(std::string(flag) + " must not be empty");
   };

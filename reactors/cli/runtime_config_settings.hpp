@@ -3,6 +3,7 @@
 #include "reactors/bootstrapper_mode.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <string>
 
 namespace CLI {
@@ -23,6 +24,11 @@ struct runtime_config_settings {
   bootstrapper_sources sources = {};
   std::string field_manager = "runtime-watcher-config-sync";
   std::chrono::milliseconds settle = std::chrono::seconds(2);
+
+  /// Runtimes in mode direct or shadow that have no RuntimeBootstrapper get one.
+  bool create_bootstrappers = false;
+  bool watch_runtimes = true;   ///< for drift
+  std::size_t concurrent = 16;  ///< runtimes that are written to at once
 };
 
 void describe_runtime_config(CLI::App& app, runtime_config_settings& to);

@@ -251,8 +251,7 @@ asio::awaitable<void> gateway::implementation::forward(const http::request* from
             late ? "the backend did not answer in time" : "the backend broke off", *from);
     co_return;
   }
-  give_up(*into, 503, any ? "the backend cannot be reached" : "the Service has no backend",
-          *from);
+  give_up(*into, 503, any ? "the backend cannot be reached" : "the Service has no backend", *from);
 }
 
 const std::string& gateway::implementation::xfcc(const http::request& from) {
