@@ -9,7 +9,6 @@
 #include "reactors/trust_bundles_type.hpp"
 
 #include <boost/asio/this_coro.hpp>
-#include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 
 #include <optional>
@@ -20,7 +19,6 @@ namespace rw {
 namespace {
 
 namespace asio = boost::asio;
-namespace json = boost::json;
 
 /// How long a first list may take before discovery is asked once more.
 constexpr auto first_list = std::chrono::minutes(1);

@@ -97,7 +97,9 @@ class config_sync::implementation final : public k8s::reconciler {
   std::array<core::counter*, 4> writes_{};
   progress progress_;
   k8s::own_writes own_writes_;
-  std::unordered_set<k8s::object_key, k8s::object_key_hash> wrong_modes_;
+  using runtime_set = std::unordered_set<k8s::object_key, k8s::object_key_hash>;
+  runtime_set wrong_modes_;
+  runtime_set refused_;  ///< that an event says so of
   core::time_point told_at_{};
   std::uint64_t complete_ = 0;  ///< number of the last state that nobody waited for any more
   told told_;
@@ -159,6 +161,7 @@ void config_sync::implementation::tell(const target& now) {
 void config_sync::implementation::forget(const k8s::object_key& key) {
   own_writes_.forget(key);
   wrong_modes_.erase(key);
+  refused_.erase(key);
   progress_.forget(key);
 }
 
@@ -243,6 +246,7 @@ asio::awaitable<reconcile_result> config_sync::implementation::write(json::value
   const auto after = metadata_of(*written);
   own_writes_.wrote(k8s::resource_version_of(runtime), after);
   const auto key = k8s::key_of(after);
+  refused_.erase(key);
   environment_.log.debug("Runtime written",
                          {{"name", key.name}, {"step", to_string(next)}, {"state", now.of.number}});
   const auto judged = judge(after, now, mode_for(key, after), options_.late);
@@ -259,7 +263,8 @@ reconcile_result config_sync::implementation::refused(const json::value& runtime
     return reconcile_result::requeue_after(catch_up);
   }
   const bool is_our_own = why.is(k8s::errc::fenced) || why.is(k8s::errc::shut_down);
-  if (!is_our_own) {
+  const bool is_news = !is_our_own && refused_.insert(k8s::key_of(runtime)).second;
+  if (is_news) {
     environment_.events.warning(k8s::reference_to(runtime), "ConfigurationNotSignalled",
                                 why.message);
   }
