@@ -155,6 +155,24 @@ BOOST_FIXTURE_TEST_CASE(a_restart_in_the_middle_marks_those_who_were_left, lands
   BOOST_TEST(marks() == 2);
 }
 
+BOOST_FIXTURE_TEST_CASE(who_was_left_when_a_process_ended_is_marked_once_for_all_since, landscape) {
+  begin();
+  put(source::config, "v2");
+  pass(1s);
+  stop();  // before anybody was marked
+  begin();
+  stop();
+  BOOST_TEST(marks() == 2);
+  for (const auto* name : {"r1", "r2"}) take(name);
+  annotate("r1", {{signalled_annotation, "1 older"}});
+  put(source::config, "v3");
+  begin();
+  BOOST_TEST(marks() == 4);
+  take("r1");
+  settle_down();
+  BOOST_TEST(marks() == 4);
+}
+
 BOOST_FIXTURE_TEST_CASE(a_failure_on_one_runtime_costs_the_others_nothing, landscape) {
   faults([](const std::string& verb, const std::string& path) {
     k8s::devserver::fault wrong;

@@ -279,7 +279,7 @@ class history {
       const auto has = at == kim_->configured().end() ? "nothing" : at->second;
       if (has != past_.last()) {
         wrong += name + " has " + has + " and should have " + past_.last() + "; it says " +
-                 boost::json::serialize(runtime.at("metadata").at("annotations")) + "\n";
+                 boost::json::serialize(runtime.at("metadata")) + "\n";
       }
       if (carries_mark(runtime)) wrong += name + " still carries a mark\n";
     }
