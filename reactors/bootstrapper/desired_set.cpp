@@ -140,6 +140,10 @@ class gathering {
   }
 
   void add_manifests() {
+    if (from_.manifests.text.empty()) {
+      findings(wrong_, from_.manifests.name).add("is missing or empty");
+      return;
+    }
     auto all = check_manifests(from_.manifests.text, to_.ns, {wrong_, from_.manifests.name});
     for (auto& one : all.objects) {
       place(one, to_.ns);

@@ -195,6 +195,7 @@ BOOST_AUTO_TEST_CASE(a_broken_document_is_named_by_its_number) {
   check_has(wrong_with_manifests(manifests() + "---\na: [\n"), "manifests.yaml: document 5");
   check_has(wrong_with_manifests(manifests() + "---\nkind: ConfigMap\nmetadata: {name: a}\n"),
             "document 5, line");
+  check_has(wrong_with_manifests(""), "manifests.yaml: is missing or empty");
   check_has(wrong_with_manifests("---\n"), "there is no Deployment kyma-system/rt-bootstrapper");
   check_has(wrong_with_manifests(std::string((1u << 20) + 1, ' ')), "is larger than 1048576 bytes");
 }
