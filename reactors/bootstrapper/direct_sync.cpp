@@ -178,7 +178,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::bring(json::value* resource,
     first_answer = with_.runtime_limit;
   }
   *kept = {};
-  auto api = in_.runtimes.get("bootstrapper/" + to_string(key), *kubeconfig);
+  auto api = client_of(key, *kubeconfig);
   if (!api) {
     auto given_up = co_await unreachable(resource, std::move(seen), api.error().message);
     co_return given_up;
@@ -258,7 +258,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::unreachable(json::value* res
                                                                 situation seen, std::string why) {
   const auto key = k8s::key_of(*resource);
   drift_.leave(key);
-  in_.runtimes.evict("bootstrapper/" + to_string(key));
+  give_up_client(key);
   runtimes_.set_sick(key, why);
   note(*resource, runtime_state::unreachable, {}, why, false);
   seen.failed = "the runtime does not answer: " + why;
@@ -270,7 +270,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::unreachable(json::value* res
 /// A runtime that did not answer last time is asked for little first. None: it answered.
 asio::awaitable<std::optional<std::string>> direct_sync::sign_of_life(object_key key,
                                                                       std::string kubeconfig) {
-  auto api = in_.runtimes.get("bootstrapper/" + to_string(key), kubeconfig);
+  auto api = client_of(key, kubeconfig);
   if (!api) co_return api.error().message;
   auto work = (*api)->get(namespaces_type(), {{}, std::string(skr_namespace)}, true);
   const auto until = in_.clock.now() + with_.sick_limit;
@@ -288,7 +288,7 @@ k8s::reconcile_result direct_sync::wait_for_place(const object_key& key) {
 
 /// One that answered last time is silent. Nothing is known yet, so nothing is told.
 k8s::reconcile_result direct_sync::doubt(const object_key& key) {
-  in_.runtimes.evict("bootstrapper/" + to_string(key));  // the connection may be what is dead
+  give_up_client(key);  // the connection may be what is dead
   drift_.leave(key);
   runtimes_.set_sick(key, "it was slow to answer");
   places_.want(key);
@@ -355,12 +355,29 @@ direct_sync::step direct_sync::write(json::value* resource, json::value change,
   co_return result::error(why);
 }
 
+k8s::result<std::shared_ptr<k8s::client>> direct_sync::client_of(const object_key& key,
+                                                                 const std::string& kubeconfig) {
+  const auto resource = from_.bootstrappers.objects().get(key);
+  if (resource) {
+    const auto view = view_of(resource);
+    const auto kyma = kyma_of(view, runtime_of(view));
+    clients_[key] = kyma.empty() ? "runtime/" + view.runtime : to_string(object_key{key.ns, kyma});
+  }
+  return in_.runtimes.get(clients_[key], kubeconfig);
+}
+
+void direct_sync::give_up_client(const object_key& key) {
+  const auto found = clients_.find(key);
+  if (found != clients_.end()) in_.runtimes.evict(found->second);
+}
+
 void direct_sync::forget(const object_key& key) {
   progress_.leave(key);
   progress_.differs(key, false);
   drift_.leave(key);
   runtimes_.forget(key);
-  in_.runtimes.evict("bootstrapper/" + to_string(key));
+  give_up_client(key);
+  clients_.erase(key);
 }
 
 }  // namespace rw::bootstrapper

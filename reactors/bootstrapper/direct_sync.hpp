@@ -21,8 +21,10 @@
 
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace rw::bootstrapper {
@@ -110,6 +112,9 @@ struct environment {
 /// repaired, refused, rolled_back, failed), `rw_bootstrapper_sync_seconds`, and the controller's
 /// (`runtime-bootstrapper`).
 ///
+/// Runtimes' clients are called as the watcher's installer calls them, by their Kymas, so a pool
+/// may be shared.
+///
 /// Everything happens on one executor, which is also the informers' and the clients'. It adds
 /// indexes to the informers of bootstrappers, Runtimes and kubeconfigs, and takes them away at its
 /// end.
@@ -176,10 +181,14 @@ class direct_sync final : private k8s::reconciler {
   bool may_write(const k8s::object_key& key) const;
   std::optional<std::string> other_owner(const resource_view& view) const;
   k8s::result<std::string> access_to(const resource_view& view, const k8s::object& runtime) const;
+  std::string kyma_of(const resource_view& view, const k8s::object& runtime) const;
   bool has_access(const resource_view& view, const k8s::object& runtime) const;
   sources_of_set read_sources(const resource_view& view, std::vector<source_stamp>& stamps) const;
   sync_request request_for(const resource_view& view, situation& seen) const;
 
+  k8s::result<std::shared_ptr<k8s::client>> client_of(const k8s::object_key& key,
+                                                      const std::string& kubeconfig);
+  void give_up_client(const k8s::object_key& key);
   void forget(const k8s::object_key& key);
   core::duration up_to(core::duration most) const;
   core::duration a_little_longer(core::duration base) const { return base + up_to(base / 10); }
@@ -193,6 +202,9 @@ class direct_sync final : private k8s::reconciler {
   class runtimes runtimes_;
   class places places_;  ///< of the sick ones
   k8s::own_writes own_writes_;
+  /// What the pool calls a runtime's client: by its Kyma, where that is known, as other reactors
+  /// do, so that they share the connection.
+  std::unordered_map<k8s::object_key, std::string, k8s::object_key_hash> clients_;
   drift_watch drift_;
   k8s::controller controller_;
 };

@@ -48,15 +48,14 @@ asio::awaitable<std::optional<std::string>> direct_sync::clean(resource_view vie
                                                                std::string kubeconfig,
                                                                places::place* kept) {
   const auto key = view.key;
-  const auto name = "bootstrapper/" + to_string(key);
   if (runtimes_.sick(key)) {
     if (!*kept) *kept = places_.take(key);
     if (!*kept) co_return runtimes_.complaint(key);
     auto silent = co_await sign_of_life(key, kubeconfig);
-    if (silent) in_.runtimes.evict(name);
+    if (silent) give_up_client(key);
     if (silent) co_return silent;
   }
-  auto api = in_.runtimes.get(name, kubeconfig);
+  auto api = client_of(key, kubeconfig);
   if (!api) co_return api.error().message;
   auto allowed = [this, view] {
     return mode_of(view, runtime_of(view)) == bootstrapper_mode::direct;
@@ -70,7 +69,7 @@ asio::awaitable<std::optional<std::string>> direct_sync::clean(resource_view vie
   }
   auto why = done ? done->error().message : std::string("it did not answer in time");
   if (!done || k8s::is_sick(done->error())) {
-    in_.runtimes.evict(name);
+    give_up_client(key);
     runtimes_.set_sick(key, why);
   }
   co_return why;

@@ -71,12 +71,6 @@ bool runtime_changed(const delta& change) {
          k8s::is_being_deleted(before) != k8s::is_being_deleted(now);
 }
 
-/// The name of the Kyma whose kubeconfig gives access; empty: it is not known.
-std::string kyma_of(const resource_view& view, const object& runtime) {
-  if (!view.kyma.empty() || !runtime) return view.kyma;
-  return kyma_label_of(runtime.parse());
-}
-
 k8s::failure no_access(std::string text) {
   return {.code = k8s::errc::not_configured, .message = std::move(text)};
 }
@@ -233,6 +227,12 @@ bool direct_sync::may_write(const object_key& key) const {
   const auto view = view_of(resource);
   const auto runtime = runtime_of(view);
   return mode_of(view, runtime) == bootstrapper_mode::direct && why_waiting(view, runtime).empty();
+}
+
+/// The name of the Kyma whose kubeconfig gives access; empty: it is not known.
+std::string direct_sync::kyma_of(const resource_view& view, const object& runtime) const {
+  if (!view.kyma.empty() || !runtime) return view.kyma;
+  return kyma_label_of(runtime.parse());
 }
 
 /// Two of them for one runtime would undo each other: the first in the alphabet has it.
