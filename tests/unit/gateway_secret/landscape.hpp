@@ -216,8 +216,9 @@ class landscape {
     k8s::set_secret_data(secret, "tls.key", one.issued.key);
     one.judged_by = basis;
     one.judged_at = now_;
-    one.judged = certificates::judge({.runtime_id = one.name, .secret = secret, .trust = &*view_},
-                                     certificates::dialect::cert_manager, {}, now_ + clock_skew_);
+    one.judged =
+        certificates::judge({.runtime_id = one.name, .secret = secret, .trust = &*view_}, pairs_,
+                            certificates::dialect::cert_manager, {}, now_ + clock_skew_);
     return one.judged;
   }
 
@@ -275,6 +276,7 @@ class landscape {
   std::optional<gateway_content> gateway_;
   std::optional<gateway_content> last_whole_;
   std::optional<trust_bundle> view_;  ///< the installer's, which may be behind
+  certificates::usable_pairs pairs_;
   rollout_board board_;
   plan last_;
   std::vector<runtime> runtimes_;
