@@ -67,6 +67,7 @@ world::~world() {
     if (self->pool_) co_await self->pool_->close();
     for (auto& [name, api] : self->clients_) co_await api->close();
   }(this));
+  reactor.reset();  // before the informers that it has indexes on
 }
 
 k8s::client& world::api(const std::string& cluster) {
