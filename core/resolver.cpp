@@ -83,6 +83,11 @@ class resolver_service final : public asio::execution_context::service, public r
     return begun;
   }
 
+  bool busy() override {
+    const std::lock_guard lock(guard_);
+    return !threads_.empty();
+  }
+
   void ask(system_lookup other) override {
     const std::lock_guard lock(guard_);
     system_ = std::move(other);

@@ -60,6 +60,10 @@ class resolver {
   virtual std::shared_ptr<lookup> begin(boost::asio::any_io_executor executor,
                                         const std::string& lane, const std::string& host) = 0;
 
+  /// True while a look-up is under way, whoever still waits for it: the end of the execution
+  /// context would wait for it, too.
+  virtual bool busy() = 0;
+
   /// Asks something else than the system from now on.
   virtual void ask(system_lookup other) = 0;
 };

@@ -63,7 +63,7 @@ field() { sed -nE "s/^ *$2: *\"?([^\"]*)\"?$/\1/p" "$(kubeconfig "$1")" | head -
 api() {
   local method=$1 cluster=$2 path=$3
   shift 3
-  curl --silent --show-error --fail-with-body --max-time 10 --request "$method" \
+  curl --noproxy "*" --silent --show-error --fail-with-body --max-time 10 --request "$method" \
     --cacert <(field "$cluster" certificate-authority-data | base64 -d) \
     --header "Authorization: Bearer $(field "$cluster" token)" "$@" "$(field "$cluster" server)$path"
 }

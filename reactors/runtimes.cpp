@@ -1,5 +1,6 @@
 #include "reactors/runtimes.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace rw {
@@ -82,14 +83,25 @@ const std::string& runtimes::complaint(const k8s::object_key& key) const {
 void runtimes::set_sick(const k8s::object_key& key, std::string complaint) {
   auto& one = records_[key];
   if (one.complaint.empty()) ++sick_;
+  ++one.silences;
   one.complaint = complaint.empty() ? "it did not answer" : std::move(complaint);
   publish_sick();
+}
+
+core::duration runtimes::patience(const k8s::object_key& key, core::duration first,
+                                  core::duration most) const {
+  const auto found = records_.find(key);
+  const auto before = found == records_.end() ? 0 : found->second.silences;
+  auto out = first;
+  for (unsigned i = 1; i < before && out < most; ++i) out *= 2;
+  return std::min(out, std::max(first, most));
 }
 
 void runtimes::set_healthy(const k8s::object_key& key) {
   const auto found = records_.find(key);
   if (found == records_.end() || found->second.complaint.empty()) return;
   found->second.complaint.clear();
+  found->second.silences = 0;
   --sick_;
   publish_sick();
 }

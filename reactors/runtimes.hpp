@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/clock.hpp"
 #include "core/metrics.hpp"
 #include "k8s/names.hpp"
 
@@ -46,6 +47,10 @@ class runtimes {
   /// What it did not do when it was asked last; empty if it is not sick.
   const std::string& complaint(const k8s::object_key& key) const;
   void set_sick(const k8s::object_key& key, std::string complaint);
+  /// How long to wait for a sick one: `first` at the first time, twice as long after each time in a
+  /// row, at most `most`, so that one which is only slow is not taken for dead for ever.
+  core::duration patience(const k8s::object_key& key, core::duration first,
+                          core::duration most) const;
   void set_healthy(const k8s::object_key& key);
 
   void forget(const k8s::object_key& key);
@@ -58,6 +63,7 @@ class runtimes {
     std::optional<runtime_state> state = {};
     std::string reason = {};
     std::string complaint = {};
+    unsigned silences = 0;  ///< in a row
     unsigned looks = 0;
   };
 

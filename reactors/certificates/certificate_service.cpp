@@ -79,7 +79,9 @@ class certificate_service::implementation {
     }
     auto request = reissue(name, std::move(present), now);
     const auto asked = co_await std::move(request);
-    tell_refusal(kyma, asked ? std::string() : asked.error().message);
+    const bool our_own =
+        !asked && (asked.error().is(k8s::errc::fenced) || asked.error().is(k8s::errc::shut_down));
+    if (!our_own) tell_refusal(kyma, asked ? std::string() : asked.error().message);
     if (!asked) {
       // The present certificate stays good, and may go to the runtime.
       state.failure = asked.error();

@@ -104,10 +104,13 @@ void check_dev(dev_settings& to, const dev_texts& texts) {
   boost::asio::ip::make_address(to.pod_address, error);
   if (error) wrong.add("--pod-address must be an IP address, not: " + to.pod_address);
   for (const auto& text : texts.backends) {
-    if (const auto parsed = core::parse_host_port(text)) {
+    const auto parsed = core::parse_host_port(text);
+    boost::system::error_code no_address;
+    if (parsed) boost::asio::ip::make_address(parsed->host, no_address);
+    if (parsed && !no_address) {
       to.backends.push_back(*parsed);
     } else {
-      wrong.add("--backend must be host:port, not: " + text);
+      wrong.add("--backend must be IP:port, not: " + text);
     }
   }
   if (to.manager && !to.backends.empty()) {

@@ -1,5 +1,11 @@
 #include "reactors/cli/join_by.hpp"
 
+#include <boost/asio/error.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/system/system_error.hpp>
+
+#include <exception>
+
 namespace rw::cli {
 namespace {
 
@@ -12,14 +18,31 @@ asio::awaitable<void> cancel_at(core::timer* alarm, core::task_group* group) {
 
 }  // namespace
 
+asio::awaitable<void> join_all(core::task_group& group) {
+  try {
+    co_await group.join();
+  } catch (const boost::system::system_error& error) {
+    if (error.code() != asio::error::operation_aborted) throw;
+  }
+}
+
 asio::awaitable<void> join_by(core::clock& time, core::task_group& group, core::time_point when) {
   const auto alarm = time.make_timer(group.get_executor());
   alarm->expires_at(when);
   core::task_group timekeeper(group.get_executor());
+  const bool throws = co_await asio::this_coro::throw_if_cancelled();
+  co_await asio::this_coro::throw_if_cancelled(false);  // both are joined whatever happens
   timekeeper.spawn(cancel_at(alarm.get(), &group));
-  co_await group.join();
+  std::exception_ptr failure;
+  try {
+    co_await join_all(group);
+  } catch (...) {
+    failure = std::current_exception();
+  }
   timekeeper.cancel();
-  co_await timekeeper.join();
+  co_await join_all(timekeeper);
+  co_await asio::this_coro::throw_if_cancelled(throws);
+  if (failure) std::rethrow_exception(failure);
 }
 
 }  // namespace rw::cli

@@ -1,3 +1,4 @@
+#include "core/resolver.hpp"
 #include "reactors/cli/api_server_app.hpp"
 #include "reactors/cli/app.hpp"
 #include "reactors/cli/certs.hpp"
@@ -12,6 +13,7 @@
 #include <boost/asio/signal_set.hpp>
 
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
@@ -48,6 +50,19 @@ void stop_on_signal(asio::signal_set& signals, app& what) {
   });
 }
 
+/// Says why the process ends, and returns its exit code.
+int tell(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const setting_error& e) {
+    std::cerr << "runtime-watcher: " << e.what() << '\n';
+    return 2;
+  } catch (const std::exception& e) {
+    std::cerr << "runtime-watcher: " << e.what() << '\n';
+    return 1;
+  }
+}
+
 int run(const settings& chosen) {
   std::signal(SIGPIPE, SIG_IGN);
   asio::io_context context(1);
@@ -63,10 +78,14 @@ int run(const settings& chosen) {
     signals.cancel();
   });
   while (!code) context.run_one();
-  if (failure) std::rethrow_exception(failure);
-  // What is left may be a look-up of KCP's name, which can't be ended and would hold up the exit.
+  if (failure) code = tell(failure);
+  // What is left may be a look-up of a name, which can't be ended and would hold up the exit.
   context.run_for(std::chrono::milliseconds(100));
-  if (!context.stopped()) std::_Exit(*code);
+  if (!context.stopped() || rw::core::resolver::of(context.get_executor()).busy()) {
+    std::cout.flush();
+    std::fflush(nullptr);
+    std::_Exit(*code);
+  }
   return *code;
 }
 
@@ -81,11 +100,7 @@ int main(int argc, char** argv) {
       return 0;
     }
     return run(chosen);
-  } catch (const setting_error& e) {
-    std::cerr << "runtime-watcher: " << e.what() << '\n';
-    return 2;
-  } catch (const std::exception& e) {
-    std::cerr << "runtime-watcher: " << e.what() << '\n';
-    return 1;
+  } catch (...) {
+    return tell(std::current_exception());
   }
 }

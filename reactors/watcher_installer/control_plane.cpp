@@ -93,9 +93,11 @@ void watcher_installer::watch_all() {
   });
   controller_.watch(from_.gateway_secrets, [this](const delta& change, keys& some) {
     if (change.any().name() != gateway_secret_name) return;
-    if (part_of(change.before, {"data", "ca.crt"}) != part_of(change.now, {"data", "ca.crt"})) {
-      fan_out(some);
-    }
+    // Both are asked before the bundle goes to a runtime (gateway_trust).
+    const auto differ = [&](const char* entry) {
+      return part_of(change.before, {"data", entry}) != part_of(change.now, {"data", entry});
+    };
+    if (differ("ca.crt") || differ("tls.crt")) fan_out(some);
   });
   for (auto* const one : from_.certificates) {
     controller_.watch(*one, [](const delta& change, keys& some) {

@@ -267,10 +267,12 @@ asio::awaitable<k8s::result<void>> visit::implementation::look_at_pods() {
   if (out_.ready && !may_have_former) co_return k8s::result<void>();
   k8s::selection what{.ns = std::string(skr_namespace),
                       .labels = "app=" + std::string(skr_webhook_name)};
-  // Some of them tell enough.
+  // Those that have ended stay listed, as many as there are; they send nothing any more.
+  if (may_have_former) what.fields = "status.phase!=Failed,status.phase!=Succeeded";
   const auto list = co_await api_->list(pods, std::move(what), {.limit = 100});
   if (!list) co_return list.error();
-  if (may_have_former && has_former_pods(*deployment, *list)) out_.rolled_out = false;
+  const bool more = !k8s::find_string(*list, {"metadata", "continue"}).empty();
+  if (may_have_former && (more || has_former_pods(*deployment, *list))) out_.rolled_out = false;
   if (out_.ready) co_return k8s::result<void>();
   auto why = waiting_of(*list);
   out_.not_ready = std::move(why.reason);

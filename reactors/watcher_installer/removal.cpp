@@ -46,8 +46,8 @@ asio::awaitable<std::optional<std::string>> watcher_installer::clean(object_key 
   const bool sick = runtimes_.sick(key);
   if (sick && !*kept) *kept = places_.take(key);
   if (sick && !*kept) co_return runtimes_.complaint(key);
-  auto silent =
-      co_await sign_of_life(key, kubeconfig, sick ? with_.sick_limit : with_.first_answer);
+  const auto limit = sick ? patience(key) : with_.first_answer;
+  auto silent = co_await sign_of_life(key, kubeconfig, limit);
   *kept = {};
   if (silent) {
     in_.runtimes.evict(to_string(key));

@@ -121,7 +121,8 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::keep_installed(object 
     // Before anything else, so that those which wait do no work.
     if (!*kept) *kept = places_.take(key);
     if (!*kept) co_return wait_for_place(key);
-    const auto silent = co_await sign_of_life(key, *kubeconfig, with_.sick_limit);
+    const auto limit = patience(key);
+    const auto silent = co_await sign_of_life(key, *kubeconfig, limit);
     if (silent) co_return unreachable(kyma, *silent);
     first_answer = with_.runtime_limit;
   }
@@ -184,6 +185,10 @@ asio::awaitable<std::optional<std::string>> watcher_installer::sign_of_life(obje
   if (!*got && k8s::is_sick(got->error())) co_return got->error().message;
   set_healthy(key);
   co_return std::nullopt;
+}
+
+core::duration watcher_installer::patience(const object_key& key) const {
+  return runtimes_.patience(key, with_.sick_limit, with_.runtime_limit / 2);
 }
 
 void watcher_installer::set_healthy(const object_key& key) {

@@ -72,7 +72,9 @@ struct options {
   /// Runtimes at once that did not answer when they were asked last.
   std::size_t sick_at_once = 4;
   core::duration runtime_limit = std::chrono::seconds(20);  ///< for all that is done on one
-  core::duration sick_limit = std::chrono::seconds(3);      ///< for a sick one's first sign of life
+  /// For a sick one's first sign of life; doubled after each time in a row that there was none, up
+  /// to half of `runtime_limit`.
+  core::duration sick_limit = std::chrono::seconds(3);
   /// For the first answers of one that answered last time. Then it makes room for the others, and
   /// is asked again in its turn among the sick ones.
   core::duration first_answer = std::chrono::seconds(2);
@@ -185,6 +187,7 @@ class watcher_installer final : private k8s::reconciler {
                                                                   core::duration limit);
   result wait_for_place(const k8s::object_key& key);
   result doubt(const k8s::object_key& key);
+  core::duration patience(const k8s::object_key& key) const;
   boost::asio::awaitable<std::optional<std::string>> clean(k8s::object_key key,
                                                            std::string kubeconfig,
                                                            places::place* kept);

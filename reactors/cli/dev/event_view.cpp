@@ -70,14 +70,21 @@ event_view::event_view(core::clock& clock, core::metrics& metrics, bool to_recon
 
 void event_view::changed(const std::string& runtime, const watch_event& event) {
   if (!to_reconcile_) return tell_({.runtime = runtime, .event = event});
-  const auto [at, added] = changes_.try_emplace(key{runtime, event}, clock_.now());
+  const auto now = clock_.now();
+  const auto [at, added] = changes_.try_emplace(key{runtime, event}, now);
   if (!added) return;  // coalesced with one that is under way
-  order_.push_back(at->first);
+  order_.push_back({at->first, now});
   while (order_.size() > most) forget_oldest();
 }
 
 void event_view::forget_oldest() {
-  if (changes_.erase(order_.front()) > 0) forgotten_.Increment();
+  const auto& [oldest, since] = order_.front();
+  const auto found = changes_.find(oldest);
+  // It may be told already, and another of the same object be under way.
+  if (found != changes_.end() && found->second == since) {
+    changes_.erase(found);
+    forgotten_.Increment();
+  }
   order_.pop_front();
 }
 

@@ -75,7 +75,7 @@ class event_view final : public manager_observer {
   const bool to_reconcile_;
   const std::function<void(const event_story&)> tell_;
   std::unordered_map<key, core::time_point, key_hash> changes_;  ///< not heard of by the manager
-  std::deque<key> order_;                                        ///< of `changes_`, and some gone
+  std::deque<std::pair<key, core::time_point>> order_;           ///< of `changes_`, and some gone
   std::unordered_map<k8s::object_key, std::vector<waiting>, k8s::object_key_hash> heard_;
   std::size_t heard_count_ = 0;
 };

@@ -6,6 +6,7 @@
 #include "k8s/manifests.hpp"
 #include "k8s/types.hpp"
 #include "reactors/cli/dev/runtime_log.hpp"
+#include "reactors/cli/join_by.hpp"
 #include "reactors/kyma_resources.hpp"
 #include "reactors/watcher_installer/templates.hpp"
 
@@ -13,6 +14,7 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
+#include <exception>
 #include <utility>
 #include <vector>
 
@@ -155,10 +157,10 @@ asio::awaitable<void> node::run() {
   const auto cancelled = co_await stop_.wait();
 
   watching.cancel();
-  co_await watching.join();
+  co_await join_all(watching);
   if (cancelled) pods_.cancel();
   end_pod();
-  co_await pods_.join();
+  co_await join_all(pods_);
   co_await api_.close();
   if (failure_) std::rethrow_exception(failure_);
 }
@@ -188,7 +190,7 @@ asio::awaitable<void> node::keep() {
       if (cancelled) co_return;
       continue;
     }
-    log_.warning("the webhook's state can't be written; trying again",
+    log_.warning("the webhook is not as it is to be; trying again",
                  {{"reason", done.error().message}});
     const auto until = services_.clock.now() + pauses.next();
     co_await core::within(services_.clock, until, changed_.wait());
@@ -203,7 +205,8 @@ asio::awaitable<k8s::result<void>> node::step() {
     const auto gone = co_await tell_endpoints();
     co_return gone;
   }
-  place(deployment);
+  const auto placed = place(deployment);
+  if (!placed) co_return placed.error();
   const auto reachable = co_await tell_endpoints();
   if (!reachable) co_return reachable.error();
   co_await tell_pod(&deployment);
@@ -211,8 +214,8 @@ asio::awaitable<k8s::result<void>> node::step() {
   co_return told;
 }
 
-/// Makes the pod what the objects want, or says why it can't be.
-void node::place(const json::value& deployment) {
+/// Makes the pod what the objects want, or says why it can't be. A failure may pass.
+k8s::result<void> node::place(const json::value& deployment) {
   auto spec = read_pod_spec(deployment, how_.pod_address);
   if (!spec) return refuse(spec.error().message);
   const auto secret = secrets_.objects().get(skr_namespace, watcher_installer::secret_name);
@@ -223,7 +226,7 @@ void node::place(const json::value& deployment) {
   complaint_.clear();
   if (current_ && current_->spec().pod_template == spec->pod_template) {
     if (current_->remount(std::move(*material))) log_.info("the webhook's certificates changed");
-    return;
+    return {};
   }
   std::shared_ptr<pod> next;
   try {
@@ -232,20 +235,22 @@ void node::place(const json::value& deployment) {
         pipeline_environment{services_.clock, services_.watchdog, log_, metrics_},
         [this](const watch_event& event) { how_.on_event(how_.runtime, event); });
   } catch (const std::exception& e) {
-    return refuse(e.what());
+    return watcher_installer::defect(e.what());
   }
   ++pod_count_;
   pods_.spawn(run_pod(next, pod_key()));
   end_pod();
   current_ = std::move(next);
   log_.info("the webhook runs", {{"port", std::uint64_t{current_->address().port()}}});
+  return {};
 }
 
-void node::refuse(const std::string& why) {
-  if (why == complaint_) return;
+k8s::result<void> node::refuse(const std::string& why) {
+  if (why == complaint_) return {};
   complaint_ = why;
   log_.warning(current_ ? "the webhook stays as it is" : "there is no webhook yet",
                {{"reason", why}});
+  return {};
 }
 
 void node::end_pod() {
@@ -260,8 +265,14 @@ k8s::object_key node::pod_key() const {
 }
 
 asio::awaitable<void> node::run_pod(std::shared_ptr<pod> one, k8s::object_key key) {
-  co_await one->run();
+  std::exception_ptr failure;
+  try {
+    co_await one->run();
+  } catch (...) {
+    failure = std::current_exception();
+  }
   lost_ += one->undelivered();
+  if (failure) std::rethrow_exception(failure);
   const auto gone = co_await api_.remove(pods_type(), std::move(key));
   if (gone || gone.error().is(k8s::errc::not_found)) co_return;
   log_.warning("a pod that has ended can't be deleted", {{"reason", gone.error().message}});

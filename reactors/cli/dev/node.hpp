@@ -75,8 +75,8 @@ class node {
   boost::asio::awaitable<void> run_pod(std::shared_ptr<pod> one, k8s::object_key key);
   k8s::object_key pod_key() const;
   boost::asio::awaitable<void> tell_pod(const boost::json::value* deployment);
-  void place(const boost::json::value& deployment);
-  void refuse(const std::string& why);
+  k8s::result<void> place(const boost::json::value& deployment);
+  k8s::result<void> refuse(const std::string& why);
   void end_pod();
   boost::asio::awaitable<k8s::result<void>> tell_status(boost::json::value deployment);
   boost::asio::awaitable<k8s::result<void>> tell_endpoints();

@@ -144,4 +144,17 @@ BOOST_AUTO_TEST_CASE(a_line_for_programs_is_json) {
   BOOST_TEST(line.at("reconciledAfterMs").as_double() == 1.5);
 }
 
+BOOST_AUTO_TEST_CASE(what_was_told_long_ago_makes_nothing_new_forgotten) {
+  stage s;
+  for (int i = 0; i < 20'000; ++i) {
+    s.clock.advance(milliseconds(1));
+    s.view.changed("runtime-1", change_of("default"));
+    s.view.heard(from("runtime-1", "default"), {kyma});
+    s.view.reconciling(kyma);
+    BOOST_TEST_REQUIRE(s.told.size() == 1U);
+    BOOST_TEST_REQUIRE(s.told.front().to_reconcile.has_value());
+    s.told.clear();
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()

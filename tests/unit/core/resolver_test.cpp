@@ -186,6 +186,7 @@ BOOST_AUTO_TEST_CASE(look_ups_under_way_end_with_their_context) {
   names.ask([&](const std::string& host) { return servers.answer(host); });
   const auto left = names.begin(context->get_executor(), "a", "dead");
   BOOST_TEST_REQUIRE(servers.await_asked(1));
+  BOOST_TEST(names.busy());
   auto gone = std::async(std::launch::async, [&] { context.reset(); });
   servers.let_go();
   BOOST_TEST_REQUIRE((gone.wait_for(patience) == std::future_status::ready));

@@ -134,6 +134,21 @@ BOOST_AUTO_TEST_CASE(pods_of_another_template_are_former_ones_until_they_have_en
   BOOST_TEST(!watcher_installer::has_former_pods(deployment, boost::json::parse("{}")));
 }
 
+BOOST_AUTO_TEST_CASE(a_sick_one_is_waited_for_longer_each_time_until_it_answers) {
+  core::metrics numbers;
+  rw::runtimes all(numbers, "test", "watcher");
+  const auto patience = [&] {
+    return all.patience(a, std::chrono::seconds(3), std::chrono::seconds(10));
+  };
+  for (const int expected : {3, 6, 10, 10}) {
+    all.set_sick(a, "silent");
+    BOOST_TEST((patience() == std::chrono::seconds(expected)));
+  }
+  all.set_healthy(a);
+  all.set_sick(a, "silent");
+  BOOST_TEST((patience() == std::chrono::seconds(3)));
+}
+
 BOOST_AUTO_TEST_CASE(a_deployment_is_rolled_out_when_all_pods_are_of_its_newest_kind) {
   const auto rolled_out = [](const char* text) { return is_rolled_out(boost::json::parse(text)); };
   BOOST_TEST(rolled_out(R"({"metadata":{"generation":2},"status":{"observedGeneration":2,
