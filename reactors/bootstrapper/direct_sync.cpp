@@ -189,15 +189,22 @@ asio::awaitable<k8s::reconcile_result> direct_sync::bring(json::value* resource,
   if (!record && first_answer < with_.runtime_limit) co_return doubt(key);
   if (record && *record)
     request.record.emplace(std::move(**record));  // failures are sync's to tell
+  std::optional<at_work> writing;
+  if (direct) writing.emplace(*this, runtime);
   auto work = sync(*api, &with_.how, std::move(request));
   const auto got = co_await core::within(in_.clock, begin + with_.runtime_limit, std::move(work));
+  writing.reset();
   seconds_.Observe(std::chrono::duration<double>(in_.clock.now() - begin).count());
   if (!got || (!*got && k8s::is_sick(got->error()))) {
     const auto why = got ? got->error().message : "the runtime did not answer in time";
     auto given_up = co_await unreachable(resource, std::move(seen), why);
     co_return given_up;
   }
-  if (!*got && is_our_own(got->error())) co_return result::error(got->error());
+  if (!*got && is_our_own(got->error())) {
+    // It is somebody else's turn now; what made it so is looked at next.
+    if (direct && !may_write(key)) co_return result::requeue_after(catch_up);
+    co_return result::error(got->error());
+  }
   runtimes_.set_healthy(key);
   if (!*got) {
     core::make_counter(in_.metrics, "rw_bootstrapper_syncs_total", "Looks at runtimes",

@@ -25,6 +25,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace rw::bootstrapper {
@@ -94,7 +95,7 @@ struct environment {
 /// there as a whole or not at all (sync.hpp), and the resource's status says what is there. In mode
 /// `shadow` it only tells what would be written; in the others, and as long as those who signal
 /// have not let go of the Runtime (is_handed_over), nothing is done, so that there are never two
-/// who write.
+/// who write. On the way back they wait until no write is under way any more (is_writing).
 ///
 /// A change of a source goes to all runtimes that it concerns, spread over a little time. Each is a
 /// key of its own, with its own backoff; what changes while one is being written is brought by the
@@ -132,12 +133,18 @@ class direct_sync final : private k8s::reconciler {
   /// Looks at a runtime soon. False if there is no room, or this is the end.
   bool requeue(const k8s::object_key& bootstrapper);
 
+  /// True while the runtime of this Runtime may be being written to, although its mode may be
+  /// another by now: no further write begins then, but the last one may still come to its end.
+  /// Nobody else should be told to write before. It lasts `options::runtime_limit` at most.
+  bool is_writing(const k8s::object_key& runtime) const { return written_.contains(runtime); }
+
   const progress& how_far() const noexcept { return progress_; }
   std::size_t count(runtime_state of) const noexcept { return runtimes_.count(of); }
 
  private:
   using result = k8s::reconcile_result;
   using step = boost::asio::awaitable<std::optional<result>>;  ///< none: go on
+  class at_work;
 
   boost::asio::awaitable<void> serve(core::task_group* all);
 
@@ -205,8 +212,27 @@ class direct_sync final : private k8s::reconciler {
   /// What the pool calls a runtime's client: by its Kyma, where that is known, as other reactors
   /// do, so that they share the connection.
   std::unordered_map<k8s::object_key, std::string, k8s::object_key_hash> clients_;
+  /// Runtimes that are being written to, each as often as it is.
+  std::unordered_multiset<k8s::object_key, k8s::object_key_hash> written_;
   drift_watch drift_;
   k8s::controller controller_;
+};
+
+/// As long as it lives, a runtime counts as being written to.
+class direct_sync::at_work {
+ public:
+  /// `runtime`: the Runtime; empty: there is none that could be told anything.
+  at_work(direct_sync& of, const k8s::object& runtime)
+      : of_(of), key_(runtime ? runtime.key() : k8s::object_key()) {
+    of_.written_.insert(key_);
+  }
+  ~at_work() { of_.written_.erase(of_.written_.find(key_)); }
+  at_work(const at_work&) = delete;
+  at_work& operator=(const at_work&) = delete;
+
+ private:
+  direct_sync& of_;
+  const k8s::object_key key_;
 };
 
 }  // namespace rw::bootstrapper

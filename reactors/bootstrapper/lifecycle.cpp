@@ -60,9 +60,11 @@ asio::awaitable<std::optional<std::string>> direct_sync::clean(resource_view vie
   auto allowed = [this, view] {
     return mode_of(view, runtime_of(view)) == bootstrapper_mode::direct;
   };
+  std::optional<at_work> writing(std::in_place, *this, runtime_of(view));
   auto work = undeploy(*api, &with_.how, std::move(allowed), in_.clock.wall());
   const auto until = in_.clock.now() + with_.runtime_limit;
   const auto done = co_await core::within(in_.clock, until, std::move(work));
+  writing.reset();
   if (done && *done) {
     writes_.Increment(static_cast<double>(**done));
     co_return std::nullopt;

@@ -63,8 +63,9 @@ bool runtime_changed(const delta& change) {
   if (change.what != delta::kind::updated) return true;
   const auto before = change.before.parse();
   const auto now = change.now.parse();
+  // A mark that goes: Kyma Infrastructure Manager has written, and there may be no difference left.
   return is_handed_over(before) != is_handed_over(now) ||
-         is_suspended(before) != is_suspended(now) ||
+         carries_mark(before) != carries_mark(now) || is_suspended(before) != is_suspended(now) ||
          k8s::annotation(before, bootstrapper_mode_annotation) !=
              k8s::annotation(now, bootstrapper_mode_annotation) ||
          kyma_label_of(before) != kyma_label_of(now) ||

@@ -26,7 +26,8 @@ k8s::informer_options of_kcp(std::string labels = {}) {
 class direct_runtimes::term {
  public:
   term(direct_runtimes& of, const bundles_type& bundles)
-      : bootstrappers_(of.in_.watching, bootstrapper::runtime_bootstrappers_type(), of_kcp(),
+      : of_(of),
+        bootstrappers_(of.in_.watching, bootstrapper::runtime_bootstrappers_type(), of_kcp(),
                        environment(of.services_)),
         config_maps_(of.in_.watching, config_maps_type(), of_kcp(), environment(of.services_)),
         // Kubeconfigs, of which there are thousands, are watched apart from the others.
@@ -43,7 +44,11 @@ class direct_runtimes::term {
         bootstrapper::environment{of.in_.writing, of.in_.pool, of.in_.events, of.services_.clock,
                                   of.services_.watchdog, of.services_.log, of.services_.metrics,
                                   core::make_random_source()});
+    of_.now_ = this;
   }
+  ~term() { of_.now_ = nullptr; }
+  term(const term&) = delete;
+  term& operator=(const term&) = delete;
 
   void begin(core::task_group& tasks) {
     for (auto* const each : {&bootstrappers_, &config_maps_, &secrets_}) tasks.spawn(each->run());
@@ -51,11 +56,14 @@ class direct_runtimes::term {
     tasks.spawn(reactor_->run());
   }
 
+  bool is_writing(const k8s::object_key& runtime) const { return reactor_->is_writing(runtime); }
+
  private:
   static k8s::informer_environment environment(services& with) {
     return {with.clock, with.log, with.metrics, core::make_random_source()};
   }
 
+  direct_runtimes& of_;
   k8s::informer bootstrappers_;
   k8s::informer config_maps_;
   k8s::informer secrets_;
@@ -68,6 +76,10 @@ direct_runtimes::direct_runtimes(services& with, const runtime_config_settings& 
     : services_(with), settings_(settings), in_(in) {}
 
 direct_runtimes::~direct_runtimes() = default;
+
+bool direct_runtimes::is_writing(const k8s::object_key& runtime) const {
+  return now_ != nullptr && now_->is_writing(runtime);
+}
 
 bootstrapper::options direct_runtimes::options() const {
   bootstrapper::options out;

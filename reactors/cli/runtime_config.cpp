@@ -29,9 +29,11 @@ runtime_config::runtime_config(services& with, runtime_config_settings settings,
                {with.clock, with.log, with.metrics, core::make_random_source()}),
       runtimes_(to.watching, runtimes_type(), config_sync::runtimes_informer(),
                 {with.clock, with.log, with.metrics, core::make_random_source()}),
-      config_sync_(executor_, sources_, runtimes_, sync_options_of(settings_),
-                   {to.writing, events, with.clock, with.watchdog, with.log, with.metrics,
-                    core::make_random_source()}),
+      config_sync_(
+          executor_, sources_, runtimes_, sync_options_of(settings_),
+          {to.writing, events, with.clock, with.watchdog, with.log, with.metrics,
+           core::make_random_source(),
+           [this](const k8s::object_key& runtime) { return direct_.is_writing(runtime); }}),
       direct_(with, settings_,
               {to.writing, to.watching, runtimes_, kubeconfigs, to.runtimes, events}) {}
 

@@ -29,6 +29,9 @@ using k8s::reconcile_result;
 /// How long somebody else's change may be on its way from the API server.
 constexpr auto catch_up = std::chrono::milliseconds(200);
 
+/// How often it is asked whether a runtime is still being written to.
+constexpr auto look_again = std::chrono::milliseconds(100);
+
 std::string_view to_string(step next) {
   switch (next) {
     case step::nothing:
@@ -228,6 +231,9 @@ asio::awaitable<reconcile_result> config_sync::implementation::reconcile(k8s::ob
   if (judged.next == step::nothing) co_return reconcile_result::done();
   if (judged.next == step::mark) {
     if (keeper_.can_wait()) co_return reconcile_result::done();
+    if (environment_.is_written && environment_.is_written(key)) {
+      co_return reconcile_result::requeue_after(look_again);
+    }
     const auto wait = still_to_wait(key, now);
     if (wait > core::duration::zero()) co_return reconcile_result::requeue_after(wait);
   }

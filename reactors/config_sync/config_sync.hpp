@@ -17,6 +17,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -50,6 +51,9 @@ struct sync_environment {
   core::logger& log;
   core::metrics& metrics;
   core::random_source random;
+  /// Whether somebody else may still be writing to this Runtime's runtime, from when its mode was
+  /// `direct`: then it is marked a little later. Empty: nobody ever does.
+  std::function<bool(const k8s::object_key& runtime)> is_written = {};
 };
 
 /// Has Kyma Infrastructure Manager (KIM) bring every runtime in step with the sources: when one is
