@@ -229,10 +229,14 @@ bool cluster::has_event(std::string_view about, std::string_view reason) {
   });
 }
 
-/// Lets everything happen that can without time passing: also what goes through the kernel.
+/// Lets everything happen that can without time passing: also what goes through the kernel, which
+/// on a busy machine may have put it off.
 void cluster::settle() {
   context_.restart();
-  for (int quiet = 0; quiet < 3;) quiet = context_.poll() > 0 ? 0 : quiet + 1;
+  for (int quiet = 0; quiet < 3;) {
+    quiet = context_.poll() > 0 ? 0 : quiet + 1;
+    if (quiet > 0) std::this_thread::yield();
+  }
 }
 
 void cluster::pass(core::duration by) {
