@@ -2,6 +2,7 @@
 
 #include "k8s/qualified_name.hpp"
 #include "k8s/types.hpp"
+#include "reactors/kyma_resources.hpp"
 
 #include <boost/json/object.hpp>
 
@@ -92,7 +93,10 @@ json::value resource_for(const json::value& runtime, const bootstrapper_sources&
                   {"kind", type.kind},
                   {"metadata", {{"name", key.name}, {"namespace", key.ns}}},
                   {"spec", std::move(spec)}};
-  k8s::set_owner(out, k8s::owner_reference_to(runtime, false));
+  // Where only metadata are watched, the object says that it is PartialObjectMetadata.
+  const auto& owner = runtimes_type().gvk;
+  k8s::set_owner(out,
+                 {owner.api_version(), owner.kind, key.name, std::string(k8s::uid_of(runtime))});
   return out;
 }
 

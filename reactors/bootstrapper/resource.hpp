@@ -46,7 +46,8 @@ inline constexpr std::string_view default_manifests_key = "manifests.yaml";
 resource_view read_resource(const boost::json::value& object, const bootstrapper_sources& sources,
                             problems& wrong);
 
-/// A RuntimeBootstrapper for a Runtime that has none, in its name, and owned by it.
+/// A RuntimeBootstrapper for a Runtime that has none, in its name, and owned by it. The Runtime's
+/// metadata are enough.
 boost::json::value resource_for(const boost::json::value& runtime,
                                 const bootstrapper_sources& sources);
 

@@ -32,6 +32,14 @@ constexpr auto catch_up = std::chrono::milliseconds(200);
 /// How often it is asked whether a runtime is still being written to.
 constexpr auto look_again = std::chrono::milliseconds(100);
 
+/// For events: where only metadata are watched, the object says that it is PartialObjectMetadata.
+k8s::object_reference reference_to_runtime(const json::value& runtime) {
+  auto out = k8s::reference_to(runtime);
+  out.api_version = runtimes_type().gvk.api_version();
+  out.kind = runtimes_type().gvk.kind;
+  return out;
+}
+
 std::string_view to_string(step next) {
   switch (next) {
     case step::nothing:
@@ -180,7 +188,7 @@ bootstrapper_mode config_sync::implementation::mode_for(const k8s::object_key& k
                              {{"name", key.name},
                               {"annotation", name},
                               {"value", k8s::annotation(runtime, name).value_or("")}});
-    environment_.events.warning(k8s::reference_to(runtime), "BootstrapperModeUnknown",
+    environment_.events.warning(reference_to_runtime(runtime), "BootstrapperModeUnknown",
                                 "the annotation " + name +
                                     " must be off, signal, shadow or direct; until it is, the "
                                     "runtime's configuration is left alone");
@@ -271,7 +279,7 @@ reconcile_result config_sync::implementation::refused(const json::value& runtime
   const bool is_our_own = why.is(k8s::errc::fenced) || why.is(k8s::errc::shut_down);
   const bool is_news = !is_our_own && refused_.insert(k8s::key_of(runtime)).second;
   if (is_news) {
-    environment_.events.warning(k8s::reference_to(runtime), "ConfigurationNotSignalled",
+    environment_.events.warning(reference_to_runtime(runtime), "ConfigurationNotSignalled",
                                 why.message);
   }
   return reconcile_result::error(why);

@@ -21,6 +21,7 @@ import control_plane
 import harness
 import landscape
 from harness import BINARY, ROOT, Process, metric_sum, pause, wait_until
+from landscape import RUNTIME_SPEC
 
 PATIENCE = 60
 MARK = "operator.kyma-project.io/force-patch-reconciliation"
@@ -33,11 +34,6 @@ CONFIG = f"/api/v1/namespaces/{KCP}/configmaps/rt-bootstrapper-config"
 MANIFESTS = f"/api/v1/namespaces/{KCP}/configmaps/runtime-bootstrapper-manifests"
 PULL_SECRET = f"/api/v1/namespaces/{KCP}/secrets/registry-credentials"
 TRUST_BUNDLE = "/apis/certificates.k8s.io/v1beta1/clustertrustbundles/rt-bootstrapper-trust-bundle"
-# A Runtime as the true schema wants it.
-SPEC = {"security": {"administrators": [], "networking": {"filter": {"egress": {"enabled": False}}}},
-        "shoot": {"name": "s", "networking": {"nodes": "10.0.0.0/16", "pods": "10.1.0.0/16", "services": "10.2.0.0/16"},
-                  "platformRegion": "cf-eu10", "provider": {"type": "aws", "workers": []}, "purpose": "development",
-                  "region": "eu-central-1", "secretBindingName": "b"}}
 
 
 class Api:
@@ -141,7 +137,7 @@ class Story:
         for name in names:
             self.api.request("POST", RUNTIMES, {
                 "apiVersion": "infrastructuremanager.kyma-project.io/v1", "kind": "Runtime",
-                "metadata": {"name": name, "namespace": KCP}, "spec": SPEC})
+                "metadata": {"name": name, "namespace": KCP}, "spec": RUNTIME_SPEC})
 
     def runtimes(self):
         return {item["metadata"]["name"]: item for item in self.api.get(RUNTIMES)["items"]}
@@ -184,7 +180,7 @@ class Story:
                     found = self.runtime(name)
                     self.assertEqual(annotations(found)[MARK], "true")
                     self.assertEqual(found["metadata"]["labels"][MARK], "true")
-                    self.assertEqual(found["spec"], SPEC)
+                    self.assertEqual(found["spec"], RUNTIME_SPEC)
                     manager = next(m for m in found["metadata"]["managedFields"] if m["manager"] == FIELD_MANAGER)
                     self.assertEqual(manager["operation"], "Apply")
                     fields = manager["fieldsV1"]["f:metadata"]["f:annotations"]

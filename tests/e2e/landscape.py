@@ -22,6 +22,11 @@ MANAGER = "runtime-watcher-manager"  # its ServiceAccount, Deployment and roles
 RUNTIME = "runtime-4711"
 DOMAIN = "skr-4711.example.com"
 PATIENCE = 60
+# A Runtime as the true schema wants it.
+RUNTIME_SPEC = {"security": {"administrators": [], "networking": {"filter": {"egress": {"enabled": False}}}},
+                "shoot": {"name": "s", "networking": {"nodes": "10.0.0.0/16", "pods": "10.1.0.0/16", "services": "10.2.0.0/16"},
+                          "platformRegion": "cf-eu10", "provider": {"type": "aws", "workers": []}, "purpose": "development",
+                          "region": "eu-central-1", "secretBindingName": "b"}}
 
 
 def encoded(data):
@@ -168,13 +173,16 @@ class Landscape:
         manager.admin = manager.wait_listening("admin")
         return manager
 
-    def add_kyma(self):
-        kubeconfig = self.skr.kubeconfig.read_text()
+    def add_access(self):
+        """The Secret with the runtime's kubeconfig."""
         self.kcp.apply({"apiVersion": "v1", "kind": "Secret",
                         "metadata": {"name": f"kubeconfig-{RUNTIME}", "namespace": "kcp-system",
                                      "labels": {"operator.kyma-project.io/kyma-name": "kyma-1"}},
-                        "data": {"config": encoded(kubeconfig)}},
-                       {"apiVersion": "operator.kyma-project.io/v1beta2", "kind": "Kyma",
+                        "data": {"config": encoded(self.skr.kubeconfig.read_text())}})
+
+    def add_kyma(self):
+        self.add_access()
+        self.kcp.apply({"apiVersion": "operator.kyma-project.io/v1beta2", "kind": "Kyma",
                         "metadata": {"name": "kyma-1", "namespace": "kcp-system",
                                      "labels": {"kyma-project.io/runtime-id": RUNTIME},
                                      "annotations": {"skr-domain": DOMAIN}},
@@ -221,6 +229,7 @@ class Real(Landscape):
 
     WANTED = ("watchers.operator.kyma-project.io", "kymas.operator.kyma-project.io", "gateways.networking.istio.io",
               "virtualservices.networking.istio.io", "certificates.cert-manager.io")
+    OURS = ()  # files of deploy/crds, of which nobody else has a truer form
 
     def definitions(self):
         """Those that are needed only: a kube-apiserver takes a minute over all of them."""
@@ -235,7 +244,7 @@ class Real(Landscape):
                     found.append(self.folder / f"{name[1]}.yaml")
                     found[-1].write_text(document)
         self.assertEqual(len(found), len(self.WANTED), found)
-        return found
+        return [*found, *(ROOT / "deploy" / "crds" / name for name in self.OURS)]
 
     def start_clusters(self):
         clusters = []

@@ -119,10 +119,14 @@ asio::awaitable<void> creates(world* w) {
   co_await w->begin();
   co_await w->add_runtime("skr");
   co_await w->add_runtime("other", "signal");
-  bool good = co_await is_resource(w, "skr", [](const json::value& one) {
-    return one.is_object() && k8s::owners_of(one).size() == 1;
-  });
+  bool good = co_await is_resource(w, "skr", is_there);
   BOOST_TEST(good);
+  const auto made = co_await w->status("skr");
+  const auto owners = k8s::owners_of(made);
+  BOOST_TEST_REQUIRE(owners.size() == 1U);
+  BOOST_TEST(owners.front().api_version == "infrastructuremanager.kyma-project.io/v1");
+  BOOST_TEST(owners.front().kind == "Runtime");
+  BOOST_TEST(owners.front().name == "skr");
   good = co_await w->until("skr", deployments, deployment, is_there);
   BOOST_TEST(good);
   co_await w->set_ready("skr");

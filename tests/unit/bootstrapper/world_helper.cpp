@@ -106,7 +106,7 @@ std::unique_ptr<k8s::informer> world::inform(const k8s::resource_type& type, k8s
 
 void world::start() {
   bootstrappers_ = inform(bootstrapper::runtime_bootstrappers_type(), {.ns = "kcp-system"});
-  runtimes_ = inform(runtimes_type(), {.ns = "kcp-system"});
+  runtimes_ = inform(runtimes_type(), {.ns = "kcp-system", .metadata_only = true});
   kubeconfigs_ =
       inform(secrets_type(), {.ns = "kcp-system", .labels = std::string(kyma_name_label)});
   config_maps_ = inform(config_maps_type(), {.ns = "kcp-system"});

@@ -224,7 +224,8 @@ void cluster::remove_record() {
 bool cluster::has_event(std::string_view about, std::string_view reason) {
   const auto all = ok(author_->list(k8s::events_type(), {.ns = std::string(kcp_namespace)}));
   return std::ranges::any_of(all.at("items").as_array(), [&](const json& one) {
-    return k8s::find_string(one, {"involvedObject", "name"}) == about &&
+    return k8s::find_string(one, {"involvedObject", "kind"}) == "Runtime" &&
+           k8s::find_string(one, {"involvedObject", "name"}) == about &&
            k8s::find_string(one, {"reason"}) == reason;
   });
 }
