@@ -127,6 +127,7 @@ class gathering {
     copy(object, made, "data");
     copy(object, made, "binaryData");
     add(part::configuration, std::move(made));
+    out_.configured_by = from_.configuration.name;
   }
 
   bool gives_way(const json::value& object) const {
@@ -189,12 +190,13 @@ desired_set gather(const sources_of_set& from, const target_names& to,
 }
 
 void check_whole(const std::vector<desired_object>& objects, const target_names& to,
-                 problems& wrong) {
+                 const std::string& configured_by, problems& wrong) {
   const auto* const config_map = configuration_in(objects);
   if (config_map == nullptr) return;
   const auto* const deployment = find_object(objects, "Deployment", to.ns, deployment_name);
   const auto known = deployment == nullptr ? default_features() : features_of(*deployment);
-  findings all(wrong, "ConfigMap " + to_string(k8s::key_of(*config_map)));
+  findings all(wrong, configured_by.empty() ? "ConfigMap " + to_string(k8s::key_of(*config_map))
+                                            : configured_by);
   const std::string key(configuration_key);
   const auto configured =
       check_configuration(text_of_configuration(*config_map), known, all.at(key));

@@ -64,6 +64,8 @@ struct desired_object {
 struct desired_set {
   std::vector<desired_object> objects = {};
   std::vector<part> kept = {};  ///< these stay as the runtime has them
+  /// Where the configuration stands, for people; empty: it is kept, or there is none.
+  std::string configured_by = {};
 };
 
 /// Checks what stands in the control plane, each source by itself, and makes of it the objects that
@@ -73,9 +75,10 @@ desired_set gather(const sources_of_set& from, const target_names& to,
                    std::chrono::system_clock::time_point now, problems& wrong);
 
 /// Checks what only the whole can tell: the configuration names features that the version knows,
-/// and the trust bundle that is there. `objects`: with those that are kept.
+/// and the trust bundle that is there. `objects`: with those that are kept. `configured_by`: see
+/// desired_set.
 void check_whole(const std::vector<desired_object>& objects, const target_names& to,
-                 problems& wrong);
+                 const std::string& configured_by, problems& wrong);
 
 /// Of the objects whatever their order and that of their fields (content_digest.hpp).
 std::string digest_of(const std::vector<desired_object>& objects);

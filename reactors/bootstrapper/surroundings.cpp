@@ -320,7 +320,9 @@ sync_request direct_sync::request_for(const resource_view& view, situation& seen
   }
   const auto from = read_sources(view, seen.sources);
   auto set = gather(from, view.to, out.now, wrong);
-  if (wrong.empty() && set.kept.empty()) check_whole(set.objects, view.to, wrong);
+  if (wrong.empty() && set.kept.empty()) {
+    check_whole(set.objects, view.to, set.configured_by, wrong);
+  }
   if (!wrong.empty()) {
     out.invalid = describe(wrong);
     seen.invalid = out.invalid;

@@ -64,7 +64,7 @@ visit::work<std::optional<known_set>> visit::wanted_set() {
                        "its source is not in the control plane, and the runtime has none to keep"});
     }
   }
-  check_whole(objects, what_.to, wrong);
+  check_whole(objects, what_.to, what_.wanted->configured_by, wrong);
   if (!wrong.empty()) {
     out_.refused = describe(wrong);
     co_return std::optional<known_set>();

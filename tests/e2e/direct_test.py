@@ -57,7 +57,7 @@ class Story(Bootstrapped):
                              ("RuntimeBootstrapperReady", "RuntimeBootstrapperConfigurationFailed")):
             self.assertEqual(condition(found, kind), ("False", reason), kind)
         self.assertEqual(condition(found, "Installed"), ("True", "Ready"))
-        field = f'{CONFIG}.json.availableFeatures[0]: "{sources.FEATURE}fly" is no feature'
+        field = f'ConfigMap {KCP}/{CONFIG}, {CONFIG}.json.availableFeatures[0]: "{sources.FEATURE}fly" is no feature'
         self.assertIn(field, message(found, "Compatible"))
         self.assertIn(field, found["status"]["lastError"])
         for same in ("state", "digest", "installedVersion", "lastSyncTime", "resources"):

@@ -32,7 +32,8 @@ std::string wrong_with(const sources_of_set& from) {
   problems wrong;
   const auto set =
       bootstrapper::gather(from, target_names(), std::chrono::system_clock::now(), wrong);
-  if (wrong.empty()) bootstrapper::check_whole(set.objects, target_names(), wrong);
+  if (wrong.empty())
+    bootstrapper::check_whole(set.objects, target_names(), set.configured_by, wrong);
   return describe(wrong, 20);
 }
 
