@@ -14,7 +14,7 @@ import urllib.request
 import harness
 import landscape
 from harness import ROOT, Gateway, Webhook, wait_until
-from landscape import DOMAIN, MANAGER, PATIENCE, RUNTIME, Issuer, decoded, encoded
+from landscape import DOMAIN, MANAGER, PATIENCE, RUNTIME, RUNTIME_SPEC, Issuer, decoded, encoded
 
 
 class Story:
@@ -149,19 +149,21 @@ class Real(Story, landscape.Real, harness.TestCase):
 
 
 class Signalling(landscape.Real, harness.TestCase):
-    """With --bootstrapper-mode=signal: the rights of rbac-signal.yaml as well, and each of them used."""
+    """With --bootstrapper-mode=signal: the rights of rbac-signal.yaml as well, and each of them used; and those of
+    rbac-direct.yaml, of which each is used in direct_test.py: a Runtime may ask for that by its annotation."""
 
     OPTIONS = ("--bootstrapper-mode=signal", "--signal-settle=100ms")
     NAME = f"{MANAGER}-signal"
 
-    def definitions(self):
-        return [*super().definitions(), ROOT / "deploy" / "dev" / "infrastructuremanager.kyma-project.io_runtimes.yaml"]
+    WANTED = (*landscape.Real.WANTED, "runtimes.infrastructuremanager.kyma-project.io")
+    OURS = ("operator.kyma-project.io_runtimebootstrappers.yaml",)
 
     def deploy_manager(self):
         super().deploy_manager()
-        self.kcp.kubectl("apply", "-f", ROOT / "deploy" / "manager" / "rbac-signal.yaml")
+        for name in ("signal", "direct"):
+            self.kcp.kubectl("apply", "-f", ROOT / "deploy" / "manager" / f"rbac-{name}.yaml")
         self.kcp.apply({"apiVersion": "infrastructuremanager.kyma-project.io/v1", "kind": "Runtime",
-                        "metadata": {"name": "runtime-1", "namespace": "kcp-system"}, "spec": {}})
+                        "metadata": {"name": "runtime-1", "namespace": "kcp-system"}, "spec": RUNTIME_SPEC})
         self.configure("1")
 
     def configure(self, value):
@@ -181,7 +183,7 @@ class Signalling(landscape.Real, harness.TestCase):
         self.assertEqual(self.audit.refused(), [])
         self.audit.until_used([self.kcp.get("role", self.NAME, "kcp-system")])
         for verb, what in (("create", "runtimes.infrastructuremanager.kyma-project.io"), ("update", "configmaps/rt-bootstrapper-config"),
-                           ("delete", "configmaps"), ("list", "configmaps")):
+                           ("delete", "configmaps"), ("get", "secrets")):
             answer = self.kcp.attempt("auth", "can-i", verb, what, "-n", "kcp-system", "--as", self.audit.user)
             self.assertEqual(answer.stdout.strip(), "no", f"{verb} {what}: {answer.stderr}")
 
