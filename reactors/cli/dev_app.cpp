@@ -59,10 +59,17 @@ dev_app::dev_app(services& with, const dev_settings& settings)
       serving_(with.executor, fail_on_exception()),
       supporting_(with.executor, fail_on_exception()),
       managing_(with.executor, fail_on_exception()),
+      configuring_(with.executor, fail_on_exception()),
       running_(with.executor, fail_on_exception()),
       starting_(with.executor, fail_on_exception()) {
   if (settings_.manager) {
     manager_ = std::make_unique<manager_app>(*manager_services_, settings_of_manager(), &view_);
+  }
+  if (settings_.bootstrapper != bootstrapper_mode::off) {
+    configuration_ = std::make_unique<dev::configuration>(
+        with, settings_, clusters_, infrastructure_.kcp(),
+        [this](const std::string& name) { return find_runtime(name); },
+        [this](const dev::arrival& what) { show(what); });
   }
   const auto observer = [this](const std::string& runtime, const watch_event& event) {
     view_.changed(runtime, event);
@@ -88,6 +95,8 @@ manager_settings dev_app::settings_of_manager() const {
   out.success_interval = settings_.success_interval;
   out.ca_grace = settings_.ca_grace;
   out.drain_timeout = settings_.drain_timeout / 2;
+  out.runtime_config.mode = settings_.bootstrapper;
+  out.runtime_config.create_bootstrappers = true;
   return out;
 }
 
@@ -111,9 +120,22 @@ dev_gateway::service_resolver dev_app::find_backends() {
   };
 }
 
+k8s::client* dev_app::find_runtime(const std::string& name) {
+  const auto at = nodes_by_name_.find(name);
+  return at == nodes_by_name_.end() ? nullptr : &at->second->api();
+}
+
+bool dev_app::hangs(std::size_t runtime) const {
+  return runtime + settings_.hanging_runtimes >= nodes_.size();
+}
+
 void dev_app::write_manifests() const {
   dev::write_file(settings_.dir, "watcher.yaml", dev::sample_watcher(), 0644);
   for (const auto& one : clusters_.runtimes()) {
+    if (configuration_) {
+      dev::write_file(settings_.dir, "runtime-" + one.name + ".yaml", dev::runtime_manifest(one),
+                      0644);
+    }
     dev::write_file(settings_.dir, "kyma-" + one.name + ".yaml", dev::kyma_manifest(one), 0644);
     dev::write_file(settings_.dir, "access-" + one.name + ".yaml", dev::access_manifest(one), 0600);
   }
@@ -126,6 +148,10 @@ asio::awaitable<void> dev_app::start() {
   co_await dev::apply_manifests(kcp, clock, dev::definitions());
   const auto port = infrastructure_.gateway().port();
   co_await dev::apply_manifests(kcp, clock, dev::kcp_manifests(gateway_host, port));
+  if (configuration_) {
+    co_await dev::apply_manifests(kcp, clock, configuration_->sources());
+    configuring_.spawn(configuration_->run());
+  }
   supporting_.spawn(infrastructure_.run());
   // What comes too early is repaired later, but complained of.
   co_await wait_for([this] { return infrastructure_.has_root(); });
@@ -155,12 +181,15 @@ asio::awaitable<void> dev_app::start_runtimes() {
   while (next_runtime_ < nodes_.size()) {
     const auto i = next_runtime_++;
     auto* const api = &nodes_[i]->api();
-    running_.spawn(nodes_[i]->run());
+    if (!hangs(i)) running_.spawn(nodes_[i]->run());
     co_await dev::apply_manifests(api, clock, dev::definitions(), "Kyma");
     co_await dev::apply_manifests(api, clock, dev::runtime_manifests());
     const auto& runtime = clusters_.runtimes()[i];
+    if (hangs(i)) clusters_.hang(runtime.name);
+    if (configuration_ && !hangs(i)) configuration_->add(*nodes_[i]);
     if (!settings_.bare) {
-      const auto text = dev::access_manifest(runtime) + "---\n" + dev::kyma_manifest(runtime);
+      auto text = dev::access_manifest(runtime) + "---\n" + dev::kyma_manifest(runtime);
+      if (configuration_) text += "---\n" + dev::runtime_manifest(runtime);
       co_await dev::apply_manifests(kcp, clock, text);
     }
     if (++prepared_ == nodes_.size()) say_what_to_try();
@@ -203,8 +232,13 @@ asio::awaitable<void> dev_app::end_in_order(core::time_point end) {
   const auto share = settings_.drain_timeout / 4;
   starting_.cancel();
   co_await starting_.join();
+  configuring_.cancel();
+  co_await configuring_.join();
   for (const auto& one : nodes_) one->stop();
   co_await join_by(running_, end - 3 * share);
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (hangs(i)) co_await nodes_[i]->api().close();
+  }
   if (manager_) manager_->stop();
   co_await join_by(managing_, end - share);
   infrastructure_.drain();
@@ -214,11 +248,20 @@ asio::awaitable<void> dev_app::end_in_order(core::time_point end) {
   co_await join_by(serving_, end);
 }
 
-void dev_app::show(const dev::event_story& story) const {
-  const auto now = services_.clock.wall();
-  const auto line = settings_.json ? json_line_of(story, now) : line_of(story, now);
+void dev_app::say(const std::string& line) const {
   std::printf("%s\n", line.c_str());
   std::fflush(stdout);
+}
+
+void dev_app::show(const dev::event_story& story) const {
+  const auto now = services_.clock.wall();
+  say(settings_.json ? json_line_of(story, now) : line_of(story, now));
+}
+
+void dev_app::show(const dev::arrival& what) const {
+  const auto now = services_.clock.wall();
+  if (settings_.json) return say(json_line_of(what, now));
+  if (is_milestone(what)) say(line_of(what, now));
 }
 
 void dev_app::say_what_to_try() const {
@@ -230,7 +273,9 @@ void dev_app::say_what_to_try() const {
   if (settings_.bare) {
     text += "Watch something, and tell KCP of a runtime:\n" + kcp + " apply -f " + settings_.dir +
             "/watcher.yaml -f " + settings_.dir + "/access-" + first.name + ".yaml -f " +
-            settings_.dir + "/kyma-" + first.name + ".yaml\n";
+            settings_.dir + "/kyma-" + first.name + ".yaml" +
+            (configuration_ ? " -f " + settings_.dir + "/runtime-" + first.name + ".yaml" : "") +
+            "\n";
   } else {
     text += "How they are:\n" + kcp + " get watchers,kymas,events -A\n";
   }
@@ -238,6 +283,7 @@ void dev_app::say_what_to_try() const {
       "Change what is watched on a runtime, and see the event here:\n  kubectl --kubeconfig " +
       first.file +
       " -n kyma-system patch kyma default --type merge -p '{\"spec\":{\"channel\":\"fast\"}}'\n";
+  if (configuration_) text += dev::what_to_try(kcp, settings_.bootstrapper, first.name);
   std::printf("%s", text.c_str());
   std::fflush(stdout);
 }

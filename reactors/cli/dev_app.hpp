@@ -4,6 +4,7 @@
 #include "reactors/admin/admin.hpp"
 #include "reactors/cli/app.hpp"
 #include "reactors/cli/dev/clusters.hpp"
+#include "reactors/cli/dev/configuration.hpp"
 #include "reactors/cli/dev/event_view.hpp"
 #include "reactors/cli/dev/infrastructure.hpp"
 #include "reactors/cli/dev/node.hpp"
@@ -25,7 +26,9 @@ namespace rw::cli {
 ///     dev::infrastructure  KCP's issuer of certificates and gateway
 ///     manager_app          the manager, as `runtime-watcher manager` is
 ///     dev::node            one for each runtime: runs the webhook that the manager applied there
-///     dev::event_view      what is shown
+///     dev::configuration   with --bootstrapper-mode: what runtimes are configured from, and
+///                          what comes of it
+///     dev::event_view      what is shown of events
 class dev_app final : public app {
  public:
   /// Binds, and writes kubeconfigs and manifests. Throws what names the setting that can't be used.
@@ -43,7 +46,11 @@ class dev_app final : public app {
   boost::asio::awaitable<void> start_runtimes();
   boost::asio::awaitable<void> run_manager();
   boost::asio::awaitable<void> end_in_order(core::time_point end);
+  k8s::client* find_runtime(const std::string& name);
+  bool hangs(std::size_t runtime) const;
+  void say(const std::string& line) const;
   void show(const dev::event_story& story) const;
+  void show(const dev::arrival& what) const;
   void say_what_to_try() const;
 
   const dev_settings settings_;
@@ -54,6 +61,7 @@ class dev_app final : public app {
   dev::clusters clusters_;
   std::vector<std::unique_ptr<dev::node>> nodes_;
   dev::infrastructure infrastructure_;
+  std::unique_ptr<dev::configuration> configuration_;  ///< null: mode off
   std::unique_ptr<manager_app> manager_;
   std::size_t next_backend_ = 0;
   std::size_t next_runtime_ = 0;
@@ -68,6 +76,7 @@ class dev_app final : public app {
   core::task_group serving_;
   core::task_group supporting_;
   core::task_group managing_;
+  core::task_group configuring_;
   core::task_group running_;
   core::task_group starting_;
 };

@@ -3,6 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <boost/asio/ip/address.hpp>
 
+#include <algorithm>
+
 namespace rw::cli {
 namespace {
 
@@ -71,12 +73,37 @@ void describe_control_plane(CLI::App& app, dev_settings& to, dev_texts& texts) {
                "Let each step of the issuer come late by up to so much, at random");
 }
 
+void describe_configuration(CLI::App& app, dev_settings& to, dev_texts& texts) {
+  const auto* const group = "Configuration of runtimes";
+  app.add_option("--bootstrapper-mode", texts.bootstrapper,
+                 "Create what the Runtime Bootstrapper is configured from, and Runtimes, and have "
+                 "the manager bring it to the runtimes in this way (manager --help): off; signal, "
+                 "with a Kyma Infrastructure Manager that is simulated; shadow; direct. Each "
+                 "arrival on a runtime is shown")
+      ->check(CLI::IsMember({"off", "signal", "shadow", "direct"}))
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--kim-workers", to.kim_workers,
+                 "Runtimes that the simulated Kyma Infrastructure Manager works on at once")
+      ->check(CLI::Range(1u, 1024u))
+      ->capture_default_str()
+      ->group(group);
+  add_duration(&app, "--kim-duration", "", to.kim_duration, "2s",
+               "How long it works on one that is marked")
+      ->group(group);
+  app.add_option("--hanging-runtimes", to.hanging_runtimes,
+                 "How many runtimes, the last ones, have API servers that take requests and never "
+                 "answer")
+      ->capture_default_str();
+}
+
 }  // namespace
 
 void describe_dev(CLI::App& app, dev_settings& to, dev_texts& texts) {
   app.footer(about);
   describe_clusters(app, to);
   describe_control_plane(app, to, texts);
+  describe_configuration(app, to, texts);
   app.add_option("--events", texts.events, "How events are shown on standard output")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
@@ -93,6 +120,7 @@ void describe_dev(CLI::App& app, dev_settings& to, dev_texts& texts) {
 void check_dev(dev_settings& to, const dev_texts& texts) {
   problems wrong;
   to.json = texts.events == "json";
+  to.bootstrapper = parse_bootstrapper_mode(texts.bootstrapper).value_or(bootstrapper_mode::off);
   if (!texts.metrics_address.empty()) {
     if (const auto parsed = core::parse_host_port(texts.metrics_address)) {
       to.metrics_address = *parsed;
@@ -115,6 +143,11 @@ void check_dev(dev_settings& to, const dev_texts& texts) {
   }
   if (to.manager && !to.backends.empty()) {
     wrong.add("--backend is for managers of your own: give --no-manager, too");
+  }
+  if (to.hanging_runtimes >= to.runtimes - std::min(to.runtimes, to.skr_kubeconfigs.size())) {
+    if (to.hanging_runtimes > 0) {
+      wrong.add("--hanging-runtimes must leave one of the embedded --runtimes that answers");
+    }
   }
   if (to.dir.empty()) wrong.add("--dir must not be empty");
   wrong.raise();

@@ -44,6 +44,7 @@ void check_manager(manager_settings& to, const manager_texts& texts);
 /// The same for dev.
 struct dev_texts {
   std::string events = "text";
+  std::string bootstrapper = "off";
   std::string metrics_address;
   std::vector<std::string> backends;
 };

@@ -258,6 +258,19 @@ void describe_certs(CLI::App& app, certs_settings& to) {
            role::webhook);
 }
 
+/// Help without the values behind flags that say no, such as `--no-manager{false}`.
+class help_formatter final : public CLI::Formatter {
+ public:
+  std::string make_option_name(const CLI::Option* option, bool positional) const override {
+    auto name = CLI::Formatter::make_option_name(option, positional);
+    constexpr std::string_view value = "{false}";
+    for (auto at = name.find(value); at != std::string::npos; at = name.find(value)) {
+      name.erase(at, value.size());
+    }
+    return name;
+  }
+};
+
 /// Every flag has a variable; those without a name of their own are RW_ and the flag's.
 void name_variables(CLI::App& app) {
   for (auto* option : app.get_options([](const CLI::Option* one) {
@@ -283,6 +296,7 @@ settings read_settings(int argc, char** argv) {
   listen_texts listen;
   std::string level = "info";
   CLI::App app(about, "runtime-watcher");
+  app.formatter(std::make_shared<help_formatter>());
   app.require_subcommand(1);
   app.fallthrough();
   app.set_version_flag("--version", "runtime-watcher " RW_VERSION);

@@ -119,6 +119,11 @@ struct dev_settings {
   std::chrono::milliseconds success_interval = std::chrono::hours(1);
   std::chrono::milliseconds ca_grace = std::chrono::seconds(10);
 
+  bootstrapper_mode bootstrapper = bootstrapper_mode::off;
+  std::size_t kim_workers = 25;
+  std::chrono::milliseconds kim_duration = std::chrono::seconds(2);
+  std::size_t hanging_runtimes = 0;  ///< the last ones
+
   std::chrono::milliseconds rotate_root_every{0};  ///< 0: never
   std::size_t rotations = 0;                       ///< 0: for ever
   std::chrono::milliseconds issuer_delay{0};

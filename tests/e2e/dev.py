@@ -12,19 +12,29 @@ SERVICE = collection("virtualservices", "kcp-system", "networking.istio.io", "v1
 DEPLOYMENT = collection("deployments", "kyma-system", "apps") + "/skr-webhook"
 SECRET = collection("secrets", "kyma-system") + "/skr-webhook-tls"
 CONFIGURATION = collection("validatingwebhookconfigurations", group="admissionregistration.k8s.io") + "/skr-webhook"
+PULL_SECRET = collection("secrets", "kcp-system") + "/registry-credentials"
 WATCHED = kymas("kyma-system") + "/default"
 
 
 class Dev(Process):
-    """Its events are in `events`, each with its arrival; options are those of the command line."""
+    """Its events are in `events`, each with its arrival, and what came of KCP's configuration to runtimes is in
+    `rollout`; options are those of the command line."""
 
     def __init__(self, folder, runtimes, *options):
         self.folder = pathlib.Path(folder)
         self.events = []  # (monotonic arrival, object); only ever grows
+        self.rollout = []  # objects with source, runtime, arrivedAfterMs, have, of; only ever grows
         super().__init__("dev", [BINARY, "dev", "--dir", self.folder, "--runtimes", runtimes, "--events", "json", *options],
-                         on_line=lambda arrival, line: self.events.append((arrival, json.loads(line))))
+                         on_line=self._take)
         self._pages = {}
         self._apis = []
+
+    def _take(self, arrival, line):
+        told = json.loads(line)
+        if "source" in told:
+            self.rollout.append(told)
+        else:
+            self.events.append((arrival, told))
 
     def kill(self):
         for each in self._apis:
@@ -70,9 +80,19 @@ class Dev(Process):
         """How many runtimes the manager knows the watcher to be installed on."""
         return self.metric("rw_watcher_installer_runtimes", state="installed")
 
+    def have(self, source, start=0):
+        """The runtimes that got a source's content of KCP, since `start` in `rollout`."""
+        return {told["runtime"] for told in self.rollout[start:] if told["source"] == source}
+
     def reconciled(self, runtime, start=0):
         """The events of a runtime that led to a reconcile."""
         return [e for _, e in self.events[start:] if e["runtime"] == runtime and e["reconciled"]]
+
+
+def rotate_pull_secret(kcp, password):
+    """In KCP, to one with this password."""
+    config = {"auths": {"registry.example.com": {"username": "kyma", "password": password}}}
+    kcp.patch(PULL_SECRET, {"stringData": {".dockerconfigjson": json.dumps(config)}})
 
 
 def webhooks_of(skr):

@@ -1,13 +1,15 @@
-"""The whole system in one process: from an empty KCP to a runtime that is installed, heard of, and removed."""
+"""The whole system in one process: from an empty KCP to a runtime that is installed, heard of, configured, and removed."""
 
+import base64
 import urllib.request
 
 import harness
-from api import kymas
-from dev import CONFIGURATION, DEPLOYMENT, SECRET, SERVICE, WATCHED, WATCHER, Dev, webhooks_of
+from api import collection, kymas
+from dev import CONFIGURATION, DEPLOYMENT, SECRET, SERVICE, WATCHED, WATCHER, Dev, rotate_pull_secret, webhooks_of
 from harness import BINARY, runtime_watcher, wait_until
 
 PATIENCE = 30
+ON_RUNTIME = collection("secrets", "kyma-system") + "/registry-credentials"
 RUNTIMES = ("runtime-1", "runtime-2", "runtime-3")
 
 
@@ -125,6 +127,60 @@ class WholeSystem(harness.TestCase):
         self.until(lambda: routed() > before, "the manager hears of the change")
         self.assertEqual(manager.terminate(), 0, manager.tail())
         self.assertEqual(dev.terminate(), 0, dev.tail())
+
+
+class Configuration(harness.TestCase):
+    """What runtimes are configured with, on its way from KCP."""
+
+    def start_dev(self, *options, runtimes=3):
+        self.dev = self.start(Dev(self.folder / "dev", runtimes, *options)).wait_up()
+        self.kcp = self.dev.kcp()
+        return self.dev
+
+    def until(self, condition, what):
+        return wait_until(condition, PATIENCE, lambda: f"{what}: {self.dev.rollout}\n{self.dev.tail()}", every=0.02)
+
+    def until_all_have(self, names, *sources):
+        for source in sources:
+            self.until(lambda: self.dev.have(source) >= names, f"{names} have the {source}")
+
+    def rotate(self, names, password):
+        """Changes the pull Secret in KCP; returns the objects that it became on the runtimes."""
+        start = len(self.dev.rollout)
+        rotate_pull_secret(self.kcp, password)
+        self.until(lambda: self.dev.have("pull Secret", start) >= names, f"{names} have the changed pull Secret")
+        found = {name: self.dev.skr(name).get(ON_RUNTIME) for name in names}
+        for name, secret in found.items():
+            self.assertEqual(secret["type"], "kubernetes.io/dockerconfigjson", name)
+            self.assertIn(password, base64.b64decode(secret["data"][".dockerconfigjson"]).decode(), name)
+        return found
+
+    def managers(self, secret):
+        return {each["manager"] for each in secret["metadata"]["managedFields"]}
+
+    def test_it_is_written_directly_past_a_runtime_that_hangs(self):
+        dev = self.start_dev("--bootstrapper-mode", "direct", "--hanging-runtimes", 1)
+        healthy = set(RUNTIMES[:2])
+        self.until_all_have(healthy, "configuration", "pull Secret", "trust bundle")
+        self.until(lambda: dev.metric("rw_bootstrapper_runtimes", state="installed") == 2, "the Deployments are ready")
+        for secret in self.rotate(healthy, "second").values():
+            self.assertEqual(self.managers(secret), {"runtime-watcher-bootstrapper"})
+        self.assertNotIn("runtime-3", dev.have("pull Secret"))
+        self.assertEqual(dev.terminate(20), 0, dev.tail())
+
+    def test_it_is_signalled_and_goes_the_other_way_at_any_time(self):
+        dev = self.start_dev("--bootstrapper-mode", "signal", "--kim-duration", "200ms")
+        self.until_all_have(set(RUNTIMES), "configuration", "pull Secret", "trust bundle")
+        for secret in self.rotate(set(RUNTIMES), "second").values():
+            self.assertEqual(self.managers(secret), {"kim-bootstrapper"})
+        path = collection("runtimes", "kcp-system", "infrastructuremanager.kyma-project.io", "v1") + "/runtime-1"
+        self.kcp.patch(path, {"metadata": {"annotations": {"operator.kyma-project.io/bootstrapper-mode": "direct"}}})
+        self.until(lambda: self.managers(dev.skr("runtime-1").get(ON_RUNTIME)) == {"runtime-watcher-bootstrapper"},
+                   "runtime-1 is written to directly")
+        changed = self.rotate(set(RUNTIMES), "third")
+        self.assertEqual(self.managers(changed["runtime-1"]), {"runtime-watcher-bootstrapper"})
+        self.assertEqual(self.managers(changed["runtime-2"]), {"kim-bootstrapper"})
+        self.assertEqual(dev.terminate(20), 0, dev.tail())
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 #include "k8s/manifests.hpp"
 #include "k8s/types.hpp"
+#include "reactors/cli/dev/manifests.hpp"
 #include "reactors/kyma_resources.hpp"
 
 #include <boost/asio/error.hpp>
@@ -26,7 +27,8 @@ k8s::resource_type type_of(const json::value& object) {
   const auto version = find_string(object, {"apiVersion"});
   const auto kind = find_string(object, {"kind"});
   if (auto known = k8s::well_known_type(version, kind)) return *known;
-  for (const auto* type : {&watchers_type(), &kymas_type(), &gateways_type()}) {
+  for (const auto* type : {&watchers_type(), &kymas_type(), &gateways_type(), &runtimes_type(),
+                           &trust_bundles_type()}) {
     if (type->gvk.api_version() == version && type->gvk.kind == kind) return *type;
   }
   throw std::logic_error("no such kind in a manifest: " + std::string(kind));

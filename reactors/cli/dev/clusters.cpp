@@ -5,6 +5,7 @@
 #include "reactors/cli/dev/write_file.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <utility>
 
@@ -43,6 +44,12 @@ clusters::clusters(services& with, const dev_settings& settings,
     const auto name = "runtime-" + std::to_string(i + 1);
     runtimes_.push_back(add(name, i < outside.size() ? outside[i] : std::string()));
   }
+}
+
+void clusters::hang(const std::string& name) {
+  server_.faults(name).decide = [](const std::string&, const std::string&) {
+    return k8s::devserver::fault{.latency = std::chrono::hours(24)};
+  };
 }
 
 cluster clusters::add(const std::string& name, const std::string& outside) {

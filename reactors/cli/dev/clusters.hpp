@@ -31,6 +31,9 @@ class clusters {
   const cluster& kcp() const noexcept { return kcp_; }
   const std::vector<cluster>& runtimes() const noexcept { return runtimes_; }
 
+  /// From now on the embedded API server of a runtime takes requests and never answers.
+  void hang(const std::string& name);
+
   /// Serves until drained or cancelled.
   boost::asio::awaitable<void> run() { return server_.run(); }
   void drain() { server_.drain(); }

@@ -1,12 +1,16 @@
 #include "reactors/cli/dev/manifests.hpp"
 
+#include "core/json_text.hpp"
 #include "k8s/base64.hpp"
+#include "reactors/bootstrapper_mode.hpp"
+#include "reactors/trust_bundles_type.hpp"
 
 namespace rw::cli::dev {
 
 /// Made by the build (built_in.cmake).
 extern const char* const built_in_definitions;
 extern const char* const built_in_watcher;
+extern const char* const built_in_bootstrapper_sources;
 
 std::string definitions() {
   return built_in_definitions;
@@ -79,6 +83,57 @@ std::string access_manifest(const cluster& runtime) {
          "data:\n"
          "  config: " +
          k8s::base64_encode(runtime.kubeconfig) + "\n";
+}
+
+std::string sample_bootstrapper_sources() {
+  return built_in_bootstrapper_sources;
+}
+
+const k8s::resource_type& trust_bundles_type() {
+  static const k8s::resource_type type{
+      {"certificates.k8s.io", "v1beta1", std::string(trust_bundle_kind)},
+      "clustertrustbundles",
+      false};
+  return type;
+}
+
+std::string trust_bundle_manifest(const std::string& certificates) {
+  std::string out =
+      "apiVersion: certificates.k8s.io/v1beta1\n"
+      "kind: ClusterTrustBundle\n"
+      "metadata: {name: " +
+      bootstrapper_sources().trust_bundle + "}\nspec:\n  trustBundle: ";
+  core::append_json_string(out, certificates);  // which YAML reads as well
+  return out + "\n";
+}
+
+/// The spec has what Kyma Infrastructure Manager's own definition asks for.
+std::string runtime_manifest(const cluster& runtime) {
+  return "apiVersion: infrastructuremanager.kyma-project.io/v1\n"
+         "kind: Runtime\n"
+         "metadata:\n"
+         "  name: " +
+         runtime.name +
+         "\n"
+         "  namespace: kcp-system\n"
+         "  labels:\n"
+         "    operator.kyma-project.io/kyma-name: " +
+         runtime.name + "\n    kyma-project.io/runtime-id: " + runtime.name +
+         "\n"
+         "spec:\n"
+         "  security:\n"
+         "    administrators: []\n"
+         "    networking: {filter: {egress: {enabled: false}}}\n"
+         "  shoot:\n"
+         "    name: " +
+         runtime.name +
+         "\n"
+         "    networking: {nodes: 10.0.0.0/16, pods: 10.1.0.0/16, services: 10.2.0.0/16}\n"
+         "    platformRegion: cf-eu10\n"
+         "    provider: {type: aws, workers: []}\n"
+         "    purpose: development\n"
+         "    region: eu-central-1\n"
+         "    secretBindingName: none\n";
 }
 
 }  // namespace rw::cli::dev

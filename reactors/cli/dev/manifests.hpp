@@ -1,5 +1,6 @@
 #pragma once
 
+#include "k8s/names.hpp"
 #include "reactors/cli/dev/clusters.hpp"
 
 #include <cstdint>
@@ -22,5 +23,14 @@ std::string runtime_manifests();
 /// In KCP: the Kyma of a runtime, and the Secret that gives access to it.
 std::string kyma_manifest(const cluster& runtime);
 std::string access_manifest(const cluster& runtime);
+
+/// deploy/samples/bootstrapper-sources.yaml: what the Runtime Bootstrapper is configured from.
+std::string sample_bootstrapper_sources();
+/// In KCP: the ClusterTrustBundle that belongs to these, with the certificates of a CA (PEM).
+std::string trust_bundle_manifest(const std::string& certificates);
+/// ClusterTrustBundles, as embedded API servers have them.
+const k8s::resource_type& trust_bundles_type();
+/// In KCP: Kyma Infrastructure Manager's Runtime, of the runtime's Kyma.
+std::string runtime_manifest(const cluster& runtime);
 
 }  // namespace rw::cli::dev

@@ -5,6 +5,7 @@
 #include "k8s/foreign_kubeconfig.hpp"
 #include "k8s/manifests.hpp"
 #include "k8s/types.hpp"
+#include "reactors/cli/dev/deployment_status.hpp"
 #include "reactors/cli/dev/runtime_log.hpp"
 #include "reactors/cli/join_by.hpp"
 #include "reactors/kyma_resources.hpp"
@@ -26,11 +27,6 @@ namespace json = boost::json;
 
 constexpr auto retry_base = std::chrono::milliseconds(200);
 constexpr auto retry_limit = std::chrono::seconds(10);
-
-const k8s::resource_type& deployments_type() {
-  static const k8s::resource_type type{{"apps", "v1", "Deployment"}, "deployments"};
-  return type;
-}
 
 const k8s::resource_type& endpoints_type() {
   static const k8s::resource_type type{{"", "v1", "Endpoints"}, "endpoints"};
@@ -80,36 +76,6 @@ json::value pod_of(const json::value& deployment, const k8s::object_key& key) {
             {"namespace", key.ns},
             {"labels", part({"spec", "template", "metadata", "labels"})}}},
           {"spec", part({"spec", "template", "spec"})}};
-}
-
-/// apps/v1, DeploymentStatus, of a Deployment whose one pod serves or does not.
-json::object status_of(const json::value& deployment, bool serves, const std::string& why,
-                       std::chrono::system_clock::time_point now) {
-  json::value with_condition = deployment;
-  k8s::set_condition(with_condition,
-                     {.type = "Available",
-                      .status = serves ? "True" : "False",
-                      .reason = serves ? "MinimumReplicasAvailable" : "MinimumReplicasUnavailable",
-                      .message = serves ? "Deployment has minimum availability." : why},
-                     now);
-  const std::int64_t ready = serves ? 1 : 0;
-  return {{"observedGeneration", k8s::generation_of(deployment)},
-          {"replicas", 1},
-          {"updatedReplicas", ready},
-          {"readyReplicas", ready},
-          {"availableReplicas", ready},
-          {"unavailableReplicas", 1 - ready},
-          {"conditions", *k8s::find(with_condition, {"status", "conditions"})}};
-}
-
-/// True if the status says all of that; what is zero need not be said.
-bool says(const json::value& deployment, const json::object& status) {
-  for (const auto& [name, value] : status) {
-    const auto* present = k8s::find(deployment, {"status", name});
-    if (present == nullptr && value.is_int64() && value.get_int64() == 0) continue;
-    if (present == nullptr || *present != value) return false;
-  }
-  return true;
 }
 
 }  // namespace
@@ -210,7 +176,8 @@ asio::awaitable<k8s::result<void>> node::step() {
   const auto reachable = co_await tell_endpoints();
   if (!reachable) co_return reachable.error();
   co_await tell_pod(&deployment);
-  const auto told = co_await tell_status(std::move(deployment));
+  const auto told = co_await tell_deployment_status(&api_, &services_.clock, std::move(deployment),
+                                                    current_ != nullptr, complaint_);
   co_return told;
 }
 
@@ -306,19 +273,6 @@ asio::awaitable<k8s::result<void>> node::tell_endpoints() {
   }
   told_ = here;
   co_return k8s::result<void>();
-}
-
-asio::awaitable<k8s::result<void>> node::tell_status(json::value deployment) {
-  auto status = status_of(deployment, current_ != nullptr, complaint_, services_.clock.wall());
-  if (says(deployment, status)) co_return k8s::result<void>();
-  json::value change = {{"status", std::move(status)}};
-  k8s::write_options options{.field_manager = "runtime-watcher-dev", .subresource = "status"};
-  const auto done =
-      co_await api_.patch(deployments_type(), k8s::key_of(deployment), k8s::patch_type::merge,
-                          std::move(change), std::move(options));
-  // One that has gone needs no status.
-  if (done || done.error().is(k8s::errc::not_found)) co_return k8s::result<void>();
-  co_return done.error();
 }
 
 }  // namespace rw::cli::dev

@@ -56,6 +56,8 @@ class node {
   const std::string& runtime() const noexcept { return how_.runtime; }
   /// The runtime's API server, for what else is to be done there while the node runs.
   k8s::client& api() noexcept { return api_; }
+  /// Names the runtime in each line.
+  core::logger& log() noexcept { return log_; }
 
   /// Where a Service ("namespace/name:port") is reached; none if no pod stands behind it.
   std::optional<boost::asio::ip::tcp::endpoint> find(std::string_view service) const;
@@ -78,7 +80,6 @@ class node {
   k8s::result<void> place(const boost::json::value& deployment);
   k8s::result<void> refuse(const std::string& why);
   void end_pod();
-  boost::asio::awaitable<k8s::result<void>> tell_status(boost::json::value deployment);
   boost::asio::awaitable<k8s::result<void>> tell_endpoints();
 
   services& services_;

@@ -1,0 +1,69 @@
+#pragma once
+
+#include "core/task_group.hpp"
+#include "core/wake.hpp"
+#include "k8s/client.hpp"
+#include "reactors/cli/app.hpp"
+#include "reactors/cli/dev/bootstrapped.hpp"
+#include "reactors/cli/dev/clusters.hpp"
+#include "reactors/cli/dev/kim.hpp"
+#include "reactors/cli/dev/node.hpp"
+#include "reactors/cli/dev/rollout_view.hpp"
+#include "reactors/cli/settings.hpp"
+#include "reactors/source_watch.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace rw::cli::dev {
+
+/// What a trial system has for the Runtime Bootstrapper's configuration beside the manager:
+///
+///     source_watch  what KCP holds
+///     kim           Kyma Infrastructure Manager, which is signalled to
+///     bootstrapped  one for each runtime: what it holds
+///     rollout_view  what comes of the one to the other
+///
+/// On one executor.
+class configuration {
+ public:
+  /// All but `settings` must outlive it. `find` as kim's. `tell` hears of each arrival.
+  configuration(services& with, const dev_settings& settings, const clusters& all, k8s::client& kcp,
+                kim::runtime_client find, std::function<void(const arrival&)> tell);
+
+  /// What the sources are at first, as manifests for KCP. The ClusterTrustBundle, with a CA of its
+  /// own, is only there where all API servers are embedded, as older ones have none.
+  std::string sources() const;
+
+  /// Follows a runtime from now on, as long as `run` does.
+  void add(node& runtime);
+
+  /// Runs until cancelled.
+  boost::asio::awaitable<void> run();
+
+ private:
+  void look_at_sources();
+
+  services& services_;
+  const bool trust_bundles_;
+  rollout_view view_;
+  source_watch sources_;
+  const std::shared_ptr<void> subscription_;
+  kim kim_;
+  std::vector<std::unique_ptr<bootstrapped>> runtimes_;
+  core::wake stop_;
+  std::exception_ptr failure_;
+  core::task_group tasks_;
+};
+
+/// For people: how to change a source, and where to see what comes of it. `kcp`: a kubectl command
+/// line that leads to KCP.
+std::string what_to_try(const std::string& kcp, bootstrapper_mode mode,
+                        const std::string& first_runtime);
+
+}  // namespace rw::cli::dev

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "core/clock.hpp"
+#include "k8s/client.hpp"
+#include "k8s/failure.hpp"
+#include "k8s/names.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/json/value.hpp>
+
+#include <string>
+
+namespace rw::cli::dev {
+
+const k8s::resource_type& deployments_type();
+
+/// Writes the status of a Deployment (apps/v1, DeploymentStatus) as its controller would: all of
+/// its replicas serve, or none does, for the reason `why`. One that says so already is not written,
+/// and one that has gone needs no status. What is pointed to must live until then.
+boost::asio::awaitable<k8s::result<void>> tell_deployment_status(k8s::client* api,
+                                                                 core::clock* time,
+                                                                 boost::json::value deployment,
+                                                                 bool serves, std::string why);
+
+}  // namespace rw::cli::dev

@@ -1,0 +1,77 @@
+#include "reactors/cli/dev/rollout_view.hpp"
+
+#include "core/json_text.hpp"
+#include "k8s/types.hpp"
+
+#include <cstdio>
+#include <utility>
+
+namespace rw::cli::dev {
+namespace {
+
+std::string in_milliseconds(core::duration time) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3f", std::chrono::duration<double, std::milli>(time).count());
+  return text;
+}
+
+}  // namespace
+
+std::string line_of(const arrival& what, std::chrono::system_clock::time_point now) {
+  // The time of day of "2026-11-21T09:00:00.123456Z", in milliseconds.
+  return k8s::format_micro_time(now).substr(11, 12) + "  " + what.runtime + ": KCP's " +
+         std::string(to_string(what.what)) + " has arrived, " + in_milliseconds(what.after) +
+         " ms after it changed (" + std::to_string(what.have) + " of " + std::to_string(what.of) +
+         " have it)";
+}
+
+std::string json_line_of(const arrival& what, std::chrono::system_clock::time_point now) {
+  std::string out = "{\"time\":";
+  core::append_json_string(out, k8s::format_micro_time(now));
+  out += ",\"runtime\":";
+  core::append_json_string(out, what.runtime);
+  out += ",\"source\":";
+  core::append_json_string(out, to_string(what.what));
+  return out + ",\"arrivedAfterMs\":" + in_milliseconds(what.after) +
+         ",\"have\":" + std::to_string(what.have) + ",\"of\":" + std::to_string(what.of) + "}";
+}
+
+bool is_milestone(const arrival& what) {
+  const auto tenths = [&](std::size_t have) { return 10 * have / what.of; };
+  return what.of <= 10 || what.have <= 1 || tenths(what.have) != tenths(what.have - 1) ||
+         what.have == (99 * what.of + 99) / 100;
+}
+
+rollout_view::rollout_view(core::clock& clock, std::size_t runtimes,
+                           std::function<void(const arrival&)> tell)
+    : clock_(clock), runtimes_(runtimes), tell_(std::move(tell)) {}
+
+void rollout_view::wanted(source which, const std::string& digest) {
+  auto& all = parts_.at(static_cast<std::size_t>(which));
+  if (all.digest == digest) return;
+  all.digest = digest;
+  all.since = clock_.now();
+  all.have = 0;
+  // A runtime may be told of first.
+  for (const auto& [runtime, held] : all.held) {
+    if (held == digest) count(runtime, which);
+  }
+}
+
+void rollout_view::has(const std::string& runtime, source which, const std::string& digest) {
+  auto& all = parts_.at(static_cast<std::size_t>(which));
+  auto& held = all.held[runtime];
+  if (held == digest) return;
+  if (!held.empty() && held == all.digest) --all.have;
+  held = digest;
+  if (held == all.digest) count(runtime, which);
+}
+
+void rollout_view::count(const std::string& runtime, source which) {
+  auto& all = parts_.at(static_cast<std::size_t>(which));
+  if (all.digest.empty()) return;
+  ++all.have;
+  tell_({runtime, which, clock_.now() - all.since, all.have, runtimes_});
+}
+
+}  // namespace rw::cli::dev
