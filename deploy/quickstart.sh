@@ -162,6 +162,9 @@ cat <<NEXT
 
 Next:
   build/runtime-watcher dev                  the same, and it stays, with two runtimes: it says what to try
+  build/runtime-watcher dev --bootstrapper-mode direct
+                                             and the configuration of runtimes: change it in KCP, see it arrive
+                                             (signal: by a simulated Kyma Infrastructure Manager)
   build/runtime-watcher dev --help           more runtimes, API servers of your own, CA rotations
   build/runtime-watcher manager --help       the control plane's half, as it runs there
   build/runtime-watcher webhook --help       the runtime's half with every option and environment variable

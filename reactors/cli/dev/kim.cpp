@@ -1,6 +1,7 @@
 #include "reactors/cli/dev/kim.hpp"
 
 #include "core/task_group.hpp"
+#include "core/within.hpp"
 #include "k8s/manifests.hpp"
 #include "k8s/types.hpp"
 #include "reactors/bootstrapper/desired_set.hpp"
@@ -141,8 +142,11 @@ asio::awaitable<k8s::reconcile_result> kim::reconcile(k8s::object_key key) {
     const bool due = co_await work->wait();
     if (!due) co_return result::error("cancelled");
   }
-  const auto configured = co_await configure(api, std::move(*what));
-  if (!configured) co_return result::error(configured.error());
+  const auto until = services_.clock.now() + with_.limit;
+  const auto configured =
+      co_await core::within(services_.clock, until, configure(api, std::move(*what)));
+  if (!configured) co_return result::error("the runtime does not answer in time");
+  if (configured->has_error()) co_return result::error(configured->error());
   seen_.insert(key.name);
   if (!marked) co_return result::done();
   const auto done = co_await take_mark_off(key);

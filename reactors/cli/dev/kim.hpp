@@ -26,6 +26,7 @@ struct kim_options {
   bootstrapper_mode mode = bootstrapper_mode::signal;  ///< of Runtimes that do not say otherwise
   std::size_t workers = 25;
   core::duration duration = std::chrono::seconds(2);  ///< of one reconcile of a marked Runtime
+  core::duration limit = std::chrono::seconds(5);     ///< beside that, for a runtime's answers
 };
 
 /// Stands for Kyma Infrastructure Manager in a trial system: takes a Runtime that is marked
