@@ -165,7 +165,10 @@ target target_keeper::wanted() const {
     const auto runtime = one.parse();
     if (const auto text = k8s::annotation(runtime, signalled_annotation)) said.emplace_back(*text);
   });
-  return recover_target(said, seen_, now);
+  // A change that was seen before the first state could be recorded is one all the same: runtimes
+  // have what was there before it.
+  const bool changed_first = said.empty() && changes_ > 0;
+  return changed_first ? next_target({}, seen_, now) : recover_target(said, seen_, now);
 }
 
 /// Records that the sources have changed. One try.

@@ -27,6 +27,16 @@ BOOST_FIXTURE_TEST_CASE(the_first_start_marks_nobody_and_writes_to_no_runtime, l
   BOOST_TEST(k8s::find_string(record(), {"data", "since"}) == "ever");
 }
 
+BOOST_FIXTURE_TEST_CASE(a_change_before_the_first_state_is_recorded_is_signalled, landscape) {
+  start();
+  pass(500ms);  // what there is is known by now, and has not been still for long enough
+  BOOST_TEST(!find_record().has_value());
+  put(source::pull_secret, "v2");
+  settle_down();
+  BOOST_TEST(marks() == 2);
+  BOOST_TEST(is_marked("r1"));
+}
+
 BOOST_FIXTURE_TEST_CASE(each_change_of_each_source_marks_every_runtime_once, landscape) {
   begin();
   double expected = 0;
