@@ -1,7 +1,6 @@
 #pragma once
 
 #include "core/clock.hpp"
-#include "core/log.hpp"
 #include "k8s/client.hpp"
 #include "k8s/controller.hpp"
 #include "k8s/informer.hpp"

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <functional>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 
 namespace rw::cli::dev {
