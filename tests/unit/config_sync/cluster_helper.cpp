@@ -13,6 +13,7 @@
 #include <exception>
 #include <fstream>
 #include <iterator>
+#include <thread>
 
 namespace rw::config_sync::test {
 namespace {
