@@ -166,8 +166,9 @@ asio::awaitable<k8s::reconcile_result> direct_sync::bring(json::value* resource,
     const auto ended = co_await add_finalizer(resource);
     if (ended) co_return *ended;
   }
-  auto first_answer = with_.first_answer;
-  if (runtimes_.sick(key)) {
+  // Until all went well: one that answers what is read and hangs on what is written is still sick.
+  const bool was_sick = runtimes_.sick(key);
+  if (was_sick) {
     if (!*kept) *kept = places_.take(key);
     if (!*kept) co_return wait_for_place(key);
     const auto silent = co_await sign_of_life(key, *kubeconfig);
@@ -175,15 +176,16 @@ asio::awaitable<k8s::reconcile_result> direct_sync::bring(json::value* resource,
       auto given_up = co_await unreachable(resource, std::move(seen), *silent);
       co_return given_up;
     }
-    first_answer = with_.runtime_limit;
+  } else {
+    *kept = {};
   }
-  *kept = {};
   auto api = client_of(key, *kubeconfig);
   if (!api) {
     auto given_up = co_await unreachable(resource, std::move(seen), api.error().message);
     co_return given_up;
   }
   const auto begin = in_.clock.now();
+  const auto first_answer = was_sick ? with_.runtime_limit : with_.first_answer;
   auto reading = read_record(*api, &with_.how);
   auto record = co_await core::within(in_.clock, begin + first_answer, std::move(reading));
   if (!record && first_answer < with_.runtime_limit) co_return doubt(key);
@@ -206,6 +208,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::bring(json::value* resource,
     co_return result::error(got->error());
   }
   runtimes_.set_healthy(key);
+  *kept = {};
   if (!*got) {
     core::make_counter(in_.metrics, "rw_bootstrapper_syncs_total", "Looks at runtimes",
                        {{"result", "failed"}})
@@ -284,7 +287,6 @@ asio::awaitable<std::optional<std::string>> direct_sync::sign_of_life(object_key
   const auto got = co_await core::within(in_.clock, until, std::move(work));
   if (!got) co_return runtimes_.complaint(key);
   if (!*got && k8s::is_sick(got->error())) co_return got->error().message;
-  runtimes_.set_healthy(key);
   co_return std::nullopt;
 }
 

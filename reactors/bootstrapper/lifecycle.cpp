@@ -65,6 +65,7 @@ asio::awaitable<std::optional<std::string>> direct_sync::clean(resource_view vie
   const auto until = in_.clock.now() + with_.runtime_limit;
   const auto done = co_await core::within(in_.clock, until, std::move(work));
   writing.reset();
+  if (done && !(done->has_error() && k8s::is_sick(done->error()))) runtimes_.set_healthy(key);
   if (done && *done) {
     writes_.Increment(static_cast<double>(**done));
     co_return std::nullopt;

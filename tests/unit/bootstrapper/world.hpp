@@ -68,6 +68,8 @@ class world {
   k8s::devserver::server server{context.get_executor(), {}, {clock, watchdog, log, numbers}};
   std::map<std::string, int> writes;    ///< of each runtime, dry runs among them
   std::map<std::string, bool> hanging;  ///< runtimes that take requests and do not answer
+  std::map<std::string, bool> hanging_writes;     ///< that do so with writes only
+  std::function<void(const std::string&)> wrote;  ///< called for each write; may be empty
   bootstrapper::sources_of_set now;     ///< as they are in the control plane
   std::unique_ptr<bootstrapper::direct_sync> reactor;
 

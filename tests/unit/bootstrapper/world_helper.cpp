@@ -157,9 +157,11 @@ asio::awaitable<void> world::begin() {
 asio::awaitable<void> world::add_runtime(std::string name, std::string mode) {
   server.add_cluster(name);
   server.faults(name).decide = [this, name](const std::string& verb, const std::string&) {
-    if (!reads(verb)) ++writes[name];
+    const bool writing = !reads(verb);
+    if (writing) ++writes[name];
+    if (writing && wrote) wrote(name);
     k8s::devserver::fault out;
-    if (hanging[name]) out.latency = std::chrono::hours(1);
+    if (hanging[name] || (writing && hanging_writes[name])) out.latency = std::chrono::hours(1);
     return out;
   };
   co_await create(name, namespaces_type(), object_of(namespaces_type(), {}, "kyma-system"));

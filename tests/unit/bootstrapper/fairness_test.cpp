@@ -1,0 +1,73 @@
+// What one runtime may cost the others, and itself.
+
+#include "k8s/types.hpp"
+#include "reactors/kyma_resources.hpp"
+
+#include <boost/json/object.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include "tests/unit/bootstrapper/world.hpp"
+#include "tests/unit/run.hpp"
+#include <string>
+
+namespace rw::bootstrapper_test {
+BOOST_AUTO_TEST_SUITE(fairness)
+
+using bootstrapper::options;
+using test::eventually;
+using namespace std::chrono_literals;
+
+namespace {
+
+options quick() {
+  options out;
+  out.mode = bootstrapper_mode::direct;
+  out.ready_interval = 50ms;
+  out.ready_interval_limit = 200ms;
+  out.backoff_base = 50ms;
+  out.backoff_limit = 200ms;
+  out.sick_limit = 200ms;
+  out.first_answer = 1s;
+  out.runtime_limit = 1s;
+  out.heard_delay = 20ms;
+  return out;
+}
+
+}  // namespace
+
+asio::awaitable<void> stays_sick(world* w) {
+  co_await w->begin();
+  co_await w->add_runtime("skr");
+  co_await w->add_bootstrapper("skr");
+  bool good = co_await w->until_told("skr", "ConfigurationSynced", "True", "Synced");
+  BOOST_REQUIRE(good);
+  w->hanging_writes["skr"] = true;
+  const auto rotated = pull_secret("rotated");
+  co_await w->set_source(rotated);
+  const auto sick = [w] { return w->metric("rw_bootstrapper_sick_runtimes") == 1; };
+  good = co_await eventually(sick);
+  BOOST_REQUIRE(good);
+  int tried = 0;
+  int tried_as_healthy = 0;
+  w->wrote = [&](const std::string&) {
+    ++tried;
+    if (!sick()) ++tried_as_healthy;
+  };
+  good = co_await eventually([&] { return tried >= 2; });
+  BOOST_TEST(good);
+  BOOST_TEST(tried_as_healthy == 0);
+  w->wrote = {};
+  w->hanging_writes["skr"] = false;
+  good = co_await eventually([&] { return !sick(); });
+  BOOST_TEST(good);
+  good = co_await eventually([&] { return w->reactor->how_far().currents() == 1; });
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(one_that_answers_reads_and_hangs_on_writes_stays_among_the_sick) {
+  world w(quick());
+  test::run(w.context, stays_sick(&w));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace rw::bootstrapper_test
