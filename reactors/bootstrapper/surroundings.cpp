@@ -20,6 +20,7 @@ using k8s::object_key;
 
 constexpr const char* by_runtime = "runtime-bootstrapper/runtime";
 constexpr const char* by_kyma = "runtime-bootstrapper/kyma";
+constexpr const char* by_source = "runtime-bootstrapper/source";
 constexpr std::string_view kubeconfig_prefix = "kubeconfig-";
 
 /// Adds an index of one value, or none.
@@ -29,6 +30,11 @@ void index(k8s::informer& in, const char* name, Value value) {
     auto text = value(one.parse());
     if (!text.empty()) values.push_back(std::move(text));
   });
+}
+
+/// A source as the index of RuntimeBootstrappers has it.
+std::string source_value(part which, std::string_view name) {
+  return std::string(to_string(which)) + "/" + std::string(name);
 }
 
 std::string kyma_label_of(const json::value& object) {
@@ -87,12 +93,25 @@ void direct_sync::add_indexes() {
   index(from_.bootstrappers, by_kyma, [](const json::value& one) {
     return std::string(k8s::find_string(one, {"spec", "runtimeRef", "kymaName"}));
   });
+  from_.bootstrappers.add_index(
+      by_source, [usual = with_.usual](const object& one, std::vector<std::string>& values) {
+        problems unused;
+        const auto view = read_resource(one.parse(), usual, unused);
+        const auto add = [&values](part which, const std::string& name) {
+          if (!name.empty()) values.push_back(source_value(which, name));
+        };
+        add(part::configuration, view.configuration);
+        add(part::pull_secret, view.pull_secret);
+        add(part::trust_bundle, view.trust_bundle);
+        add(part::manifests, view.manifests);
+      });
   index(from_.runtimes, by_kyma, kyma_label_of);
   index(from_.kubeconfigs, by_kyma, kyma_label_of);
 }
 
 void direct_sync::remove_indexes() {
   from_.bootstrappers.remove_index(by_runtime);
+  from_.bootstrappers.remove_index(by_source);
   for (auto* const each : {&from_.bootstrappers, &from_.runtimes, &from_.kubeconfigs}) {
     each->remove_index(by_kyma);
   }
@@ -151,14 +170,10 @@ void direct_sync::watch_all() {
 
 std::vector<object_key> direct_sync::who_reads(part which, std::string_view name) const {
   std::vector<object_key> out;
-  from_.bootstrappers.objects().for_each([&](const object& one) {
-    const auto view = view_of(one);
-    const auto& source = which == part::configuration  ? view.configuration
-                         : which == part::pull_secret  ? view.pull_secret
-                         : which == part::trust_bundle ? view.trust_bundle
-                                                       : view.manifests;
-    if (source == name) out.push_back(view.key);
-  });
+  const auto value = source_value(which, name);
+  for (const auto& one : from_.bootstrappers.objects().by_index(by_source, value)) {
+    out.push_back(one.key());
+  }
   return out;
 }
 
