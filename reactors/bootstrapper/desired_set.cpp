@@ -5,10 +5,12 @@
 #include "reactors/bootstrapper/configuration.hpp"
 #include "reactors/bootstrapper/manifest_set.hpp"
 #include "reactors/bootstrapper/material.hpp"
+#include "reactors/bootstrapper/runtime_store.hpp"
 #include "reactors/content_digest.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
 
 #include <algorithm>
 #include <iterator>
@@ -82,6 +84,7 @@ class gathering {
     if (wanted(part::pull_secret, from_.pull_secret)) add_pull_secret();
     if (wanted(part::configuration, from_.configuration)) add_configuration();
     if (wanted(part::manifests, from_.manifests)) add_manifests();
+    if (wrong_.empty()) check_size();
     return std::move(out_);
   }
 
@@ -152,6 +155,16 @@ class gathering {
       k8s::set_label(one, synced_by_label, synced_by);
       add(part::manifests, std::move(one));
     }
+  }
+
+  /// Aliases in the manifests let a short text stand for a long one.
+  void check_size() {
+    std::size_t bytes = 0;
+    for (const auto& one : out_.objects) bytes += json::serialize(one.object).size();
+    if (bytes <= runtime_store::most) return;
+    findings(wrong_, "the set")
+        .add("has " + std::to_string(bytes) + " bytes, more than the " +
+             std::to_string(runtime_store::most) + " that a runtime can keep for a return to it");
   }
 
   const sources_of_set& from_;

@@ -58,6 +58,7 @@ direct_sync::direct_sync(asio::any_io_executor executor, options with, sources f
                                     "Time that a look at a runtime took, with all writes", {},
                                     core::latency_bounds())),
       progress_(in_.metrics),
+      sets_(in_.metrics),
       runtimes_(in_.metrics, "rw_bootstrapper", "bootstrapper"),
       places_(in_.metrics, "rw_bootstrapper", std::max<std::size_t>(with_.sick_at_once, 1),
               [this](const object_key& key) { return requeue(key); }),

@@ -7,6 +7,7 @@
 #include "k8s/informer.hpp"
 #include "k8s/own_writes.hpp"
 #include "reactors/bootstrapper/drift_watch.hpp"
+#include "reactors/bootstrapper/gathered_sets.hpp"
 #include "reactors/bootstrapper/progress.hpp"
 #include "reactors/bootstrapper/resource.hpp"
 #include "reactors/bootstrapper/status.hpp"
@@ -110,8 +111,8 @@ struct environment {
 /// BootstrapperRemoved, BootstrapperRemovalGivenUp. Metrics: `rw_bootstrapper_runtimes{state}`,
 /// `rw_bootstrapper_sick_runtimes`, `rw_bootstrapper_sick_waiting`, those of progress.hpp,
 /// `rw_bootstrapper_writes_total`, `rw_bootstrapper_syncs_total{result}` (changed, unchanged,
-/// repaired, refused, rolled_back, failed), `rw_bootstrapper_sync_seconds`, and the controller's
-/// (`runtime-bootstrapper`).
+/// repaired, refused, rolled_back, failed), `rw_bootstrapper_sync_seconds`, that of
+/// gathered_sets.hpp, and the controller's (`runtime-bootstrapper`).
 ///
 /// Runtimes' clients are called as the watcher's installer calls them, by their Kymas, so a pool
 /// may be shared.
@@ -190,8 +191,12 @@ class direct_sync final : private k8s::reconciler {
   k8s::result<std::string> access_to(const resource_view& view, const k8s::object& runtime) const;
   std::string kyma_of(const resource_view& view, const k8s::object& runtime) const;
   bool has_access(const resource_view& view, const k8s::object& runtime) const;
-  sources_of_set read_sources(const resource_view& view, std::vector<source_stamp>& stamps) const;
-  sync_request request_for(const resource_view& view, situation& seen) const;
+
+  // requests.cpp: what it wants.
+  std::vector<located_source> locate(const resource_view& view) const;
+  gathered_set gather_from(const resource_view& view, const std::vector<located_source>& from,
+                           std::chrono::system_clock::time_point now) const;
+  sync_request request_for(const resource_view& view, situation& seen);
 
   k8s::result<std::shared_ptr<k8s::client>> client_of(const k8s::object_key& key,
                                                       const std::string& kubeconfig);
@@ -206,6 +211,7 @@ class direct_sync final : private k8s::reconciler {
   core::counter& writes_;
   core::histogram& seconds_;
   progress progress_;
+  gathered_sets sets_;
   class runtimes runtimes_;
   class places places_;  ///< of the sick ones
   k8s::own_writes own_writes_;

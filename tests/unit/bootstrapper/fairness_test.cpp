@@ -69,5 +69,31 @@ BOOST_AUTO_TEST_CASE(one_that_answers_reads_and_hangs_on_writes_stays_among_the_
   test::run(w.context, stays_sick(&w));
 }
 
+asio::awaitable<void> gathers_once(world* w) {
+  co_await w->begin();
+  for (const auto* name : {"a", "b", "c"}) {
+    co_await w->add_runtime(name);
+    co_await w->add_bootstrapper(name);
+  }
+  for (const auto* name : {"a", "b", "c"}) {
+    const bool good = co_await w->until_told(name, "ConfigurationSynced", "True", "Synced");
+    BOOST_TEST(good);
+  }
+  const auto gathered = w->metric("rw_bootstrapper_gathered_total");
+  BOOST_TEST(gathered >= 1);
+  BOOST_TEST(gathered <= 2);  // the hour may have passed
+  // Another state of a source is another set.
+  const auto rotated = pull_secret("rotated");
+  co_await w->set_source(rotated);
+  const bool good =
+      co_await eventually([&] { return w->metric("rw_bootstrapper_gathered_total") > gathered; });
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(sources_are_parsed_once_for_all_runtimes_that_have_them) {
+  world w(quick());
+  test::run(w.context, gathers_once(&w));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 }  // namespace rw::bootstrapper_test

@@ -227,6 +227,14 @@ BOOST_AUTO_TEST_CASE(an_object_that_is_there_twice_is_refused) {
   check_has(wrong_with_manifests(manifests("1.0.0", reserved)), "has a name that is reserved");
 }
 
+BOOST_AUTO_TEST_CASE(a_set_that_no_runtime_could_keep_is_refused) {
+  std::string large =
+      "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: large}\ndata:\n  a: &a " +
+      std::string(100'000, 'x') + "\n";
+  for (int i = 0; i < 90; ++i) large += "  b" + std::to_string(i) + ": *a\n";
+  check_has(wrong_with_manifests(manifests("1.0.0", large)), "bytes, more than the 8388608");
+}
+
 BOOST_AUTO_TEST_CASE(manifests_give_way_to_the_other_sources) {
   auto from = good_sources(shared_pem());
   from.manifests.text = manifests("1.0.0", R"(---

@@ -66,11 +66,11 @@ class world {
                    [this](std::string_view line) { logged.emplace_back(line); }};
   core::watchdog watchdog{clock, context.get_executor(), std::chrono::milliseconds(20)};
   k8s::devserver::server server{context.get_executor(), {}, {clock, watchdog, log, numbers}};
-  std::map<std::string, int> writes;    ///< of each runtime, dry runs among them
-  std::map<std::string, bool> hanging;  ///< runtimes that take requests and do not answer
+  std::map<std::string, int> writes;              ///< of each runtime, dry runs among them
+  std::map<std::string, bool> hanging;            ///< runtimes that take requests and do not answer
   std::map<std::string, bool> hanging_writes;     ///< that do so with writes only
   std::function<void(const std::string&)> wrote;  ///< called for each write; may be empty
-  bootstrapper::sources_of_set now;     ///< as they are in the control plane
+  bootstrapper::sources_of_set now;               ///< as they are in the control plane
   std::unique_ptr<bootstrapper::direct_sync> reactor;
 
  private:
