@@ -119,9 +119,11 @@ asio::awaitable<k8s::reconcile_result> direct_sync::look(json::value resource,
   const auto runtime = runtime_of(view);
   situation seen{.mode = mode_of(view, runtime), .suspended = view.suspended};
   auto waiting = why_waiting(view, runtime);
-  if (const auto other = waiting.empty() ? other_owner(view) : std::nullopt) {
-    wrong.push_back({"spec.runtimeRef", "RuntimeBootstrapper " + *other + " has this runtime"});
+  if (const auto owner = waiting.empty() ? other_owner(view) : std::nullopt) {
+    wrong.push_back({"spec.runtimeRef", "RuntimeBootstrapper " + *owner + " has this runtime"});
   }
+  auto other = mismatch(view, runtime);
+  if (!other.empty()) wrong.push_back({"spec.runtimeRef", std::move(other)});
   if (seen.mode != bootstrapper_mode::direct || view.suspended) drift_.leave(view.key);
   if (seen.mode != bootstrapper_mode::shadow) progress_.differs(view.key, false);
   if (!wrong.empty()) {

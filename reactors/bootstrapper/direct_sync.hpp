@@ -186,6 +186,7 @@ class direct_sync final : private k8s::reconciler {
   k8s::object runtime_of(const resource_view& view) const;
   bootstrapper_mode mode_of(const resource_view& view, const k8s::object& runtime) const;
   std::string why_waiting(const resource_view& view, const k8s::object& runtime) const;
+  std::string mismatch(const resource_view& view, const k8s::object& runtime) const;
   bool may_write(const k8s::object_key& key) const;
   std::optional<std::string> other_owner(const resource_view& view) const;
   k8s::result<std::string> access_to(const resource_view& view, const k8s::object& runtime) const;

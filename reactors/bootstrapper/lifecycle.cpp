@@ -88,15 +88,17 @@ asio::awaitable<k8s::reconcile_result> direct_sync::keep_removed(json::value res
   situation seen{.mode = mode_of(view, runtime), .deleting = true};
   std::optional<std::string> why;
   const bool runtime_gone = !view.runtime.empty() && !runtime;
-  const bool ours = seen.mode == bootstrapper_mode::direct && !other_owner(view);
+  const auto other = mismatch(view, runtime);
+  const bool ours = seen.mode == bootstrapper_mode::direct && other.empty() && !other_owner(view);
   const auto kubeconfig = access_to(view, runtime);
   if (ours && kubeconfig) {
     why = co_await clean(view, *kubeconfig, kept);
   } else if (ours) {
     why = kubeconfig.error().message;
   } else {
-    why = runtime_gone ? "there is no Runtime " + view.runtime
-                       : "the runtime's mode is " + std::string(to_string(seen.mode));
+    why = runtime_gone    ? "there is no Runtime " + view.runtime
+          : other.empty() ? "the runtime's mode is " + std::string(to_string(seen.mode))
+                          : other;
   }
   const auto since =
       k8s::parse_rfc3339(k8s::find_string(resource, {"metadata", "deletionTimestamp"}));

@@ -242,13 +242,30 @@ bool direct_sync::may_write(const object_key& key) const {
   if (!resource) return false;
   const auto view = view_of(resource);
   const auto runtime = runtime_of(view);
-  return mode_of(view, runtime) == bootstrapper_mode::direct && why_waiting(view, runtime).empty();
+  return mode_of(view, runtime) == bootstrapper_mode::direct &&
+         why_waiting(view, runtime).empty() && mismatch(view, runtime).empty();
 }
 
 /// The name of the Kyma whose kubeconfig gives access; empty: it is not known.
 std::string direct_sync::kyma_of(const resource_view& view, const object& runtime) const {
   if (!view.kyma.empty() || !runtime) return view.kyma;
   return kyma_label_of(runtime.parse());
+}
+
+/// The mode is asked of the Runtime, and the kubeconfig is the Kyma's: they must be of one runtime.
+/// Empty: they are.
+std::string direct_sync::mismatch(const resource_view& view, const object& runtime) const {
+  if (view.runtime.empty() || view.kyma.empty()) return {};
+  const auto label = runtime ? kyma_label_of(runtime.parse()) : std::string();
+  if (!label.empty() && label != view.kyma) {
+    return "Runtime " + view.runtime + " is of Kyma " + label + " and not of " + view.kyma;
+  }
+  for (const auto& one : from_.runtimes.objects().by_index(by_kyma, view.kyma)) {
+    if (one.name() == view.runtime) continue;
+    return "Kyma " + view.kyma + " is that of Runtime " + std::string(one.name()) + " and not of " +
+           view.runtime;
+  }
+  return {};
 }
 
 /// Two of them for one runtime would undo each other: the first in the alphabet has it.

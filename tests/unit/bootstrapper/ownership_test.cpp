@@ -1,0 +1,94 @@
+// Whose a runtime is: one resource for one runtime, and what leaving it means.
+
+#include "k8s/types.hpp"
+#include "reactors/kyma_resources.hpp"
+
+#include <boost/json/object.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include "tests/unit/bootstrapper/world.hpp"
+#include "tests/unit/run.hpp"
+#include <functional>
+#include <string>
+
+namespace rw::bootstrapper_test {
+BOOST_AUTO_TEST_SUITE(ownership)
+
+using bootstrapper::options;
+using test::eventually;
+using namespace std::chrono_literals;
+
+namespace {
+
+const k8s::object_key deployment{"kyma-system", "rt-bootstrapper-controller-manager"};
+const std::string mode_annotation(bootstrapper_mode_annotation);
+const std::string mark(force_reconciliation_mark);
+
+options quick() {
+  options out;
+  out.mode = bootstrapper_mode::direct;
+  out.ready_interval = 50ms;
+  out.ready_interval_limit = 200ms;
+  out.backoff_base = 50ms;
+  out.backoff_limit = 500ms;
+  return out;
+}
+
+bool is_there(const json::value& one) {
+  return one.is_object();
+}
+bool is_gone(const json::value& one) {
+  return one.is_null();
+}
+
+asio::awaitable<bool> is_resource(world* w, std::string name,
+                                  std::function<bool(const json::value&)> good) {
+  const bool told = co_await w->until("kcp", bootstrapper::runtime_bootstrappers_type(),
+                                      {"kcp-system", name}, std::move(good));
+  co_return told;
+}
+
+asio::awaitable<void> add_resource(world* w, std::string name, json::value spec) {
+  json::value object{{"apiVersion", "operator.kyma-project.io/v1alpha1"},
+                     {"kind", "RuntimeBootstrapper"},
+                     {"metadata", {{"name", name}, {"namespace", "kcp-system"}}},
+                     {"spec", std::move(spec)}};
+  const auto made =
+      co_await w->api("kcp").create(bootstrapper::runtime_bootstrappers_type(), std::move(object));
+  BOOST_REQUIRE_MESSAGE(made.has_value(), made.error().message);
+}
+
+}  // namespace
+
+asio::awaitable<void> refuses_a_mismatch(world* w) {
+  co_await w->begin();
+  co_await w->add_runtime("open");
+  co_await w->add_runtime("closed", "off");
+  co_await add_resource(w, "crossed",
+                        {{"runtimeRef", {{"name", "open"}, {"kymaName", "kyma-of-closed"}}}});
+  bool good = co_await w->until_told("crossed", "Compatible", "False", "Invalid");
+  BOOST_TEST(good);
+  BOOST_TEST(w->writes["closed"] == 0);
+  const auto resource = co_await w->status("crossed");
+  BOOST_TEST(k8s::find_string(resource, {"status", "lastError"}) ==
+             "spec.runtimeRef: Runtime open is of Kyma kyma-of-open and not of kyma-of-closed");
+  co_await w->change("crossed", {{"runtimeRef", {{"kymaName", "kyma-of-open"}}}});
+  good = co_await w->until("open", deployments, deployment, is_there);
+  BOOST_TEST(good);
+  // It does not leave through the other door either.
+  co_await w->change("crossed", {{"runtimeRef", {{"kymaName", "kyma-of-closed"}}}});
+  good = co_await w->until_told("crossed", "Compatible", "False", "Invalid");
+  BOOST_TEST(good);
+  co_await w->remove("kcp", bootstrapper::runtime_bootstrappers_type(), {"kcp-system", "crossed"});
+  good = co_await is_resource(w, "crossed", is_gone);
+  BOOST_TEST(good);
+  BOOST_TEST(w->writes["closed"] == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_runtime_and_a_kyma_that_do_not_belong_together_are_refused) {
+  world w(quick());
+  test::run(w.context, refuses_a_mismatch(&w));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace rw::bootstrapper_test
