@@ -63,7 +63,8 @@ struct options {
   /// that was heard of there. Without it drift is only seen at the next look.
   bool watch_runtimes = true;
   core::duration heard_delay = std::chrono::milliseconds(500);
-  /// How long a resource that is being deleted waits for a runtime that does not answer.
+  /// How long a resource that is being deleted waits for a runtime that does not answer, or may not
+  /// be written to now.
   core::duration removal_limit = std::chrono::minutes(5);
 };
 
@@ -103,7 +104,9 @@ struct environment {
 /// look that follows at once. One that does not answer costs a bounded part of the reconciles.
 ///
 /// Deleting a RuntimeBootstrapper undeploys what was applied, where the mode is direct. A runtime
-/// that does not answer for `removal_limit`, or whose kubeconfig is gone, does not keep it longer.
+/// that does not answer for `removal_limit`, or whose kubeconfig is gone, does not keep it longer;
+/// nor does one that is not ours to write to for so long, because of a mark, the hand-over or the
+/// Runtime's suspension.
 /// In other modes the runtime is left as it is: it is somebody else's.
 ///
 /// Told as Kubernetes events of the resource, when they begin: BootstrapperReady,

@@ -58,7 +58,9 @@ asio::awaitable<std::optional<std::string>> direct_sync::clean(resource_view vie
   auto api = client_of(key, kubeconfig);
   if (!api) co_return api.error().message;
   auto allowed = [this, view] {
-    return mode_of(view, runtime_of(view)) == bootstrapper_mode::direct;
+    const auto runtime = runtime_of(view);
+    return mode_of(view, runtime) == bootstrapper_mode::direct &&
+           why_waiting(view, runtime).empty() && mismatch(view, runtime).empty();
   };
   std::optional<at_work> writing(std::in_place, *this, runtime_of(view));
   auto work = undeploy(*api, &with_.how, std::move(allowed), in_.clock.wall());
@@ -81,7 +83,8 @@ asio::awaitable<std::optional<std::string>> direct_sync::clean(resource_view vie
 asio::awaitable<k8s::reconcile_result> direct_sync::keep_removed(json::value resource,
                                                                  places::place* kept) {
   problems unused;
-  const auto view = read_resource(resource, with_.usual, unused);
+  auto view = read_resource(resource, with_.usual, unused);
+  view.suspended = false;  // it holds up changes, not the end
   progress_.leave(view.key);
   if (!k8s::has_finalizer(resource, finalizer)) co_return result::done();
   const auto runtime = runtime_of(view);
@@ -91,7 +94,10 @@ asio::awaitable<k8s::reconcile_result> direct_sync::keep_removed(json::value res
   const auto other = mismatch(view, runtime);
   const bool ours = seen.mode == bootstrapper_mode::direct && other.empty() && !other_owner(view);
   const auto kubeconfig = access_to(view, runtime);
-  if (ours && kubeconfig) {
+  const auto waiting = ours ? why_waiting(view, runtime) : std::string();
+  if (!waiting.empty()) {
+    why = waiting;
+  } else if (ours && kubeconfig) {
     why = co_await clean(view, *kubeconfig, kept);
   } else if (ours) {
     why = kubeconfig.error().message;
@@ -107,7 +113,8 @@ asio::awaitable<k8s::reconcile_result> direct_sync::keep_removed(json::value res
     // The backoff must not outlast the limit.
     controller_.add_after(view.key, with_.removal_limit - passed + std::chrono::milliseconds(10));
     seen.failed = "the bootstrapper can't be removed from the runtime: " + *why;
-    const auto then = result::error(seen.failed, "removal failed");
+    const auto then =
+        waiting.empty() ? result::error(seen.failed, "removal failed") : result::done();
     auto stopped = co_await stop_at(&resource, std::move(seen), then);
     co_return stopped;
   }

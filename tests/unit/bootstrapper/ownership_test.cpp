@@ -90,5 +90,34 @@ BOOST_AUTO_TEST_CASE(a_runtime_and_a_kyma_that_do_not_belong_together_are_refuse
   test::run(w.context, refuses_a_mismatch(&w));
 }
 
+asio::awaitable<void> leaves_in_its_turn(world* w) {
+  co_await w->begin();
+  co_await w->add_runtime("skr");
+  co_await w->add_bootstrapper("skr");
+  bool good = co_await w->until_told("skr", "ConfigurationSynced", "True", "Synced");
+  BOOST_REQUIRE(good);
+  co_await w->annotate_runtime("skr", mark, "true");
+  good = co_await w->until_told("skr", "Ready", "Unknown", "Waiting");
+  BOOST_TEST(good);
+  const auto before = w->writes["skr"];
+  co_await w->remove("kcp", bootstrapper::runtime_bootstrappers_type(), {"kcp-system", "skr"});
+  good = co_await w->until_state("skr", "Deleting");
+  BOOST_TEST(good);
+  const auto resource = co_await w->status("skr");
+  const auto error = k8s::find_string(resource, {"status", "lastError"});
+  BOOST_TEST(error.find("Kyma Infrastructure Manager is about to write") != error.npos, error);
+  BOOST_TEST(w->writes["skr"] == before);
+  co_await w->annotate_runtime("skr", mark, nullptr);
+  good = co_await is_resource(w, "skr", is_gone);
+  BOOST_TEST(good);
+  good = co_await w->until("skr", deployments, deployment, is_gone);
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(undeploying_waits_until_the_runtime_may_be_written_to) {
+  world w(quick());
+  test::run(w.context, leaves_in_its_turn(&w));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 }  // namespace rw::bootstrapper_test
