@@ -1,6 +1,5 @@
 #include "reactors/bootstrapper/desired_set.hpp"
 
-#include "k8s/manifests.hpp"
 #include "k8s/types.hpp"
 #include "reactors/bootstrapper/configuration.hpp"
 #include "reactors/bootstrapper/manifest_set.hpp"
@@ -47,19 +46,6 @@ const json::value* find_object(const std::vector<desired_object>& in, std::strin
   const auto found = std::ranges::find_if(
       in, [&](const desired_object& one) { return is(one.object, kind, ns, name); });
   return found == in.end() ? nullptr : &found->object;
-}
-
-/// Puts an object of a kind that every cluster has where its scope says; others are for discovery.
-void place(json::value& object, const std::string& ns) {
-  const auto type =
-      k8s::well_known_type(find_string(object, {"apiVersion"}), find_string(object, {"kind"}));
-  if (!type) return;
-  auto& metadata = object.as_object()["metadata"].as_object();
-  if (!type->namespaced) {
-    metadata.erase("namespace");
-  } else if (k8s::key_of(object).ns.empty()) {
-    metadata["namespace"] = ns;
-  }
 }
 
 std::string text_of_configuration(const json::value& config_map) {
@@ -150,7 +136,6 @@ class gathering {
     }
     auto all = check_manifests(from_.manifests.text, to_.ns, {wrong_, from_.manifests.name});
     for (auto& one : all.objects) {
-      place(one, to_.ns);
       if (gives_way(one)) continue;
       k8s::set_label(one, synced_by_label, synced_by);
       add(part::manifests, std::move(one));

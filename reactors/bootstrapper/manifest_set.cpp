@@ -35,11 +35,31 @@ std::string name_of(const json::value& object) {
   return std::string(find_string(object, {"kind"})) + " " + to_string(k8s::key_of(object));
 }
 
-std::string identity_of(const json::value& object) {
+/// Puts an object of a kind that every cluster has where its scope says; others are for discovery.
+void place(json::value& object, std::string_view ns) {
+  const auto type =
+      k8s::well_known_type(find_string(object, {"apiVersion"}), find_string(object, {"kind"}));
+  if (!type) return;
+  auto& metadata = object.as_object()["metadata"].as_object();
+  if (!type->namespaced) {
+    metadata.erase("namespace");
+  } else if (k8s::key_of(object).ns.empty()) {
+    metadata["namespace"] = ns;
+  }
+}
+
+/// Where nothing but discovery knows the scope, no namespace counts as `ns`: two that differ in
+/// this alone are one object, whatever the scope is.
+std::string identity_of(const json::value& object, std::string_view ns) {
   const auto version = find_string(object, {"apiVersion"});
   const auto slash = version.find('/');
   const auto group = slash == version.npos ? std::string_view() : version.substr(0, slash);
-  return std::string(group) + "/" + name_of(object);
+  auto key = k8s::key_of(object);
+  const bool namespaced =
+      !k8s::well_known_type(version, find_string(object, {"kind"})) || !key.ns.empty();
+  if (namespaced && key.ns.empty()) key.ns = ns;
+  return std::string(group) + "/" + std::string(find_string(object, {"kind"})) + " " +
+         to_string(key);
 }
 
 bool is_deployment(const json::value& object, std::string_view ns) {
@@ -85,7 +105,8 @@ manifest_set check_manifests(const std::string& text, std::string_view ns, findi
   const json::value* deployment = nullptr;
   for (auto& one : *all) {
     tidy(one);
-    if (!seen.insert(identity_of(one)).second) wrong.add(name_of(one) + " is there twice");
+    place(one, ns);
+    if (!seen.insert(identity_of(one, ns)).second) wrong.add(name_of(one) + " is there twice");
     if (is_reserved(one)) wrong.add(name_of(one) + " has a name that is reserved");
     if (is_deployment(one, ns)) deployment = &one;
   }

@@ -37,7 +37,8 @@ std::vector<std::string> features_of(const boost::json::value& deployment);
 inline constexpr std::size_t manifest_bytes = 1u << 20;
 
 /// Reads the bootstrapper's manifests, multi-document YAML (k8s/manifests.hpp). What the API server
-/// itself writes (status, uid, resourceVersion and the like) is left out. They must hold the
+/// itself writes (status, uid, resourceVersion and the like) is left out, and what has no namespace
+/// and needs one, as far as that is known without discovery, comes into `ns`. They must hold the
 /// bootstrapper's Deployment in `ns`, no object twice, and none of the names that begin with
 /// `reserved_prefix`, which are this reactor's own.
 manifest_set check_manifests(const std::string& text, std::string_view ns, findings wrong);

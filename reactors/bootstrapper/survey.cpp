@@ -10,6 +10,8 @@
 #include <boost/json/object.hpp>
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <utility>
 
 namespace rw::bootstrapper {
@@ -105,6 +107,14 @@ visit::work<void> visit::resolve(known_set& set) {
                         k8s::key_of(one.object).name + ")");
     }
     one.type = std::move(**type);
+  }
+  // Two states of one object would undo each other for ever.
+  std::set<std::string> seen;
+  for (const auto& one : set.items) {
+    const auto key = one.key(what_.to.ns);
+    const bool first =
+        seen.insert(one.type.gvk.group + "/" + one.type.plural + "/" + to_string(key)).second;
+    if (!first) co_return refusal(describe(one.type, key) + " is in the set twice");
   }
   co_return done();
 }

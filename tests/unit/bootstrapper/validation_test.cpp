@@ -221,6 +221,20 @@ BOOST_AUTO_TEST_CASE(an_object_that_is_there_twice_is_refused) {
       "metadata: {name: rt-bootstrapper, namespace: kyma-system}\n";
   check_has(wrong_with_manifests(manifests("1.0.0", twice)),
             "ServiceAccount kyma-system/rt-bootstrapper is there twice");
+  const std::string elsewhere =
+      "---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: rt-bootstrapper}\n";
+  check_has(wrong_with_manifests(manifests("1.0.0", elsewhere)),
+            "ServiceAccount kyma-system/rt-bootstrapper is there twice");
+  const std::string placed =
+      "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\n"
+      "metadata: {name: a, namespace: b}\n"
+      "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: a}\n";
+  check_has(wrong_with_manifests(manifests("1.0.0", placed)), "ClusterRole a is there twice");
+  const std::string custom =
+      "---\napiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a}\n"
+      "---\napiVersion: example.com/v1\nkind: Thing\n"
+      "metadata: {name: a, namespace: kyma-system}\n";
+  check_has(wrong_with_manifests(manifests("1.0.0", custom)), "Thing kyma-system/a is there twice");
   const std::string reserved =
       "---\napiVersion: v1\nkind: Secret\n"
       "metadata: {name: rt-bootstrapper-sync-record}\n";
