@@ -191,6 +191,7 @@ class direct_sync final : private k8s::reconciler {
   std::string why_waiting(const resource_view& view, const k8s::object& runtime) const;
   std::string mismatch(const resource_view& view, const k8s::object& runtime) const;
   bool may_write(const k8s::object_key& key) const;
+  std::vector<k8s::object> sharers_of(const resource_view& view) const;
   std::optional<std::string> other_owner(const resource_view& view) const;
   k8s::result<std::string> access_to(const resource_view& view, const k8s::object& runtime) const;
   std::string kyma_of(const resource_view& view, const k8s::object& runtime) const;

@@ -124,8 +124,16 @@ void direct_sync::watch_all() {
       some.push_back(one.key());
     }
   };
-  controller_.watch(from_.bootstrappers, [](const delta& change, keys& some) {
-    if (resource_changed(change)) some.push_back(change.any().key());
+  controller_.watch(from_.bootstrappers, [this](const delta& change, keys& some) {
+    if (!resource_changed(change)) return;
+    some.push_back(change.any().key());
+    // Whose runtime it is may be otherwise now.
+    for (const auto& each : {change.before, change.now}) {
+      if (!each) continue;
+      for (const auto& one : sharers_of(view_of(each))) {
+        if (one.name() != each.name() || one.ns() != each.ns()) some.push_back(one.key());
+      }
+    }
   });
   controller_.watch(from_.runtimes, [this, add](const delta& change, keys& some) {
     if (!runtime_changed(change)) return;
@@ -243,7 +251,8 @@ bool direct_sync::may_write(const object_key& key) const {
   const auto view = view_of(resource);
   const auto runtime = runtime_of(view);
   return mode_of(view, runtime) == bootstrapper_mode::direct &&
-         why_waiting(view, runtime).empty() && mismatch(view, runtime).empty();
+         why_waiting(view, runtime).empty() && mismatch(view, runtime).empty() &&
+         !other_owner(view);
 }
 
 /// The name of the Kyma whose kubeconfig gives access; empty: it is not known.
@@ -268,8 +277,8 @@ std::string direct_sync::mismatch(const resource_view& view, const object& runti
   return {};
 }
 
-/// Two of them for one runtime would undo each other: the first in the alphabet has it.
-std::optional<std::string> direct_sync::other_owner(const resource_view& view) const {
+/// All that have its runtime, this one too.
+std::vector<object> direct_sync::sharers_of(const resource_view& view) const {
   const auto& all = from_.bootstrappers.objects();
   const auto runtime = runtime_of(view);
   const auto name = runtime ? std::string(runtime.name()) : view.runtime;
@@ -279,7 +288,12 @@ std::optional<std::string> direct_sync::other_owner(const resource_view& view) c
     const auto more = all.by_index(by_kyma, kyma);
     same.insert(same.end(), more.begin(), more.end());
   }
-  for (const auto& one : same) {
+  return same;
+}
+
+/// Two of them for one runtime would undo each other: the first in the alphabet has it.
+std::optional<std::string> direct_sync::other_owner(const resource_view& view) const {
+  for (const auto& one : sharers_of(view)) {
     if (one.ns() == view.key.ns && one.name() < view.key.name) return std::string(one.name());
   }
   return std::nullopt;

@@ -119,5 +119,32 @@ BOOST_AUTO_TEST_CASE(undeploying_waits_until_the_runtime_may_be_written_to) {
   test::run(w.context, leaves_in_its_turn(&w));
 }
 
+asio::awaitable<void> takes_over(world* w) {
+  co_await w->begin();
+  co_await w->add_runtime("skr");
+  co_await w->add_bootstrapper("skr");
+  bool good = co_await w->until_told("skr", "ConfigurationSynced", "True", "Synced");
+  BOOST_REQUIRE(good);
+  co_await add_resource(w, "twin", {{"runtimeRef", {{"kymaName", "kyma-of-skr"}}}});
+  good = co_await w->until_told("twin", "Compatible", "False", "Invalid");
+  BOOST_TEST(good);
+  co_await w->remove("kcp", bootstrapper::runtime_bootstrappers_type(), {"kcp-system", "skr"});
+  good = co_await is_resource(w, "skr", is_gone);
+  BOOST_TEST(good);
+  good = co_await w->until_told("twin", "ConfigurationSynced", "True", "Synced");
+  BOOST_TEST(good);
+  // One that comes before it in the alphabet takes it away again, without another's help.
+  co_await add_resource(w, "earlier", {{"runtimeRef", {{"name", "skr"}}}});
+  good = co_await w->until_told("twin", "Compatible", "False", "Invalid");
+  BOOST_TEST(good);
+  good = co_await w->until_told("earlier", "ConfigurationSynced", "True", "Synced");
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(the_second_resource_for_a_runtime_takes_over_from_the_first) {
+  world w(quick());
+  test::run(w.context, takes_over(&w));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 }  // namespace rw::bootstrapper_test
