@@ -22,6 +22,8 @@ using k8s::object_key;
 
 /// How long somebody else's change may be on its way from the API server.
 constexpr auto catch_up = std::chrono::milliseconds(200);
+/// So many repairs in a row are a fight.
+constexpr unsigned contested_after = 3;
 
 k8s::controller_options controller_options_of(const options& with) {
   k8s::controller_options out{.name = "runtime-bootstrapper", .concurrent = with.concurrent};
@@ -57,12 +59,16 @@ direct_sync::direct_sync(asio::any_io_executor executor, options with, sources f
       seconds_(core::make_histogram(in_.metrics, "rw_bootstrapper_sync_seconds",
                                     "Time that a look at a runtime took, with all writes", {},
                                     core::latency_bounds())),
+      held_back_(core::make_counter(in_.metrics, "rw_bootstrapper_held_back_total",
+                                    "Changes on runtimes that waited longer, because somebody "
+                                    "undoes what is repaired")),
       progress_(in_.metrics),
       sets_(in_.metrics),
+      pace_({.base = with_.heard_delay, .limit = with_.success_interval}),
       runtimes_(in_.metrics, "rw_bootstrapper", "bootstrapper"),
       places_(in_.metrics, "rw_bootstrapper", std::max<std::size_t>(with_.sick_at_once, 1),
               [this](const object_key& key) { return requeue(key); }),
-      drift_(executor, with_.heard_delay, [this](const object_key& key) { controller_.add(key); },
+      drift_(executor, with_.heard_delay, [this](const object_key& key) { heard_of(key); },
              {in_.clock, in_.log, in_.metrics, in_.random}),
       controller_(std::move(executor), controller_options_of(with_), *this,
                   {in_.clock, in_.watchdog, in_.log, in_.metrics, in_.random}) {
@@ -91,6 +97,13 @@ asio::awaitable<void> direct_sync::serve(core::task_group* all) {
 bool direct_sync::requeue(const object_key& bootstrapper) {
   const auto added = controller_.add(bootstrapper);
   return added == core::add_result::added || added == core::add_result::merged;
+}
+
+/// What waits already is not made to wait longer by what is heard next.
+void direct_sync::heard_of(const object_key& key) {
+  const auto wait = pace_.wait(key, in_.clock.now());
+  if (wait > core::duration::zero()) held_back_.Increment();
+  controller_.add_after(key, wait);
 }
 
 asio::awaitable<k8s::reconcile_result> direct_sync::reconcile(object_key key) {
@@ -236,6 +249,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::settle(json::value* resource
   core::make_counter(in_.metrics, "rw_bootstrapper_syncs_total", "Looks at runtimes",
                      {{"result", result_of(report)}})
       .Increment();
+  if (report.repaired) note_repair(*resource, report);
   const bool in_place = report.refused.empty() && report.digest == report.wanted;
   if (seen.mode == bootstrapper_mode::shadow) {
     progress_.differs(key, !report.differences.empty());
@@ -332,6 +346,20 @@ void direct_sync::note(const json::value& resource, runtime_state now, const std
   }
 }
 
+/// Tells of a fight when it begins.
+void direct_sync::note_repair(const json::value& resource, const sync_report& report) {
+  const auto key = k8s::key_of(resource);
+  const auto repairs = pace_.repaired(key, in_.clock.now());
+  if (repairs != contested_after) return;
+  const auto what = report.differences.empty() ? std::string() : report.differences.front();
+  const auto message = "Somebody else undoes what is put right on the runtime, " +
+                       std::to_string(repairs) + " times in a row by now, last " + what +
+                       "; it is repaired less and less often";
+  in_.log.warning("what was applied to a runtime is contested",
+                  {{"namespace", key.ns}, {"name", key.name}, {"difference", what}});
+  in_.events.warning(k8s::reference_to(resource), "BootstrapperContested", message);
+}
+
 direct_sync::step direct_sync::tell(json::value* resource, const situation& seen) {
   auto status = next_status(*resource, seen, in_.clock.wall());
   if (!status) co_return std::nullopt;
@@ -388,6 +416,7 @@ void direct_sync::forget(const object_key& key) {
   progress_.differs(key, false);
   drift_.leave(key);
   runtimes_.forget(key);
+  pace_.forget(key);
   give_up_client(key);
   clients_.erase(key);
 }

@@ -6,6 +6,7 @@
 #include "k8s/event_recorder.hpp"
 #include "k8s/informer.hpp"
 #include "k8s/own_writes.hpp"
+#include "reactors/bootstrapper/drift_pace.hpp"
 #include "reactors/bootstrapper/drift_watch.hpp"
 #include "reactors/bootstrapper/gathered_sets.hpp"
 #include "reactors/bootstrapper/progress.hpp"
@@ -61,6 +62,7 @@ struct options {
   core::duration spread_limit = std::chrono::seconds(5);
   /// Watch what was applied (drift_watch.hpp), and look at a runtime so long after the first change
   /// that was heard of there. Without it drift is only seen at the next look.
+  /// Repairs in a row wait longer each time, up to `success_interval` (drift_pace.hpp).
   bool watch_runtimes = true;
   core::duration heard_delay = std::chrono::milliseconds(500);
   /// How long a resource that is being deleted waits for a runtime that does not answer, or may not
@@ -111,11 +113,13 @@ struct environment {
 ///
 /// Told as Kubernetes events of the resource, when they begin: BootstrapperReady,
 /// BootstrapperNotReady, BootstrapperFailed (with what is refused), RuntimeUnreachable,
-/// BootstrapperRemoved, BootstrapperRemovalGivenUp. Metrics: `rw_bootstrapper_runtimes{state}`,
-/// `rw_bootstrapper_sick_runtimes`, `rw_bootstrapper_sick_waiting`, those of progress.hpp,
-/// `rw_bootstrapper_writes_total`, `rw_bootstrapper_syncs_total{result}` (changed, unchanged,
-/// repaired, refused, rolled_back, failed), `rw_bootstrapper_sync_seconds`, that of
-/// gathered_sets.hpp, and the controller's (`runtime-bootstrapper`).
+/// BootstrapperRemoved, BootstrapperRemovalGivenUp, BootstrapperContested (somebody else undoes
+/// each repair). Metrics: `rw_bootstrapper_runtimes{state}`, `rw_bootstrapper_sick_runtimes`,
+/// `rw_bootstrapper_sick_waiting`, those of progress.hpp, `rw_bootstrapper_writes_total`,
+/// `rw_bootstrapper_syncs_total{result}` (changed, unchanged, repaired, refused, rolled_back,
+/// failed), `rw_bootstrapper_sync_seconds`, `rw_bootstrapper_held_back_total` (changes on a runtime
+/// that wait longer than usual), that of gathered_sets.hpp, and the controller's
+/// (`runtime-bootstrapper`).
 ///
 /// Runtimes' clients are called as the watcher's installer calls them, by their Kymas, so a pool
 /// may be shared.
@@ -205,6 +209,8 @@ class direct_sync final : private k8s::reconciler {
 
   k8s::result<std::shared_ptr<k8s::client>> client_of(const k8s::object_key& key,
                                                       const std::string& kubeconfig);
+  void heard_of(const k8s::object_key& key);
+  void note_repair(const boost::json::value& resource, const sync_report& report);
   void give_up_client(const k8s::object_key& key);
   void forget(const k8s::object_key& key);
   core::duration up_to(core::duration most) const;
@@ -215,8 +221,10 @@ class direct_sync final : private k8s::reconciler {
   const environment in_;
   core::counter& writes_;
   core::histogram& seconds_;
+  core::counter& held_back_;
   progress progress_;
   gathered_sets sets_;
+  drift_pace pace_;
   class runtimes runtimes_;
   class places places_;  ///< of the sick ones
   k8s::own_writes own_writes_;

@@ -8,6 +8,7 @@
 
 #include "tests/unit/bootstrapper/world.hpp"
 #include "tests/unit/run.hpp"
+#include <algorithm>
 #include <string>
 
 namespace rw::bootstrapper_test {
@@ -93,6 +94,37 @@ asio::awaitable<void> gathers_once(world* w) {
 BOOST_AUTO_TEST_CASE(sources_are_parsed_once_for_all_runtimes_that_have_them) {
   world w(quick());
   test::run(w.context, gathers_once(&w));
+}
+
+asio::awaitable<void> slows_down(world* w) {
+  co_await w->begin();
+  co_await w->add_runtime("skr");
+  co_await w->add_bootstrapper("skr");
+  co_await w->set_ready("skr");
+  bool good = co_await w->until_state("skr", "Ready");
+  BOOST_REQUIRE(good);
+  const std::string watched =
+      "rw_informer_objects{resource=\"clustertrustbundles.certificates.k8s.io\"}";
+  good = co_await eventually([&] { return w->metric(watched) >= 2; });
+  BOOST_REQUIRE(good);
+  const auto is_there = [](const json::value& one) { return one.is_object(); };
+  for (int i = 0; i < 3; ++i) {
+    co_await w->remove("skr", bundles, {"", bundle_name});
+    good = co_await w->until("skr", bundles, {"", bundle_name}, is_there);
+    BOOST_TEST(good);
+  }
+  good = co_await eventually([&] { return w->metric("rw_bootstrapper_held_back_total") >= 1; });
+  BOOST_TEST(good);
+  const auto told = [&](const std::string& line) {
+    return line.find("what was applied to a runtime is contested") != line.npos;
+  };
+  good = co_await eventually([&] { return std::ranges::count_if(w->logged, told) == 1; });
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(whoever_undoes_each_repair_is_told_of_and_repaired_less_often) {
+  world w(quick());
+  test::run(w.context, slows_down(&w));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
