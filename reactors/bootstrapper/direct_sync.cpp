@@ -259,10 +259,13 @@ asio::awaitable<k8s::reconcile_result> direct_sync::settle(json::value* resource
     progress_.outdated(key, in_.clock.wall());
   }
   const auto how = installation_of(report.deployment, report.version);
-  const bool on_their_way = how != installation::ready;
+  // What is refused brings no pods, and those that have given up come back seldom.
+  const bool comes = report.refused.empty() && how != installation::failed;
+  const bool on_their_way =
+      how == installation::in_progress || (comes && how != installation::ready);
   if (!report.refused.empty()) {
     note(*resource, runtime_state::failed, report.refused, report.refused, false);
-  } else if (on_their_way) {
+  } else if (how != installation::ready) {
     note(*resource, runtime_state::not_ready, std::string(to_string(how)),
          std::string(to_string(how)), false);
   } else {

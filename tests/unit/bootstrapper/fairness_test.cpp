@@ -127,5 +127,32 @@ BOOST_AUTO_TEST_CASE(whoever_undoes_each_repair_is_told_of_and_repaired_less_oft
   test::run(w.context, slows_down(&w));
 }
 
+asio::awaitable<void> is_patient(world* w) {
+  co_await w->begin();
+  co_await w->add_runtime("bad");
+  co_await w->add_runtime("good");
+  json::value object{
+      {"apiVersion", "operator.kyma-project.io/v1alpha1"},
+      {"kind", "RuntimeBootstrapper"},
+      {"metadata", {{"name", "bad"}, {"namespace", "kcp-system"}}},
+      {"spec", {{"runtimeRef", {{"name", "bad"}}}, {"manifests", {{"inline", "no: manifest"}}}}}};
+  const auto made =
+      co_await w->api("kcp").create(bootstrapper::runtime_bootstrappers_type(), std::move(object));
+  BOOST_REQUIRE_MESSAGE(made.has_value(), made.error().message);
+  bool good = co_await w->until_told("bad", "Compatible", "False", "Invalid");
+  BOOST_TEST(good);
+  // Its pods are on their way, so it is looked at again and again.
+  co_await w->add_bootstrapper("good");
+  const std::string looks = "rw_bootstrapper_syncs_total{result=";
+  good = co_await eventually([&] { return w->metric(looks + "\"unchanged\"}") >= 8; });
+  BOOST_TEST(good);
+  BOOST_TEST(w->metric(looks + "\"refused\"}") <= 3);
+}
+
+BOOST_AUTO_TEST_CASE(a_refused_set_on_a_fresh_runtime_is_not_polled) {
+  world w(quick());
+  test::run(w.context, is_patient(&w));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 }  // namespace rw::bootstrapper_test
