@@ -137,12 +137,15 @@ asio::awaitable<k8s::reconcile_result> direct_sync::look(json::value resource,
   }
   auto other = mismatch(view, runtime);
   if (!other.empty()) wrong.push_back({"spec.runtimeRef", std::move(other)});
-  if (seen.mode != bootstrapper_mode::direct || view.suspended) drift_.leave(view.key);
+  const bool direct = seen.mode == bootstrapper_mode::direct && waiting.empty();
+  if (!direct || !wrong.empty()) drift_.leave(view.key);
+  if (!direct) progress_.leave(view.key);
+  if (!waiting.empty()) runtimes_.forget(view.key);
   if (seen.mode != bootstrapper_mode::shadow) progress_.differs(view.key, false);
   if (!wrong.empty()) {
     seen.invalid = describe(wrong);
     const auto then = result::terminal(seen.invalid);
-    note(resource, runtime_state::failed, seen.invalid, seen.invalid, false);
+    if (waiting.empty()) note(resource, runtime_state::failed, seen.invalid, seen.invalid, false);
     auto stopped = co_await stop_at(&resource, std::move(seen), then);
     co_return stopped;
   }

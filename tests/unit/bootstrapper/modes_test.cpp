@@ -98,6 +98,11 @@ asio::awaitable<void> migrates(world* w) {
   co_await w->annotate_runtime("skr", mode_annotation, "signal");
   good = co_await w->until_told("skr", "Ready", "Unknown", "Waiting");
   BOOST_TEST(good);
+  BOOST_TEST(w->reactor->how_far().managed() == 0U);
+  for (const auto one : {runtime_state::installed, runtime_state::not_ready, runtime_state::failed,
+                         runtime_state::unreachable}) {
+    BOOST_TEST(w->reactor->count(one) == 0U);
+  }
   const auto before = w->writes["skr"];
   co_await w->set_source(pull_secret("for another"));
   w->reactor->requeue({"kcp-system", "skr"});
