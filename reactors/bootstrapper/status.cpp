@@ -17,6 +17,7 @@ namespace json = boost::json;
 using k8s::find_string;
 
 constexpr std::size_t message_limit = 4096;  // the schema's is 32768; this is more than one reads
+constexpr std::size_t version_limit = 63;    // of a label's value, and the schema's
 
 std::string joined(const std::vector<std::string>& all, std::size_t most = 10) {
   std::string out;
@@ -92,7 +93,8 @@ class telling {
     const auto& report = *seen_.report;
     how_ = installation_of(report.deployment, report.version);
     status()["state"] = to_string(how_);
-    const auto runs = version_of(report.deployment);
+    // A label of somebody else's cluster, who may not keep to the rules for labels.
+    const std::string runs(k8s::first_bytes(version_of(report.deployment), version_limit));
     if (how_ == installation::ready && !runs.empty()) status()["installedVersion"] = runs;
     if (how_ == installation::not_started) status().erase("installedVersion");
     switch (how_) {

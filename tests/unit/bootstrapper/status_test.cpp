@@ -69,6 +69,14 @@ std::string text(const json::value& status, std::string_view name) {
 
 }  // namespace
 
+BOOST_AUTO_TEST_CASE(what_a_runtime_calls_its_version_is_bounded) {
+  auto seen = in_place();
+  seen.report->version = {};
+  seen.report->deployment = deployment(std::string(100'000, 'v'), 1);
+  const auto status = told(seen);
+  BOOST_TEST(text(status, "installedVersion") == std::string(63, 'v'));
+}
+
 BOOST_AUTO_TEST_CASE(a_runtime_that_has_what_is_wanted_is_ready) {
   const auto status = told(in_place());
   BOOST_TEST(text(status, "state") == "Ready");
