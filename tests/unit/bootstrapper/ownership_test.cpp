@@ -146,5 +146,30 @@ BOOST_AUTO_TEST_CASE(the_second_resource_for_a_runtime_takes_over_from_the_first
   test::run(w.context, takes_over(&w));
 }
 
+asio::awaitable<void> leaves_it_as_it_is(world* w) {
+  co_await w->begin();
+  co_await w->add_runtime("skr");
+  co_await w->add_bootstrapper("skr");
+  bool good = co_await w->until_told("skr", "ConfigurationSynced", "True", "Synced");
+  BOOST_REQUIRE(good);
+  co_await w->annotate_runtime("skr", mark, "true");
+  good = co_await w->until_told("skr", "Ready", "Unknown", "Waiting");
+  BOOST_TEST(good);
+  const auto before = w->writes["skr"];
+  co_await w->remove("kcp", bootstrapper::runtime_bootstrappers_type(), {"kcp-system", "skr"});
+  good = co_await is_resource(w, "skr", is_gone);
+  BOOST_TEST(good);
+  BOOST_TEST(w->writes["skr"] == before);
+  good = co_await w->until("skr", deployments, deployment, is_there);
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(a_resource_does_not_wait_for_ever_for_its_turn_to_undeploy) {
+  auto with = quick();
+  with.removal_limit = 2s;
+  world w(with);
+  test::run(w.context, leaves_it_as_it_is(&w));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 }  // namespace rw::bootstrapper_test
