@@ -134,6 +134,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::look(json::value resource,
   auto waiting = why_waiting(view, runtime);
   if (const auto owner = waiting.empty() ? other_owner(view) : std::nullopt) {
     wrong.push_back({"spec.runtimeRef", "RuntimeBootstrapper " + *owner + " has this runtime"});
+    progress_.leave(view.key);
   }
   auto other = mismatch(view, runtime);
   if (!other.empty()) wrong.push_back({"spec.runtimeRef", std::move(other)});
