@@ -245,8 +245,11 @@ visit::work<void> visit::roll_back(std::string digest, std::string why) {
     }
     former = std::move(**loaded);
   }
+  // Its resources are found anew: the digest is of the objects alone.
+  auto step = co_await resolve(former);
+  if (!step) co_return step.error();
   sort_for_apply(former, false);
-  auto step = co_await read_live(former);
+  step = co_await read_live(former);
   if (!step) co_return step.error();
   const auto plan = make_plan(former, record_, live_, what_.to.ns);
   step = co_await write(former, plan);

@@ -206,7 +206,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::bring(json::value* resource,
   }
   const auto begin = in_.clock.now();
   const auto first_answer = was_sick ? with_.runtime_limit : with_.first_answer;
-  auto reading = read_record(*api, &with_.how);
+  auto reading = read_record(*api, &with_.how, to_string(key));
   auto record = co_await core::within(in_.clock, begin + first_answer, std::move(reading));
   if (!record && first_answer < with_.runtime_limit) co_return doubt(key);
   if (record && *record)
@@ -255,6 +255,11 @@ asio::awaitable<k8s::reconcile_result> direct_sync::settle(json::value* resource
       .Increment();
   if (report.repaired) note_repair(*resource, report);
   const bool in_place = report.refused.empty() && report.digest == report.wanted;
+  if (report.distrusted) {
+    in_.events.warning(k8s::reference_to(*resource), "BootstrapperRecordNotOurs",
+                       "The record on the runtime of what was applied there is not as it was "
+                       "written; nothing of it counted");
+  }
   if (seen.mode == bootstrapper_mode::shadow) {
     progress_.differs(key, !report.differences.empty());
   } else if (in_place) {

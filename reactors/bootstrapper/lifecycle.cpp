@@ -63,7 +63,7 @@ asio::awaitable<std::optional<std::string>> direct_sync::clean(resource_view vie
            why_waiting(view, runtime).empty() && mismatch(view, runtime).empty();
   };
   std::optional<at_work> writing(std::in_place, *this, runtime_of(view));
-  auto work = undeploy(*api, &with_.how, std::move(allowed), in_.clock.wall());
+  auto work = undeploy(*api, &with_.how, to_string(key), std::move(allowed), in_.clock.wall());
   const auto until = in_.clock.now() + with_.runtime_limit;
   const auto done = co_await core::within(in_.clock, until, std::move(work));
   writing.reset();

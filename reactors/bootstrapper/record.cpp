@@ -27,14 +27,37 @@ json::value write_type(const k8s::resource_type& type) {
           {"namespaced", type.namespaced}};
 }
 
+bool is_letter_or_digit(char one) noexcept {
+  return (one >= 'a' && one <= 'z') || (one >= '0' && one <= '9');
+}
+
+/// As RFC 1123 has it, in lower case: what comes into the path of a request as it is.
+bool is_label(std::string_view text) noexcept {
+  if (text.empty() || text.size() > 63) return false;
+  if (!is_letter_or_digit(text.front()) || !is_letter_or_digit(text.back())) return false;
+  return std::ranges::all_of(text, [](char one) { return is_letter_or_digit(one) || one == '-'; });
+}
+
+/// Labels with dots between them.
+bool is_dns_name(std::string_view text) noexcept {
+  if (text.size() > 253) return false;
+  for (;;) {
+    const auto end = std::min(text.find('.'), text.size());
+    if (!is_label(text.substr(0, end))) return false;
+    if (end == text.size()) return true;
+    text.remove_prefix(end + 1);
+  }
+}
+
 std::optional<k8s::resource_type> read_type(const json::value& from) {
   k8s::resource_type out;
   if (!k8s::parse_api_version(find_string(from, {"apiVersion"}), out.gvk)) return {};
   out.gvk.kind = find_string(from, {"kind"});
   out.plural = find_string(from, {"resource"});
   const auto* const scope = k8s::find(from, {"namespaced"});
-  if (out.gvk.kind.empty() || out.plural.empty() || scope == nullptr || !scope->is_bool())
-    return {};
+  if (out.gvk.kind.empty() || scope == nullptr || !scope->is_bool()) return {};
+  if (!out.gvk.group.empty() && !is_dns_name(out.gvk.group)) return {};
+  if (!is_label(out.gvk.version) || !is_label(out.plural)) return {};
   out.namespaced = scope->get_bool();
   return out;
 }

@@ -88,6 +88,9 @@ struct sync_record {
   std::chrono::system_clock::time_point since = {};  ///< when the phase began
   std::vector<inventory_item> inventory = {};
   std::optional<refusal> refused = {};
+  /// One is there that this reactor did not write as it is (record_seal.hpp); nothing of it counts,
+  /// and all else here is empty.
+  bool foreign = false;
 
   inventory_item* find(const k8s::resource_type& type, const k8s::object_key& key);
   friend bool operator==(const sync_record&, const sync_record&) = default;

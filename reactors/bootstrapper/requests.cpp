@@ -104,7 +104,7 @@ gathered_set direct_sync::gather_from(const resource_view& view,
 
 /// What is to be brought, or why the control plane has nothing that could be.
 sync_request direct_sync::request_for(const resource_view& view, situation& seen) {
-  sync_request out{.to = view.to, .now = in_.clock.wall()};
+  sync_request out{.subject = to_string(view.key), .to = view.to, .now = in_.clock.wall()};
   out.write = seen.mode == bootstrapper_mode::direct;
   out.may_write = [this, key = view.key] { return may_write(key); };
   const auto from = locate(view);

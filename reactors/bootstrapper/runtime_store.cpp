@@ -3,6 +3,7 @@
 #include "k8s/types.hpp"
 #include "reactors/bootstrapper/manifest_set.hpp"
 #include "reactors/bootstrapper/problem.hpp"
+#include "reactors/bootstrapper/record_seal.hpp"
 #include "reactors/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
@@ -19,6 +20,7 @@ namespace asio = boost::asio;
 namespace json = boost::json;
 
 constexpr std::string_view entry = "content";
+constexpr std::string_view seal_entry = "seal";
 /// On the pieces of a set: its short digest.
 constexpr std::string_view set_label = "operator.kyma-project.io/bootstrapper-set";
 
@@ -39,23 +41,24 @@ std::string runtime_store::piece_name(std::string_view digest, std::size_t numbe
 
 asio::awaitable<k8s::result<std::optional<sync_record>>> runtime_store::read() {
   const k8s::object_key key{ns_, std::string(record_name)};
+  const std::optional<sync_record> foreign(sync_record{.foreign = true});
   const auto got = co_await with_.api().get(secrets_type(), key);
   if (!got && got.error().is(k8s::errc::not_found)) co_return std::optional<sync_record>();
   if (!got) co_return got.error();
-  const auto text = k8s::secret_data(*got, entry);
+  const auto text = k8s::secret_data(*got, entry).value_or(std::string());
+  const auto seal = k8s::secret_data(*got, seal_entry).value_or(std::string());
+  if (!is_sealed(seal, key_, subject_, text)) co_return foreign;
   problems unused;
-  const auto value = text ? parse_json(*text, {unused, {}}) : std::nullopt;
+  const auto value = parse_json(text, {unused, {}});
   auto record = value ? read_record(*value) : std::nullopt;
   if (record) co_return record;
-  co_return k8s::failure{.code = k8s::errc::bad_answer,
-                         .message = "Secret " + to_string(key) +
-                                    " on the runtime can't be read as the record of what was "
-                                    "applied there; nothing is written until it is mended or "
-                                    "removed"};
+  co_return foreign;
 }
 
 asio::awaitable<k8s::result<void>> runtime_store::write(sync_record record) {
-  auto object = secret_of(ns_, record_name, json::serialize(write_record(record)));
+  const auto text = json::serialize(write_record(record));
+  auto object = secret_of(ns_, record_name, text);
+  k8s::set_secret_data(object, seal_entry, seal_of(key_, subject_, text));
   const auto done = co_await with_.apply(secrets_type(), std::move(object));
   if (!done) co_return done.error();
   co_return k8s::result<void>();
@@ -108,7 +111,9 @@ asio::awaitable<k8s::result<void>> runtime_store::drop_others(std::string digest
   if (items == nullptr || !items->is_array()) co_return k8s::result<void>();
   for (const auto& one : items->get_array()) {
     if (!digest.empty() && k8s::label(one, set_label) == short_digest(digest)) continue;
-    const auto done = co_await with_.remove(secrets_type(), k8s::key_of(one));
+    auto key = k8s::key_of(one);
+    if (!key.name.starts_with(reserved_prefix)) continue;
+    const auto done = co_await with_.remove(secrets_type(), std::move(key));
     if (!done) co_return done.error();
   }
   co_return k8s::result<void>();

@@ -52,6 +52,7 @@ class telling {
       tell_sources();
       tell_compatible();
       tell_synced();
+      tell_record();
       tell_shadow();
       tell_kims();
       tell_ready();
@@ -198,6 +199,13 @@ class telling {
     set("ConfigurationSynced", "False", former ? "FormerSetKept" : "NothingInPlace",
         (former ? "the runtime keeps the set " + short_digest(report.digest) + ": " : "") +
             report.refused);
+  }
+
+  void tell_record() {
+    if (!seen_.report->distrusted) return drop("RecordTrusted");
+    set("RecordTrusted", "False", "NotOurs",
+        "the record on the runtime of what was applied there is not as it was written; nothing of "
+        "it counted, and what is wanted is applied afresh");
   }
 
   void tell_shadow() {

@@ -49,8 +49,9 @@ installation installation_of(const boost::json::value& deployment, std::string_v
 /// Conditions: `Compatible` (what is wanted is valid, and the runtime takes it),
 /// `ConfigurationSynced` (it is in place there), `Installed` (the Deployment runs), `Ready` (all of
 /// these); `RuntimeBootstrapperReady` in the words of Kyma Infrastructure Manager's Runtime; in
-/// mode shadow `InStep` (nothing would be written). What is not known stays as it was, but for
-/// `Ready`.
+/// mode shadow `InStep` (nothing would be written); `RecordTrusted`, false, after a look that found
+/// a record on the runtime that is not as it was written. What is not known stays as it was, but
+/// for `Ready`.
 std::optional<boost::json::value> next_status(const boost::json::value& resource,
                                               const situation& seen,
                                               std::chrono::system_clock::time_point now);

@@ -97,6 +97,11 @@ asio::awaitable<k8s::result<sync_report>> visit::run() {
   }
   has_record_ = known->has_value();
   if (has_record_) record_ = std::move(**known);
+  if (record_.foreign) {
+    out_.distrusted = true;
+    record_ = {};
+    has_record_ = false;
+  }
   out_.half_way = record_.now != phase::settled;
   if (record_.now == phase::rolling_back && what_.write) {
     const auto back = co_await roll_back({}, {});
@@ -139,9 +144,9 @@ asio::awaitable<k8s::result<sync_report>> visit::run() {
 }
 
 asio::awaitable<k8s::result<std::optional<sync_record>>> read_record(
-    std::shared_ptr<k8s::client> api, const sync_method* how) {
+    std::shared_ptr<k8s::client> api, const sync_method* how, std::string subject) {
   writer with(std::move(api), how->field_manager, {});
-  runtime_store store(with, how->record_namespace);
+  runtime_store store(with, how->record_namespace, how->record_key, std::move(subject));
   auto record = co_await store.read();
   co_return record;
 }
@@ -154,15 +159,21 @@ asio::awaitable<k8s::result<sync_report>> sync(std::shared_ptr<k8s::client> api,
 }
 
 asio::awaitable<k8s::result<std::size_t>> undeploy(std::shared_ptr<k8s::client> api,
-                                                   const sync_method* how,
+                                                   const sync_method* how, std::string subject,
                                                    std::function<bool()> may_write,
                                                    std::chrono::system_clock::time_point now) {
   writer with(std::move(api), how->field_manager, std::move(may_write));
-  runtime_store store(with, how->record_namespace);
+  runtime_store store(with, how->record_namespace, how->record_key, std::move(subject));
   auto read = co_await store.read();
   if (!read) co_return read.error();
   if (!*read) co_return with.writes();
   auto& record = **read;
+  if (record.foreign) {
+    co_return k8s::failure{.code = k8s::errc::invalid,
+                           .message =
+                               "the record on the runtime of what was applied there is not "
+                               "as it was written, so nobody knows what may be removed"};
+  }
   if (record.now != phase::removing) {
     record.now = phase::removing;
     record.since = now;

@@ -3,6 +3,7 @@
 #include "k8s/client.hpp"
 #include "reactors/bootstrapper/desired_set.hpp"
 #include "reactors/bootstrapper/record.hpp"
+#include "reactors/bootstrapper/record_seal.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>
@@ -36,10 +37,15 @@ struct sync_method {
   /// when that changes.
   std::string record_namespace = "kyma-system";
   std::size_t reads_at_once = 8;
+  /// Of the records' seals (record_seal.hpp). Of this process alone, unless one is given that
+  /// outlasts it: without, no record is vouched for after a restart.
+  std::string record_key = make_record_key();
 };
 
 /// What is asked for on one runtime.
 struct sync_request {
+  /// What the record is sealed for: the runtime's name, always the same and no other's.
+  std::string subject = {};
   target_names to = {};
   /// None: the control plane has nothing valid now, and `invalid` says why; what the runtime has is
   /// kept in place.
@@ -55,7 +61,7 @@ struct sync_request {
 
 /// The record of a runtime, the first thing that `sync` reads; none: nothing was ever applied.
 boost::asio::awaitable<k8s::result<std::optional<sync_record>>> read_record(
-    std::shared_ptr<k8s::client> api, const sync_method* how);
+    std::shared_ptr<k8s::client> api, const sync_method* how, std::string subject);
 
 /// How a runtime is after one look and what was written then.
 struct sync_report {
@@ -65,6 +71,9 @@ struct sync_report {
       {};  ///< digest of the one that is wanted; empty: there is none that is valid
   /// Why what is wanted is not what is in place; empty: it is.
   std::string refused = {};
+  /// The record on the runtime is not as this reactor wrote it, so nothing of it counted, and what
+  /// is wanted was applied afresh. What else was applied before stays; nobody knows of it.
+  bool distrusted = false;
   bool rolled_back = false;                ///< this look put the former set back in place
   bool repaired = false;                   ///< what was in place had drifted
   bool half_way = false;                   ///< objects of two sets may be mixed
@@ -97,16 +106,19 @@ struct sync_report {
 /// An object that was there before is taken over: its fields become this manager's, and only fields
 /// that differ change.
 ///
+/// A record on the runtime that was changed there, or is another's, is taken for none.
+///
 /// Failures are of requests, and passing: call it again. What must be told to people, because it
 /// does not pass, stands in the report.
 boost::asio::awaitable<k8s::result<sync_report>> sync(std::shared_ptr<k8s::client> api,
                                                       const sync_method* how, sync_request what);
 
 /// Removes everything that was applied and is still ours, in the reverse order, then the record.
-/// Namespaces stay. What is not there is no failure; the number of writes.
+/// Namespaces stay. What is not there is no failure; the number of writes. A record that is not as
+/// this reactor wrote it is a failure, and nothing is removed.
 boost::asio::awaitable<k8s::result<std::size_t>> undeploy(
-    std::shared_ptr<k8s::client> api, const sync_method* how, std::function<bool()> may_write,
-    std::chrono::system_clock::time_point now);
+    std::shared_ptr<k8s::client> api, const sync_method* how, std::string subject,
+    std::function<bool()> may_write, std::chrono::system_clock::time_point now);
 
 /// True if the same request will fail again: the API server has understood and refuses it.
 bool is_lasting(const k8s::failure& why) noexcept;

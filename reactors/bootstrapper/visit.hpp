@@ -22,7 +22,7 @@ class visit {
       : how_(how),
         what_(std::move(what)),
         writer_(std::move(api), how.field_manager, what_.may_write),
-        store_(writer_, how.record_namespace) {}
+        store_(writer_, how.record_namespace, how.record_key, what_.subject) {}
 
   boost::asio::awaitable<k8s::result<sync_report>> run();
 

@@ -2,6 +2,7 @@
 
 #include "core/backoff.hpp"
 #include "core/task_group.hpp"
+#include "reactors/bootstrapper/record_seal.hpp"
 #include "reactors/kyma_resources.hpp"
 #include "reactors/trust_bundles_type.hpp"
 
@@ -25,7 +26,7 @@ k8s::informer_options of_kcp(std::string labels = {}) {
 /// As long as ClusterTrustBundles are served in one way.
 class direct_runtimes::term {
  public:
-  term(direct_runtimes& of, const bundles_type& bundles)
+  term(direct_runtimes& of, const bundles_type& bundles, const std::string& record_key)
       : of_(of),
         bootstrappers_(of.in_.watching, bootstrapper::runtime_bootstrappers_type(), of_kcp(),
                        environment(of.services_)),
@@ -38,7 +39,7 @@ class direct_runtimes::term {
                        environment(of.services_));
     }
     reactor_.emplace(
-        of.services_.executor, of.options(),
+        of.services_.executor, of.options(record_key),
         bootstrapper::sources{bootstrappers_, of.in_.runtimes, of.in_.kubeconfigs, config_maps_,
                               secrets_, bundles_ ? &*bundles_ : nullptr},
         bootstrapper::environment{of.in_.writing, of.in_.pool, of.in_.events, of.services_.clock,
@@ -81,8 +82,9 @@ bool direct_runtimes::is_writing(const k8s::object_key& runtime) const {
   return now_ != nullptr && now_->is_writing(runtime);
 }
 
-bootstrapper::options direct_runtimes::options() const {
+bootstrapper::options direct_runtimes::options(const std::string& record_key) const {
   bootstrapper::options out;
+  out.how.record_key = record_key;
   out.usual = settings_.sources;
   out.mode = settings_.mode;
   out.create_for_runtimes = settings_.create_bootstrappers;
@@ -111,6 +113,22 @@ asio::awaitable<direct_runtimes::bundles_type> direct_runtimes::find_bundles() {
   }
 }
 
+/// Of the seals of what is kept on runtimes.
+asio::awaitable<std::string> direct_runtimes::find_key() {
+  core::backoff backoff(std::chrono::seconds(1), std::chrono::seconds(30),
+                        core::make_random_source());
+  for (;;) {
+    auto found = co_await bootstrapper::find_record_key(in_.writing, std::string(kcp_namespace));
+    if (found) co_return std::move(*found);
+    services_.log.limited(
+        log_limit_, core::log_level::warning,
+        "the key of the records on runtimes can't be read or made; runtimes are "
+        "written to when it can",
+        {{"secret", bootstrapper::record_key_name}, {"error", found.error().message}});
+    co_await pause(backoff.next());
+  }
+}
+
 /// Ends `all` when ClusterTrustBundles are another resource than `present`. Where they are not
 /// served any more, what is known of them stands.
 asio::awaitable<void> direct_runtimes::end_with_another(core::task_group* all,
@@ -123,11 +141,12 @@ asio::awaitable<void> direct_runtimes::end_with_another(core::task_group* all,
 }
 
 asio::awaitable<void> direct_runtimes::lead() {
+  const auto record_key = co_await find_key();
   for (;;) {
     const auto bundles = co_await find_bundles();
     services_.log.info("runtimes can be written to directly",
                        {{"trustBundles", bundles ? bundles->gvk.api_version() : "not served"}});
-    term now(*this, bundles);
+    term now(*this, bundles, record_key);
     core::task_group tasks(services_.executor);
     now.begin(tasks);
     tasks.spawn(end_with_another(&tasks, &bundles));

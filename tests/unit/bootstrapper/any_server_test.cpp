@@ -96,7 +96,8 @@ asio::awaitable<void> stops_anywhere(runtimes_world* w) {
     const auto stopped = co_await w->sync("skr", request);
     whole = stopped.has_value();
     BOOST_TEST((whole || stopped.error().is(k8s::errc::fenced)));
-    co_await w->must_sync("skr", {.invalid = "broken", .now = std::chrono::system_clock::now()});
+    co_await w->must_sync(
+        "skr", {.subject = subject, .invalid = "broken", .now = std::chrono::system_clock::now()});
     const bool former = co_await w->has("skr", set_of(first), set_of(second));
     bool good = co_await w->has("skr", set_of(second), set_of(first));
     BOOST_TEST((former || good), "a mixture after " << k << " writes");

@@ -54,7 +54,9 @@ struct generations {
 };
 
 bootstrapper::sync_request nothing_valid() {
-  return {.invalid = "the source is broken", .now = std::chrono::system_clock::now()};
+  return {.subject = subject,
+          .invalid = "the source is broken",
+          .now = std::chrono::system_clock::now()};
 }
 
 asio::awaitable<void> with_first(runtimes_world* w, std::string name, const generations* all) {

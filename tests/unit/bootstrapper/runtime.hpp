@@ -21,6 +21,9 @@ namespace rw::bootstrapper_test {
 
 namespace asio = boost::asio;
 
+/// What all records here are sealed for.
+inline const std::string subject = "kcp-system/skr";
+
 /// What is to happen to a runtime's writing requests, dry runs among them.
 struct write_faults {
   int seen = 0;

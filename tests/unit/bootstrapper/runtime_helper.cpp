@@ -113,8 +113,8 @@ asio::awaitable<void> runtimes_world::add_any() {
         context.get_executor(), std::move(*real), k8s::client_options{.name = "real"},
         k8s::client_environment{clock, watchdog, log, numbers});
   }
-  const auto cleaned =
-      co_await bootstrapper::undeploy(api("skr"), &how, {}, std::chrono::system_clock::now());
+  const auto cleaned = co_await bootstrapper::undeploy(api("skr"), &how, subject, {},
+                                                       std::chrono::system_clock::now());
   BOOST_REQUIRE_MESSAGE(cleaned.has_value(), cleaned.error().message);
 }
 
@@ -159,14 +159,14 @@ asio::awaitable<json::value> runtimes_world::get(std::string runtime, std::strin
 
 asio::awaitable<std::string> runtimes_world::phase(std::string runtime) {
   bootstrapper::writer with(api(runtime), "test", {});
-  bootstrapper::runtime_store store(with, "kyma-system");
+  bootstrapper::runtime_store store(with, "kyma-system", how.record_key, subject);
   const auto record = co_await store.read();
   BOOST_REQUIRE(record.has_value());
   co_return *record ? std::string(to_string((**record).now)) : std::string("none");
 }
 
 bootstrapper::sync_request request_for(const bootstrapper::sources_of_set& from) {
-  bootstrapper::sync_request out{.now = std::chrono::system_clock::now()};
+  bootstrapper::sync_request out{.subject = subject, .now = std::chrono::system_clock::now()};
   bootstrapper::problems wrong;
   auto gathered = bootstrapper::gather(from, out.to, out.now, wrong);
   if (wrong.empty()) {

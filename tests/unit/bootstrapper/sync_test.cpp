@@ -178,8 +178,8 @@ asio::awaitable<void> repairs(runtimes_world* w, samples all) {
   done = co_await w->api("skr")->remove(secrets, {"kyma-system", "registry-credentials"});
   BOOST_REQUIRE(done.has_value());
   // Though the control plane has nothing valid now.
-  const auto report =
-      co_await w->must_sync("skr", {.invalid = "broken", .now = std::chrono::system_clock::now()});
+  const auto report = co_await w->must_sync(
+      "skr", {.subject = subject, .invalid = "broken", .now = std::chrono::system_clock::now()});
   const std::string expected[] = {"Secret kyma-system/registry-credentials is missing",
                                   "ConfigMap kyma-system/rt-bootstrapper-config: "
                                   "data.rt-bootstrapper-config.json"};
@@ -302,7 +302,7 @@ asio::awaitable<void> goes(runtimes_world* w, samples all) {
   done = co_await w->api("skr")->create(services, object);
   BOOST_REQUIRE(done.has_value());
   const auto now = std::chrono::system_clock::now();
-  auto gone = co_await bootstrapper::undeploy(w->api("skr"), &w->how, {}, now);
+  auto gone = co_await bootstrapper::undeploy(w->api("skr"), &w->how, subject, {}, now);
   BOOST_REQUIRE_MESSAGE(gone.has_value(), gone.error().message);
   for (const auto& one : set_of(all.first).items) {
     const auto got = co_await w->api("skr")->get(one.type, one.key("kyma-system"));
@@ -312,7 +312,7 @@ asio::awaitable<void> goes(runtimes_world* w, samples all) {
       co_await w->api("skr")->list(*k8s::well_known_type("v1", "Secret"), {.ns = "kyma-system"});
   BOOST_REQUIRE(left.has_value());
   BOOST_TEST(left->at("items").as_array().empty());
-  gone = co_await bootstrapper::undeploy(w->api("skr"), &w->how, {}, now);
+  gone = co_await bootstrapper::undeploy(w->api("skr"), &w->how, subject, {}, now);
   BOOST_REQUIRE(gone.has_value());
   BOOST_TEST(*gone == 0U);
 }
