@@ -10,6 +10,7 @@
 #include <boost/json/object.hpp>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace rw::bootstrapper {
@@ -58,14 +59,22 @@ visit::work<void> visit::ensure_namespaces() {
   co_return done();
 }
 
-/// At the first time the former set is what the runtime has under the names of the new one.
+/// What a set takes over of others belongs to the way back: the former set is kept anew, with these
+/// objects as they are now. At the first time it is nothing else.
 visit::work<void> visit::keep_what_was_there(const known_set& set) {
   known_set former;
-  for (std::size_t i = 0; i < set.items.size(); ++i) {
-    if (live_[i].is_null()) continue;
+  for (const auto i : taken_over(set)) {
     former.items.push_back({set.items[i].from, without_server_fields(live_[i]), set.items[i].type});
   }
   if (former.items.empty()) co_return done();
+  if (!record_.good.empty()) {
+    auto good = co_await store_.load(record_.good, record_.good_parts);
+    if (!good) co_return good.error();
+    // Then there is no way back; what was there is not removed all the same.
+    if (!*good) co_return done();
+    former.version = std::move((*good)->version);
+    std::ranges::move((*good)->items, std::back_inserter(former.items));
+  }
   former.digest = digest_of(former.items);
   const auto parts = co_await store_.keep(former);
   if (!parts) co_return parts.error();
@@ -74,17 +83,31 @@ visit::work<void> visit::keep_what_was_there(const known_set& set) {
   co_return done();
 }
 
+/// The items that the runtime has and that are not known as ours.
+std::vector<std::size_t> visit::taken_over(const known_set& set) {
+  std::vector<std::size_t> out;
+  for (std::size_t i = 0; i < set.items.size(); ++i) {
+    const auto& one = set.items[i];
+    if (!live_[i].is_null() && record_.find(one.type, one.key(what_.to.ns)) == nullptr) {
+      out.push_back(i);
+    }
+  }
+  return out;
+}
+
 visit::work<void> visit::begin(const known_set& set) {
   auto ready = co_await ensure_namespaces();
   if (!ready) co_return ready.error();
-  if (!has_record_) {
-    ready = co_await keep_what_was_there(set);
-    if (!ready) co_return ready.error();
-  }
+  const auto before = record_;
+  ready = co_await keep_what_was_there(set);
+  if (!ready) co_return ready.error();
   const auto parts = co_await store_.keep(set);
   if (!parts) co_return parts.error();
   auto next = begin_record(record_, set, *parts, what_.to.ns, what_.now);
-  if (next != record_) {
+  for (const auto i : taken_over(set)) {
+    next.find(set.items[i].type, set.items[i].key(what_.to.ns))->was_there = true;
+  }
+  if (next != before) {
     const auto written = co_await store_.write(next);
     if (!written) co_return written.error();
   }
@@ -257,6 +280,10 @@ visit::work<void> visit::roll_back(std::string digest, std::string why) {
   if (!step) co_return step.error();
   auto next = settled_record(former, record_.good_parts, what_.to.ns, what_.now);
   next.refused = record_.refused;
+  for (auto& one : next.inventory) {
+    const auto* const known = record_.find(one.type, one.key);
+    one.was_there = known != nullptr && known->was_there;
+  }
   step = co_await store_.write(next);
   if (!step) co_return step.error();
   record_ = std::move(next);

@@ -88,7 +88,7 @@ sync_plan make_plan(const known_set& set, const sync_record& record,
     out.writes.push_back({.item = i, .difference = difference.value_or(std::string())});
   }
   for (const auto& one : record.inventory) {
-    if (is_namespace(one) || set.find(one.type, one.key, ns) != nullptr) continue;
+    if (is_namespace(one) || one.was_there || set.find(one.type, one.key, ns) != nullptr) continue;
     out.prune.push_back(one);
   }
   sort_by(out.prune, [](const inventory_item& one) { return -rank_of(one); });
@@ -107,7 +107,7 @@ sync_record begin_record(const sync_record& from, const known_set& set, std::siz
     const auto key = item.key(ns);
     auto* const known = out.find(item.type, key);
     if (known == nullptr) {
-      out.inventory.push_back({item.type, key, {}});
+      out.inventory.push_back({.type = item.type, .key = key});
     } else if (known->digest != digest_of(item.object)) {
       known->digest.clear();
     }
@@ -119,7 +119,8 @@ sync_record settled_record(const known_set& set, std::size_t parts, const std::s
                            std::chrono::system_clock::time_point now) {
   sync_record out{.good = set.digest, .good_parts = parts, .since = now};
   for (const auto& item : set.items) {
-    out.inventory.push_back({item.type, item.key(ns), digest_of(item.object)});
+    out.inventory.push_back(
+        {.type = item.type, .key = item.key(ns), .digest = digest_of(item.object)});
   }
   return out;
 }

@@ -39,8 +39,8 @@ struct sync_plan {
 /// where it is missing, where it differs from what it is to be, and where the record does not say
 /// that exactly this was written last, since fields that a former set had are seen in no
 /// comparison. What is in the inventory and not in the set goes, but never a Namespace, which may
-/// hold what is not ours. `live`: for each item of the set what the runtime has; null: nothing.
-/// Pure.
+/// hold what is not ours, nor what was there before as somebody else's. `live`: for each item of
+/// the set what the runtime has; null: nothing. Pure.
 sync_plan make_plan(const known_set& set, const sync_record& record,
                     const std::vector<boost::json::value>& live, const std::string& ns);
 

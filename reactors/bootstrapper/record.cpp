@@ -79,6 +79,11 @@ std::chrono::system_clock::time_point time_at(const json::value& in, std::string
       .value_or(std::chrono::system_clock::time_point());
 }
 
+bool is_true(const json::value& in, std::string_view name) {
+  const auto* const value = k8s::find(in, {name});
+  return value != nullptr && value->is_bool() && value->get_bool();
+}
+
 const json::array* list_at(const json::value& in, std::string_view name) {
   const auto* const value = k8s::find(in, {name});
   return value == nullptr ? nullptr : value->if_array();
@@ -112,7 +117,7 @@ json::value set_item::written(const std::string& ns) const {
 const set_item* known_set::find(const k8s::resource_type& type, const k8s::object_key& key,
                                 const std::string& ns) const {
   const auto found = std::ranges::find_if(items, [&](const set_item& one) {
-    return inventory_item{one.type, one.key(ns), {}}.same_object(type, key);
+    return inventory_item{.type = one.type, .key = one.key(ns)}.same_object(type, key);
   });
   return found == items.end() ? nullptr : &*found;
 }
@@ -186,6 +191,7 @@ json::value write_record(const sync_record& from) {
     if (!one.key.ns.empty()) fields["namespace"] = one.key.ns;
     fields["name"] = one.key.name;
     if (!one.digest.empty()) fields["digest"] = one.digest;
+    if (one.was_there) fields["wasThere"] = true;
     inventory.push_back(std::move(item));
   }
   json::object out{{"phase", to_string(from.now)},     {"good", from.good},
@@ -216,7 +222,8 @@ std::optional<sync_record> read_record(const json::value& from) {
     auto type = read_type(one);
     k8s::object_key key{text_at(one, "namespace"), text_at(one, "name")};
     if (!type || key.name.empty()) return {};
-    out.inventory.push_back({std::move(*type), std::move(key), text_at(one, "digest")});
+    out.inventory.push_back(
+        {std::move(*type), std::move(key), text_at(one, "digest"), is_true(one, "wasThere")});
   }
   if (const auto* const refused = k8s::find(from, {"refused"})) {
     out.refused = {text_at(*refused, "digest"), text_at(*refused, "why"), time_at(*refused, "at")};

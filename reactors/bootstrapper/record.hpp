@@ -48,6 +48,9 @@ struct inventory_item {
   k8s::resource_type type = {};
   k8s::object_key key = {};
   std::string digest = {};  ///< of what was written last; empty: it may or may not be written
+  /// It was there before, as somebody else's, and no set that has it came into place yet: until
+  /// then it is never removed.
+  bool was_there = false;
 
   /// Another version of the resource is the same thing.
   bool same_object(const k8s::resource_type& other, const k8s::object_key& at) const noexcept {

@@ -91,7 +91,7 @@ struct sync_report {
 ///      scope is discovered, and what the runtime has is read.
 ///   2. Every write is tried as a server-side dry run. What the runtime would refuse ends it here,
 ///      with nothing written.
-///   3. The set, and at the first time what the runtime has in its place, is kept on the runtime;
+///   3. The set, and what the runtime has of others in its place, is kept on the runtime;
 ///      then the record says that it is being applied.
 ///   4. The objects that differ are written in a safe order, and those that the set does not have
 ///      any more removed.

@@ -7,6 +7,7 @@
 
 #include <boost/asio/awaitable.hpp>
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,6 +46,7 @@ class visit {
   work<std::string> try_dry(const known_set& set, const sync_plan& plan);
   work<void> begin(const known_set& set);
   work<void> keep_what_was_there(const known_set& set);
+  std::vector<std::size_t> taken_over(const known_set& set);
   work<void> write(const known_set& set, const sync_plan& plan);
   work<void> take_over(const set_item& item, const boost::json::value& written);
   work<void> prune(std::vector<inventory_item> items);

@@ -1,0 +1,72 @@
+// The way back from a set that the runtime would not have: what it leaves alone, and how it ends
+// where there is none.
+
+#include "k8s/types.hpp"
+#include "reactors/bootstrapper/record.hpp"
+#include "reactors/kyma_resources.hpp"
+
+#include <boost/json/object.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include "tests/unit/bootstrapper/runtime.hpp"
+#include "tests/unit/run.hpp"
+#include <string>
+
+namespace rw::bootstrapper_test {
+BOOST_AUTO_TEST_SUITE(way_back)
+
+using bootstrapper::sources_of_set;
+
+namespace {
+
+const k8s::resource_type config_maps{{"", "v1", "ConfigMap"}, "configmaps", true};
+
+struct generations {
+  std::string pem = ca_pem();
+  sources_of_set first = good_sources(pem);
+  sources_of_set second = good_sources(pem, "2.0.0");
+};
+
+bootstrapper::sync_request nothing_valid() {
+  return {.subject = subject, .invalid = "broken", .now = std::chrono::system_clock::now()};
+}
+
+}  // namespace
+
+asio::awaitable<void> leaves_theirs(runtimes_world* w, generations all) {
+  co_await w->add("skr");
+  co_await w->must_sync("skr", request_for(all.first));
+  json::value theirs{{"apiVersion", "v1"},
+                     {"kind", "ConfigMap"},
+                     {"metadata", {{"name", "theirs"}, {"namespace", "kyma-system"}}},
+                     {"data", {{"a", "theirs"}}}};
+  const auto made = co_await w->api("skr")->create(config_maps, theirs, {.field_manager = "them"});
+  BOOST_REQUIRE(made.has_value());
+  all.second.manifests.text = manifests("2.0.0",
+                                        "---\napiVersion: v1\nkind: ConfigMap\n"
+                                        "metadata: {name: theirs, namespace: kyma-system}\n"
+                                        "data: {a: ours}\n");
+  w->faults["skr"] = {.refuse = 2, .only_path = "/deployments/"};  // after the dry run
+  auto report = co_await w->must_sync("skr", request_for(all.second));
+  BOOST_TEST(report.rolled_back);
+  auto after = co_await w->get("skr", "ConfigMap", "theirs");
+  BOOST_TEST_REQUIRE(after.is_object());
+  BOOST_TEST(k8s::find_string(after, {"data", "a"}) == "theirs");
+  // It is left alone from then on, too.
+  report = co_await w->must_sync("skr", nothing_valid());
+  BOOST_TEST(report.writes == 0U);
+  co_await w->must_sync("skr", request_for(all.first));
+  after = co_await w->get("skr", "ConfigMap", "theirs");
+  BOOST_TEST_REQUIRE(after.is_object());
+  BOOST_TEST(k8s::find_string(after, {"data", "a"}) == "theirs");
+  const bool good = co_await w->has("skr", set_of(all.first), {});
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_refused_set_had_taken_over_of_others_is_theirs_again) {
+  runtimes_world w;
+  test::run(w.context, leaves_theirs(&w, {}));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace rw::bootstrapper_test
