@@ -182,6 +182,8 @@ asio::awaitable<k8s::result<void>> remove_ours(writer* with, std::vector<invento
 
 visit::work<void> visit::settle(const known_set& set) {
   auto next = settled_record(set, record_.target_parts, what_.to.ns, what_.now);
+  // Another one may have been refused, and this is what stays.
+  if (record_.refused && record_.refused->digest != set.digest) next.refused = record_.refused;
   const auto written = co_await store_.write(next);
   if (!written) co_return written.error();
   record_ = std::move(next);
@@ -242,9 +244,28 @@ visit::work<bool> visit::make(known_set set) {
                         what_.now - record_.since > how_.apply_limit;
   if (in_place || (!is_lasting(step.error()) && !too_long)) co_return step.error();
   const auto why = "the runtime did not take it: " + step.error().message;
-  step = co_await roll_back(set.digest, why);
+  // It is the former set itself.
+  if (set.digest == record_.good) co_return refused(why);
+  step = co_await go_back(set.digest, why);
   if (!step) co_return step.error();
   co_return refused(why);
+}
+
+/// Rolls back. Where that can't be, for a reason that does not pass, what the runtime has stays
+/// known as ours, and the next set that it takes comes into place.
+visit::work<void> visit::go_back(std::string digest, std::string why) {
+  auto back = co_await roll_back(std::move(digest), std::move(why));
+  if (back || !is_lasting(back.error())) co_return back;
+  no_way_back_ = "the former set can't be put back: " + back.error().message;
+  auto next = record_;
+  next.now = phase::applying;
+  next.since = what_.now;
+  next.target.clear();
+  next.target_parts = 0;
+  const auto told = co_await store_.write(next);
+  if (!told) co_return told.error();
+  record_ = std::move(next);
+  co_return done();
 }
 
 /// Puts the former set back in place, or, where there was none, removes what was begun. The
@@ -262,7 +283,7 @@ visit::work<void> visit::roll_back(std::string digest, std::string why) {
     auto loaded = co_await store_.load(record_.good, record_.good_parts);
     if (!loaded) co_return loaded.error();
     if (!*loaded) {
-      co_return k8s::failure{.code = k8s::errc::bad_answer,
+      co_return k8s::failure{.code = k8s::errc::invalid,
                              .message = "the former set " + short_digest(record_.good) +
                                         " is not on the runtime any more, so it can't be put back"};
     }

@@ -69,6 +69,8 @@ std::string describe(const k8s::resource_type& type, const k8s::object_key& key)
 ///   settled ----> applying ----> settled           the new set is in place
 ///                    |
 ///                    +--> rolling_back --> settled  the former one is
+///                              |
+///                              +----> applying      it can't be: the next set that is taken will
 ///
 /// While it is not settled, objects of two sets may be mixed; both are kept, whole, in Secrets of
 /// their own (runtime_store.hpp).

@@ -104,7 +104,7 @@ asio::awaitable<k8s::result<sync_report>> visit::run() {
   }
   out_.half_way = record_.now != phase::settled;
   if (record_.now == phase::rolling_back && what_.write) {
-    const auto back = co_await roll_back({}, {});
+    const auto back = co_await go_back({}, {});
     if (!back) co_return back.error();
   }
   auto wanted = co_await wanted_set();
@@ -129,11 +129,16 @@ asio::awaitable<k8s::result<sync_report>> visit::run() {
       if (!kept) co_return kept.error();
       if (*kept) out_.refused = std::move(why);
       // What was begun, and can't be ended.
-      if (!*kept && record_.now == phase::applying && what_.write) {
-        const auto back = co_await roll_back(record_.target, out_.refused);
+      const bool begun = record_.now == phase::applying && !record_.target.empty() &&
+                         record_.target != record_.good;
+      if (!*kept && begun && what_.write) {
+        const auto back = co_await go_back(record_.target, out_.refused);
         if (!back) co_return back.error();
       }
     }
+  }
+  if (!no_way_back_.empty() && record_.now != phase::settled) {
+    out_.refused += (out_.refused.empty() ? "" : "; ") + no_way_back_;
   }
   const auto looked = co_await look_at_deployment();
   if (!looked) co_return looked.error();
@@ -176,6 +181,8 @@ asio::awaitable<k8s::result<std::size_t>> undeploy(std::shared_ptr<k8s::client> 
   }
   if (record.now != phase::removing) {
     record.now = phase::removing;
+    record.good.clear();  // there is no way back from here
+    record.good_parts = 0;
     record.since = now;
     const auto told = co_await store.write(record);
     if (!told) co_return told.error();

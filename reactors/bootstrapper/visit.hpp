@@ -51,6 +51,7 @@ class visit {
   work<void> take_over(const set_item& item, const boost::json::value& written);
   work<void> prune(std::vector<inventory_item> items);
   work<void> settle(const known_set& set);
+  work<void> go_back(std::string digest, std::string why);
   work<void> roll_back(std::string digest, std::string why);
   work<void> ensure_namespaces();
   bool needs_new_version(const known_set& set) const;
@@ -63,6 +64,7 @@ class visit {
   bool has_record_ = false;
   sync_record record_;
   std::vector<boost::json::value> live_;  ///< of the set that is being made
+  std::string no_way_back_;  ///< why this look could not roll back; empty: it had not to, or did
   sync_report out_;
 };
 

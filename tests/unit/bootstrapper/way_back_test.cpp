@@ -2,6 +2,7 @@
 // where there is none.
 
 #include "k8s/types.hpp"
+#include "reactors/bootstrapper/desired_set.hpp"
 #include "reactors/bootstrapper/record.hpp"
 #include "reactors/kyma_resources.hpp"
 
@@ -66,6 +67,57 @@ asio::awaitable<void> leaves_theirs(runtimes_world* w, generations all) {
 BOOST_AUTO_TEST_CASE(what_a_refused_set_had_taken_over_of_others_is_theirs_again) {
   runtimes_world w;
   test::run(w.context, leaves_theirs(&w, {}));
+}
+
+/// The second set is refused, and the former one is not there to be put back.
+asio::awaitable<void> loses_way_back(runtimes_world* w, const generations* all) {
+  co_await w->add("skr");
+  co_await w->must_sync("skr", request_for(all->first));
+  w->faults["skr"] = {.refuse = 2, .only_path = "/deployments/"};
+  const auto digest = bootstrapper::short_digest(set_of(all->first).digest);
+  const auto removed = co_await w->api("skr")->remove(
+      secrets_type(), {"kyma-system", "rt-bootstrapper-sync-" + digest + "-0"});
+  BOOST_REQUIRE(removed.has_value());
+  const auto report = co_await w->must_sync("skr", request_for(all->second));
+  BOOST_TEST(!report.rolled_back);
+  BOOST_TEST(report.half_way);
+  BOOST_TEST(report.refused.find("did not take it") != report.refused.npos, report.refused);
+  BOOST_TEST(report.refused.find("can't be put back") != report.refused.npos, report.refused);
+}
+
+asio::awaitable<void> goes_on_forward(runtimes_world* w, generations all) {
+  co_await loses_way_back(w, &all);
+  auto corrected = all.second;
+  corrected.pull_secret.object = pull_secret("corrected");
+  const auto report = co_await w->must_sync("skr", request_for(corrected));
+  BOOST_TEST(report.refused == "");
+  const bool good = co_await w->has("skr", set_of(corrected), set_of(all.first));
+  BOOST_TEST(good);
+  const auto phase = co_await w->phase("skr");
+  BOOST_TEST(phase == "settled");
+}
+
+BOOST_AUTO_TEST_CASE(where_there_is_no_way_back_a_corrected_set_comes_into_place) {
+  runtimes_world w;
+  test::run(w.context, goes_on_forward(&w, {}));
+}
+
+asio::awaitable<void> tries_again(runtimes_world* w, generations all) {
+  co_await loses_way_back(w, &all);
+  auto request = request_for(all.second);
+  auto report = co_await w->must_sync("skr", request);
+  BOOST_TEST(report.refused != "");
+  BOOST_TEST(report.objects == 0U);
+  request.now += std::chrono::hours(1);
+  report = co_await w->must_sync("skr", request);
+  BOOST_TEST(report.refused == "");
+  const bool good = co_await w->has("skr", set_of(all.second), set_of(all.first));
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(where_there_is_no_way_back_the_refused_set_is_tried_again_in_time) {
+  runtimes_world w;
+  test::run(w.context, tries_again(&w, {}));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
