@@ -28,7 +28,8 @@ constexpr unsigned contested_after = 3;
 k8s::controller_options controller_options_of(const options& with) {
   k8s::controller_options out{.name = "runtime-bootstrapper", .concurrent = with.concurrent};
   // Each wait in a reconcile has a limit of its own; this one is a net below them.
-  out.reconcile_limit = 4 * (with.runtime_limit + with.sick_limit) + std::chrono::minutes(2);
+  out.reconcile_limit =
+      4 * (with.runtime_limit + with.sick_limit) + with.whole_limit + std::chrono::minutes(2);
   out.queue.retry_base = with.backoff_base;
   out.queue.retry_limit = with.backoff_limit;
   out.queue.retries_per_second = 0;  // each runtime has its own backoff
@@ -214,7 +215,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::bring(json::value* resource,
   std::optional<at_work> writing;
   if (direct) writing.emplace(*this, runtime);
   auto work = sync(*api, &with_.how, std::move(request));
-  const auto got = co_await core::within(in_.clock, begin + with_.runtime_limit, std::move(work));
+  const auto got = co_await core::within(in_.clock, begin + with_.whole_limit, std::move(work));
   writing.reset();
   seconds_.Observe(std::chrono::duration<double>(in_.clock.now() - begin).count());
   if (!got || (!*got && k8s::is_sick(got->error()))) {

@@ -43,7 +43,11 @@ struct options {
   std::size_t concurrent = 16;  ///< runtimes at once
   /// Runtimes at once that did not answer when they were asked last.
   std::size_t sick_at_once = 4;
-  core::duration runtime_limit = std::chrono::seconds(30);  ///< for all that is done on one
+  /// For a first answer of a runtime that did not answer last time, and for a removal.
+  core::duration runtime_limit = std::chrono::seconds(30);
+  /// For all that is done on a runtime that answers. A single request has the client's own limit,
+  /// so one that falls silent meanwhile is found out much sooner.
+  core::duration whole_limit = std::chrono::minutes(5);
   /// For a first answer of one that answered when it was asked last; then it has to wait for a
   /// place among the sick ones, so that many which fall silent at once hold up no others.
   core::duration first_answer = std::chrono::seconds(2);

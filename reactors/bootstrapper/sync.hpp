@@ -37,6 +37,8 @@ struct sync_method {
   /// when that changes.
   std::string record_namespace = "kyma-system";
   std::size_t reads_at_once = 8;
+  /// How many objects of a new set may have to be written again when it is cut short.
+  std::size_t writes_between_records = 8;
   /// Of the records' seals (record_seal.hpp). Of this process alone, unless one is given that
   /// outlasts it: without, no record is vouched for after a restart.
   std::string record_key = make_record_key();

@@ -219,5 +219,34 @@ BOOST_AUTO_TEST_CASE(a_write_that_is_refused_puts_the_former_set_back) {
   test::run(w.context, goes_back(&w, &all));
 }
 
+/// Many objects, and time for some of them only in each look.
+asio::awaitable<void> gets_there(runtimes_world* w) {
+  co_await w->add("skr");
+  auto from = good_sources(ca_pem());
+  std::string many;
+  for (int i = 0; i < 30; ++i) many += extra_named("large-" + std::to_string(i));
+  from.manifests.text = manifests("1.0.0", many);
+  const auto all = set_of(from);
+  const int looks = 5;
+  bool whole = false;
+  for (int i = 0; !whole && i < looks; ++i) {
+    // Enough for the dry runs, and a part of the set.
+    w->faults["skr"] = {.stop_after = static_cast<int>(all.items.size()) + 25};
+    const auto report = co_await w->sync("skr", request_for(from));
+    whole = report.has_value();
+  }
+  BOOST_TEST(whole);
+  w->faults["skr"] = {};
+  const bool good = co_await w->has("skr", all, {});
+  BOOST_TEST(good);
+  const auto phase = co_await w->phase("skr");
+  BOOST_TEST(phase == "settled");
+}
+
+BOOST_AUTO_TEST_CASE(a_set_that_is_cut_short_each_time_gets_there_part_by_part) {
+  runtimes_world w;
+  test::run(w.context, gets_there(&w));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 }  // namespace rw::bootstrapper_test
