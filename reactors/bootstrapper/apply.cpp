@@ -189,6 +189,17 @@ asio::awaitable<k8s::result<void>> remove_ours(writer* with, std::vector<invento
   co_return done();
 }
 
+/// Removes the sets that are not needed any more. No set fails by that: what is left is noted, and
+/// removed at the next look.
+asio::awaitable<void> visit::clean_up() {
+  const auto cleaned = co_await store_.drop_others(record_.good);
+  if (cleaned.has_value() != record_.leftovers) co_return;  // as it stands there
+  auto next = record_;
+  next.leftovers = !cleaned.has_value();
+  const auto told = co_await store_.write(next);
+  if (told) record_ = std::move(next);
+}
+
 visit::work<void> visit::settle(const known_set& set) {
   auto next = settled_record(set, record_.target_parts, what_.to.ns, what_.now);
   // Another one may have been refused, and this is what stays.
@@ -197,8 +208,7 @@ visit::work<void> visit::settle(const known_set& set) {
   if (!written) co_return written.error();
   record_ = std::move(next);
   out_.half_way = false;
-  const auto cleaned = co_await store_.drop_others(set.digest);
-  if (!cleaned) co_return cleaned.error();
+  co_await clean_up();
   co_return done();
 }
 
@@ -323,8 +333,7 @@ visit::work<void> visit::roll_back(std::string digest, std::string why) {
   record_ = std::move(next);
   out_.rolled_back = true;
   out_.half_way = false;
-  const auto cleaned = co_await store_.drop_others(record_.good);
-  if (!cleaned) co_return cleaned.error();
+  co_await clean_up();
   co_return done();
 }
 

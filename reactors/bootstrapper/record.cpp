@@ -198,6 +198,7 @@ json::value write_record(const sync_record& from) {
                    {"goodParts", from.good_parts},     {"target", from.target},
                    {"targetParts", from.target_parts}, {"since", k8s::format_time(from.since)},
                    {"inventory", std::move(inventory)}};
+  if (from.leftovers) out["leftovers"] = true;
   if (from.refused) {
     out["refused"] = {{"digest", from.refused->digest},
                       {"why", from.refused->why},
@@ -217,7 +218,8 @@ std::optional<sync_record> read_record(const json::value& from) {
                   .good_parts = count_at(from, "goodParts"),
                   .target = text_at(from, "target"),
                   .target_parts = count_at(from, "targetParts"),
-                  .since = time_at(from, "since")};
+                  .since = time_at(from, "since"),
+                  .leftovers = is_true(from, "leftovers")};
   for (const auto& one : *inventory) {
     auto type = read_type(one);
     k8s::object_key key{text_at(one, "namespace"), text_at(one, "name")};

@@ -93,6 +93,7 @@ struct sync_record {
   std::chrono::system_clock::time_point since = {};  ///< when the phase began
   std::vector<inventory_item> inventory = {};
   std::optional<refusal> refused = {};
+  bool leftovers = false;  ///< sets that are not needed any more are still there
   /// One is there that this reactor did not write as it is (record_seal.hpp); nothing of it counts,
   /// and all else here is empty.
   bool foreign = false;

@@ -103,6 +103,7 @@ asio::awaitable<k8s::result<sync_report>> visit::run() {
     has_record_ = false;
   }
   out_.half_way = record_.now != phase::settled;
+  if (record_.leftovers && !out_.half_way && what_.write) co_await clean_up();
   if (record_.now == phase::rolling_back && what_.write) {
     const auto back = co_await go_back({}, {});
     if (!back) co_return back.error();

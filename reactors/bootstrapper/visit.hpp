@@ -50,6 +50,7 @@ class visit {
   work<void> write(const known_set& set, const sync_plan& plan);
   work<void> take_over(const set_item& item, const boost::json::value& written);
   work<void> prune(std::vector<inventory_item> items);
+  boost::asio::awaitable<void> clean_up();
   work<void> settle(const known_set& set);
   work<void> go_back(std::string digest, std::string why);
   work<void> roll_back(std::string digest, std::string why);

@@ -120,5 +120,42 @@ BOOST_AUTO_TEST_CASE(where_there_is_no_way_back_the_refused_set_is_tried_again_i
   test::run(w.context, tries_again(&w, {}));
 }
 
+asio::awaitable<std::size_t> kept_secrets(runtimes_world* w) {
+  const auto list = co_await w->api("skr")->list(secrets_type(), {.ns = "kyma-system"});
+  BOOST_REQUIRE(list.has_value());
+  std::size_t out = 0;
+  for (const auto& one : list->at("items").as_array()) {
+    out += k8s::key_of(one).name.starts_with("rt-bootstrapper-sync-") ? 1 : 0;
+  }
+  co_return out;
+}
+
+asio::awaitable<void> cleans_later(runtimes_world* w, generations all) {
+  co_await w->add("skr");
+  co_await w->must_sync("skr", request_for(all.first));
+  // The new set's piece, the record twice, and then the removal of the former set's piece.
+  w->faults["skr"] = {.refuse = 4, .only_path = "/secrets/rt-bootstrapper-sync-"};
+  auto report = co_await w->must_sync("skr", request_for(all.second));
+  BOOST_TEST_REQUIRE(w->faults["skr"].paths.size() >= 4U);
+  BOOST_TEST(w->faults["skr"].paths[3].starts_with("delete "), w->faults["skr"].paths[3]);
+  BOOST_TEST(report.refused == "");
+  BOOST_TEST(!report.rolled_back);
+  bool good = co_await w->has("skr", set_of(all.second), set_of(all.first));
+  BOOST_TEST(good);
+  auto left = co_await kept_secrets(w);
+  BOOST_TEST(left == 3U);
+  w->faults["skr"] = {};
+  co_await w->must_sync("skr", request_for(all.second));
+  left = co_await kept_secrets(w);
+  BOOST_TEST(left == 2U);
+  report = co_await w->must_sync("skr", request_for(all.second));
+  BOOST_TEST(report.writes == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_set_in_place_is_no_failure_because_the_former_one_can_not_be_removed) {
+  runtimes_world w;
+  test::run(w.context, cleans_later(&w, {}));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 }  // namespace rw::bootstrapper_test
