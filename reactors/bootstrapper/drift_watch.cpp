@@ -4,6 +4,7 @@
 #include "k8s/manifests.hpp"
 #include "reactors/bootstrapper/desired_set.hpp"
 
+#include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/this_coro.hpp>
 
 #include <algorithm>
@@ -153,7 +154,10 @@ asio::awaitable<void> drift_watch::tell_changes(followed* of) {
 asio::awaitable<void> drift_watch::watch(std::shared_ptr<followed> one) {
   core::task_group tasks(executor_);
   const auto types = co_await types_of(one->api.get());
+  const auto cancellation = co_await asio::this_coro::cancellation_state;
   std::vector<std::unique_ptr<k8s::informer>> informers;
+  // From here on the tasks have to be joined.
+  co_await asio::this_coro::throw_if_cancelled(false);
   for (const auto& type : types) {
     informers.push_back(std::make_unique<k8s::informer>(
         *one->api, type, options_for(type, one->ns),
@@ -162,8 +166,7 @@ asio::awaitable<void> drift_watch::watch(std::shared_ptr<followed> one) {
     tasks.spawn(informers.back()->run());
   }
   tasks.spawn(tell_changes(one.get()));
-  co_await one->over.wait();
-  co_await asio::this_coro::throw_if_cancelled(false);
+  if (cancellation.cancelled() == asio::cancellation_type::none) co_await one->over.wait();
   tasks.cancel();
   co_await tasks.join();
 }
@@ -171,8 +174,9 @@ asio::awaitable<void> drift_watch::watch(std::shared_ptr<followed> one) {
 asio::awaitable<void> drift_watch::run() {
   tasks_ = std::make_unique<core::task_group>(executor_);
   core::wake never(executor_);
-  co_await never.wait();
+  const auto cancellation = co_await asio::this_coro::cancellation_state;
   co_await asio::this_coro::throw_if_cancelled(false);
+  if (cancellation.cancelled() == asio::cancellation_type::none) co_await never.wait();
   tasks_->cancel();
   co_await tasks_->join();
   tasks_.reset();

@@ -6,8 +6,11 @@
 #include "reactors/bootstrapper/visit.hpp"
 #include "reactors/kyma_resources.hpp"
 
+#include <boost/asio/cancellation_type.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/json/object.hpp>
+#include <boost/system/system_error.hpp>
 
 #include <algorithm>
 #include <set>
@@ -121,9 +124,14 @@ visit::work<void> visit::resolve(known_set& set) {
 
 visit::work<void> visit::read_live(const known_set& set) {
   const auto executor = co_await asio::this_coro::executor;
+  const auto cancellation = co_await asio::this_coro::cancellation_state;
+  const auto cancelled = [&] { return cancellation.cancelled() != asio::cancellation_type::none; };
   const auto count = set.items.size();
   std::vector<std::optional<answer>> answers(count);
-  for (std::size_t begin = 0; begin < count; begin += how_.reads_at_once) {
+  // The groups have to be joined, also where the cancellation came together with an answer.
+  const bool throws = co_await asio::this_coro::throw_if_cancelled();
+  co_await asio::this_coro::throw_if_cancelled(false);
+  for (std::size_t begin = 0; begin < count && !cancelled(); begin += how_.reads_at_once) {
     core::task_group tasks(executor);
     for (auto i = begin; i < std::min(count, begin + how_.reads_at_once); ++i) {
       const auto& item = set.items[i];
@@ -131,6 +139,8 @@ visit::work<void> visit::read_live(const known_set& set) {
     }
     co_await tasks.join();
   }
+  co_await asio::this_coro::throw_if_cancelled(throws);
+  if (cancelled()) throw boost::system::system_error(asio::error::operation_aborted);
   live_.assign(count, nullptr);
   for (std::size_t i = 0; i < count; ++i) {
     auto& got = *answers[i];

@@ -6,7 +6,10 @@
 #include "reactors/kyma_resources.hpp"
 #include "reactors/trust_bundles_type.hpp"
 
+#include <boost/asio/cancellation_type.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/this_coro.hpp>
+#include <boost/system/system_error.hpp>
 
 #include <utility>
 
@@ -141,6 +144,8 @@ asio::awaitable<void> direct_runtimes::end_with_another(core::task_group* all,
 }
 
 asio::awaitable<void> direct_runtimes::lead() {
+  const auto cancellation = co_await asio::this_coro::cancellation_state;
+  const auto cancelled = [&] { return cancellation.cancelled() != asio::cancellation_type::none; };
   const auto record_key = co_await find_key();
   for (;;) {
     const auto bundles = co_await find_bundles();
@@ -148,9 +153,15 @@ asio::awaitable<void> direct_runtimes::lead() {
                        {{"trustBundles", bundles ? bundles->gvk.api_version() : "not served"}});
     term now(*this, bundles, record_key);
     core::task_group tasks(services_.executor);
+    // From here on the tasks have to be joined, also where the cancellation came together with what
+    // was waited for last.
+    co_await asio::this_coro::throw_if_cancelled(false);
     now.begin(tasks);
     tasks.spawn(end_with_another(&tasks, &bundles));
+    if (cancelled()) tasks.cancel();
     co_await tasks.join();
+    co_await asio::this_coro::throw_if_cancelled(true);
+    if (cancelled()) throw boost::system::system_error(asio::error::operation_aborted);
   }
 }
 
