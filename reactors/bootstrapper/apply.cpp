@@ -234,6 +234,7 @@ visit::work<bool> visit::make(known_set set) {
   if (!step) co_return step.error();
   sort_for_apply(set, false);
   step = co_await read_live(set);
+  if (!step && is_lasting(step.error())) co_return refused(step.error().message);
   if (!step) co_return step.error();
   if (needs_new_version(set)) {
     sort_for_apply(set, true);

@@ -27,10 +27,27 @@ using done = k8s::result<void>;
 
 using answer = k8s::result<json::value>;
 
+/// What a runtime may have under the names of a set, in all, about as many bytes of text. No
+/// runtime is believed, and thousands are looked at in one process.
+constexpr std::size_t most_live = 16u << 20;
+
 asio::awaitable<void> get_into(k8s::client* api, k8s::resource_type type, k8s::object_key key,
                                std::optional<answer>* into) {
   auto got = co_await api->get(std::move(type), std::move(key));
   into->emplace(std::move(got));
+}
+
+/// About as many as the text of it has bytes. Its depth was bounded when it was parsed.
+std::size_t bytes_of(const json::value& value) {
+  std::size_t out = 8;
+  if (const auto* const text = value.if_string()) out += text->size();
+  if (const auto* const all = value.if_array()) {
+    for (const auto& one : *all) out += bytes_of(one);
+  }
+  if (const auto* const fields = value.if_object()) {
+    for (const auto& [name, one] : *fields) out += name.size() + bytes_of(one);
+  }
+  return out;
 }
 
 /// A lasting failure, told as a value.
@@ -131,16 +148,26 @@ visit::work<void> visit::read_live(const known_set& set) {
   // The groups have to be joined, also where the cancellation came together with an answer.
   const bool throws = co_await asio::this_coro::throw_if_cancelled();
   co_await asio::this_coro::throw_if_cancelled(false);
-  for (std::size_t begin = 0; begin < count && !cancelled(); begin += how_.reads_at_once) {
+  std::size_t bytes = 0;
+  for (std::size_t begin = 0; begin < count && !cancelled() && bytes <= most_live;
+       begin += how_.reads_at_once) {
+    const auto end = std::min(count, begin + how_.reads_at_once);
     core::task_group tasks(executor);
-    for (auto i = begin; i < std::min(count, begin + how_.reads_at_once); ++i) {
+    for (auto i = begin; i < end; ++i) {
       const auto& item = set.items[i];
       tasks.spawn(get_into(&writer_.api(), item.type, item.key(what_.to.ns), &answers[i]));
     }
     co_await tasks.join();
+    for (auto i = begin; i < end; ++i) {
+      if (answers[i] && answers[i]->has_value()) bytes += bytes_of(**answers[i]);
+    }
   }
   co_await asio::this_coro::throw_if_cancelled(throws);
   if (cancelled()) throw boost::system::system_error(asio::error::operation_aborted);
+  if (bytes > most_live) {
+    co_return refusal("what the runtime has under the names of the set is more than " +
+                      std::to_string(most_live) + " bytes");
+  }
   live_.assign(count, nullptr);
   for (std::size_t i = 0; i < count; ++i) {
     auto& got = *answers[i];

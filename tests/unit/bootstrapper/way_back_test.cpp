@@ -157,5 +157,32 @@ BOOST_AUTO_TEST_CASE(a_set_in_place_is_no_failure_because_the_former_one_can_not
   test::run(w.context, cleans_later(&w, {}));
 }
 
+asio::awaitable<void> bounds_live(runtimes_world* w, generations all) {
+  co_await w->add("skr");
+  std::string many;
+  for (int i = 0; i < 18; ++i) {
+    const auto name = "large-" + std::to_string(i);
+    many += "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name +
+            ", namespace: kyma-system}\n";
+    json::value large{{"apiVersion", "v1"},
+                      {"kind", "ConfigMap"},
+                      {"metadata", {{"name", name}, {"namespace", "kyma-system"}}},
+                      {"data", {{"a", std::string(1'000'000, 'x')}}}};
+    const auto made = co_await w->api("skr")->create(config_maps, std::move(large));
+    BOOST_REQUIRE_MESSAGE(made.has_value(), made.error().message);
+  }
+  all.first.manifests.text = manifests("1.0.0", many);
+  w->faults["skr"] = {};
+  const auto report = co_await w->must_sync("skr", request_for(all.first));
+  BOOST_TEST(report.refused.find("is more than 16777216 bytes") != report.refused.npos,
+             report.refused);
+  BOOST_TEST(w->faults["skr"].seen == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_runtime_that_has_more_than_is_believed_is_refused) {
+  runtimes_world w;
+  test::run(w.context, bounds_live(&w, {}));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 }  // namespace rw::bootstrapper_test
