@@ -166,9 +166,10 @@ target target_keeper::wanted() const {
     if (const auto text = k8s::annotation(runtime, signalled_annotation)) said.emplace_back(*text);
   });
   // A change that was seen before the first state could be recorded is one all the same: runtimes
-  // have what was there before it.
+  // have what was there before it, which is the first.
   const bool changed_first = said.empty() && changes_ > 0;
-  return changed_first ? next_target({}, seen_, now) : recover_target(said, seen_, now);
+  if (changed_first) return next_target({.of = {.number = 1, .digest = {}}}, seen_, now);
+  return recover_target(said, seen_, now);
 }
 
 /// Records that the sources have changed. One try.
