@@ -5,7 +5,7 @@
 #include <boost/test/unit_test.hpp>
 
 namespace rw::bootstrapper_test {
-BOOST_AUTO_TEST_SUITE(pace)
+BOOST_AUTO_TEST_SUITE(drift_pace)
 
 using bootstrapper::drift_pace;
 using namespace std::chrono_literals;
