@@ -65,7 +65,8 @@ class runtimes_world {
   core::watchdog watchdog{clock, context.get_executor(), std::chrono::milliseconds(20)};
   k8s::devserver::server server{context.get_executor(), {}, {clock, watchdog, log, numbers}};
   std::map<std::string, write_faults> faults;
-  bootstrapper::sync_method how;
+  /// The key is always the same, so that a real API server is cleaned of what another run left.
+  bootstrapper::sync_method how = {.record_key = std::string(32, 'k')};
 
  private:
   std::map<std::string, std::shared_ptr<k8s::client>> clients_;
