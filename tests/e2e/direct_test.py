@@ -250,7 +250,7 @@ class Real(Story, landscape.Real, harness.TestCase):
         self.assertEqual(self.audit.refused(), [])
         self.audit.until_used([self.kcp.get("role", self.ROLE, KCP)])
         for verb, what in (("delete", "runtimebootstrappers.operator.kyma-project.io"), ("get", "secrets"), ("update", "secrets"),
-                           ("create", "secrets"), ("delete", "configmaps"), ("create", "runtimes.infrastructuremanager.kyma-project.io"),
+                           ("delete", "secrets"), ("delete", "configmaps"), ("create", "runtimes.infrastructuremanager.kyma-project.io"),
                            ("delete", "runtimes.infrastructuremanager.kyma-project.io")):
             answer = self.kcp.attempt("auth", "can-i", verb, what, "-n", KCP, "--as", self.audit.user)
             self.assertEqual((answer.returncode, answer.stdout.strip()), (1, "no"), f"{verb} {what}: {answer.stderr}")
