@@ -77,7 +77,8 @@ issuer::implementation::implementation(asio::any_io_executor executor, options w
                   {in_.clock, in_.watchdog, in_.log, in_.metrics, in_.random}) {
   from_.certificates.add_index(
       secret_index, [](const k8s::object& one, std::vector<std::string>& values) {
-        const auto name = k8s::find_string(one.parse(), {"spec", "secretName"});
+        const auto value = one.parse();
+        const auto name = k8s::find_string(value, {"spec", "secretName"});
         values.push_back(to_string(k8s::object_key{std::string(one.ns()), std::string(name)}));
       });
   controller_.watch(from_.certificates);

@@ -156,9 +156,10 @@ BOOST_AUTO_TEST_CASE(of_several_backends_one_that_accepts_is_taken) {
   auto& client = f.connect(runtime());
   int asked = 0;
   boost::asio::ip::tcp::endpoint nobody;
+  // A port that was free a moment ago, and stays taken without anybody listening.
+  boost::asio::io_context own;
+  boost::asio::ip::tcp::socket holder(own);
   f.here.on_thread([&] {
-    // A port that was free a moment ago, and stays taken without anybody listening.
-    static boost::asio::ip::tcp::socket holder(f.here.context);
     holder.open(boost::asio::ip::tcp::v4());
     holder.bind({boost::asio::ip::address_v4::loopback(), 0});
     nobody = holder.local_endpoint();
