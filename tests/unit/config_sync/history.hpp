@@ -245,6 +245,7 @@ class history {
   }
 
   void start() {
+    count_forgotten();
     happened_.note("the reactor begins");
     here_.start();
   }
@@ -260,10 +261,30 @@ class history {
     });
     if (told && chance_.likely(0.1)) {
       happened_.note("the record is lost");
+      if (const auto record = here_.find_record()) lost_ = number_in(*record);
       here_.remove_record();
       ++losses_;
     }
     if (chance_.likely(0.7)) start();
+  }
+
+  static std::size_t number_in(const boost::json::value& record) {
+    return std::stoul(std::string(k8s::find_string(record, {"data", "number"})));
+  }
+
+  /// Without a record states are numbered on from what the Runtimes say, who may not have heard of
+  /// the latest: numbers that are used twice.
+  void count_forgotten() {
+    if (lost_ == 0) return;
+    std::size_t said = 0;
+    for (const auto& [name, unused] : lives_) {
+      const auto runtime = here_.runtime(name);
+      const auto text = k8s::annotation(runtime, signalled_annotation);
+      const auto one = text ? parse_signal(*text) : std::nullopt;
+      if (one) said = std::max<std::size_t>(said, one->of.number);
+    }
+    forgotten_ += lost_ - std::min(lost_, said);
+    lost_ = 0;
   }
 
   void pass(core::duration by) { here_.pass(by); }
@@ -283,14 +304,16 @@ class history {
       }
       if (carries_mark(runtime)) wrong += name + " still carries a mark\n";
     }
-    states = std::stoul(std::string(k8s::find_string(here_.record(), {"data", "number"})));
+    states = number_in(here_.record());
     marks = here_.marks();
     reconciles = kim_->reconciles();
     // One for each state, and one for each return; all who ever were count.
     // Without a record those who were never told may have missed something.
-    const auto most = runtimes_ * (states - 1 + losses_) + returns_of_the_gone_ + returns;
+    const auto most =
+        runtimes_ * (forgotten_ + states - 1 + losses_) + returns_of_the_gone_ + returns;
     if (marks > static_cast<double>(most)) {
-      wrong += std::to_string(marks) + " marks, and " + std::to_string(most) + " are enough\n";
+      wrong += std::to_string(marks) + " marks, and " + std::to_string(most) + " are enough for " +
+               std::to_string(states) + " states and " + std::to_string(runtimes_) + " Runtimes\n";
     }
   }
 
@@ -324,6 +347,8 @@ class history {
   std::size_t runtimes_ = 0;
   std::size_t returns_of_the_gone_ = 0;  ///< Runtimes that were removed
   std::size_t losses_ = 0;
+  std::size_t lost_ = 0;  ///< number in the record that was lost, until the reactor begins anew
+  std::size_t forgotten_ = 0;
   int last_content_ = 0;
   int last_runtime_ = 0;
   std::unique_ptr<kim> kim_;
