@@ -313,7 +313,8 @@ asio::awaitable<std::optional<std::string>> direct_sync::sign_of_life(object_key
   auto api = client_of(key, kubeconfig);
   if (!api) co_return api.error().message;
   auto work = (*api)->get(namespaces_type(), {{}, std::string(skr_namespace)}, true);
-  const auto until = in_.clock.now() + with_.sick_limit;
+  const auto limit = runtimes_.patience(key, with_.sick_limit, with_.runtime_limit / 2);
+  const auto until = in_.clock.now() + limit;
   const auto got = co_await core::within(in_.clock, until, std::move(work));
   if (!got) co_return runtimes_.complaint(key);
   if (!*got && k8s::is_sick(got->error())) co_return got->error().message;

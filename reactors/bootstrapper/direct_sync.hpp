@@ -51,7 +51,9 @@ struct options {
   /// For a first answer of one that answered when it was asked last; then it has to wait for a
   /// place among the sick ones, so that many which fall silent at once hold up no others.
   core::duration first_answer = std::chrono::seconds(2);
-  core::duration sick_limit = std::chrono::seconds(3);    ///< for a first sign of life
+  /// For a sick one's first sign of life; doubled after each time in a row that there was none, up
+  /// to half of `runtime_limit`.
+  core::duration sick_limit = std::chrono::seconds(3);
   core::duration backoff_base = std::chrono::seconds(1);  ///< of one runtime's failures
   core::duration backoff_limit = std::chrono::minutes(5);
 
