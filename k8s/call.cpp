@@ -81,7 +81,7 @@ void expect_kind(call& one, const resource_type& type, std::string_view subresou
   if (subresource.empty() || subresource == "status") one.kind = type.gvk.kind;
 }
 
-object_key key_of(const json::value& object) {
+object_key object_key_in(const json::value& object) {
   object_key key;
   const auto* fields = object.if_object();
   const auto* metadata = fields != nullptr ? fields->if_contains("metadata") : nullptr;
@@ -210,7 +210,7 @@ call watch_call(const resource_type& type, const selection& what, const watch_op
 
 call create_call(const resource_type& type, const json::value& object, const write_options& options,
                  const std::string& ns) {
-  auto out = make(verb::create, type, placed(type, key_of(object), ns));
+  auto out = make(verb::create, type, placed(type, object_key_in(object), ns));
   out.wire.method = "POST";
   out.content_type = "application/json";
   out.wire.body = json::serialize(object);
@@ -228,7 +228,7 @@ call create_call(const resource_type& type, const json::value& object, const wri
 
 call update_call(const resource_type& type, const json::value& object, const write_options& options,
                  const std::string& ns) {
-  auto out = make(verb::update, type, placed(type, key_of(object), ns));
+  auto out = make(verb::update, type, placed(type, object_key_in(object), ns));
   out.wire.method = "PUT";
   out.content_type = "application/json";
   out.wire.body = json::serialize(object);
@@ -254,7 +254,7 @@ call patch_call(const resource_type& type, object_key key, patch_type how,
 
 call apply_call(const resource_type& type, const json::value& object, const apply_options& options,
                 const std::string& ns) {
-  auto out = make(verb::apply, type, placed(type, key_of(object), ns));
+  auto out = make(verb::apply, type, placed(type, object_key_in(object), ns));
   out.wire.method = "PATCH";
   out.writes = true;
   // JSON is YAML.

@@ -31,8 +31,8 @@ const std::vector<double>& reconcile_bounds() {
   return bounds;
 }
 
-struct numbers {
-  numbers(core::metrics& r, const std::string& name)
+struct controller_metrics {
+  controller_metrics(core::metrics& r, const std::string& name)
       : success(total(r, name, "success")),
         requeue_after(total(r, name, "requeue_after")),
         error(total(r, name, "error")),
@@ -160,7 +160,7 @@ class controller::implementation {
   const controller_options options_;
   reconciler& target_;
   const controller_environment environment_;
-  numbers numbers_;
+  controller_metrics numbers_;
   core::log_limit flood_log_;
   bool started_ = false;   ///< reconciles may begin
   bool stopping_ = false;  ///< and may not any more

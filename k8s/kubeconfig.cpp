@@ -24,10 +24,6 @@ struct entry {
 };
 using entry_map = std::map<std::string, entry>;
 
-failure not_configured(std::string message) {
-  return {.code = errc::not_configured, .message = std::move(message)};
-}
-
 std::string in_quotes(const std::string& name) {
   return "'" + name + "'";
 }

@@ -6,8 +6,14 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace rw::k8s {
+
+/// A failure of the configuration: errc::not_configured.
+inline failure not_configured(std::string message) {
+  return {.code = errc::not_configured, .message = std::move(message)};
+}
 
 /// Whose text it is: what others wrote must not run programs or read files here.
 enum class kubeconfig_trust : std::uint8_t { own, foreign };

@@ -20,7 +20,7 @@ selector_defect bad(std::string message) {
   return {std::move(message)};
 }
 
-std::string quoted(std::string_view text) {
+std::string json_quoted(std::string_view text) {
   return json::serialize(json::string(text));
 }
 
@@ -123,7 +123,7 @@ class label_selector_parser {
     if (lexer_.kind() != token::word) return found("', expected: identifier");
     std::string key(lexer_.take().second);
     if (const auto errors = label_key_errors(key); !errors.empty()) {
-      return bad("invalid label key " + quoted(key) + ": " + joined(errors));
+      return bad("invalid label key " + json_quoted(key) + ": " + joined(errors));
     }
     if (absent) return into_.add(std::move(key), comparison::missing, {});
     if (lexer_.kind() == token::end || lexer_.is(",")) {
@@ -181,7 +181,7 @@ selector_result<label_selector> label_selector::parse(std::string_view text) {
 selector_result<void> label_selector::add(std::string key, comparison how,
                                           std::vector<std::string> values) {
   if (const auto errors = label_key_errors(key); !errors.empty()) {
-    return bad("invalid label key " + quoted(key) + ": " + joined(errors));
+    return bad("invalid label key " + json_quoted(key) + ": " + joined(errors));
   }
   term made{std::move(key), how, std::move(values)};
   switch (how) {
@@ -206,8 +206,8 @@ selector_result<void> label_selector::add(std::string key, comparison how,
   }
   for (const auto& value : made.values) {
     if (const auto errors = label_value_errors(value); !errors.empty()) {
-      return bad("invalid label value: " + quoted(value) + ": at key: " + quoted(made.key) + ": " +
-                 joined(errors));
+      return bad("invalid label value: " + json_quoted(value) +
+                 ": at key: " + json_quoted(made.key) + ": " + joined(errors));
     }
   }
   terms_.push_back(std::move(made));
@@ -268,7 +268,7 @@ selector_result<label_selector> label_selector::from_json(const json::value& sel
     const auto* const how =
         std::ranges::find(operators, name, [](const auto& known) { return known.first; });
     if (how == std::end(operators)) {
-      return bad(quoted(name) + " is not a valid label selector operator");
+      return bad(json_quoted(name) + " is not a valid label selector operator");
     }
     auto values = strings(member(one.get_object(), "values"));
     if (!values) return values.error();

@@ -15,10 +15,6 @@ namespace {
 
 constexpr std::size_t largest_kubeconfig = 64u << 20;  // one may hold thousands of clusters
 
-failure not_configured(std::string message) {
-  return {.code = errc::not_configured, .message = std::move(message)};
-}
-
 std::string variable(const char* name) {
   // Read at start, by one thread.
   const auto* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)

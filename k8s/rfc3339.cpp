@@ -81,8 +81,8 @@ std::optional<std::chrono::system_clock::time_point> parse_rfc3339(std::string_v
                     hour < 24 && minute >= 0 && minute < 60 && second >= 0 && second <= 60 &&
                     micros >= 0 && zone && from.at_end();
   if (!good) return std::nullopt;
-  return sys_days(date) + hours(hour) + minutes(minute) + seconds(second) + microseconds(micros) -
-         *zone;
+  return sys_days(date) + hours(hour) + minutes(minute) + std::chrono::seconds(second) +
+         microseconds(micros) - *zone;
 }
 
 }  // namespace rw::k8s

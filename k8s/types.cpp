@@ -14,19 +14,19 @@ using std::chrono::system_clock;
 
 std::string format(system_clock::time_point when, bool micros) {
   const auto whole = std::chrono::floor<std::chrono::microseconds>(when);
-  const auto day = std::chrono::floor<std::chrono::days>(whole);
-  const std::chrono::year_month_day date(day);
-  const std::chrono::hh_mm_ss time(whole - day);
-  char text[48];
+  const auto midnight = std::chrono::floor<std::chrono::days>(whole);
+  const std::chrono::year_month_day date(midnight);
+  const std::chrono::hh_mm_ss time(whole - midnight);
+  char buffer[48];
   auto length = std::snprintf(
-      text, sizeof text, "%04d-%02u-%02uT%02d:%02d:%02d", int{date.year()}, unsigned{date.month()},
-      unsigned{date.day()}, static_cast<int>(time.hours().count()),
+      buffer, sizeof buffer, "%04d-%02u-%02uT%02d:%02d:%02d", int{date.year()},
+      unsigned{date.month()}, unsigned{date.day()}, static_cast<int>(time.hours().count()),
       static_cast<int>(time.minutes().count()), static_cast<int>(time.seconds().count()));
   if (micros) {
-    length += std::snprintf(text + length, sizeof text - static_cast<std::size_t>(length), ".%06d",
-                            static_cast<int>(time.subseconds().count()));
+    length += std::snprintf(buffer + length, sizeof buffer - static_cast<std::size_t>(length),
+                            ".%06d", static_cast<int>(time.subseconds().count()));
   }
-  return std::string(text, static_cast<std::size_t>(length)) + "Z";
+  return std::string(buffer, static_cast<std::size_t>(length)) + "Z";
 }
 
 /// The object at `name`, made if it is missing.

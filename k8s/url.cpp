@@ -3,6 +3,7 @@
 #include "core/config.hpp"
 #include "core/http/message.hpp"
 #include "k8s/base64.hpp"
+#include "k8s/text.hpp"
 #include "tls/xfcc.hpp"
 
 #include <boost/asio/ip/address.hpp>
@@ -63,12 +64,6 @@ url_result<core::host_port> host_and_port(std::string_view authority, std::uint1
     return url_defect{"has no proper host and port"};
   }
   return std::move(*parsed);
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
 }
 
 std::string variable(const char* upper, const char* lower) {

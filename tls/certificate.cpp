@@ -34,10 +34,7 @@ using boost::system::error_code;
 constexpr std::size_t max_bundle_bytes = 1024 * 1024;
 constexpr std::size_t max_bundle_certificates = 512;
 
-struct names_free {
-  void operator()(GENERAL_NAMES* names) const noexcept { GENERAL_NAMES_free(names); }
-};
-using names_ptr = std::unique_ptr<GENERAL_NAMES, names_free>;
+using names_ptr = std::unique_ptr<GENERAL_NAMES, openssl_free<&GENERAL_NAMES_free>>;
 
 struct pem_free {
   void operator()(void* memory) const noexcept { OPENSSL_free(memory); }

@@ -116,10 +116,6 @@ void check_keys(const json::value& object, std::string_view field, std::vector<c
   }
 }
 
-void require(std::vector<cause>& found, const std::string& field) {
-  found.push_back({field, "FieldValueRequired", "Required value"});
-}
-
 }  // namespace
 
 std::string builtin_misfit(const resource& of, const json::value& object) {

@@ -12,6 +12,9 @@
 
 namespace rw::k8s::devserver {
 
+/// Reports that a field is missing.
+void require(std::vector<cause>& found, const std::string& field);
+
 void check_config_map(const boost::json::value& before, const boost::json::value& object,
                       std::vector<cause>& found);
 void check_secret(const boost::json::value& before, const boost::json::value& object,

@@ -168,10 +168,6 @@ void give_address(const cluster& in, json::value& object) {
   set_default(spec, "clusterIPs", json::array{spec.at("clusterIP")});
 }
 
-void require(std::vector<cause>& found, const std::string& field) {
-  found.push_back({field, "FieldValueRequired", "Required value"});
-}
-
 void check_service(const json::value& before, const json::value& object,
                    std::vector<cause>& found) {
   const auto* ports = find(object, {"spec", "ports"});
@@ -236,6 +232,10 @@ constexpr std::array all_checks{
 };
 
 }  // namespace
+
+void require(std::vector<cause>& found, const std::string& field) {
+  found.push_back({field, "FieldValueRequired", "Required value"});
+}
 
 void fill_builtin_defaults(const resource& of, json::value& object) {
   for (const auto& one : all_defaults) {

@@ -8,7 +8,7 @@ namespace {
 namespace json = boost::json;
 
 /// Schemas in CustomResourceDefinitions nest deeply; beyond this it is an attack on the stack.
-constexpr std::size_t deepest = 256;
+constexpr std::size_t deepest_json = 256;
 
 }  // namespace
 
@@ -42,6 +42,11 @@ std::string_view text_at(const json::value& from,
   return text == nullptr ? std::string_view() : view(*text);
 }
 
+std::string text_of(const json::object& of, std::string_view field) {
+  const auto* const value = of.if_contains(field);
+  return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
+}
+
 std::optional<std::int64_t> integer_at(const json::value& from,
                                        std::initializer_list<std::string_view> path) noexcept {
   const auto* at = find(from, path);
@@ -67,7 +72,7 @@ void set_default(json::object& of, std::string_view field, json::value what) {
 
 std::optional<json::value> parse_json(std::string_view text, std::string& why) {
   json::parse_options options;
-  options.max_depth = deepest;
+  options.max_depth = deepest_json;
   boost::system::error_code error;
   auto value = json::parse({text.data(), text.size()}, error, {}, options);
   if (!error) return value;

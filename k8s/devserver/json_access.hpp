@@ -27,6 +27,9 @@ boost::json::value* find(boost::json::value& from,
 std::string_view text_at(const boost::json::value& from,
                          std::initializer_list<std::string_view> path) noexcept;
 
+/// The text in a field of `of`; empty where there is none.
+std::string text_of(const boost::json::object& of, std::string_view field);
+
 std::optional<std::int64_t> integer_at(const boost::json::value& from,
                                        std::initializer_list<std::string_view> path) noexcept;
 

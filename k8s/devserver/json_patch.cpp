@@ -18,7 +18,7 @@ namespace json = boost::json;
 
 constexpr std::size_t most_operations = 10'000;
 constexpr std::size_t most_copied = 3u << 20;  // bytes, about
-constexpr std::size_t deepest = 512;           // twice what the parser of requests lets in
+constexpr std::size_t deepest_patched = 512;   // twice what the parser of requests lets in
 
 /// What a value takes as JSON, about.
 std::size_t text_size(const json::value& value) {
@@ -115,8 +115,8 @@ class patcher {
     if (*kind == "replace") return replace(*to, value);
     if (*kind == "test") return test(*to, value);
     if (*kind != "move" && *kind != "copy") return false;
-    const auto* const source = text(operation, "from");
-    const auto from = source != nullptr ? pointer::parse(*source) : std::nullopt;
+    const auto* const source_path = text(operation, "from");
+    const auto from = source_path != nullptr ? pointer::parse(*source_path) : std::nullopt;
     if (!from) return false;
     return *kind == "move" ? move(*from, *to) : copy(*from, *to);
   }
@@ -140,10 +140,10 @@ class patcher {
   /// found out anew only when it seems too large.
   bool fits(const pointer& path, std::size_t added) {
     const auto together = path.names.size() + added;
-    if (together > deepest) return false;
+    if (together > deepest_patched) return false;
     depth_ = std::max(depth_, together);
-    if (depth_ > deepest) depth_ = std::max(depth(root_), together);
-    return depth_ <= deepest;
+    if (depth_ > deepest_patched) depth_ = std::max(depth(root_), together);
+    return depth_ <= deepest_patched;
   }
 
   bool add(const pointer& to, json::value value) {

@@ -1,5 +1,7 @@
 #include "k8s/devserver/managers.hpp"
 
+#include "k8s/devserver/json_access.hpp"
+
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
@@ -25,23 +27,18 @@ const json::value* entries_of(const json::value& object) {
   return metadata->get_object().if_contains("managedFields");
 }
 
-std::string text(const json::object& of, std::string_view name) {
-  const auto* const value = of.if_contains(name);
-  return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
-}
-
 std::optional<field_manager> parse(const json::value& entry) {
   if (!entry.is_object()) return std::nullopt;
   const auto& object = entry.get_object();
-  const auto operation = text(object, "operation");
+  const auto operation = text_of(object, "operation");
   const auto* const fields = object.if_contains("fieldsV1");
   if (operation != "Apply" && operation != "Update") return std::nullopt;
-  if (text(object, "fieldsType") != "FieldsV1" || fields == nullptr) return std::nullopt;
+  if (text_of(object, "fieldsType") != "FieldsV1" || fields == nullptr) return std::nullopt;
   auto set = field_set::parse(*fields);
   if (!set) return std::nullopt;
-  return field_manager{text(object, "manager"),    operation == "Apply",
-                       text(object, "apiVersion"), text(object, "subresource"),
-                       text(object, "time"),       std::move(*set)};
+  return field_manager{text_of(object, "manager"),    operation == "Apply",
+                       text_of(object, "apiVersion"), text_of(object, "subresource"),
+                       text_of(object, "time"),       std::move(*set)};
 }
 
 json::value to_json(const field_manager& one) {

@@ -40,7 +40,7 @@ std::string schema_name(const resource_view& of) {
   return group + "." + of.version->name + "." + of.of->kind;
 }
 
-json::object schema_of(const resource_view& of) {
+json::object schema_object(const resource_view& of) {
   json::object schema;
   if (of.version->open_api.is_object()) {
     schema = of.version->open_api.get_object();
@@ -74,7 +74,7 @@ std::optional<json::value> describe_group(const cluster& in, std::string_view gr
     paths[path + "/{name}"] =
         json::object{{"patch", operation(of, "patch", "application/merge-patch+json")},
                      {"put", operation(of, "put", "application/json")}};
-    schemas[schema_name(of)] = schema_of(of);
+    schemas[schema_name(of)] = schema_object(of);
   });
   if (paths.empty()) return {};
   return json::value{{"openapi", "3.0.0"},

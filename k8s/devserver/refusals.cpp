@@ -11,7 +11,7 @@ problem about(unsigned code, std::string reason, std::string message, const subj
   return result;
 }
 
-std::string quoted(std::string_view text) {
+std::string spaced_quoted(std::string_view text) {
   return " \"" + std::string(text) + "\"";
 }
 
@@ -27,17 +27,18 @@ std::string subject::qualified() const {
 }
 
 problem not_found(const subject& of) {
-  return about(404, "NotFound", of.qualified() + quoted(of.name) + " not found", of);
+  return about(404, "NotFound", of.qualified() + spaced_quoted(of.name) + " not found", of);
 }
 
 problem already_exists(const subject& of) {
-  return about(409, "AlreadyExists", of.qualified() + quoted(of.name) + " already exists", of);
+  return about(409, "AlreadyExists", of.qualified() + spaced_quoted(of.name) + " already exists",
+               of);
 }
 
 problem conflict(const subject& of, std::string_view why) {
   return about(409, "Conflict",
-               "Operation cannot be fulfilled on " + of.qualified() + quoted(of.name) + ": " +
-                   std::string(why),
+               "Operation cannot be fulfilled on " + of.qualified() + spaced_quoted(of.name) +
+                   ": " + std::string(why),
                of);
 }
 
@@ -49,7 +50,7 @@ problem modified_meanwhile(const subject& of) {
 
 problem forbidden(const subject& of, std::string_view why) {
   auto text = of.qualified();
-  if (!of.name.empty()) text += quoted(of.name);
+  if (!of.name.empty()) text += spaced_quoted(of.name);
   return about(403, "Forbidden", text + " is forbidden: " + std::string(why), of);
 }
 
@@ -61,7 +62,7 @@ problem invalid(const subject& of, std::vector<cause> causes) {
   }
   if (causes.size() > 1) all = "[" + all + "]";
   auto text = of.qualified();
-  text += of.name.empty() ? " \"\"" : quoted(of.name);
+  text += of.name.empty() ? " \"\"" : spaced_quoted(of.name);
   auto result = about(422, "Invalid", text + " is invalid: " + all, of);
   result.causes = std::move(causes);
   return result;

@@ -53,6 +53,13 @@ class schema {
                         std::vector<cause>& found) const = 0;
 };
 
+/// The schema of a field: of that name, or of the map's values. Null where none is known.
+inline const schema* child_of(const schema* type, std::string_view field) {
+  if (type == nullptr) return nullptr;
+  const auto* const own = type->property(field);
+  return own != nullptr ? own : type->items();
+}
+
 /// Compiles the `openAPIV3Schema` of a CustomResourceDefinition, whose root is a whole object. The
 /// problem (422) says where it is not structural, or uses what is not supported; its causes' fields
 /// begin with "openAPIV3Schema".

@@ -58,7 +58,7 @@ bool supported(const resource& of, std::string_view path) {
          });
 }
 
-problem unsupported(const resource& of, const std::string& path) {
+problem unsupported_selector(const resource& of, const std::string& path) {
   const bool any =
       !of.custom && std::any_of(selectables.begin(), selectables.end(), [&](const selectable& one) {
         return one.storage_key == of.storage_key;
@@ -81,7 +81,7 @@ outcome<selection> selection::parse(const object_key& key, const query& paramete
   auto fields = field_selector::parse(parameters.get("fieldSelector"));
   if (fields.has_error()) return fields.error();
   for (const auto& term : fields->terms()) {
-    if (!supported(of, term.path)) return unsupported(of, term.path);
+    if (!supported(of, term.path)) return unsupported_selector(of, term.path);
     if (!of_metadata(term.path)) result.by_content_ = true;
   }
   result.labels_ = std::move(*labels);

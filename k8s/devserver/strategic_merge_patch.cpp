@@ -81,12 +81,6 @@ class merger {
                              const item_identity& by, bool& replaced);
 };
 
-const schema* child_of(const schema* type, std::string_view name) {
-  if (type == nullptr) return nullptr;
-  const auto* const field = type->property(name);
-  return field != nullptr ? field : type->items();
-}
-
 outcome<void> merger::object(json::object& target, const json::object& change, const schema* type) {
   if (const auto* const kind = change.if_contains(patch_directive)) {
     if (*kind == json::value("delete")) {

@@ -17,12 +17,6 @@ namespace {
 
 namespace json = boost::json;
 
-const schema* child_of(const schema* type, std::string_view field) {
-  if (type == nullptr) return nullptr;
-  const auto* const own = type->property(field);
-  return own != nullptr ? own : type->items();
-}
-
 const schema* items_of(const schema* type) {
   return type != nullptr ? type->items() : nullptr;
 }

@@ -1,6 +1,7 @@
 #include "k8s/devserver/webhook.hpp"
 
 #include "k8s/base64.hpp"
+#include "k8s/devserver/json_access.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -16,11 +17,6 @@ namespace json = boost::json;
 const json::value* member(const json::object& of, std::string_view name) {
   const auto* const found = of.if_contains(name);
   return found != nullptr && !found->is_null() ? found : nullptr;
-}
-
-std::string text(const json::object& of, std::string_view name) {
-  const auto* const found = member(of, name);
-  return found != nullptr && found->is_string() ? std::string(found->get_string()) : std::string();
 }
 
 std::optional<std::int64_t> number(const json::object& of, std::string_view name) {
@@ -55,7 +51,7 @@ webhook_rule read_rule(const json::object& from) {
                     .groups = texts(from, "apiGroups"),
                     .versions = texts(from, "apiVersions"),
                     .resources = texts(from, "resources")};
-  const auto scope = text(from, "scope");
+  const auto scope = text_of(from, "scope");
   if (scope == "Cluster") made.scope = webhook_rule::extent::cluster;
   if (scope == "Namespaced") made.scope = webhook_rule::extent::namespaced;
   return made;
@@ -93,7 +89,7 @@ webhook webhook::parse(const json::value& entry) {
     return made;
   }
   const auto& from = entry.get_object();
-  made.name = text(from, "name");
+  made.name = text_of(from, "name");
   const auto* const rules = member(from, "rules");
   if (rules != nullptr && rules->is_array()) {
     for (const auto& one : rules->get_array()) {
@@ -113,17 +109,17 @@ void webhook::read_client_config(const json::object& from) {
     return;
   }
   const auto& client = config->get_object();
-  url = text(client, "url");
+  url = text_of(client, "url");
   const auto* const called = member(client, "service");
   if (called != nullptr && called->is_object()) {
     const auto& at = called->get_object();
-    service = {text(at, "namespace"), text(at, "name")};
+    service = {text_of(at, "namespace"), text_of(at, "name")};
     service_port = static_cast<unsigned>(
         std::clamp<std::int64_t>(number(at, "port").value_or(443), 1, 65'535));
-    service_path = text(at, "path");
+    service_path = text_of(at, "path");
   }
   if (url.empty() == service.name.empty()) defect = "exactly one of url or service is required";
-  const auto encoded = text(client, "caBundle");
+  const auto encoded = text_of(client, "caBundle");
   if (encoded.empty()) return;
   auto decoded = base64_decode(encoded);
   if (!decoded) {
@@ -151,8 +147,8 @@ void webhook::read_selectors(const json::object& from) {
 void webhook::read_policies(const json::object& from) {
   timeout = std::chrono::seconds(
       std::clamp<std::int64_t>(number(from, "timeoutSeconds").value_or(10), 1, 30));
-  may_fail = text(from, "failurePolicy") == "Ignore";
-  const auto effects = text(from, "sideEffects");
+  may_fail = text_of(from, "failurePolicy") == "Ignore";
+  const auto effects = text_of(from, "sideEffects");
   side_effects = effects != "None" && effects != "NoneOnDryRun";
   for (auto& one : texts(from, "admissionReviewVersions")) {
     if (one != "v1" && one != "v1beta1") continue;

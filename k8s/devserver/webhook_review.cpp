@@ -1,4 +1,5 @@
 #include "k8s/devserver/go_text.hpp"
+#include "k8s/devserver/json_access.hpp"
 #include "k8s/devserver/webhook.hpp"
 
 #include <boost/json/array.hpp>
@@ -39,11 +40,6 @@ void append(std::string& out, std::string_view name, const json::value& value) {
   out += json::serialize(value);
 }
 
-std::string text(const json::object& of, std::string_view name) {
-  const auto* const found = of.if_contains(name);
-  return found != nullptr && found->is_string() ? std::string(found->get_string()) : std::string();
-}
-
 /// What client-go makes of an answer that is no success.
 std::string http_failure(unsigned status, std::string_view body) {
   if (status == 404) return "the server could not find the requested resource";
@@ -57,8 +53,8 @@ std::string http_failure(unsigned status, std::string_view body) {
 
 /// Empty if the answer is the review that it should be.
 std::string envelope_failure(const webhook& by, const json::object& answer) {
-  const auto version = text(answer, "apiVersion");
-  const auto kind = text(answer, "kind");
+  const auto version = text_of(answer, "apiVersion");
+  const auto kind = text_of(answer, "kind");
   // The older version did not ask for it.
   if (by.version == "v1beta1" && version.empty() && kind.empty()) return "";
   const auto wanted = "admission.k8s.io/" + by.version;
@@ -76,8 +72,8 @@ problem denial(const webhook& by, const json::object& response) {
     made.message += " without explanation";
     return made;
   }
-  made.reason = text(*status, "reason");
-  const auto message = text(*status, "message");
+  made.reason = text_of(*status, "reason");
+  const auto message = text_of(*status, "message");
   const auto& why = message.empty() ? made.reason : message;
   made.message += why.empty() ? " without explanation" : ": " + why;
   const auto* const code = status->if_contains("code");
@@ -91,7 +87,8 @@ problem denial(const webhook& by, const json::object& response) {
   for (const auto& one : causes->get_array()) {
     if (!one.is_object()) continue;
     const auto& fields = one.get_object();
-    made.causes.push_back({text(fields, "field"), text(fields, "reason"), text(fields, "message")});
+    made.causes.push_back(
+        {text_of(fields, "field"), text_of(fields, "reason"), text_of(fields, "message")});
   }
   return made;
 }
@@ -114,7 +111,7 @@ webhook_verdict failure(std::string why) {
 webhook_verdict judge_response(const webhook& by, std::string_view uid,
                                const json::object& response) {
   if (by.version == "v1") {
-    const auto got = text(response, "uid");
+    const auto got = text_of(response, "uid");
     if (got != uid) {
       return failure("expected response.uid=\"" + std::string(uid) + "\", got " +
                      go_value(json::value(got)));

@@ -19,7 +19,7 @@ namespace {
 namespace asio = boost::asio;
 namespace json = boost::json;
 
-constexpr std::string_view entry = "content";
+constexpr std::string_view content_entry = "content";
 constexpr std::string_view seal_entry = "seal";
 /// On the pieces of a set: its short digest.
 constexpr std::string_view set_label = "operator.kyma-project.io/bootstrapper-set";
@@ -29,7 +29,7 @@ json::value secret_of(const std::string& ns, std::string_view name, std::string_
                   {"kind", "Secret"},
                   {"metadata", {{"name", name}, {"namespace", ns}}},
                   {"type", "Opaque"}};
-  k8s::set_secret_data(out, entry, content);
+  k8s::set_secret_data(out, content_entry, content);
   return out;
 }
 
@@ -45,7 +45,7 @@ asio::awaitable<k8s::result<std::optional<sync_record>>> runtime_store::read() {
   const auto got = co_await with_.api().get(secrets_type(), key);
   if (!got && got.error().is(k8s::errc::not_found)) co_return std::optional<sync_record>();
   if (!got) co_return got.error();
-  const auto text = k8s::secret_data(*got, entry).value_or(std::string());
+  const auto text = k8s::secret_data(*got, content_entry).value_or(std::string());
   const auto seal = k8s::secret_data(*got, seal_entry).value_or(std::string());
   if (!is_sealed(seal, key_, subject_, text)) co_return foreign;
   problems unused;
@@ -98,7 +98,7 @@ asio::awaitable<k8s::result<std::optional<known_set>>> runtime_store::load(std::
     const auto got = co_await with_.api().get(secrets_type(), std::move(key));
     if (!got && got.error().is(k8s::errc::not_found)) co_return std::optional<known_set>();
     if (!got) co_return got.error();
-    text += k8s::secret_data(*got, entry).value_or(std::string());
+    text += k8s::secret_data(*got, content_entry).value_or(std::string());
   }
   co_return read_set(text, digest);
 }

@@ -74,14 +74,14 @@ asio::awaitable<void> target_keeper::run() {
 
 /// Says from time to time what it waits for.
 asio::awaitable<bool> target_keeper::await_known() {
-  constexpr auto look_again = std::chrono::milliseconds(500);
-  constexpr auto patience = std::chrono::seconds(30);
-  auto complain_at = environment_.clock.now() + patience;
+  constexpr auto poll_period = std::chrono::milliseconds(500);
+  constexpr auto complaint_period = std::chrono::seconds(30);
+  auto complain_at = environment_.clock.now() + complaint_period;
   while (!known()) {
-    const bool due = co_await pause(look_again);
+    const bool due = co_await pause(poll_period);
     if (!due) co_return false;
     if (known() || environment_.clock.now() < complain_at) continue;
-    complain_at += patience;
+    complain_at += complaint_period;
     environment_.log.warning("Runtimes are not signalled: not all is known of the sources yet",
                              {{"missing", sources_.not_ready()}, {"runtimes", runtimes_.synced()}});
   }

@@ -98,17 +98,17 @@ asio::awaitable<reconcile_result> root_keeper::make(json::value former, bool by_
   if (!root) {
     co_return reconcile_result::terminal("no root can be made: " + root.error().message());
   }
-  const bool is_new = former.is_null();
+  const bool is_first = former.is_null();
   auto object = secret_of(with_.root, *root, std::move(former));
-  auto request = is_new ? in_.api.create(secrets_type(), std::move(object))
-                        : in_.api.update(secrets_type(), std::move(object));
+  auto request = is_first ? in_.api.create(secrets_type(), std::move(object))
+                          : in_.api.update(secrets_type(), std::move(object));
   const auto written = co_await std::move(request);
   if (!written) {
     const auto& why = written.error();
-    const bool overtaken = why.is(k8s::errc::conflict) || why.is(k8s::errc::already_exists) ||
-                           why.is(k8s::errc::not_found);
-    co_return overtaken ? reconcile_result::requeue_after(std::chrono::milliseconds(50))
-                        : reconcile_result::error(why);
+    const bool outdated = why.is(k8s::errc::conflict) || why.is(k8s::errc::already_exists) ||
+                          why.is(k8s::errc::not_found);
+    co_return outdated ? reconcile_result::requeue_after(std::chrono::milliseconds(50))
+                       : reconcile_result::error(why);
   }
   ++made_;
   counter_.Increment();

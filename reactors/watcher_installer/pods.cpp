@@ -57,11 +57,12 @@ bool has_ready_pod(const json::value& deployment) {
   return number(deployment, {"status", "readyReplicas"}) > 0;
 }
 
-bool has_former_pods(const json::value& deployment, const json::value& pods) {
-  const auto present =
+bool has_former_pods(const json::value& deployment, const json::value& list) {
+  const auto current_label =
       find_string(deployment, {"spec", "template", "metadata", "labels", restart_label});
-  return std::ranges::any_of(items_of(pods), [&](const json::value& pod) {
-    return runs(pod) && find_string(pod, {"metadata", "labels", restart_label}) != present;
+  return std::ranges::any_of(items_of(list), [&](const json::value& candidate) {
+    return runs(candidate) &&
+           find_string(candidate, {"metadata", "labels", restart_label}) != current_label;
   });
 }
 

@@ -61,8 +61,8 @@ bool is_retiring(const std::optional<system_clock::time_point>& certificate_sinc
 }
 
 /// What a runtime has, read once.
-struct state {
-  explicit state(const present_objects& from)
+struct trust_state {
+  explicit trust_state(const present_objects& from)
       : bundle(read(entry(from.secret, "ca.crt"), from)),
         certificate(entry(from.secret, "tls.crt")),
         key(entry(from.secret, "tls.key")),
@@ -89,7 +89,7 @@ struct state {
 };
 
 /// True if what is there may still be needed by a certificate that is not the wanted one.
-bool in_transition(const wanted_trust& wanted, const state& has, const trust_delays& delays,
+bool in_transition(const wanted_trust& wanted, const trust_state& has, const trust_delays& delays,
                    system_clock::time_point now) {
   if (!has.serves()) return false;
   if (has.certificate != wanted.certificate) return true;
@@ -98,7 +98,7 @@ bool in_transition(const wanted_trust& wanted, const state& has, const trust_del
 }
 
 /// The wanted bundle and, for as long as they are needed, the CAs that only the present one has.
-tls::ca_bundle grown(const wanted_trust& wanted, const state& has, bool keep,
+tls::ca_bundle grown(const wanted_trust& wanted, const trust_state& has, bool keep,
                      system_clock::time_point now) {
   auto out = wanted.bundle;
   if (!keep) return out;
@@ -112,7 +112,7 @@ tls::ca_bundle grown(const wanted_trust& wanted, const state& has, bool keep,
   return out;
 }
 
-void keep_certificate(trust_step& step, const state& has) {
+void keep_certificate(trust_step& step, const trust_state& has) {
   step.certificate = has.serves() ? has.certificate : std::string();
   step.key = has.serves() ? has.key : std::string();
   step.restart_trigger = has.restart_trigger;
@@ -122,7 +122,7 @@ void keep_certificate(trust_step& step, const state& has) {
 
 /// How long the new certificate still has to wait for the bundle; 0: not at all. None: for the
 /// next look, since the bundle only comes now.
-std::optional<core::duration> wait_for_bundle(const wanted_trust& wanted, const state& has,
+std::optional<core::duration> wait_for_bundle(const wanted_trust& wanted, const trust_state& has,
                                               const trust_delays& delays,
                                               system_clock::time_point now) {
   // Nobody calls, and nothing serves.
@@ -145,7 +145,7 @@ bool in_retirement(const present_objects& present, const trust_delays& delays,
 
 trust_step next_step(const wanted_trust& wanted, const present_objects& present,
                      const trust_delays& delays, system_clock::time_point now) {
-  const state has(present);
+  const trust_state has(present);
   trust_step step;
   const bool keep = in_transition(wanted, has, delays, now);
   step.bundle = grown(wanted, has, keep, now);
@@ -185,7 +185,7 @@ trust_step next_step(const wanted_trust& wanted, const present_objects& present,
 }
 
 tls::ca_bundle webhook_bundle_of(const present_objects& present) {
-  const state has(present);
+  const trust_state has(present);
   if (has.webhooks.empty()) return has.bundle;  // nobody calls, so nobody distrusts
   tls::ca_bundle out;
   for (const auto& one : has.webhooks.front().authorities()) {
@@ -197,7 +197,7 @@ tls::ca_bundle webhook_bundle_of(const present_objects& present) {
 }
 
 tls::ca_bundle secret_bundle_of(const present_objects& present) {
-  return state(present).bundle;
+  return trust_state(present).bundle;
 }
 
 }  // namespace rw::watcher_installer
