@@ -9,14 +9,15 @@
 # nothing later. Nothing is installed but the few tools of `deploy/install-packages.sh kube`: the compiler, etcd and
 # kubectl are downloaded and unpacked, so that no service starts and no package of the machine changes.
 #
-# kube-apiserver is Debian's as it is, and speaks only HTTP/1.1 to admission webhooks, as every version before 1.30
-# (github.com/kubernetes/kubernetes pull 82090). Beside it stands kube-apiserver-http2, with the one line taken out
-# that forbids HTTP/2: so that server calls webhooks on a loopback address as 1.30 and later do (pull 122558).
+# kube-apiserver speaks only HTTP/1.1 to admission webhooks, as every version before 1.30
+# (github.com/kubernetes/kubernetes pull 82090). The one line that forbids HTTP/2 is made to depend on the environment
+# variable WEBHOOK_HTTP2: kube-apiserver-http2 is a script that sets it, and so runs a server that calls webhooks on a
+# loopback address as 1.30 and later do (pull 122558).
 set -euo pipefail
 
 readonly here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 readonly kube_version=1.20.2
-readonly recipe=2  # raise it when the recipe below changes, and old caches are no longer used
+readonly recipe=3  # raise it when the recipe below changes, and old caches are no longer used
 readonly began=$SECONDS
 
 case "${1:-}" in
@@ -195,18 +196,18 @@ KUBE_GIT_VERSION=v$kube_version
 KUBE_GIT_MAJOR=${kube_version%%.*}
 KUBE_GIT_MINOR=$(cut -d. -f2 <<<"$kube_version")
 VERSION
-# built NAME: keeps the kube-apiserver that was just built under this name.
-built() {
-  cp "$source_tree/_output/local/bin/linux/$(dpkg --print-architecture)/kube-apiserver" "$work/bin/$1"
-}
-
-with_progress "building kube-apiserver" build_apiserver
-built kube-apiserver
 webhook_client="$source_tree/staging/src/k8s.io/apiserver/pkg/util/webhook/client.go"
-grep -q 'cfg.NextProtos = \[\]string{"http/1.1"}' "$webhook_client" || die "the source is not as expected: $webhook_client"
-sed -i '/cfg.NextProtos = \[\]string{"http\/1.1"}/d' "$webhook_client"
-with_progress "building kube-apiserver-http2" build_apiserver
-built kube-apiserver-http2
+grep -qP '^\t*cfg.NextProtos = \[\]string{"http/1.1"}$' "$webhook_client" && grep -q '^import ($' "$webhook_client" ||
+  die "the source is not as expected: $webhook_client"
+sed -i -e 's/^\s*\(cfg.NextProtos = .*\)$/if os.Getenv("WEBHOOK_HTTP2") == "" { \1 }/' -e 's/^import ($/import (\n"os"/' \
+  "$webhook_client"
+with_progress "building kube-apiserver" build_apiserver
+cp "$source_tree/_output/local/bin/linux/$(dpkg --print-architecture)/kube-apiserver" "$work/bin/kube-apiserver"
+cat >"$work/bin/kube-apiserver-http2" <<'SCRIPT'
+#!/bin/sh
+WEBHOOK_HTTP2=yes exec "$(dirname "$0")/kube-apiserver" "$@"
+SCRIPT
+chmod +x "$work/bin/kube-apiserver-http2"
 
 complete "$work/bin" || die "what was built does not run"
 [[ $("$work/bin/kube-apiserver" --version) == "Kubernetes v$kube_version" ]] || die "kube-apiserver has the wrong version"

@@ -2,10 +2,10 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(admission)
+
 using namespace rw;
 using namespace rw::conformance;
-
-BOOST_AUTO_TEST_SUITE(admission)
 
 BOOST_FIXTURE_TEST_CASE(a_webhook_is_asked_about_a_creation, hooked) {
   watch_config_maps();

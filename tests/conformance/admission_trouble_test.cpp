@@ -5,6 +5,8 @@
 #include <future>
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(admission_trouble)
+
 using namespace rw;
 using namespace rw::conformance;
 
@@ -43,8 +45,6 @@ struct troubled : hooked {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(admission_trouble)
 
 BOOST_FIXTURE_TEST_CASE(others_read_and_write_while_a_webhook_thinks, troubled) {
   watch_config_maps();

@@ -1,6 +1,8 @@
 #include "sandbox.hpp"
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(apply)
+
 using namespace rw;
 using namespace rw::conformance;
 
@@ -37,8 +39,6 @@ struct managers : sandbox {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(apply)
 
 BOOST_FIXTURE_TEST_CASE(applying_creates_what_is_not_there, managers) {
   const auto made = by("one", config_map("a", {{"k", "v"}}, {{"l", "m"}}));

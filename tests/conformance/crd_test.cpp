@@ -2,6 +2,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(crd)
+
 using namespace rw;
 using namespace rw::conformance;
 
@@ -68,8 +70,6 @@ struct checking : sandbox {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(crd)
 
 BOOST_FIXTURE_TEST_CASE(a_definition_is_accepted_and_established, sandbox) {
   const auto crd = one_field(*this, R"({"type": "string"})");

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(crud)
+
 using namespace rw;
 using namespace rw::conformance;
-
-BOOST_AUTO_TEST_SUITE(crud)
 
 BOOST_FIXTURE_TEST_CASE(a_created_object_gets_uid_creation_time_and_resource_version, sandbox) {
   const auto made = create(config_maps, config_map("a", {{"k", "v"}}));

@@ -1,6 +1,8 @@
 #include "sandbox.hpp"
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(deletion)
+
 using namespace rw;
 using namespace rw::conformance;
 
@@ -22,8 +24,6 @@ struct holding : sandbox {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(deletion)
 
 BOOST_FIXTURE_TEST_CASE(what_is_deleted_is_gone, sandbox) {
   create(config_maps, config_map("a"));

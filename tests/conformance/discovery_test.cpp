@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(discovery)
+
 using namespace rw;
 using namespace rw::conformance;
 
@@ -14,8 +16,6 @@ bool names_verb(const json& resource, std::string_view verb) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(discovery)
 
 BOOST_FIXTURE_TEST_CASE(the_core_group_is_listed, sandbox) {
   const auto versions = parse(ok(api.raw("GET", "/api", "", "")));

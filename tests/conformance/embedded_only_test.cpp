@@ -6,6 +6,8 @@
 #include "webhook.hpp"
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(embedded_only)
+
 using namespace rw;
 using namespace rw::conformance;
 
@@ -25,8 +27,6 @@ std::string strict(const std::string& path) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(embedded_only)
 
 // Kubernetes documentation, "Well-Known Labels": kubernetes.io/metadata.name, since 1.21.
 BOOST_FIXTURE_TEST_CASE(a_namespace_is_labelled_with_its_name, sandbox) {

@@ -1,10 +1,10 @@
 #include "sandbox.hpp"
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(errors)
+
 using namespace rw;
 using namespace rw::conformance;
-
-BOOST_AUTO_TEST_SUITE(errors)
 
 BOOST_FIXTURE_TEST_CASE(a_failure_is_a_status, sandbox) {
   const auto answer = server.http("GET", path(config_maps, "none"));

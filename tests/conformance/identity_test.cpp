@@ -1,6 +1,8 @@
 #include "webhook.hpp"
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(identity)
+
 using namespace rw;
 using namespace rw::conformance;
 
@@ -31,8 +33,6 @@ json writer_of(sandbox& in, Write write) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(identity)
 
 BOOST_FIXTURE_TEST_CASE(a_token_that_no_one_knows_is_unauthorized, sandbox) {
   const auto answer =

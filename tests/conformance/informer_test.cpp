@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(informer)
+
 using namespace rw;
 using namespace rw::conformance;
 
@@ -85,8 +87,6 @@ std::map<std::string, std::string> versions_of(const json& list) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(informer)
 
 BOOST_FIXTURE_TEST_CASE(an_informer_begins_with_what_is_there, sandbox) {
   create(config_maps, config_map("a"));

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(list)
+
 using namespace rw;
 using namespace rw::conformance;
 
@@ -21,8 +23,6 @@ struct five : sandbox {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(list)
 
 BOOST_FIXTURE_TEST_CASE(a_list_names_its_kind_and_version, five) {
   const auto all_five = list(config_maps);

@@ -1,6 +1,8 @@
 #include "sandbox.hpp"
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(patch)
+
 using namespace rw;
 using namespace rw::conformance;
 using k8s::patch_type;
@@ -48,8 +50,6 @@ struct one_deployment : sandbox {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(patch)
 
 BOOST_FIXTURE_TEST_CASE(a_merge_patch_adds_changes_and_removes, one_map) {
   const auto next = patched(patch_type::merge, R"({"data": {"a": null, "b": "3", "c": "4"}})");

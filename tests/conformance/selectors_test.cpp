@@ -1,6 +1,8 @@
 #include "sandbox.hpp"
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(selectors)
+
 using namespace rw;
 using namespace rw::conformance;
 
@@ -30,8 +32,6 @@ struct labelled : sandbox {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(selectors)
 
 BOOST_FIXTURE_TEST_CASE(a_label_has_a_value, labelled) {
   BOOST_TEST(by_labels("env=prod") == "a");

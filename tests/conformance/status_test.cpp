@@ -1,6 +1,8 @@
 #include "sandbox.hpp"
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(status)
+
 using namespace rw;
 using namespace rw::conformance;
 
@@ -27,8 +29,6 @@ json scalable(const std::string& group) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(status)
 
 BOOST_FIXTURE_TEST_CASE(an_object_is_created_without_its_status, sandbox) {
   const auto made = create(gadgets(), with(gadget("a"), "/status", {{"ready", true}}));

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(watch)
+
 using namespace rw;
 using namespace rw::conformance;
 
@@ -14,8 +16,6 @@ k8s::watch_options since(const json& object) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(watch)
 
 BOOST_FIXTURE_TEST_CASE(a_watch_tells_what_is_created_changed_and_deleted, sandbox) {
   watching seen(*this, config_maps, all(), list(config_maps));

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(answer)
+
 namespace {
 
 using namespace rw::admission;
@@ -27,8 +29,6 @@ decision decided_with(const std::string& uid, verdict what = verdict::event) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(answer)
 
 BOOST_AUTO_TEST_CASE(it_allows_and_echoes_the_uid) {
   const auto written = written_for(decided_with("u-1", verdict::connect_unsupported));

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(json_compare)
+
 namespace {
 
 using rw::admission::json_equal;
@@ -20,8 +22,6 @@ std::string nested(std::size_t levels, const std::string& inner) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(json_compare)
 
 BOOST_AUTO_TEST_CASE(spelling_of_numbers_does_not_matter) {
   for (const auto* one :

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(review_differential)
+
 namespace {
 
 using namespace rw::admission;
@@ -154,8 +156,6 @@ void check(reader& fast, const std::string& body, contract agreed) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(review_differential)
 
 BOOST_AUTO_TEST_CASE(reader_and_reference_agree_about_random_reviews) {
   generator random(20240501);

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(review)
+
 namespace {
 
 using namespace rw::admission;
@@ -70,8 +72,6 @@ review_text status_update(review_text::json status, review_text::json old_status
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(review)
 
 BOOST_AUTO_TEST_CASE(a_create_is_an_event_for_the_object) {
   review_text review;

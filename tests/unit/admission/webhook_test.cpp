@@ -12,6 +12,8 @@
 #include <memory>
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(webhook)
+
 namespace {
 
 using namespace rw::admission;
@@ -80,7 +82,7 @@ struct fixture {
   host here;
   std::unique_ptr<rw::core::transport> transport;
   rw::core::channel<watch_event> events;
-  webhook hook;
+  rw::admission::webhook hook;
   running_server server;
 };
 
@@ -91,8 +93,6 @@ std::unique_ptr<rw::core::transport> over_tls() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(webhook)
 
 BOOST_AUTO_TEST_CASE(a_change_is_allowed_and_becomes_an_event_of_the_manager) {
   fixture f;

@@ -24,6 +24,14 @@ namespace asio = boost::asio;
 /// What all records here are sealed for.
 inline const std::string subject = "kcp-system/skr";
 
+inline const k8s::resource_type bundles{
+    {"certificates.k8s.io", "v1beta1", "ClusterTrustBundle"}, "clustertrustbundles", false};
+
+/// True for the verbs of requests that change nothing.
+inline bool reads(const std::string& verb) {
+  return verb == "get" || verb == "list" || verb == "watch";
+}
+
 /// What is to happen to a runtime's writing requests, dry runs among them.
 struct write_faults {
   int seen = 0;

@@ -16,13 +16,6 @@
 namespace rw::bootstrapper_test {
 namespace {
 
-const k8s::resource_type bundles{
-    {"certificates.k8s.io", "v1beta1", "ClusterTrustBundle"}, "clustertrustbundles", false};
-
-bool reads(const std::string& verb) {
-  return verb == "get" || verb == "list" || verb == "watch";
-}
-
 k8s::devserver::fault next_fault(write_faults& state, const std::string& verb,
                                  const std::string& path) {
   k8s::devserver::fault out;

@@ -17,9 +17,6 @@
 namespace rw::bootstrapper_test {
 
 const k8s::resource_type deployments{{"apps", "v1", "Deployment"}, "deployments", true};
-const k8s::resource_type bundles{
-    {"certificates.k8s.io", "v1beta1", "ClusterTrustBundle"}, "clustertrustbundles", false};
-
 namespace {
 
 const k8s::resource_type definitions{
@@ -32,10 +29,6 @@ json::value object_of(const k8s::resource_type& type, const std::string& ns,
   return {{"apiVersion", type.gvk.api_version()},
           {"kind", type.gvk.kind},
           {"metadata", std::move(metadata)}};
-}
-
-bool reads(const std::string& verb) {
-  return verb == "get" || verb == "list" || verb == "watch";
 }
 
 k8s::resource_type type_of(const json::value& object) {

@@ -40,12 +40,12 @@ void check(const json::value& of, step next, standing how,
 
 BOOST_AUTO_TEST_CASE(what_was_signalled_is_read_as_it_was_written) {
   for (const auto forms : {mark_forms{}, annotation, mark_forms{.label = true}, both}) {
-    const config_sync::signal one{{17, "abc"}, forms};
-    const auto again = parse_signal(config_sync::to_string(one));
+    const rw::config_sync::signal one{{17, "abc"}, forms};
+    const auto again = parse_signal(rw::config_sync::to_string(one));
     BOOST_REQUIRE(again);
     BOOST_TEST((*again == one));
   }
-  BOOST_TEST(config_sync::to_string(config_sync::signal{{3, "c3"}, both}) ==
+  BOOST_TEST(rw::config_sync::to_string(rw::config_sync::signal{{3, "c3"}, both}) ==
              "3 c3 annotation,label");
   for (const auto* text : {"", "none", "3", "3 ", "x c3", "3x c3", "-1 c3", "3 c3 label,annotation",
                            "3 c3 annotation more", "3  c3"}) {

@@ -23,6 +23,8 @@
 #include <unordered_set>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(channel_linearizability)
+
 namespace core = rw::core;
 
 namespace {
@@ -257,8 +259,6 @@ constexpr int rounds = 5000;
 #endif
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(channel_linearizability)
 
 BOOST_AUTO_TEST_CASE(the_checker_accepts_what_the_contract_allows) {
   // In turn.

@@ -21,6 +21,8 @@
 #include <thread>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(channel_stress)
+
 namespace asio = boost::asio;
 namespace core = rw::core;
 using boost::system::error_code;
@@ -204,8 +206,6 @@ void run_coroutines(std::size_t capacity, std::size_t producers, std::size_t con
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(channel_stress)
 
 BOOST_AUTO_TEST_CASE(threads_lose_nothing_and_keep_each_producers_order) {
   run_threads(1, 2, 2, 3000 * scale);

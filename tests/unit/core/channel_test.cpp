@@ -17,6 +17,8 @@
 #include <thread>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(channel)
+
 namespace asio = boost::asio;
 using boost::system::error_code;
 
@@ -86,8 +88,6 @@ void run(asio::io_context& io, Coroutine coroutine) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(channel)
 
 BOOST_AUTO_TEST_CASE(items_come_out_in_the_order_in_which_they_went_in) {
   core::channel<int> ch(8);

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(coalescing_set)
+
 using rw::core::insert_result;
 using set = rw::core::coalescing_set<std::string>;
 
@@ -70,8 +72,6 @@ struct naive_set {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(coalescing_set)
 
 BOOST_AUTO_TEST_CASE(keys_are_taken_in_the_order_in_which_they_came) {
   set keys(10);

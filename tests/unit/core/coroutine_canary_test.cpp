@@ -12,6 +12,8 @@
 #include <boost/test/unit_test.hpp>
 #endif
 
+BOOST_AUTO_TEST_SUITE(coroutine_canary)
+
 namespace {
 
 /// The least that can be awaited and resumed: the body runs when it is awaited, and its awaiter
@@ -171,8 +173,6 @@ int main() {
 }
 
 #else
-
-BOOST_AUTO_TEST_SUITE(coroutine_canary)
 
 BOOST_AUTO_TEST_CASE(an_await_in_a_condition_runs_the_body) {
   BOOST_TEST(run_bodies(in_if) == 1);

@@ -26,6 +26,8 @@
 #include <string_view>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(admission)
+
 namespace {
 
 using namespace rw::k8s::devserver;
@@ -144,8 +146,6 @@ struct fixture {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(admission)
 
 BOOST_AUTO_TEST_CASE(a_webhook_is_called_over_http2_and_its_connection_kept) {
   fixture here;

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+BOOST_AUTO_TEST_SUITE(field_selector)
+
 namespace {
 
 namespace devserver = rw::k8s::devserver;
@@ -27,8 +29,6 @@ void refused(std::string_view text, std::string_view message) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(field_selector)
 
 BOOST_AUTO_TEST_CASE(fields_are_selected_by_path) {
   const std::string pod = R"({"metadata":{"name":"a","namespace":"n"},"spec":{"nodeName":"x,y=z\\",

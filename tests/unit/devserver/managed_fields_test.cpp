@@ -11,6 +11,8 @@
 #include <string>
 #include <string_view>
 
+BOOST_AUTO_TEST_SUITE(managed_fields)
+
 namespace {
 
 using namespace rw::k8s::devserver;
@@ -95,8 +97,6 @@ std::string pod_template(std::string_view containers) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(managed_fields)
 
 // Objects and managedFields in these tests are what a kube-apiserver answered.
 

@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+BOOST_AUTO_TEST_SUITE(patch)
+
 namespace {
 
 using namespace rw::k8s::devserver;
@@ -91,8 +93,6 @@ void check_strategic_refused(std::string_view change, unsigned code, std::string
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(patch)
 
 // The examples of RFC 7386, appendix A.
 BOOST_AUTO_TEST_CASE(a_merge_patch_does_what_the_rfc_shows) {

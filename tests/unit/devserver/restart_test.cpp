@@ -16,9 +16,9 @@
 #include <string>
 #include <utility>
 
-// What a server that begins with another one's memory knows of it.
-
 BOOST_AUTO_TEST_SUITE(restart)
+
+// What a server that begins with another one's memory knows of it.
 
 namespace {
 

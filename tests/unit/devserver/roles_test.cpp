@@ -5,6 +5,8 @@
 
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(roles)
+
 namespace {
 
 using namespace rw::k8s::devserver;
@@ -36,8 +38,6 @@ constexpr auto read_pods =
     R"({"rules": [{"verbs": ["get", "list"], "apiGroups": [""], "resources": ["pods"]}]})";
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(roles)
 
 BOOST_AUTO_TEST_CASE(a_rule_grants_what_it_names) {
   const std::string rule =

@@ -17,6 +17,8 @@
 #include <string_view>
 #include <yaml-cpp/yaml.h>
 
+BOOST_AUTO_TEST_SUITE(schema)
+
 namespace {
 
 using namespace rw::k8s::devserver;
@@ -28,14 +30,14 @@ std::string with_spec(std::string_view properties) {
          std::string(properties) + "}}}";
 }
 
-std::shared_ptr<const schema> compiled(std::string_view open_api) {
+std::shared_ptr<const rw::k8s::devserver::schema> compiled(std::string_view open_api) {
   const auto made = compile_schema(json::parse(open_api));
   BOOST_TEST_REQUIRE(made.has_value(), open_api << ": " << made.error().message);
   return *made;
 }
 
 /// "field | message" of each finding.
-std::string findings(const schema& type, std::string_view spec) {
+std::string findings(const rw::k8s::devserver::schema& type, std::string_view spec) {
   std::vector<cause> found;
   type.validate({{"spec", json::parse(spec)}}, "", found);
   std::string out;
@@ -65,7 +67,7 @@ class property {
   }
 
  private:
-  std::shared_ptr<const schema> type_;
+  std::shared_ptr<const rw::k8s::devserver::schema> type_;
 };
 
 /// "field | message" of what is wrong with the schema of a field `spec`.
@@ -87,7 +89,8 @@ std::string faults(std::string_view spec, bool root = false) {
   return out;
 }
 
-std::string pruned(const schema& type, std::string_view object, std::string* removed = nullptr) {
+std::string pruned(const rw::k8s::devserver::schema& type, std::string_view object,
+                   std::string* removed = nullptr) {
   auto value = json::parse(object);
   std::vector<std::string> paths;
   type.prune(value, paths);
@@ -97,7 +100,7 @@ std::string pruned(const schema& type, std::string_view object, std::string* rem
   return json::serialize(value);
 }
 
-std::string defaulted(const schema& type, std::string_view object) {
+std::string defaulted(const rw::k8s::devserver::schema& type, std::string_view object) {
   auto value = json::parse(object);
   type.fill_defaults(value);
   auto again = value;
@@ -128,8 +131,6 @@ json::value from_yaml(const YAML::Node& node) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(schema)
 
 // Words in these tests are what a kube-apiserver answered.
 

@@ -24,6 +24,8 @@
 #include <string_view>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(server_webhooks)
+
 // What the API server as a whole makes of webhooks, as far as a real one can't be asked: services
 // of simulated clusters, and the end of it all. The rest is in tests/conformance.
 
@@ -205,8 +207,6 @@ void check_failed(std::future<written>& pending) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(server_webhooks)
 
 BOOST_FIXTURE_TEST_CASE(a_service_is_called_where_the_host_says, fixture) {
   const auto made = create("a");

@@ -14,6 +14,8 @@
 #include <string_view>
 #include <utility>
 
+BOOST_AUTO_TEST_SUITE(webhook_review)
+
 namespace {
 
 using namespace rw::k8s::devserver;
@@ -41,8 +43,6 @@ std::string review(std::string_view response) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(webhook_review)
 
 BOOST_AUTO_TEST_CASE(rules_name_resources_and_subresources) {
   const auto main = of("apps", "deployments");

@@ -11,6 +11,8 @@
 #include <memory>
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(client_liveness)
+
 namespace {
 
 using namespace rw::http;
@@ -80,8 +82,6 @@ struct fixture : client_fixture {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(client_liveness)
 
 BOOST_AUTO_TEST_CASE(a_quiet_connection_is_asked_for_a_sign_of_life_and_kept) {
   quiet_upstream peer(true);

@@ -14,6 +14,8 @@
 #include <mutex>
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(client_names)
+
 namespace {
 
 using namespace rw;
@@ -71,8 +73,6 @@ struct fixture : client_fixture {
 constexpr auto ages = std::chrono::milliseconds(std::chrono::hours(1));
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(client_names)
 
 BOOST_FIXTURE_TEST_CASE(a_dead_name_server_delays_no_look_up_of_others, fixture) {
   auto hangs = get(of("runtimes", "dead.example", ages));

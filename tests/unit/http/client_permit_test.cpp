@@ -14,6 +14,8 @@
 #include <string>
 #include <utility>
 
+BOOST_AUTO_TEST_SUITE(client_permit)
+
 namespace {
 
 using namespace rw::http;
@@ -75,8 +77,6 @@ std::size_t count_rest(tcp::socket& from) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(client_permit)
 
 BOOST_AUTO_TEST_CASE(a_guarded_request_goes_out_while_the_permit_is_open) {
   for (const bool http2 : {false, true}) {

@@ -16,6 +16,8 @@
 #include <poll.h>
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(client_proxy)
+
 namespace {
 
 using namespace rw::http;
@@ -79,8 +81,6 @@ struct proxied : client_fixture {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(client_proxy)
 
 BOOST_AUTO_TEST_CASE(tls_runs_through_the_tunnel_and_is_checked_for_the_upstream) {
   const auto& pki = the_pki();

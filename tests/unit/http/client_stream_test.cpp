@@ -18,6 +18,8 @@
 #include <string>
 #include <string_view>
 
+BOOST_AUTO_TEST_SUITE(client_stream)
+
 namespace {
 
 using namespace rw::http;
@@ -133,8 +135,6 @@ std::string read_resets(tcp::socket& from) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(client_stream)
 
 BOOST_AUTO_TEST_CASE(a_sink_gets_the_body_while_it_comes) {
   for (const bool http2 : {false, true}) {

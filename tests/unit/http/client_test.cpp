@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(client)
+
 namespace {
 
 using namespace rw::http;
@@ -28,8 +30,6 @@ using fixture = client_fixture;
 constexpr std::string_view good_answer = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(client)
 
 BOOST_AUTO_TEST_CASE(requests_share_a_kept_connection) {
   for (const bool http2 : {false, true}) {

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(server_http1)
+
 namespace {
 
 using namespace rw::http;
@@ -77,8 +79,6 @@ std::string pattern(std::size_t size) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(server_http1)
 
 BOOST_AUTO_TEST_CASE(a_kept_connection_serves_one_request_after_another) {
   fixture f;

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(server_http2)
+
 namespace {
 
 using namespace rw::http;
@@ -68,8 +70,6 @@ frame headers_frame(std::uint32_t stream, const field_list& fields, bool end_str
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(server_http2)
 
 BOOST_AUTO_TEST_CASE(requests_are_answered_one_after_another) {
   fixture f;

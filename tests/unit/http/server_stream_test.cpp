@@ -11,6 +11,8 @@
 #include <memory>
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(server_stream)
+
 namespace {
 
 using namespace rw::http;
@@ -81,8 +83,6 @@ bool passes(milliseconds time) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(server_stream)
 
 BOOST_AUTO_TEST_CASE(pieces_are_sent_as_they_come_to_be_and_the_connection_goes_on) {
   fixture h1(false);

@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(attempts)
+
 // What becomes of requests that do not simply succeed.
 
 namespace {
@@ -48,8 +50,6 @@ asio::awaitable<result<boost::json::value>> write(client& api) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(attempts)
 
 struct mapping {
   unsigned status;

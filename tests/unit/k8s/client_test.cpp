@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(client)
+
 namespace {
 
 using namespace rw::k8s;
@@ -59,8 +61,6 @@ script::answer streaming(std::vector<std::string> what, http::body_source::state
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(client)
 
 BOOST_AUTO_TEST_CASE(each_verb_is_the_request_that_the_api_describes) {
   for (const auto which : {protocol::h2, protocol::http1}) {

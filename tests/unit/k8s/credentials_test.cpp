@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(credentials)
+
 // As whom requests go out: tokens, certificates and plugins, and how they follow their files.
 
 namespace {
@@ -25,7 +27,7 @@ namespace http = rw::http;
 
 constexpr std::string_view config_map = R"({"kind":"ConfigMap","metadata":{"name":"a"}})";
 
-asio::awaitable<result<boost::json::value>> read(client& api) {
+asio::awaitable<result<boost::json::value>> read(k8s::client& api) {
   return api.get(config_maps, {"team", "a"});
 }
 
@@ -77,8 +79,6 @@ struct plugin_fixture : api_fixture {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(credentials)
 
 BOOST_AUTO_TEST_CASE(a_token_file_is_read_again_when_it_changes) {
   api_fixture f;

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(kubeconfig)
+
 namespace {
 
 using namespace rw::k8s;
@@ -165,8 +167,6 @@ const wrong_field wrong_fields[] = {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(kubeconfig)
 
 BOOST_DATA_TEST_CASE(a_wrong_field_is_named_with_its_file_and_context, wrong_fields) {
   const auto got = parse(sample.in.yaml());

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+BOOST_AUTO_TEST_SUITE(label_selector)
+
 namespace {
 
 namespace k8s = rw::k8s;
@@ -33,8 +35,6 @@ void refused(std::string_view text, std::string_view message) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(label_selector)
 
 BOOST_AUTO_TEST_CASE(no_text_selects_everything) {
   for (const auto* text : {"", " ", "\t\n"}) {

@@ -5,6 +5,8 @@
 #include <string>
 #include <unordered_set>
 
+BOOST_AUTO_TEST_SUITE(event_json)
+
 namespace {
 
 using namespace rw;
@@ -28,8 +30,6 @@ void check_error(std::string_view body, contract agreed, wire_error expected) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(event_json)
 
 BOOST_AUTO_TEST_CASE(contracts_are_named_v1_and_v2) {
   contract value = contract::v2;

@@ -8,6 +8,8 @@
 #include <memory>
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(listener)
+
 namespace {
 
 using namespace rw::listener;
@@ -91,8 +93,6 @@ struct fixture {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(listener)
 
 BOOST_AUTO_TEST_CASE(an_event_arrives_with_its_sender_and_its_component) {
   fixture f;

@@ -26,10 +26,10 @@
 #include <thread>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(pipeline)
+
 // The whole way of an event in one process: reviews over TLS to the webhook, the channel, dispatch,
 // mutual TLS to the listener, and its channel.
-
-BOOST_AUTO_TEST_SUITE(pipeline)
 
 namespace asio = boost::asio;
 namespace core = rw::core;

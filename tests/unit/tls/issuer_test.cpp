@@ -20,8 +20,8 @@ using maker = rw::tls::issuer;
 
 namespace {
 
-certificate parsed(const std::string& pem) {
-  auto out = certificate::from_pem(pem);
+rw::tls::certificate parsed(const std::string& pem) {
+  auto out = rw::tls::certificate::from_pem(pem);
   BOOST_REQUIRE(out.has_value());
   return *out;
 }

@@ -274,7 +274,7 @@ BOOST_FIXTURE_TEST_CASE(a_chain_with_an_intermediate_is_sent_whole, loop) {
 }
 
 BOOST_FIXTURE_TEST_CASE(a_root_is_not_sent_and_an_intermediate_of_the_bundle_is, loop) {
-  const auto chain_length = [this](const issuer& of, const std::string& bundle) {
+  const auto chain_length = [this](const rw::tls::issuer& of, const std::string& bundle) {
     const auto leaf =
         good(of.issue({.common_name = "x", .dns_names = {"kcp.example.com"}, .server_auth = true}));
     const auto own = good(credentials::from_text({leaf.certificate, leaf.key, bundle}));

@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(what_is_written_of_a_client_reads_back_as_it_was) {
                                              .dns_names = {"skr.example.com", "other.example.com"},
                                              .uris = {"spiffe://a/ns/b?x=1"},
                                              .client_auth = true}));
-  const auto client = *certificate::from_pem(pair.certificate);
+  const auto client = *rw::tls::certificate::from_pem(pair.certificate);
   const auto text = xfcc_of(client, {"spiffe://gateway"});
   const auto all = parse_xfcc(text);
   BOOST_TEST_REQUIRE(all.has_value());

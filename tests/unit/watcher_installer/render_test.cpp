@@ -39,7 +39,7 @@ inputs sample() {
 
 json::value object_of(const inputs& runtime, std::string_view kind, std::string_view name,
                       const settings& with = {}) {
-  for (auto& one : watcher_installer::render(templates::built_in(), with, runtime)) {
+  for (auto& one : rw::watcher_installer::render(templates::built_in(), with, runtime)) {
     if (is(one, kind, name)) return one;
   }
   BOOST_FAIL("there is no " << kind << " " << name);
@@ -78,7 +78,7 @@ const auto& pod = "/spec/template/spec";
 
 BOOST_AUTO_TEST_CASE(these_objects_make_the_watcher_in_this_order) {
   std::string all;
-  for (const auto& one : watcher_installer::render(templates::built_in(), {}, sample())) {
+  for (const auto& one : rw::watcher_installer::render(templates::built_in(), {}, sample())) {
     all += std::string(k8s::find_string(one, {"kind"})) + " " +
            std::string(k8s::find_string(one, {"metadata", "name"})) + "\n";
     BOOST_TEST(*k8s::label(one, "operator.kyma-project.io/managed-by") == "kyma");

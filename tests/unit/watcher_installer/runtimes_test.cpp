@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(pods_of_another_template_are_former_ones_until_they_have_en
         R"({"items":[{"metadata":{"labels":{"operator.kyma-project.io/pod-restart-trigger":"7"}}},
           {"metadata":{"labels":{"operator.kyma-project.io/pod-restart-trigger":")" +
         std::string(trigger) + R"("}})" + std::string(rest) + "}]}");
-    return watcher_installer::has_former_pods(deployment, pods);
+    return rw::watcher_installer::has_former_pods(deployment, pods);
   };
   BOOST_TEST(!former("7", ""));
   BOOST_TEST(former("6", ""));
@@ -130,8 +130,8 @@ BOOST_AUTO_TEST_CASE(pods_of_another_template_are_former_ones_until_they_have_en
   BOOST_TEST(!former("6", R"(,"status":{"phase":"Failed"})"));
   BOOST_TEST(!former("6", R"(,"status":{"phase":"Succeeded"})"));
   BOOST_TEST(
-      watcher_installer::has_former_pods(deployment, boost::json::parse(R"({"items":[{}]})")));
-  BOOST_TEST(!watcher_installer::has_former_pods(deployment, boost::json::parse("{}")));
+      rw::watcher_installer::has_former_pods(deployment, boost::json::parse(R"({"items":[{}]})")));
+  BOOST_TEST(!rw::watcher_installer::has_former_pods(deployment, boost::json::parse("{}")));
 }
 
 BOOST_AUTO_TEST_CASE(a_sick_one_is_waited_for_longer_each_time_until_it_answers) {

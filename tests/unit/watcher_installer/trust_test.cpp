@@ -55,7 +55,7 @@ class runtime {
                       .certificate_since = next.certificate_since,
                       .restart_trigger = next.restart_trigger,
                       .watchers = watchers};
-    for (auto& one : render(templates::built_in(), {}, what)) {
+    for (auto& one : rw::watcher_installer::render(templates::built_in(), {}, what)) {
       if (is(one, "Secret", "skr-webhook-tls") && !next.certificate.empty()) secret = one;
       if (is(one, "Deployment", "skr-webhook")) deployment = one;
       if (is(one, "ValidatingWebhookConfiguration", "skr-webhook")) configuration = one;
