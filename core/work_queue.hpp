@@ -1,21 +1,104 @@
 #pragma once
 
-#include "core/work_queue/base.hpp"
-#include "core/work_queue/key_index.hpp"
-#include "core/work_queue/slots.hpp"
+#include "core/backoff.hpp"
+#include "core/clock.hpp"
+#include "core/metrics.hpp"
+#include "core/token_bucket.hpp"
+#include "core/wake_list.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/unordered/unordered_flat_set.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
+#include <map>
+#include <memory>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace rw::core {
+
+/// How urgent a key is.
+enum class priority : std::uint8_t { high, normal, low };
+
+/// Result of adding a key to a work_queue.
+enum class add_result : std::uint8_t {
+  added,      ///< it will be processed (once more) because of this
+  merged,     ///< it was to be processed, or to be added as early, anyway
+  full,       ///< it is not inside, and there is no room; nothing happened
+  shut_down,  ///< no more additions; nothing happened
+};
+
+struct work_queue_options {
+  std::string name = {};  ///< the metrics' label `name`
+
+  /// Keys inside at once: queued, delayed, being processed, or remembered for their failures.
+  /// Memory grows to the most that were ever inside (some 250 bytes each for a key of two short
+  /// strings) and is kept.
+  std::size_t capacity = std::size_t{1} << 20;
+
+  /// The n-th retry of a key waits for retry_base * 2^n, at most retry_limit, shortened by a random
+  /// part of up to `retry_jitter` (0 to 1) of it, so that keys that failed together do not come
+  /// back together.
+  duration retry_base = std::chrono::milliseconds(5);
+  duration retry_limit = std::chrono::seconds(1000);
+  double retry_jitter = 0.2;
+
+  /// All retries together; 0: no limit.
+  double retries_per_second = 10;
+  unsigned retry_burst = 100;
+};
+
+/// All of it must outlive the queue.
+struct work_queue_environment {
+  clock& time;
+  metrics& numbers;
+  random_source random;
+};
+
+namespace work_queue_detail {
+
+/// Durations by powers of ten from 10 ns to 1,000 s, as client-go has them, until published.
+struct tally {
+  void add(duration each) noexcept {
+    std::size_t bucket = 0;
+    for (duration bound(10); each > bound && bucket < 12; bound *= 10) ++bucket;
+    ++counts[bucket];
+    sum += each;
+  }
+  void publish();
+
+  histogram& into;
+  std::vector<double> counts = std::vector<double>(13);
+  duration sum{0};
+};
+
+struct series {
+  series(metrics& registry, const std::string& name);
+  void publish(const std::array<std::size_t, 3>& keys, duration unfinished, duration longest);
+
+  counter &retries, &refused_full, &refused_shut_down, &adds;
+  gauge &unfinished_work, &longest_running;
+  tally waited, worked;
+  std::uint64_t added = 0;  ///< since the last publication, as the tallies
+  std::array<gauge*, 3> depth;
+};
+
+/// Throws std::invalid_argument if the options cannot be used.
+work_queue_options checked(work_queue_options options);
+/// Delay of a key's retry after so many failures.
+duration retry_delay(const work_queue_options& options, unsigned failures, std::uint64_t random);
+
+}  // namespace work_queue_detail
 
 /// The keys with work to do, each at most once. (k8s.io/client-go/util/workqueue has the
 /// vocabulary.)
@@ -32,280 +115,432 @@ namespace rw::core {
 ///
 /// **Delays.** A key has at most one delay; a shorter one replaces it, a longer one changes
 /// nothing. A key that is added without delay meanwhile is processed now and again when the delay
-/// is over (as in client-go: both were asked for). Delays end while `run` runs.
+/// is over (as in client-go: both were requested). Delays end while `run` runs.
 ///
 /// **Retries.** `add_rate_limited` delays by exponential backoff of the key's own failures, or by
-/// what a token bucket for all retries says, whichever is longer. `forget` ends the series of
-/// failures. A key that is only remembered for its failures gives way when there is no room.
+/// the token bucket for all retries, whichever is longer. `forget` ends the series of failures. A
+/// key that is only remembered for its failures gives way when there is no room.
 ///
 /// **Bound.** A key that is not inside is refused with `full` beyond `capacity`; a key that is
-/// inside, being processed for instance, never is. Who must not lose keys waits with
-/// `wait_for_room`.
+/// inside, being processed for instance, never is. `wait_for_room` waits instead of losing keys.
 ///
 /// **End.** After `shut_down` additions are refused and delays forgotten; what is queued, or was
-/// added while being processed, is still handed out, and then `get` answers with no item.
+/// added while being processed, is still handed out, and then `get` returns no item.
 ///
-/// **Cost.** Adding, taking and being done are O(1) and allocate nothing once memory has grown to
-/// the number of keys inside; a delay is O(log n). The clock is read once for each turn of the
-/// executor, and after 64 questions within one. Metrics are plain integers published by `run`
-/// every 500 ms.
+/// **Cost.** Adding, taking and being done are amortised O(1); a delay is O(log n). The clock is
+/// read once for each turn of the executor. Metrics are plain numbers published by `run` every
+/// 500 ms.
 ///
-/// Metrics, with the label `name`: `workqueue_depth{priority}`, `workqueue_adds_total`,
-/// `workqueue_queue_duration_seconds`, `workqueue_work_duration_seconds`,
-/// `workqueue_unfinished_work_seconds`, `workqueue_longest_running_processor_seconds`,
-/// `workqueue_retries_total`, `workqueue_refused_total{reason}`.
+/// Metrics, with the label `name` (names and meanings as in client-go and controller-runtime):
+/// `workqueue_depth{priority}`, `workqueue_adds_total`, `workqueue_queue_duration_seconds`,
+/// `workqueue_work_duration_seconds`, `workqueue_unfinished_work_seconds`,
+/// `workqueue_longest_running_processor_seconds`, `workqueue_retries_total`,
+/// `workqueue_refused_total{reason}`.
 ///
 /// Not thread-safe: everything happens on one executor (thread or strand). Items and waiting
 /// coroutines must be gone before the queue is. `Key`: default constructible, copyable, equality
 /// comparable.
 template <typename Key, typename Hash = std::hash<Key>>
-class work_queue final : private work_queue_detail::base {
+class work_queue final {
+  struct record;
+
  public:
   /// A key that is being processed until this is done or destroyed.
   class item {
    public:
     item() = default;
-    item(item&& from) noexcept : queue_(from.queue_), slot_(std::exchange(from.slot_, nullptr)) {}
-    item& operator=(item&& from) noexcept {
-      std::swap(queue_, from.queue_);
-      std::swap(slot_, from.slot_);
-      return *this;
-    }
-    ~item() { done(); }
-
-    explicit operator bool() const noexcept { return slot_ != nullptr; }
-    const Key& key() const noexcept { return slot_->key; }
-    core::priority priority() const noexcept { return slot_->level; }
-    /// How often it was added with a rate limit since it was last forgotten.
-    std::uint32_t retries() const noexcept { return slot_->failures; }
-
+    explicit operator bool() const noexcept { return key_ != nullptr; }
+    const Key& key() const noexcept { return key_->key; }
+    core::priority priority() const noexcept { return key_->level; }
+    /// Number of its rate-limited additions since it was last forgotten.
+    std::uint32_t retries() const noexcept { return key_->failures; }
     /// Ends the processing; the item is empty then.
-    void done() {
-      if (slot_ != nullptr) queue_->done(*std::exchange(slot_, nullptr));
-    }
+    void done() { key_.reset(); }
     /// Leaves the end of the processing to work_queue::done(key); the item is empty then.
-    void release() noexcept { slot_ = nullptr; }
+    void release() noexcept { (void)key_.release(); }
 
    private:
     friend work_queue;
-    item(work_queue& queue, work_queue_detail::slot<Key>& slot) : queue_(&queue), slot_(&slot) {}
-
-    work_queue* queue_ = nullptr;
-    work_queue_detail::slot<Key>* slot_ = nullptr;
+    struct finisher {
+      work_queue* queue;
+      void operator()(record* key) const { queue->finish(*key); }
+    };
+    item(work_queue& queue, record& key) : key_(&key, finisher{&queue}) {}
+    std::unique_ptr<record, finisher> key_ = {nullptr, {}};
   };
 
   /// Throws std::invalid_argument if the capacity is 0 or beyond 2^31.
   work_queue(boost::asio::any_io_executor executor, work_queue_options options,
              work_queue_environment environment)
-      : base(std::move(executor), std::move(options), std::move(environment)) {}
-
-  // --- additions -----------------------------------------------------------------------
+      : executor_(std::move(executor)),
+        options_(work_queue_detail::checked(std::move(options))),
+        environment_(std::move(environment)) {}
+  work_queue(const work_queue&) = delete;
+  work_queue& operator=(const work_queue&) = delete;
 
   add_result add(const Key& key, priority level = priority::normal) {
-    const auto hash = hash_of(key);
-    const auto at = index_.home(hash);
-    const bool simple = index_[at] == work_queue_detail::none && index_.size() < limit_ &&
-                        slots_.ready() && adding_is_simple(level);
-    if (!simple) [[unlikely]]
-      return add(key, hash, level);
-    add_simply(insert(key, hash, at));
-    return add_result::added;
+    return add_after(key, {}, level);
   }
 
   /// Without `level` a key that is being processed keeps its own, and another has the normal one.
   add_result add_after(const Key& key, duration delay, std::optional<priority> level = {}) {
-    if (delay <= duration::zero()) return add(key, level.value_or(own_level(key)));
-    if (shut_down_) return refuse();
-    auto* const one = find_or_make(key);
-    if (one == nullptr) return add_result::full;
-    return base::delay(*one, level, delay) ? add_result::added : add_result::merged;
+    const auto [found, refusal] = find_or_make(key);
+    if (found == nullptr) return refusal;
+    if (delay > duration::zero()) return postpone(*found, level, delay);
+    return enqueue(*found, level.value_or(default_level(*found)));
   }
 
   /// After `at_least`, if the backoff is shorter.
   add_result add_rate_limited(const Key& key, std::optional<priority> level = {},
                               duration at_least = {}) {
-    if (shut_down_) return refuse();
-    auto* const one = find_or_make(key);
-    if (one == nullptr) return add_result::full;
-    const auto wait = std::max(next_retry(*one), at_least);
-    return base::delay(*one, level, wait) ? add_result::added : add_result::merged;
+    const auto [found, refusal] = find_or_make(key);
+    if (found == nullptr) return refusal;
+    const auto backoff =
+        work_queue_detail::retry_delay(options_, found->failures++, environment_.random());
+    const auto share = bucket_.take(environment_.time.now());
+    return postpone(*found, level, std::max({backoff, at_least, share}));
   }
 
   /// Ends a key's series of failures: its next retry is delayed as its first.
   void forget(const Key& key) {
-    auto* const one = find(key, hash_of(key));
-    if (one == nullptr || one->failures == 0) return;
-    one->failures = 0;
-    if (!one->remembered) return;
-    stop_remembering(*one);
-    release(*one);
+    if (auto* const found = find(key)) forget(*found);
   }
 
-  /// How often the key was added with a rate limit since it was last forgotten.
+  /// Number of the key's rate-limited additions since it was last forgotten.
   std::uint32_t retries(const Key& key) const {
-    const auto* const one = find(key, hash_of(key));
-    return one == nullptr ? 0 : one->failures;
+    const auto* const found = find(key);
+    return found == nullptr ? 0 : found->failures;
   }
 
-  /// True if a key that is not inside would be taken.
-  bool has_room() const noexcept { return index_.size() - remembered_ < options_.capacity; }
+  /// True if a key that is not inside would be accepted.
+  bool has_room() const noexcept { return size() - remembered_.size() < capacity(); }
 
   /// Waits until then. False: the queue was shut down, or the coroutine cancelled.
   boost::asio::awaitable<bool> wait_for_room() {
-    while (!shut_down_ && !has_room()) {
-      const bool woken = co_await room_.wait();
-      if (!woken) co_return false;
-    }
-    co_return !shut_down_;
+    bool woken = true;
+    while (woken && !shut_down_ && !has_room()) woken = co_await room_.wait();
+    co_return woken && !shut_down_;
   }
-
-  // --- processing ----------------------------------------------------------------------
 
   /// The next key; an empty item if none is queued.
   item try_get() {
-    if (ready_.empty()) return {};
-    return {*this, static_cast<work_queue_detail::slot<Key>&>(take())};
+    if (queued_ == 0) return {};
+    auto& key = *next_level().keys.front();
+    take_out(key);
+    key.where = place::processing;
+    key.started = now();
+    key.position = processing_.size();
+    processing_.push_back(&key);
+    series_.waited.add(key.started - key.added);
+    if (shut_down_) report_end();
+    return {*this, key};
   }
 
   /// Waits for the next key. An empty item: the queue was shut down and nothing is left, or the
   /// coroutine was cancelled.
   boost::asio::awaitable<item> get() {
-    for (;;) {
-      auto next = try_get();
-      if (next || ended()) co_return next;
-      const bool woken = co_await workers_.wait();
-      if (!woken) co_return item();
+    for (bool woken = true; woken && !ended();) {
+      if (queued_ > 0) co_return try_get();
+      woken = co_await workers_.wait();
     }
+    co_return item();
   }
 
   /// Ends the processing of a key whose item was released. False: it is not being processed.
   bool done(const Key& key) {
-    auto* const one = find(key, hash_of(key));
-    if (one == nullptr || one->where != work_queue_detail::place::processing) return false;
-    done(*one);
+    auto* const found = find(key);
+    if (found == nullptr || found->where != place::processing) return false;
+    finish(*found);
     return true;
   }
 
-  /// Makes the next operation look at the clock, within a turn of the executor that took long.
-  using base::time_has_passed;
-
-  // --- life ----------------------------------------------------------------------------
+  /// Makes the next operation read the clock, within a turn of the executor that took long.
+  void time_has_passed() noexcept { *now_valid_ = false; }
 
   /// Ends delays and publishes metrics until cancelled, or until the queue is shut down and
   /// everything in it is done. Once at a time.
-  using base::run;
+  boost::asio::awaitable<void> run() {
+    while (!drained()) {
+      const auto when = environment_.time.now();
+      end_delays(when);
+      if (when >= publish_at_) publish();
+      alarm_->expires_at(std::min(delays_.empty() ? never : delays_.begin()->first, publish_at_));
+      co_await alarm_->wait();
+    }
+    publish();
+  }
 
   /// Publishes the metrics as they are now.
-  using base::publish;
+  void publish() {
+    std::array keys = {levels_[0].size, levels_[1].size, levels_[2].size};
+    const auto when = environment_.time.now();
+    duration unfinished{0}, longest{0};
+    for (const auto* each : processing_) {
+      unfinished += when - each->started;
+      longest = std::max(longest, when - each->started);
+      if (each->again) ++keys[static_cast<std::size_t>(*each->again)];
+    }
+    series_.publish(keys, unfinished, longest);
+    // At rest until something happens, which then must read the clock to find that out.
+    publish_at_ = processing_.empty() ? never : when + std::chrono::milliseconds(500);
+    time_has_passed();
+  }
 
   /// Refuses further additions.
-  using base::shut_down;
+  void shut_down() {
+    if (std::exchange(shut_down_, true)) return;
+    for (const auto& [due, key] : std::exchange(delays_, {})) {
+      key->due = never;
+      if (key->where == place::idle) settle(*key);
+    }
+    room_.wake_all();
+    report_end();
+  }
 
-  /// The same, then waits until what is inside is done. How long is the caller's to limit, by
-  /// cancelling it.
-  using base::drain;
+  /// The same, then waits until what is inside is done. The caller limits that by cancelling it.
+  boost::asio::awaitable<void> drain() {
+    shut_down();
+    for (bool woken = true; woken && !drained();) woken = co_await ends_.wait();
+  }
 
-  using base::is_shut_down;
-
-  // --- sizes ---------------------------------------------------------------------------
+  bool is_shut_down() const noexcept { return shut_down_; }
 
   /// Keys that may be taken now.
-  using base::processing;
-  using base::queued;
-  /// Keys that have a delay, whatever else they are.
-  using base::delayed;
+  std::size_t queued() const noexcept { return queued_; }
+  std::size_t processing() const noexcept { return processing_.size(); }
+  /// Keys that have a delay, in whatever other state.
+  std::size_t delayed() const noexcept { return delays_.size(); }
   /// All keys inside, those that are only remembered for their failures too.
   std::size_t size() const noexcept { return index_.size(); }
   std::size_t capacity() const noexcept { return options_.capacity; }
 
  private:
-  using slot = work_queue_detail::slot<Key>;
+  static constexpr auto never = time_point::max();
+  enum class place : std::uint8_t { idle, queued, processing, remembered };
 
-  static std::uint32_t hash_of(const Key& key) { return work_queue_detail::spread(Hash{}(key)); }
+  struct record {
+    Key key{};  ///< of a free record: the last one, into whose memory the next is written
+    std::size_t hash = 0;
+    place where = place::idle;          ///< idle: it is delayed only
+    priority level = priority::normal;  ///< with which it is, or was last, queued
+    priority delayed_level = priority::normal;
+    std::optional<priority> again = {};  ///< added while processing: to be queued so after
+    std::uint32_t failures = 0;          ///< rate-limited additions since the last `forget`
+    time_point due = never;              ///< end of the delay
+    time_point added = {};               ///< of the addition that waits to be taken
+    time_point started = {};
+    std::size_t position = 0;  ///< in its level, from the first ever; in processing_, remembered_
+  };
 
-  slot* find(const Key& key, std::uint32_t hash) const {
-    std::size_t at = index_.home(hash);
-    return find(key, hash, at);
+  /// Hash and equality of the index.
+  struct by_key {
+    using is_transparent = void;
+    std::size_t operator()(const Key& key) const { return Hash{}(key); }
+    std::size_t operator()(const record* stored) const noexcept { return stored->hash; }
+    bool operator()(const record* a, const record* b) const { return a == b || a->key == b->key; }
+    bool operator()(const Key& a, const record* b) const { return a == b->key; }
+    bool operator()(const record* a, const Key& b) const { return a->key == b; }
+  };
+
+  /// Keys of one priority, oldest first. A key that leaves the middle leaves a null behind; the
+  /// front is never null.
+  struct level_queue {
+    std::deque<record*> keys = {};
+    std::size_t popped = 0;         ///< ever
+    std::size_t size = 0;           ///< without nulls
+    std::uint32_t passed_over = 0;  ///< in a row, while it had keys and others did, too
+  };
+
+  record* find(const Key& key) const {
+    const auto at = index_.find(key);
+    return at == index_.end() ? nullptr : *at;
   }
 
-  /// Null: it is not inside, and `at`, at first the hash's home, is the place for it.
-  slot* find(const Key& key, std::uint32_t hash, std::size_t& at) const {
-    for (;; at = index_.next(at)) {
-      const auto number = index_[at];
-      if (number == work_queue_detail::none) [[likely]]
-        return nullptr;
-      slot& here = slots_[number];
-      if (here.hash == hash && here.key == key) return &here;
+  /// Null: the key is not inside, and the reason that it is refused.
+  std::pair<record*, add_result> find_or_make(const Key& key) {
+    if (shut_down_) {
+      series_.refused_shut_down.Increment();
+      return {nullptr, add_result::shut_down};
     }
+    if (free_.empty()) free_.push_back(&records_.emplace_back());
+    auto* const fresh = free_.back();
+    fresh->key = key;
+    fresh->hash = Hash{}(key);
+    const auto [at, made] = index_.insert(fresh);
+    if (!made) return {*at, {}};
+    free_.pop_back();
+    if (size() <= capacity()) return {fresh, {}};
+    if (!remembered_.empty()) {
+      forget(*remembered_.begin()->second);
+      return {fresh, {}};
+    }
+    series_.refused_full.Increment();
+    settle(*fresh);
+    return {nullptr, add_result::full};
   }
 
-  [[gnu::noinline]] add_result add(const Key& key, std::uint32_t hash, priority level) {
-    if (shut_down_) return refuse();
-    std::size_t at = index_.home(hash);
-    if (auto* const known = find(key, hash, at)) {
-      return add_known(*known, level) ? add_result::added : add_result::merged;
+  priority default_level(const record& key) const noexcept {
+    return key.where == place::processing ? key.level : priority::normal;
+  }
+
+  time_point now() {
+    if (!*now_valid_) [[unlikely]]
+      read_clock();
+    return now_;
+  }
+  void read_clock() {
+    now_ = environment_.time.now();
+    if (!std::exchange(*now_valid_, true)) {
+      boost::asio::post(executor_, [valid = now_valid_] { *valid = false; });
     }
-    auto* const one = make(key, hash, at);
-    if (one == nullptr) return add_result::full;
-    add_new(*one, level);
+    if (publish_at_ != never) return;
+    publish_at_ = now_ + std::chrono::milliseconds(500);  // as client-go
+    alarm_->cancel();                                     // `run` sets it again
+  }
+
+  add_result enqueue(record& key, priority level) {
+    const bool merged = key.where == place::queued || key.again;
+    if (key.where == place::processing) {
+      key.again = std::min(level, key.again.value_or(level));
+    } else if (!merged || level < key.level) {
+      if (merged) take_out(key);
+      stop_remembering(key);
+      push(key, level);
+    }
+    if (merged) return add_result::merged;
+    key.added = now();
+    ++series_.added;
     return add_result::added;
   }
 
-  slot& insert(const Key& key, std::uint32_t hash, std::size_t at) {
-    slot& one = slots_.take(key);
-    one.hash = hash;
-    index_.put(at, one.number);
-    return one;
+  add_result postpone(record& key, std::optional<priority> level, duration by) {
+    series_.retries.Increment();
+    read_clock();
+    const auto due = now_ + std::min(by, never - now_ - duration(1));
+    const bool has_delay = key.due != never;
+    const auto desired = level.value_or(default_level(key));
+    key.delayed_level = has_delay ? std::min(key.delayed_level, desired) : desired;
+    if (has_delay && due >= key.due) return add_result::merged;
+    stop_remembering(key);
+    delays_.erase({key.due, &key});
+    const auto at = delays_.emplace(key.due = due, &key).first;
+    if (at == delays_.begin()) alarm_->cancel();
+    return add_result::added;
   }
 
-  /// Puts a key inside that is not. Null: there is no room.
-  slot* make(const Key& key, std::uint32_t hash, std::size_t at) {
-    if (index_.size() >= limit_) {
-      if (index_.size() >= options_.capacity && !make_room()) return nullptr;
-      if (index_.crowded()) index_.grow();
-      set_limit(index_.limit());
-      at = index_.vacancy(hash);
+  void end_delays(time_point until) {
+    while (!delays_.empty() && delays_.begin()->first <= until) {
+      auto& key = *delays_.extract(delays_.begin()).value().second;
+      key.due = never;
+      enqueue(key, key.delayed_level);
     }
-    if (!slots_.ready()) {
-      slots_.grow();
-      reserve(slots_.capacity());
+  }
+
+  void push(record& key, priority level) {
+    auto& into = levels_[static_cast<std::size_t>(level)];
+    key.where = place::queued;
+    key.level = level;
+    key.position = into.popped + into.keys.size();
+    into.keys.push_back(&key);
+    ++into.size;
+    ++queued_;
+    if (!workers_.empty()) workers_.wake_one();
+  }
+
+  void take_out(record& key) noexcept {
+    auto& from = levels_[static_cast<std::size_t>(key.level)];
+    from.keys[key.position - from.popped] = nullptr;
+    --from.size;
+    --queued_;
+    for (; !from.keys.empty() && from.keys.front() == nullptr; ++from.popped) from.keys.pop_front();
+  }
+
+  /// The highest level goes first unless another was passed over 8 times; then the lowest of those.
+  level_queue& next_level() noexcept {
+    if (levels_[1].size == queued_) return levels_[1];  // no choice, so no turn is counted
+    level_queue* chosen = nullptr;
+    for (auto& level : levels_) {
+      if (level.size == 0) continue;
+      const bool late = level.passed_over++ >= 8;
+      if (chosen == nullptr || late) chosen = &level;
     }
-    return &insert(key, hash, at);
+    chosen->passed_over = 0;
+    return *chosen;
   }
 
-  slot* find_or_make(const Key& key) {
-    const auto hash = hash_of(key);
-    std::size_t at = index_.home(hash);
-    auto* const known = find(key, hash, at);
-    return known != nullptr ? known : make(key, hash, at);
+  void finish(record& key) {
+    series_.worked.add(now() - key.started);
+    processing_[key.position] = processing_.back();
+    processing_.back()->position = key.position;
+    processing_.pop_back();
+    if (const auto level = std::exchange(key.again, std::nullopt)) {
+      push(key, *level);
+    } else {
+      settle(key);
+    }
+    if (shut_down_) report_end();
   }
 
-  priority own_level(const Key& key) const {
-    const auto* const one = find(key, hash_of(key));
-    const bool has = one != nullptr && one->where == work_queue_detail::place::processing;
-    return has ? one->level : priority::normal;
+  /// A key is neither queued nor processed: it stays for its delay or its failures, or not at all.
+  void settle(record& key) {
+    key.where = place::idle;
+    if (key.due != never) return;
+    if (key.failures > 0) {
+      key.where = place::remembered;
+      remembered_.emplace(key.position = ++last_remembered_, &key);
+    } else {
+      index_.erase(&key);
+      free_.push_back(&key);
+    }
+    if (!room_.empty()) room_.wake_one();
   }
 
-  void done(slot& one) {
-    if (!finishing_is_simple(one)) [[unlikely]]
-      return done_after_all(one);
-    end(one);
-    index_.erase(one);
-    slots_.give_back(one);
+  bool stop_remembering(record& key) noexcept {
+    if (key.where != place::remembered) return false;
+    remembered_.erase(key.position);
+    key.where = place::idle;
+    return true;
   }
 
-  [[gnu::noinline]] void done_after_all(slot& one) {
-    if (finish(one)) release(one);
+  void forget(record& key) {
+    key.failures = 0;
+    if (stop_remembering(key)) settle(key);
   }
 
-  void release(work_queue_detail::node& one) noexcept override {
-    index_.erase(one);
-    slots_.give_back(static_cast<slot&>(one));
-    room_.wake_one();
+  /// True if nothing is queued, nor will be.
+  bool ended() const noexcept {
+    return shut_down_ && queued_ == 0 &&
+           std::ranges::none_of(processing_, [](auto* key) { return key->again.has_value(); });
+  }
+  bool drained() const noexcept { return ended() && processing_.empty(); }
+  void report_end() {
+    workers_.wake_all();  // each looks for itself
+    ends_.wake_all();
+    alarm_->cancel();
   }
 
-  mutable work_queue_detail::slots<Key> slots_;
-  work_queue_detail::key_index<work_queue_detail::slots<Key>> index_{slots_};
+  const boost::asio::any_io_executor executor_;
+  const work_queue_options options_;
+  const work_queue_environment environment_;
+  boost::unordered_flat_set<record*, by_key, by_key> index_;
+  std::deque<record> records_;  ///< in use or free
+  std::vector<record*> free_;
+  std::array<level_queue, 3> levels_;
+  std::size_t queued_ = 0;
+  std::vector<record*> processing_;
+  std::set<std::pair<time_point, record*>> delays_;
+  std::map<std::size_t, record*> remembered_;  ///< longest first
+  std::size_t last_remembered_ = 0;
+  bool shut_down_ = false;
+  wake_list workers_{executor_};  ///< wait for a key
+  wake_list room_{executor_};     ///< wait for room
+  wake_list ends_{executor_};     ///< wait until everything is done
+  token_bucket bucket_{options_.retries_per_second, options_.retry_burst};
+  work_queue_detail::series series_{environment_.numbers, options_.name};
+  const std::unique_ptr<timer> alarm_ = environment_.time.make_timer(executor_);
+  const std::shared_ptr<bool> now_valid_ = std::make_shared<bool>(false);  ///< in this turn
+  time_point now_ = {};
+  time_point publish_at_ = never;  ///< never: nothing has happened since the last time
 };
 
 }  // namespace rw::core
