@@ -85,6 +85,10 @@ boost::system::result<watch_event> read_event(const json::value& value, contract
   if (event.watched.name.empty()) return wire_error::no_name;
   if (event.gvk.kind.empty()) return wire_error::no_kind;
   if (with_owner && event.owner.name.empty()) return wire_error::no_owner;
+  if (!names_fit({event.watched.name, event.watched.ns, event.gvk.kind, event.gvk.group,
+                  event.gvk.version, event.owner.name, event.owner.ns})) {
+    return wire_error::name_too_long;
+  }
   return event;
 }
 
@@ -123,6 +127,8 @@ std::string_view reason(wire_error error) noexcept {
       return "the event does not say of which kind the watched object is";
     case wire_error::no_owner:
       return "the event does not name the owner, as contract v1 demands";
+    case wire_error::name_too_long:
+      return "the event has a name of more than 253 bytes";
   }
   return "the event was refused";
 }

@@ -38,6 +38,7 @@ enum class wire_error : std::uint8_t {
   no_name,             ///< `watched` or its name is missing or empty
   no_kind,             ///< `watchedGvk` or its kind is missing or empty
   no_owner,            ///< contract v1, and `owner` or its name is missing or empty
+  name_too_long,       ///< one of the names is longer than `max_name`
 };
 
 /// One line for the answer to the sender, without a newline. Static storage.

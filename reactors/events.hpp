@@ -3,7 +3,9 @@
 #include "k8s/names.hpp"
 
 #include <cstddef>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 
 namespace rw {
 
@@ -20,6 +22,17 @@ struct watch_event {
 
   friend bool operator==(const watch_event&, const watch_event&) = default;
 };
+
+/// Bytes that a name in Kubernetes may have: the length of a DNS subdomain (RFC 1123), the longest
+/// of its kinds of names. What is longer names no object, and is not kept.
+inline constexpr std::size_t max_name = 253;
+
+/// False if any of the names is longer than `max_name`.
+bool names_fit(std::initializer_list<std::string_view> names) noexcept;
+
+/// True if a manager's name can be an element of URL paths: letters, digits, '-', '_' and '.', at
+/// most `max_name`, other than "." and "..".
+bool is_path_segment(std::string_view name) noexcept;
 
 /// Hash over all of an event, for sets keyed by it.
 struct watch_event_hash {

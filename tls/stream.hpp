@@ -22,7 +22,7 @@ namespace rw::tls {
 /// for what else goes against the protocol (an older version of TLS, plain HTTP, alerts), system
 /// errors of the socket. After any of them but eof the stream is dead. SIGPIPE is never raised,
 /// whatever the host does with signals.
-class stream final : public core::stream {
+class stream : public core::stream {
  public:
   enum class side { server, client };
 

@@ -32,15 +32,16 @@ class renewed {
     return {};
   }
 
-  std::shared_ptr<Made> current() {
+  /// What was made of the present material, and its generation.
+  std::pair<std::shared_ptr<Made>, std::uint64_t> snapshot() {
     const std::lock_guard lock(mutex_);
-    if (own_->generation() == generation_) return current_;
+    if (own_->generation() == generation_) return {current_, generation_};
     const auto [material, generation] = own_->snapshot();
     generation_ = generation;
     // Material has been checked before it came here, so a failure is a want of memory: go on as
     // before.
     if (auto made = build_(material)) current_ = std::move(*made);
-    return current_;
+    return {current_, generation_};
   }
 
  private:
@@ -51,23 +52,46 @@ class renewed {
   std::uint64_t generation_ = 0;
 };
 
+/// A server's stream that refuses a client whose certificate was checked against material that was
+/// replaced during the handshake.
+class server_stream final : public stream {
+ public:
+  server_stream(boost::asio::ip::tcp::socket socket, std::shared_ptr<ssl_ctx_st> context,
+                const credentials& own, std::uint64_t generation)
+      : stream(std::move(socket), context.get(), side::server, context),
+        own_(own),
+        generation_(generation) {}
+
+  core::io_result handshake() override {
+    const auto done = stream::handshake();
+    if (done.error || done.wants != core::want::nothing) return done;
+    const bool outdated = generation_ != own_.generation() && !peer_certificate().empty();
+    if (outdated) return {.error = error::untrusted};
+    return done;
+  }
+
+ private:
+  const credentials& own_;
+  const std::uint64_t generation_;
+};
+
 class server_transport final : public core::transport {
  public:
   server_transport(std::shared_ptr<credentials> own, server_options options)
-      : contexts_(std::move(own), [options = std::move(options)](const auto& m) {
+      : own_(own), contexts_(std::move(own), [options = std::move(options)](const auto& m) {
           return make_server_context(*m, options);
         }) {}
 
   result<void> prepare() { return contexts_.prepare(); }
 
   std::unique_ptr<core::stream> wrap(boost::asio::ip::tcp::socket socket) override {
-    auto context = contexts_.current();
-    auto* const borrowed = context.get();
-    return std::make_unique<stream>(std::move(socket), borrowed, stream::side::server,
-                                    std::move(context));
+    auto [context, generation] = contexts_.snapshot();
+    return std::make_unique<server_stream>(std::move(socket), std::move(context), *own_,
+                                           generation);
   }
 
  private:
+  const std::shared_ptr<credentials> own_;
   renewed<ssl_ctx_st> contexts_;
 };
 
@@ -138,7 +162,7 @@ class client_transport final : public core::transport {
   }
 
   std::unique_ptr<core::stream> wrap(boost::asio::ip::tcp::socket socket) override {
-    auto epoch = epochs_.current();
+    auto epoch = epochs_.snapshot().first;
     auto made =
         std::make_unique<stream>(std::move(socket), context_.get(), stream::side::client, epoch);
     auto* const ssl = made->native();

@@ -2,8 +2,9 @@
 
 #include "reactors/admission/answer.hpp"
 
-#include <algorithm>
 #include <array>
+#include <exception>
+#include <utility>
 
 namespace rw::admission {
 namespace {
@@ -11,6 +12,7 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::string_view prefix = "/validate/";
+constexpr std::size_t max_logged = 256;  // bytes of a path
 constexpr std::string_view overflow_warning =
     "the change is made, but the control plane may hear of it late: runtime-watcher's queue is "
     "full";
@@ -20,9 +22,10 @@ core::counter& reviews(core::metrics& registry, const char* verdict) {
                             "AdmissionReviews, by what was decided", {{"verdict", verdict}});
 }
 
-bool is_name_character(char c) noexcept {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-         c == '_' || c == '.';
+core::counter& unidentified(core::metrics& registry, const char* reason) {
+  return core::make_counter(registry, "rw_admission_unidentified_total",
+                            "Reviews of changes without an event, as they name no object",
+                            {{"reason", reason}});
 }
 
 }  // namespace
@@ -50,7 +53,10 @@ struct webhook::counters {
                  &reviews(r, "dry_run"),
                  &reviews(r, "unknown_operation"),
                  &reviews(r, "unidentified"),
-                 &reviews(r, "no_owner")} {}
+                 &reviews(r, "unidentified"),
+                 &reviews(r, "no_owner")},
+        nameless(unidentified(r, "missing")),
+        name_too_long(unidentified(r, "too_long")) {}
 
   core::counter& requests;
   core::counter& errors;
@@ -58,7 +64,9 @@ struct webhook::counters {
   core::counter& invalid_subresource;
   core::counter& overflow;
   core::histogram& duration;
-  const std::array<core::counter*, 8> verdicts;  ///< in the order of `verdict`
+  const std::array<core::counter*, 9> verdicts;  ///< in the order of `verdict`
+  core::counter& nameless;
+  core::counter& name_too_long;
 };
 
 /// A reader for the length of one review. The latest one used is kept; with several threads at it,
@@ -82,14 +90,40 @@ class webhook::borrowed_reader {
   std::unique_ptr<reader> reader_;
 };
 
+/// An event that waits for room in the channel. If it ends before its outcome is known, because its
+/// connection did, it is lost.
+class webhook::waiting_event {
+ public:
+  waiting_event(webhook& owner, decision what, const http::request& from)
+      : decided(std::move(what)), peer(from.peer.address.address()), owner_(&owner) {}
+  waiting_event(waiting_event&& other) noexcept
+      : decided(std::move(other.decided)),
+        peer(other.peer),
+        owner_(std::exchange(other.owner_, nullptr)) {}
+  waiting_event& operator=(waiting_event&&) = delete;
+  ~waiting_event() {
+    if (owner_ != nullptr) owner_->lose(*this, "the connection ended");
+  }
+
+  void settle(boost::system::error_code error) {
+    auto* const owner = std::exchange(owner_, nullptr);
+    if (error) owner->lose(*this, error.message());
+  }
+
+  const decision decided;
+  const asio::ip::address peer;
+
+ private:
+  webhook* owner_;
+};
+
 std::string_view manager_of(std::string_view target, bool& wrong) noexcept {
   wrong = false;
   target = target.substr(0, target.find('?'));
   if (!target.starts_with(prefix)) return {};
   target.remove_prefix(prefix.size());
   if (target.empty()) return {};
-  wrong = target.size() > 253 || target == "." || target == ".." ||
-          !std::ranges::all_of(target, is_name_character);
+  wrong = !is_path_segment(target);
   return wrong ? std::string_view() : target;
 }
 
@@ -119,25 +153,19 @@ asio::awaitable<void> webhook::handle(http::request& from, http::response& into)
   counters_->requests.Increment();
   bool wrong = false;
   const auto manager = manager_of(from.target, wrong);
-  asio::awaitable<void> rest;
   if (wrong) {
-    refuse(into, 400, "the manager in /validate/<manager> must be a plain name");
+    refuse(from, into, 400, "the manager in /validate/<manager> must be a plain name");
   } else if (manager.empty()) {
-    refuse(into, 404, "not found: reviews are taken at /validate/<manager>");
+    refuse(from, into, 404, "not found: reviews are taken at /validate/<manager>");
   } else if (from.method != "POST") {
     into.headers.add("allow", "POST");
-    refuse(into, 405, "reviews are taken with POST");
+    refuse(from, into, 405, "reviews are taken with POST");
   } else {
-    rest = decide(from, into, manager);
+    auto rest = decide(from, into, manager, start);
+    if (rest.valid()) return rest;
   }
-  if (rest.valid()) return finish_later(std::move(rest), start);
   finish(start);
   return {};
-}
-
-asio::awaitable<void> webhook::finish_later(asio::awaitable<void> rest, core::time_point start) {
-  co_await std::move(rest);
-  finish(start);
 }
 
 void webhook::finish(core::time_point start) {
@@ -147,66 +175,102 @@ void webhook::finish(core::time_point start) {
 }
 
 asio::awaitable<void> webhook::decide(const http::request& from, http::response& into,
-                                      std::string_view manager) {
+                                      std::string_view manager, core::time_point start) {
   const borrowed_reader review(*this);
   auto read = review->read(from.body);
   if (read.has_error()) {
-    refuse(into, 400, read.error().message());
+    refuse(from, into, 400, read.error().message());
     return {};
   }
   auto& decided = *read;
-  counters_->verdicts[static_cast<std::size_t>(decided.what)]->Increment();
-  if (decided.what == verdict::invalid_subresource) counters_->invalid_subresource.Increment();
+  decided.event.manager = manager;
+  count(decided, from);
   if (decided.what == verdict::event) {
-    decided.event.manager = manager;
-    if (options_.on_event) options_.on_event(decided.event);
+    observe(decided.event);
     const auto sent = events_.try_send(decided.event);
-    // A closed channel ends the wait at once.
-    if (sent != core::send_status::sent) return wait_for_room(std::move(decided), &into);
-    answer(decided, into, false);
-    return {};
-  }
-  if (decided.what == verdict::no_owner) {
-    log_.limited(refusal_log_, core::log_level::warning,
-                 "no event: the object has no valid annotation that names its owner",
-                 {{"namespace", decided.event.watched.ns}, {"name", decided.event.watched.name}});
+    if (sent != core::send_status::sent) {  // a closed channel ends the wait at once
+      return wait_for_room(waiting_event(*this, std::move(decided), from), &into, start);
+    }
   }
   answer(decided, into, false);
   return {};
 }
 
-asio::awaitable<void> webhook::wait_for_room(decision decided, http::response* into) {
-  const auto lost = decided.event;
+void webhook::observe(const watch_event& event) noexcept {
+  const auto warn = [this](std::string_view error) {
+    log_.limited(observer_log_, core::log_level::error, "observer of events failed",
+                 {{"error", error}});
+  };
+  try {
+    if (options_.on_event) options_.on_event(event);
+  } catch (const std::exception& e) {
+    warn(e.what());
+  } catch (...) {
+    warn("an exception of unknown type");
+  }
+}
+
+/// Counts a review, and tells of a change that gives no event.
+void webhook::count(const decision& decided, const http::request& from) {
+  counters_->verdicts[static_cast<std::size_t>(decided.what)]->Increment();
+  if (decided.what == verdict::invalid_subresource) counters_->invalid_subresource.Increment();
+  if (decided.what == verdict::unidentified) counters_->nameless.Increment();
+  if (decided.what == verdict::name_too_long) counters_->name_too_long.Increment();
+  if (decided.what != verdict::unidentified && decided.what != verdict::name_too_long &&
+      decided.what != verdict::no_owner) {
+    return;
+  }
+  log_.limited(no_event_log_, core::log_level::warning, "no event of a change",
+               {{"reason", message(decided.what)},
+                {"manager", decided.event.manager},
+                {"namespace", decided.event.watched.ns},
+                {"name", decided.event.watched.name},
+                {"peer", from.peer.address.address().to_string()}});
+}
+
+asio::awaitable<void> webhook::wait_for_room(waiting_event waiting, http::response* into,
+                                             core::time_point start) {
   const auto until = clock_.now() + options_.wait;
-  const auto error = co_await events_.send_until(std::move(decided.event), until);
-  answer(decided, *into, static_cast<bool>(error));
-  if (!error) co_return;
+  auto event = waiting.decided.event;
+  const auto error = co_await events_.send_until(std::move(event), until);
+  waiting.settle(error);
+  answer(waiting.decided, *into, static_cast<bool>(error));
+  finish(start);
+}
+
+void webhook::lose(const waiting_event& waiting, std::string_view error) {
+  const auto& event = waiting.decided.event;
+  counters_->overflow.Increment();
   log_.limited(overflow_log_, core::log_level::error,
                "event dropped: no room in the queue; the object's next change makes up for it",
-               {{"manager", lost.manager},
-                {"kind", lost.gvk.kind},
-                {"namespace", lost.watched.ns},
-                {"name", lost.watched.name},
-                {"error", error.message()}});
+               {{"manager", event.manager},
+                {"kind", event.gvk.kind},
+                {"namespace", event.watched.ns},
+                {"name", event.watched.name},
+                {"peer", waiting.peer.to_string()},
+                {"error", error}});
 }
 
 void webhook::answer(const decision& decided, http::response& into, bool overflowed) const {
   into.headers.add("content-type", "application/json");
   into.headers.add("strict-transport-security", "max-age=31536000; includeSubDomains");
   into.headers.add("content-security-policy", "default-src 'self'");
-  if (!overflowed) {
+  if (overflowed) {
+    append_answer(into.body, decided, std::array{overflow_warning});
+  } else {
     append_answer(into.body, decided);
-    return;
   }
-  counters_->overflow.Increment();
-  append_answer(into.body, decided, std::array{overflow_warning});
 }
 
-void webhook::refuse(http::response& into, unsigned status, std::string_view reason) {
+void webhook::refuse(const http::request& from, http::response& into, unsigned status,
+                     std::string_view reason) {
   counters_->errors.Increment();
   into.text(status, reason);
   log_.limited(refusal_log_, core::log_level::warning, "review refused",
-               {{"status", std::uint64_t{status}}, {"reason", reason}});
+               {{"status", std::uint64_t{status}},
+                {"reason", reason},
+                {"path", std::string_view(from.target).substr(0, max_logged)},
+                {"peer", from.peer.address.address().to_string()}});
 }
 
 }  // namespace rw::admission

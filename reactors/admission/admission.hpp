@@ -18,7 +18,7 @@
 namespace rw::admission {
 
 /// Told of an event before it goes into the channel, for a host that wants to watch; on the
-/// connection's executor. Must not block.
+/// connection's executor. Must not block. What it throws is logged, and changes nothing.
 using event_observer = std::function<void(const watch_event&)>;
 
 struct webhook_options {
@@ -37,15 +37,17 @@ struct webhook_options {
 /// as overflowed: the object's next change, or a resync, makes up for it.
 ///
 /// Refused are: another path (404), a manager that is no plain name (400), another method (405), a
-/// body that is no AdmissionReview (400) or is too large (413).
+/// body that is no AdmissionReview (400) or is too large (413). Refusals, losses and reviews that
+/// give no event for want of a name or an owner are logged, at most so often.
 ///
 /// Metrics: the existing `watcher_admission_request_total`,
 /// `watcher_admission_request_error_total`, `watcher_request_duration` and
 /// `watcher_failed_kcp_total{error_reason="invalid-subresource"}`, and
-/// `rw_admission_reviews_total{verdict}`, `rw_admission_overflow_total`,
-/// `rw_admission_duration_seconds`.
+/// `rw_admission_reviews_total{verdict}`, `rw_admission_unidentified_total{reason}`,
+/// `rw_admission_overflow_total`, `rw_admission_duration_seconds`.
 ///
-/// Thread-safe: connections on different executors may call it at once.
+/// Thread-safe: connections on different executors may call it at once. Must outlive what `handle`
+/// returns: an event that waits there is counted as lost if the connection ends before.
 class webhook final : public http::handler {
  public:
   webhook(webhook_options options, core::channel<watch_event>& events, core::clock& time,
@@ -59,29 +61,34 @@ class webhook final : public http::handler {
  private:
   struct counters;
   class borrowed_reader;
+  class waiting_event;
 
   boost::asio::awaitable<void> decide(const http::request& from, http::response& into,
-                                      std::string_view manager);
-  boost::asio::awaitable<void> wait_for_room(decision decided, http::response* into);
-  boost::asio::awaitable<void> finish_later(boost::asio::awaitable<void> rest,
-                                            core::time_point start);
+                                      std::string_view manager, core::time_point start);
+  boost::asio::awaitable<void> wait_for_room(waiting_event waiting, http::response* into,
+                                             core::time_point start);
+  void observe(const watch_event& event) noexcept;
+  void count(const decision& decided, const http::request& from);
+  void lose(const waiting_event& waiting, std::string_view error);
   void finish(core::time_point start);
   void answer(const decision& decided, http::response& into, bool overflowed) const;
-  void refuse(http::response& into, unsigned status, std::string_view reason);
+  void refuse(const http::request& from, http::response& into, unsigned status,
+              std::string_view reason);
 
   const webhook_options options_;
   core::channel<watch_event>& events_;
   core::clock& clock_;
   core::logger& log_;
   core::log_limit refusal_log_;
+  core::log_limit no_event_log_;
   core::log_limit overflow_log_;
+  core::log_limit observer_log_;
   const std::unique_ptr<counters> counters_;
   std::atomic<reader*> spare_reader_{nullptr};
 };
 
-/// The manager in a path `/validate/<manager>`: a name of letters, digits, '-', '_' and '.', at
-/// most 253 characters, other than "." and "..". Empty if the path has another form; `wrong` is set
-/// if only the name is at fault.
+/// The manager in a path `/validate/<manager>`. Empty if the path has another form; `wrong` is set
+/// if only the name is at fault, as it is no `is_path_segment`.
 std::string_view manager_of(std::string_view target, bool& wrong) noexcept;
 
 }  // namespace rw::admission

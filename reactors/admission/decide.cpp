@@ -12,6 +12,18 @@ bool is_status(std::string_view subresource) noexcept {
   });
 }
 
+/// Splits "<namespace>/<name>". False, and `owner` untouched, if either is empty or too long, or
+/// there is another '/'.
+bool parse_owner(std::string_view annotation, rw::object_key& owner) {
+  const auto slash = annotation.find('/');
+  if (slash == std::string_view::npos || slash == 0 || slash + 1 == annotation.size()) return false;
+  const auto ns = annotation.substr(0, slash);
+  const auto name = annotation.substr(slash + 1);
+  if (name.find('/') != std::string_view::npos || !names_fit({ns, name})) return false;
+  owner = {std::string(ns), std::string(name)};
+  return true;
+}
+
 }  // namespace
 
 first_look look(bool dry_run, std::string_view operation, std::string_view subresource) noexcept {
@@ -32,21 +44,24 @@ std::optional<review_version> parse_review_version(std::string_view api_version)
   return std::nullopt;
 }
 
-void split_api_version(std::string_view api_version, rw::group_version_kind& into) {
-  const auto slash = api_version.find('/');
-  const bool core = slash == std::string_view::npos;
-  into.group = core ? std::string_view() : api_version.substr(0, slash);
-  into.version = core ? api_version : api_version.substr(slash + 1);
-}
-
-bool parse_owner(std::string_view annotation, rw::object_key& owner) {
-  const auto slash = annotation.find('/');
-  if (slash == std::string_view::npos || slash == 0 || slash + 1 == annotation.size()) return false;
-  const auto name = annotation.substr(slash + 1);
-  if (name.find('/') != std::string_view::npos) return false;
-  owner.ns = annotation.substr(0, slash);
-  owner.name = name;
-  return true;
+verdict make_event(const event_parts& parts, contract agreed, rw::watch_event& event) {
+  const bool unnamed = parts.object_name.empty();
+  const auto name = unnamed ? parts.name : parts.object_name;
+  const auto ns = unnamed ? parts.ns : parts.object_ns;
+  const bool untyped = parts.kind.empty();
+  const auto kind = untyped ? parts.object_kind : parts.kind;
+  if (name.empty() || kind.empty()) return verdict::unidentified;
+  // An apiVersion such as "apps/v1", or "v1" of the core group.
+  const auto& both = parts.object_api_version;
+  const auto slash = std::min(both.find('/'), both.size());
+  const bool core = slash == both.size();
+  const auto group = !untyped ? parts.group : core ? std::string_view() : both.substr(0, slash);
+  const auto version = !untyped ? parts.version : core ? both : both.substr(slash + 1);
+  if (!names_fit({name, ns, group, version, kind})) return verdict::name_too_long;
+  event.watched = {std::string(ns), std::string(name)};
+  event.gvk = {std::string(group), std::string(version), std::string(kind)};
+  const bool owned = agreed != contract::v1 || parse_owner(parts.owned_by, event.owner);
+  return owned ? verdict::event : verdict::no_owner;
 }
 
 }  // namespace rw::admission

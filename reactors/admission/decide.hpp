@@ -21,12 +21,16 @@ first_look look(bool dry_run, std::string_view operation, std::string_view subre
 /// The review version that an apiVersion stands for, none if it is not one of ours.
 std::optional<review_version> parse_review_version(std::string_view api_version) noexcept;
 
-/// Splits an apiVersion such as "apps/v1", or "v1" of the core group.
-void split_api_version(std::string_view api_version, rw::group_version_kind& into);
+/// What an event is made of, as a review says it; views into the review.
+struct event_parts {
+  std::string_view name, ns;              ///< of the request
+  std::string_view group, version, kind;  ///< of the request's kind
+  std::string_view object_name, object_ns, object_api_version, object_kind, owned_by;
+};
 
-/// Splits "<namespace>/<name>". False, and `owner` untouched, if either is empty or there is
-/// another '/'.
-bool parse_owner(std::string_view annotation, rw::object_key& owner);
+/// Makes an event of its parts by the rules of `read_review_reference`: `event` or `no_owner`, or
+/// else `unidentified` or `name_too_long`, and `event` is untouched.
+verdict make_event(const event_parts& parts, contract agreed, rw::watch_event& event);
 
 inline constexpr std::string_view owner_annotation = "operator.kyma-project.io/owned-by";
 

@@ -33,6 +33,8 @@ std::string_view message(verdict what) noexcept {
       return "operation not known";
     case verdict::unidentified:
       return "the review names no object: nothing can be told";
+    case verdict::name_too_long:
+      return "a name in the review is longer than 253 bytes: nothing can be told";
     case verdict::no_owner:
       return "annotation operator.kyma-project.io/owned-by is missing or not <namespace>/<name>: "
              "nothing can be told";
@@ -53,7 +55,7 @@ std::string_view reason(review_error error) noexcept {
     case review_error::no_request:
       return "the AdmissionReview has no request";
     case review_error::no_uid:
-      return "the request of the AdmissionReview has no uid";
+      return "the request of the AdmissionReview has no uid of 1 to 253 bytes";
     case review_error::wrong_type:
       return "a field of the AdmissionReview has the wrong type";
   }

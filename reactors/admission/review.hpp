@@ -23,6 +23,7 @@ enum class verdict : std::uint8_t {
   dry_run,              ///< nothing will be stored, so nothing happened
   unknown_operation,    ///< operation missing, or none of CREATE, UPDATE, DELETE, CONNECT
   unidentified,         ///< changed, but the review gives the object no name or no kind
+  name_too_long,        ///< changed, but one of its names is longer than `max_name`
   no_owner,             ///< contract v1, changed, and without a valid owned-by annotation
 };
 
@@ -33,7 +34,7 @@ enum class review_version : std::uint8_t { v1, v1beta1 };
 struct decision {
   verdict what = verdict::no_change;
   review_version version = review_version::v1;
-  std::string uid;        ///< to be echoed in the answer; decoded, never empty
+  std::string uid;        ///< to be echoed in the answer; decoded, 1 to `max_name` bytes
   rw::watch_event event;  ///< with `verdict::event` and `verdict::no_owner`; else empty
 
   friend bool operator==(const decision&, const decision&) = default;
@@ -50,7 +51,7 @@ enum class review_error : std::uint8_t {
   not_admission_review,  ///< not an object of apiVersion admission.k8s.io/v1 or v1beta1, kind
                          ///< AdmissionReview
   no_request,            ///< `request` missing or null
-  no_uid,                ///< `request.uid` missing, null or empty
+  no_uid,                ///< `request.uid` missing, null, empty or longer than `max_name`
   wrong_type,            ///< a field that is looked at has a value of the wrong type
 };
 
@@ -76,6 +77,7 @@ inline constexpr std::size_t max_review_depth = 512;
 /// - Group, version and kind are those of `request.kind`, or, if it has no kind, of the object.
 /// - Names match exactly, of duplicate names the last wins, null counts as absent, what is not
 ///   mentioned here is ignored.
+/// - A name longer than `max_name` is no name: no event is made of it.
 /// - Contract v1: the annotation `operator.kyma-project.io/owned-by: <namespace>/<name>` of the
 /// object
 ///   names the owner. Contract v2 does not look at annotations.

@@ -175,31 +175,14 @@ bool changed(const token_list& tokens, first_look::part compare, const object_pl
   return true;
 }
 
-/// Completes a decision with what an event of `review` is made of. False if that is not enough.
-bool identify(const review_places& review, const object_places& source, rw::watch_event& event) {
-  const bool unnamed = source.name.empty();
-  const auto name = unnamed ? review.name : source.name;
-  const auto kind = review.gvk_kind.empty() ? source.kind : review.gvk_kind;
-  if (name.empty() || kind.empty()) return false;
-  event.watched.name = name;
-  event.watched.ns = unnamed ? review.ns : source.ns;
-  event.gvk.kind = kind;
-  if (review.gvk_kind.empty()) {
-    split_api_version(source.api_version, event.gvk);
-  } else {
-    event.gvk.group = review.gvk_group;
-    event.gvk.version = review.gvk_version;
-  }
-  return true;
-}
-
 /// Decides. False where the reference has to be asked; `decided` is then void.
 bool decide(const token_list& tokens, contract agreed, decision& decided) {
   review_places review;
   token_walk walk(tokens, max_review_depth);
   if (!review.read(walk, agreed) || !walk.at_end()) return false;
   const auto version = parse_review_version(review.api_version);
-  if (!version || review.kind != "AdmissionReview" || review.uid.empty()) return false;
+  if (!version || review.kind != "AdmissionReview") return false;
+  if (review.uid.empty() || !names_fit({review.uid})) return false;
 
   decided.version = *version;
   decided.uid = review.uid;
@@ -213,11 +196,10 @@ bool decide(const token_list& tokens, contract agreed, decision& decided) {
   const bool use_old =
       (first.prefers_old_object || !review.object.present) && review.old_object.present;
   const auto& source = use_old ? review.old_object : review.object;
-  if (!identify(review, source, decided.event)) {
-    decided.what = verdict::unidentified;
-  } else if (agreed == contract::v1 && !parse_owner(source.owned_by, decided.event.owner)) {
-    decided.what = verdict::no_owner;
-  }
+  decided.what =
+      make_event({review.name, review.ns, review.gvk_group, review.gvk_version, review.gvk_kind,
+                  source.name, source.ns, source.api_version, source.kind, source.owned_by},
+                 agreed, decided.event);
   return true;
 }
 

@@ -105,7 +105,7 @@ boost::system::result<decision> read_request(const json::object& request, decisi
   const object_facts object(read, &request, "object", agreed);
   const object_facts old(read, &request, "oldObject", agreed);
   if (read.failed()) return review_error::wrong_type;
-  if (decided.uid.empty()) return review_error::no_uid;
+  if (decided.uid.empty() || !names_fit({decided.uid})) return review_error::no_uid;
 
   const auto first = look(dry_run, operation, subresource);
   decided.what = first.settled.value_or(verdict::event);
@@ -117,23 +117,9 @@ boost::system::result<decision> read_request(const json::object& request, decisi
   const bool use_old =
       (first.prefers_old_object || object.whole == nullptr) && old.whole != nullptr;
   const auto& source = use_old ? old : object;
-  rw::watch_event event;
-  event.watched.name = source.name.empty() ? name : source.name;
-  event.watched.ns = source.name.empty() ? ns : source.ns;
-  if (!kind.empty()) {
-    event.gvk = {std::string(group), std::string(version), std::string(kind)};
-  } else {
-    split_api_version(source.api_version, event.gvk);
-    event.gvk.kind = source.kind;
-  }
-  if (event.watched.name.empty() || event.gvk.kind.empty()) {
-    decided.what = verdict::unidentified;
-    return decided;
-  }
-  if (agreed == contract::v1 && !parse_owner(source.owned_by, event.owner)) {
-    decided.what = verdict::no_owner;
-  }
-  decided.event = std::move(event);
+  decided.what = make_event({name, ns, group, version, kind, source.name, source.ns,
+                             source.api_version, source.kind, source.owned_by},
+                            agreed, decided.event);
   return decided;
 }
 

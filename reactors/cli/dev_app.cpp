@@ -89,7 +89,7 @@ dev_app::dev_app(services& with, const dev_settings& settings)
 manager_settings dev_app::settings_of_manager() const {
   manager_settings out;
   out.kubeconfig = clusters_.kcp().file;
-  out.address = {"127.0.0.1", 0};
+  out.listening.address = {"127.0.0.1", 0};
   out.metrics_address = {"127.0.0.1", 0};
   out.pin_san = true;
   out.success_interval = settings_.success_interval;

@@ -1,7 +1,6 @@
 #include "reactors/cli/options.hpp"
 
 #include <CLI/CLI.hpp>
-#include <boost/asio/ip/address.hpp>
 
 #include <algorithm>
 
@@ -40,6 +39,7 @@ void describe_clusters(CLI::App& app, dev_settings& to) {
       ->delimiter(',')
       ->type_name("FILE,...");
   app.add_option("--pod-address", to.pod_address, "Where the runtimes' webhooks listen")
+      ->check(ip_address())
       ->type_name("IP")
       ->capture_default_str();
   app.add_flag("--bare", to.bare,
@@ -48,7 +48,7 @@ void describe_clusters(CLI::App& app, dev_settings& to) {
       ->capture_default_str();
 }
 
-void describe_control_plane(CLI::App& app, dev_settings& to, dev_texts& texts) {
+void describe_control_plane(CLI::App& app, dev_settings& to) {
   app.add_option("--gateway-port", to.gateway_port, "Port of KCP's gateway; 0 picks a free one")
       ->capture_default_str();
   add_duration(&app, "--gateway-idle", "", to.gateway_idle, "3m",
@@ -57,12 +57,18 @@ void describe_control_plane(CLI::App& app, dev_settings& to, dev_texts& texts) {
   app.add_flag(
       "--manager,!--no-manager", to.manager,
       "Run the manager, too (on by default); without it, run your own with KCP's kubeconfig");
-  app.add_option("--backend", texts.backends,
-                 "Where the gateway finds listeners, taken in turn (with --no-manager)")
+  app.add_option_function<std::vector<std::string>>(
+         "--backend",
+         [&to](const std::vector<std::string>& texts) {
+           for (const auto& text : texts) to.backends.push_back(*core::parse_host_port(text));
+         },
+         "Where the gateway finds listeners, taken in turn (with --no-manager)")
+      ->check(endpoint())
       ->delimiter(',')
       ->type_name("IP:PORT,...");
   add_duration(&app, "--success-interval", "", to.success_interval, "1h",
-               "Between the manager's looks at a runtime where nothing is known to have changed");
+               "Between the manager's looks at a runtime where nothing is known to have changed",
+               std::chrono::milliseconds(1));
   add_duration(&app, "--ca-grace-period", "", to.ca_grace, "10s",
                "From when a new CA is in the bundle until the gateway may serve with it");
   add_duration(&app, "--rotate-root-every", "", to.rotate_root_every, "0",
@@ -102,17 +108,15 @@ void describe_configuration(CLI::App& app, dev_settings& to, dev_texts& texts) {
 void describe_dev(CLI::App& app, dev_settings& to, dev_texts& texts) {
   app.footer(about);
   describe_clusters(app, to);
-  describe_control_plane(app, to, texts);
+  describe_control_plane(app, to);
   describe_configuration(app, to, texts);
   app.add_option("--events", texts.events, "How events are shown on standard output")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
-  app.add_option(
-         "--metrics-address", texts.metrics_address,
-         "Where /metrics of all but the manager and the webhooks is served; the addresses of "
-         "theirs are logged")
-      ->type_name("IP:PORT")
-      ->default_str("127.0.0.1:0");
+  add_listening_address(
+      app, "--metrics-address", to.metrics_address,
+      "Where /metrics of all but the manager and the webhooks is served; the addresses of "
+      "theirs are logged");
   add_duration(&app, "--drain-timeout", "", to.drain_timeout, "10s",
                "How long after SIGTERM what is under way may take");
 }
@@ -121,26 +125,6 @@ void check_dev(dev_settings& to, const dev_texts& texts) {
   problems wrong;
   to.json = texts.events == "json";
   to.bootstrapper = parse_bootstrapper_mode(texts.bootstrapper).value_or(bootstrapper_mode::off);
-  if (!texts.metrics_address.empty()) {
-    if (const auto parsed = core::parse_host_port(texts.metrics_address)) {
-      to.metrics_address = *parsed;
-    } else {
-      wrong.add("--metrics-address must be host:port, not: " + texts.metrics_address);
-    }
-  }
-  boost::system::error_code error;
-  boost::asio::ip::make_address(to.pod_address, error);
-  if (error) wrong.add("--pod-address must be an IP address, not: " + to.pod_address);
-  for (const auto& text : texts.backends) {
-    const auto parsed = core::parse_host_port(text);
-    boost::system::error_code no_address;
-    if (parsed) boost::asio::ip::make_address(parsed->host, no_address);
-    if (parsed && !no_address) {
-      to.backends.push_back(*parsed);
-    } else {
-      wrong.add("--backend must be IP:port, not: " + text);
-    }
-  }
   if (to.manager && !to.backends.empty()) {
     wrong.add("--backend is for managers of your own: give --no-manager, too");
   }

@@ -1,8 +1,9 @@
 #include "reactors/cli/listen_app.hpp"
 
+#include "reactors/cli/listening.hpp"
 #include "reactors/cli/startup_memory.hpp"
 
-#include <cstdio>
+#include <unistd.h>
 
 namespace rw::cli {
 
@@ -11,50 +12,39 @@ namespace asio = boost::asio;
 listen_app::listen_app(services& with, listen_settings settings)
     : app(with),
       settings_(std::move(settings)),
-      listener_(listener::register_component(with.executor, options(),
-                                             {with.clock, with.watchdog, with.log, with.metrics})),
+      listener_(listener::register_component(
+          with.executor, listening_options(with, settings_.listening, "--address", reloader_),
+          {with.clock, with.watchdog, with.log, with.metrics})),
+      output_(with.executor, STDOUT_FILENO),
       plain_(core::make_plain_transport()),
       pages_(with.metrics, [this] { return std::string(stopping_ ? "stopping\n" : ""); }) {
-  if (settings_.metrics_address) {
+  if (!settings_.metrics_address.host.empty()) {
     admin_ = std::make_unique<http::server>(
         with.executor,
         http::server_options{
-            "admin", listening_address(*settings_.metrics_address, "--metrics-address"), {}},
+            "admin", listening_address(settings_.metrics_address, "--metrics-address"), {}},
         pages_, http::server_environment{*plain_, with.watchdog, with.log, with.metrics});
   }
 }
 
-listener::listener_options listen_app::options() {
-  listener::listener_options result;
-  result.address = listening_address(settings_.address, "--address");
-  result.component = settings_.component;
-  result.trusted_proxies = settings_.trusted_proxies;
-  const tls::material_files files{settings_.tls_cert, settings_.tls_key, settings_.client_ca};
-  if (!files.ca.empty()) {
-    credentials_ = need(tls::credentials::load(files), "--tls-cert, --tls-key, --client-ca");
-    reloader_ =
-        std::make_unique<tls::reloader>(services_.executor, credentials_, files, services_.log);
-    (settings_.tls_cert.empty() ? result.client_ca : result.tls) = credentials_;
-  }
-  return result;
-}
-
-/// Prints what comes; what one wake-up brought is written at once.
+/// Prints what comes; what one wake-up brought is written at once. While it is being written the
+/// channel fills, and then senders are asked to come again.
 asio::awaitable<void> listen_app::print_events() {
   std::vector<listener::received_event> received;
-  std::string lines;
   for (;;) {
     received.clear();
-    lines.clear();
     const auto got = co_await listener_.events->receive_some(received, 1024);
     if (got.has_error()) co_return;
+    std::string lines;
     for (const auto& one : received) {
-      append_event_line(lines, one.contract, settings_.component, one.runtime_id, one.event);
+      append_event_line(lines, one.contract, settings_.listening.component, one.runtime_id,
+                        one.event);
     }
-    const bool written = std::fwrite(lines.data(), 1, lines.size(), stdout) == lines.size();
-    if (!written || std::fflush(stdout) != 0) {
-      throw std::runtime_error("cannot write events to standard output");
-    }
+    const auto error = co_await output_.write(std::move(lines));
+    if (error == asio::error::operation_aborted) co_return;
+    if (!error) continue;
+    listener_.events->close();
+    throw std::runtime_error("cannot write events to standard output: " + error.message());
   }
 }
 
@@ -77,13 +67,18 @@ asio::awaitable<int> listen_app::run() {
   const auto end = services_.clock.now() + settings_.drain_timeout;
   services_.log.info("stopping: no new events");
   listener_.runnable->drain();
-  co_await join_by(intake, end);
+  // A sender that dawdles may use half of the time, the rest belongs to what was accepted.
+  co_await join_by(intake, end - settings_.drain_timeout / 2);
   co_await join_by(printing, end);
   background.cancel();
   co_await background.join();
+  const auto lost = output_.close() + listener_.events->size();
+  if (lost > 0) {
+    services_.log.error("events not written to standard output", {{"events", lost}});
+  }
   rethrow_failure();
   services_.log.info("stopped");
-  co_return 0;
+  co_return lost == 0 ? 0 : 1;
 }
 
 }  // namespace rw::cli

@@ -3,6 +3,7 @@
 #include "core/http/server.hpp"
 #include "reactors/admin/admin.hpp"
 #include "reactors/cli/app.hpp"
+#include "reactors/cli/output.hpp"
 #include "reactors/cli/settings.hpp"
 #include "reactors/listener/listener.hpp"
 #include "tls/reload.hpp"
@@ -11,7 +12,8 @@
 
 namespace rw::cli {
 
-/// `runtime-watcher listen`: listener -> channel -> lines on standard output.
+/// `runtime-watcher listen`: listener -> channel -> lines on standard output. A reader that stalls
+/// fills the channel; what is not written at the end is counted in the log, and the exit code is 1.
 class listen_app final : public app {
  public:
   /// Loads the certificates and binds. Throws what names the setting that can't be used.
@@ -22,14 +24,12 @@ class listen_app final : public app {
   boost::asio::ip::tcp::endpoint address() const { return listener_.runnable->address(); }
 
  private:
-  listener::listener_options options();
   boost::asio::awaitable<void> print_events();
 
   const listen_settings settings_;
-  std::shared_ptr<tls::credentials>
-      credentials_;  ///< the server's own, or just the CA; may be none
-  std::unique_ptr<tls::reloader> reloader_;
+  std::unique_ptr<tls::reloader> reloader_;  ///< none: there are no certificates
   listener::registration listener_;
+  output output_;
   const std::unique_ptr<core::transport> plain_;
   admin::pages pages_;
   std::unique_ptr<http::server> admin_;

@@ -51,11 +51,11 @@ void stop_on_signal(asio::signal_set& signals, app& what) {
 }
 
 /// Says why the process ends, and returns its exit code.
-int tell(const std::exception_ptr& failure) {
+int tell(const std::exception_ptr& failure, const settings& chosen) {
   try {
     std::rethrow_exception(failure);
   } catch (const setting_error& e) {
-    std::cerr << "runtime-watcher: " << e.what() << '\n';
+    std::cerr << "runtime-watcher: " << chosen.as_given(e.what()) << '\n';
     return 2;
   } catch (const std::exception& e) {
     std::cerr << "runtime-watcher: " << e.what() << '\n';
@@ -78,7 +78,7 @@ int run(const settings& chosen) {
     signals.cancel();
   });
   while (!code) context.run_one();
-  if (failure) code = tell(failure);
+  if (failure) code = tell(failure, chosen);
   // What is left may be a look-up of a name, which can't be ended and would hold up the exit.
   context.run_for(std::chrono::milliseconds(100));
   if (!context.stopped() || rw::core::resolver::of(context.get_executor()).busy()) {
@@ -92,15 +92,16 @@ int run(const settings& chosen) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  settings chosen;
   try {
-    const auto chosen = read_settings(argc, argv);
-    if (chosen.what == command::none) return chosen.exit_code;
+    chosen = read_settings(argc, argv);
+    if (chosen.what == command::none) return 0;
     if (chosen.what == command::certs) {
       make_certificates(chosen.certs);
       return 0;
     }
     return run(chosen);
   } catch (...) {
-    return tell(std::current_exception());
+    return tell(std::current_exception(), chosen);
   }
 }

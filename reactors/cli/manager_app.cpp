@@ -3,6 +3,7 @@
 #include "k8s/config.hpp"
 #include "k8s/object_api.hpp"
 #include "k8s/types.hpp"
+#include "reactors/cli/listening.hpp"
 #include "reactors/cli/skr_manifests.hpp"
 #include "reactors/kyma_resources.hpp"
 #include "reactors/listener/san_pinning.hpp"
@@ -143,21 +144,11 @@ k8s::informer& manager_app::inform(const k8s::resource_type& type, k8s::informer
 }
 
 listener::listener_options manager_app::listener_options() {
-  listener::listener_options out;
-  out.address = listening_address(settings_.address, "--listen-address");
-  out.component = settings_.component;
-  out.trusted_proxies = settings_.trusted_proxies;
+  auto out = listening_options(services_, settings_.listening, "--listen-address", reloader_);
   if (settings_.pin_san) {
     out.verify = listener::pin_san([this](const k8s::object_key& owner, std::string_view runtime) {
       return domain_of(owner, runtime);
     });
-  }
-  const tls::material_files files{settings_.tls_cert, settings_.tls_key, settings_.client_ca};
-  if (!files.ca.empty()) {
-    credentials_ = need(tls::credentials::load(files), "--tls-cert, --tls-key, --client-ca");
-    reloader_ =
-        std::make_unique<tls::reloader>(services_.executor, credentials_, files, services_.log);
-    (settings_.tls_cert.empty() ? out.client_ca : out.tls) = credentials_;
   }
   return out;
 }

@@ -99,8 +99,7 @@ class manager_app final : public app {
   std::unique_ptr<kyma_router::router> router_;
   std::unique_ptr<k8s::leader_elector> elector_;
 
-  std::shared_ptr<tls::credentials> credentials_;  ///< the listener's; may be none
-  std::unique_ptr<tls::reloader> reloader_;
+  std::unique_ptr<tls::reloader> reloader_;  ///< none: the listener has no certificates
   listener::registration listener_;
   const std::unique_ptr<core::transport> plain_;
   admin::pages pages_;

@@ -3,33 +3,30 @@
 
 #include <CLI/CLI.hpp>
 
+#include <regex>
+
 namespace rw::cli {
 namespace {
 
-void describe_listening(CLI::App& app, manager_settings& to, manager_texts& texts) {
-  app.add_option("--listen-address", texts.address, "Where events are taken; every replica does")
-      ->type_name("HOST:PORT")
-      ->default_str("0.0.0.0:8082");
-  app.add_option("--component", to.component,
-                 "Name in the path of the events: the manager of the Watchers")
-      ->capture_default_str();
-  app.add_option("--tls-cert", to.tls_cert,
-                 "PEM certificate: terminate mutual TLS here (needs --tls-key and --client-ca)")
-      ->type_name("FILE");
-  app.add_option("--tls-key", to.tls_key, "PEM key of --tls-cert")->type_name("FILE");
-  app.add_option("--client-ca", to.client_ca,
-                 "PEM bundle that client certificates must chain to, forwarded ones too")
-      ->type_name("FILE");
-  app.add_option("--xfcc-trusted-proxies", to.trusted_proxies,
-                 "Networks whose X-Forwarded-Client-Cert is believed (without --tls-cert)")
-      ->type_name("CIDR,...")
-      ->capture_default_str();
+/// A positive amount as Kubernetes writes it, such as 200Mi, 100m or 0.1.
+CLI::Validator quantity() {
+  const auto error = [](const std::string& text) -> std::string {
+    static const std::regex amount("([0-9]+[.]?[0-9]*|[.][0-9]+)(m|k|[KMGTPE]i|[MGTPE])?");
+    const bool positive = text.find_first_of("123456789") != std::string::npos;
+    const bool usable = positive && std::regex_match(text, amount);
+    return usable ? "" : "must be a quantity such as 200Mi or 0.1, not: " + text;
+  };
+  return CLI::Validator(error, "");
+}
+
+void describe_intake(CLI::App& app, manager_settings& to) {
+  add_listening_address(app, "--listen-address", to.listening.address,
+                        "Where events are taken; every replica does");
+  describe_listening(app, to.listening);
   app.add_flag("--pin-san", to.pin_san,
                "Take an event only if the sender's certificate names the skr-domain of its Kyma");
-  app.add_option("--metrics-address", texts.metrics_address,
-                 "Where /metrics, /healthz, /livez and /readyz are served (plain HTTP)")
-      ->type_name("HOST:PORT")
-      ->default_str("0.0.0.0:8080");
+  add_listening_address(app, "--metrics-address", to.metrics_address,
+                        "Where /metrics, /healthz, /livez and /readyz are served (plain HTTP)");
 }
 
 void describe_election(CLI::App& app, manager_settings& to) {
@@ -61,18 +58,24 @@ void describe_runtimes(CLI::App& app, manager_settings& to) {
       ->delimiter(',')
       ->type_name("NAME,...");
   app.add_option("--skr-memory-limit", to.skr_memory_limit, "Of the webhook's pods")
+      ->check(quantity())
       ->capture_default_str();
   app.add_option("--skr-cpu-limit", to.skr_cpu_limit, "Of the webhook's pods")
+      ->check(quantity())
       ->capture_default_str();
   app.add_option("--concurrent", to.concurrent, "SKRs that are worked on at once")
       ->check(CLI::Range(1u, 1024u))
       ->capture_default_str();
   add_duration(&app, "--success-interval", "", to.success_interval, "1h",
-               "Between looks at an SKR where nothing is known to have changed");
+               "Between looks at an SKR where nothing is known to have changed",
+               std::chrono::milliseconds(1));
 }
 
-void describe_certificates(CLI::App& app, manager_settings& to, manager_texts& texts) {
-  app.add_option("--certificates", texts.dialect, "Whose Certificates are made")
+void describe_certificates(CLI::App& app, manager_settings& to) {
+  app.add_option_function<std::string>(
+         "--certificates",
+         [&to](const std::string& dialect) { to.gardener_certificates = dialect == "gardener"; },
+         "Whose Certificates are made")
       ->check(CLI::IsMember({"cert-manager", "gardener"}))
       ->default_str("cert-manager");
   app.add_option("--issuer", to.issuer, "Issuer of the SKRs' certificates")->capture_default_str();
@@ -112,40 +115,27 @@ void check_election(const manager_settings& of, problems& wrong) {
 
 }  // namespace
 
-void describe_manager(CLI::App& app, manager_settings& to, manager_texts& texts) {
+void describe_manager(CLI::App& app, manager_settings& to) {
   app.add_option("--kubeconfig", to.kubeconfig,
                  "Access to KCP; by default $KUBECONFIG, the pod's own, or ~/.kube/config")
       ->type_name("FILE");
   app.add_option("--context", to.context, "Context of the kubeconfig; by default the current one");
-  describe_listening(app, to, texts);
+  describe_intake(app, to);
   describe_election(app, to);
   describe_runtimes(app, to);
-  describe_certificates(app, to, texts);
+  describe_certificates(app, to);
   describe_runtime_config(app, to.runtime_config);
   add_duration(&app, "--drain-timeout", "DRAIN_TIMEOUT", to.drain_timeout, "20s",
                "How long after SIGTERM what is under way may take");
+  check_object_names(app, {"--lease-namespace", "--lease-name", "--gateway-namespace",
+                           "--skr-pull-secret", "--issuer", "--issuer-namespace"});
 }
 
-void check_manager(manager_settings& to, const manager_texts& texts) {
+void check_manager(manager_settings& to) {
   problems wrong;
-  const auto address = [&](const std::string& text, const char* flag, core::host_port& into) {
-    if (text.empty()) return;
-    if (const auto parsed = core::parse_host_port(text)) {
-      into = *parsed;
-    } else {
-      wrong.add(std::string(flag) + " must be host:port, not: " + text);
-    }
-  };
-  address(texts.address, "--listen-address", to.address);
-  address(texts.metrics_address, "--metrics-address", to.metrics_address);
-  to.gardener_certificates = texts.dialect == "gardener";
-  if (to.component.empty()) wrong.add("--component must not be empty");
-  if (to.tls_cert.empty() != to.tls_key.empty()) wrong.add("--tls-cert and --tls-key go together");
-  if (!to.tls_cert.empty() && to.client_ca.empty()) {
-    wrong.add("--tls-cert needs --client-ca: without it nobody could be identified");
-  }
+  check_listening(to.listening, wrong);
   if (to.leader_elect) check_election(to, wrong);
-  check_runtime_config(to.runtime_config, wrong);
+  check_runtime_config(to.runtime_config);
   wrong.raise();
 }
 

@@ -52,18 +52,12 @@ void describe_runtime_config(CLI::App& app, runtime_config_settings& to) {
   name("--trust-bundle-name", to.sources.trust_bundle, "ClusterTrustBundle for runtimes");
   name("--signal-field-manager", to.field_manager,
        "Field manager of marks; a Runtime's marks under another name are somebody else's");
+  check_object_names(
+      app, {"--config-map-name", "--manifests-name", "--pull-secret-name", "--trust-bundle-name"});
 }
 
-void check_runtime_config(runtime_config_settings& to, problems& wrong) {
+void check_runtime_config(runtime_config_settings& to) {
   to.mode = parse_bootstrapper_mode(to.mode_text).value_or(bootstrapper_mode::off);
-  const auto need = [&](const std::string& value, const char* flag) {
-    if (value.empty()) wrong.add(std::string(flag) + " must not be empty");
-  };
-  need(to.sources.config, "--config-map-name");
-  need(to.sources.manifests, "--manifests-name");
-  need(to.sources.pull_secret, "--pull-secret-name");
-  need(to.sources.trust_bundle, "--trust-bundle-name");
-  need(to.field_manager, "--signal-field-manager");
 }
 
 }  // namespace rw::cli

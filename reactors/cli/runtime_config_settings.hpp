@@ -12,8 +12,6 @@ class App;
 
 namespace rw::cli {
 
-class problems;
-
 /// How `runtime-watcher manager` keeps the Runtime Bootstrapper's configuration of all runtimes in
 /// step with KCP.
 struct runtime_config_settings {
@@ -32,6 +30,6 @@ struct runtime_config_settings {
 };
 
 void describe_runtime_config(CLI::App& app, runtime_config_settings& to);
-void check_runtime_config(runtime_config_settings& to, problems& wrong);
+void check_runtime_config(runtime_config_settings& to);
 
 }  // namespace rw::cli

@@ -7,7 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
-#include <optional>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -32,7 +32,7 @@ struct webhook_settings {
   rw::contract contract = rw::contract::v2;
   std::chrono::milliseconds admission_wait{250};
   std::chrono::milliseconds event_max_age = std::chrono::hours(1);
-  std::chrono::milliseconds shutdown_delay{0};
+  std::chrono::milliseconds shutdown_delay = std::chrono::seconds(5);
   std::chrono::milliseconds drain_timeout = std::chrono::seconds(20);
   std::size_t channel_capacity = 1024;
   std::size_t set_capacity = 32768;
@@ -41,15 +41,20 @@ struct webhook_settings {
   std::vector<std::string> remarks;  ///< what was wrong and was replaced by a default; to be logged
 };
 
-/// `runtime-watcher listen`.
-struct listen_settings {
+/// Where events are taken, and who is believed.
+struct listening_settings {
   core::host_port address;
   std::string component;
-  std::string tls_cert;
-  std::string tls_key;
-  std::string client_ca;
+  std::string tls_cert = {};
+  std::string tls_key = {};
+  std::string client_ca = {};
   std::string trusted_proxies = "127.0.0.0/8,::1";
-  std::optional<core::host_port> metrics_address;
+};
+
+/// `runtime-watcher listen`.
+struct listen_settings {
+  listening_settings listening = {};
+  core::host_port metrics_address;  ///< without a host: not served
   std::chrono::milliseconds drain_timeout = std::chrono::seconds(20);
 };
 
@@ -58,12 +63,7 @@ struct manager_settings {
   std::string kubeconfig;  ///< empty: as a client program finds it (k8s::load_config)
   std::string context;
 
-  core::host_port address = {"0.0.0.0", 8082};  ///< of the listener
-  std::string component = "lifecycle-manager";
-  std::string tls_cert;
-  std::string tls_key;
-  std::string client_ca;
-  std::string trusted_proxies = "127.0.0.0/8,::1";
+  listening_settings listening = {.address = {"0.0.0.0", 8082}, .component = "lifecycle-manager"};
   bool pin_san = false;
   core::host_port metrics_address = {"0.0.0.0", 8080};
 
@@ -157,8 +157,7 @@ enum class command : std::uint8_t { none, webhook, listen, manager, dev, api_ser
 
 /// The command line, and what the environment adds to it.
 struct settings {
-  command what = command::none;  ///< none: all is said, end with `exit_code`
-  int exit_code = 0;
+  command what = command::none;  ///< none: help or the version was printed
   core::log_level log_level = core::log_level::info;
   webhook_settings webhook;
   listen_settings listen;
@@ -166,10 +165,16 @@ struct settings {
   dev_settings dev;
   api_server_settings api_server;
   certs_settings certs;
+
+  /// Flags whose values came from the environment, with the variables.
+  std::map<std::string, std::string> variables;
+  /// Names settings in a message about their flags as they were given.
+  std::string as_given(std::string message) const;
 };
 
-/// Reads flags over environment over defaults; prints help, version and errors of the command line.
-/// Throws `setting_error` for values that can't be used, all of them in one message.
+/// Reads flags over environment over defaults; prints help and the version. Throws `setting_error`
+/// that names the settings that can't be used, as they were given; what is missing is named all at
+/// once.
 settings read_settings(int argc, char** argv);
 
 }  // namespace rw::cli

@@ -4,6 +4,7 @@
 
 #include <openssl/sha.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace rw::listener {
@@ -11,8 +12,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr std::size_t remembered = 4096;
-constexpr auto remembered_for = std::chrono::minutes(1);
+constexpr std::size_t remembered = 16384;  // as many as a listener has connections
 constexpr std::string_view xfcc_header = "x-forwarded-client-cert";
 
 class category final : public boost::system::error_category {
@@ -28,6 +28,8 @@ class category final : public boost::system::error_category {
         return "the client certificate is not trusted";
       case identity_error::nameless:
         return "the client certificate has no common name";
+      case identity_error::outdated:
+        return "the client certificate was checked before the CA changed";
     }
     return "unknown error";
   }
@@ -61,11 +63,14 @@ const boost::system::error_category& identity_category() noexcept {
 }
 
 network_list network_list::parse(std::string_view text) {
+  constexpr auto blanks = " \t";
   network_list result;
   while (!text.empty()) {
     const auto comma = text.find(',');
     auto one = std::string(text.substr(0, comma));
     text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
+    one.erase(0, one.find_first_not_of(blanks));
+    one.erase(one.find_last_not_of(blanks) + 1);
     if (one.empty()) continue;
     boost::system::error_code error;
     if (one.find('/') == std::string::npos)
@@ -98,6 +103,12 @@ bool network_list::contains(const asio::ip::address& address) const {
   return false;
 }
 
+identifier::identifier(identity_options options, core::clock& time)
+    : options_(std::move(options)),
+      clock_(time),
+      known_(remembered),
+      connected_since_(generation()) {}
+
 boost::system::result<std::shared_ptr<const sender>> identifier::identify(
     const http::request& from) {
   std::string evidence;
@@ -110,28 +121,22 @@ boost::system::result<std::shared_ptr<const sender>> identifier::identify(
     evidence = forwarded(from.headers);
   }
   if (evidence.empty()) return identity_error::unidentified;
-  const auto now = clock_.now();
   const auto current = generation();
-  auto key = digest(evidence);
+  const auto key = digest(evidence);
   {
     const std::lock_guard lock(guard_);
-    const auto found = known_.find(key);
-    if (found != known_.end() && found->second.until > now && found->second.generation == current) {
-      return found->second.who;
+    const auto* found = known_.find(key);
+    if (found != nullptr && found->generation == current && clock_.wall() <= found->until) {
+      return known_.use(key).who;
     }
   }
-  auto result = examine(evidence);
-  if (result.has_error()) return result;
-  const auto left = (*result)->certificate.not_after() - clock_.wall();
-  const auto until = now + std::min<core::duration>(remembered_for, left);
+  auto examined = examine(evidence);
+  if (examined.has_error()) return examined.error();
   const std::lock_guard lock(guard_);
-  if (known_.size() >= remembered) known_.clear();
-  known_.insert_or_assign(std::move(key), entry{*result, until, current});
-  return result;
+  return (known_.use(key) = std::move(*examined)).who;
 }
 
-boost::system::result<std::shared_ptr<const sender>> identifier::examine(
-    const std::string& evidence) const {
+boost::system::result<identifier::entry> identifier::examine(const std::string& evidence) const {
   std::vector<tls::certificate> intermediates;
   std::optional<tls::certificate> leaf;
   if (options_.terminates_tls) {
@@ -143,15 +148,37 @@ boost::system::result<std::shared_ptr<const sender>> identifier::examine(
   if (!leaf) return identity_error::unidentified;
   const auto now = clock_.wall();
   if (!leaf->valid_at(now)) return identity_error::untrusted;
-  if (!options_.terminates_tls && options_.client_ca) {
-    const auto material = options_.client_ca->current();
-    const auto chained = !material->ca() || material->ca()->verify(*leaf, intermediates,
-                                                                   tls::purpose::client_auth, now);
-    if (!chained) return identity_error::untrusted;
+  entry made{.who = {}, .until = leaf->not_after()};
+  if (options_.client_ca) {
+    const auto [trust, generation] = options_.client_ca->snapshot();
+    made.generation = generation;
+    if (!chains(*leaf, intermediates, *trust)) {
+      if (!options_.terminates_tls) return identity_error::untrusted;
+      // The handshake saw intermediates, which are not known here. It used this very material,
+      // unless the connection is older.
+      if (connected_since_ != generation) return identity_error::outdated;
+    }
+    if (trust->ca()) {
+      intermediates.insert(intermediates.end(), trust->ca()->anchors().begin(),
+                           trust->ca()->anchors().end());
+    }
+  }
+  for (const auto& issuer : intermediates) {
+    if (issuer.valid_at(now)) made.until = std::min(made.until, issuer.not_after());
   }
   if (leaf->common_name().empty()) return identity_error::nameless;
   auto id = leaf->common_name();
-  return std::make_shared<const sender>(sender{std::move(id), std::move(*leaf)});
+  made.who = std::make_shared<const sender>(sender{std::move(id), std::move(*leaf)});
+  return made;
+}
+
+bool identifier::chains(const tls::certificate& leaf,
+                        const std::vector<tls::certificate>& intermediates,
+                        const tls::material& trust) const {
+  if (!trust.ca()) return !options_.terminates_tls;
+  const auto verified =
+      trust.ca()->verify(leaf, intermediates, tls::purpose::client_auth, clock_.wall());
+  return verified.has_value();
 }
 
 }  // namespace rw::listener

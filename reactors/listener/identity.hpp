@@ -2,6 +2,7 @@
 
 #include "core/clock.hpp"
 #include "core/http/message.hpp"
+#include "core/lru_map.hpp"
 #include "tls/certificate.hpp"
 #include "tls/material.hpp"
 
@@ -9,12 +10,12 @@
 #include <boost/asio/ip/network_v6.hpp>
 #include <boost/system/result.hpp>
 
-#include <chrono>
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace rw::listener {
@@ -22,9 +23,11 @@ namespace rw::listener {
 /// Networks of peers, such as 10.0.0.0/8 or fd00::/8; a single address is a network too.
 class network_list {
  public:
-  /// Parses networks separated by commas. Throws `std::invalid_argument` that names the wrong one.
+  /// Parses networks separated by commas, and perhaps blanks. Throws `std::invalid_argument` that
+  /// names the wrong one.
   static network_list parse(std::string_view text);
 
+  bool empty() const noexcept { return v4_.empty() && v6_.empty(); }
   bool contains(const boost::asio::ip::address& address) const;
 
  private:
@@ -38,6 +41,8 @@ enum class identity_error {
   unidentified,        ///< no certificate, or none that could be read: 401
   untrusted,           ///< the certificate does not chain to the CA, or is not valid now: 401
   nameless,            ///< no common name, which is the runtime's id: 400
+  outdated,  ///< TLS: the certificate was checked before the CA changed, and can't be checked
+             ///< again without its intermediates: the client has to connect anew
 };
 
 const boost::system::error_category& identity_category() noexcept;
@@ -57,36 +62,46 @@ struct identity_options {
   bool terminates_tls = false;
   /// Else: the peers whose X-Forwarded-Client-Cert is believed.
   network_list trusted_proxies;
-  /// Else, where its material has a CA: forwarded certificates must chain to it.
+  /// Certificates must chain to its CA: where the server terminates TLS, with its credentials, so
+  /// that trust that was withdrawn ends on open connections too; else where there is a CA.
   std::shared_ptr<tls::credentials> client_ca;
 };
 
-/// Finds out who sent a request. What it found is remembered for a minute, so that the certificate
-/// that comes with every event of a runtime is parsed and checked once. Thread-safe.
+/// Finds out who sent a request. Identities are remembered while their certificates, and what these
+/// chain to, are valid and the CA is the same, so that the certificate that comes with every event
+/// of a runtime is parsed and checked once. Thread-safe.
 class identifier {
  public:
-  identifier(identity_options options, core::clock& time)
-      : options_(std::move(options)), clock_(time) {}
+  identifier(identity_options options, core::clock& time);
 
+  /// Errors: `identity_error`.
   boost::system::result<std::shared_ptr<const sender>> identify(const http::request& from);
 
- private:
-  struct entry {
-    std::shared_ptr<const sender> who;
-    core::time_point until;
-    std::uint64_t generation;
-  };
-
-  boost::system::result<std::shared_ptr<const sender>> examine(const std::string& evidence) const;
+  /// Of the CA, and with TLS of the server's certificate, too.
   std::uint64_t generation() const {
     return options_.client_ca ? options_.client_ca->generation() : 0;
   }
 
+  /// To be told, after `outdated`, when every connection is gone that was made before `generation`:
+  /// handshakes have checked the others.
+  void connected_since(std::uint64_t generation) noexcept { connected_since_ = generation; }
+
+ private:
+  struct entry {
+    std::shared_ptr<const sender> who;
+    tls::time_point until;
+    std::uint64_t generation = 0;
+  };
+
+  boost::system::result<entry> examine(const std::string& evidence) const;
+  bool chains(const tls::certificate& leaf, const std::vector<tls::certificate>& intermediates,
+              const tls::material& trust) const;
+
   const identity_options options_;
   core::clock& clock_;
   std::mutex guard_;
-  std::unordered_map<std::string, entry>
-      known_;  ///< by digest of certificate or header; under `guard_`
+  core::lru_map<std::string, entry> known_;  ///< by digest of certificate or header, under `guard_`
+  std::atomic<std::uint64_t> connected_since_;
 };
 
 }  // namespace rw::listener

@@ -3,9 +3,11 @@
 #include "core/metrics.hpp"
 #include "tls/transport.hpp"
 
+#include <boost/asio/post.hpp>
+
 #include <algorithm>
-#include <atomic>
 #include <stdexcept>
+#include <utility>
 
 namespace rw::listener {
 namespace {
@@ -15,6 +17,7 @@ namespace asio = boost::asio;
 constexpr std::size_t event_limit = 16 * 1024;
 constexpr std::size_t batch_limit = 1 << 20;
 constexpr std::size_t batch_events = 512;
+constexpr std::size_t max_logged = 256;  // bytes of a path
 
 struct counters {
   explicit counters(core::metrics& r)
@@ -67,21 +70,31 @@ bool find_route(std::string_view target, std::string_view component, route& into
   return into.batch || form == "/event";
 }
 
+/// One element of a request on its way into the channel.
+struct element {
+  received_event event;
+  unsigned status = 200;
+  std::string_view reason = {};  ///< of another status; static storage
+};
+
+constexpr std::string_view full_queue = "the queue is full; come again";
+
 }  // namespace
 
 /// Answers the listener's requests.
 class listener::endpoint final : public http::handler {
  public:
+  /// `on_outdated` is called where `identifier` says `outdated`.
   endpoint(const listener_options& options, std::shared_ptr<core::channel<received_event>> events,
-           const listener_environment& environment)
+           const listener_environment& environment, identifier& senders,
+           std::function<void()> on_outdated)
       : component_(options.component),
         verify_(options.verify),
         wait_(options.wait),
         events_(std::move(events)),
         environment_(environment),
-        identifier_({options.tls != nullptr, network_list::parse(options.trusted_proxies),
-                     options.client_ca},
-                    environment.clock),
+        identifier_(senders),
+        on_outdated_(std::move(on_outdated)),
         counters_(environment.metrics) {}
 
   std::size_t body_limit(const http::request& head) const override {
@@ -99,105 +112,140 @@ class listener::endpoint final : public http::handler {
   asio::awaitable<void> handle(http::request& from, http::response& into) override;
 
  private:
-  /// One element of a request on its way into the channel.
-  struct element {
-    received_event event;
-    unsigned status = 200;
+  /// A request under way. It ends with this object, whatever becomes of its connection.
+  class exchange {
+   public:
+    exchange(endpoint& owner, const http::request& from, http::response& into)
+        : request(from),
+          response(into),
+          start_(owner.environment_.clock.now()),
+          in_flight_(&owner.counters_.in_flight) {
+      in_flight_->Increment();
+    }
+    exchange(exchange&& other) noexcept
+        : request(other.request),
+          response(other.response),
+          who(std::move(other.who)),
+          where(other.where),
+          elements(std::move(other.elements)),
+          start_(other.start_),
+          in_flight_(std::exchange(other.in_flight_, nullptr)) {}
+    exchange& operator=(exchange&&) = delete;
+    ~exchange() {
+      if (in_flight_ != nullptr) in_flight_->Decrement();
+    }
+    core::duration took(core::clock& time) const { return time.now() - start_; }
+
+    const http::request& request;
+    http::response& response;
+    std::shared_ptr<const sender> who = {};
+    route where = {};
+    std::vector<element> elements = {};
+
+   private:
+    const core::time_point start_;
+    core::gauge* in_flight_;
   };
 
-  asio::awaitable<void> receive(const http::request& from, http::response& into);
-  bool read(const http::request& from, const route& where, std::vector<element>& into,
-            http::response& error) const;
+  bool receive(exchange& current);
+  bool identify(exchange& current);
+  bool read(exchange& current);
+  void judge(exchange& current, element& of);
   core::send_status take(received_event& event);
-  void tell(const received_event& event);
-  unsigned judge(const http::request& from, const watch_event& event, const sender& who,
-                 const route& where);
-  asio::awaitable<void> wait_for_room(std::vector<element> elements, bool batch,
-                                      http::response* into);
-  void answer(const std::vector<element>& elements, bool batch, http::response& into);
-  void finish(core::time_point start, const http::response& into);
-  asio::awaitable<void> finish_later(asio::awaitable<void> rest, core::time_point start,
-                                     http::response* into);
-  void refuse(http::response& into, unsigned status, std::string_view reason,
-              const http::request& from);
+  void log_taken(const received_event& event);
+  asio::awaitable<void> wait_for_room(exchange current);
+  void answer(exchange& current);
+  void finish(exchange& current);
+  bool refuse(exchange& current, unsigned status, std::string_view reason);
+  void log_refusal(const exchange& current, std::string_view reason, std::size_t events);
 
   const std::string component_;
   const verify_function verify_;
   const std::chrono::milliseconds wait_;
   const std::shared_ptr<core::channel<received_event>> events_;
   const listener_environment environment_;
-  identifier identifier_;
+  identifier& identifier_;
+  const std::function<void()> on_outdated_;
   counters counters_;
   core::log_limit refusal_log_;
+  core::log_limit failure_log_;
 };
 
 asio::awaitable<void> listener::endpoint::handle(http::request& from, http::response& into) {
-  const auto start = environment_.clock.now();
   counters_.requests.Increment();
-  counters_.in_flight.Increment();
-  auto rest = receive(from, into);
-  if (rest.valid()) return finish_later(std::move(rest), start, &into);
-  finish(start, into);
+  exchange current(*this, from, into);
+  if (receive(current)) return wait_for_room(std::move(current));
+  finish(current);
   return {};
 }
 
-asio::awaitable<void> listener::endpoint::finish_later(asio::awaitable<void> rest,
-                                                       core::time_point start,
-                                                       http::response* into) {
-  co_await std::move(rest);
-  finish(start, *into);
-}
-
-void listener::endpoint::finish(core::time_point start, const http::response& into) {
-  counters_.in_flight.Decrement();
-  if (into.status >= 300) counters_.errors.Increment();
-  const std::chrono::duration<double> took = environment_.clock.now() - start;
+void listener::endpoint::finish(exchange& current) {
+  if (current.response.status != 200) counters_.errors.Increment();
+  const std::chrono::duration<double> took = current.took(environment_.clock);
   counters_.duration.Observe(took.count());
 }
 
-void listener::endpoint::refuse(http::response& into, unsigned status, std::string_view reason,
-                                const http::request& from) {
-  into.text(status, reason);
-  environment_.log.limited(refusal_log_, core::log_level::warning, "request refused",
-                           {{"status", std::uint64_t{status}},
-                            {"reason", reason},
-                            {"path", from.target},
-                            {"peer", from.peer.address.address().to_string()}});
+bool listener::endpoint::refuse(exchange& current, unsigned status, std::string_view reason) {
+  current.response.text(status, reason);
+  log_refusal(current, reason, 0);
+  return false;
 }
 
-asio::awaitable<void> listener::endpoint::receive(const http::request& from, http::response& into) {
-  route where;
-  if (!find_route(from.target, component_, where)) {
-    refuse(into, 404, "not found: events are taken at /v2/" + component_ + "/event", from);
-    return {};
+void listener::endpoint::log_refusal(const exchange& current, std::string_view reason,
+                                     std::size_t events) {
+  const auto& request = current.request;
+  environment_.log.limited(
+      refusal_log_, core::log_level::warning, "request refused",
+      {{"status", std::uint64_t{current.response.status}},
+       {"reason", reason},
+       {"path", std::string_view(request.target).substr(0, max_logged)},
+       {"peer", request.peer.address.address().to_string()},
+       {"runtime_id", current.who ? std::string_view(current.who->runtime_id) : ""},
+       {"events", events}});
+}
+
+/// Brings the events of a request into the channel and answers it. True: some must wait for room.
+bool listener::endpoint::receive(exchange& current) {
+  if (!find_route(current.request.target, component_, current.where)) {
+    return refuse(current, 404, "not found: events are taken at /v2/" + component_ + "/event");
   }
-  if (from.method != "POST") {
-    into.headers.add("allow", "POST");
-    refuse(into, 405, "events are taken with POST", from);
-    return {};
+  if (current.request.method != "POST") {
+    current.response.headers.add("allow", "POST");
+    return refuse(current, 405, "events are taken with POST");
   }
-  const auto who = identifier_.identify(from);
-  if (who.has_error()) {
-    const bool nameless = who.error() == identity_error::nameless;
-    refuse(into, nameless ? 400 : 401, who.error().message(), from);
-    return {};
-  }
-  std::vector<element> elements;
-  if (!read(from, where, elements, into)) return {};
+  if (!identify(current) || !read(current)) return false;
   bool full = false;
-  for (auto& one : elements) {
-    if (one.status == 200) one.status = judge(from, one.event.event, **who, where);
+  for (auto& one : current.elements) {
+    if (one.status == 200) judge(current, one);
     if (one.status != 200) continue;
-    one.event.contract = where.contract;
-    one.event.runtime_id = (*who)->runtime_id;
+    one.event.contract = current.where.contract;
+    one.event.runtime_id = current.who->runtime_id;
     one.event.event.manager = component_;
     const auto sent = full ? core::send_status::full : take(one.event);
     full = sent == core::send_status::full;
-    if (sent != core::send_status::sent) one.status = 503;
+    if (sent != core::send_status::sent) {
+      one.status = 503;
+      one.reason = full_queue;
+    }
   }
-  if (full) return wait_for_room(std::move(elements), where.batch, &into);
-  answer(elements, where.batch, into);
-  return {};
+  if (!full) answer(current);
+  return full;
+}
+
+/// False: the request as a whole was refused.
+bool listener::endpoint::identify(exchange& current) {
+  auto who = identifier_.identify(current.request);
+  if (who.has_value()) {
+    current.who = std::move(*who);
+    return true;
+  }
+  const bool nameless = who.error() == identity_error::nameless;
+  refuse(current, nameless ? 400 : 401, who.error().message());
+  if (who.error() == identity_error::outdated) {
+    on_outdated_();
+    current.response.status = 0;
+  }
+  return false;
 }
 
 /// Into the channel, if there is room; that is told in the log before the sender hears of it.
@@ -205,11 +253,11 @@ core::send_status listener::endpoint::take(received_event& event) {
   if (!environment_.log.enabled(core::log_level::debug)) return events_->try_send(event);
   const auto copy = event;
   const auto sent = events_->try_send(event);
-  if (sent == core::send_status::sent) tell(copy);
+  if (sent == core::send_status::sent) log_taken(copy);
   return sent;
 }
 
-void listener::endpoint::tell(const received_event& event) {
+void listener::endpoint::log_taken(const received_event& event) {
   if (!environment_.log.enabled(core::log_level::debug)) return;
   environment_.log.debug("event taken", {{"runtime_id", event.runtime_id},
                                          {"kind", event.event.gvk.kind},
@@ -218,85 +266,94 @@ void listener::endpoint::tell(const received_event& event) {
 }
 
 /// Reads the body. False: the request as a whole was refused.
-bool listener::endpoint::read(const http::request& from, const route& where,
-                              std::vector<element>& into, http::response& error) const {
-  if (!where.batch) {
-    auto event = parse_wire_event(from.body, where.contract);
-    if (event.has_error()) {
-      error.text(400, event.error().message());
-      return false;
+bool listener::endpoint::read(exchange& current) {
+  const auto& body = current.request.body;
+  const auto add = [&](boost::system::result<watch_event> event) {
+    auto& one = current.elements.emplace_back();
+    if (event.has_value()) {
+      one.event.event = std::move(*event);
+    } else {
+      one.status = 400;
+      one.reason = reason(static_cast<wire_error>(event.error().value()));
     }
-    into.emplace_back().event.event = std::move(*event);
+  };
+  if (!current.where.batch) {
+    add(parse_wire_event(body, current.where.contract));
     return true;
   }
-  auto events = parse_wire_batch(from.body, where.contract, batch_events);
+  auto events = parse_wire_batch(body, current.where.contract, batch_events);
   if (events.has_error()) {
     const bool too_many = events.error() == make_error_code(wire_error::too_many_events);
-    error.text(too_many ? 413 : 400, events.error().message());
-    return false;
+    return refuse(current, too_many ? 413 : 400, events.error().message());
   }
-  into.reserve(events->size());
-  for (auto& event : *events) {
-    auto& one = into.emplace_back();
-    if (event.has_error()) {
-      one.status = 400;
-    } else {
-      one.event.event = std::move(*event);
-    }
-  }
+  current.elements.reserve(events->size());
+  for (auto& event : *events) add(std::move(event));
   return true;
 }
 
-unsigned listener::endpoint::judge(const http::request& from, const watch_event& event,
-                                   const sender& who, const route& where) {
-  if (!verify_ || verify_(from, event, who)) return 200;
-  const auto path = "/" + std::string(to_string(where.contract)) + "/" + component_ +
-                    (where.batch ? "/events" : "/event");
-  counters_.refused_by_verify(path).Increment();
-  environment_.log.limited(refusal_log_, core::log_level::warning, "event refused by verification",
-                           {{"runtime_id", who.runtime_id},
-                            {"namespace", event.watched.ns},
-                            {"name", event.watched.name}});
-  return 403;
+/// Asks the embedder, whose exceptions end here.
+void listener::endpoint::judge(exchange& current, element& of) {
+  const auto fail = [&](std::string_view error) {
+    environment_.log.limited(failure_log_, core::log_level::error, "verification failed",
+                             {{"error", error},
+                              {"runtime_id", current.who->runtime_id},
+                              {"namespace", of.event.event.watched.ns},
+                              {"name", of.event.event.watched.name}});
+    of.status = 500;
+    of.reason = "verification failed";
+  };
+  try {
+    if (!verify_ || verify_(current.request, of.event.event, *current.who)) return;
+    const auto path = current.request.target.substr(0, current.request.target.find('?'));
+    counters_.refused_by_verify(path).Increment();
+    of.status = 403;
+    of.reason = "the event was refused by verification";
+  } catch (const std::exception& e) {
+    fail(e.what());
+  } catch (...) {
+    fail("an exception of unknown type");
+  }
 }
 
-asio::awaitable<void> listener::endpoint::wait_for_room(std::vector<element> elements, bool batch,
-                                                        http::response* into) {
+asio::awaitable<void> listener::endpoint::wait_for_room(exchange current) {
   const auto until = environment_.clock.now() + wait_;
-  for (auto& one : elements) {
+  for (auto& one : current.elements) {
     if (one.status != 503) continue;
     auto copy = one.event;
     const auto error = co_await events_->send_until(std::move(copy), until);
     if (error) break;
-    tell(one.event);
+    log_taken(one.event);
     one.status = 200;
   }
-  answer(elements, batch, *into);
+  answer(current);
+  finish(current);
 }
 
-void listener::endpoint::answer(const std::vector<element>& elements, bool batch,
-                                http::response& into) {
+void listener::endpoint::answer(exchange& current) {
+  auto& into = current.response;
   into.headers.add(batch_offer_header, std::to_string(batch_events));
-  const auto failed = [](const element& one) { return one.status != 200; };
-  const auto failures = std::ranges::count_if(elements, failed);
-  if (std::ranges::any_of(elements, [](const element& one) { return one.status == 503; })) {
-    into.headers.add("retry-after", "1");
+  std::string list;
+  const element* first = nullptr;
+  std::size_t failures = 0;
+  bool full = false;
+  for (std::size_t i = 0; i < current.elements.size(); ++i) {
+    const auto& one = current.elements[i];
+    if (one.status == 200) continue;
+    if (failures++ == 0) first = &one;
+    full |= one.status == 503;
+    list += (list.empty() ? R"([{"index":)" : R"(,{"index":)") + std::to_string(i) +
+            R"(,"status":)" + std::to_string(one.status) + '}';
   }
-  if (failures == 0) return;
-  if (!batch) {
-    const auto status = elements.front().status;
-    into.text(status, status == 503 ? "the queue is full; come again" : "the event was refused");
-    return;
+  if (full) into.headers.add("retry-after", "1");
+  if (first == nullptr) return;
+  if (current.where.batch) {
+    into.status = 207;
+    into.headers.add("content-type", "application/json");
+    into.body = list + ']';
+  } else {
+    into.text(first->status, first->reason);
   }
-  into.status = 207;
-  into.headers.add("content-type", "application/json");
-  for (std::size_t i = 0; i < elements.size(); ++i) {
-    if (!failed(elements[i])) continue;
-    into.body += into.body.empty() ? "[" : ",";
-    into.body += R"({"index":)" + std::to_string(i) + R"(,"status":)" +
-                 std::to_string(elements[i].status) + '}';
-  }
-  into.body += ']';
+  log_refusal(current, first->reason, failures);
 }
 
 http::server_limits listener_options::default_limits() {
@@ -309,9 +366,18 @@ http::server_limits listener_options::default_limits() {
 listener::listener(asio::any_io_executor executor, listener_options options,
                    std::shared_ptr<core::channel<received_event>> events,
                    listener_environment environment)
-    : endpoint_(std::make_unique<endpoint>(options, events, environment)),
+    : executor_(executor),
+      identifier_(std::make_shared<identifier>(
+          identity_options{options.tls != nullptr, network_list::parse(options.trusted_proxies),
+                           options.tls ? options.tls : options.client_ca},
+          environment.clock)),
+      endpoint_(std::make_unique<endpoint>(options, events, environment, *identifier_,
+                                           [this] { drop_outdated(); })),
       events_(std::move(events)) {
-  if (options.component.empty()) throw std::runtime_error("a listener needs a component's name");
+  if (!is_path_segment(options.component)) {
+    throw std::runtime_error("a listener's component must be one element of a path, not: " +
+                             options.component);
+  }
   if (options.tls) {
     tls::server_options server;
     server.require_client_certificate = true;
@@ -333,6 +399,14 @@ asio::ip::tcp::endpoint listener::address() const {
 }
 void listener::drain() {
   server_->drain();
+}
+
+/// Those that come after the drop, which is posted, are believed.
+void listener::drop_outdated() {
+  const auto generation = identifier_->generation();
+  server_->drop_connections();
+  asio::post(executor_,
+             [identifier = identifier_, generation] { identifier->connected_since(generation); });
 }
 
 asio::awaitable<void> listener::run() {

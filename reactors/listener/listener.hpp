@@ -25,7 +25,8 @@ struct received_event {
   watch_event event;       ///< its manager is the listener's component
 };
 
-/// May refuse an event (answered with 403, and not delivered): false refuses. Called on the
+/// May refuse an event (answered with 403, and not delivered): false refuses; one that throws
+/// counts as an error of the listener's (500), and the sender tries again. Called on the
 /// connection's executor, with a request whose body was read and a certificate that was verified as
 /// far as the listener is configured to. Must not block.
 using verify_function =
@@ -66,10 +67,15 @@ struct listener_environment {
 ///
 /// 200: the event is in the channel. 400: the body is no event, or the sender has no name. 401: the
 /// sender could not be identified. 403: `verify` refused. 404: another path or component. 405:
-/// another method. 413: more than 16 KiB for one event, 1 MiB for a batch. 503 with Retry-After:
-/// the channel is full. Of a batch each element is judged alone; where not all were taken the
-/// answer is 207 with
-/// `[{"index":3,"status":403}, ...]` for those that were not.
+/// another method. 413: more than 16 KiB for one event, 1 MiB for a batch. 500: `verify` threw. 503
+/// with Retry-After: the channel is full. Of a batch each element is judged alone; where not all
+/// were taken the answer is 207 with `[{"index":3,"status":403}, ...]` for those that were not.
+/// Whatever is not answered with 200 counts as an error and is logged, at most so often, with the
+/// peer and the path.
+///
+/// Where it terminates mutual TLS, a certificate is checked against the CA of the moment, not just
+/// that of its connection's beginning. Where that can't be done, since the certificate came with
+/// intermediates, all connections are dropped, once, to be made anew.
 ///
 /// Metrics: `watcher_listener_requests_total`, `watcher_listener_request_errors_total`,
 /// `watcher_listener_inflight_requests`, `watcher_listener_request_duration`,
@@ -77,7 +83,7 @@ struct listener_environment {
 /// `watcher_listener_failed_verification_requests_total{server_name,request_uri_label}`.
 class listener {
  public:
-  /// Binds. Throws `std::runtime_error` that says which setting can't be used.
+  /// Binds. Throws `std::runtime_error` that says which option can't be used.
   listener(boost::asio::any_io_executor executor, listener_options options,
            std::shared_ptr<core::channel<received_event>> events, listener_environment environment);
   ~listener();
@@ -94,6 +100,10 @@ class listener {
 
  private:
   class endpoint;
+  void drop_outdated();
+
+  const boost::asio::any_io_executor executor_;
+  std::shared_ptr<identifier> identifier_;
   std::unique_ptr<endpoint> endpoint_;
   std::unique_ptr<core::transport> transport_;
   std::unique_ptr<http::server> server_;

@@ -23,7 +23,7 @@ class Startup(harness.TestCase):
         unset = {k: v for k, v in os.environ.items() if k not in VARIABLES}
         self.environment = {**unset, "WEBHOOK_PORT": "0", "METRICS_PORT": "0", "CA_CERT": str(pki.ca),
                             "TLS_CERT": str(certificate), "TLS_KEY": str(key), "KCP_ADDR": f"localhost:{free_port()}",
-                            "KCP_CONTRACT": "v2"}
+                            "KCP_CONTRACT": "v2", "SHUTDOWN_DELAY": "0"}
 
     def run_webhook(self, **changes):
         environment = {k: v for k, v in {**self.environment, **changes}.items() if v is not None}

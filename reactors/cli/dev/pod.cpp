@@ -60,6 +60,7 @@ webhook_settings basic_settings(const std::string& address) {
   webhook_settings out;
   out.bind_address = address;
   out.webhook_port = 0;
+  out.shutdown_delay = {};  // the embedded API servers know at once where a webhook is
   out.channel_capacity = channel_capacity;
   out.set_capacity = set_capacity;
   out.requests_at_once = requests_at_once;

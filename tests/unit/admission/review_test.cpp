@@ -467,4 +467,55 @@ BOOST_AUTO_TEST_CASE(a_reader_goes_on_after_bad_bodies_and_counts_them) {
   BOOST_TEST(fast.deferred() == 3u);
 }
 
+BOOST_AUTO_TEST_CASE(review_is_unidentified_when_a_name_exceeds_253_bytes) {
+  const auto name = [](std::size_t size) { return '"' + std::string(size, 'n') + '"'; };
+  const auto with_metadata = [&](const std::string& metadata) {
+    review_text review;
+    review.object = review_text::watched(R"({"a":1})", {}, metadata);
+    return review;
+  };
+  check_verdict(with_metadata(R"({"name":)" + name(253) + "}"), verdict::event);
+  check_verdict(with_metadata(R"({"name":)" + name(254) + "}"), verdict::name_too_long);
+  check_verdict(with_metadata(R"({"name":"a","namespace":)" + name(253) + "}"), verdict::event);
+  check_verdict(with_metadata(R"({"name":"a","namespace":)" + name(254) + "}"),
+                verdict::name_too_long);
+  for (const auto* part : {"group", "version", "kind"}) {
+    for (const std::size_t size : {253, 254}) {
+      review_text review;
+      review.gvk = R"({"kind":"Kyma",")" + std::string(part) + "\":" + name(size) + "}";
+      check_verdict(review, size == 253 ? verdict::event : verdict::name_too_long);
+    }
+  }
+  review_text of_request = with_metadata("{}");
+  of_request.name = name(254);
+  check_verdict(of_request, verdict::name_too_long);
+  review_text equal;
+  equal.object = equal.old_object =
+      review_text::watched(R"({"a":1})", {}, R"({"name":)" + name(254) + "}");
+  check_verdict(equal, verdict::no_change);
+}
+
+BOOST_AUTO_TEST_CASE(owner_is_invalid_when_a_part_exceeds_253_bytes) {
+  const auto decided_with = [](const std::string& owner) {
+    review_text review;
+    review.object = review_text::watched(
+        R"({"a":1})", {},
+        review_text::metadata(R"(,"annotations":{"operator.kyma-project.io/owned-by":")" + owner +
+                              "\"}"));
+    return read_fast(review.text(), contract::v1)->what;
+  };
+  const std::string longest(253, 'o');
+  BOOST_TEST((decided_with(longest + "/" + longest) == verdict::event));
+  BOOST_TEST((decided_with(longest + "o/x") == verdict::no_owner));
+  BOOST_TEST((decided_with("x/o" + longest) == verdict::no_owner));
+}
+
+BOOST_AUTO_TEST_CASE(review_is_refused_when_its_uid_exceeds_253_bytes) {
+  review_text review;
+  review.uid = '"' + std::string(253, 'u') + '"';
+  BOOST_TEST(read_fast(review.text()).has_value());
+  review.uid = '"' + std::string(254, 'u') + '"';
+  check_error(review.text(), review_error::no_uid);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -3,6 +3,7 @@
 #include "tls/issuer.hpp"
 
 #include <boost/asio/ip/tcp.hpp>
+#include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 
@@ -145,12 +146,17 @@ class wire {
       return std::unique_ptr<BIO, deleter>(
           BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
     };
+    const auto chain = bio(own.certificate);
     const std::unique_ptr<X509, deleter> certificate(
-        PEM_read_bio_X509(bio(own.certificate).get(), nullptr, nullptr, nullptr));
+        PEM_read_bio_X509(chain.get(), nullptr, nullptr, nullptr));
     const std::unique_ptr<EVP_PKEY, deleter> key(
         PEM_read_bio_PrivateKey(bio(own.key).get(), nullptr, nullptr, nullptr));
     SSL_CTX_use_certificate(context_.get(), certificate.get());
     SSL_CTX_use_PrivateKey(context_.get(), key.get());
+    while (auto* intermediate = PEM_read_bio_X509(chain.get(), nullptr, nullptr, nullptr)) {
+      SSL_CTX_add_extra_chain_cert(context_.get(), intermediate);
+    }
+    ERR_clear_error();
   }
 
   bool more() {

@@ -188,4 +188,22 @@ BOOST_AUTO_TEST_CASE(the_hash_covers_every_field_and_its_borders) {
   BOOST_TEST(hash(sample) == hash(watch_event(sample)));
 }
 
+BOOST_AUTO_TEST_CASE(event_is_refused_when_a_name_exceeds_253_bytes) {
+  watch_event event = sample;
+  for (auto* part : {&event.watched.name, &event.watched.ns, &event.gvk.group, &event.gvk.version,
+                     &event.gvk.kind, &event.owner.name, &event.owner.ns}) {
+    for (const std::size_t size : {253, 254}) {
+      event = sample;
+      part->assign(size, 'n');
+      std::string out;
+      append_wire_json(out, contract::v1, event);
+      if (size == 253) {
+        BOOST_TEST(parse_wire_event(out, contract::v1).has_value());
+      } else {
+        check_error(out, contract::v1, wire_error::name_too_long);
+      }
+    }
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()

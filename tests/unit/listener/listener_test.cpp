@@ -6,6 +6,8 @@
 #include "tests/unit/http/wire.hpp"
 #include "tests/unit/tls/pki.hpp"
 #include <memory>
+#include <mutex>
+#include <stdexcept>
 #include <string>
 
 BOOST_AUTO_TEST_SUITE(listener)
@@ -47,7 +49,7 @@ listener_options plain_options() {
 struct fixture {
   explicit fixture(listener_options options = plain_options())
       : made(register_component(here.executor(), std::move(options),
-                                {here.clock, here.watchdog, here.log, here.metrics})) {
+                                {here.clock, here.watchdog, log, here.metrics})) {
     here.spawn(made.runnable->run());
   }
   ~fixture() { here.stop(); }
@@ -87,7 +89,18 @@ struct fixture {
     BOOST_TEST(metric("watcher_listener_inflight_requests") == 0);
   }
 
+  bool logged(const std::string& part) {
+    const std::lock_guard lock(guard);
+    return lines.find(part) != std::string::npos;
+  }
+
   host here;
+  std::mutex guard;
+  std::string lines;
+  rw::core::logger log{rw::core::log_level::info, [this](std::string_view line) {
+                         const std::lock_guard lock(guard);
+                         lines += line;
+                       }};
   std::string good_sender = xfcc(the_pki().client.certificate);
   registration made;
 };
@@ -283,6 +296,92 @@ BOOST_AUTO_TEST_CASE(a_drained_listener_closes_its_channel) {
   BOOST_TEST(eventually([&] { return f.made.events->is_closed(); }));
 }
 
+// --- refusals
+// -------------------------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(each_refusal_is_logged_with_its_peer_and_path) {
+  const auto check = [](unsigned status, const std::string& target, const std::string& body,
+                        bool identified) {
+    fixture f;
+    BOOST_TEST(f.send(target, body, identified ? f.good_sender : "").status == status);
+    BOOST_TEST_CONTEXT(status << " " << target << ": " << f.lines) {
+      BOOST_TEST(f.logged(R"("peer":"127.0.0.1")"));
+      BOOST_TEST(f.logged(R"("path":")" + target + '"'));
+      BOOST_TEST(f.logged(R"("status":)" + std::to_string(status)));
+      if (identified && status != 404) BOOST_TEST(f.logged(R"("runtime_id":"runtime-1")"));
+    }
+  };
+  check(404, "/v2/other/event", std::string(event_json), true);
+  check(401, "/v2/klm/event", std::string(event_json), false);
+  check(400, "/v2/klm/event", "nonsense", true);
+  check(400, "/v2/klm/events", "nonsense", true);
+  check(207, "/v2/klm/events", "[17," + std::string(event_json) + "]", true);
+  std::string all = "[";
+  for (int i = 0; i < 513; ++i) all += std::string(i > 0 ? "," : "") + std::string(event_json);
+  check(413, "/v2/klm/events", all + "]", true);
+}
+
+BOOST_AUTO_TEST_CASE(full_channel_is_logged) {
+  auto options = plain_options();
+  options.channel_capacity = 1;
+  fixture f(options);
+  BOOST_TEST(f.send("/v2/klm/event", event_json, f.good_sender).status == 200u);
+  BOOST_TEST(f.send("/v2/klm/event", event_json, f.good_sender).status == 503u);
+  BOOST_TEST(f.logged(R"("status":503)"));
+  BOOST_TEST(f.logged(R"("runtime_id":"runtime-1")"));
+}
+
+BOOST_AUTO_TEST_CASE(batch_with_failed_elements_counts_as_an_error) {
+  fixture f;
+  const auto batch = "[" + std::string(event_json) + R"(,{"watched":17}])";
+  BOOST_TEST(f.send("/v2/klm/events", batch, f.good_sender).status == 207u);
+  BOOST_TEST(f.metric("watcher_listener_request_errors_total") == 1);
+  const auto good = "[" + std::string(event_json) + "]";
+  BOOST_TEST(f.send("/v2/klm/events", good, f.good_sender).status == 200u);
+  BOOST_TEST(f.metric("watcher_listener_request_errors_total") == 1);
+}
+
+BOOST_AUTO_TEST_CASE(verification_that_throws_is_an_error_of_the_server_and_delivers_nothing) {
+  auto options = plain_options();
+  options.verify = [](const rw::http::request&, const rw::watch_event& event, const sender&) {
+    if (event.watched.name == "bad") throw std::runtime_error("index not ready");
+    return true;
+  };
+  fixture f(options);
+  const std::string bad =
+      R"({"watched":{"Namespace":"n","Name":"bad"},"watchedGvk":{"version":"v1","kind":"Pod"}})";
+  f.check_refused(500, f.good_sender, bad);
+  BOOST_TEST(f.logged("index not ready"));
+  BOOST_TEST(f.logged(R"("peer":"127.0.0.1")"));
+  const auto batch = "[" + bad + "," + std::string(event_json) + "]";
+  BOOST_TEST(f.send("/v2/klm/events", batch, f.good_sender).body ==
+             R"([{"index":0,"status":500}])");
+  f.check_good_event();
+}
+
+BOOST_AUTO_TEST_CASE(event_with_a_name_over_253_bytes_is_refused) {
+  fixture f;
+  const auto event = [](std::size_t size) {
+    return R"({"watched":{"Namespace":"n","Name":")" + std::string(size, 'n') +
+           R"("},"watchedGvk":{"version":"v1","kind":"Pod"}})";
+  };
+  BOOST_TEST(f.send("/v2/klm/event", event(253), f.good_sender).status == 200u);
+  BOOST_TEST(f.made.events->try_receive().has_value());
+  f.check_refused(400, f.good_sender, event(254));
+  f.check_good_event();
+}
+
+BOOST_AUTO_TEST_CASE(component_that_is_no_path_segment_is_refused) {
+  for (const auto* component : {"", "a/b", ".."}) {
+    auto options = plain_options();
+    options.component = component;
+    host here;
+    BOOST_CHECK_THROW(register_component(here.executor(), options,
+                                         {here.clock, here.watchdog, here.log, here.metrics}),
+                      std::runtime_error);
+  }
+}
+
 // --- terminating mutual TLS ----------------------------------------------------------------------
 
 struct tls_fixture : fixture {
@@ -321,6 +420,86 @@ BOOST_AUTO_TEST_CASE(a_connection_without_a_certificate_or_with_a_foreign_one_is
   BOOST_TEST(!f.made.events->try_receive());
   wire client(f.made.runnable->address(), wire_tls{.own = &the_pki().client});
   BOOST_TEST(ask(client, post("/v2/klm/event", event_json)).status == 200u);
+}
+
+/// Certificates that are replaced while connections are open.
+struct rotating : fixture {
+  explicit rotating(const std::string& ca) : rotating(holding(the_pki().server, ca)) {}
+  explicit rotating(std::shared_ptr<rw::tls::credentials> own)
+      : fixture(options_with(own)), own(std::move(own)) {}
+  static listener_options options_with(std::shared_ptr<rw::tls::credentials> own) {
+    auto made = plain_options();
+    made.tls = std::move(own);
+    return made;
+  }
+  wire connect_as(const rw::tls::key_pair& who) {
+    return wire(made.runnable->address(), wire_tls{.own = &who});
+  }
+  unsigned send_on(wire& client) { return ask(client, post("/v2/klm/event", event_json)).status; }
+  void trust(const std::string& ca) {
+    own->replace(good(rw::tls::material::from_text(
+        {.certificate = the_pki().server.certificate, .key = the_pki().server.key, .ca = ca})));
+  }
+  double connections() { return here.metric("rw_http_connections_total{server=\"listener\"}"); }
+  void forget_events() {
+    while (made.events->try_receive()) {
+    }
+  }
+
+  std::shared_ptr<rw::tls::credentials> own;
+};
+
+BOOST_AUTO_TEST_CASE(open_connection_is_not_believed_after_its_ca_was_removed) {
+  rotating f(the_pki().ca.certificate_pem());
+  auto client = f.connect_as(the_pki().client);
+  BOOST_TEST(f.send_on(client) == 200u);
+  f.forget_events();
+  f.trust(the_pki().stranger.certificate_pem());
+  BOOST_TEST(f.send_on(client) != 200u);
+  BOOST_TEST(!f.made.events->try_receive());
+  auto foreign = f.connect_as(the_pki().foreign);
+  BOOST_TEST(f.send_on(foreign) == 200u);
+  auto late = f.connect_as(the_pki().client);
+  BOOST_TEST(f.send_on(late) == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(open_connections_stay_when_a_ca_is_added) {
+  rotating f(the_pki().ca.certificate_pem());
+  auto client = f.connect_as(the_pki().client);
+  BOOST_TEST(f.send_on(client) == 200u);
+  f.trust(the_pki().stranger.certificate_pem() + the_pki().ca.certificate_pem());
+  BOOST_TEST(f.send_on(client) == 200u);
+  BOOST_TEST(f.connections() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(open_connection_is_not_believed_after_its_certificate_expired) {
+  rotating f(the_pki().ca.certificate_pem());
+  const auto brief = good(
+      the_pki().ca.issue({.common_name = "runtime-1",
+                          .client_auth = true,
+                          .not_before = std::chrono::system_clock::now() - std::chrono::seconds(60),
+                          .validity = std::chrono::seconds(62)}));
+  auto client = f.connect_as(brief);
+  BOOST_TEST(f.send_on(client) == 200u);
+  BOOST_TEST(eventually([&] { return f.send_on(client) == 401; }));
+}
+
+BOOST_AUTO_TEST_CASE(client_with_an_intermediate_connects_again_after_the_material_changed) {
+  rotating f(the_pki().ca.certificate_pem());
+  const auto middle = good(the_pki().ca.intermediate({.common_name = "intermediate"}));
+  auto own = good(middle.issue({.common_name = "runtime-1", .client_auth = true}));
+  own.certificate += middle.certificate_pem();
+  auto client = f.connect_as(own);
+  BOOST_TEST(f.send_on(client) == 200u);
+  f.trust(the_pki().ca.certificate_pem() + the_pki().stranger.certificate_pem());
+  BOOST_TEST(f.send_on(client) == 0u);
+  auto again = f.connect_as(own);
+  BOOST_TEST(f.send_on(again) == 200u);
+  BOOST_TEST(f.send_on(again) == 200u);
+  f.trust(the_pki().stranger.certificate_pem());
+  BOOST_TEST(f.send_on(again) == 0u);
+  auto late = f.connect_as(own);
+  BOOST_TEST(f.send_on(late) == 0u);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "reactors/cli/app.hpp"
+#include "reactors/listener/listener.hpp"
+#include "tls/reload.hpp"
+
+#include <memory>
+
+namespace rw::cli {
+
+/// Makes a listener's options of its settings. Where these name certificates, loads them, and gives
+/// `reloader`, which keeps them in step with their files while it runs. Throws `setting_error`;
+/// `address_flag` is the flag of the address.
+listener::listener_options listening_options(services& with, const listening_settings& from,
+                                             std::string_view address_flag,
+                                             std::unique_ptr<tls::reloader>& reloader);
+
+}  // namespace rw::cli

@@ -1,0 +1,222 @@
+#include "reactors/cli/settings.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <cstdlib>
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+BOOST_AUTO_TEST_SUITE(settings)
+
+namespace {
+
+using namespace rw::cli;
+
+/// Variables that are set for the length of a test.
+class environment {
+ public:
+  environment(std::initializer_list<std::pair<const char*, const char*>> variables) {
+    for (const auto& [name, value] : variables) {
+      ::setenv(name, value, 1);
+      names_.emplace_back(name);
+    }
+  }
+  ~environment() {
+    for (const auto& name : names_) ::unsetenv(name.c_str());
+  }
+  environment(const environment&) = delete;
+  environment& operator=(const environment&) = delete;
+
+ private:
+  std::vector<std::string> names_;
+};
+
+rw::cli::settings read(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "runtime-watcher");
+  std::vector<char*> pointers;
+  for (auto& one : arguments) pointers.push_back(one.data());
+  return read_settings(static_cast<int>(pointers.size()), pointers.data());
+}
+
+/// What is said of settings that are refused; empty where they are taken.
+std::string refusal(std::vector<std::string> arguments) {
+  try {
+    read(std::move(arguments));
+    return {};
+  } catch (const setting_error& e) {
+    return e.what();
+  }
+}
+
+std::vector<std::string> with(std::vector<std::string> base,
+                              std::initializer_list<std::string> more) {
+  base.insert(base.end(), more);
+  return base;
+}
+
+bool says(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+const std::vector<std::string> webhook = {"webhook",        "--ca-cert",  "ca.crt",
+                                          "--tls-cert",     "tls.crt",    "--tls-key",
+                                          "tls.key",        "--kcp-addr", "kcp.example.com:443",
+                                          "--kcp-contract", "v2"};
+const std::vector<std::string> listen = {"listen", "--address", "127.0.0.1:0", "--component",
+                                         "klm"};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(webhook_takes_reviews_for_5_s_after_sigterm_by_default) {
+  BOOST_TEST(read(webhook).webhook.shutdown_delay.count() == 5000);
+  BOOST_TEST(read(with(webhook, {"--shutdown-delay", "0"})).webhook.shutdown_delay.count() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(lists_are_trimmed_where_blanks_follow_their_commas) {
+  BOOST_TEST(refusal(with(listen, {"--xfcc-trusted-proxies", "10.0.0.0/8, fd00::/8 ,127.0.0.1"})) ==
+             "");
+  const auto manager = read({"manager", "--extra-dns-names", "a.example.com, b.example.com",
+                             "--skr-pull-secret", " one , two"})
+                           .manager;
+  BOOST_TEST(
+      (manager.extra_dns_names == std::vector<std::string>{"a.example.com", "b.example.com"}));
+  BOOST_TEST((manager.skr_pull_secrets == std::vector<std::string>{"one", "two"}));
+}
+
+BOOST_AUTO_TEST_CASE(trusted_proxies_that_are_no_networks_are_refused_by_name) {
+  for (const auto* command : {"listen", "manager"}) {
+    const auto said = refusal(
+        {command, command == std::string("listen") ? "--address" : "--listen-address",
+         "127.0.0.1:0", "--component", "klm", "--xfcc-trusted-proxies", "10.0.0.0/8,nonsense"});
+    BOOST_TEST(says(said, "--xfcc-trusted-proxies"), said);
+    BOOST_TEST(says(said, "nonsense"), said);
+  }
+  const auto said = refusal(with(listen, {"--xfcc-trusted-proxies", " , "}));
+  BOOST_TEST(says(said, "--xfcc-trusted-proxies"), said);
+}
+
+BOOST_AUTO_TEST_CASE(a_variable_is_named_where_its_value_is_refused) {
+  const auto check = [](const std::vector<std::string>& arguments, const char* variable,
+                        const char* value, const std::string& flag) {
+    const environment set({{variable, value}});
+    const auto said = refusal(arguments);
+    BOOST_TEST_CONTEXT(variable << "=" << value << ": " << said) {
+      BOOST_TEST(says(said, variable));
+      BOOST_TEST(!says(said, flag));
+    }
+  };
+  check(webhook, "DRAIN_TIMEOUT", "soon", "--drain-timeout");
+  check(webhook, "DRAIN_TIMEOUT", "-5s", "--drain-timeout");
+  check(webhook, "CHANNEL_CAPACITY", "0", "--channel-capacity");
+  check(webhook, "LOG_LEVEL", "loud", "--log-level");
+  check(webhook, "BIND_ADDRESS", "localhost", "--bind-address");
+  check({"listen", "--component", "klm"}, "LISTEN_ADDRESS", "nowhere", "--address");
+  check(listen, "METRICS_ADDRESS", "0.0.0.0", "--metrics-address");
+  check({"listen", "--address", "127.0.0.1:0"}, "COMPONENT", "a/b", "--component");
+  check({"manager"}, "RW_RETRY_PERIOD", "9s", "--retry-period");
+  check({"manager"}, "RW_LISTEN_ADDRESS", "localhost:80", "--listen-address");
+}
+
+BOOST_AUTO_TEST_CASE(a_flag_is_named_where_its_value_is_refused_though_a_variable_is_set) {
+  const environment set({{"DRAIN_TIMEOUT", "1s"}});
+  const auto said = refusal(with(webhook, {"--drain-timeout=soon"}));
+  BOOST_TEST(says(said, "--drain-timeout"), said);
+  BOOST_TEST(!says(said, "DRAIN_TIMEOUT"), said);
+}
+
+BOOST_AUTO_TEST_CASE(variables_of_another_command_are_not_looked_at) {
+  const environment set({{"COMPONENT", "a/b"}, {"LISTEN_ADDRESS", "tcp://10.0.0.1:80"}});
+  BOOST_TEST(refusal(webhook) == "");
+}
+
+BOOST_AUTO_TEST_CASE(required_settings_are_named_all_at_once) {
+  auto said = refusal({"webhook"});
+  for (const auto* name : {"CA_CERT", "TLS_CERT", "TLS_KEY", "KCP_ADDR", "KCP_CONTRACT"}) {
+    BOOST_TEST(says(said, name), said);
+  }
+  said = refusal({"listen"});
+  BOOST_TEST(says(said, "LISTEN_ADDRESS is required (or the flag --address)"), said);
+  BOOST_TEST(says(said, "COMPONENT is required (or the flag --component)"), said);
+}
+
+BOOST_AUTO_TEST_CASE(warn_is_taken_for_the_level_warning) {
+  BOOST_TEST(
+      (read(with(listen, {"--log-level", "warn"})).log_level == rw::core::log_level::warning));
+  BOOST_TEST(
+      (read(with(listen, {"--log-level", "warning"})).log_level == rw::core::log_level::warning));
+}
+
+BOOST_AUTO_TEST_CASE(a_component_that_is_no_path_segment_is_refused) {
+  for (const auto& component :
+       {std::string(), std::string("a/b"), std::string("."), std::string(".."), std::string("a b"),
+        std::string("a%2fb"), std::string("a?b"), std::string(254, 'a')}) {
+    BOOST_TEST_CONTEXT(component) {
+      BOOST_TEST(says(refusal({"listen", "--address", "127.0.0.1:0", "--component", component}),
+                      "--component"));
+      BOOST_TEST(says(refusal({"manager", "--component", component}), "--component"));
+    }
+  }
+  BOOST_TEST(refusal(with({"listen", "--address", "127.0.0.1:0", "--component"},
+                          {"lifecycle-manager_2.x"})) == "");
+}
+
+BOOST_AUTO_TEST_CASE(values_that_cannot_work_are_refused) {
+  const auto check = [](std::vector<std::string> base, const std::string& flag,
+                        const std::string& value) {
+    const auto said = refusal(with(std::move(base), {flag + "=" + value}));
+    BOOST_TEST(says(said, flag), flag << "=" << value << ": " << said);
+  };
+  for (const auto* value : {"kcp.example.com", "kcp.example.com:0", ":443", "kcp:65536", "a b:1"}) {
+    check(
+        {"webhook", "--ca-cert", "a", "--tls-cert", "b", "--tls-key", "c", "--kcp-contract", "v2"},
+        "--kcp-addr", value);
+  }
+  check(webhook, "--event-max-age", "0");
+  check(webhook, "--admission-wait", "31s");
+  check(webhook, "--bind-address", "localhost");
+  for (const auto* value : {"127.0.0.1", "localhost:80", ":80", "127.0.0.1:65536"}) {
+    check({"listen", "--component", "klm"}, "--address", value);
+    check(listen, "--metrics-address", value);
+    check({"manager"}, "--listen-address", value);
+    check({"manager"}, "--metrics-address", value);
+    check({"dev"}, "--metrics-address", value);
+    check({"api-server"}, "--address", value);
+    check({"dev", "--no-manager"}, "--backend", value);
+  }
+  check({"manager"}, "--kcp-port", "0");
+  check({"manager"}, "--success-interval", "0");
+  for (const auto* flag : {"--lease-namespace", "--lease-name", "--gateway-namespace", "--issuer",
+                           "--issuer-namespace", "--skr-pull-secret", "--config-map-name"}) {
+    check({"manager"}, flag, "No/Name");
+    check({"manager"}, flag, "");
+  }
+  for (const auto* value : {"", "much", "200 Mi", "-1", "1.2.3"}) {
+    check({"manager"}, "--skr-memory-limit", value);
+    check({"manager"}, "--skr-cpu-limit", value);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(defaults_and_usual_values_are_taken) {
+  const auto manager = read({"manager", "--skr-memory-limit", "128974848", "--skr-cpu-limit",
+                             "100m", "--listen-address", "[::1]:0"})
+                           .manager;
+  BOOST_TEST(manager.skr_cpu_limit == "100m");
+  const environment set({{"COMPONENT", "klm"},
+                         {"LISTEN_ADDRESS", "127.0.0.1:81"},
+                         {"CLIENT_CA", "ca.crt"},
+                         {"XFCC_TRUSTED_PROXIES", "10.0.0.1"}});
+  BOOST_TEST((read({"listen"}).what == command::listen));
+}
+
+BOOST_AUTO_TEST_CASE(certificate_and_key_go_together_with_a_client_ca) {
+  for (const auto& base : {listen, std::vector<std::string>{"manager"}}) {
+    BOOST_TEST(says(refusal(with(base, {"--tls-cert", "a"})), "--tls-key"));
+    BOOST_TEST(says(refusal(with(base, {"--tls-cert", "a", "--tls-key", "b"})), "--client-ca"));
+    BOOST_TEST(refusal(with(base, {"--tls-cert", "a", "--tls-key", "b", "--client-ca", "c"})) ==
+               "");
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
