@@ -64,6 +64,7 @@ class request_parser final : public boost::beast::http::basic_parser<true> {
       return;
     }
     largest_body_ = limit;
+    expected_ = length ? static_cast<std::size_t>(*length) : limit;
   }
   void on_body_init_impl(const boost::optional<std::uint64_t>&, error_code&) override {}
   std::size_t on_body_impl(string_view bytes, error_code& error) override {
@@ -77,24 +78,21 @@ class request_parser final : public boost::beast::http::basic_parser<true> {
     in_chunk_ = bytes.size() < rest;
     return append(bytes, error);
   }
-  void on_finish_impl(error_code&) override {
-    if (into_.body.capacity() < into_.body.size() + body_padding) {
-      into_.body.reserve(into_.body.size() + body_padding);
-    }
-  }
+  void on_finish_impl(error_code&) override { append_body(into_.body, {}, 0); }
 
   std::size_t append(string_view bytes, error_code& error) {
     if (into_.body.size() + bytes.size() > largest_body_) {
       error = boost::beast::http::error::body_limit;
       return 0;
     }
-    into_.body.append(bytes.data(), bytes.size());
+    append_body(into_.body, {bytes.data(), bytes.size()}, expected_);
     return bytes.size();
   }
 
   request& into_;
   const limit_source& limit_;
   std::size_t largest_body_ = 0;
+  std::size_t expected_ = 0;
   int version_ = 11;
   bool head_done_ = false;
   bool in_chunk_ = false;
