@@ -4,6 +4,7 @@
 #include "core/ready.hpp"
 
 #include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/http/error.hpp>
 
@@ -39,8 +40,11 @@ asio::awaitable<void> http1_connection::run() {
     auto rest = shared_->answer(request_, response_);
     if (rest.valid()) {
       account_->enter(account::phase::handling, shared_->now());
+      // What the handler has begun is not thrown away because the server is cancelled meanwhile.
+      co_await asio::this_coro::throw_if_cancelled(false);
       const bool flushed = co_await flush();
       co_await std::move(rest);
+      co_await asio::this_coro::throw_if_cancelled(true);
       if (!flushed) open_ = false;
     }
     if (dropped_) break;
