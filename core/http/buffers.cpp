@@ -1,54 +1,48 @@
 #include "core/http/buffers.hpp"
 
+#include <array>
 #include <utility>
-#include <vector>
 
 namespace rw::http {
 namespace {
 
-constexpr std::size_t kept = 4;               // of each kind, by each thread
 constexpr std::size_t kept_text = 64 * 1024;  // larger ones are not kept
 
 /// What this thread has to lend.
-struct lender {
-  std::vector<std::unique_ptr<char[]>> rooms;
-  std::vector<std::string> texts;
+template <class T>
+struct stock {
+  std::array<T, 8> all;
+  std::size_t size = 0;
+
+  T take() noexcept { return size > 0 ? std::move(all[--size]) : T(); }
+  void give(T&& one) noexcept {
+    if (size < all.size()) all[size++] = std::move(one);
+  }
 };
 
-lender& here() {
-  thread_local lender mine;
-  return mine;
-}
+thread_local stock<std::unique_ptr<char[]>> rooms;
+thread_local stock<std::string> texts;
 
 }  // namespace
 
-read_buffer::read_buffer() {
-  auto& rooms = here().rooms;
-  if (rooms.empty()) {
-    memory_ = std::make_unique_for_overwrite<char[]>(size);
-    return;
-  }
-  memory_ = std::move(rooms.back());
-  rooms.pop_back();
+read_buffer::read_buffer() : memory_(rooms.take()) {
+  if (!memory_) memory_ = std::make_unique_for_overwrite<char[]>(size);
 }
 
 read_buffer::~read_buffer() {
-  auto& rooms = here().rooms;
-  if (rooms.size() < kept) rooms.push_back(std::move(memory_));
+  rooms.give(std::move(memory_));
 }
 
-text_buffer::text_buffer() {
-  auto& texts = here().texts;
-  if (texts.empty()) return;
-  text = std::move(texts.back());
-  texts.pop_back();
+std::string borrow_text() noexcept {
+  return texts.take();
 }
 
-text_buffer::~text_buffer() {
-  auto& texts = here().texts;
-  if (texts.size() >= kept || text.capacity() > kept_text) return;
-  text.clear();
-  texts.push_back(std::move(text));
+void give_back(std::string& text) noexcept {
+  std::string gone;
+  gone.swap(text);
+  gone.clear();
+  constexpr std::size_t within = 15;  // the text's own memory is not worth a place
+  if (gone.capacity() > within && gone.capacity() <= kept_text) texts.give(std::move(gone));
 }
 
 }  // namespace rw::http

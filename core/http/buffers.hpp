@@ -8,10 +8,9 @@
 namespace rw::http {
 
 // Buffers lent by the thread: a connection that waits holds none, so that thousands of quiet ones
-// cost no buffers. Not to be kept over an await. What is called while one is held may borrow
-// another.
+// cost no buffers. What is called while one is held may borrow another.
 
-/// Room to read into.
+/// Room to read into. Not to be kept over an await.
 class read_buffer {
  public:
   static constexpr std::size_t size = 16 * 1024;  ///< one TLS record
@@ -27,11 +26,17 @@ class read_buffer {
   std::unique_ptr<char[]> memory_;
 };
 
-/// An empty text to append to, with some capacity.
+/// An empty text with some capacity, unless the thread has none to lend.
+std::string borrow_text() noexcept;
+
+/// Takes a text's memory, for the next who borrows one; `text` is empty and has none afterwards.
+void give_back(std::string& text) noexcept;
+
+/// An empty text to append to. Not to be kept over an await.
 class text_buffer {
  public:
-  text_buffer();
-  ~text_buffer();
+  text_buffer() noexcept : text(borrow_text()) {}
+  ~text_buffer() { give_back(text); }
   text_buffer(const text_buffer&) = delete;
   text_buffer& operator=(const text_buffer&) = delete;
 

@@ -14,9 +14,8 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr std::size_t kept_output = 16 * 1024;  // larger buffers are not kept for the next one
-constexpr std::size_t pipelined_at_most = 16 * 1024;   // behind an answer that is still sent
-constexpr unsigned pieces_per_turn = 16;               // then other connections get their turn
-constexpr std::size_t discarded_at_most = 256 * 1024;  // of what a refused client still sends
+constexpr std::size_t pipelined_at_most = 16 * 1024;  // behind an answer that is still sent
+constexpr unsigned pieces_per_turn = 16;              // then other connections get their turn
 
 /// A body follows these answers, or could; the others end with their header (RFC 9110, section
 /// 8.6).
@@ -90,6 +89,8 @@ asio::awaitable<bool> http1_connection::send_source() {
   const bool chunked = parser_->version() >= 11;
   for (unsigned pieces = 1;; ++pieces) {
     const auto state = gather(chunked);
+    if (const auto thrown = source_.failure()) shared_->failed(thrown, request_, nullptr);
+    account_->enter(account::phase::handling, shared_->now());
     const bool flushed = co_await flush();
     if (!flushed) co_return false;
     if (state == body_source::state::end) co_return true;
@@ -124,14 +125,15 @@ body_source::state http1_connection::gather(bool chunked) {
 /// False if the server drains, and the source has not come to its end in time.
 bool http1_connection::in_time() {
   if (!expired_) return true;
-  shared_->counters.write_timeout.Increment();
+  shared_->note(refusal::write_timeout, peer_.address, &request_);
   dropped_ = true;
   return false;
 }
 
 /// Waits until there is something to read from the source. False: it is not worth while any more.
 asio::awaitable<bool> http1_connection::until_ready() {
-  if (out_.capacity() > 0) std::string().swap(out_);  // this may take hours
+  give_back(out_);  // this may take hours
+  account_->enter(account::phase::handling, shared_->now());
   while (!source_.ready()) {
     auto wants = core::want::nothing;
     if (!watch_client(wants) || dropped_ || !in_time()) co_return false;
@@ -176,7 +178,8 @@ void http1_connection::resume(phase before) {
     case phase::header:
       return enter(before, limits.header);
     case phase::body:
-      return enter(before, limits.body);
+      progress_.begun = shared_->now();
+      return enter(before, limits.body_grace);
     case phase::handling:
     case phase::streaming:
       phase_ = before;
@@ -201,12 +204,14 @@ asio::awaitable<bool> http1_connection::flush() {
       const bool progress = before == phase::streaming && out_begin_ > waited_at;
       if (phase_ != phase::write || progress) enter(phase::write, shared_->options.limits.write);
       waited_at = out_begin_;
+      account_->enter(account::phase::receiving, shared_->now());
+      hold();
       const bool on = co_await wait(put.wants);
       if (on) continue;
     }
     if (!dropped_) {
-      if (put.error) shared_->counters.vanished.Increment();
-      if (!put.error && expired_) shared_->counters.write_timeout.Increment();
+      if (put.error) shared_->note(refusal::vanished, peer_.address);
+      if (!put.error && expired_) shared_->note(refusal::write_timeout, peer_.address, &request_);
     }
     out_.clear();  // nobody will take it
     out_begin_ = 0;
@@ -218,28 +223,6 @@ asio::awaitable<bool> http1_connection::flush() {
   if (out_.capacity() > kept_output) std::string().swap(out_);
   if (phase_ != before) resume(before);
   co_return true;
-}
-
-/// A client that is still sending would lose the answer to a reset connection, so what it sends is
-/// thrown away for a while (RFC 9112, section 9.6).
-asio::awaitable<void> http1_connection::discard_rest() {
-  stream_->shutdown();
-  boost::system::error_code ignored;
-  stream_->socket().shutdown(asio::socket_base::shutdown_send, ignored);
-  expired_ = false;
-  enter(phase::closing, std::chrono::seconds(1));
-  for (std::size_t discarded = 0; discarded < discarded_at_most;) {
-    core::io_result got;
-    {
-      read_buffer buffer;
-      got = stream_->read(buffer.bytes());
-    }
-    if (got.error) break;
-    discarded += got.bytes;
-    if (got.wants == core::want::nothing) continue;
-    const bool on = co_await wait(got.wants);
-    if (!on) break;
-  }
 }
 
 }  // namespace rw::http

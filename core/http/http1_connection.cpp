@@ -4,6 +4,7 @@
 #include "core/ready.hpp"
 
 #include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/http/error.hpp>
 
@@ -16,22 +17,19 @@ namespace beast_http = boost::beast::http;
 
 namespace {
 
-constexpr std::size_t first_room = 16 * 1024;  // for a body of unknown length
-constexpr std::size_t kept_body = 16 * 1024;   // larger buffers are not kept for the next one
-constexpr std::size_t kept_idle = 1024;        // nor these while the connection is idle
-constexpr unsigned reads_per_turn = 16;        // then other connections get their turn
+constexpr std::size_t kept_body = 16 * 1024;  // larger buffers are not kept for the next one
+constexpr unsigned reads_per_turn = 16;       // then other connections get their turn
 
 }  // namespace
 
 http1_connection::http1_connection(std::shared_ptr<server_shared> shared,
-                                   asio::any_io_executor executor,
+                                   std::shared_ptr<account> own, asio::any_io_executor executor,
                                    std::unique_ptr<core::stream> stream,
                                    asio::ip::tcp::endpoint from)
-    : server_connection(std::move(shared), std::move(executor), std::move(stream), std::move(from)),
-      budget_(*shared_),
+    : server_connection(std::move(shared), std::move(own), std::move(executor), std::move(stream),
+                        std::move(from)),
       deadline_(shared_->environment.watchdog.watch(executor_, [this] { expire(); })) {
-  peer_.certificate = stream_->peer_certificate();
-  limit_ = [this](const request& head) { return shared_->answers.body_limit(head); };
+  limit_ = [this](const request& head) { return shared_->body_limit(head); };
 }
 
 asio::awaitable<void> http1_connection::run() {
@@ -39,20 +37,23 @@ asio::awaitable<void> http1_connection::run() {
     const bool complete = co_await read_request();
     if (!complete) break;
     deadline_.disarm();
-    auto rest = shared_->answers.handle(request_, response_);
+    auto rest = shared_->answer(request_, response_);
     if (rest.valid()) {
+      account_->enter(account::phase::handling, shared_->now());
+      // What the handler has begun is not thrown away because the server is cancelled meanwhile.
+      co_await asio::this_coro::throw_if_cancelled(false);
       const bool flushed = co_await flush();
       co_await std::move(rest);
+      co_await asio::this_coro::throw_if_cancelled(true);
       if (!flushed) open_ = false;
     }
-    budget_.release();
-    if (dropped_ || !open_) break;
+    if (dropped_) break;
     if (response_.status == 0) {
       dropped_ = true;
       break;
     }
-    shared_->counters.requests_http1.Increment();
-    open_ = parser_->keep_alive() && !shared_->draining;
+    shared_->requests_http1.Increment();
+    open_ = open_ && parser_->keep_alive() && !shared_->draining;
     append_response();
     if (response_.source == nullptr && out_.size() <= answers_gathered) continue;
     const bool answered = co_await answer();
@@ -61,8 +62,9 @@ asio::awaitable<void> http1_connection::run() {
   source_.close();
   if (!dropped_ || !out_.empty()) co_await flush();
   if (dropped_) co_return;
-  if (refused_) co_await discard_rest();
-  stream_->shutdown();
+  phase_ = phase::closing;
+  deadline_.disarm();
+  co_await linger(refused_);
 }
 
 void http1_connection::drain() {
@@ -73,14 +75,27 @@ void http1_connection::drain() {
 }
 
 void http1_connection::drop() {
-  dropped_ = true;
+  cut_off();
   open_ = false;
   out_.clear();
   out_begin_ = 0;
-  // Not closed: its number could be another's by the time `run` comes to its end.
-  boost::system::error_code ignored;
-  stream_->socket().shutdown(asio::socket_base::shutdown_both, ignored);
   nudge();
+}
+
+void http1_connection::evict(std::size_t bytes) {
+  const bool unfinished = phase_ == phase::header || phase_ == phase::body;
+  if (bytes > 0 && unfinished) {
+    refuse(503, "too many large requests at once", refusal::memory);
+    nudge();
+    return;
+  }
+  evicted_ = bytes == 0;
+  shared_->note(bytes > 0 ? refusal::memory : refusal::connections, peer_.address,
+                phase_ == phase::idle ? nullptr : &request_);
+  open_ = false;
+  if (phase_ == phase::handling) return;  // its answer is its last
+  if (phase_ != phase::idle) return drop();
+  drain();
 }
 
 asio::awaitable<bool> http1_connection::wait(core::want what) {
@@ -93,8 +108,8 @@ asio::awaitable<bool> http1_connection::wait(core::want what) {
 asio::awaitable<bool> http1_connection::read_request() {
   request_.clear();
   response_.clear();
-  if (request_.body.capacity() > kept_body) std::string().swap(request_.body);
-  if (response_.body.capacity() > kept_body) std::string().swap(response_.body);
+  if (request_.body.capacity() > kept_body) give_back(request_.body);
+  if (response_.body.capacity() > kept_body) give_back(response_.body);
   request_.peer = peer_;
   parser_.emplace(request_, limit_, shared_->options.limits.header_bytes);
   const auto& limits = shared_->options.limits;
@@ -120,7 +135,9 @@ asio::awaitable<bool> http1_connection::receive(bool* complete) {
     }
     if (got.error) {
       // The client went away; worth counting only in the middle of something.
-      if (phase_ != phase::idle && !dropped_) shared_->counters.vanished.Increment();
+      if (phase_ != phase::idle && !dropped_ && !refused_) {
+        shared_->note(refusal::vanished, peer_.address);
+      }
       open_ = false;
       co_return false;
     }
@@ -129,27 +146,35 @@ asio::awaitable<bool> http1_connection::receive(bool* complete) {
       if (++reads_in_a_row_ % reads_per_turn == 0) {
         co_await asio::post(executor_, asio::use_awaitable);
       }
-      co_return true;
+      co_return !refused_;
     }
     reads_in_a_row_ = 0;
     if (phase_ == phase::idle) {
       if (shared_->draining || !open_) co_return false;
-      if (out_.capacity() > kept_idle) std::string().swap(out_);
-      if (in_.capacity() > kept_idle) std::string().swap(in_);
+      rest();
     }
     const bool on = co_await wait(got.wants);
-    if (!on) co_return refuse_late();
+    if (!on || refused_) co_return refuse_late();
   }
 }
 
 /// The wait for more is over: by the deadline, or otherwise.
 bool http1_connection::refuse_late() {
-  if (expired_ && phase_ == phase::header) {
-    refuse(408, "the request's header took too long", shared_->counters.header_timeout);
-  } else if (expired_ && phase_ == phase::body) {
-    refuse(408, "the request's body took too long", shared_->counters.body_timeout);
+  if (refused_ || !expired_) return false;
+  if (phase_ == phase::header) {
+    refuse(408, "the request's header took too long", refusal::header_timeout);
+  } else if (phase_ == phase::body) {
+    refuse(408, "the request's body took too long", refusal::body_timeout);
   }
   return false;
+}
+
+/// The connection is idle, and holds no buffers.
+void http1_connection::rest() {
+  for (auto* const text : {&request_.body, &response_.body, &in_, &out_}) give_back(*text);
+  in_begin_ = 0;
+  account_->hold(0, shared_->now());
+  account_->enter(account::phase::idle, shared_->now());
 }
 
 /// Keeps what the parser has left, which is all of `rest`, or the rest of `in_`.
@@ -164,7 +189,13 @@ void http1_connection::keep(std::string_view rest) {
 /// Feeds the parser with what is left of earlier reads and `bytes` behind it. False: the request
 /// was refused.
 bool http1_connection::parse(std::string_view bytes, bool& complete) {
-  if (phase_ == phase::idle) enter(phase::header, shared_->options.limits.header);
+  if (phase_ == phase::idle) {
+    enter(phase::header, shared_->options.limits.header);
+    progress_ = body_progress(shared_->now());
+    for (auto* const text : {&request_.body, &response_.body, &out_}) {
+      if (text->capacity() < body_padding) *text = borrow_text();
+    }
+  }
   boost::beast::error_code error;
   if (in_begin_ == in_.size()) {
     keep(bytes.substr(feed(*parser_, bytes, error)));
@@ -187,62 +218,63 @@ bool http1_connection::parse(std::string_view bytes, bool& complete) {
     return false;
   }
   if (complete) phase_ = phase::handling;
-  if (!complete && parser_->is_header_done()) return begin_body();
-  return true;
+  return complete || wait_for_more();
 }
 
-/// The header is there and the body is not yet: asks for it, and finds room for it.
-bool http1_connection::begin_body() {
-  const auto held = request_.body.capacity();
-  if (phase_ == phase::header) {
-    enter(phase::body, shared_->options.limits.body);
-    const auto length = parser_->content_length();
-    const auto room = length ? static_cast<std::size_t>(*length) : first_room;
-    if (!budget_.take(room)) {
-      refuse(503, "too many large requests at once", shared_->counters.memory);
-      return false;
+/// Gives the rest of the request its time, asks for the body, and accounts for what is there. False
+/// if that was too much.
+bool http1_connection::wait_for_more() {
+  const auto& limits = shared_->options.limits;
+  if (parser_->is_header_done()) {
+    if (phase_ == phase::header) {
+      progress_.begun = shared_->now();
+      if (parser_->expects_continue()) out_ += "HTTP/1.1 100 Continue\r\n\r\n";
     }
-    request_.body.reserve(room + body_padding);
-    if (parser_->expects_continue()) out_ += "HTTP/1.1 100 Continue\r\n\r\n";
-  } else if (parser_->chunked() && request_.body.size() + read_buffer::size > held) {
-    // Growing: double it, as the string itself would.
-    if (!budget_.take(held)) {
-      refuse(503, "too many large requests at once", shared_->counters.memory);
-      return false;
-    }
-    request_.body.reserve(2 * held);
+    phase_ = phase::body;
+    deadline_.arm(progress_.due(request_.body.size(), shared_->now(), limits));
   }
-  return true;
+  account_->enter(account::phase::receiving, progress_.since);
+  hold();
+  return !refused_;
+}
+
+void http1_connection::hold() {
+  account_->hold(in_.capacity() + out_.capacity() + request_.target.capacity() +
+                     request_.headers.bytes() + request_.body.capacity(),
+                 shared_->now());
 }
 
 void http1_connection::refuse(const boost::system::error_code& error) {
   if (error == beast_http::error::body_limit) {
-    refuse(413, "the body is larger than this path accepts", shared_->counters.body_size);
+    refuse(413, "the body is larger than this path accepts", refusal::body_size);
   } else if (error == beast_http::error::header_limit) {
-    refuse(431, "the header is too large", shared_->counters.header_size);
+    refuse(431, "the header is too large", refusal::header_size);
   } else if (error == beast_http::error::bad_version) {
-    refuse(505, "only HTTP/1.1 and HTTP/1.0 are spoken here", shared_->counters.malformed);
+    refuse(505, "only HTTP/1.1 and HTTP/1.0 are spoken here", refusal::malformed);
   } else {
-    refuse(400, "not an HTTP request: " + error.message(), shared_->counters.malformed);
+    refuse(400, "not an HTTP request: " + error.message(), refusal::malformed);
   }
 }
 
-void http1_connection::refuse(unsigned status, std::string_view line, core::counter& reason) {
-  reason.Increment();
-  shared_->answers.refused(status);
-  budget_.release();
-  response_.clear();
-  response_.text(status, line);
+void http1_connection::refuse(unsigned status, std::string_view line, refusal reason) {
   open_ = false;
   refused_ = true;
+  shared_->note(reason, peer_.address, &request_, status, line);
+  response_.clear();
+  response_.text(status, line);
   append_response();
+  std::string().swap(request_.body);
+  std::string().swap(in_);
+  in_begin_ = 0;
+  hold();
 }
 
 std::unique_ptr<server_connection> make_http1_connection(std::shared_ptr<server_shared> shared,
+                                                         std::shared_ptr<account> own,
                                                          asio::any_io_executor executor,
                                                          std::unique_ptr<core::stream> stream,
                                                          asio::ip::tcp::endpoint from) {
-  return std::make_unique<http1_connection>(std::move(shared), std::move(executor),
+  return std::make_unique<http1_connection>(std::move(shared), std::move(own), std::move(executor),
                                             std::move(stream), std::move(from));
 }
 

@@ -3,7 +3,6 @@
 #include "core/http/open_source.hpp"
 #include "core/http/parser.hpp"
 #include "core/http/server_connection.hpp"
-#include "core/ready.hpp"
 #include "core/wake.hpp"
 
 #include <algorithm>
@@ -15,12 +14,14 @@ namespace rw::http {
 /// http1_connection.cpp reads requests, http1_answer.cpp writes answers.
 class http1_connection final : public server_connection {
  public:
-  http1_connection(std::shared_ptr<server_shared> shared, boost::asio::any_io_executor executor,
-                   std::unique_ptr<core::stream> stream, boost::asio::ip::tcp::endpoint from);
+  http1_connection(std::shared_ptr<server_shared> shared, std::shared_ptr<account> own,
+                   boost::asio::any_io_executor executor, std::unique_ptr<core::stream> stream,
+                   boost::asio::ip::tcp::endpoint from);
 
   boost::asio::awaitable<void> run() override;
   void drain() override;
   void drop() override;
+  void evict(std::size_t bytes) override;
 
  private:
   /// Answers to pipelined requests share a write until they are this large.
@@ -51,9 +52,11 @@ class http1_connection final : public server_connection {
   boost::asio::awaitable<bool> read_request();
   boost::asio::awaitable<bool> receive(bool* complete);
   bool refuse_late();
+  void rest();
   bool parse(std::string_view bytes, bool& complete);
-  bool begin_body();
-  void refuse(unsigned status, std::string_view line, core::counter& reason);
+  bool wait_for_more();
+  void hold();
+  void refuse(unsigned status, std::string_view line, refusal reason);
   void refuse(const boost::system::error_code& error);
   void keep(std::string_view rest);
 
@@ -67,9 +70,7 @@ class http1_connection final : public server_connection {
   boost::asio::awaitable<bool> until_ready();
   bool watch_client(core::want& wants);
   void drain_source();
-  boost::asio::awaitable<void> discard_rest();
 
-  body_budget budget_;
   core::deadline deadline_;
   request_parser::limit_source limit_;
   std::optional<request_parser> parser_;
@@ -78,7 +79,9 @@ class http1_connection final : public server_connection {
   open_source source_;
   std::unique_ptr<core::wake> source_woken_;  ///< where the source is awaited, not the socket
   core::time_point source_due_ = core::time_point::max();  ///< set when the server drains
-  std::string in_;                                         ///< read, but not parsed up to in_begin_
+  core::time_point begun_;                                 ///< where the body did
+  body_progress progress_;
+  std::string in_;  ///< read, but not parsed up to in_begin_
   std::size_t in_begin_ = 0;
   std::string out_;
   std::size_t out_begin_ = 0;
@@ -88,7 +91,6 @@ class http1_connection final : public server_connection {
   bool open_ = true;
   bool expired_ = false;
   bool refused_ = false;
-  bool dropped_ = false;  ///< to be closed without another word
 };
 
 }  // namespace rw::http

@@ -6,6 +6,10 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <algorithm>
+#include <functional>
+#include <vector>
+
 namespace rw::http {
 
 namespace asio = boost::asio;
@@ -14,21 +18,27 @@ namespace {
 
 constexpr std::size_t reads_per_flush = 8;  // a client that never pauses still gets answers
 constexpr std::uint32_t connection_window = 1u << 20;
+constexpr std::size_t acks_at_once = 100;          // that a client does not take
+constexpr std::size_t uncharged = 16 * 1024;       // at most, within a turn
+constexpr std::size_t largest_block = 128 * 1024;  // what nghttp2 keeps of one at most
+constexpr std::size_t cost_of_stream = 1024;       // here and in nghttp2
+constexpr std::size_t oldest_looked_at = 8;
 
 }  // namespace
 
 http2_connection::http2_connection(std::shared_ptr<server_shared> shared,
-                                   asio::any_io_executor executor,
+                                   std::shared_ptr<account> own, asio::any_io_executor executor,
                                    std::unique_ptr<core::stream> stream,
                                    asio::ip::tcp::endpoint from)
-    : server_connection(std::move(shared), std::move(executor), std::move(stream), std::move(from)),
+    : server_connection(std::move(shared), std::move(own), std::move(executor), std::move(stream),
+                        std::move(from)),
       tasks_(executor_, [this](std::exception_ptr failure) { fail(failure); }),
       deadline_(shared_->environment.watchdog.watch(executor_, [this] { expire(); })),
       last_request_(shared_->now()) {
-  peer_.certificate = stream_->peer_certificate();
   const auto callbacks = callbacks_of<http2_connection>();
   const auto option = make_nghttp2_option();
   nghttp2_option_set_no_closed_streams(option.get(), 1);
+  nghttp2_option_set_max_outbound_ack(option.get(), acks_at_once);
   nghttp2_session* raw = nullptr;
   if (nghttp2_session_server_new3(&raw, callbacks.get(), this, option.get(), out_.memory()) != 0)
     throw std::bad_alloc();
@@ -51,14 +61,14 @@ asio::awaitable<void> http2_connection::run() {
   } catch (...) {
     failure = std::current_exception();
   }
-  broken_ = true;
-  if (!dropped_) stream_->shutdown();
+  const bool ours = !std::exchange(broken_, true);
   // Whatever the handlers' tasks still do, nobody waits for these any more.
   for (auto& one : live_) one.source.close();
   tasks_.cancel();
   co_await asio::this_coro::throw_if_cancelled(false);
   co_await tasks_.join();
   if (!failure) failure = failure_;
+  if (!failure && ours && !dropped_) co_await linger(false);
   if (failure) std::rethrow_exception(failure);
 }
 
@@ -75,6 +85,7 @@ asio::awaitable<void> http2_connection::serve() {
     const auto got = receive();
     if (got.error) break;
     flush();
+    settle();
     if (finished()) break;
     if (got.wants == core::want::nothing) {
       // A client that never pauses must not keep the others waiting.
@@ -91,7 +102,9 @@ core::io_result http2_connection::receive() {
   core::io_result got;
   for (std::size_t reads = 0; reads < reads_per_flush && !finished(); ++reads) {
     got = stream_->read(buffer.bytes());
-    if (got.error && !live_.empty() && !dropped_) shared_->counters.vanished.Increment();
+    if (got.error && !live_.empty() && !dropped_) {
+      shared_->note(refusal::vanished, peer_.address);
+    }
     if (got.error || got.wants != core::want::nothing) break;
     if (!feed({buffer.bytes().data(), got.bytes})) {
       flush();  // why
@@ -106,11 +119,12 @@ core::io_result http2_connection::receive() {
 bool http2_connection::feed(std::string_view bytes) {
   const auto used = nghttp2_session_mem_recv(
       session_.get(), reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+  block_ = in_block_ ? std::min(block_ + bytes.size(), largest_block) : 0;
   if (used >= 0) return true;
   if (used == NGHTTP2_ERR_FLOODED || used == NGHTTP2_ERR_TOO_MANY_CONTINUATIONS) {
-    shared_->counters.flood.Increment();
+    shared_->note(refusal::flood, peer_.address);
   } else if (used != NGHTTP2_ERR_CALLBACK_FAILURE) {
-    shared_->counters.protocol.Increment();
+    shared_->note(refusal::protocol, peer_.address);
   }
   return false;
 }
@@ -120,7 +134,7 @@ void http2_connection::flush() {
   if (write_blocked_ || broken_) return;
   const auto put = out_.write(session_.get(), *stream_);
   if (put.error) {
-    shared_->counters.vanished.Increment();
+    shared_->note(refusal::vanished, peer_.address);
     stop();
   } else if (put.wants != core::want::nothing) {
     write_blocked_ = true;
@@ -158,10 +172,64 @@ void http2_connection::drain() {
 }
 
 void http2_connection::drop() {
-  dropped_ = true;
-  boost::system::error_code ignored;
-  stream_->socket().shutdown(asio::socket_base::shutdown_both, ignored);
+  cut_off();
   stop();
+}
+
+/// Sets what the exchange holds; in large steps also what the ledger knows of it.
+void http2_connection::charge(exchange& one) {
+  const auto held = cost_of_stream + one.from.headers.bytes() + one.from.target.size() +
+                    one.from.body.capacity() + one.into.body.capacity() + one.left.capacity();
+  held_ += held - std::exchange(one.held, held);
+  if (held_ > account_->held() + uncharged) settle();
+}
+
+/// Tells the ledger what the connection is at, and holds.
+void http2_connection::settle() {
+  using phase = account::phase;
+  auto since = last_request_;
+  for (std::size_t looked = 0; const auto& one : live_) {
+    if (!one.pinned) since = one.progress.since;
+    if (!one.pinned || ++looked == oldest_looked_at) break;
+  }
+  const bool receiving = pinned_ < live_.size();
+  account_->enter(receiving       ? phase::receiving
+                  : live_.empty() ? phase::idle
+                                  : phase::handling,
+                  since);
+  account_->hold(held_ + block_ + out_.held(), shared_->now());
+}
+
+void http2_connection::evict(std::size_t bytes) {
+  evicted_ = bytes == 0;
+  if (bytes == 0) shared_->note(refusal::connections, peer_.address);
+  if (broken_ || (bytes == 0 && write_blocked_)) return drop();
+  push_soon();
+  if (bytes == 0) {
+    nghttp2_session_terminate_session(session_.get(), NGHTTP2_NO_ERROR);
+    return;
+  }
+  std::vector<std::pair<double, exchange*>> candidates;
+  const auto now = shared_->now() + std::chrono::milliseconds(1);
+  for (auto& one : live_) {
+    const auto still = (now - one.progress.since).count();
+    if (!one.pinned) candidates.emplace_back(static_cast<double>(one.held) * still, &one);
+  }
+  std::ranges::sort(candidates, std::greater());
+  for (std::size_t freed = 0; const auto& [score, one] : candidates) {
+    if (freed >= bytes) return;
+    freed += one->held;
+    if (std::exchange(one->evicted, true)) {
+      if (write_blocked_) return drop();  // it does not even take the refusal
+      continue;
+    }
+    if (!one->answered) {
+      refuse(*one, 503, "too many large requests at once", refusal::memory);
+    } else {
+      shared_->note(refusal::memory, peer_.address, &one->from);
+      nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, one->id, NGHTTP2_CANCEL);
+    }
+  }
 }
 
 /// Looks at what is overdue.
@@ -170,7 +238,7 @@ void http2_connection::expire() {
   const auto& limits = shared_->options.limits;
   next_look_ = core::time_point::max();
   if (write_blocked_ && blocked_since_ + limits.write <= now) {
-    shared_->counters.write_timeout.Increment();
+    shared_->note(refusal::write_timeout, peer_.address);
     stop();
     return;
   }
@@ -204,7 +272,7 @@ void http2_connection::expire_idle(core::time_point now) {
     look_at(until);
     return;
   }
-  if (!any_request_) shared_->counters.header_timeout.Increment();
+  if (!any_request_) shared_->note(refusal::header_timeout, peer_.address);
   nghttp2_session_terminate_session(session_.get(), NGHTTP2_NO_ERROR);
 }
 
@@ -212,19 +280,21 @@ void http2_connection::expire(exchange& one) {
   one.due = core::time_point::max();
   if (!one.headers_done) {
     // Nothing else can come before the rest of the header, so the whole connection is stuck.
-    shared_->counters.header_timeout.Increment();
+    shared_->note(refusal::header_timeout, peer_.address, &one.from);
     nghttp2_session_terminate_session(session_.get(), NGHTTP2_NO_ERROR);
     return;
   }
-  (one.answered ? shared_->counters.write_timeout : shared_->counters.body_timeout).Increment();
+  shared_->note(one.answered ? refusal::write_timeout : refusal::body_timeout, peer_.address,
+                &one.from);
   nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, one.id, NGHTTP2_CANCEL);
 }
 
 std::unique_ptr<server_connection> make_http2_connection(std::shared_ptr<server_shared> shared,
+                                                         std::shared_ptr<account> own,
                                                          asio::any_io_executor executor,
                                                          std::unique_ptr<core::stream> stream,
                                                          asio::ip::tcp::endpoint from) {
-  return std::make_unique<http2_connection>(std::move(shared), std::move(executor),
+  return std::make_unique<http2_connection>(std::move(shared), std::move(own), std::move(executor),
                                             std::move(stream), std::move(from));
 }
 

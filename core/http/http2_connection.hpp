@@ -19,12 +19,14 @@ inline constexpr std::uint32_t http2_stream_window = 256 * 1024;
 /// http2_exchange.cpp has requests and answers.
 class http2_connection final : public server_connection {
  public:
-  http2_connection(std::shared_ptr<server_shared> shared, boost::asio::any_io_executor executor,
-                   std::unique_ptr<core::stream> stream, boost::asio::ip::tcp::endpoint from);
+  http2_connection(std::shared_ptr<server_shared> shared, std::shared_ptr<account> own,
+                   boost::asio::any_io_executor executor, std::unique_ptr<core::stream> stream,
+                   boost::asio::ip::tcp::endpoint from);
 
   boost::asio::awaitable<void> run() override;
   void drain() override;
   void drop() override;
+  void evict(std::size_t bytes) override;
 
   // What nghttp2 calls.
   int on_begin_headers(const nghttp2_frame& frame);
@@ -35,26 +37,28 @@ class http2_connection final : public server_connection {
   int on_stream_close(std::int32_t id, std::uint32_t code);
 
  private:
-  /// One request and its answer. Recycled, with its buffers.
+  /// One request and its answer. Recycled, with its buffers, by all connections of the thread.
   struct exchange {
-    explicit exchange(server_shared& shared) : budget(shared) {}
-
     std::int32_t id = 0;
     request from;
     response into;
     outgoing_body body;
     open_source source;
     std::string left;  ///< of what the source gave
-    body_budget budget;
+    body_progress progress;
+    std::size_t held = 0;  ///< as the connection's sum has it
     std::array<char, 8> status{};
     std::array<char, 24> length{};
     std::string date;
-    std::size_t body_limit = 0;
+    std::size_t body_limit = 0;  ///< of a refused header: what has been thrown away of it
+    std::size_t expected = 0;    ///< of the body
     core::time_point due;
     bool headers_done = false;
     bool answered = false;  ///< the answer was handed to nghttp2
     bool complete = false;  ///< the whole request is there
     bool running = false;   ///< a task of the handler refers to it
+    bool pinned = false;    ///< running, or with a source: may last, and is not evicted
+    bool evicted = false;
     bool closed = false;    ///< nghttp2 forgot the stream
     bool deferred = false;  ///< nghttp2 waits to hear of the source
     std::list<exchange>::iterator self;
@@ -72,7 +76,11 @@ class http2_connection final : public server_connection {
   std::function<void()> waker(std::int32_t id);
   void go_on(exchange& one);
   void drain(exchange& one);
-  void refuse(exchange& one, unsigned status, std::string_view line, core::counter& reason);
+  void refuse(exchange& one, unsigned status, std::string_view line, refusal reason);
+  static std::list<exchange>& spare();
+  void pin(exchange& one, bool pinned) noexcept;
+  void charge(exchange& one);
+  void settle();
   boost::asio::awaitable<void> finish(exchange* one, boost::asio::awaitable<void> rest);
   void recycle(exchange& one);
 
@@ -84,6 +92,7 @@ class http2_connection final : public server_connection {
   /// for.
   void push() {
     flush();
+    settle();
     if (finished()) core::interrupt(stream_->socket());
   }
   /// The same from within nghttp2's own calls, where nothing may be sent.
@@ -114,20 +123,22 @@ class http2_connection final : public server_connection {
   core::task_group tasks_;
   core::deadline deadline_;
   std::list<exchange> live_;
-  std::list<exchange> spare_;
+  std::size_t pinned_ = 0;  ///< of these
+  std::size_t held_ = 0;    ///< by them
+  std::size_t block_ = 0;   ///< bytes of a header block that has not ended
   std::exception_ptr failure_;
   core::time_point last_request_;
   core::time_point blocked_since_;
   core::time_point next_look_ = core::time_point::max();
   core::time_point drained_by_ = core::time_point::max();  ///< set when the server drains
   unsigned frames_since_request_ = 0;
+  bool in_block_ = false;
   bool any_request_ = false;
   bool write_blocked_ = false;
   bool push_pending_ = false;
   bool draining_ = false;
   bool goaway_sent_ = false;
   bool broken_ = false;
-  bool dropped_ = false;  ///< to be closed without another word
 };
 
 }  // namespace rw::http

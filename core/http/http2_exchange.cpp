@@ -12,29 +12,37 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr std::size_t granted_body =
-    16 * 1024;                               // of each stream; beyond, it has to be accounted for
 constexpr std::size_t kept_body = 8 * 1024;  // larger buffers are not kept for the next exchange
-constexpr std::size_t kept_exchanges = 64;   // nor more of them
+constexpr std::size_t kept_exchanges = 64;   // nor more of them, by a thread
 constexpr unsigned idle_frames = 10'000;     // PING, SETTINGS and the like between two requests
 
 }  // namespace
 
 int http2_connection::flood() {
-  shared_->counters.flood.Increment();
+  shared_->note(refusal::flood, peer_.address);
   return NGHTTP2_ERR_CALLBACK_FAILURE;
 }
 
+std::list<http2_connection::exchange>& http2_connection::spare() {
+  thread_local std::list<exchange> kept;
+  return kept;
+}
+
+void http2_connection::pin(exchange& one, bool pinned) noexcept {
+  if (std::exchange(one.pinned, pinned) == pinned) return;
+  pinned_ += pinned ? 1 : static_cast<std::size_t>(-1);
+}
+
 int http2_connection::on_begin_headers(const nghttp2_frame& frame) {
+  in_block_ = true;
   if (frame.hd.type != NGHTTP2_HEADERS || frame.headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
-  if (spare_.empty()) {
-    if (live_.size() >= 2 * shared_->options.limits.streams) return flood();
-    spare_.emplace_front(*shared_);
-  }
-  live_.splice(live_.end(), spare_, spare_.begin());
+  if (live_.size() >= 2 * shared_->options.limits.streams) return flood();
+  if (spare().empty()) spare().emplace_front();
+  live_.splice(live_.end(), spare(), spare().begin());
   auto& one = live_.back();
   one.self = std::prev(live_.end());
   one.id = frame.hd.stream_id;
+  one.progress = body_progress(shared_->now());
   one.due = shared_->now() + shared_->options.limits.header;
   look_at(one.due);
   one.from.peer = peer_;
@@ -48,12 +56,13 @@ int http2_connection::on_header(const nghttp2_frame& frame, std::string_view nam
   if (one == nullptr || one->headers_done) return 0;  // trailers are of no use here
   auto& from = one->from;
   const auto limit = shared_->options.limits.header_bytes;
-  if (from.headers.bytes() + from.target.size() + name.size() + value.size() > limit) {
-    if (!one->answered) {
-      refuse(*one, 431, "the header is too large", shared_->counters.header_size);
-    }
+  const auto more = name.size() + value.size();
+  if (!one->answered && from.headers.bytes() + from.target.size() + more + 32 > limit) {
+    refuse(*one, 431, "the header is too large", refusal::header_size);
+  }
+  if (one->answered) {
     // The rest is decoded by nghttp2 and thrown away; a header bomb ends the connection.
-    one->body_limit += name.size() + value.size();
+    one->body_limit += more;
     return one->body_limit > 16 * limit ? flood() : 0;
   }
   if (name == ":method") {
@@ -65,6 +74,7 @@ int http2_connection::on_header(const nghttp2_frame& frame, std::string_view nam
   } else if (name[0] != ':') {
     from.headers.add(name, value);
   }
+  charge(*one);
   return 0;
 }
 
@@ -72,6 +82,7 @@ int http2_connection::on_frame(const nghttp2_frame& frame) {
   auto* one = find(frame.hd.stream_id);
   switch (frame.hd.type) {
     case NGHTTP2_HEADERS:
+      in_block_ = false;
       if (one != nullptr && !one->headers_done) on_headers_done(*one);
       [[fallthrough]];
     case NGHTTP2_DATA:
@@ -86,17 +97,17 @@ int http2_connection::on_frame(const nghttp2_frame& frame) {
 
 void http2_connection::on_headers_done(exchange& one) {
   one.headers_done = true;
-  one.due = shared_->now() + shared_->options.limits.body;
+  one.progress.begun = shared_->now();
+  one.due = one.progress.due(0, one.progress.begun, shared_->options.limits);
   look_at(one.due);
   if (one.answered) return;
-  one.body_limit = shared_->answers.body_limit(one.from);
+  one.body_limit = shared_->body_limit(one.from);
   const auto text = one.from.headers.get("content-length");
   std::size_t length = 0;
   std::from_chars(text.data(), text.data() + text.size(), length);
+  one.expected = length > 0 ? length : one.body_limit;
   if (length > one.body_limit) {
-    refuse(one, 413, "the body is larger than this path accepts", shared_->counters.body_size);
-  } else if (length > 0 && length <= http2_stream_window) {
-    one.from.body.reserve(length + body_padding);
+    refuse(one, 413, "the body is larger than this path accepts", refusal::body_size);
   }
 }
 
@@ -105,14 +116,12 @@ int http2_connection::on_data(std::int32_t id, std::string_view bytes) {
   if (one == nullptr || one->answered) return 0;
   auto& body = one->from.body;
   if (body.size() + bytes.size() > one->body_limit) {
-    refuse(*one, 413, "the body is larger than this path accepts", shared_->counters.body_size);
+    refuse(*one, 413, "the body is larger than this path accepts", refusal::body_size);
     return 0;
   }
-  if (body.size() + bytes.size() > granted_body && !one->budget.take(bytes.size())) {
-    refuse(*one, 503, "too many large requests at once", shared_->counters.memory);
-    return 0;
-  }
-  body.append(bytes);
+  append_body(body, bytes, one->expected);
+  one->due = one->progress.due(body.size(), shared_->now(), shared_->options.limits);
+  charge(*one);
   return 0;
 }
 
@@ -122,12 +131,11 @@ void http2_connection::on_complete(exchange& one) {
   frames_since_request_ = 0;
   last_request_ = shared_->now();
   any_request_ = true;
-  if (one.from.body.capacity() < one.from.body.size() + body_padding) {
-    one.from.body.reserve(one.from.body.size() + body_padding);
-  }
-  auto rest = shared_->answers.handle(one.from, one.into);
+  append_body(one.from.body, {}, 0);
+  auto rest = shared_->answer(one.from, one.into);
   if (rest.valid()) {
     one.running = true;
+    pin(one, true);
     tasks_.spawn(finish(&one, std::move(rest)));
     return;
   }
@@ -138,6 +146,7 @@ void http2_connection::on_complete(exchange& one) {
 asio::awaitable<void> http2_connection::finish(exchange* one, asio::awaitable<void> rest) {
   co_await std::move(rest);
   one->running = false;
+  pin(*one, false);
   if (one->closed) {
     recycle(*one);
     co_return;
@@ -150,18 +159,20 @@ asio::awaitable<void> http2_connection::finish(exchange* one, asio::awaitable<vo
 }
 
 void http2_connection::refuse(exchange& one, unsigned status, std::string_view line,
-                              core::counter& reason) {
-  reason.Increment();
-  shared_->answers.refused(status);
-  one.budget.release();
+                              refusal reason) {
+  shared_->note(reason, peer_.address, &one.from, status, line);
+  std::string().swap(one.from.body);
+  one.from.headers.clear();
+  one.body_limit = 0;
   one.into.clear();
   one.into.text(status, line);
+  if (reason == refusal::memory) one.into.body.clear();  // so that it does not wait for a window
   answer(one);
 }
 
 void http2_connection::answer(exchange& one) {
   one.answered = true;
-  one.budget.release();
+  charge(one);
   one.due = shared_->now() + shared_->options.limits.write;
   look_at(one.due);
   const auto number = [](auto& into, std::size_t value) {
@@ -172,7 +183,7 @@ void http2_connection::answer(exchange& one) {
     nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, one.id, NGHTTP2_INTERNAL_ERROR);
     return;
   }
-  if (one.complete) shared_->counters.requests_http2.Increment();
+  if (one.complete) shared_->requests_http2.Increment();
   const bool head = one.from.method == "HEAD";
   if (head) one.into.source.reset();
   borrowed_fields fields;
@@ -216,6 +227,7 @@ std::function<void()> http2_connection::waker(std::int32_t id) {
 }
 
 void http2_connection::open(exchange& one) {
+  pin(one, true);
   one.source.open(std::move(one.into.source), waker(one.id));
   if (draining_) drain(one);
 }
@@ -255,6 +267,7 @@ ssize_t http2_connection::read_source(exchange& one, std::span<char> into, std::
   }
   text_buffer piece;
   const auto now = one.source.read(piece.text, into.size() - given);
+  if (const auto thrown = one.source.failure()) shared_->failed(thrown, one.from, nullptr);
   one.left = give(piece.text);
   if (!one.left.empty()) return static_cast<ssize_t>(given);
   if (now == state::end) flags |= NGHTTP2_DATA_FLAG_EOF;
@@ -276,15 +289,15 @@ int http2_connection::on_frame_sent(const nghttp2_frame& frame) {
     // nghttp2 says "internal error" where a client resets streams too fast.
     const bool flooded = frame.goaway.error_code == NGHTTP2_ENHANCE_YOUR_CALM ||
                          frame.goaway.error_code == NGHTTP2_INTERNAL_ERROR;
-    (flooded ? shared_->counters.flood : shared_->counters.protocol).Increment();
+    shared_->note(flooded ? refusal::flood : refusal::protocol, peer_.address);
   }
   if (frame.hd.type == NGHTTP2_RST_STREAM) {
     // What nghttp2 finds wrong with one stream.
     if (frame.rst_stream.error_code == NGHTTP2_REFUSED_STREAM) {
-      shared_->counters.too_many_streams.Increment();
+      shared_->note(refusal::streams, peer_.address);
     } else if (frame.rst_stream.error_code == NGHTTP2_PROTOCOL_ERROR ||
                frame.rst_stream.error_code == NGHTTP2_FLOW_CONTROL_ERROR) {
-      shared_->counters.malformed.Increment();
+      shared_->note(refusal::malformed, peer_.address);
     }
     return 0;
   }
@@ -310,9 +323,10 @@ int http2_connection::on_stream_close(std::int32_t id, std::uint32_t) {
 
 void http2_connection::recycle(exchange& one) {
   const bool large = one.from.body.capacity() > kept_body || one.into.body.capacity() > kept_body;
-  one.budget.release();
+  pin(one, false);
+  held_ -= std::exchange(one.held, 0);
   one.source.close();
-  if (large || broken_ || spare_.size() >= kept_exchanges) {
+  if (large || broken_ || spare().size() >= kept_exchanges) {
     live_.erase(one.self);
     return;
   }
@@ -321,8 +335,8 @@ void http2_connection::recycle(exchange& one) {
   one.left.clear();
   one.body_limit = 0;
   one.headers_done = one.answered = one.complete = false;
-  one.running = one.closed = one.deferred = false;
-  spare_.splice(spare_.begin(), live_, one.self);
+  one.running = one.closed = one.deferred = one.evicted = false;
+  spare().splice(spare().begin(), live_, one.self);
 }
 
 }  // namespace rw::http

@@ -154,6 +154,7 @@ class frame_output {
                         const send_permit* permit = nullptr);
 
   bool empty() const noexcept { return begin_ == bytes_.size(); }
+  std::size_t held() const noexcept { return bytes_.capacity(); }
 
   nghttp2_mem* memory() noexcept { return memory_.interface(); }
 

@@ -30,6 +30,9 @@ void fields::add(std::string_view name, std::string_view value) {
 }
 
 void fields::clear() noexcept {
+  constexpr std::size_t kept = 4096;  // memory of larger lists is not
+  if (text_.capacity() > kept) std::string().swap(text_);
+  if (spans_.capacity() * sizeof(span) > kept) std::vector<span>().swap(spans_);
   text_.clear();
   spans_.clear();
 }
@@ -71,6 +74,16 @@ void response::text(unsigned code, std::string_view line) {
   headers.add("content-type", "text/plain; charset=utf-8");
   body.assign(line);
   body += '\n';
+}
+
+void append_body(std::string& body, std::string_view bytes, std::size_t expected) {
+  constexpr std::size_t first = 16 * 1024;
+  const auto needed = body.size() + bytes.size() + body_padding;
+  if (needed > body.capacity()) {
+    const auto ahead = std::min(std::max(2 * body.capacity(), first), expected + body_padding);
+    body.reserve(std::max(needed, ahead));
+  }
+  body.append(bytes);
 }
 
 std::string_view reason_phrase(unsigned status) noexcept {

@@ -32,8 +32,8 @@ class fields {
   std::size_t size() const noexcept { return spans_.size(); }
   field operator[](std::size_t i) const noexcept;
 
-  /// Bytes of all names and values.
-  std::size_t bytes() const noexcept { return text_.size(); }
+  /// The size of the list as RFC 9113, section 6.5.2, counts it: names, values, and 32 bytes each.
+  std::size_t bytes() const noexcept { return text_.size() + 32 * spans_.size(); }
 
  private:
   struct span {
@@ -128,6 +128,10 @@ struct response {
 /// Bytes that a server keeps allocated behind each body, so that a vectorised parser may read past
 /// it.
 inline constexpr std::size_t body_padding = 64;
+
+/// Appends to a body that may become as long as `expected`, with `body_padding` to spare behind it.
+/// Takes memory as the bytes come, not as they are announced.
+void append_body(std::string& body, std::string_view bytes, std::size_t expected);
 
 /// The standard phrase of a status, such as "Not Found" (RFC 9110, section 15).
 std::string_view reason_phrase(unsigned status) noexcept;

@@ -4,12 +4,25 @@
 
 namespace rw::http {
 
+/// Calls the source. What it throws must not pass through nghttp2's frames, which are C.
+template <class Action>
+void open_source::guard(Action action) noexcept {
+  try {
+    action();
+  } catch (...) {
+    failure_ = std::current_exception();
+    last_ = state::broken;
+    ready_ = true;
+  }
+}
+
 void open_source::open(std::unique_ptr<body_source> source, std::function<void()> ready) {
   source_ = std::move(source);
   last_ = state::more;
   ready_ = true;
   cut_ = false;
-  source_->on_ready(std::move(ready));
+  failure_ = nullptr;
+  guard([&] { source_->on_ready(std::move(ready)); });
 }
 
 void open_source::close() noexcept {
@@ -21,10 +34,10 @@ void open_source::close() noexcept {
 
 open_source::state open_source::read(std::string& into, std::size_t room) {
   if (!source_) return last_;
-  if (ready_) {
+  if (ready_ && last_ != state::broken) {
     const auto before = into.size();
     ready_ = false;
-    last_ = source_->read(into, room);
+    guard([&] { last_ = source_->read(into, room); });
     if (last_ == state::more) {
       ready_ = true;
       // Nothing yet, but no call to wait for: as if it were pending, and ready at once.
@@ -40,7 +53,7 @@ open_source::state open_source::read(std::string& into, std::size_t room) {
 }
 
 void open_source::drain() {
-  if (source_ && !source_->drain()) cut_ = true;
+  guard([&] { cut_ = cut_ || (source_ && !source_->drain()); });
 }
 
 }  // namespace rw::http

@@ -3,6 +3,7 @@
 #include "core/http/message.hpp"
 
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -26,6 +27,9 @@ class open_source {
   /// There is something to read; to be called by what was given as `ready`.
   void set_ready() noexcept { ready_ = true; }
 
+  /// What the source threw, which was its end; null if it has not.
+  std::exception_ptr failure() const noexcept { return failure_; }
+
   /// True if a read makes sense.
   bool ready() const noexcept { return ready_ || cut_; }
 
@@ -35,7 +39,11 @@ class open_source {
   explicit operator bool() const noexcept { return source_ != nullptr; }
 
  private:
+  template <class Action>
+  void guard(Action action) noexcept;
+
   std::unique_ptr<body_source> source_;
+  std::exception_ptr failure_;
   state last_ = state::end;
   bool ready_ = false;
   bool cut_ = false;

@@ -10,9 +10,6 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include <algorithm>
-#include <list>
-#include <mutex>
 #include <sstream>
 #include <stdexcept>
 
@@ -22,75 +19,52 @@ namespace {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 
-core::counter& rejected(core::metrics& registry, const std::string& server, const char* reason) {
-  return core::make_counter(registry, "rw_http_rejected_total",
-                            "Connections and requests that were refused or given up, by reason",
-                            {{"server", server}, {"reason", reason}});
-}
-
-core::counter& requests(core::metrics& registry, const std::string& server, const char* protocol) {
-  return core::make_counter(registry, "rw_http_requests_total", "Requests that were answered",
-                            {{"server", server}, {"protocol", protocol}});
-}
-
 std::string text(const tcp::endpoint& endpoint) {
   std::ostringstream out;
   out << endpoint;
   return out.str();
 }
 
-/// Keeps the number of open connections true, whichever way a connection ends.
-class open_count {
+/// What can end a handshake from outside: its deadline, the ledger, and the server.
+class pending_handshake final : public account_owner {
  public:
-  explicit open_count(server_shared& shared) : shared_(shared) {
-    shared_.counters.open.Set(static_cast<double>(shared_.open.fetch_add(1) + 1));
+  pending_handshake(server_shared& shared, account& own, tcp::socket& socket,
+                    const asio::any_io_executor& executor)
+      : place(shared.handshakes, executor, own.address()),
+        own_(own),
+        socket_(socket),
+        limit_(shared.environment.watchdog.watch(executor, [this] {
+          late = true;
+          drop();
+        })) {
+    limit_.arm(shared.now() + shared.options.limits.handshake);
+    own_.attach(this);
   }
-  ~open_count() { shared_.counters.open.Set(static_cast<double>(shared_.open.fetch_sub(1) - 1)); }
-  open_count(const open_count&) = delete;
-  open_count& operator=(const open_count&) = delete;
+  ~pending_handshake() { own_.attach(nullptr); }
+
+  void drain() override {}  // the server knows, and says so to what comes of it
+  void drop() override {
+    ended = true;
+    core::interrupt(socket_);
+    place.interrupt();
+  }
+  void evict(std::size_t) override {
+    evicted = true;
+    drop();
+  }
+
+  handshake_queue::place place;
+  bool late = false;
+  bool evicted = false;
+  bool ended = false;
 
  private:
-  server_shared& shared_;
+  account& own_;
+  tcp::socket& socket_;
+  core::deadline limit_;
 };
 
 }  // namespace
-
-server_counters::server_counters(core::metrics& r, const std::string& s)
-    : connections(core::make_counter(r, "rw_http_connections_total",
-                                     "Connections that were accepted", {{"server", s}})),
-      open(core::make_gauge(r, "rw_http_open_connections", "Connections that are open",
-                            {{"server", s}})),
-      requests_http1(requests(r, s, "http/1.1")),
-      requests_http2(requests(r, s, "h2")),
-      too_many_connections(rejected(r, s, "connections")),
-      handshake(rejected(r, s, "handshake")),
-      header_timeout(rejected(r, s, "header_timeout")),
-      body_timeout(rejected(r, s, "body_timeout")),
-      write_timeout(rejected(r, s, "write_timeout")),
-      malformed(rejected(r, s, "malformed")),
-      header_size(rejected(r, s, "header_size")),
-      body_size(rejected(r, s, "body_size")),
-      memory(rejected(r, s, "memory")),
-      protocol(rejected(r, s, "protocol")),
-      flood(rejected(r, s, "flood")),
-      too_many_streams(rejected(r, s, "streams")),
-      vanished(rejected(r, s, "vanished")) {}
-
-bool body_budget::take(std::size_t bytes) noexcept {
-  const auto limit = shared_.options.limits.buffered_bytes;
-  if (shared_.buffered.fetch_add(bytes) + bytes > limit) {
-    shared_.buffered.fetch_sub(bytes);
-    return false;
-  }
-  taken_ += bytes;
-  return true;
-}
-
-void body_budget::release() noexcept {
-  if (taken_ == 0) return;
-  shared_.buffered.fetch_sub(taken_);
-  taken_ = 0;
-}
 
 class server::implementation {
  public:
@@ -98,18 +72,19 @@ class server::implementation {
                  server_environment environment, executor_source connection_executor)
       : executor_(executor),
         connection_executor_(std::move(connection_executor)),
-        shared_(std::make_shared<server_shared>(std::move(options), answers, environment)),
+        shared_(
+            std::make_shared<server_shared>(executor, std::move(options), answers, environment)),
         acceptor_(executor),
         connections_(executor, [this](std::exception_ptr failure) { report(failure); }) {
     listen();
   }
 
   tcp::endpoint address() const { return acceptor_.local_endpoint(); }
-  std::size_t open_connections() const noexcept { return shared_->open.load(); }
+  std::size_t open_connections() const { return shared_->held.connections(); }
 
   asio::awaitable<void> run();
   void drain();
-  void on_each(void (server_connection::*what)());
+  void drop_connections() { shared_->held.each(&account_owner::drop); }
 
  private:
   void listen();
@@ -117,26 +92,16 @@ class server::implementation {
   asio::awaitable<void> accept_until_draining();
   void accept_the_rest();
   void admit(tcp::socket socket, const asio::any_io_executor& executor);
-  asio::awaitable<void> serve(std::unique_ptr<core::stream> stream, tcp::endpoint from,
-                              asio::any_io_executor executor);
-  asio::awaitable<bool> shake_hands(core::stream* stream, tcp::endpoint from,
-                                    asio::any_io_executor executor);
-  void remember(const std::shared_ptr<server_connection>& connection,
-                const asio::any_io_executor& executor);
-
-  struct entry {
-    std::weak_ptr<server_connection> connection;
-    asio::any_io_executor executor;
-  };
+  asio::awaitable<void> serve(std::unique_ptr<core::stream> stream, std::shared_ptr<account> own,
+                              tcp::endpoint from, asio::any_io_executor executor);
+  asio::awaitable<bool> shake_hands(core::stream* stream, std::shared_ptr<account> own,
+                                    tcp::endpoint from, asio::any_io_executor executor);
 
   const asio::any_io_executor executor_;
   const executor_source connection_executor_;
   const std::shared_ptr<server_shared> shared_;
   tcp::acceptor acceptor_;
   core::log_limit accept_log_;
-  core::log_limit handshake_log_;
-  std::mutex guard_;
-  std::vector<entry> entries_;  ///< under `guard_`
   core::task_group connections_;
 };
 
@@ -162,52 +127,42 @@ void server::implementation::report(std::exception_ptr failure) {
   }
 }
 
-void server::implementation::remember(const std::shared_ptr<server_connection>& connection,
-                                      const asio::any_io_executor& executor) {
-  const std::lock_guard lock(guard_);
-  if (entries_.size() >= 2 * shared_->open.load() + 16) {
-    std::erase_if(entries_, [](const entry& e) { return e.connection.expired(); });
-  }
-  entries_.push_back({connection, executor});
-}
-
-asio::awaitable<bool> server::implementation::shake_hands(core::stream* stream, tcp::endpoint from,
+/// False: the connection is not worth keeping, which has been counted.
+asio::awaitable<bool> server::implementation::shake_hands(core::stream* stream,
+                                                          std::shared_ptr<account> own,
+                                                          tcp::endpoint from,
                                                           asio::any_io_executor executor) {
-  auto& socket = stream->socket();
-  bool late = false;
-  auto limit = shared_->environment.watchdog.watch(executor, [&] {
-    late = true;
-    core::interrupt(socket);
-  });
-  limit.arm(shared_->now() + shared_->options.limits.handshake);
+  pending_handshake pending(*shared_, *own, stream->socket(), executor);
   core::io_result step;
-  while (!late) {
+  // A client that says nothing takes no turn from those that have said hello.
+  if (stream->encrypted()) step.wants = core::want::read;
+  while (!step.error && !pending.ended) {
+    if (step.wants != core::want::nothing) {
+      step.error = co_await core::ready(stream->socket(), step.wants);
+      if (step.error || pending.ended) break;
+      co_await pending.place.turn();
+      if (pending.ended) break;
+    }
     step = stream->handshake();
-    if (step.wants == core::want::nothing) break;
-    const auto error = co_await core::ready(socket, step.wants);
-    if (error) step.error = error;
-    if (error) break;
+    pending.place.done();
+    if (!step.error && step.wants == core::want::nothing) co_return true;
   }
-  if (!late && !step.error) co_return true;
-  shared_->counters.handshake.Increment();
-  shared_->environment.log.limited(
-      handshake_log_, core::log_level::warning, "handshake failed",
-      {{"server", shared_->options.name},
-       {"peer", text(from)},
-       {"error", late ? std::string("timed out") : step.error.message()}});
+  const auto error = pending.late ? std::string("timed out") : step.error.message();
+  shared_->note(pending.evicted ? refusal::handshakes : refusal::handshake, from, nullptr, 0,
+                pending.evicted ? "a newer one took its place" : error);
   co_return false;
 }
 
 asio::awaitable<void> server::implementation::serve(std::unique_ptr<core::stream> stream,
+                                                    std::shared_ptr<account> own,
                                                     tcp::endpoint from,
                                                     asio::any_io_executor executor) {
-  const open_count counted(*shared_);
-  const bool trusted = co_await shake_hands(stream.get(), from, executor);
+  const bool trusted = co_await shake_hands(stream.get(), own, from, executor);
   if (!trusted) co_return;
   const auto make = stream->protocol() == "h2" ? make_http2_connection : make_http1_connection;
+  own->enter(account::phase::idle, shared_->now());
   const std::shared_ptr<server_connection> connection =
-      make(shared_, executor, std::move(stream), std::move(from));
-  remember(connection, executor);
+      make(shared_, std::move(own), executor, std::move(stream), std::move(from));
   if (shared_->draining) connection->drain();
   co_await connection->run();
 }
@@ -248,17 +203,15 @@ void server::implementation::accept_the_rest() {
 }
 
 void server::implementation::admit(tcp::socket socket, const asio::any_io_executor& executor) {
-  shared_->counters.connections.Increment();
-  if (shared_->open.load() >= shared_->options.limits.connections) {
-    shared_->counters.too_many_connections.Increment();
-    return;
-  }
+  shared_->connections.Increment();
   boost::system::error_code error;
   auto from = socket.remote_endpoint(error);
   if (error) return;
+  auto own = shared_->held.open(executor, from.address(), shared_->now());
+  if (!own) return shared_->note(refusal::connections, from);
   auto stream = shared_->environment.transport.wrap(std::move(socket));
   if (!stream) return;
-  connections_.spawn(executor, serve(std::move(stream), std::move(from), executor));
+  connections_.spawn(executor, serve(std::move(stream), std::move(own), std::move(from), executor));
 }
 
 asio::awaitable<void> server::implementation::run() {
@@ -277,23 +230,13 @@ asio::awaitable<void> server::implementation::run() {
   if (failure) std::rethrow_exception(failure);
 }
 
-/// Calls `what` on each open connection, on its executor.
-void server::implementation::on_each(void (server_connection::*what)()) {
-  const std::lock_guard lock(guard_);
-  for (const auto& one : entries_) {
-    asio::post(one.executor, [what, weak = one.connection] {
-      if (const auto connection = weak.lock()) (connection.get()->*what)();
-    });
-  }
-}
-
 void server::implementation::drain() {
   if (shared_->draining.exchange(true)) return;
   asio::post(executor_, [this] {
     boost::system::error_code ignored;
     acceptor_.cancel(ignored);
   });
-  on_each(&server_connection::drain);
+  shared_->held.each(&account_owner::drain);
 }
 
 server::server(asio::any_io_executor executor, server_options options, handler& answers,
@@ -311,9 +254,9 @@ void server::drain() {
   impl_->drain();
 }
 void server::drop_connections() {
-  impl_->on_each(&server_connection::drop);
+  impl_->drop_connections();
 }
-std::size_t server::open_connections() const noexcept {
+std::size_t server::open_connections() const {
   return impl_->open_connections();
 }
 

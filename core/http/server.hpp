@@ -33,20 +33,29 @@ class handler {
 
   /// The server itself refused a request with this status (400, 408, 413, 431, 503 or 505), before
   /// it was whole. For counting.
+  ///
+  /// An exception from the others, or from an answer's source, is counted as `exception`, logged,
+  /// and answered with 500.
   virtual void refused(unsigned status) noexcept { static_cast<void>(status); }
 };
 
-/// What a server grants its clients. Each limit that is hit is counted by name.
+/// What a server grants its clients. Each limit that is hit is counted by name, and logged with the
+/// peer and the path (ledger.hpp says who has to go).
 struct server_limits {
-  std::size_t connections = 1024;          ///< further ones are closed at once
-  std::size_t header_bytes = 16 * 1024;    ///< of one request, names and values
-  std::size_t buffered_bytes = 64u << 20;  ///< of all bodies being received; past it 503
-  std::uint32_t streams = 250;             ///< at once on one HTTP/2 connection
+  std::size_t connections = 1024;        ///< past it the one that was idle longest is closed
+  std::size_t handshakes = 512;          ///< of these under way; past it the oldest is closed
+  std::size_t header_bytes = 16 * 1024;  ///< of one request; over HTTP/2 fields count 32 more each
+  /// Held for unfinished requests and answers that are not taken; past it the requests with the
+  /// least progress are answered with 503.
+  std::size_t buffered_bytes = 48u << 20;
+  std::uint32_t streams = 250;        ///< at once on one HTTP/2 connection
+  std::size_t body_rate = 16 * 1024;  ///< bytes a second that a body has to bring after the grace
 
   std::chrono::milliseconds handshake = std::chrono::seconds(10);
   std::chrono::milliseconds header = std::chrono::seconds(10);  ///< first byte to end of header
-  std::chrono::milliseconds body = std::chrono::seconds(30);    ///< end of header to end of body
-  std::chrono::milliseconds idle = std::chrono::seconds(180);   ///< between requests
+  std::chrono::milliseconds body_grace = std::chrono::seconds(5);
+  std::chrono::milliseconds body = std::chrono::seconds(30);   ///< end of header to end of body
+  std::chrono::milliseconds idle = std::chrono::seconds(180);  ///< between requests
   std::chrono::milliseconds write = std::chrono::seconds(30);  ///< for the client to take an answer
 };
 
@@ -69,9 +78,9 @@ struct server_environment {
 ///
 /// Metrics: `rw_http_connections_total`, `rw_http_open_connections`,
 /// `rw_http_requests_total{protocol}` and `rw_http_rejected_total{reason}`, all with the label
-/// `server`. Reasons: `connections`, `handshake`, `header_timeout`, `body_timeout`,
+/// `server`. Reasons: `connections`, `handshakes`, `handshake`, `header_timeout`, `body_timeout`,
 /// `write_timeout`, `malformed`, `header_size`, `body_size`, `memory`, `protocol`, `flood`,
-/// `streams`, `vanished`.
+/// `streams`, `vanished`, `exception`.
 ///
 /// One executor drives it; where that runs on several threads it must be a strand, or else every
 /// connection be given one of its own by `connection_executor`.
@@ -101,7 +110,7 @@ class server {
   /// Thread-safe.
   void drop_connections();
 
-  std::size_t open_connections() const noexcept;
+  std::size_t open_connections() const;
 
  private:
   class implementation;

@@ -1,103 +1,132 @@
 #pragma once
 
+#include "core/http/handshake_queue.hpp"
+#include "core/http/ledger.hpp"
 #include "core/http/server.hpp"
+#include "core/ready.hpp"
 
 #include <boost/asio/awaitable.hpp>
 
+#include <array>
 #include <atomic>
+#include <exception>
 #include <memory>
-#include <mutex>
-#include <vector>
+#include <string_view>
 
 namespace rw::http {
 
-/// The server's counters, resolved once.
-struct server_counters {
-  server_counters(core::metrics& registry, const std::string& server);
-
-  core::counter& connections;
-  core::gauge& open;
-  core::counter& requests_http1;
-  core::counter& requests_http2;
-  core::counter& too_many_connections;
-  core::counter& handshake;
-  core::counter& header_timeout;
-  core::counter& body_timeout;
-  core::counter& write_timeout;
-  core::counter& malformed;
-  core::counter& header_size;
-  core::counter& body_size;
-  core::counter& memory;
-  core::counter& protocol;
-  core::counter& flood;
-  core::counter& too_many_streams;
-  core::counter& vanished;
+/// Why a server gave up a connection or a request; in the order of `rw_http_rejected_total`'s
+/// reasons.
+enum class refusal : std::uint8_t {
+  connections,
+  handshakes,
+  handshake,
+  header_timeout,
+  body_timeout,
+  write_timeout,
+  malformed,
+  header_size,
+  body_size,
+  memory,
+  protocol,
+  flood,
+  streams,
+  vanished,
+  exception,
 };
 
 /// What all connections of one server share. Thread-safe.
-struct server_shared {
-  server_shared(server_options o, handler& h, server_environment e)
-      : options(std::move(o)), answers(h), environment(e), counters(e.metrics, options.name) {}
-
-  const server_options options;
-  handler& answers;
-  const server_environment environment;
-  server_counters counters;
-  std::atomic<std::size_t> open{0};
-  std::atomic<std::size_t> buffered{0};  ///< bytes of bodies being received
-  std::atomic<bool> draining{false};
+class server_shared {
+ public:
+  server_shared(boost::asio::any_io_executor executor, server_options o, handler& h,
+                server_environment e);
 
   core::time_point now() const { return environment.watchdog.now(); }
-};
 
-/// A part of `server_shared::buffered`, given back when it goes.
-class body_budget {
- public:
-  explicit body_budget(server_shared& shared) : shared_(shared) {}
-  ~body_budget() { release(); }
-  body_budget(const body_budget&) = delete;
-  body_budget& operator=(const body_budget&) = delete;
+  /// Counts, and logs with the peer and, where there is one, the request.
+  void note(refusal reason, const boost::asio::ip::tcp::endpoint& peer,
+            const request* from = nullptr, unsigned status = 0, std::string_view error = {});
 
-  /// False if the server holds too much already.
-  bool take(std::size_t bytes) noexcept;
-  void release() noexcept;
+  /// Has the handler answer. Whatever it throws, at once or later, ends here: with 500, counted and
+  /// logged.
+  boost::asio::awaitable<void> answer(request& from, response& into);
+
+  /// The handler's limit; 0 if it throws.
+  std::size_t body_limit(const request& head);
+
+  /// The handler's or its source's exception, in place of what was to come of it.
+  void failed(const std::exception_ptr& thrown, const request& from, response* into);
+
+  const server_options options;
+  const server_environment environment;
+  core::counter& connections;
+  core::counter& requests_http1;
+  core::counter& requests_http2;
+  ledger held;
+  const std::shared_ptr<handshake_queue> handshakes;
+  std::atomic<bool> draining{false};
 
  private:
-  server_shared& shared_;
-  std::size_t taken_ = 0;
+  boost::asio::awaitable<void> finish(boost::asio::awaitable<void> rest, request* from,
+                                      response* into);
+
+  struct reason {
+    core::counter* counter = nullptr;
+    core::log_limit log;
+  };
+
+  handler& answers_;
+  std::array<reason, static_cast<std::size_t>(refusal::exception) + 1> reasons_;
+};
+
+/// How a request comes along: for its least rate, and for the ledger.
+struct body_progress {
+  explicit body_progress(core::time_point now = {}) : begun(now), since(now) {}
+
+  /// Notes that `received` bytes of the body are there. Returns until when to wait for more.
+  core::time_point due(std::size_t received, core::time_point now, const server_limits& limits);
+
+  core::time_point begun;   ///< of the body
+  core::time_point since;   ///< the last time that it had come a good step further
+  std::size_t counted = 0;  ///< bytes, then
 };
 
 /// One accepted connection. Everything happens on its executor.
-class server_connection : public std::enable_shared_from_this<server_connection> {
+class server_connection : public account_owner,
+                          public std::enable_shared_from_this<server_connection> {
  public:
-  server_connection(std::shared_ptr<server_shared> shared, boost::asio::any_io_executor executor,
-                    std::unique_ptr<core::stream> stream, boost::asio::ip::tcp::endpoint from)
-      : shared_(std::move(shared)),
-        executor_(std::move(executor)),
-        stream_(std::move(stream)),
-        peer_{std::move(from), {}} {}
-  virtual ~server_connection() = default;
+  server_connection(std::shared_ptr<server_shared> shared, std::shared_ptr<account> own,
+                    boost::asio::any_io_executor executor, std::unique_ptr<core::stream> stream,
+                    boost::asio::ip::tcp::endpoint from);
+  virtual ~server_connection() { account_->attach(nullptr); }
 
   virtual boost::asio::awaitable<void> run() = 0;
 
-  /// Begins the orderly end.
-  virtual void drain() = 0;
-
-  /// Breaks it off, as if the process had died.
-  virtual void drop() = 0;
-
  protected:
+  /// A client that is still sending would lose the answer to a reset connection, so what it sends
+  /// is thrown away for a while (RFC 9112, section 9.6), if there is any, or `more` to come.
+  boost::asio::awaitable<void> linger(bool more);
+
+  /// Ends the socket without another word. It is not closed: its number could be another's by the
+  /// time `run` comes to its end.
+  void cut_off();
+
   std::shared_ptr<server_shared> shared_;
+  std::shared_ptr<account> account_;
   boost::asio::any_io_executor executor_;
   std::unique_ptr<core::stream> stream_;
   http::peer peer_;
+  bool dropped_ = false;  ///< to be closed without another word
+  bool evicted_ = false;  ///< another connection has its place: not to linger
 };
 
 std::unique_ptr<server_connection> make_http1_connection(std::shared_ptr<server_shared> shared,
+                                                         std::shared_ptr<account> own,
                                                          boost::asio::any_io_executor executor,
                                                          std::unique_ptr<core::stream> stream,
                                                          boost::asio::ip::tcp::endpoint from);
 std::unique_ptr<server_connection> make_http2_connection(std::shared_ptr<server_shared> shared,
+                                                         std::shared_ptr<account> own,
                                                          boost::asio::any_io_executor executor,
                                                          std::unique_ptr<core::stream> stream,
                                                          boost::asio::ip::tcp::endpoint from);

@@ -79,6 +79,7 @@ http::server_options http_options(const server_options& options) {
   result.limits.connections = 65'536;
   result.limits.streams = 1'000;
   result.limits.header_bytes = 64 * 1024;
+  result.limits.buffered_bytes = 1u << 30;  // long lists to many clients
   return result;
 }
 

@@ -19,7 +19,7 @@ tls::material_files files_of(const webhook_settings& s) {
 http::server_limits admin_limits() {
   http::server_limits limits;
   limits.connections = 64;
-  limits.buffered_bytes = 0;
+  limits.buffered_bytes = 4u << 20;  // of metrics that are not taken
   return limits;
 }
 

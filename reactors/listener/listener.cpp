@@ -358,6 +358,7 @@ void listener::endpoint::answer(exchange& current) {
 
 http::server_limits listener_options::default_limits() {
   http::server_limits limits;
+  limits.handshakes = 4096;    // all come back at once when the listener was restarted
   limits.connections = 16384;  // each of thousands of runtimes has one, where no gateway joins them
   limits.header_bytes = 64 * 1024;  // an X-Forwarded-Client-Cert may have 32 KiB
   return limits;

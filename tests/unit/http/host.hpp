@@ -15,14 +15,18 @@
 #include <boost/asio/use_future.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <future>
+#include <initializer_list>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace rw::http::test {
 
@@ -96,13 +100,29 @@ class host {
     return at == std::string::npos ? -1 : std::stod(text.substr(at + line.size()));
   }
 
+  /// True once a line with all of these was logged.
+  bool logged(std::initializer_list<std::string_view> texts) {
+    return eventually([&] {
+      const std::lock_guard lock(guard_);
+      return std::ranges::any_of(lines_, [&](const std::string& line) {
+        return std::ranges::all_of(texts,
+                                   [&](auto text) { return line.find(text) != std::string::npos; });
+      });
+    });
+  }
+
   boost::asio::io_context context{1};
   core::real_clock clock;
   core::metrics metrics;
-  core::logger log{core::log_level::debug, [](std::string_view) {}};
+  core::logger log{core::log_level::debug, [this](std::string_view line) {
+                     const std::lock_guard lock(guard_);
+                     lines_.emplace_back(line);
+                   }};
   core::watchdog watchdog{clock, context.get_executor(), std::chrono::milliseconds(10)};
 
  private:
+  std::mutex guard_;
+  std::vector<std::string> lines_;  ///< under `guard_`
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{
       context.get_executor()};
   core::task_group tasks_{context.get_executor()};
@@ -140,9 +160,10 @@ class running_server {
   /// All that was rejected, such as "flood=1 vanished=2 ".
   std::string all_rejected() const {
     std::string all;
-    for (const auto* reason : {"connections", "handshake", "header_timeout", "body_timeout",
-                               "write_timeout", "malformed", "header_size", "body_size", "memory",
-                               "protocol", "flood", "streams", "vanished"}) {
+    for (const auto* reason :
+         {"connections", "handshakes", "handshake", "header_timeout", "body_timeout",
+          "write_timeout", "malformed", "header_size", "body_size", "memory", "protocol", "flood",
+          "streams", "vanished", "exception"}) {
       const auto times = rejected(reason);
       if (times > 0) all += reason + ("=" + std::to_string(static_cast<int>(times))) + " ";
     }

@@ -388,41 +388,6 @@ BOOST_AUTO_TEST_CASE(an_unused_connection_is_closed_without_a_complaint) {
   f.check_good_request();
 }
 
-BOOST_AUTO_TEST_CASE(connections_beyond_the_limit_are_closed_until_one_ends) {
-  server_limits limits;
-  limits.connections = 2;
-  fixture f(limits);
-  auto first = std::make_unique<wire>(f.server.address);
-  auto second = f.connect();
-  BOOST_TEST(ask(*first, post("/", "x")).status == 200u);
-  BOOST_TEST(ask(second, post("/", "x")).status == 200u);
-  auto third = f.connect();
-  BOOST_TEST(third.at_end());
-  f.server.check_rejected("connections");
-  first.reset();
-  BOOST_TEST(eventually([&] { return f.server.get().open_connections() == 1; }));
-  f.check_good_request();
-}
-
-BOOST_AUTO_TEST_CASE(bodies_beyond_the_memory_that_is_granted_are_refused) {
-  server_limits limits;
-  limits.buffered_bytes = 3u << 20;
-  fixture f(limits);
-  auto first = f.connect();
-  const std::string body(2u << 20, 'x');
-  first.send(post("/1", body, "expect: 100-continue\r\n").substr(0, 200 << 10));
-  BOOST_TEST(read_answer(first).status == 100u);
-  auto second = f.connect();
-  const auto request = post("/2", body);
-  BOOST_TEST(ask(second, std::string_view(request).substr(0, 1u << 16)).status == 503u);
-  BOOST_TEST(f.server.rejected("memory") == 1);
-  f.check_good_request();
-  first.send(post("/1", body, "expect: 100-continue\r\n").substr(200 << 10));
-  BOOST_TEST((read_answer(first).body == body));
-  auto again = f.connect();
-  BOOST_TEST((ask(again, request).body == body));
-}
-
 BOOST_AUTO_TEST_CASE(a_chunked_body_beyond_the_memory_that_is_granted_is_refused) {
   server_limits limits;
   limits.buffered_bytes = 1u << 20;

@@ -1,0 +1,51 @@
+#include "core/http/handshake_queue.hpp"
+
+#include <boost/asio/post.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace rw::http {
+
+namespace asio = boost::asio;
+
+asio::awaitable<void> handshake_queue::place::turn() {
+  queue_->enter(entry_);
+  co_await entry_->granted.wait();
+}
+
+void handshake_queue::enter(std::shared_ptr<entry> waiting) {
+  const std::lock_guard lock(guard_);
+  waiting_.push_back(std::move(waiting));
+  if (!current_) pass_on();
+}
+
+void handshake_queue::leave(const std::shared_ptr<entry>& gone) {
+  const std::lock_guard lock(guard_);
+  waiting_.remove(gone);
+  if (current_ != gone) return;
+  current_ = nullptr;
+  pass_on();
+}
+
+/// The next turn begins after what is ready now: Asio runs in order what is posted, and looks for
+/// sockets that are ready between two rounds. The step itself is posted once more by its wake, so
+/// that what this look finds goes first, too.
+void handshake_queue::pass_on() {
+  if (std::exchange(passing_on_, true)) return;
+  asio::post(executor_, [self = shared_from_this()] { self->grant(); });
+}
+
+void handshake_queue::grant() {
+  const std::lock_guard lock(guard_);
+  passing_on_ = false;
+  if (current_ || waiting_.empty()) return;
+  auto next = std::ranges::find_if(waiting_, [&](const auto& e) { return e->from != latest_; });
+  if (next == waiting_.end()) next = waiting_.begin();
+  current_ = *next;
+  latest_ = current_->from;
+  waiting_.erase(next);
+  asio::post(current_->executor, [granted = current_] { granted->granted.set(); });
+}
+
+}  // namespace rw::http

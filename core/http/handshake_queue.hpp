@@ -1,0 +1,72 @@
+#pragma once
+
+#include "core/wake.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/address.hpp>
+
+#include <list>
+#include <memory>
+#include <mutex>
+
+namespace rw::http {
+
+/// Puts the steps of TLS handshakes, a signature of milliseconds among them, behind everything else
+/// that a server has to do: one step at a time, and between two of them whatever is ready on
+/// established connections. Addresses take turns, so that one with many handshakes does not keep
+/// another's waiting; within an address the order is that of arrival.
+///
+/// Its length is bounded by the ledger's limit of handshakes. Thread-safe.
+class handshake_queue : public std::enable_shared_from_this<handshake_queue> {
+ public:
+  class place;
+
+  explicit handshake_queue(boost::asio::any_io_executor executor)
+      : executor_(std::move(executor)) {}
+
+ private:
+  struct entry {
+    entry(boost::asio::any_io_executor ex, boost::asio::ip::address address)
+        : executor(ex), from(std::move(address)), granted(ex) {}
+
+    const boost::asio::any_io_executor executor;
+    const boost::asio::ip::address from;
+    core::wake granted;  ///< on `executor`
+  };
+
+  void enter(std::shared_ptr<entry> waiting);
+  void leave(const std::shared_ptr<entry>& gone);
+  void pass_on();
+  void grant();
+
+  const boost::asio::any_io_executor executor_;
+  std::mutex guard_;
+  std::list<std::shared_ptr<entry>> waiting_;  ///< this and all below under `guard_`
+  std::shared_ptr<entry> current_;             ///< who has the turn
+  boost::asio::ip::address latest_;
+  bool passing_on_ = false;
+};
+
+/// One handshake's place, given up when it goes. On the handshake's executor.
+class handshake_queue::place {
+ public:
+  place(std::shared_ptr<handshake_queue> queue, boost::asio::any_io_executor executor,
+        boost::asio::ip::address from)
+      : queue_(std::move(queue)),
+        entry_(std::make_shared<entry>(std::move(executor), std::move(from))) {}
+  ~place() { queue_->leave(entry_); }
+  place(const place&) = delete;
+  place& operator=(const place&) = delete;
+
+  /// Waits for the turn, which lasts until `done`; or for `interrupt`.
+  boost::asio::awaitable<void> turn();
+  void done() { queue_->leave(entry_); }
+  void interrupt() { entry_->granted.set(); }
+
+ private:
+  const std::shared_ptr<handshake_queue> queue_;
+  const std::shared_ptr<entry> entry_;
+};
+
+}  // namespace rw::http
