@@ -134,6 +134,7 @@ class response_parser final : public boost::beast::http::basic_parser<false> {
   void on_header_impl(error_code&) override {
     head_done_ = true;
     if (into_.status / 100 != 2) sink_ = nullptr;
+    if (sink_ != nullptr) sink_->begin();
   }
   void on_body_init_impl(const boost::optional<std::uint64_t>& length, error_code& error) override {
     if (sink_ == nullptr && length && *length > largest_body_) {
