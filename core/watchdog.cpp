@@ -27,11 +27,12 @@ void watchdog::look() {
     const auto watched = weak.lock();
     if (!watched) return true;
     auto at = watched->at.load(std::memory_order_relaxed);
-    constexpr auto never = time_point::max().time_since_epoch().count();
-    if (at <= now.time_since_epoch().count() && watched->at.compare_exchange_strong(at, never)) {
-      // Its owner may have moved the deadline before this runs; then it is none any more.
+    if (at <= now.time_since_epoch().count() &&
+        watched->at.compare_exchange_strong(at, deadline::expired)) {
       asio::post(watched->executor, [watched] {
-        if (watched->on_expiry && watched->at.load() == never) watched->on_expiry();
+        auto passed = deadline::expired;
+        if (!watched->at.compare_exchange_strong(passed, deadline::never)) return;
+        if (watched->on_expiry) watched->on_expiry();
       });
     }
     return false;

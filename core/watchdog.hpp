@@ -35,13 +35,17 @@ class deadline {
  private:
   friend class watchdog;
 
+  static constexpr auto never = time_point::max().time_since_epoch().count();
+  /// The deadline has passed, and `on_expiry` is on its way: `arm` and `disarm` still prevent it.
+  static constexpr auto expired = never - 1;
+
   struct state {
     state(boost::asio::any_io_executor ex, std::function<void()> action)
         : executor(std::move(ex)), on_expiry(std::move(action)) {}
 
     const boost::asio::any_io_executor executor;
     std::function<void()> on_expiry;  ///< on `executor`
-    std::atomic<duration::rep> at{time_point::max().time_since_epoch().count()};
+    std::atomic<duration::rep> at{never};
   };
 
   explicit deadline(std::shared_ptr<state> shared) : state_(std::move(shared)) {}
@@ -63,7 +67,8 @@ class watchdog {
            duration tick = std::chrono::milliseconds(100));
 
   /// Watches on behalf of the caller as long as it keeps the result. When the deadline passes it is
-  /// disarmed, and `on_expiry` runs on `executor`.
+  /// disarmed, and `on_expiry` runs on `executor`, unless it was armed again or disarmed there
+  /// before.
   [[nodiscard]] deadline watch(boost::asio::any_io_executor executor,
                                std::function<void()> on_expiry);
 

@@ -205,6 +205,7 @@ call watch_call(const resource_type& type, const selection& what, const watch_op
   out.sink = &into;
   out.limit = options.timeout + std::chrono::seconds(5);
   out.silence = options.silence;
+  out.bounds.retry = false;
   return out;
 }
 

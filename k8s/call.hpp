@@ -45,6 +45,7 @@ struct call {
   http::body_sink* sink = nullptr;
   std::chrono::milliseconds limit{0};  ///< of one attempt; 0: the client's
   std::chrono::milliseconds silence{0};
+  call_options bounds = {};
   std::string kind;              ///< what the answer must be; empty: any object
   std::optional<failure> wrong;  ///< the arguments make no request
 

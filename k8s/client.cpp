@@ -44,7 +44,8 @@ std::string list_defect(json::value& answer) {
   return items.is_array() ? "" : "the answer's items are no array";
 }
 
-asio::awaitable<result<json::value>> ask(session_ptr api, call what) {
+asio::awaitable<result<json::value>> ask(session_ptr api, call what, call_options bounds = {}) {
+  what.bounds = bounds;
   auto answer = co_await api->perform(&what);
   if (!answer) co_return answer.error();
   std::string why;
@@ -56,7 +57,8 @@ asio::awaitable<result<json::value>> ask(session_ptr api, call what) {
 }
 
 /// The same as text, of which only the first byte is looked at.
-asio::awaitable<result<std::string>> ask_text(session_ptr api, call what) {
+asio::awaitable<result<std::string>> ask_text(session_ptr api, call what, call_options bounds) {
+  what.bounds = bounds;
   auto answer = co_await api->perform(&what);
   if (!answer) co_return answer.error();
   if (what.what == verb::list && !answer->body.starts_with('{')) {
@@ -91,9 +93,10 @@ asio::awaitable<result<std::vector<std::string>>> ask_versions(session_ptr api, 
   co_return std::move(*found);
 }
 
-asio::awaitable<result<std::pair<unsigned, unsigned>>> ask_server_version(session_ptr api) {
+asio::awaitable<result<std::pair<unsigned, unsigned>>> ask_server_version(session_ptr api,
+                                                                          call_options bounds) {
   auto what = discover_call("/version");
-  auto answer = co_await ask(api, what);
+  auto answer = co_await ask(api, what, bounds);
   if (!answer) co_return answer.error();
   const auto found = server_version_of(*answer);
   if (!found) co_return bad_answer(what, {}, "the answer has no major and minor version");
@@ -160,18 +163,18 @@ client::client(asio::any_io_executor executor, config how, client_options option
 client::~client() = default;
 
 asio::awaitable<result<json::value>> client::get(resource_type type, object_key key,
-                                                 bool metadata_only) {
-  return ask(impl_->api, get_call(type, std::move(key), metadata_only, impl_->ns()));
+                                                 bool metadata_only, call_options bounds) {
+  return ask(impl_->api, get_call(type, std::move(key), metadata_only, impl_->ns()), bounds);
 }
 
 asio::awaitable<result<json::value>> client::list(resource_type type, selection what,
-                                                  list_options page) {
-  return ask(impl_->api, list_call(type, what, page));
+                                                  list_options page, call_options bounds) {
+  return ask(impl_->api, list_call(type, what, page), bounds);
 }
 
 asio::awaitable<result<std::string>> client::list_text(resource_type type, selection what,
-                                                       list_options page) {
-  return ask_text(impl_->api, list_call(type, what, page));
+                                                       list_options page, call_options bounds) {
+  return ask_text(impl_->api, list_call(type, what, page), bounds);
 }
 
 asio::awaitable<result<void>> client::watch(resource_type type, selection what,
@@ -180,37 +183,41 @@ asio::awaitable<result<void>> client::watch(resource_type type, selection what,
 }
 
 asio::awaitable<result<json::value>> client::create(resource_type type, value object,
-                                                    write_options options) {
-  return ask(impl_->api,
-             create_call(type, object, impl_->managed(std::move(options)), impl_->ns()));
+                                                    write_options options, call_options bounds) {
+  return ask(impl_->api, create_call(type, object, impl_->managed(std::move(options)), impl_->ns()),
+             bounds);
 }
 
 asio::awaitable<result<json::value>> client::update(resource_type type, value object,
-                                                    write_options options) {
-  return ask(impl_->api,
-             update_call(type, object, impl_->managed(std::move(options)), impl_->ns()));
+                                                    write_options options, call_options bounds) {
+  return ask(impl_->api, update_call(type, object, impl_->managed(std::move(options)), impl_->ns()),
+             bounds);
 }
 
 asio::awaitable<result<json::value>> client::patch(resource_type type, object_key key,
                                                    patch_type how, value change,
-                                                   write_options options) {
-  return ask(impl_->api, patch_call(type, std::move(key), how, change,
-                                    impl_->managed(std::move(options)), impl_->ns()));
+                                                   write_options options, call_options bounds) {
+  return ask(impl_->api,
+             patch_call(type, std::move(key), how, change, impl_->managed(std::move(options)),
+                        impl_->ns()),
+             bounds);
 }
 
 asio::awaitable<result<json::value>> client::apply(resource_type type, value object,
-                                                   apply_options options) {
-  return ask(impl_->api, apply_call(type, object, impl_->managed(std::move(options)), impl_->ns()));
+                                                   apply_options options, call_options bounds) {
+  return ask(impl_->api, apply_call(type, object, impl_->managed(std::move(options)), impl_->ns()),
+             bounds);
 }
 
 asio::awaitable<result<json::value>> client::remove(resource_type type, object_key key,
-                                                    delete_options options) {
-  return ask(impl_->api, remove_call(type, std::move(key), options, impl_->ns()));
+                                                    delete_options options, call_options bounds) {
+  return ask(impl_->api, remove_call(type, std::move(key), options, impl_->ns()), bounds);
 }
 
 asio::awaitable<result<json::value>> client::remove_all(resource_type type, selection what,
-                                                        delete_options options) {
-  return ask(impl_->api, remove_all_call(type, what, options));
+                                                        delete_options options,
+                                                        call_options bounds) {
+  return ask(impl_->api, remove_all_call(type, what, options), bounds);
 }
 
 asio::awaitable<result<std::vector<discovered_resource>>> client::resources(
@@ -228,14 +235,17 @@ asio::awaitable<result<resource_type>> client::find(group_version_kind gvk) {
   return implementation::find(impl_, std::move(gvk));
 }
 
-asio::awaitable<result<std::pair<unsigned, unsigned>>> client::server_version() {
-  return ask_server_version(impl_->api);
+asio::awaitable<result<std::pair<unsigned, unsigned>>> client::server_version(call_options bounds) {
+  return ask_server_version(impl_->api, bounds);
 }
 
 asio::awaitable<result<std::string>> client::raw(std::string method, std::string target,
-                                                 std::string content_type, std::string body) {
-  return ask_text(impl_->api, raw_call(std::move(method), std::move(target),
-                                       std::move(content_type), std::move(body)));
+                                                 std::string content_type, std::string body,
+                                                 call_options bounds) {
+  return ask_text(
+      impl_->api,
+      raw_call(std::move(method), std::move(target), std::move(content_type), std::move(body)),
+      bounds);
 }
 
 void client::retire() {

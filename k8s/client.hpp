@@ -30,15 +30,23 @@ struct client_options {
 
   std::chrono::milliseconds connect = std::chrono::seconds(10);
   std::chrono::milliseconds request = std::chrono::seconds(30);  ///< one attempt
-  std::size_t connections = 8;                                   ///< with HTTP/1.1; one with HTTP/2
-  std::size_t answer_bytes = 64u << 20;                          ///< of one answer; watches apart
+  std::chrono::milliseconds deadline = std::chrono::minutes(2);  ///< a call with all its attempts
+  std::size_t connections = 8;           ///< at once, beside those that watches fill up
+  std::size_t answer_bytes = 64u << 20;  ///< of one answer; watches apart
+
+  /// Over HTTP/1.1 a watch that names no silence of its own is broken after so long without a byte,
+  /// since a proxy may keep its side open when the server has gone. Servers send a bookmark each
+  /// minute. With HTTP/2 the connection's PING does it.
+  std::chrono::milliseconds watch_silence = std::chrono::seconds(150);
 
   /// Further attempts after a failure that says that nothing was done (429 and 503 with
-  /// Retry-After, a connection that never took the request), and for requests that change nothing
-  /// (get, list, discovery) after any passing failure (no connection, no answer in time, 429, 5xx).
+  /// Retry-After, no connection, a connection that did not take the request), and for requests that
+  /// change nothing (get, list, discovery) after any passing failure (no answer in time, a
+  /// connection that closed, 429, 5xx). A write of which a byte was sent is not repeated otherwise.
   /// With backoff and full jitter, beginning at `retry_base`, after the time that Retry-After asks
-  /// for; one beyond `retry_limit` is not waited for but told as `failure::retry_after`. A watch
-  /// that has begun is not tried again: its sink has been fed.
+  /// for; one beyond `retry_limit` or the call's deadline is not waited for but told as
+  /// `failure::retry_after`. A watch has its backoff in its informer: only one that a connection at
+  /// its end did not take is sent again here.
   unsigned retries = 4;
   std::chrono::milliseconds retry_base = std::chrono::milliseconds(100);
   std::chrono::milliseconds retry_limit = std::chrono::seconds(10);
@@ -59,6 +67,13 @@ struct client_environment {
   core::watchdog& watchdog;
   core::logger& log;
   core::metrics& metrics;
+};
+
+/// What bounds one call.
+struct call_options {
+  /// From the call to its result, over all attempts; 0: the client's.
+  std::chrono::milliseconds deadline{0};
+  bool retry = true;  ///< false: its caller has a backoff of its own
 };
 
 /// What a list or watch is to contain.
@@ -118,9 +133,10 @@ struct discovered_resource {
 /// one event as JSON (Kubernetes API concepts, "Efficient detection of changes").
 using watch_sink = http::body_sink;
 
-/// A client for one API server. HTTP/2 where the server offers it: then all requests and watches
-/// share one connection; otherwise a pool of HTTP/1.1 connections. Credentials are read again when
-/// their files change, and once more after a 401.
+/// A client for one API server, over one pool of connections (http::client): HTTP/2 where the
+/// server offers it, otherwise HTTP/1.1, where each watch has a connection for itself. Credentials
+/// are read again when their files change, and once more after a 401. What the server warns of
+/// (`Warning` fields) is logged, each text once.
 ///
 /// An object of a namespaced kind that names no namespace lies in the configuration's, as with
 /// kubectl. Requests whose object has no name are not sent (`errc::bad_request`).
@@ -146,14 +162,15 @@ class client {
   client& operator=(const client&) = delete;
 
   boost::asio::awaitable<result<value>> get(resource_type type, object_key key,
-                                            bool metadata_only = false);
+                                            bool metadata_only = false, call_options bounds = {});
 
   /// One page, with `items`, `metadata.resourceVersion` and `metadata.continue`.
   boost::asio::awaitable<result<value>> list(resource_type type, selection what,
-                                             list_options page = {});
+                                             list_options page = {}, call_options bounds = {});
   /// The same, as the server wrote it.
   boost::asio::awaitable<result<std::string>> list_text(resource_type type, selection what,
-                                                        list_options page = {});
+                                                        list_options page = {},
+                                                        call_options bounds = {});
 
   /// Feeds `into` until the server ends the stream in order or `into` has enough (success), or
   /// something breaks. A watch that outlasts its own timeout by 5 s is broken. `into` must live
@@ -162,20 +179,25 @@ class client {
                                              watch_options options, watch_sink& into);
 
   boost::asio::awaitable<result<value>> create(resource_type type, value object,
-                                               write_options options = {});
+                                               write_options options = {},
+                                               call_options bounds = {});
   /// Replaces the object; one with a resourceVersion only as long as it is at that.
   boost::asio::awaitable<result<value>> update(resource_type type, value object,
-                                               write_options options = {});
+                                               write_options options = {},
+                                               call_options bounds = {});
   boost::asio::awaitable<result<value>> patch(resource_type type, object_key key, patch_type how,
-                                              value change, write_options options = {});
+                                              value change, write_options options = {},
+                                              call_options bounds = {});
   /// Server-side apply; the object carries apiVersion, kind and metadata.name.
   boost::asio::awaitable<result<value>> apply(resource_type type, value object,
-                                              apply_options options = {});
+                                              apply_options options = {}, call_options bounds = {});
   /// The object as it was, or a Status.
   boost::asio::awaitable<result<value>> remove(resource_type type, object_key key,
-                                               delete_options options = {});
+                                               delete_options options = {},
+                                               call_options bounds = {});
   boost::asio::awaitable<result<value>> remove_all(resource_type type, selection what,
-                                                   delete_options options = {});
+                                                   delete_options options = {},
+                                                   call_options bounds = {});
 
   /// The resources of one group version, such as "apps/v1" (`/apis/apps/v1`); not_found if it is
   /// not served.
@@ -186,11 +208,13 @@ class client {
   /// Finds the resource of a kind by discovery. Answers are kept for ten minutes, misses not.
   boost::asio::awaitable<result<resource_type>> find(group_version_kind gvk);
   /// The server's version, such as {1, 32}.
-  boost::asio::awaitable<result<std::pair<unsigned, unsigned>>> server_version();
+  boost::asio::awaitable<result<std::pair<unsigned, unsigned>>> server_version(
+      call_options bounds = {});
 
   /// Any other request, such as a probe of /readyz; the answer's body as it is.
   boost::asio::awaitable<result<std::string>> raw(std::string method, std::string target,
-                                                  std::string content_type, std::string body);
+                                                  std::string content_type, std::string body,
+                                                  call_options bounds = {});
 
   /// Uses no open connection for further requests.
   void retire();

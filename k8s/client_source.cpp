@@ -15,12 +15,12 @@ class client_source final : public api_source {
   asio::any_io_executor get_executor() const noexcept override { return api_.get_executor(); }
 
   asio::awaitable<result<std::pair<unsigned, unsigned>>> server_version() override {
-    return api_.server_version();
+    return api_.server_version(once);
   }
 
   asio::awaitable<result<std::string>> list_text(resource_type type, selection what,
                                                  list_options page) override {
-    return api_.list_text(std::move(type), std::move(what), std::move(page));
+    return api_.list_text(std::move(type), std::move(what), std::move(page), once);
   }
 
   asio::awaitable<result<void>> watch(resource_type type, selection what, watch_options options,
@@ -29,6 +29,8 @@ class client_source final : public api_source {
   }
 
  private:
+  static constexpr call_options once{.retry = false};  // the informer has the backoff
+
   client& api_;
 };
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace rw::k8s {
 
@@ -39,13 +40,21 @@ enum class errc : std::uint8_t {
 const boost::system::error_category& api_category() noexcept;
 boost::system::error_code make_error_code(errc e) noexcept;
 
+/// A field that the server finds wrong (Kubernetes API reference, "StatusCause").
+struct failure_cause {
+  std::string reason = {};   ///< such as "FieldValueInvalid"
+  std::string message = {};  ///< in words
+  std::string field = {};    ///< such as "spec.replicas"
+};
+
 /// Why a request failed, for programs (`code`, `status`, `reason`) and people (`message`).
 struct failure {
-  boost::system::error_code code;       ///< of `errc`
-  unsigned status = 0;                  ///< of HTTP; 0 if there was no answer
-  std::string reason = {};              ///< Status.reason, such as "AlreadyExists"; may be empty
-  std::string message = {};             ///< one sentence: what failed, on which object, why
-  std::chrono::seconds retry_after{0};  ///< Retry-After, or Status.details.retryAfterSeconds
+  boost::system::error_code code;          ///< of `errc`
+  unsigned status = 0;                     ///< of HTTP; 0 if there was no answer
+  std::string reason = {};                 ///< Status.reason, such as "AlreadyExists"; may be empty
+  std::string message = {};                ///< one sentence: what failed, on which object, why
+  std::chrono::seconds retry_after{0};     ///< Retry-After, or Status.details.retryAfterSeconds
+  std::vector<failure_cause> causes = {};  ///< Status.details.causes, 32 at most
 
   bool is(errc e) const noexcept { return code == make_error_code(e); }
 };

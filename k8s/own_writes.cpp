@@ -3,25 +3,35 @@
 #include "k8s/types.hpp"
 
 #include <algorithm>
+#include <string_view>
 
 namespace rw::k8s {
+namespace {
 
-void own_writes::wrote(std::string_view before, const boost::json::value& after) {
-  auto& one = written_[key_of(after)];
-  // What was written earlier is followed on only if this write began where that one ended.
-  if (resource_version_of(one.now) != before) one.before.clear();
-  if (before != resource_version_of(after)) one.before.emplace_back(before);
-  one.now = after;
+bool is_number(std::string_view version) {
+  return !version.empty() && version.front() != '0' &&
+         std::ranges::all_of(version, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+bool is_before(std::string_view a, std::string_view b) {
+  if (!is_number(a) || !is_number(b)) return false;
+  return a.size() != b.size() ? a.size() < b.size() : a < b;
+}
+
+}  // namespace
+
+void own_writes::wrote(const boost::json::value& after) {
+  written_.use(key_of(after)) = after;
 }
 
 boost::json::value own_writes::newest(const object& stored) {
-  const auto at = written_.find(stored.key());
-  if (at == written_.end()) return stored.parse();
-  const auto& one = at->second;
-  const bool behind = uid_of(one.now) == stored.uid() &&
-                      std::ranges::find(one.before, stored.resource_version()) != one.before.end();
-  if (behind) return one.now;
-  written_.erase(at);
+  const auto key = stored.key();
+  const auto* written = written_.find(key);
+  if (written != nullptr && uid_of(*written) == stored.uid() &&
+      is_before(stored.resource_version(), resource_version_of(*written))) {
+    return *written;
+  }
+  written_.erase(key);
   return stored.parse();
 }
 

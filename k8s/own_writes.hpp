@@ -1,15 +1,12 @@
 #pragma once
 
+#include "core/lru_map.hpp"
 #include "k8s/names.hpp"
 #include "k8s/object.hpp"
 
 #include <boost/json/value.hpp>
 
 #include <cstddef>
-#include <string>
-#include <string_view>
-#include <unordered_map>
-#include <vector>
 
 namespace rw::k8s {
 
@@ -17,30 +14,30 @@ namespace rw::k8s {
 /// shows it: a reconcile that follows at once would otherwise see the object as it was before, and
 /// write the same again or run into a conflict.
 ///
-/// It is for writes that carried the resourceVersion of the state that they changed. Then there is
-/// no foreign state between the two, and a store that holds anything but a state from before the
-/// latest write holds a later one.
+/// Versions of one resource are compared as the decimal numbers that they are with every API server
+/// whose storage is etcd (KEP-5504, "Comparable Resource Version"). Where they are none, the store
+/// counts. After a conflict the caller forgets the object: whatever was written, it is not the
+/// newest.
 ///
-/// Bounded by the objects that were written and not looked at again. Not thread-safe.
+/// Holds `capacity` objects; what was written longest ago is forgotten first, which costs a
+/// conflict. Not thread-safe.
 class own_writes {
  public:
-  /// An object at version `before` was written, and became `after`.
-  void wrote(std::string_view before, const boost::json::value& after);
+  explicit own_writes(std::size_t capacity = 4096) : written_(capacity) {}
+
+  /// A write was answered with this state of the object.
+  void wrote(const boost::json::value& after);
 
   /// The newest state that is known: the store's, or what was written after it.
   boost::json::value newest(const object& stored);
 
-  /// To be called when the store has the object no more.
+  /// To be called when the store has the object no more, and after a conflict.
   void forget(const object_key& key) { written_.erase(key); }
 
   std::size_t size() const noexcept { return written_.size(); }
 
  private:
-  struct entry {
-    std::vector<std::string> before;  ///< versions that `now` comes after
-    boost::json::value now;
-  };
-  std::unordered_map<object_key, entry, object_key_hash> written_;
+  core::lru_map<object_key, boost::json::value, object_key_hash> written_;
 };
 
 }  // namespace rw::k8s

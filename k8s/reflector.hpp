@@ -35,8 +35,9 @@ struct reflector_options {
 /// is begun anew only where the server does not know that version any more (410), or where an event
 /// could not be read, or when five watches in a row were refused.
 ///
-/// **Pauses.** Exponential backoff with full jitter. A watch that lasted (its own timeout, or the
-/// backoff's limit) ends all suspicion. One that broke off sooner but brought something counts as
+/// **Pauses.** Exponential backoff with full jitter, the only one there is: the source makes one
+/// attempt. A watch that lasted, reckoned from its answer's first byte (its own timeout, or the
+/// backoff's limit), ends all suspicion. One that broke off sooner but brought something counts as
 /// little: a server that closes after each event is asked again within a few seconds, for ever. One
 /// that brought nothing counts in full, and so does a list that is followed by no watch.
 class reflector {
@@ -88,7 +89,8 @@ class reflector {
   action listed(const std::string& resource_version, const std::string& continue_token);
   /// The probe, or the page, failed.
   action failed(const failure& why);
-  /// `why` says more of a watch that did not end in order.
+  /// `why` says more of a watch that did not end in order, which lasted so long since its answer
+  /// began: time that went by without one counts for nothing.
   action watch_ended(watch_end how, const failure& why, core::duration lasted);
   action waited();
 

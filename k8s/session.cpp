@@ -18,14 +18,15 @@ namespace {
 
 namespace asio = boost::asio;
 using http::client_error;
+using std::chrono::milliseconds;
 
-constexpr std::size_t streams = 250;                 // what a kube-apiserver grants
-constexpr std::size_t watches_beside_requests = 64;  // on one HTTP/2 connection; 100 at the least
-constexpr std::size_t most_watch_connections = 1024;
+constexpr std::size_t streams = 250;          // what a kube-apiserver grants on a connection
+constexpr std::size_t warnings_kept = 128;    // texts
+constexpr milliseconds shortest_attempt(10);  // what is left of a deadline may be worth
 
-[[noreturn]] void refuse(const config& how, const std::string& why) {
-  const auto from = how.source.empty() ? std::string("API server") : how.source;
-  throw boost::system::system_error(make_error_code(errc::not_configured), from + ": " + why);
+[[noreturn]] void refuse(const config& settings, const std::string& error) {
+  const auto from = settings.source.empty() ? std::string("API server") : settings.source;
+  throw boost::system::system_error(make_error_code(errc::not_configured), from + ": " + error);
 }
 
 /// Requests and what stands in their header fields must be one line each.
@@ -72,8 +73,8 @@ errc code_of(client_error error) {
 }
 
 /// The label `code` of what has no status.
-std::string_view label_of(const failure& why) {
-  switch (static_cast<errc>(why.code.value())) {
+std::string_view label_of(const failure& failed) {
+  switch (static_cast<errc>(failed.code.value())) {
     case errc::timed_out:
       return "timed_out";
     case errc::bad_answer:
@@ -95,10 +96,10 @@ std::string_view label_of(const failure& why) {
 
 /// One try of a call, and what came of it.
 struct session::attempt {
-  http::response answer;
-  std::optional<failure> failed;
-  attempt_facts facts;
-  std::string cause;             ///< why there is no connection
+  core::time_point until;  ///< the call's deadline
+  http::response answer = {};
+  std::optional<failure> failed = {};
+  attempt_facts facts = {};
   std::uint64_t generation = 0;  ///< of the credentials it went out with
 };
 
@@ -116,54 +117,32 @@ class session::presence {
   session& session_;
 };
 
-/// A watch under way, or about to be. Where it goes is decided once, at its beginning.
-class session::watching {
- public:
-  watching(session& of, const call& what)
-      : session_(of),
-        beside_requests(what.sink != nullptr &&
-                        of.watches_beside_requests_ < watches_beside_requests) {
-    if (beside_requests) ++session_.watches_beside_requests_;
+server_url session::checked(const config& settings) {
+  auto parsed = parse_server_url(settings.server);
+  if (!parsed) {
+    refuse(settings, "server \"" + quoted_line(settings.server) + "\" " + parsed.error().text);
   }
-  ~watching() {
-    if (beside_requests) --session_.watches_beside_requests_;
-  }
-  watching(const watching&) = delete;
-  watching& operator=(const watching&) = delete;
-
- private:
-  session& session_;
-
- public:
-  const bool beside_requests;  ///< on the connection that requests use, if that is shared
-};
-
-server_url session::checked(const config& how) {
-  auto parsed = parse_server_url(how.server);
-  if (!parsed) refuse(how, "server \"" + quoted_line(how.server) + "\" " + parsed.error().text);
   return std::move(*parsed);
 }
 
-session::session(asio::any_io_executor executor, config how, client_options options,
+session::session(asio::any_io_executor executor, config settings, client_options options,
                  client_environment environment)
     : executor_(std::move(executor)),
-      how_(std::move(how)),
+      config_(std::move(settings)),
       options_(std::move(options)),
       environment_(environment),
-      server_(checked(how_)),
+      server_(checked(config_)),
       random_(core::make_random_source()),
       bucket_(options_.requests_per_second, options_.burst),
       metrics_(environment_.metrics, options_.name),
-      authenticator_(executor_, how_, server_.host, server_.tls, environment_,
+      authenticator_(executor_, config_, server_.host, server_.tls, environment_,
                      [this] { retire(); }),
+      connections_(executor_, http_options(),
+                   {authenticator_.transport(), environment_.watchdog, environment_.log,
+                    environment_.metrics}),
+      warnings_(warnings_kept),
       idle_(executor_) {
-  check_fields(how_, options_);
-  connections_ = std::make_unique<http::client>(executor_, http_options(), http_environment());
-}
-
-http::client_environment session::http_environment() {
-  return {authenticator_.transport(), environment_.watchdog, environment_.log,
-          environment_.metrics};
+  check_fields(config_, options_);
 }
 
 http::client_options session::http_options() const {
@@ -174,134 +153,110 @@ http::client_options session::http_options() const {
   out.limits.connect = options_.connect;
   out.limits.exchange = options_.request;
   out.permit = options_.writes;
-  const auto proxy = how_.proxy_url.empty() ? proxy_of_environment(server_) : how_.proxy_url;
+  const auto proxy = config_.proxy_url.empty() ? proxy_of_environment(server_) : config_.proxy_url;
   if (!proxy.empty()) {
     auto parsed = parse_proxy_url(proxy);
-    if (!parsed) refuse(how_, "proxy-url " + parsed.error().text);
+    if (!parsed) refuse(config_, "proxy-url " + parsed.error().text);
     out.proxy = {std::move(parsed->host), parsed->port, std::move(parsed->authorization)};
   }
   return out;
 }
 
-http::client& session::connections_for(const call& what, const watching& place) {
-  if (what.sink == nullptr || (multiplexed_ && place.beside_requests)) return *connections_;
-  if (!watch_connections_) {
-    auto options = http_options();
-    options.limits.connections = most_watch_connections;
-    watch_connections_ =
-        std::make_unique<http::client>(executor_, std::move(options), http_environment());
-  }
-  return *watch_connections_;
-}
-
-asio::awaitable<boost::system::error_code> session::acquire(const call* what, const watching* place,
-                                                            http::client_slot* into,
-                                                            std::string* cause) {
-  const auto limit = options_.connect + options_.request;
-  auto* from = &connections_for(*what, *place);
-  auto error = co_await from->acquire(*into, limit);
-  if (!error && from == connections_.get()) {
-    multiplexed_ = into->multiplexed();
-    auto* better = &connections_for(*what, *place);
-    if (better == from) co_return error;
-    *into = {};
-    from = better;
-    error = co_await from->acquire(*into, limit);
-  }
-  if (error) *cause = from->connect_failure();
-  co_return error;
-}
-
-asio::awaitable<result<http::response>> session::perform(call* what) {
+asio::awaitable<result<http::response>> session::perform(call* request) {
   const auto self = shared_from_this();
-  if (what->wrong) co_return *what->wrong;
+  if (request->wrong) co_return *request->wrong;
   const presence here(*this);
-  what->wire.target.insert(0, server_.prefix);
+  request->wire.target.insert(0, server_.prefix);
   core::backoff backoff(options_.retry_base, options_.retry_limit, std::ref(random_));
+  const auto limit =
+      request->bounds.deadline.count() > 0 ? request->bounds.deadline : options_.deadline;
+  const auto until = environment_.clock.now() + limit;
   bool doubted = false;
-  unsigned tries = 0;
-  for (;;) {
-    attempt now;
-    co_await try_once(what, &now);
-    ++tries;
+  for (unsigned tries = 1;; ++tries) {
+    attempt now{.until = until};
+    co_await try_once(request, &now);
     if (!now.failed) co_return std::move(now.answer);
     if (now.failed->status == 401 && !std::exchange(doubted, true) &&
         authenticator_.doubt(now.generation)) {
+      --tries;
       continue;
     }
-    const auto asked = std::chrono::milliseconds(now.failed->retry_after);
-    // A sink may have been fed already; only an answer other than 2xx shows that it was not.
-    now.facts.repeatable = !what->writes && (what->sink == nullptr || now.failed->status != 0);
-    if (closed_ || tries > options_.retries || asked > options_.retry_limit ||
-        !worth_another_try(*now.failed, now.facts)) {
+    // What a connection at its end did not take goes to another one at once, for the first time.
+    const bool overtaken = now.facts.not_taken && tries == 1;
+    const core::duration wait =
+        overtaken ? core::duration::zero() : now.failed->retry_after + backoff.next();
+    if (tries > options_.retries || !worth_retrying(*request, now) ||
+        environment_.clock.now() + wait + shortest_attempt > until) {
       if (tries > 1) now.failed->message += ", at attempt " + std::to_string(tries);
       co_return std::move(*now.failed);
     }
-    const auto wait = asked + backoff.next();
-    note_retry(*what, now, wait);
+    note_retry(*request, now, wait);
     co_await pause(wait);
   }
 }
 
+bool session::worth_retrying(const call& request, const attempt& last) const {
+  if (closed_ || last.failed->retry_after > options_.retry_limit) return false;
+  if (!request.bounds.retry) return last.facts.not_taken;
+  auto facts = last.facts;
+  facts.repeatable = !request.writes;
+  return worth_another_try(*last.failed, facts);
+}
+
 /// One attempt, counted.
-asio::awaitable<void> session::try_once(call* what, attempt* into) {
-  co_await exchange(what, into);
+asio::awaitable<void> session::try_once(call* request, attempt* now) {
+  co_await exchange(request, now);
   const auto state = co_await asio::this_coro::cancellation_state;
-  if (state.cancelled() != asio::cancellation_type::none && into->failed &&
-      into->failed->is(errc::shut_down) && !closed_) {
+  if (state.cancelled() != asio::cancellation_type::none && now->failed && !closed_) {
     throw boost::system::system_error(asio::error::operation_aborted);
   }
-  const auto status = into->failed ? into->failed->status : into->answer.status;
-  metrics_.count(what->what, status, into->failed ? label_of(*into->failed) : "");
+  const auto status = now->failed ? now->failed->status : now->answer.status;
+  metrics_.count(request->what, status, now->failed ? label_of(*now->failed) : "");
 }
 
-void session::fail(const call& what, attempt& into, errc code, const std::string& why) {
-  into.failed = failure{.code = code, .message = "cannot " + what.text() + ": " + why};
+void session::fail(const call& request, attempt& now, errc code, const std::string& cause) const {
+  now.failed = failure{.code = code, .message = "cannot " + request.text() + ": " + cause};
 }
 
-asio::awaitable<void> session::exchange(call* what, attempt* into) {
-  if (closed_) {
-    fail(*what, *into, errc::shut_down, make_error_code(errc::shut_down).message());
-    co_return;
+asio::awaitable<void> session::exchange(call* request, attempt* now) {
+  if (!closed_ && !authenticator_.ready()) {
+    const auto failed = co_await authenticator_.prepare();
+    if (failed) fail(*request, *now, static_cast<errc>(failed->code.value()), failed->message);
   }
-  if (!authenticator_.ready()) {
-    const auto trouble = co_await authenticator_.prepare();
-    if (closed_) fail(*what, *into, errc::shut_down, make_error_code(errc::shut_down).message());
-    if (trouble && !closed_) {
-      fail(*what, *into, static_cast<errc>(trouble->code.value()), trouble->message);
-    }
-    if (into->failed) co_return;
-  }
-  co_await await_turn(what, into);
-  if (into->failed) co_return;
+  if (!closed_ && !now->failed) co_await await_turn(request, now);
+  if (closed_) fail(*request, *now, errc::shut_down, make_error_code(errc::shut_down).message());
+  if (now->failed) co_return;
 
-  const watching place(*this, *what);
+  const auto left = [&] {
+    return std::chrono::ceil<milliseconds>(now->until - environment_.clock.now());
+  };
+  const auto kind =
+      request->sink != nullptr ? http::exchange_kind::streaming : http::exchange_kind::unary;
   http::client_slot slot;
-  auto error = co_await acquire(what, &place, &slot, &into->cause);
-  if (error) {
-    into->facts.nothing_sent = true;
-    judge(*what, error, *into);
-    co_return;
+  const auto patience = std::clamp(left(), milliseconds(1), options_.connect + options_.request);
+  auto error = co_await connections_.acquire(slot, patience, kind);
+  now->facts.nothing_sent = error.failed();
+  if (error) co_return judge(*request, error, *now);
+
+  write_head(*request);
+  now->generation = authenticator_.generation();
+  http::exchange_options options{.sink = request->sink,
+                                 .limit = request->limit,
+                                 .silence = request->silence,
+                                 .body_bytes = options_.answer_bytes,
+                                 .guarded = request->writes};
+  if (request->sink == nullptr) {
+    options.limit = std::clamp(left(), milliseconds(1), options_.request);
+  } else if (!slot.multiplexed() && options.silence.count() == 0) {
+    options.silence = options_.watch_silence;
   }
-  write_head(*what);
-  into->generation = authenticator_.generation();
-  const http::exchange_options options{.sink = what->sink,
-                                       .limit = what->limit,
-                                       .silence = what->silence,
-                                       .body_bytes = options_.answer_bytes,
-                                       .guarded = what->writes};
-  if (fenced(*what)) {
-    fail(*what, *into, errc::fenced, make_error_code(errc::fenced).message());
-    co_return;
+  if (request->writes && options_.writes && !options_.writes->open()) {
+    co_return fail(*request, *now, errc::fenced, make_error_code(errc::fenced).message());
   }
   const auto began = environment_.clock.now();
-  error = co_await slot.exchange(what->wire, into->answer, options);
-  if (what->sink == nullptr) metrics_.took(what->what, environment_.clock.now() - began);
-  judge(*what, error, *into);
-}
-
-bool session::fenced(const call& what) const {
-  return what.writes && options_.writes && !options_.writes->open();
+  error = co_await slot.exchange(request->wire, now->answer, options);
+  if (request->sink == nullptr) metrics_.took(request->what, environment_.clock.now() - began);
+  judge(*request, error, *now);
 }
 
 /// A token of the client's own rate limit; it goes back unless the attempt is made.
@@ -320,36 +275,34 @@ class session::turn {
   core::token_bucket* from_;
 };
 
-/// The client's own rate limit. What would have to wait for longer than an attempt may take fails
-/// at once.
-asio::awaitable<void> session::await_turn(const call* what, attempt* into) {
-  const auto limit = options_.connect + options_.request;
+/// The client's own rate limit. A call that would wait for longer than an attempt may take, or
+/// beyond its deadline, fails at once.
+asio::awaitable<void> session::await_turn(const call* request, attempt* now) {
+  const core::duration patience = options_.connect + options_.request;
+  const auto limit = std::min(patience, now->until - environment_.clock.now());
   const auto wait = bucket_.take(environment_.clock.now(), limit);
   if (!wait) {
-    into->facts.nothing_sent = true;
-    fail(*what, *into, errc::timed_out,
-         "the client's own rate limit has no turn for it within " + std::to_string(limit.count()) +
-             " ms");
+    now->facts.nothing_sent = true;
+    fail(*request, *now, errc::timed_out,
+         "the client's own rate limit has no turn for it within " +
+             std::to_string(std::chrono::duration_cast<milliseconds>(limit).count()) + " ms");
     co_return;
   }
   if (*wait <= core::duration::zero()) co_return;
-  turn mine(bucket_);
+  turn token(bucket_);
   metrics_.limited(*wait);
   co_await pause(*wait);
-  if (closed_) {
-    fail(*what, *into, errc::shut_down, make_error_code(errc::shut_down).message());
-    co_return;
-  }
   const auto state = co_await asio::this_coro::cancellation_state;
+  if (closed_) co_return;
   if (state.cancelled() != asio::cancellation_type::none) {
     throw boost::system::system_error(asio::error::operation_aborted);
   }
-  mine.use();
+  token.use();
 }
 
 /// Waits, but not beyond the session's own end.
 asio::awaitable<void> session::pause(core::duration length) {
-  if (closed_) co_return;
+  if (closed_ || length <= core::duration::zero()) co_return;
   const auto timer = environment_.clock.make_timer(executor_);
   struct sleeper {
     std::vector<core::timer*>& all;
@@ -363,56 +316,67 @@ asio::awaitable<void> session::pause(core::duration length) {
 }
 
 /// The header's fields, which change with the credentials.
-void session::write_head(call& what) const {
-  auto& fields = what.wire.headers;
+void session::write_head(call& request) const {
+  auto& fields = request.wire.headers;
   fields.clear();
-  fields.add("accept", what.accept);
+  fields.add("accept", request.accept);
   fields.add("user-agent", options_.user_agent);
   if (!authenticator_.authorization().empty()) {
     fields.add("authorization", authenticator_.authorization());
   }
-  add_impersonation(how_, fields);
-  if (!what.content_type.empty()) fields.add("content-type", what.content_type);
+  add_impersonation(config_, fields);
+  if (!request.content_type.empty()) fields.add("content-type", request.content_type);
 }
 
-/// Says what came of an exchange.
-void session::judge(const call& what, boost::system::error_code error, attempt& into) {
+/// Turns the outcome of an exchange into the attempt's.
+void session::judge(const call& request, boost::system::error_code error, attempt& now) {
   if (error == client_error::abandoned) error = {};  // the sink had what it wanted
   if (!error) {
-    if (into.answer.status / 100 == 2) return;
-    into.failed = failure_of(into.answer, "cannot " + what.text(), environment_.clock.wall());
-    into.facts.told_when = !into.answer.headers.get("retry-after").empty();
+    note_warnings(request, now.answer.headers);
+    if (now.answer.status / 100 == 2) return;
+    now.failed = failure_of(now.answer, "cannot " + request.text(), environment_.clock.wall());
+    now.facts.told_when = !now.answer.headers.get("retry-after").empty();
     return;
   }
   const bool known = error.category() == http::client_category();
   const auto kind = known ? static_cast<client_error>(error.value()) : client_error::closed;
-  if (kind == client_error::not_processed) into.facts.nothing_sent = true;
+  now.facts.not_taken = kind == client_error::not_processed;
   const bool connecting = kind == client_error::connect || kind == client_error::handshake ||
                           kind == client_error::proxy;
-  auto why = how_.server + ": " + error.message();
-  if (connecting && !into.cause.empty()) why += ": " + into.cause;
+  auto cause = config_.server + ": " + error.message();
+  const auto& refusal = connections_.connect_failure();
+  if (connecting && !refusal.empty()) cause += ": " + refusal;
   // Servers that refuse it may say no more than that they close the connection.
   const bool refused = kind == client_error::handshake || kind == client_error::closed;
   if (refused && authenticator_.certificate_expired()) {
-    why += "; the client certificate has expired";
+    cause += "; the client certificate has expired";
   }
-  fail(what, into, code_of(kind), why);
+  fail(request, now, code_of(kind), cause);
 }
 
-void session::note_retry(const call& what, const attempt& last, core::duration wait) {
+/// Logs what the server warns of (Kubernetes, "Warning: 299" fields, RFC 7234, section 5.5), each
+/// text once: deprecated versions, fields that are unknown or have no effect.
+void session::note_warnings(const call& request, const http::fields& headers) {
+  for (std::size_t i = 0; i < headers.size(); ++i) {
+    if (!http::iequals(headers[i].name, "warning")) continue;
+    auto text = quoted_line(headers[i].value);
+    if (warnings_.find(text) != nullptr) continue;
+    warnings_.use(text);
+    environment_.log.warning(
+        "the API server warns of a request",
+        {{"client", options_.name}, {"request", request.text()}, {"warning", text}});
+  }
+}
+
+void session::note_retry(const call& request, const attempt& last, core::duration wait) {
   metrics_.retried();
-  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(wait).count();
+  const auto length = std::chrono::duration_cast<milliseconds>(wait).count();
   environment_.log.limited(log_limit_, core::log_level::info,
                            "a request to the API server is tried again",
                            {{"client", options_.name},
-                            {"request", what.text()},
+                            {"request", request.text()},
                             {"error", last.failed->message},
-                            {"wait_ms", std::int64_t{milliseconds}}});
-}
-
-void session::retire() {
-  if (connections_) connections_->retire();
-  if (watch_connections_) watch_connections_->retire();
+                            {"wait_ms", std::int64_t{length}}});
 }
 
 asio::awaitable<void> session::close() {
@@ -422,8 +386,7 @@ asio::awaitable<void> session::close() {
   for (auto* timer : sleeping) timer->cancel();
   if (first) {
     co_await authenticator_.close();
-    co_await connections_->close();
-    if (watch_connections_) co_await watch_connections_->close();
+    co_await connections_.close();
   }
   while (present_ > 0) co_await idle_.wait();
 }

@@ -62,6 +62,20 @@ std::chrono::seconds seconds_of(const json::value* number) {
 
 /// Of a message: it is kept and logged, and may come from a server that nobody trusts.
 constexpr std::size_t message_bytes = 4096;
+constexpr std::size_t causes_at_most = 32;
+constexpr std::size_t cause_bytes = 512;  // of each text of a cause
+
+void read_causes(const json::object& details, failure& into) {
+  const auto* causes = details.if_contains("causes");
+  if (causes == nullptr || !causes->is_array()) return;
+  for (const auto& each : causes->get_array()) {
+    if (!each.is_object() || into.causes.size() == causes_at_most) continue;
+    const auto text = [&](std::string_view name) {
+      return std::string(first_bytes(string_member(each.get_object(), name), cause_bytes));
+    };
+    into.causes.push_back({text("reason"), text("message"), text("field")});
+  }
+}
 
 /// Fills in what the body says. False if it is no Status.
 bool read_status(std::string_view body, failure& into) {
@@ -74,6 +88,7 @@ bool read_status(std::string_view body, failure& into) {
   const auto* details = status->if_contains("details");
   if (details != nullptr && details->is_object()) {
     into.retry_after = seconds_of(details->get_object().if_contains("retryAfterSeconds"));
+    read_causes(details->get_object(), into);
   }
   return true;
 }

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -27,14 +28,18 @@ class watch_attempt final : public watch_sink {
       : clock_(clock),
         decoder_(std::move(decoder)),
         alarm_(clock.make_timer(std::move(executor))),
-        began_(clock.now()),
-        latest_(began_),
-        limit_(limit),
+        latest_(clock.now()),
+        end_(latest_ + limit),
         silence_(silence),
         after_bytes_(std::move(after_bytes)) {}
 
-  bool take(std::string_view bytes) override {
+  void begin() override {
     latest_ = clock_.now();
+    if (!began_) began_ = latest_;
+  }
+
+  bool take(std::string_view bytes) override {
+    begin();
     const bool go_on = decoder_.feed(bytes);
     after_bytes_();
     return go_on;
@@ -63,20 +68,21 @@ class watch_attempt final : public watch_sink {
   const result<void>& outcome() const noexcept { return outcome_; }
   /// Why what came could not be read; no code if it could.
   const failure& problem() const noexcept { return decoder_.problem(); }
-  core::duration lasted() const { return clock_.now() - began_; }
+  /// Since the first byte of its answer: the time that it took to reach the server says nothing
+  /// good of it.
+  core::duration lasted() const { return began_ ? clock_.now() - *began_ : core::duration::zero(); }
 
  private:
   core::time_point due() const {
-    const auto end = began_ + limit_;
-    return silence_ > core::duration::zero() ? std::min(end, latest_ + silence_) : end;
+    return silence_ > core::duration::zero() ? std::min(end_, latest_ + silence_) : end_;
   }
 
   core::clock& clock_;
   watch_decoder decoder_;
   const std::unique_ptr<core::timer> alarm_;
-  const core::time_point began_;
-  core::time_point latest_;  ///< when something came
-  const core::duration limit_;
+  std::optional<core::time_point> began_;  ///< when the answer's head came
+  core::time_point latest_;                ///< when something came
+  const core::time_point end_;
   const core::duration silence_;
   const std::function<void()> after_bytes_;
   result<void> outcome_;

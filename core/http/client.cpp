@@ -13,6 +13,8 @@
 
 #include <algorithm>
 #include <list>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 namespace rw::http {
 namespace {
@@ -49,10 +51,25 @@ class category final : public boost::system::error_category {
         return "the proxy refuses to connect to the upstream";
       case client_error::not_permitted:
         return "the request was held back, the permit to send it is gone";
+      case client_error::reused_connection_closed:
+        return "the upstream closed a kept connection while the request was on its way";
     }
     return "unknown error";
   }
 };
+
+/// Has the kernel look whether the peer is still there: after half a minute without a byte, and
+/// for at most a minute. What is sent must be acknowledged within that time, too (RFC 9293, 3.8.3).
+void notice_loss(tcp::socket& of) {
+  const auto set = [&](int level, int name, int value) {
+    ::setsockopt(of.native_handle(), level, name, &value, sizeof value);
+  };
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, 30);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, 10);
+  set(IPPROTO_TCP, TCP_KEEPCNT, 3);
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, 60'000);
+}
 
 }  // namespace
 
@@ -87,7 +104,8 @@ class client::implementation : public std::enable_shared_from_this<implementatio
         tasks_(executor) {}
 
   asio::awaitable<boost::system::error_code> acquire(client_slot* into,
-                                                     std::chrono::milliseconds limit);
+                                                     std::chrono::milliseconds limit,
+                                                     exchange_kind kind);
   void retire();
   asio::awaitable<void> close();
   const std::string& connect_failure() const noexcept { return cause_; }
@@ -96,8 +114,8 @@ class client::implementation : public std::enable_shared_from_this<implementatio
   /// One caller of `acquire`, in its coroutine frame: in the queue until it is served, and not
   /// beyond its own end, whichever way the wait ends.
   struct waiter {
-    explicit waiter(std::shared_ptr<implementation> in)
-        : client(std::move(in)), woken(client->executor_) {
+    waiter(std::shared_ptr<implementation> in, exchange_kind what)
+        : client(std::move(in)), kind(what), woken(client->executor_) {
       client->waiting_.push_back(this);
     }
     ~waiter() {
@@ -107,13 +125,14 @@ class client::implementation : public std::enable_shared_from_this<implementatio
     waiter& operator=(const waiter&) = delete;
 
     const std::shared_ptr<implementation> client;
+    const exchange_kind kind;
     core::wake woken;
     boost::system::error_code error;
     client_slot slot;
     bool served = false;
   };
 
-  bool take(client_slot& into);
+  bool take(client_slot& into, exchange_kind kind);
   void serve();
   bool may_open() const;
   void fail(boost::system::error_code error);
@@ -144,26 +163,24 @@ class client::implementation : public std::enable_shared_from_this<implementatio
   core::task_group tasks_;
 };
 
-/// Gives `into` a slot on a connection that can take one more.
-bool client::implementation::take(client_slot& into) {
-  for (const auto& connection : connections_) {
-    if (!connection->can_take()) continue;
-    into = client_slot(connection);
-    return true;
-  }
-  return false;
+/// Gives `into` a slot on the oldest connection that can take one more, so that later ones fall
+/// idle and are closed.
+bool client::implementation::take(client_slot& into, exchange_kind kind) {
+  const auto at = std::ranges::find_if(connections_, [](auto& c) { return c->can_take(); });
+  if (at == connections_.end()) return false;
+  into = client_slot(*at, kind);
+  return true;
 }
 
 bool client::implementation::may_open() const {
-  if (opening_ || closed_) return false;
-  const bool multiplexed = std::ranges::any_of(
-      connections_, [](const auto& c) { return c->multiplexed() && c->capacity() > 0; });
-  return !multiplexed && connections_.size() < options_.limits.connections;
+  if (opening_ || closed_ || connections_.size() >= options_.limits.all_connections) return false;
+  const auto counted = std::ranges::count_if(connections_, [](auto& c) { return c->counts(); });
+  return static_cast<std::size_t>(counted) < options_.limits.connections;
 }
 
 /// Serves who waits, and opens a connection if that takes one.
 void client::implementation::serve() {
-  while (!waiting_.empty() && take(waiting_.front()->slot)) {
+  while (!waiting_.empty() && take(waiting_.front()->slot, waiting_.front()->kind)) {
     auto* first = waiting_.front();
     waiting_.pop_front();
     first->served = true;
@@ -183,10 +200,10 @@ void client::implementation::fail(boost::system::error_code error) {
 }
 
 asio::awaitable<boost::system::error_code> client::implementation::acquire(
-    client_slot* into, std::chrono::milliseconds limit) {
+    client_slot* into, std::chrono::milliseconds limit, exchange_kind kind) {
   if (closed_) co_return client_error::shut_down;
-  if (waiting_.empty() && take(*into)) co_return boost::system::error_code();
-  waiter self(shared_from_this());
+  if (waiting_.empty() && take(*into, kind)) co_return boost::system::error_code();
+  waiter self(shared_from_this(), kind);
   core::deadline late;
   if (limit.count() > 0) {
     late = environment_.watchdog.watch(executor_, [&self] { self.woken.set(); });
@@ -229,6 +246,7 @@ asio::awaitable<boost::system::error_code> client::implementation::connect(tcp::
     socket->close(error);
     socket->open(address.protocol(), error);
     co_await socket->async_connect(address, asio::redirect_error(asio::use_awaitable, error));
+    if (!error) notice_loss(*socket);
     if (!error) co_return error;
     *cause = error.message();
   }
@@ -291,6 +309,7 @@ asio::awaitable<void> client::implementation::open() {
   }
   connecting_ = nullptr;
   opening_ = false;
+  if (closed_) co_return;
   if (error) {
     report(error, std::move(cause));
     fail(error);
@@ -335,18 +354,19 @@ asio::awaitable<void> client::implementation::close() {
   co_await tasks_.join();
 }
 
-client_slot::client_slot(std::shared_ptr<client_connection> connection)
-    : connection_(std::move(connection)) {
-  connection_->take_slot();
+client_slot::client_slot(std::shared_ptr<client_connection> connection, exchange_kind kind)
+    : connection_(std::move(connection)), kind_(kind) {
+  connection_->take_slot(kind);
 }
 
 client_slot::~client_slot() {
-  if (connection_) connection_->give_slot();
+  if (connection_) connection_->give_slot(kind_);
 }
 
 client_slot& client_slot::operator=(client_slot&& other) noexcept {
-  auto old = std::exchange(connection_, std::move(other.connection_));
-  if (old) old->give_slot();
+  const client_slot old(std::move(*this));
+  connection_ = std::move(other.connection_);
+  kind_ = other.kind_;
   return *this;
 }
 
@@ -366,8 +386,9 @@ client::client(asio::any_io_executor executor, client_options options,
           std::make_shared<implementation>(std::move(executor), std::move(options), environment)) {}
 client::~client() = default;
 asio::awaitable<boost::system::error_code> client::acquire(client_slot& into,
-                                                           std::chrono::milliseconds limit) {
-  return impl_->acquire(&into, limit);
+                                                           std::chrono::milliseconds limit,
+                                                           exchange_kind kind) {
+  return impl_->acquire(&into, limit, kind);
 }
 const std::string& client::connect_failure() const noexcept {
   return impl_->connect_failure();

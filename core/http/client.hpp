@@ -22,8 +22,11 @@
 namespace rw::http {
 
 struct client_limits {
-  std::size_t connections = 4;  ///< at once where the upstream speaks HTTP/1.1; one with HTTP/2
-  std::size_t streams = 64;     ///< at once on an HTTP/2 connection
+  /// Connections at once that can take unary exchanges. What streaming exchanges fill up does not
+  /// count, nor do connections that take nothing more and wait for their last answers.
+  std::size_t connections = 4;
+  std::size_t all_connections = 2048;    ///< those included
+  std::size_t streams = 64;              ///< at once on one HTTP/2 connection
   std::size_t header_bytes = 16 * 1024;  ///< of one answer
   std::size_t body_bytes = 256 * 1024;   ///< of one answer
 
@@ -31,10 +34,10 @@ struct client_limits {
   std::chrono::milliseconds exchange = std::chrono::seconds(15);  ///< request sent to answer read
   std::chrono::milliseconds idle = std::chrono::seconds(60);  ///< an unused connection is closed
 
-  /// An HTTP/2 connection with exchanges under way that is silent this long is asked for a sign of
-  /// life (PING), and given up if none comes within `ping_answer`: its exchanges time out. Zero:
-  /// never. A connection on which an exchange timed out in silence is asked at once, and takes no
-  /// other exchange until it has answered.
+  /// An HTTP/2 connection with exchanges under way on which nothing came for so long gets a PING,
+  /// and is closed unless something comes within `ping_answer`: its exchanges time out. Zero:
+  /// never. A connection on which an exchange timed out while nothing else came gets one at once,
+  /// and takes no other exchange until it has answered.
   std::chrono::milliseconds ping = std::chrono::seconds(30);
   std::chrono::milliseconds ping_answer = std::chrono::seconds(15);
 };
@@ -63,18 +66,18 @@ struct client_environment {
   core::metrics& metrics;
 };
 
+/// Whether an exchange ends by itself soon, or lasts as long as it likes, as a watch does.
+enum class exchange_kind : std::uint8_t { unary, streaming };
+
 /// What one exchange asks for beyond the client's limits. Zero: as the client has it.
 struct exchange_options {
   /// Gets a 2xx answer's body instead of `response::body`, unbounded in size; must outlive the
-  /// exchange. What other answers say is short, and is gathered as usual.
+  /// exchange. What other answers say is short, and is gathered as usual. The answer's head must
+  /// then come within the client's exchange limit.
   body_sink* sink = nullptr;
-  std::chrono::milliseconds limit{};  ///< request sent to answer read
-
-  /// The longest time without a byte of the answer's body, from its head on. The head itself is
-  /// then awaited for the client's exchange limit, or for this time if that is longer.
-  std::chrono::milliseconds silence{};
-
-  std::size_t body_bytes = 0;  ///< of an answer that no sink takes
+  std::chrono::milliseconds limit{};    ///< request sent to answer read
+  std::chrono::milliseconds silence{};  ///< longest time without a byte of the body; 0: no limit
+  std::size_t body_bytes = 0;           ///< of an answer that no sink takes
 
   /// To be sent only while the client's permit is open. If it shuts before the request's last byte
   /// was handed to the socket, the exchange ends as not_permitted and the upstream never gets that
@@ -89,7 +92,7 @@ class client_connection;
 class client_slot {
  public:
   client_slot() = default;
-  explicit client_slot(std::shared_ptr<client_connection> connection);
+  client_slot(std::shared_ptr<client_connection> connection, exchange_kind kind);
   ~client_slot();
   client_slot(client_slot&&) noexcept = default;
   client_slot& operator=(client_slot&& other) noexcept;
@@ -107,11 +110,14 @@ class client_slot {
 
  private:
   std::shared_ptr<client_connection> connection_;
+  exchange_kind kind_ = exchange_kind::unary;
 };
 
-/// An HTTP client for one upstream. Where TLS's ALPN chooses HTTP/2 (RFC 9113) all exchanges share
-/// one connection, otherwise a small pool of kept-alive HTTP/1.1 connections (RFC 9112) is used.
-/// Connections are opened when they are needed, one at a time; nothing is sent twice.
+/// A client for one upstream: one pool of connections. Where TLS's ALPN chooses HTTP/2 (RFC 9113)
+/// many exchanges share a connection, otherwise (RFC 9112) each has one for itself and leaves it
+/// open for the next. A connection is opened whenever none can take an exchange, one at a time and
+/// within `client_limits`. Nothing is sent twice. Peers that vanish are noticed by TCP's own means
+/// (keep-alive, user timeout) after a minute, beside HTTP/2's PING.
 ///
 /// Metrics, with the label `client`: `rw_http_client_connections_total`,
 /// `rw_http_client_connect_errors_total`, `rw_http_client_open_connections`.
@@ -128,10 +134,12 @@ class client {
   /// Waits, in the order of the calls, until a connection can take one more exchange, opening one
   /// where needed. An error says that opening one failed; the wait is bounded by the connect limit
   /// and, when all connections are busy, by the exchange limit of the ones that keep them so.
+  /// Cancelled it ends as Asio's operation_aborted.
   ///
   /// With `limit` the wait ends by then, as timed_out; zero leaves it to those limits.
-  boost::asio::awaitable<boost::system::error_code> acquire(client_slot& into,
-                                                            std::chrono::milliseconds limit = {});
+  boost::asio::awaitable<boost::system::error_code> acquire(
+      client_slot& into, std::chrono::milliseconds limit = {},
+      exchange_kind kind = exchange_kind::unary);
 
   /// Why the latest connection that failed to open did, in words ("Connection refused",
   /// "certificate refused: certificate has expired"); empty if none did.

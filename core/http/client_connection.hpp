@@ -16,29 +16,23 @@ namespace rw::http {
 class exchange_clock {
  public:
   exchange_clock(const exchange_options& options, const client_limits& limits, core::time_point now)
-      : silence_(options.silence), heard_(now) {
+      : silence_(options.silence) {
     const auto limit = options.limit.count() > 0 ? options.limit : limits.exchange;
-    whole_ = now + limit;
-    head_ = now + std::min(limit, std::max(limits.exchange, options.silence));
+    end_ = now + limit;
+    due_ = options.sink != nullptr ? now + std::min(limit, limits.exchange) : end_;
   }
 
   /// The answer's head came, or a part of its body.
   void heard(core::time_point now) noexcept {
-    heard_ = now;
-    any_ = true;
+    due_ = silence_.count() > 0 ? std::min(end_, now + silence_) : end_;
   }
 
-  core::time_point due() const noexcept {
-    if (silence_.count() == 0) return whole_;
-    return any_ ? std::min(whole_, heard_ + silence_) : head_;
-  }
+  core::time_point due() const noexcept { return due_; }
 
  private:
   std::chrono::milliseconds silence_;
-  core::time_point whole_;
-  core::time_point head_;
-  core::time_point heard_;
-  bool any_ = false;
+  core::time_point end_;
+  core::time_point due_;
 };
 
 /// One connection to an upstream, after its handshake. On the client's executor.
@@ -66,22 +60,33 @@ class client_connection {
   virtual std::size_t capacity() const noexcept = 0;
   virtual bool multiplexed() const noexcept = 0;
 
-  /// Ends it as soon as no exchange is under way.
-  virtual void retire() = 0;
-
-  bool can_take() const noexcept { return slots_ < capacity(); }
+  /// True if one more exchange may begin now.
+  virtual bool can_take() { return slots_ < capacity(); }
+  /// True if it takes a share of client_limits::connections.
+  bool counts() const noexcept { return streaming_ < capacity(); }
   void on_change(change_handler handler) { changed_ = std::move(handler); }
 
   /// Counted by `client_slot`.
-  void take_slot() noexcept { ++slots_; }
-  void give_slot() {
+  void take_slot(exchange_kind kind) noexcept {
+    ++slots_;
+    if (kind == exchange_kind::streaming) ++streaming_;
+  }
+  void give_slot(exchange_kind kind) {
     --slots_;
-    slot_given();
+    if (kind == exchange_kind::streaming) --streaming_;
+    if (retired_ && slots_ == 0) end();
     changed();
   }
 
+  /// Ends it as soon as no exchange is under way.
+  void retire() {
+    retired_ = true;
+    if (slots_ == 0) end();
+  }
+
  protected:
-  virtual void slot_given() {}
+  /// Has `run` come to its end.
+  virtual void end() = 0;
   void changed() {
     if (changed_) changed_();
   }
@@ -91,6 +96,9 @@ class client_connection {
   const boost::asio::any_io_executor executor_;
   const std::unique_ptr<core::stream> stream_;
   std::size_t slots_ = 0;
+  std::size_t streaming_ = 0;  ///< of those
+  bool retired_ = false;       ///< takes no further exchange
+  bool used_before_ = false;   ///< an exchange has ended well on it
 
  private:
   change_handler changed_;

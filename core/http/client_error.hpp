@@ -6,19 +6,28 @@ namespace rw::http {
 
 /// Why an exchange with an upstream failed. The cause from below (the socket's or TLS's error) is
 /// in the log.
+///
+/// Which of them allow to send a request again: `not_processed` any request; the others only one
+/// that may be carried out twice (RFC 9110, section 9.2.2), since the upstream may have done so.
 enum class client_error {
   resolve = 1,    ///< the host name has no address
   connect,        ///< no address of the host accepts connections
   handshake,      ///< TLS was refused, by us or by the peer
-  timed_out,      ///< no whole answer came in time
+  timed_out,      ///< no complete answer came in time
   closed,         ///< the peer closed the connection before it answered
-  not_processed,  ///< the peer said, or it is plain, that it did not look at the request
+  not_processed,  ///< no byte of the request was written, or the peer refused its stream, or said
+                  ///< goodbye to it (RFC 9113, sections 6.8 and 8.7)
   protocol,       ///< what came is not HTTP
   response_too_large,
   shut_down,      ///< the client itself is being closed
   abandoned,      ///< the sink had enough of the answer
   proxy,          ///< the proxy refused to connect to the upstream
   not_permitted,  ///< held back, at least its end, since the client's permit was gone
+
+  /// As `closed`, of a connection that had served before and brought no byte of this answer: most
+  /// likely the peer closed it for being idle while the request was on its way. That says nothing
+  /// about the peer's health.
+  reused_connection_closed,
 };
 
 const boost::system::error_category& client_category() noexcept;

@@ -33,7 +33,7 @@ void http1_connection::append_number(std::size_t number) {
 void http1_connection::append_response() {
   // A client of HTTP/1.0 knows no chunks: the body ends with the connection.
   const bool chunked = response_.source != nullptr && parser_->version() >= 11;
-  if (response_.source != nullptr && !chunked) open_ = false;
+  if ((response_.source != nullptr && !chunked) || response_.last) open_ = false;
   out_ += "HTTP/1.1 ";
   append_number(response_.status);
   out_ += ' ';

@@ -49,11 +49,7 @@ class http1_client final : public client_connection {
 
   std::size_t capacity() const noexcept override { return open_ && !retired_ ? 1 : 0; }
   bool multiplexed() const noexcept override { return false; }
-
-  void retire() override {
-    retired_ = true;
-    if (slots_ == 0) end();
-  }
+  bool can_take() override;
 
  private:
   /// One exchange, in the frame of its coroutine. If that goes before the exchange has ended, the
@@ -68,9 +64,12 @@ class http1_client final : public client_connection {
     }
     ~under_way() {
       owner_.busy_ = false;
-      owner_.used_before_ = true;
       owner_.rest_until(owner_.options_.limits.idle);
-      if (!well_) owner_.retired_ = true;
+      if (well_) {
+        owner_.used_before_ = true;
+      } else {
+        owner_.retired_ = true;
+      }
     }
     under_way(const under_way&) = delete;
     under_way& operator=(const under_way&) = delete;
@@ -82,10 +81,6 @@ class http1_client final : public client_connection {
     bool well_ = false;
   };
 
-  void slot_given() override {
-    if (retired_) end();
-  }
-
   void expire() {
     expired_ = true;
     if (busy_) {
@@ -95,7 +90,7 @@ class http1_client final : public client_connection {
     }
   }
 
-  void end() {
+  void end() override {
     open_ = false;
     ended_.set();
   }
@@ -122,10 +117,19 @@ class http1_client final : public client_connection {
   bool shut_down_ = false;
   bool busy_ = false;
   bool expired_ = false;
-  bool retired_ = false;
-  bool used_before_ = false;
   bool any_answer_ = false;
 };
+
+/// Looks at what the peer did to the idle connection: one that was closed, or on which something
+/// came that is no answer to anything, is of no use, and nothing has been written to it.
+bool http1_client::can_take() {
+  if (slots_ >= capacity()) return false;
+  read_buffer buffer;
+  const auto got = stream_->read(buffer.bytes());
+  if (!got.error && got.wants != core::want::nothing) return true;
+  end();
+  return false;
+}
 
 void http1_client::write_head(const request& what) {
   out_.clear();
@@ -163,7 +167,7 @@ asio::awaitable<boost::system::error_code> http1_client::send(bool guarded) {
     if (permit != nullptr && !permit->open()) co_return client_error::not_permitted;
     const auto put = stream_->write({out_.data() + sent, out_.size() - sent});
     sent += put.bytes;
-    if (put.error) co_return client_error::closed;
+    if (put.error) co_return sent > 0 ? client_error::closed : client_error::not_processed;
     if (put.wants == core::want::nothing) continue;
     const auto error = co_await wait(put.wants);
     if (error) co_return error;
@@ -259,12 +263,11 @@ asio::awaitable<boost::system::error_code> http1_client::send_and_receive(
 asio::awaitable<boost::system::error_code> http1_client::exchange(const request& what,
                                                                   response& into,
                                                                   exchange_options options) {
-  if (!open_) co_return client_error::not_processed;  // the socket may be another's by now
+  if (!open_) co_return client_error::not_processed;
   under_way self(*this, {options, options_.limits, environment_.watchdog.now()});
   const auto error = co_await send_and_receive(&what, &into, options);
-  // A kept connection that the peer closed meanwhile: it never saw this request.
   if (error == client_error::closed && used_before_ && !any_answer_) {
-    co_return client_error::not_processed;
+    co_return client_error::reused_connection_closed;
   }
   if (!error) self.ended_well();
   co_return error;

@@ -48,7 +48,7 @@ asio::awaitable<void> http2_client::run() {
     failure = std::current_exception();
   }
   ended_ = true;
-  while (!calls_.empty()) finish(*calls_.front(), client_error::closed);
+  finish_all(failure != nullptr);
   nghttp2_session_terminate_session(session_.get(), NGHTTP2_NO_ERROR);
   flush();
   if (!dropped_) stream_->shutdown();
@@ -122,7 +122,7 @@ bool http2_client::submit(call& one, const request& what) {
 asio::awaitable<boost::system::error_code> http2_client::exchange(const request& what,
                                                                   response& into,
                                                                   exchange_options options) {
-  if (ended_) co_return client_error::not_processed;
+  if (ended_ || calls_.size() >= streams()) co_return client_error::not_processed;
   call one(*this, into, options);
   one.body.rest = what.body;
   if (!submit(one, what)) {
@@ -150,6 +150,28 @@ void http2_client::finish(call& one, boost::system::error_code error) {
   one.done.set();
 }
 
+/// The connection is at its end, closed from here or by the peer, and so is all that is under way.
+void http2_client::finish_all(bool shut_down) {
+  while (!calls_.empty()) {
+    auto& one = *calls_.front();
+    auto error = client_error::closed;
+    if (used_before_ && !one.any_answer) error = client_error::reused_connection_closed;
+    if (!begun(one)) error = client_error::not_processed;
+    if (shut_down) error = client_error::shut_down;
+    finish(one, error);
+  }
+}
+
+/// The upstream allows fewer streams than were begun before it said so: what nghttp2 keeps back
+/// until others have ended need not wait, another connection can take it.
+void http2_client::return_queued() {
+  std::size_t before = 0;
+  const auto current = calls_;
+  for (auto* one : current) {
+    if (before++ >= streams() && !begun(*one)) give_up(*one, client_error::not_processed);
+  }
+}
+
 /// Leaves the rest of the answer. What still comes of it is counted for flow control by nghttp2,
 /// and thrown away.
 void http2_client::give_up(call& one, boost::system::error_code error) {
@@ -170,6 +192,7 @@ void http2_client::heard() {
 
 /// The answer's head came, or a part of its body.
 void http2_client::heard(call& one) {
+  one.any_answer = true;
   one.time.heard(environment_.watchdog.now());
   look_at(one.time.due());
 }
@@ -217,12 +240,15 @@ int http2_client::on_frame(const nghttp2_frame& frame) {
       changed();
       break;
     case NGHTTP2_SETTINGS:
+      return_queued();
       changed();
       break;
     case NGHTTP2_HEADERS:
     case NGHTTP2_DATA:
       if (auto* one = find(frame.hd.stream_id)) {
+        const bool begins = !one->any_answer && one->into.status / 100 == 2;
         if (one->into.status >= 200) heard(*one);
+        if (begins && one->sink != nullptr) one->sink->begin();
         one->whole = (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
       }
       break;
@@ -240,6 +266,8 @@ int http2_client::on_stream_close(std::int32_t id, std::uint32_t code) {
     error = client_error::not_processed;
   } else if (!one->whole) {
     error = client_error::closed;
+  } else {
+    used_before_ = true;
   }
   finish(*one, error);
   return 0;

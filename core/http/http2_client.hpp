@@ -26,17 +26,9 @@ class http2_client final : public client_connection,
                                                              exchange_options options) override;
 
   std::size_t capacity() const noexcept override {
-    if (ended_ || retired_ || suspected_) return 0;
-    const auto theirs = nghttp2_session_get_remote_settings(
-        session_.get(), NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
-    return std::min<std::size_t>(theirs, options_.limits.streams);
+    return ended_ || retired_ || suspected_ ? 0 : streams();
   }
   bool multiplexed() const noexcept override { return true; }
-
-  void retire() override {
-    retired_ = true;
-    if (slots_ == 0) end();
-  }
 
   // What nghttp2 calls.
   int on_header(const nghttp2_frame& frame, std::string_view name, std::string_view value);
@@ -73,6 +65,7 @@ class http2_client final : public client_connection,
     exchange_clock time;
     boost::system::error_code error;
     bool finished = false;
+    bool any_answer = false;
     bool whole = false;  ///< the answer came to its end
     std::int32_t id = 0;
     std::list<call*>::iterator self;
@@ -84,13 +77,23 @@ class http2_client final : public client_connection,
 
   int on_frame_not_sent(const nghttp2_frame& frame);
 
-  void slot_given() override {
-    if (retired_ && slots_ == 0) end();
+  /// How many there may be at once.
+  std::size_t streams() const noexcept {
+    const auto theirs = nghttp2_session_get_remote_settings(
+        session_.get(), NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
+    return std::min<std::size_t>(theirs, options_.limits.streams);
   }
+  /// False if nothing of it can have been written yet.
+  bool begun(const call& one) const {
+    return nghttp2_session_find_stream(session_.get(), one.id) != nullptr;
+  }
+  void finish_all(bool shut_down);
+  void return_queued();
+
   bool submit(call& one, const request& what);
   void finish(call& one, boost::system::error_code error);
   void give_up(call& one, boost::system::error_code error);
-  void end() {
+  void end() override {
     ended_ = true;
     core::interrupt(stream_->socket());
   }
@@ -141,7 +144,6 @@ class http2_client final : public client_connection,
   bool guarded_out_ = false;  ///< what is on its way out may be of a guarded exchange
   bool push_pending_ = false;
   bool write_blocked_ = false;
-  bool retired_ = false;
   bool suspected_ = false;  ///< an exchange timed out, and nothing else was heard either
   bool ended_ = false;
   bool dropped_ = false;  ///< not another byte, not even of what the kernel holds

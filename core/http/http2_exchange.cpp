@@ -184,6 +184,11 @@ void http2_connection::answer(exchange& one) {
     return;
   }
   if (one.complete) shared_->requests_http2.Increment();
+  if (one.into.last) {
+    const auto latest = nghttp2_session_get_last_proc_stream_id(session_.get());
+    nghttp2_submit_goaway(session_.get(), NGHTTP2_FLAG_NONE, std::max(latest, one.id),
+                          NGHTTP2_NO_ERROR, nullptr, 0);
+  }
   const bool head = one.from.method == "HEAD";
   if (head) one.into.source.reset();
   borrowed_fields fields;

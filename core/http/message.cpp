@@ -67,6 +67,7 @@ void response::clear() noexcept {
   headers.clear();
   body.clear();
   source.reset();
+  last = false;
 }
 
 void response::text(unsigned code, std::string_view line) {

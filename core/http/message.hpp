@@ -99,6 +99,9 @@ class body_sink {
  public:
   virtual ~body_sink() = default;
 
+  /// The head of a successful (2xx) answer came: its body follows.
+  virtual void begin() {}
+
   /// The next bytes of the body of a successful (2xx) answer, on the client's executor; they are
   /// gone after the call. It may begin other exchanges. False: enough; the exchange is given up
   /// with `client_error::abandoned`.
@@ -118,6 +121,10 @@ struct response {
   /// the client must take within the server's write limit, renewed with each piece. A client that
   /// closes its side of the connection has gone.
   std::unique_ptr<body_source> source = {};
+
+  /// In a server: the last answer that the client is to ask this connection for (HTTP/2: GOAWAY,
+  /// where exchanges that are under way go on; HTTP/1.1: it is closed).
+  bool last = false;
 
   void clear() noexcept;
 

@@ -130,6 +130,7 @@ class response_parser final : public message_parser<false, response> {
   }
   void on_head(error_code&) override {
     if (into_.status / 100 != 2) sink_ = nullptr;
+    if (sink_ != nullptr) sink_->begin();
   }
   void on_body_init_impl(const boost::optional<std::uint64_t>& length, error_code& error) override {
     if (sink_ == nullptr && length && *length > largest_body_) {

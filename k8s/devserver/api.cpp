@@ -75,6 +75,7 @@ asio::awaitable<void> api::handle(http::request& from, http::response& into) {
   visit of{in->second, std::move(*to), {}, {}};
   of.verb = verb_of(from, of.to);
   if (of.in->faults.decide) of.wrong = of.in->faults.decide(of.verb, of.to.path);
+  into.last = of.wrong.last;
   if (of.wrong.latency.count() > 0) return after(of.wrong.latency, std::move(of), from, into);
   return proceed(std::move(of), from, into);
 }

@@ -14,9 +14,10 @@ struct fault {
   unsigned status = 0;                   ///< answer with this status; 0: go on
   unsigned retry_after = 0;              ///< with `status`: the header, in seconds
   bool drop = false;                     ///< break off without an answer
-  bool silent = false;                   ///< watches: neither events nor bookmarks, nor an end
-  std::optional<unsigned> events = {};   ///< watches: break off after this many
-  bool torn = false;                     ///< with `events`: in the middle of the last one
+  bool last = false;    ///< the last answer of its connection (kube-apiserver's --goaway-chance)
+  bool silent = false;  ///< watches: neither events nor bookmarks, nor an end
+  std::optional<unsigned> events = {};  ///< watches: break off after this many
+  bool torn = false;                    ///< with `events`: in the middle of the last one
 };
 
 /// Faults of one cluster. Asked for each request with what it is; the answer is what happens to it.

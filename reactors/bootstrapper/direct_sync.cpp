@@ -394,16 +394,16 @@ direct_sync::step direct_sync::tell(json::value* resource, const situation& seen
 /// informer will tell.
 direct_sync::step direct_sync::write(json::value* resource, json::value change,
                                      std::string subresource) {
-  const std::string before(k8s::resource_version_of(*resource));
   auto written = co_await in_.kcp.patch(runtime_bootstrappers_type(), k8s::key_of(*resource),
                                         k8s::patch_type::merge, std::move(change),
                                         {.subresource = std::move(subresource)});
   if (written) {
-    own_writes_.wrote(before, *written);
+    own_writes_.wrote(*written);
     *resource = std::move(*written);
     co_return std::nullopt;
   }
   const auto& why = written.error();
+  own_writes_.forget(k8s::key_of(*resource));
   if (why.is(k8s::errc::not_found)) co_return result::done();
   if (why.is(k8s::errc::conflict)) co_return result::requeue_after(catch_up);
   co_return result::error(why);

@@ -258,7 +258,7 @@ asio::awaitable<reconcile_result> config_sync::implementation::write(json::value
   writes_.at(static_cast<std::size_t>(next))->Increment();
   if (next == step::mark) marks_.Increment();
   const auto after = metadata_of(*written);
-  own_writes_.wrote(k8s::resource_version_of(runtime), after);
+  own_writes_.wrote(after);
   const auto key = k8s::key_of(after);
   refused_.erase(key);
   environment_.log.debug("Runtime written",
@@ -272,6 +272,7 @@ reconcile_result config_sync::implementation::refused(const json::value& runtime
                                                       const k8s::failure& why) {
   if (why.is(k8s::errc::not_found)) return reconcile_result::done();
   if (why.is(k8s::errc::conflict)) {
+    own_writes_.forget(k8s::key_of(runtime));
     // The informer is about to tell what somebody else has done.
     conflicts_.Increment();
     return reconcile_result::requeue_after(catch_up);

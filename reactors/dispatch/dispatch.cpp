@@ -311,7 +311,9 @@ void dispatcher::implementation::fail(desk& mine, boost::system::error_code erro
                                       core::gate::ticket ticket) {
   // A connection that ended between two requests says nothing about the upstream's health; several
   // in a row do.
-  if (error == http::client_error::not_processed && ++unprocessed_ < 4) {
+  const bool between_requests = error == http::client_error::not_processed ||
+                                error == http::client_error::reused_connection_closed;
+  if (between_requests && ++unprocessed_ < 4) {
     schedule_.upstream.abandon(ticket);
     count(schedule_.put_back(mine.load, now()));
     return;

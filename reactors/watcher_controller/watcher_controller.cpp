@@ -258,17 +258,17 @@ controller::implementation::step controller::implementation::remove_virtual_serv
 controller::implementation::step controller::implementation::write(json::value* watcher,
                                                                    json::value change,
                                                                    std::string subresource) {
-  const std::string before(k8s::resource_version_of(*watcher));
   const bool of_status = !subresource.empty();
   auto written = co_await environment_.api.patch(watchers_type(), k8s::key_of(*watcher),
                                                  k8s::patch_type::merge, std::move(change),
                                                  {.subresource = std::move(subresource)});
   if (written.has_value()) {
-    own_writes_.wrote(before, *written);
+    own_writes_.wrote(*written);
     *watcher = std::move(*written);
     co_return std::nullopt;
   }
   const auto& why = written.error();
+  own_writes_.forget(k8s::key_of(*watcher));
   // Gone, unless it is only its status that there is no place for.
   const bool there = of_status && sources_.watchers.objects().get(k8s::key_of(*watcher));
   if (why.is(k8s::errc::not_found) && !there) co_return reconcile_result::done();

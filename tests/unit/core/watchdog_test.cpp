@@ -114,6 +114,30 @@ BOOST_AUTO_TEST_CASE(an_action_whose_owner_goes_after_the_expiry_is_not_called) 
   });
 }
 
+BOOST_AUTO_TEST_CASE(deadline_that_is_disarmed_or_moved_after_its_expiry_does_not_call_its_action) {
+  for (const bool moved : {false, true}) {
+    kennel k;
+    k.run([&]() -> asio::awaitable<void> {
+      int calls = 0;
+      asio::io_context elsewhere;
+      auto limit = k.dog.watch(elsewhere.get_executor(), [&] { ++calls; });
+      limit.arm(k.time.now());
+      co_await k.pass(1);
+      if (moved) {
+        limit.arm(k.time.now() + 200ms);
+      } else {
+        limit.disarm();
+      }
+      BOOST_TEST(elsewhere.poll() == 1U);
+      BOOST_TEST(calls == 0);
+      co_await k.pass(3);
+      elsewhere.restart();
+      elsewhere.poll();
+      BOOST_TEST(calls == (moved ? 1 : 0));
+    });
+  }
+}
+
 BOOST_AUTO_TEST_CASE(the_time_is_that_of_the_last_tick) {
   kennel k;
   k.run([&]() -> asio::awaitable<void> {

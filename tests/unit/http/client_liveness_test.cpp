@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(a_connection_without_exchanges_is_asked_nothing) {
 
 BOOST_AUTO_TEST_CASE(an_exchange_that_times_out_in_silence_casts_doubt_on_its_connection) {
   quiet_upstream peer(false);
-  fixture f(peer.port(), {.exchange = milliseconds(300), .ping = {}});
+  fixture f(peer.port(), {.exchange = milliseconds(1000), .ping = {}});
   auto watch = f.watch();
   auto ignored = f.begin("/", "ignored");
   BOOST_TEST(client_fixture::end(std::move(ignored)).error ==

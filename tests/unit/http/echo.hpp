@@ -12,7 +12,8 @@
 
 namespace rw::http::test {
 
-/// Answers with what it was sent. `/big` is answered with 16 MiB, `/wait` when the test says so.
+/// Answers with what it was sent. `/big` is answered with 16 MiB, `/wait` when the test says so,
+/// `/last` as the connection's last answer.
 class echo final : public handler {
  public:
   explicit echo(boost::asio::any_io_executor executor, std::size_t limit = 8u << 20)
@@ -28,6 +29,7 @@ class echo final : public handler {
       return {};
     }
     if (from.target == "/wait") return wait(&from, &into);
+    into.last = from.target == "/last";
     into.body = from.body;
     return {};
   }

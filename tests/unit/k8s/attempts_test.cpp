@@ -395,7 +395,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_call_ends_with_asios_exception_and_leaves_the_c
 BOOST_AUTO_TEST_CASE(a_call_that_waits_to_try_again_ends_with_the_client) {
   api_fixture f;
   auto options = api_fixture::quick();
-  options.retry_limit = std::chrono::hours(1);
+  options.deadline = options.retry_limit = std::chrono::hours(1);
   auto& api = f.use(f.config(), options);
   f.script.answers(with(429, "busy", "3000"));
   auto done = asio::co_spawn(f.here.context, read(api), asio::use_future);
@@ -420,6 +420,7 @@ BOOST_AUTO_TEST_CASE(what_may_be_tried_again_is_decided_by_what_is_known) {
   BOOST_TEST(worth_another_try(passing, read));
   BOOST_TEST(!worth_another_try(passing, written));
   BOOST_TEST(worth_another_try(unreachable, {.repeatable = false, .nothing_sent = true}));
+  BOOST_TEST(worth_another_try(unreachable, {.repeatable = false, .not_taken = true}));
   BOOST_TEST(!worth_another_try(unreachable, written));
   BOOST_TEST(!worth_another_try(wrong, {.repeatable = true, .told_when = true}));
 }

@@ -249,6 +249,24 @@ BOOST_AUTO_TEST_CASE(an_event_of_twenty_mebibytes_is_listed_instead) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(watch_backoff_grows_while_each_attempt_takes_long_to_reach_no_server) {
+  informer_world w;
+  w.run([&]() -> asio::awaitable<void> {
+    co_await list_two(w);
+    w.source->accepts_watches = false;
+    core::duration longest{0};
+    for (int i = 0; i < 12; ++i) {
+      w.clock.advance(40s);  // connection attempts
+      w.source->fail(errc::unreachable);
+      const auto pause = co_await w.pause();
+      longest = std::max(longest, pause);
+      co_await w.expect("watch 10");
+    }
+    BOOST_TEST((longest > 5s));
+    BOOST_TEST((longest <= 30s));
+  });
+}
+
 BOOST_AUTO_TEST_CASE(a_silent_watch_counts_as_broken) {
   informer_world w;
   w.options.silence = 30s;

@@ -210,6 +210,7 @@ class model_source final : public api_source {
     if (server_.faulty && server_.chance_.likely(0.15)) co_return passing_failure();
     const auto stop = co_await begin(options, into);
     if (stop) co_return *stop;
+    into.begin();
     const auto alarm = server_.clock_.make_timer(server_.executor_);
     const listening here(server_, *alarm);
     const auto ends = server_.clock_.now() + options.timeout;

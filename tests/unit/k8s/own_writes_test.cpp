@@ -33,7 +33,7 @@ std::string newest(k8s::own_writes& writes, std::string_view version) {
 BOOST_AUTO_TEST_CASE(what_was_written_counts_until_the_store_has_it) {
   k8s::own_writes writes;
   BOOST_TEST(newest(writes, "1") == "1");
-  writes.wrote("1", at("2"));
+  writes.wrote(at("2"));
   BOOST_TEST(newest(writes, "1") == "2");
   BOOST_TEST(newest(writes, "1") == "2");
   BOOST_TEST(newest(writes, "2") == "2");
@@ -42,8 +42,8 @@ BOOST_AUTO_TEST_CASE(what_was_written_counts_until_the_store_has_it) {
 
 BOOST_AUTO_TEST_CASE(a_store_may_be_behind_by_several_writes) {
   k8s::own_writes writes;
-  writes.wrote("1", at("2"));
-  writes.wrote("2", at("5"));
+  writes.wrote(at("2"));
+  writes.wrote(at("5"));
   BOOST_TEST(newest(writes, "1") == "5");
   BOOST_TEST(newest(writes, "2") == "5");
   BOOST_TEST(newest(writes, "5") == "5");
@@ -51,27 +51,51 @@ BOOST_AUTO_TEST_CASE(a_store_may_be_behind_by_several_writes) {
 
 BOOST_AUTO_TEST_CASE(what_others_wrote_after_it_wins) {
   k8s::own_writes writes;
-  writes.wrote("1", at("2"));
+  writes.wrote(at("2"));
   BOOST_TEST(newest(writes, "7") == "7");
   BOOST_TEST(writes.size() == 0U);
-  writes.wrote("1", at("2"));
-  writes.wrote("7", at("8"));  // somebody else wrote 7
-  BOOST_TEST(newest(writes, "7") == "8");
-  BOOST_TEST(newest(writes, "1") == "1");  // which nothing of ours follows directly
+  writes.wrote(at("9"));
+  BOOST_TEST(newest(writes, "10") == "10");
+}
+
+BOOST_AUTO_TEST_CASE(newest_is_the_latest_own_write_when_others_wrote_between) {
+  k8s::own_writes writes;
+  writes.wrote(at("2"));  // at 1
+  writes.wrote(at("4"));  // at 3, which somebody else wrote
+  for (const auto* stored : {"1", "2", "3"}) BOOST_TEST(newest(writes, stored) == "4");
+  BOOST_TEST(newest(writes, "4") == "4");
+  BOOST_TEST(writes.size() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(own_writes_forgets_the_oldest_beyond_its_capacity) {
+  k8s::own_writes writes(2);
+  const auto named = [](const char* name) {
+    return json::value{
+        {"metadata", {{"namespace", "n"}, {"name", name}, {"uid", "u"}, {"resourceVersion", "5"}}}};
+  };
+  for (const auto* name : {"a", "b", "c"}) writes.wrote(named(name));
+  BOOST_TEST(writes.size() == 2U);
+  BOOST_TEST(newest(writes, "1") == "1");
+}
+
+BOOST_AUTO_TEST_CASE(newest_is_the_stores_where_versions_are_no_numbers) {
+  k8s::own_writes writes;
+  writes.wrote(at("x2"));
+  BOOST_TEST(newest(writes, "x1") == "x1");
 }
 
 BOOST_AUTO_TEST_CASE(a_write_that_changed_nothing_is_not_waited_for) {
   k8s::own_writes writes;
-  writes.wrote("1", at("1"));
+  writes.wrote(at("1"));
   BOOST_TEST(newest(writes, "1") == "1");
   BOOST_TEST(writes.size() == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(an_object_made_anew_is_another_one) {
   k8s::own_writes writes;
-  writes.wrote("1", at("2"));
+  writes.wrote(at("2"));
   BOOST_TEST(k8s::uid_of(writes.newest(stored("1", "other"))) == "other");
-  writes.wrote("1", at("2"));
+  writes.wrote(at("2"));
   writes.forget({"n", "a"});
   BOOST_TEST(newest(writes, "1") == "1");
 }

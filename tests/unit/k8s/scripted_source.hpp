@@ -56,6 +56,7 @@ class scripted_source final : public api_source {
                                              watch_sink& into) override {
     sink_ = &into;
     watched = options;
+    if (accepts_watches) into.begin();
     const auto asked =
         options.send_initial_events ? std::string("stream") : "watch " + options.resource_version;
     co_await answer_to(asked);
@@ -91,6 +92,7 @@ class scripted_source final : public api_source {
 
   std::pair<unsigned, unsigned> version{1, 32};
   watch_options watched;
+  bool accepts_watches = true;  ///< a watch's answer begins at once
 
  private:
   boost::asio::awaitable<void> answer_to(std::string what) {
