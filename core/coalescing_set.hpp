@@ -4,9 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <limits>
-#include <optional>
-#include <stdexcept>
+#include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -16,186 +14,248 @@ namespace rw::core {
 /// What became of a key that was inserted into a coalescing_set.
 enum class insert_result : std::uint8_t {
   added,   ///< it was not there, and is queued now
-  merged,  ///< it was there: queued already, or in flight and now to be queued again afterwards
-  full,    ///< it was not there, and there is no room; nothing happened
+  merged,  ///< it was there; if in flight, it is queued again afterwards
 };
 
-/// The keys with work to do, each at most once, in the order in which they came.
+/// The keys with work to do, each at most once. A key is queued, or in flight (taken, and its
+/// flight not ended), or delayed (its flight failed and is to be repeated later).
 ///
-/// Fair: keys are taken oldest first. Stingy: a key inserted again before it was taken is taken
-/// once. Not forgetful: a key inserted while it is in flight (taken, but neither done, retried nor
-/// dropped) is dirty, is never in flight twice at a time, and goes to the back of the queue when
-/// the flight is done.
+/// Fair: keys are taken in the order in which they were queued. Stingy: a key inserted again before
+/// it was taken is taken once. Not forgetful: a key inserted while it is in flight is never in
+/// flight twice at a time, and goes to the back of the queue when the flight is done.
 ///
-/// Each key carries the time of the change it stands for (`accepted`). While a key is queued it is
-/// that of the oldest change not yet sent, so that an age limit counts from the first acceptance;
-/// the latest change's is kept too.
+/// Each key carries the time of the oldest change not yet delivered that it stands for, and of the
+/// newest. By the newest it expires: `expire` removes what nobody changed for a while.
 ///
-/// Bounded by `capacity` keys, queued and in flight together. All operations are O(1) on average,
-/// `take` in the number of keys taken; one allocation for each key inside. Not thread-safe: for one
-/// executor.
+/// Times that are passed in must not go backwards. Without delays all operations are O(1) on
+/// average, `take` in the number of keys taken; one allocation for each key inside. A delay costs
+/// O(log n). Not thread-safe: for one executor.
 template <typename Key, typename Hash = std::hash<Key>>
 class coalescing_set {
+  struct entry;
+  using node = std::pair<const Key, entry>;
+
  public:
   using time_point = std::chrono::steady_clock::time_point;
 
-  /// A key and what is known of it. The reference is valid until done, drop or clear ends the key.
-  struct taken {
-    const Key* key;
-    time_point first_accepted;   ///< of the oldest change that this flight carries
-    time_point latest_accepted;  ///< of the newest
-    std::uint32_t attempts;      ///< flights before this one that ended in retry
+  /// A key in flight. Valid until its flight is ended, once, by done or retry.
+  class taken {
+   public:
+    const Key& key() const noexcept { return node_->first; }
+    /// When the oldest, and the newest, change that this flight carries was accepted.
+    time_point first_accepted() const noexcept { return first_; }
+    time_point latest_accepted() const noexcept { return latest_; }
+    /// Flights before this one that ended in a counted retry.
+    std::uint32_t attempts() const noexcept { return node_->second.attempts; }
+
+   private:
+    friend class coalescing_set;
+    explicit taken(node& of) : node_(&of), first_(of.second.first), latest_(of.second.latest) {}
+
+    node* node_;
+    time_point first_;
+    time_point latest_;
   };
 
-  /// Throws std::invalid_argument if `capacity` is 0.
-  explicit coalescing_set(std::size_t capacity) : capacity_(capacity) {
-    if (capacity == 0) throw std::invalid_argument("a coalescing set's capacity must not be 0");
-  }
-
+  coalescing_set() = default;
   coalescing_set(const coalescing_set&) = delete;
   coalescing_set& operator=(const coalescing_set&) = delete;
 
   /// Records a change of `key`, accepted at `now`. `key` is moved from only if the answer is
   /// `added`.
-  insert_result insert(Key&& key, time_point now) { return put(std::move(key), now); }
-  insert_result insert(const Key& key, time_point now) { return put(key, now); }
+  insert_result insert(Key&& key, time_point now) {
+    const auto [at, added] = nodes_.try_emplace(std::move(key));
+    entry& what = at->second;
+    what.latest = now;
+    if (added) {
+      what.first = now;
+      enqueue(*at);
+    } else {
+      if (what.aging) ages_.remove(*at);
+      if (what.place == where::in_flight && !std::exchange(what.dirty, true)) what.since = now;
+      if (what.place == where::delayed) what.attempts = 0;
+    }
+    what.aging = true;
+    ages_.append(*at);
+    return added ? insert_result::added : insert_result::merged;
+  }
 
-  /// Takes up to `max` keys, oldest first, and appends them to `into`. They are in flight from now
-  /// on.
+  /// Takes up to `max` queued keys and appends them to `into`.
   std::size_t take(std::vector<taken>& into, std::size_t max) {
     std::size_t count = 0;
-    while (count < max && first_ != nullptr) {
-      node& head = *first_;
-      into.push_back({&head.first, head.second.first, head.second.latest, head.second.attempts});
-      unlink(head);
+    for (; count < max && queue_.first != nullptr; ++count) {
+      node& head = *queue_.first;
+      queue_.remove(head);
       head.second.place = where::in_flight;
-      ++in_flight_;
-      ++count;
+      into.push_back(taken(head));
     }
+    in_flight_ += count;
     return count;
   }
 
-  /// The flight of `key` delivered it: forgets it, or, if it is dirty, queues it at the back, as a
-  /// change accepted at the first insertion during the flight. False if it is not in flight.
-  bool done(const Key& key) {
-    const auto at = in_flight(key);
-    if (at == nodes_.end()) return false;
+  /// The flight is over and the key is not to be sent again: forgets it, or, if it changed
+  /// meanwhile, queues it at the back.
+  void done(const taken& flight) {
+    entry& what = flight.node_->second;
     --in_flight_;
-    entry& what = at->second;
-    if (what.dirty) {
-      what.first = what.dirty_since;
-      what.attempts = 0;
-      append(*at);
-    } else {
-      nodes_.erase(at);
+    if (!what.dirty) {
+      forget(*flight.node_);
+      return;
     }
-    return true;
+    what.first = what.since;
+    what.attempts = 0;
+    age_again(*flight.node_);
+    enqueue(*flight.node_);
   }
 
-  /// The flight of `key` failed and is to be repeated: queues it at the back. It keeps the time of
-  /// its first acceptance and counts an attempt, unless it is dirty: then it is a new change, as in
-  /// done. An attempt that says nothing about the key need not be counted. False if it is not in
-  /// flight.
-  bool retry(const Key& key, bool counts = true) {
-    const auto at = in_flight(key);
-    if (at == nodes_.end()) return false;
-    entry& what = at->second;
-    if (what.dirty) return done(key);
-    --in_flight_;
-    if (counts) ++what.attempts;
-    append(*at);
-    return true;
+  /// The flight failed: queues the key at the back, to be tried as if new if it changed meanwhile.
+  /// An attempt that says nothing about the key need not be counted.
+  void retry(const taken& flight, bool counts = true) {
+    land(flight, counts);
+    enqueue(*flight.node_);
   }
 
-  /// The flight of `key` failed for good. What it carried is given up; a dirty key is queued again,
-  /// as in done, because its new change was never tried. False if it is not in flight.
-  bool drop(const Key& key) { return done(key); }
-
-  /// When the oldest queued change was accepted at the head of the queue; none if nothing is
-  /// queued.
-  std::optional<time_point> head_accepted() const noexcept {
-    if (first_ == nullptr) return std::nullopt;
-    return first_->second.first;
+  /// The same, not before `due`.
+  void retry_at(const taken& flight, time_point due) {
+    land(flight, true);
+    entry& what = flight.node_->second;
+    what.place = where::delayed;
+    what.since = due;
+    delays_.emplace(due, flight.node_);
   }
 
-  /// When the latest change of `key` was accepted; none if it is not inside.
-  std::optional<time_point> latest_accepted(const Key& key) const {
-    const auto at = nodes_.find(key);
-    if (at == nodes_.end()) return std::nullopt;
-    return at->second.latest;
+  /// Queues the delayed keys that are due at `now`.
+  void wake(time_point now) {
+    while (!delays_.empty() && delays_.begin()->first <= now) {
+      node& due = *delays_.begin()->second;
+      delays_.erase(delays_.begin());
+      enqueue(due);
+    }
   }
 
-  bool contains(const Key& key) const { return nodes_.find(key) != nodes_.end(); }
-  std::size_t queued() const noexcept { return nodes_.size() - in_flight_; }
+  /// When the next delayed key is due; `time_point::max()` if none is delayed.
+  time_point next_due() const noexcept {
+    return delays_.empty() ? time_point::max() : delays_.begin()->first;
+  }
+
+  /// Removes the queued and delayed keys that were not changed after `until`, and passes each to
+  /// `removed` first. A key in flight stays; if its flight fails it is removed by the next call.
+  template <typename Function>
+  void expire(time_point until, Function removed) {
+    while (ages_.first != nullptr && ages_.first->second.latest <= until) {
+      node& oldest = *ages_.first;
+      if (oldest.second.place == where::in_flight) {
+        ages_.remove(oldest);
+        oldest.second.aging = false;
+        continue;
+      }
+      removed(oldest.first);
+      drop(oldest);
+    }
+  }
+
+  /// When the key was changed that nobody changed for the longest; `time_point::max()` if there is
+  /// none. One in flight that `expire` met does not count.
+  time_point oldest() const noexcept {
+    return ages_.first == nullptr ? time_point::max() : ages_.first->second.latest;
+  }
+
+  /// Removes the key at the back of the queue, or the one that is delayed longest, and passes it to
+  /// `removed` first. Not to be called if all keys are in flight.
+  template <typename Function>
+  void shed(Function removed) {
+    node& last = queue_.last != nullptr ? *queue_.last : *delays_.rbegin()->second;
+    removed(last.first);
+    drop(last);
+  }
+
+  std::size_t queued() const noexcept { return nodes_.size() - in_flight_ - delays_.size(); }
+  std::size_t delayed() const noexcept { return delays_.size(); }
   std::size_t in_flight() const noexcept { return in_flight_; }
   std::size_t size() const noexcept { return nodes_.size(); }
-  std::size_t capacity() const noexcept { return capacity_; }
   bool empty() const noexcept { return nodes_.empty(); }
-  bool full() const noexcept { return nodes_.size() >= capacity_; }
 
  private:
-  enum class where : std::uint8_t { queued, in_flight };
+  enum class where : std::uint8_t { queued, in_flight, delayed };
 
-  struct entry;
-  using map = std::unordered_map<Key, entry, Hash>;
-  using node = std::pair<const Key, entry>;
-
-  struct entry {
-    time_point first{};        ///< of the oldest change not delivered that the key stands for
-    time_point latest{};       ///< of the newest change
-    time_point dirty_since{};  ///< of the first change during this flight, if dirty
-    node* previous = nullptr;  ///< queue, through the map's nodes, whose addresses are stable
+  struct links {
+    node* previous = nullptr;
     node* next = nullptr;
-    std::uint32_t attempts = 0;
-    where place = where::queued;
-    bool dirty = false;
   };
 
-  template <typename K>
-  insert_result put(K&& key, time_point now) {
-    if (const auto at = nodes_.find(key); at != nodes_.end()) {
-      entry& what = at->second;
-      what.latest = now;
-      if (what.place == where::in_flight && !what.dirty) {
-        what.dirty = true;
-        what.dirty_since = now;
-      }
-      return insert_result::merged;
+  /// Through the map's nodes, whose addresses are stable.
+  template <links entry::* Member>
+  struct list {
+    void append(node& what) noexcept {
+      what.second.*Member = {last, nullptr};
+      (last == nullptr ? first : (last->second.*Member).next) = &what;
+      last = &what;
     }
-    if (full()) return insert_result::full;
-    const auto at = nodes_.emplace(std::forward<K>(key), entry{}).first;
-    at->second.first = now;
-    at->second.latest = now;
-    append(*at);
-    return insert_result::added;
-  }
+    void prepend(node& what) noexcept {
+      what.second.*Member = {nullptr, first};
+      (first == nullptr ? last : (first->second.*Member).previous) = &what;
+      first = &what;
+    }
+    void remove(node& what) noexcept {
+      const auto [previous, next] = what.second.*Member;
+      (previous == nullptr ? first : (previous->second.*Member).next) = next;
+      (next == nullptr ? last : (next->second.*Member).previous) = previous;
+    }
+    node* first = nullptr;
+    node* last = nullptr;
+  };
 
-  typename map::iterator in_flight(const Key& key) {
-    const auto at = nodes_.find(key);
-    return at != nodes_.end() && at->second.place == where::in_flight ? at : nodes_.end();
-  }
+  struct entry {
+    time_point first{};   ///< of the oldest change not delivered that the key stands for
+    time_point latest{};  ///< of the newest change
+    time_point since{};   ///< in flight and dirty: of the first change meanwhile; delayed: until
+    links queue{};        ///< while queued
+    links age{};          ///< while `aging`, in the order of `latest`
+    std::uint32_t attempts = 0;
+    where place = where::queued;
+    bool dirty = false;  ///< changed in flight
+    bool aging = false;
+  };
 
-  void append(node& what) noexcept {
+  void enqueue(node& what) noexcept {
     what.second.place = where::queued;
     what.second.dirty = false;
-    what.second.previous = last_;
-    what.second.next = nullptr;
-    (last_ == nullptr ? first_ : last_->second.next) = &what;
-    last_ = &what;
+    queue_.append(what);
   }
 
-  void unlink(node& what) noexcept {
-    node* const previous = what.second.previous;
-    node* const next = what.second.next;
-    (previous == nullptr ? first_ : previous->second.next) = next;
-    (next == nullptr ? last_ : next->second.previous) = previous;
+  /// Ends a flight that delivered nothing.
+  void land(const taken& flight, bool counts) noexcept {
+    entry& what = flight.node_->second;
+    --in_flight_;
+    if (what.dirty) what.attempts = 0;
+    if (!what.dirty && counts) ++what.attempts;
+    what.dirty = false;
+    age_again(*flight.node_);
   }
 
-  const std::size_t capacity_;
-  map nodes_;
+  /// After a flight in which the key expired: it is older than those that did not.
+  void age_again(node& what) noexcept {
+    if (std::exchange(what.second.aging, true)) return;
+    ages_.prepend(what);
+  }
+
+  /// Removes a key that is queued or delayed.
+  void drop(node& what) {
+    if (what.second.place == where::queued) queue_.remove(what);
+    if (what.second.place == where::delayed) delays_.erase({what.second.since, &what});
+    forget(what);
+  }
+
+  void forget(node& what) {
+    if (what.second.aging) ages_.remove(what);
+    nodes_.erase(nodes_.find(what.first));
+  }
+
+  std::unordered_map<Key, entry, Hash> nodes_;
+  list<&entry::queue> queue_;
+  list<&entry::age> ages_;
+  std::set<std::pair<time_point, node*>> delays_;
   std::size_t in_flight_ = 0;
-  node* first_ = nullptr;
-  node* last_ = nullptr;
 };
 
 }  // namespace rw::core

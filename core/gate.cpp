@@ -8,17 +8,19 @@ bool gate::succeed() noexcept {
   const bool was_open = open();
   failures_ = 0;
   probing_ = false;
+  not_before_ = time_point::min();
   probes_.reset();
   return was_open;
 }
 
-void gate::fail(ticket began, time_point now, duration at_least) {
-  if (began != epoch_) return;
+bool gate::fail(ticket began, time_point now, duration at_least) {
+  if (began != epoch_) return false;
   probing_ = false;
   ++epoch_;
   ++failures_;
-  if (!open()) return;
-  not_before_ = now + std::max(probes_.next(), at_least);
+  const auto pause = std::max(open() ? probes_.next() : duration::zero(), at_least);
+  if (pause > duration::zero()) not_before_ = std::max(not_before_, now + pause);
+  return true;
 }
 
 }  // namespace rw::core

@@ -20,9 +20,7 @@ class gate {
   gate(unsigned threshold, backoff probes) : threshold_(threshold), probes_(std::move(probes)) {}
 
   /// True if an attempt may begin at `now`.
-  bool passable(time_point now) const noexcept {
-    return !open() || (!probing_ && now >= not_before_);
-  }
+  bool passable(time_point now) const noexcept { return now >= not_before_ && !probing(); }
 
   /// Begins an attempt.
   ticket enter() noexcept {
@@ -33,8 +31,13 @@ class gate {
   /// Ends an attempt well; true if that closed an open gate.
   bool succeed() noexcept;
 
-  /// Ends an attempt badly; `at_least` is how long the other side asked to be left alone.
-  void fail(ticket began, time_point now, duration at_least = {});
+  /// The ticket of an attempt that is none of the gate's, since it may begin although nothing
+  /// passes.
+  ticket stray() const noexcept { return epoch_; }
+
+  /// Ends an attempt badly; `at_least` is how long the other side asked to be left alone, which is
+  /// heeded at once. False if an earlier failure has said as much already.
+  bool fail(ticket began, time_point now, duration at_least = {});
 
   /// Ends an attempt that came to nothing, neither good nor bad.
   void abandon(ticket began) noexcept {
@@ -43,18 +46,23 @@ class gate {
 
   bool open() const noexcept { return failures_ >= threshold_; }
 
+  /// True since a failure, until a success.
+  bool failing() const noexcept { return failures_ > 0; }
+
+  /// In a row.
+  unsigned failures() const noexcept { return failures_; }
+
   /// When the next attempt may begin; `time_point::max()` while a probe is under way.
-  time_point next() const noexcept {
-    if (!open()) return time_point::min();
-    return probing_ ? time_point::max() : not_before_;
-  }
+  time_point next() const noexcept { return probing() ? time_point::max() : not_before_; }
 
  private:
+  bool probing() const noexcept { return probing_ && open(); }
+
   const unsigned threshold_;
   backoff probes_;
   unsigned failures_ = 0;
   ticket epoch_ = 0;
-  time_point not_before_{};
+  time_point not_before_ = time_point::min();
   bool probing_ = false;
 };
 

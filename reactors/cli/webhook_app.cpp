@@ -76,7 +76,6 @@ std::string webhook_app::not_ready() const {
   std::string reasons;
   const auto leaf = credentials_->current()->leaf();
   if (!leaf->valid_at(services_.clock.wall())) reasons += "the certificate is not valid now\n";
-  if (pipeline_.full()) reasons += "the queue is full\n";
   if (stopping_) reasons += "stopping\n";
   return reasons;
 }

@@ -57,8 +57,6 @@ class webhook_pipeline {
 
   /// Events that were accepted and are not delivered.
   std::size_t undelivered() const { return dispatcher_.pending() + events_.size(); }
-  /// True if a write would have to wait for room.
-  bool full() const { return events_.size() >= events_.capacity(); }
 
  private:
   boost::asio::awaitable<bool> outlast_callers();

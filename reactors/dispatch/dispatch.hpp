@@ -19,6 +19,10 @@
 namespace rw::dispatch {
 
 struct dispatch_options {
+  /// Over HTTP/1.1 every request under way takes a connection. One manager may have half of them,
+  /// so that those that hang leave some for the others.
+  dispatch_options() { upstream.limits.connections = 8; }
+
   rw::contract contract = rw::contract::v2;
   http::client_options upstream;  ///< where KCP's gateway is
   dispatch::schedule_options schedule;
@@ -42,13 +46,16 @@ struct dispatch_environment {
 /// Events are coalesced: as long as one waits or is in flight, further ones for the same object
 /// become one, which is sent after it. Where the receiver offers it (header `watch-event-batch:
 /// <events>` in its answers) what has gathered is sent as one request; nothing ever waits for a
-/// batch to fill. What failed is tried again as schedule.hpp says. When the schedule is full the
-/// channel is left alone, so that it fills, and admission's rule for a full channel applies.
+/// batch to fill. What is sent when, and what is lost when there is too much, is the schedule's
+/// decision (schedule.hpp). The channel is always emptied at once.
 ///
 /// Metrics: `rw_dispatch_events_total{outcome}` (delivered, coalesced, retried, rejected, expired,
-/// abandoned), `rw_dispatch_events{state}` (known, delayed), `rw_dispatch_open_circuits`,
-/// `rw_dispatch_batch_events`, `rw_dispatch_delivery_seconds`, and the existing
-/// `watcher_kcp_requests_total` and `watcher_failed_kcp_total{error_reason="failed-request"}`.
+/// overflow, abandoned), `rw_dispatch_events{state}` (known, delayed),
+/// `rw_dispatch_channel_events`, `rw_dispatch_oldest_event_seconds`, `rw_dispatch_open_circuits`,
+/// `rw_dispatch_batch_events`, `rw_dispatch_delivery_seconds`, by manager
+/// `rw_dispatch_manager_events`, `rw_dispatch_manager_oldest_event_seconds` and
+/// `rw_dispatch_manager_failures_total`, and the existing `watcher_kcp_requests_total` and
+/// `watcher_failed_kcp_total{error_reason="failed-request"}`. Gauges are a second old at most.
 ///
 /// Everything but the channel belongs to one executor (thread or strand).
 class dispatcher {

@@ -4,246 +4,323 @@
 
 namespace rw::dispatch {
 
+/// Whether a manager is known to exist.
+enum class evidence : std::uint8_t { none, not_found, real };
+
 struct schedule::lane {
-  lane(const schedule_options& options, core::random_source& random)
-      : events(options.capacity),
+  lane(const std::string& name, std::uint64_t number, const schedule_options& options,
+       core::random_source& random)
+      : manager(name),
+        id(number),
         gate(options.threshold, core::backoff(options.retry_base, options.probe_limit,
                                               [&random] { return random(); })) {}
 
+  bool idle() const noexcept { return requests == 0 && events.empty(); }
+  bool invented() const noexcept { return known == evidence::not_found; }
+
+  const std::string& manager;
+  const std::uint64_t id;
   event_set events;
   core::gate gate;
   std::size_t requests = 0;  ///< under way
-  std::size_t delayed = 0;   ///< events that wait for their backoff
   std::size_t batch = 1;     ///< events that the receiver takes at once
   unsigned refusals = 0;     ///< of batches, since one was taken
+  unsigned unprocessed = 0;  ///< requests in a row that nobody looked at
+  evidence known = evidence::none;
   core::time_point no_batch_before = core::time_point::min();
 };
 
-schedule::schedule(schedule_options options, core::random_source random)
-    : upstream(
-          1, core::backoff(options.retry_base, options.probe_limit, [this] { return random_(); })),
-      options_(options),
-      random_(std::move(random)) {}
+schedule::schedule(schedule_options options, core::random_source random, loss_handler on_loss)
+    : options_(options),
+      random_(std::move(random)),
+      on_loss_(std::move(on_loss)),
+      upstream_(
+          1, core::backoff(options.retry_base, options.probe_limit, [this] { return random_(); })) {
+}
 
 schedule::~schedule() = default;
 
-schedule::lane& schedule::lane_of(const std::string& manager) {
-  auto& slot = lanes_[manager];
-  if (!slot) slot = std::make_unique<lane>(options_, random_);
-  return *slot;
+schedule::lane* schedule::lane_of(const std::string& manager) {
+  if (const auto known = lanes_.find(manager); known != lanes_.end()) return known->second.get();
+  if (lanes_.size() >= options_.managers && !make_way()) return nullptr;
+  const auto at = lanes_.try_emplace(manager).first;
+  at->second = std::make_unique<lane>(at->first, ++lanes_made_, options_, random_);
+  ring_.push_back(at->second.get());
+  return ring_.back();
 }
 
-schedule::offered schedule::offer(watch_event& event, core::time_point now) {
-  const auto known = lanes_.find(event.manager);
-  if (full() && (known == lanes_.end() || !known->second->events.contains(event))) {
-    return offered::full;
+/// Gives up the lane that is missed least: of a manager that nobody knows at KCP, or that has no
+/// events. False if there is none.
+bool schedule::make_way() {
+  lane* victim = nullptr;
+  for (auto* one : ring_) {
+    if (one->requests > 0 || (!one->invented() && !one->events.empty())) continue;
+    if (victim == nullptr || (one->invented() && !victim->invented())) victim = one;
   }
-  if (known == lanes_.end() && lanes_.size() >= options_.managers) {
-    std::erase_if(lanes_, [](const auto& l) { return is_idle(*l.second); });
-    if (lanes_.size() >= options_.managers) return offered::refused;
+  if (victim == nullptr) return false;
+  while (!victim->events.empty()) {
+    victim->events.shed([this](const watch_event& event) { lose(loss::overflow, event); });
   }
-  auto& one = lane_of(event.manager);
-  const auto result = one.events.insert(std::move(event), now);
-  if (result != core::insert_result::added) return offered::merged;
-  ++size_;
-  return offered::added;
+  erase(*victim);
+  return true;
 }
 
-std::size_t schedule::open_circuits() const noexcept {
-  const auto open =
-      std::ranges::count_if(lanes_, [](const auto& l) { return l.second->gate.open(); });
-  return static_cast<std::size_t>(open) + (upstream.open() ? 1 : 0);
-}
-
-bool schedule::is_idle(const lane& one) noexcept {
-  return one.requests == 0 && one.events.empty();
-}
-
-bool schedule::ready(const lane& one, core::time_point now) const {
-  if (one.events.queued() == 0 || !one.gate.passable(now)) return false;
-  if (lanes_.size() > 1 && one.requests >= share_) return false;
-  return one.batch == 1 || one.requests < options_.batch_requests;
-}
-
-bool schedule::ready(core::time_point now) {
-  if (!upstream.passable(now)) return false;
-  wake_delayed(now);
-  return std::ranges::any_of(lanes_, [&](const auto& l) { return ready(*l.second, now); });
-}
-
-bool schedule::next(core::time_point now, shipment& into) {
-  wake_delayed(now);
-  if (lanes_.empty()) return false;
-  auto at = lanes_.upper_bound(last_served_);
-  for (std::size_t i = 0; i < lanes_.size(); ++i, ++at) {
-    if (at == lanes_.end()) at = lanes_.begin();
-    auto& one = *at->second;
-    if (!ready(one, now)) continue;
-    // A probe is one event, so that little is at stake.
-    const bool single = one.gate.open() || upstream.open();
-    const auto most = single ? 1 : one.batch;
-    into.manager = at->first;
-    into.events.clear();
-    one.events.take(into.events, most);
-    into.as_batch = into.events.size() > 1;
-    into.ticket = one.gate.enter();
-    ++one.requests;
-    last_served_ = at->first;
-    return true;
+/// Sheds one event of the lane that has the least right to what it holds.
+void schedule::make_room(lane& newcomer) {
+  lane* victim = &newcomer;
+  for (auto* one : ring_) {
+    if (one->events.size() == one->events.in_flight()) continue;
+    const bool worse = one->invented() == victim->invented()
+                           ? one->events.size() > victim->events.size()
+                           : one->invented();
+    if (worse) victim = one;
   }
+  victim->events.shed([this](const watch_event& event) { lose(loss::overflow, event); });
+}
+
+void schedule::erase(lane& one) {
+  std::erase(ring_, &one);
+  lanes_.erase(lanes_.find(one.manager));
+}
+
+void schedule::lose(loss what, const watch_event& event) {
+  --size_;
+  on_loss_(what, event);
+}
+
+bool schedule::offer(watch_event&& event, core::time_point now) {
+  auto* one = lane_of(event.manager);
+  if (one == nullptr) {
+    on_loss_(loss::overflow, event);
+    return false;
+  }
+  if (one->events.insert(std::move(event), now) == core::insert_result::merged) return true;
+  if (++size_ > options_.capacity) make_room(*one);
   return false;
 }
 
-core::time_point schedule::next_time(core::time_point now) const {
-  const auto not_before = upstream.open() ? upstream.next() : core::time_point::min();
+/// What time alone changes. Returns how many requests of failing lanes are under way.
+std::size_t schedule::tidy(core::time_point now) {
+  std::size_t suspects = 0;
+  for (std::size_t i = 0; i < ring_.size();) {
+    auto& one = *ring_[i];
+    one.events.expire(now - options_.max_age,
+                      [this](const watch_event& event) { lose(loss::expired, event); });
+    one.events.wake(now);
+    if (one.gate.failing()) suspects += one.requests;
+    if (one.idle() && one.known != evidence::real) {
+      erase(one);
+    } else {
+      ++i;
+    }
+  }
+  return suspects;
+}
+
+/// While connections break, though they can be opened, a lane that does not fail is let through.
+bool schedule::shared_breaker_applies(const lane& one) const {
+  return unreachable_ || one.gate.failing();
+}
+
+bool schedule::has_slot(const lane& one, std::size_t suspects) const {
+  const auto half = std::max<std::size_t>(concurrency_ / 2, 1);
+  if (under_way_ >= concurrency_) return false;
+  if (one.gate.failing()) return one.requests == 0 && suspects < half;
+  if (one.requests == 0) return true;
+  if (one.batch > 1 && one.requests >= options_.batch_requests) return false;
+  return one.requests < half && under_way_ + concurrency_ / 4 < concurrency_;
+}
+
+bool schedule::may_send(const lane& one, std::size_t suspects, core::time_point now) const {
+  if (one.events.queued() == 0 || !one.gate.passable(now)) return false;
+  if (shared_breaker_applies(one) && !upstream_.passable(now)) return false;
+  return has_slot(one, suspects);
+}
+
+/// When, after `now`, time alone changes something for the lane.
+core::time_point schedule::next_time(const lane& one, core::time_point now) const {
   auto next = core::time_point::max();
-  const auto consider = [&](core::time_point when) {
-    when = std::max(when, not_before);
-    if (when > now) next = std::min(next, when);
-  };
-  for (const auto& [manager, one] : lanes_) {
-    if (one->events.queued() > 0) consider(one->gate.next());
-  }
-  const auto delay = delays_.upper_bound(not_before > now ? core::time_point::min() : now);
-  if (delay != delays_.end()) consider(delay->first);
-  return next;
+  if (one.events.oldest() != next) next = one.events.oldest() + options_.max_age;
+  auto when = one.events.queued() > 0 ? core::time_point::min() : one.events.next_due();
+  when = std::max(when, one.gate.next());
+  if (shared_breaker_applies(one)) when = std::max(when, upstream_.next());
+  return when > now ? std::min(next, when) : next;
 }
 
-/// Queues the events whose backoff is over.
-void schedule::wake_delayed(core::time_point now) {
-  while (!delays_.empty() && delays_.begin()->first <= now) {
-    const auto [one, event] = delays_.begin()->second;
-    delays_.erase(delays_.begin());
-    --one->delayed;
-    one->events.retry(*event);
+schedule::decision schedule::poll(core::time_point now) {
+  const auto suspects = tidy(now);
+  decision result;
+  for (std::size_t i = 0; i < ring_.size(); ++i) {
+    auto& one = *ring_[(turn_ + i) % ring_.size()];
+    if (may_send(one, suspects, now)) {
+      turn_ = (turn_ + i + 1) % ring_.size();
+      result.send = load(one);
+      break;
+    }
+    result.until = std::min(result.until, next_time(one, now));
   }
+  return result;
 }
 
-/// Queues all events of a lane whose receiver is back.
-void schedule::release(lane& one) {
-  for (auto at = delays_.begin(); at != delays_.end() && one.delayed > 0;) {
-    if (at->second.of != &one) {
-      ++at;
+std::unique_ptr<schedule::batch> schedule::load(lane& one) {
+  if (spare_.empty()) spare_.push_back(std::make_unique<batch>());
+  auto into = std::move(spare_.back());
+  spare_.pop_back();
+  // A probe is one event, so that little is at stake.
+  const bool probe = one.gate.open() || (upstream_.open() && shared_breaker_applies(one));
+  into->manager = &one.manager;
+  into->events.clear();
+  one.events.take(into->events, probe ? 1 : one.batch);
+  into->as_batch = into->events.size() > 1;
+  into->of = &one;
+  into->lane_ticket = one.gate.enter();
+  into->upstream_ticket = shared_breaker_applies(one) ? upstream_.enter() : upstream_.stray();
+  into->number = ++batches_;
+  ++one.requests;
+  ++under_way_;
+  return into;
+}
+
+void schedule::connected(std::size_t concurrency) noexcept {
+  concurrency_ = std::max<std::size_t>(concurrency, 1);
+  if (std::exchange(unreachable_, false)) upstream_.succeed();
+}
+
+settlement schedule::answered(std::unique_ptr<batch> sent, const answer& what,
+                              core::time_point now) {
+  auto& one = *sent->of;
+  upstream_.succeed();
+  broken_lane_ = 0;
+  one.unprocessed = 0;
+  if (what.status != 404) one.known = evidence::real;
+  if (one.known == evidence::none) one.known = evidence::not_found;
+  if (judge(what.status) == verdict::delivered) {
+    one.batch = now < one.no_batch_before ? 1 : std::max<std::size_t>(what.batch_offer, 1);
+  }
+  settlement result;
+  const auto s = what.status;
+  if (sent->as_batch && (s == 400 || s == 404 || s == 405 || s == 413)) {
+    split(one, *sent, now);
+  } else {
+    result = settle(one, *sent, what, now);
+  }
+  end(std::move(sent));
+  return result;
+}
+
+settlement schedule::settle(lane& one, const batch& sent, const answer& what,
+                            core::time_point now) {
+  settlement result;
+  for (std::size_t i = 0; i < sent.events.size(); ++i) {
+    const auto& event = sent.events[i];
+    const auto judged = judge(what.status_of(i));
+    if (judged == verdict::retry) {
+      ++result.retried;
+      repeat_later(one, event, what.retry_after, now);
       continue;
     }
-    --one.delayed;
-    one.events.retry(*at->second.event);
-    at = delays_.erase(at);
+    ++(judged == verdict::delivered ? result.delivered : result.lost);
+    if (judged == verdict::rejected) on_loss_(loss::rejected, event.key());
+    finish(one, event);
   }
+  if (sent.as_batch && result.delivered > 0) one.refusals = 0;
+  if (result.delivered + result.lost == 0) {
+    one.gate.fail(sent.lane_ticket, now, what.retry_after);
+  } else if (one.gate.succeed()) {
+    one.events.wake(core::time_point::max());
+  }
+  return result;
+}
+
+/// The receiver does not take batches after all: for a while events go to it one by one.
+void schedule::split(lane& one, const batch& sent, core::time_point now) {
+  one.gate.abandon(sent.lane_ticket);
+  const auto pause = options_.batch_pause * (std::int64_t{1} << std::min(one.refusals, 20U));
+  ++one.refusals;
+  one.batch = 1;
+  one.no_batch_before = now + std::min<core::duration>(pause, options_.batch_pause_limit);
+  repeat(one, sent, true, now);
+}
+
+bool schedule::failed(std::unique_ptr<batch> sent, failure what, core::time_point now) {
+  auto& one = *sent->of;
+  bool counted = true;
+  bool at_once = true;
+  switch (what) {
+    case failure::connect:
+      counted = upstream_.fail(sent->upstream_ticket, now);
+      unreachable_ = unreachable_ || counted;
+      one.gate.abandon(sent->lane_ticket);
+      break;
+    case failure::unprocessed:
+      upstream_.abandon(sent->upstream_ticket);
+      one.gate.abandon(sent->lane_ticket);
+      at_once = ++one.unprocessed <= 2;
+      break;
+    case failure::stream:
+      broke(one, *sent, now);
+      counted = one.gate.fail(sent->lane_ticket, now);
+      at_once = one.gate.failures() == 1;
+      break;
+    case failure::timeout:
+      upstream_.abandon(sent->upstream_ticket);
+      counted = one.gate.fail(sent->lane_ticket, now);
+      at_once = false;
+      break;
+  }
+  repeat(one, *sent, at_once, now);
+  end(std::move(sent));
+  return counted;
+}
+
+/// A connection broke under a request. If one did under another manager's before, and this request
+/// began only then, that is no operator's doing.
+void schedule::broke(const lane& one, const batch& sent, core::time_point now) {
+  const bool shared = broken_lane_ != 0 && broken_lane_ != one.id && sent.number > broken_after_;
+  if (shared) {
+    upstream_.fail(sent.upstream_ticket, now);
+  } else {
+    upstream_.abandon(sent.upstream_ticket);
+  }
+  broken_lane_ = one.id;
+  broken_after_ = batches_;
+}
+
+void schedule::repeat(lane& one, const batch& sent, bool at_once, core::time_point now) {
+  for (const auto& event : sent.events) {
+    if (at_once) {
+      one.events.retry(event, false);
+    } else {
+      repeat_later(one, event, {}, now);
+    }
+  }
+}
+
+void schedule::repeat_later(lane& one, const event_set::taken& event, std::chrono::seconds at_least,
+                            core::time_point now) {
+  core::backoff pause(options_.retry_base, options_.retry_limit, [this] { return random_(); });
+  pause.skip(event.attempts());
+  one.events.retry_at(event, now + std::max<core::duration>(pause.next(), at_least));
 }
 
 /// The event needs no more sending, unless it changed while it was in flight.
-void schedule::finish(lane& one, const watch_event& event) {
+void schedule::finish(lane& one, const event_set::taken& event) {
   const auto before = one.events.size();
   one.events.done(event);
   size_ -= before - one.events.size();
 }
 
-void schedule::retry_later(lane& one, const event_set::taken& event, std::chrono::seconds at_least,
-                           core::time_point now) {
-  core::backoff pause(options_.retry_base, options_.retry_limit, [this] { return random_(); });
-  pause.skip(event.attempts);
-  ++one.delayed;
-  delays_.emplace(now + std::max<core::duration>(pause.next(), at_least), delay{&one, event.key});
+void schedule::end(std::unique_ptr<batch> sent) {
+  --sent->of->requests;
+  --under_way_;
+  spare_.push_back(std::move(sent));
 }
 
-settlement schedule::settle(const shipment& sent, const std::vector<outcome>& outcomes,
-                            core::time_point now) {
-  auto& one = lane_of(sent.manager);
-  --one.requests;
-  settlement result;
-  std::chrono::seconds pause{0};
-  for (std::size_t i = 0; i < sent.events.size(); ++i) {
-    const auto& event = sent.events[i];
-    switch (outcomes[i].what) {
-      case verdict::delivered:
-        ++result.delivered;
-        finish(one, *event.key);
-        break;
-      case verdict::rejected:
-        ++result.rejected;
-        finish(one, *event.key);
-        break;
-      case verdict::retry:
-        if (expired(event, now)) {
-          ++result.expired;
-          finish(one, *event.key);
-          break;
-        }
-        ++result.retried;
-        pause = std::max(pause, outcomes[i].retry_after);
-        retry_later(one, event, outcomes[i].retry_after, now);
-    }
+void schedule::report(const std::function<void(const figures&)>& to) const {
+  for (const auto* one : ring_) {
+    to({one->manager, one->known == evidence::real, one->events.size(), one->events.delayed(),
+        one->events.oldest(), one->gate.open()});
   }
-  if (sent.as_batch && result.delivered > 0) one.refusals = 0;
-  if (result.delivered + result.rejected == 0) {
-    one.gate.fail(sent.ticket, now, pause);
-  } else if (one.gate.succeed()) {
-    release(one);
-  }
-  drop_if_idle(sent.manager);
-  return result;
-}
-
-settlement schedule::put_back(const shipment& sent, core::time_point now) {
-  auto& one = lane_of(sent.manager);
-  --one.requests;
-  one.gate.abandon(sent.ticket);
-  settlement result;
-  for (const auto& event : sent.events) {
-    if (expired(event, now)) {
-      ++result.expired;
-      finish(one, *event.key);
-      continue;
-    }
-    ++result.retried;
-    one.events.retry(*event.key, false);
-  }
-  drop_if_idle(sent.manager);
-  return result;
-}
-
-settlement schedule::expire(core::time_point now) {
-  settlement result;
-  std::vector<event_set::taken> head;
-  for (const auto& [manager, one] : lanes_) {
-    for (auto left = one->events.queued(); left > 0; --left) {
-      const auto oldest = one->events.head_accepted();
-      if (!oldest || now - *oldest <= options_.max_age) break;
-      head.clear();
-      one->events.take(head, 1);
-      if (expired(head.front(), now)) {
-        ++result.expired;
-        finish(*one, *head.front().key);
-      } else {
-        one->events.retry(*head.front().key, false);
-      }
-    }
-  }
-  return result;
-}
-
-void schedule::split(const shipment& sent, core::time_point now) {
-  auto& one = lane_of(sent.manager);
-  --one.requests;
-  one.gate.abandon(sent.ticket);
-  const auto pause = options_.batch_pause * (std::int64_t{1} << std::min(one.refusals, 20U));
-  ++one.refusals;
-  one.batch = 1;
-  one.no_batch_before = now + std::min<core::duration>(pause, options_.batch_pause_limit);
-  for (const auto& event : sent.events) one.events.retry(*event.key, false);
-}
-
-void schedule::set_batch(const std::string& manager, std::size_t events, core::time_point now) {
-  auto& one = lane_of(manager);
-  one.batch = now < one.no_batch_before ? 1 : std::max<std::size_t>(events, 1);
-}
-
-/// Lanes of managers that nobody mentions any more are not kept for ever.
-void schedule::drop_if_idle(const std::string& manager) {
-  if (lanes_.size() <= options_.managers / 4) return;
-  const auto at = lanes_.find(manager);
-  if (is_idle(*at->second)) lanes_.erase(at);
 }
 
 }  // namespace rw::dispatch

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -16,15 +17,14 @@
 namespace rw::dispatch {
 
 struct schedule_options {
-  std::size_t capacity =
-      32768;  ///< events known at once: queued, in flight and waiting for a retry
+  std::size_t capacity = 32768;  ///< events known at once: queued, in flight and delayed
   core::duration retry_base = std::chrono::milliseconds(100);
   core::duration retry_limit = std::chrono::seconds(30);
   core::duration probe_limit = std::chrono::seconds(3);  ///< longest pause between probes
   unsigned threshold = 5;  ///< failures in a row after which only probes are sent
-  core::duration max_age = std::chrono::hours(1);  ///< after its latest change an event is given up
-  std::size_t managers = 256;      ///< with undelivered events at once; further ones are refused
-  std::size_t batch_requests = 2;  ///< at once to one manager that takes batches
+  core::duration max_age = std::chrono::hours(1);  ///< after its latest change an event expires
+  std::size_t managers = 256;                      ///< known at once
+  std::size_t batch_requests = 2;                  ///< at once to one manager that takes batches
   /// How long a receiver's offer to take batches is not believed after it refused one: at first,
   /// and at most, doubled each time until one is taken.
   core::duration batch_pause = std::chrono::seconds(10);
@@ -33,125 +33,162 @@ struct schedule_options {
 
 using event_set = core::coalescing_set<watch_event, watch_event_hash>;
 
-/// What is sent in one request: events of one manager, which the schedule owns until it is settled.
-struct shipment {
-  std::string manager;
-  std::vector<event_set::taken> events;
-  bool as_batch = false;
-  core::gate::ticket ticket = 0;
+/// What became of an event that will not be delivered.
+enum class loss : std::uint8_t {
+  rejected,  ///< its receiver will never take it
+  expired,   ///< nobody took it in time
+  overflow,  ///< there was no capacity left for it
 };
 
-/// What became of one event of a shipment.
-struct outcome {
-  verdict what = verdict::delivered;
+/// The answer to a request, as far as it says what becomes of the events in it.
+struct answer {
+  unsigned status = 200;
   std::chrono::seconds retry_after{0};
+  std::size_t batch_offer = 1;  ///< events that the receiver takes in one request
+  std::vector<unsigned> each =
+      {};  ///< statuses of a batch's events (207); empty: all have `status`
+
+  unsigned status_of(std::size_t event) const { return each.empty() ? status : each[event]; }
 };
 
-/// What the schedule did with a shipment's events; for the metrics and the log.
+/// Why a request has no answer, and thereby whose failure it is.
+enum class failure : std::uint8_t {
+  connect,      ///< no connection could be opened: everybody's
+  unprocessed,  ///< the connection ended, or refused the request, before that was looked at:
+                ///< nobody's
+  stream,       ///< the connection broke under the request: the manager's, unless others share it
+  timeout,      ///< the answer did not come in time or is too large: the manager's
+};
+
+/// Events of an answered request, by what became of them; for the metrics.
 struct settlement {
   std::size_t delivered = 0;
   std::size_t retried = 0;
-  std::size_t rejected = 0;
-  std::size_t expired = 0;
+  std::size_t lost = 0;
 };
 
 /// Decides what is sent next: which events, to which manager, and when after a failure. Knows no
-/// socket and no timer, so that all of it can be tested with literals.
+/// socket and no timer: `poll` is a function of the state and of the time, to be called after any
+/// other call and when the time has come that it named. Nothing else has to be remembered.
 ///
 /// Every manager has a lane of its own: events in the order of their latest change, a circuit
-/// breaker, and whether its receiver takes batches. A manager whose operator is down holds up no
-/// other. Above them stands the breaker of the way to KCP itself (`upstream`).
+/// breaker, and whether its receiver takes batches. What one operator does costs its own lane only:
+///
+/// - Requests: one that fails has one under way, all that fail together have half of `concurrency`,
+///   and no manager has more than half. A quarter is kept for managers that have none under way.
+/// - Capacity: known keys are always taken. A new one in front of a full schedule is taken at the
+///   cost of the manager that holds most, whose newest event is lost; of managers that only ever
+///   answered 404, which anybody can invent, it is theirs first.
+/// - Managers: in front of too many one without a sign of being real makes way.
+/// - Failures: `failure` says whose they are. An operator's open its own lane's breaker. The
+/// breaker
+///   of the way to KCP is opened by connections that can't be opened, and, for the lanes that fail,
+///   by connections that break under requests of different managers with no answer in between.
 ///
 /// An event that failed waits for its own backoff (full jitter), or until its lane's breaker closes
-/// again, which shows that the receiver is back. Meanwhile it still counts as in flight: a newer
-/// change of the same object merges into it.
+/// again, which shows that the receiver is back. Whatever its state, it expires when its latest
+/// change is older than `max_age`.
 ///
-/// Single-threaded.
+/// `poll` costs O(managers), all other calls O(1) for each event on average, and O(managers) in
+/// front of a full schedule. Single-threaded.
 class schedule {
  public:
-  enum class offered : std::uint8_t {
-    added,
-    merged,
-    full,     ///< as many events as there may be
-    refused,  ///< as many managers as there may be; the event is not taken
+  struct lane;
+
+  /// What is sent in one request: events of one manager. To be given back, once, to `answered` or
+  /// `failed`.
+  struct batch {
+    const std::string* manager = nullptr;
+    std::vector<event_set::taken> events;
+    bool as_batch = false;
+    lane* of = nullptr;
+    core::gate::ticket lane_ticket = 0;
+    core::gate::ticket upstream_ticket = 0;
+    std::uint64_t number = 0;
   };
 
-  schedule(schedule_options options, core::random_source random);
+  /// Send this, or else wait until then.
+  struct decision {
+    std::unique_ptr<batch> send;
+    core::time_point until = core::time_point::max();
+  };
+
+  /// One manager's figures, for the metrics.
+  struct figures {
+    const std::string& manager;
+    bool real;                ///< it has answered something else than 404
+    std::size_t events;       ///< not delivered yet
+    std::size_t delayed;      ///< of these, waiting for a backoff
+    core::time_point oldest;  ///< latest change of the one that waits longest; max(): none
+    bool open;                ///< its breaker lets only probes pass
+  };
+
+  /// Told of each event that is lost, before it is forgotten.
+  using loss_handler = std::function<void(loss, const watch_event&)>;
+
+  schedule(schedule_options options, core::random_source random, loss_handler on_loss);
   ~schedule();
   schedule(const schedule&) = delete;
   schedule& operator=(const schedule&) = delete;
 
-  /// Takes in an event that was accepted at `now`. In front of a full schedule it is left alone.
-  /// The managers are bounded too, since anybody who reaches the webhook can name one.
-  offered offer(watch_event& event, core::time_point now);
+  /// Takes an event that was accepted at `now`. True if it was known, and became one with the
+  /// other.
+  bool offer(watch_event&& event, core::time_point now);
 
-  /// True if an event that is not known yet would not be taken.
-  bool full() const noexcept { return size_ >= options_.capacity; }
+  /// What to do now.
+  decision poll(core::time_point now);
+
+  /// A connection was found for a request; so many requests may now be under way in all.
+  void connected(std::size_t concurrency) noexcept;
+
+  /// Ends a request that was answered.
+  settlement answered(std::unique_ptr<batch> sent, const answer& what, core::time_point now);
+
+  /// Ends a request that was not. False if an earlier failure has said as much already.
+  bool failed(std::unique_ptr<batch> sent, failure what, core::time_point now);
+
   bool empty() const noexcept { return size_ == 0; }
   std::size_t size() const noexcept { return size_; }
-  std::size_t delayed() const noexcept { return delays_.size(); }
-  std::size_t open_circuits() const noexcept;
-
-  /// True if `next` would give something.
-  bool ready(core::time_point now);
-
-  /// The next shipment, lanes in turn. False if nothing is to be sent now.
-  bool next(core::time_point now, shipment& into);
-
-  /// When, after `now`, time alone makes something ready that is not ready now; `time_point::max()`
-  /// if only a new event or a settlement changes anything.
-  core::time_point next_time(core::time_point now) const;
-
-  /// Ends a shipment that reached a receiver; `outcomes` has one element for each event.
-  settlement settle(const shipment& sent, const std::vector<outcome>& outcomes,
-                    core::time_point now);
-
-  /// Ends a shipment that found no receiver, or none that looked at it: it is sent again as soon as
-  /// the breaker of the upstream lets it. That is up to the caller.
-  settlement put_back(const shipment& sent, core::time_point now);
-
-  /// Gives up queued events whose latest change is too old. For times when nothing can be sent.
-  settlement expire(core::time_point now);
-
-  /// How many requests one manager may have under way while there are others, so that one that
-  /// hangs leaves room for them.
-  void set_share(std::size_t requests) noexcept { share_ = requests > 0 ? requests : 1; }
-
-  /// The receiver did not take the shipment as a batch: for a while all events go to it one by one.
-  void split(const shipment& sent, core::time_point now);
-
-  /// The receiver of a manager offers to take up to `events` at once; 0 or 1 takes the offer back.
-  void set_batch(const std::string& manager, std::size_t events, core::time_point now);
-
-  core::gate upstream;  ///< breaker of the connection to KCP
+  bool upstream_open() const noexcept { return upstream_.open(); }
+  void report(const std::function<void(const figures&)>& to) const;
 
  private:
-  struct lane;
-  struct delay {
-    lane* of;
-    const watch_event* event;
-  };
-
-  lane& lane_of(const std::string& manager);
-  static bool is_idle(const lane& one) noexcept;
-  bool ready(const lane& one, core::time_point now) const;
-  void wake_delayed(core::time_point now);
-  void release(lane& one);
-  bool expired(const event_set::taken& event, core::time_point now) const {
-    return now - event.latest_accepted > options_.max_age;
-  }
-  void retry_later(lane& one, const event_set::taken& event, std::chrono::seconds at_least,
-                   core::time_point now);
-  void finish(lane& one, const watch_event& event);
-  void drop_if_idle(const std::string& manager);
+  lane* lane_of(const std::string& manager);
+  bool make_way();
+  void make_room(lane& newcomer);
+  void erase(lane& one);
+  void lose(loss what, const watch_event& event);
+  std::size_t tidy(core::time_point now);
+  bool shared_breaker_applies(const lane& one) const;
+  bool has_slot(const lane& one, std::size_t suspects) const;
+  bool may_send(const lane& one, std::size_t suspects, core::time_point now) const;
+  core::time_point next_time(const lane& one, core::time_point now) const;
+  std::unique_ptr<batch> load(lane& one);
+  void repeat(lane& one, const batch& sent, bool at_once, core::time_point now);
+  void repeat_later(lane& one, const event_set::taken& event, std::chrono::seconds at_least,
+                    core::time_point now);
+  void finish(lane& one, const event_set::taken& event);
+  void broke(const lane& one, const batch& sent, core::time_point now);
+  settlement settle(lane& one, const batch& sent, const answer& what, core::time_point now);
+  void split(lane& one, const batch& sent, core::time_point now);
+  void end(std::unique_ptr<batch> sent);
 
   const schedule_options options_;
   core::random_source random_;
+  const loss_handler on_loss_;
+  core::gate upstream_;       ///< the way to KCP
+  bool unreachable_ = false;  ///< it is open because no connection can be opened
   std::map<std::string, std::unique_ptr<lane>> lanes_;
-  std::string last_served_;
-  std::multimap<core::time_point, delay> delays_;  ///< events in flight that wait for their backoff
+  std::vector<lane*> ring_;  ///< the same, in turn
+  std::size_t turn_ = 0;
+  std::vector<std::unique_ptr<batch>> spare_;
   std::size_t size_ = 0;
-  std::size_t share_ = 16;
+  std::size_t concurrency_ = 64;
+  std::size_t under_way_ = 0;
+  std::uint64_t batches_ = 0;
+  std::uint64_t lanes_made_ = 0;
+  std::uint64_t broken_lane_ = 0;   ///< under which a connection broke, since the latest answer
+  std::uint64_t broken_after_ = 0;  ///< batches that had begun by then
 };
 
 }  // namespace rw::dispatch

@@ -96,6 +96,35 @@ BOOST_AUTO_TEST_CASE(the_other_sides_wish_to_be_left_alone_is_honoured) {
   BOOST_TEST(g.gate.passable(g.now + 20s));
 }
 
+BOOST_AUTO_TEST_CASE(gate_heeds_a_requested_pause_before_it_opens_and_forgets_it_after_success) {
+  with_longest_pauses g(5);
+  BOOST_TEST(g.gate.fail(g.gate.enter(), g.now, 20s));
+  BOOST_TEST(!g.gate.open());
+  BOOST_TEST(g.gate.failing());
+  BOOST_TEST(!g.gate.passable(g.now + 19s));
+  BOOST_TEST((g.gate.next() == g.now + 20s));
+  BOOST_TEST(!g.gate.succeed());
+  BOOST_TEST(g.gate.passable(g.now));
+}
+
+BOOST_AUTO_TEST_CASE(gate_says_whether_a_failure_counted) {
+  with_longest_pauses g(5);
+  const auto first = g.gate.enter();
+  const auto second = g.gate.enter();
+  BOOST_TEST(g.gate.fail(first, g.now));
+  BOOST_TEST(!g.gate.fail(second, g.now));
+  BOOST_TEST(g.gate.failures() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(stray_attempt_does_not_take_the_probes_place) {
+  with_longest_pauses g(1);
+  g.fail(1);
+  g.now += 100ms;
+  const auto stray = g.gate.stray();
+  BOOST_TEST(g.gate.passable(g.now));
+  BOOST_TEST(g.gate.fail(stray, g.now));
+}
+
 BOOST_AUTO_TEST_CASE(a_probe_that_came_to_nothing_makes_room_for_the_next_at_once) {
   with_longest_pauses g(1);
   g.fail(1);

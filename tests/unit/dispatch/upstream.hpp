@@ -48,7 +48,7 @@ class upstream final : public http::handler {
 
   asio::awaitable<void> handle(http::request& from, http::response& into) override {
     got.push_back({from.target, from.body});
-    if (hang) return wait();
+    if (hang || (hangs_on && hangs_on(from))) return wait();
     if (script) script(from, into);
     return {};
   }
@@ -63,12 +63,14 @@ class upstream final : public http::handler {
   /// Gives all answers that hang, and hangs no more.
   void resume() {
     hang = false;
+    hangs_on = {};
     for (const auto& one : std::exchange(waiting_, {})) one->set();
   }
 
   std::function<void(const http::request&, http::response&)> script;
   std::vector<request> got;
   bool hang = false;  ///< answers nothing more
+  std::function<bool(const http::request&)> hangs_on;
 
  private:
   asio::awaitable<void> wait() {
@@ -95,6 +97,7 @@ struct world {
   std::unique_ptr<core::channel<watch_event>> events =
       std::make_unique<core::channel<watch_event>>(1024);
   dispatch_options options = quick();
+  core::random_source random = core::make_random_source();
   std::unique_ptr<dispatcher> under_test;
   core::task_group serving{context.get_executor()};
   core::task_group dispatching{context.get_executor()};
@@ -129,7 +132,7 @@ struct world {
     options.upstream.port = to;
     under_test = std::make_unique<dispatcher>(
         context.get_executor(), options, *events,
-        dispatch_environment{time, dog, transport, log, metrics, core::make_random_source()});
+        dispatch_environment{time, dog, transport, log, metrics, random});
     dispatching.spawn(under_test->run());
   }
 

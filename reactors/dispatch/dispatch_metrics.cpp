@@ -1,0 +1,168 @@
+#include "reactors/dispatch/dispatch_metrics.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace rw::dispatch {
+namespace {
+
+constexpr std::size_t labelled_managers = 32;
+
+core::counter& events_total(core::metrics& registry, const char* outcome) {
+  return core::make_counter(registry, "rw_dispatch_events_total", "Events, by what became of them",
+                            {{"outcome", outcome}});
+}
+
+core::gauge& events_in(core::metrics& registry, const char* state) {
+  return core::make_gauge(registry, "rw_dispatch_events", "Events that are not delivered yet",
+                          {{"state", state}});
+}
+
+core::counter& failed_total(core::metrics& registry, const char* reason) {
+  return core::make_counter(registry, "watcher_failed_kcp_total", "Requests to KCP that failed",
+                            {{"error_reason", reason}});
+}
+
+void add(core::counter& to, std::size_t n) {
+  if (n > 0) to.Increment(static_cast<double>(n));
+}
+
+double seconds(core::duration of) {
+  return std::chrono::duration<double>(of).count();
+}
+
+}  // namespace
+
+dispatch_metrics::dispatch_metrics(core::metrics& r, core::logger& log)
+    : registry_(r),
+      log_(log),
+      lost_{&events_total(r, "rejected"), &events_total(r, "expired"),
+            &events_total(r, "overflow")},
+      delivered_(events_total(r, "delivered")),
+      coalesced_(events_total(r, "coalesced")),
+      retried_(events_total(r, "retried")),
+      abandoned_(events_total(r, "abandoned")),
+      known_(events_in(r, "known")),
+      delayed_(events_in(r, "delayed")),
+      circuits_(core::make_gauge(r, "rw_dispatch_open_circuits",
+                                 "Circuit breakers that let only probes through")),
+      oldest_(core::make_gauge(r, "rw_dispatch_oldest_event_seconds",
+                               "Time since the latest change of the oldest undelivered event")),
+      channel_(core::make_gauge(r, "rw_dispatch_channel_events",
+                                "Accepted events that dispatch has not taken in yet")),
+      batch_(core::make_histogram(r, "rw_dispatch_batch_events", "Events in one request", {},
+                                  {1, 2, 4, 8, 16, 32, 64, 128, 256, 512})),
+      delivery_(core::make_histogram(r, "rw_dispatch_delivery_seconds",
+                                     "Time from the first acceptance of an event to its delivery",
+                                     {}, core::latency_bounds())),
+      requests_(core::make_counter(r, "watcher_kcp_requests_total", "Requests sent to KCP")),
+      failed_(failed_total(r, "failed-request")) {
+  // Reasons that alerts may name and that cannot come up here: settings are checked at the start,
+  // and setting a request up does not fail.
+  for (const char* reason : {"missing-address-or-contract", "request-setup"}) {
+    failed_total(r, reason);
+  }
+}
+
+void dispatch_metrics::coalesced(std::size_t events) {
+  add(coalesced_, events);
+}
+
+void dispatch_metrics::retried(std::size_t events) {
+  add(retried_, events);
+}
+
+void dispatch_metrics::abandoned(std::size_t events) {
+  add(abandoned_, events);
+  if (events > 0) log_.error("events were not delivered before the end", {{"events", events}});
+}
+
+void dispatch_metrics::lost(loss what, const watch_event& event) {
+  static constexpr std::array<std::string_view, 3> reasons = {
+      "rejected by its receiver", "not accepted by its receiver in time", "no capacity left"};
+  const auto i = static_cast<std::size_t>(what);
+  lost_[i]->Increment();
+  log_.limited(loss_logs_[i], core::log_level::error,
+               "event dropped; the object's next change makes up for it",
+               {{"reason", reasons[i]},
+                {"manager", event.manager},
+                {"kind", event.gvk.kind},
+                {"namespace", event.watched.ns},
+                {"name", event.watched.name}});
+}
+
+void dispatch_metrics::sent(std::size_t events) {
+  requests_.Increment();
+  batch_.Observe(static_cast<double>(events));
+}
+
+void dispatch_metrics::delivered(core::duration since_accepted) {
+  delivery_.Observe(seconds(since_accepted));
+}
+
+void dispatch_metrics::answered(const std::string& manager, unsigned status,
+                                const settlement& result) {
+  add(delivered_, result.delivered);
+  add(retried_, result.retried);
+  if (result.retried == 0 && result.lost == 0) return;
+  failed_.Increment();
+  series_of(manager, status != 404).failures.Increment();
+  log_.limited(failure_log_, core::log_level::warning, "KCP did not accept events",
+               {{"manager", manager},
+                {"status", std::uint64_t{status}},
+                {"to_be_repeated", result.retried},
+                {"rejected", result.lost}});
+}
+
+void dispatch_metrics::failed(const std::string& manager, const std::string& error) {
+  failed_.Increment();
+  if (manager.empty()) return;
+  series_of(manager, false).failures.Increment();
+  log_.limited(failure_log_, core::log_level::warning, "request to KCP failed; it will be repeated",
+               {{"manager", manager}, {"error", error}});
+}
+
+dispatch_metrics::manager_series& dispatch_metrics::series_of(const std::string& manager,
+                                                              bool known_at_kcp) {
+  if (const auto at = by_manager_.find(manager); at != by_manager_.end()) return at->second;
+  const bool own = known_at_kcp && by_manager_.size() < labelled_managers;
+  const std::string label = own ? manager : "other";
+  if (const auto at = by_manager_.find(label); at != by_manager_.end()) return at->second;
+  const core::labels with = {{"manager", label}};
+  manager_series series = {
+      core::make_gauge(registry_, "rw_dispatch_manager_events",
+                       "Events that are not delivered yet, by manager", with),
+      core::make_gauge(registry_, "rw_dispatch_manager_oldest_event_seconds",
+                       "Time since the latest change of the oldest undelivered event, by manager",
+                       with),
+      core::make_counter(registry_, "rw_dispatch_manager_failures_total",
+                         "Failed requests, by manager", with)};
+  return by_manager_.emplace(label, series).first->second;
+}
+
+void dispatch_metrics::publish(const schedule& from, std::size_t in_channel, core::time_point now) {
+  double delayed = 0;
+  double circuits = from.upstream_open() ? 1 : 0;
+  double longest = 0;
+  for (auto& [manager, series] : by_manager_) series.pending = series.age = 0;
+  from.report([&](const schedule::figures& lane) {
+    auto& series = series_of(lane.manager, lane.real);
+    const bool waits = lane.oldest != core::time_point::max();
+    series.pending += static_cast<double>(lane.events);
+    series.age = std::max(series.age, waits ? seconds(now - lane.oldest) : 0);
+    longest = std::max(longest, series.age);
+    delayed += static_cast<double>(lane.delayed);
+    circuits += lane.open ? 1 : 0;
+  });
+  for (auto& [manager, series] : by_manager_) {
+    series.events.Set(series.pending);
+    series.oldest.Set(series.age);
+  }
+  known_.Set(static_cast<double>(from.size()));
+  delayed_.Set(delayed);
+  circuits_.Set(circuits);
+  oldest_.Set(longest);
+  channel_.Set(static_cast<double>(in_channel));
+}
+
+}  // namespace rw::dispatch
