@@ -7,6 +7,9 @@
 
 namespace rw::http {
 
+/// Reads in a row from one connection; then the others on its executor get their turn.
+inline constexpr unsigned reads_per_turn = 16;
+
 // Buffers lent by the thread: a connection that waits holds none, so that thousands of quiet ones
 // cost no buffers. What is called while one is held may borrow another.
 

@@ -17,8 +17,7 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr int informational_at_most = 10;
-constexpr unsigned reads_per_turn = 16;        // then others on the executor get their turn
-constexpr std::size_t kept_output = 4 * 1024;  // larger buffers are not kept for the next exchange
+constexpr std::size_t kept_request = 4 * 1024;  // larger buffers are not kept for the next exchange
 
 /// A kept-alive HTTP/1.1 connection: one exchange at a time.
 class http1_client final : public client_connection {
@@ -172,7 +171,7 @@ asio::awaitable<boost::system::error_code> http1_client::send(bool guarded) {
     const auto error = co_await wait(put.wants);
     if (error) co_return error;
   }
-  if (out_.capacity() > kept_output) std::string().swap(out_);
+  if (out_.capacity() > kept_request) std::string().swap(out_);
   co_return boost::system::error_code();
 }
 
@@ -185,7 +184,7 @@ boost::system::error_code http1_client::parse(response_parser& parser, std::stri
     in_.append(bytes);
     in_.erase(0, feed(parser, in_, error));
   }
-  if (in_.empty() && in_.capacity() > kept_output) in_.shrink_to_fit();
+  if (in_.empty() && in_.capacity() > kept_request) in_.shrink_to_fit();
   if (error == boost::beast::http::error::body_limit ||
       error == boost::beast::http::error::header_limit) {
     return client_error::response_too_large;

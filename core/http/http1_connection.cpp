@@ -18,7 +18,6 @@ namespace beast_http = boost::beast::http;
 namespace {
 
 constexpr std::size_t kept_body = 16 * 1024;  // larger buffers are not kept for the next one
-constexpr unsigned reads_per_turn = 16;       // then other connections get their turn
 
 }  // namespace
 

@@ -1,5 +1,7 @@
 #include "core/http/http2_client.hpp"
 
+#include "core/http/buffers.hpp"
+
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -11,12 +13,11 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr unsigned reads_per_turn = 16;  // then others on the executor get their turn
 
 // What the upstream may send before it hears from us. What comes is taken at once, so a window
 // holds no memory here; one that is too small costs a round trip for each window's length.
 constexpr std::uint32_t stream_window = 1u << 20;
-constexpr std::int32_t connection_window = 8 << 20;
+constexpr std::int32_t client_window = 8 << 20;
 
 }  // namespace
 
@@ -37,7 +38,7 @@ http2_client::http2_client(const client_options& options, const client_environme
       nghttp2_settings_entry{NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
       nghttp2_settings_entry{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, stream_window}};
   nghttp2_submit_settings(raw, NGHTTP2_FLAG_NONE, settings.data(), settings.size());
-  nghttp2_session_set_local_window_size(raw, NGHTTP2_FLAG_NONE, 0, connection_window);
+  nghttp2_session_set_local_window_size(raw, NGHTTP2_FLAG_NONE, 0, client_window);
 }
 
 asio::awaitable<void> http2_client::run() {

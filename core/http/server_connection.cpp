@@ -25,7 +25,6 @@ constexpr std::chrono::seconds linger_pause(5);   // without a byte from the cli
 constexpr std::chrono::seconds linger_total(30);  // as nginx has it
 constexpr std::size_t logged_path = 256;          // characters
 constexpr std::size_t good_step = 64 * 1024;      // bytes; less is no progress
-constexpr unsigned reads_per_turn = 16;           // then other connections get their turn
 
 core::counter& answered(core::metrics& registry, const std::string& server, const char* protocol) {
   return core::make_counter(registry, "rw_http_requests_total", "Requests that were answered",
