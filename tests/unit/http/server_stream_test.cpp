@@ -21,8 +21,8 @@ using std::chrono::milliseconds;
 namespace asio = boost::asio;
 using state = body_source::state;
 
-server_limits short_write(milliseconds write = milliseconds(200)) {
-  server_limits limits;
+rw::http::server_limits short_write(milliseconds write = milliseconds(200)) {
+  rw::http::server_limits limits;
   limits.write = write;
   return limits;
 }
@@ -34,7 +34,7 @@ std::unique_ptr<rw::core::transport> transport_of(bool http2) {
 
 /// A server of either protocol, with a client on the same host.
 struct fixture : client_fixture {
-  explicit fixture(bool http2, server_limits limits = {})
+  explicit fixture(bool http2, rw::http::server_limits limits = {})
       : client_fixture(transport_of(http2)), server(here, *transport, answers, limits) {
     use(server.address.port());
   }

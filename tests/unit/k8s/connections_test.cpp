@@ -246,7 +246,7 @@ BOOST_AUTO_TEST_CASE(warnings_of_the_server_are_logged_once_for_each_text) {
     into.headers.add("warning", "299 - \"v1beta1 " + from.target + " is deprecated\"");
     reply(into, 200, std::string(config_map));
   });
-  std::unique_ptr<client> api;
+  std::unique_ptr<rw::k8s::client> api;
   f.here.on_thread([&] {
     api = std::make_unique<client>(
         f.here.executor(), f.config(), api_fixture::quick(),
@@ -367,7 +367,7 @@ struct restless_server {
 
   http::test::host here;
   std::unique_ptr<devserver::server> server;
-  std::unique_ptr<client> api;
+  std::unique_ptr<rw::k8s::client> api;
   std::vector<std::unique_ptr<informer>> informers;
   core::task_group tasks{here.executor()};
   int requests = 0;
