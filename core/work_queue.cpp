@@ -1,13 +1,22 @@
 #include "core/work_queue.hpp"
 
 #include <cmath>
-#include <stdexcept>
 
 namespace rw::core::work_queue_detail {
 namespace {
 
 const std::vector<double> duration_bounds = {1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3,
                                              1e-2, 1e-1, 1,    10,   100,  1000};
+
+counter& refused(metrics& registry, labels own, const char* reason) {
+  own.emplace("reason", reason);
+  return make_counter(registry, "workqueue_refused_total", "Additions that were refused", own);
+}
+
+gauge& depth_of(metrics& registry, labels own, const char* level) {
+  own.emplace("priority", level);
+  return make_gauge(registry, "workqueue_depth", "Keys that are to be processed", own);
+}
 
 double seconds(duration of) {
   return std::chrono::duration<double>(of).count();
@@ -20,48 +29,28 @@ void tally::publish() {
   std::ranges::fill(counts, 0);
 }
 
-series::series(metrics& r, const std::string& name)
-    : retries(
-          make_counter(r, "workqueue_retries_total", "Additions after a delay", {{"name", name}})),
-      refused_full(make_counter(r, "workqueue_refused_total", "Additions that were refused",
-                                {{"name", name}, {"reason", "full"}})),
-      refused_shut_down(make_counter(r, "workqueue_refused_total", "Additions that were refused",
-                                     {{"name", name}, {"reason", "shut_down"}})),
+series::series(metrics& r, const labels& own)
+    : retries(make_counter(r, "workqueue_retries_total", "Additions after a delay", own)),
+      refused_full(refused(r, own, "full")),
+      refused_shut_down(refused(r, own, "shut_down")),
       adds(make_counter(r, "workqueue_adds_total", "Additions that made a key to be processed",
-                        {{"name", name}})),
-      unfinished_work(make_gauge(r, "workqueue_unfinished_work_seconds",
-                                 "Age of all keys that are being processed, added up",
-                                 {{"name", name}})),
-      longest_running(make_gauge(r, "workqueue_longest_running_processor_seconds",
-                                 "Age of the key that is being processed longest",
-                                 {{"name", name}})),
+                        own)),
+      unfinished(make_gauge(r, "workqueue_unfinished_work_seconds",
+                            "Age of all keys that are being processed, added up", own)),
+      longest(make_gauge(r, "workqueue_longest_running_processor_seconds",
+                         "Age of the key that is being processed longest", own)),
       waited{make_histogram(r, "workqueue_queue_duration_seconds",
-                            "How long keys waited to be taken", {{"name", name}}, duration_bounds)},
+                            "How long keys waited to be taken", own, duration_bounds)},
       worked{make_histogram(r, "workqueue_work_duration_seconds", "How long keys were processed",
-                            {{"name", name}}, duration_bounds)} {
-  constexpr std::array levels = {"high", "normal", "low"};
-  for (std::size_t i = 0; i < levels.size(); ++i) {
-    depth[i] = &make_gauge(r, "workqueue_depth", "Keys that are to be processed",
-                           {{"name", name}, {"priority", levels[i]}});
-  }
-}
+                            own, duration_bounds)},
+      depth{&depth_of(r, own, "high"), &depth_of(r, own, "normal"), &depth_of(r, own, "low")} {}
 
-void series::publish(const std::array<std::size_t, 3>& keys, duration unfinished,
-                     duration longest) {
+void series::publish(duration unfinished_work, duration longest_running) {
   waited.publish();
   worked.publish();
   adds.Increment(static_cast<double>(std::exchange(added, 0)));
-  unfinished_work.Set(seconds(unfinished));
-  longest_running.Set(seconds(longest));
-  for (std::size_t i = 0; i < keys.size(); ++i) depth[i]->Set(static_cast<double>(keys[i]));
-}
-
-work_queue_options checked(work_queue_options options) {
-  if (options.capacity == 0 || options.capacity > std::size_t{1} << 31) {
-    throw std::invalid_argument("work queue " + options.name + ": the capacity must be 1 to 2^31");
-  }
-  options.retry_jitter = std::clamp(options.retry_jitter, 0.0, 1.0);
-  return options;
+  unfinished.Set(seconds(unfinished_work));
+  longest.Set(seconds(longest_running));
 }
 
 duration retry_delay(const work_queue_options& options, unsigned failures, std::uint64_t random) {
@@ -70,7 +59,8 @@ duration retry_delay(const work_queue_options& options, unsigned failures, std::
   const auto delay = std::ldexp(base, static_cast<int>(std::min(failures, 1000U)));
   // The upper 53 bits of a random number are a fraction between 0 and 1.
   const auto fraction = static_cast<double>(random >> 11) * 0x1p-53;
-  const auto jittered = std::min(delay, limit) * (1 - options.retry_jitter * fraction);
+  const auto jittered =
+      std::min(delay, limit) * (1 - std::clamp(options.retry_jitter, 0.0, 1.0) * fraction);
   return duration(static_cast<duration::rep>(jittered));
 }
 

@@ -9,6 +9,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/intrusive/list.hpp>
 #include <boost/unordered/unordered_flat_set.hpp>
 
 #include <algorithm>
@@ -17,10 +18,10 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,19 +43,14 @@ struct work_queue_options {
   std::string name = {};  ///< the metrics' label `name`
 
   /// Keys inside at once: queued, delayed, being processed, or remembered for their failures.
-  /// Memory grows to the most that were ever inside (some 250 bytes each for a key of two short
-  /// strings) and is kept.
+  /// Memory, some 250 bytes for a key of two short strings, grows to the most ever and is kept.
   std::size_t capacity = std::size_t{1} << 20;
-
   /// The n-th retry of a key waits for retry_base * 2^n, at most retry_limit, shortened by a random
-  /// part of up to `retry_jitter` (0 to 1) of it, so that keys that failed together do not come
-  /// back together.
+  /// part of up to `retry_jitter` (0 to 1) of it.
   duration retry_base = std::chrono::milliseconds(5);
   duration retry_limit = std::chrono::seconds(1000);
   double retry_jitter = 0.2;
-
-  /// All retries together; 0: no limit.
-  double retries_per_second = 10;
+  double retries_per_second = 10;  ///< of all keys together; 0: no limit
   unsigned retry_burst = 100;
 };
 
@@ -83,18 +79,16 @@ struct tally {
 };
 
 struct series {
-  series(metrics& registry, const std::string& name);
-  void publish(const std::array<std::size_t, 3>& keys, duration unfinished, duration longest);
+  series(metrics& registry, const labels& own);
+  void publish(duration unfinished_work, duration longest_running);
 
   counter &retries, &refused_full, &refused_shut_down, &adds;
-  gauge &unfinished_work, &longest_running;
+  gauge &unfinished, &longest;
   tally waited, worked;
-  std::uint64_t added = 0;  ///< since the last publication, as the tallies
   std::array<gauge*, 3> depth;
+  std::uint64_t added = 0;  ///< since the last publication, as the tallies
 };
 
-/// Throws std::invalid_argument if the options cannot be used.
-work_queue_options checked(work_queue_options options);
 /// Delay of a key's retry after so many failures.
 duration retry_delay(const work_queue_options& options, unsigned failures, std::uint64_t random);
 
@@ -103,39 +97,33 @@ duration retry_delay(const work_queue_options& options, unsigned failures, std::
 /// The keys with work to do, each at most once. (k8s.io/client-go/util/workqueue has the
 /// vocabulary.)
 ///
-/// **Contract.**
 ///   - Fair: keys of one priority are taken oldest first.
 ///   - Stingy: a key added several times before it is taken is taken once.
 ///   - Not forgetful: a key added while it is processed is queued again when that is done.
 ///   - Exclusive: a key is never processed twice at once.
 ///   - No starvation: a level that has keys is passed over at most 8 times in a row. So the oldest
-///     key of the lowest level waits for at most 8 others, and that of any level for 8 and one of
-///     each level below.
+///     key of any level waits for at most 8 others and one of each level below.
 ///   - A key added with a higher priority than it waits with moves to the back of the higher level.
 ///
-/// **Delays.** A key has at most one delay; a shorter one replaces it, a longer one changes
-/// nothing. A key that is added without delay meanwhile is processed now and again when the delay
-/// is over (as in client-go: both were requested). Delays end while `run` runs.
+/// **Delays.** A key has at most one; a shorter one replaces it, a longer one changes nothing. A
+/// key that is added without delay meanwhile is processed now and again when the delay is over (as
+/// in client-go: both were requested). Delays end while `run` runs.
 ///
 /// **Retries.** `add_rate_limited` delays by exponential backoff of the key's own failures, or by
 /// the token bucket for all retries, whichever is longer. `forget` ends the series of failures. A
 /// key that is only remembered for its failures gives way when there is no room.
 ///
 /// **Bound.** A key that is not inside is refused with `full` beyond `capacity`; a key that is
-/// inside, being processed for instance, never is. `wait_for_room` waits instead of losing keys.
+/// inside, being processed for instance, never is.
 ///
 /// **End.** After `shut_down` additions are refused and delays forgotten; what is queued, or was
 /// added while being processed, is still handed out, and then `get` returns no item.
 ///
 /// **Cost.** Adding, taking and being done are amortised O(1); a delay is O(log n). The clock is
-/// read once for each turn of the executor. Metrics are plain numbers published by `run` every
-/// 500 ms.
+/// read once for each turn of the executor. `run` publishes metrics every 500 ms.
 ///
-/// Metrics, with the label `name` (names and meanings as in client-go and controller-runtime):
-/// `workqueue_depth{priority}`, `workqueue_adds_total`, `workqueue_queue_duration_seconds`,
-/// `workqueue_work_duration_seconds`, `workqueue_unfinished_work_seconds`,
-/// `workqueue_longest_running_processor_seconds`, `workqueue_retries_total`,
-/// `workqueue_refused_total{reason}`.
+/// Metrics: the `workqueue_*` of client-go, with the label `name`; their depth has `priority`, and
+/// `workqueue_refused_total` beside them `reason`.
 ///
 /// Not thread-safe: everything happens on one executor (thread or strand). Items and waiting
 /// coroutines must be gone before the queue is. `Key`: default constructible, copyable, equality
@@ -169,14 +157,15 @@ class work_queue final {
     std::unique_ptr<record, finisher> key_ = {nullptr, {}};
   };
 
-  /// Throws std::invalid_argument if the capacity is 0 or beyond 2^31.
+  /// Throws std::invalid_argument if the capacity is 0.
   work_queue(boost::asio::any_io_executor executor, work_queue_options options,
              work_queue_environment environment)
       : executor_(std::move(executor)),
-        options_(work_queue_detail::checked(std::move(options))),
-        environment_(std::move(environment)) {}
-  work_queue(const work_queue&) = delete;
-  work_queue& operator=(const work_queue&) = delete;
+        options_(std::move(options)),
+        environment_(std::move(environment)) {
+    if (capacity() == 0)
+      throw std::invalid_argument("work queue " + options_.name + ": capacity 0");
+  }
 
   add_result add(const Key& key, priority level = priority::normal) {
     return add_after(key, {}, level);
@@ -213,7 +202,7 @@ class work_queue final {
   }
 
   /// True if a key that is not inside would be accepted.
-  bool has_room() const noexcept { return size() - remembered_.size() < capacity(); }
+  bool has_room() const noexcept { return size() - at(place::remembered).size() < capacity(); }
 
   /// Waits until then. False: the queue was shut down, or the coroutine cancelled.
   boost::asio::awaitable<bool> wait_for_room() {
@@ -224,13 +213,10 @@ class work_queue final {
 
   /// The next key; an empty item if none is queued.
   item try_get() {
-    if (queued_ == 0) return {};
-    auto& key = *next_level().keys.front();
-    take_out(key);
-    key.where = place::processing;
+    if (queued() == 0) return {};
+    auto& key = next();
+    move(key, place::processing);
     key.started = now();
-    key.position = processing_.size();
-    processing_.push_back(&key);
     series_.waited.add(key.started - key.added);
     if (shut_down_) report_end();
     return {*this, key};
@@ -240,7 +226,7 @@ class work_queue final {
   /// coroutine was cancelled.
   boost::asio::awaitable<item> get() {
     for (bool woken = true; woken && !ended();) {
-      if (queued_ > 0) co_return try_get();
+      if (queued() > 0) co_return try_get();
       woken = co_await workers_.wait();
     }
     co_return item();
@@ -272,17 +258,21 @@ class work_queue final {
 
   /// Publishes the metrics as they are now.
   void publish() {
-    std::array keys = {levels_[0].size, levels_[1].size, levels_[2].size};
     const auto when = environment_.time.now();
-    duration unfinished{0}, longest{0};
-    for (const auto* each : processing_) {
-      unfinished += when - each->started;
-      longest = std::max(longest, when - each->started);
-      if (each->again) ++keys[static_cast<std::size_t>(*each->again)];
+    const auto& in_work = at(place::processing);
+    duration unfinished{0};
+    std::array<std::size_t, 3> again{};
+    for (const auto& each : in_work) {
+      unfinished += when - each.started;
+      if (each.again) ++again[static_cast<std::size_t>(*each.again)];
     }
-    series_.publish(keys, unfinished, longest);
+    const auto longest = in_work.empty() ? duration(0) : when - in_work.front().started;
+    series_.publish(unfinished, longest);
+    for (std::size_t i = 0; i < again.size(); ++i) {
+      series_.depth[i]->Set(static_cast<double>(lists_[i].size() + again[i]));
+    }
     // At rest until something happens, which then must read the clock to find that out.
-    publish_at_ = processing_.empty() ? never : when + std::chrono::milliseconds(500);
+    publish_at_ = in_work.empty() ? never : when + publish_every;
     time_has_passed();
   }
 
@@ -291,7 +281,7 @@ class work_queue final {
     if (std::exchange(shut_down_, true)) return;
     for (const auto& [due, key] : std::exchange(delays_, {})) {
       key->due = never;
-      if (key->where == place::idle) settle(*key);
+      if (key->where == place::delayed) settle(*key);
     }
     room_.wake_all();
     report_end();
@@ -306,8 +296,10 @@ class work_queue final {
   bool is_shut_down() const noexcept { return shut_down_; }
 
   /// Keys that may be taken now.
-  std::size_t queued() const noexcept { return queued_; }
-  std::size_t processing() const noexcept { return processing_.size(); }
+  std::size_t queued() const noexcept {
+    return at(place::high).size() + at(place::normal).size() + at(place::low).size();
+  }
+  std::size_t processing() const noexcept { return at(place::processing).size(); }
   /// Keys that have a delay, in whatever other state.
   std::size_t delayed() const noexcept { return delays_.size(); }
   /// All keys inside, those that are only remembered for their failures too.
@@ -316,21 +308,25 @@ class work_queue final {
 
  private:
   static constexpr auto never = time_point::max();
-  enum class place : std::uint8_t { idle, queued, processing, remembered };
+  static constexpr auto publish_every = std::chrono::milliseconds(500);  // as client-go
 
-  struct record {
+  /// The list that a record is in. The first three are the priorities.
+  enum class place : std::uint8_t { high, normal, low, processing, remembered, delayed, free };
+
+  struct record : boost::intrusive::list_base_hook<
+                      boost::intrusive::link_mode<boost::intrusive::normal_link>> {
     Key key{};  ///< of a free record: the last one, into whose memory the next is written
     std::size_t hash = 0;
-    place where = place::idle;          ///< idle: it is delayed only
+    place where = place::free;
     priority level = priority::normal;  ///< with which it is, or was last, queued
     priority delayed_level = priority::normal;
     std::optional<priority> again = {};  ///< added while processing: to be queued so after
     std::uint32_t failures = 0;          ///< rate-limited additions since the last `forget`
-    time_point due = never;              ///< end of the delay
+    time_point due = never;              ///< end of the delay, in whatever place
     time_point added = {};               ///< of the addition that waits to be taken
     time_point started = {};
-    std::size_t position = 0;  ///< in its level, from the first ever; in processing_, remembered_
   };
+  using list = boost::intrusive::list<record>;
 
   /// Hash and equality of the index.
   struct by_key {
@@ -342,14 +338,12 @@ class work_queue final {
     bool operator()(const record* a, const Key& b) const { return a->key == b; }
   };
 
-  /// Keys of one priority, oldest first. A key that leaves the middle leaves a null behind; the
-  /// front is never null.
-  struct level_queue {
-    std::deque<record*> keys = {};
-    std::size_t popped = 0;         ///< ever
-    std::size_t size = 0;           ///< without nulls
-    std::uint32_t passed_over = 0;  ///< in a row, while it had keys and others did, too
-  };
+  list& at(place where) noexcept { return lists_[static_cast<std::size_t>(where)]; }
+  const list& at(place where) const noexcept { return lists_[static_cast<std::size_t>(where)]; }
+  void move(record& key, place to) noexcept {
+    at(key.where).erase(list::s_iterator_to(key));
+    at(key.where = to).push_back(key);
+  }
 
   record* find(const Key& key) const {
     const auto at = index_.find(key);
@@ -362,20 +356,20 @@ class work_queue final {
       series_.refused_shut_down.Increment();
       return {nullptr, add_result::shut_down};
     }
-    if (free_.empty()) free_.push_back(&records_.emplace_back());
-    auto* const fresh = free_.back();
-    fresh->key = key;
-    fresh->hash = Hash{}(key);
-    const auto [at, made] = index_.insert(fresh);
-    if (!made) return {*at, {}};
-    free_.pop_back();
-    if (size() <= capacity()) return {fresh, {}};
-    if (!remembered_.empty()) {
-      forget(*remembered_.begin()->second);
-      return {fresh, {}};
+    if (at(place::free).empty()) at(place::free).push_back(records_.emplace_back());
+    auto& fresh = at(place::free).back();
+    fresh.key = key;
+    fresh.hash = Hash{}(key);
+    const auto [known, made] = index_.insert(&fresh);
+    if (!made) return {*known, {}};
+    move(fresh, place::delayed);
+    if (size() <= capacity()) return {&fresh, {}};
+    if (!at(place::remembered).empty()) {
+      forget(at(place::remembered).front());
+      return {&fresh, {}};
     }
     series_.refused_full.Increment();
-    settle(*fresh);
+    settle(fresh);
     return {nullptr, add_result::full};
   }
 
@@ -388,23 +382,21 @@ class work_queue final {
       read_clock();
     return now_;
   }
-  void read_clock() {
+  [[gnu::noinline]] void read_clock() {
+    *now_valid_ = true;
+    boost::asio::post(executor_, [valid = now_valid_] { *valid = false; });
     now_ = environment_.time.now();
-    if (!std::exchange(*now_valid_, true)) {
-      boost::asio::post(executor_, [valid = now_valid_] { *valid = false; });
-    }
     if (publish_at_ != never) return;
-    publish_at_ = now_ + std::chrono::milliseconds(500);  // as client-go
-    alarm_->cancel();                                     // `run` sets it again
+    publish_at_ = now_ + publish_every;
+    alarm_->cancel();  // `run` sets it again
   }
 
   add_result enqueue(record& key, priority level) {
-    const bool merged = key.where == place::queued || key.again;
+    const bool queued = key.where <= place::low;
+    const bool merged = queued || key.again;
     if (key.where == place::processing) {
       key.again = std::min(level, key.again.value_or(level));
-    } else if (!merged || level < key.level) {
-      if (merged) take_out(key);
-      stop_remembering(key);
+    } else if (!queued || level < key.level) {
       push(key, level);
     }
     if (merged) return add_result::merged;
@@ -415,13 +407,12 @@ class work_queue final {
 
   add_result postpone(record& key, std::optional<priority> level, duration by) {
     series_.retries.Increment();
-    read_clock();
-    const auto due = now_ + std::min(by, never - now_ - duration(1));
+    const auto due = now() + std::min(by, never - now() - duration(1));
     const bool has_delay = key.due != never;
     const auto desired = level.value_or(default_level(key));
     key.delayed_level = has_delay ? std::min(key.delayed_level, desired) : desired;
     if (has_delay && due >= key.due) return add_result::merged;
-    stop_remembering(key);
+    if (key.where == place::remembered) move(key, place::delayed);
     delays_.erase({key.due, &key});
     const auto at = delays_.emplace(key.due = due, &key).first;
     if (at == delays_.begin()) alarm_->cancel();
@@ -437,42 +428,27 @@ class work_queue final {
   }
 
   void push(record& key, priority level) {
-    auto& into = levels_[static_cast<std::size_t>(level)];
-    key.where = place::queued;
     key.level = level;
-    key.position = into.popped + into.keys.size();
-    into.keys.push_back(&key);
-    ++into.size;
-    ++queued_;
+    move(key, static_cast<place>(level));
     if (!workers_.empty()) workers_.wake_one();
   }
 
-  void take_out(record& key) noexcept {
-    auto& from = levels_[static_cast<std::size_t>(key.level)];
-    from.keys[key.position - from.popped] = nullptr;
-    --from.size;
-    --queued_;
-    for (; !from.keys.empty() && from.keys.front() == nullptr; ++from.popped) from.keys.pop_front();
-  }
-
   /// The highest level goes first unless another was passed over 8 times; then the lowest of those.
-  level_queue& next_level() noexcept {
-    if (levels_[1].size == queued_) return levels_[1];  // no choice, so no turn is counted
-    level_queue* chosen = nullptr;
-    for (auto& level : levels_) {
-      if (level.size == 0) continue;
-      const bool late = level.passed_over++ >= 8;
-      if (chosen == nullptr || late) chosen = &level;
+  record& next() noexcept {
+    // Without a choice no turn is counted.
+    if (at(place::normal).size() == queued()) return at(place::normal).front();
+    std::optional<std::size_t> chosen;
+    for (std::size_t i = 0; i < passed_over_.size(); ++i) {
+      if (lists_[i].empty()) continue;
+      const bool late = passed_over_[i]++ >= 8;
+      if (!chosen || late) chosen = i;
     }
-    chosen->passed_over = 0;
-    return *chosen;
+    passed_over_[*chosen] = 0;
+    return lists_[*chosen].front();
   }
 
   void finish(record& key) {
     series_.worked.add(now() - key.started);
-    processing_[key.position] = processing_.back();
-    processing_.back()->position = key.position;
-    processing_.pop_back();
     if (const auto level = std::exchange(key.again, std::nullopt)) {
       push(key, *level);
     } else {
@@ -483,36 +459,23 @@ class work_queue final {
 
   /// A key is neither queued nor processed: it stays for its delay or its failures, or not at all.
   void settle(record& key) {
-    key.where = place::idle;
-    if (key.due != never) return;
-    if (key.failures > 0) {
-      key.where = place::remembered;
-      remembered_.emplace(key.position = ++last_remembered_, &key);
-    } else {
-      index_.erase(&key);
-      free_.push_back(&key);
-    }
+    if (key.due != never) return move(key, place::delayed);
+    if (key.failures == 0) index_.erase(&key);
+    move(key, key.failures > 0 ? place::remembered : place::free);
     if (!room_.empty()) room_.wake_one();
-  }
-
-  bool stop_remembering(record& key) noexcept {
-    if (key.where != place::remembered) return false;
-    remembered_.erase(key.position);
-    key.where = place::idle;
-    return true;
   }
 
   void forget(record& key) {
     key.failures = 0;
-    if (stop_remembering(key)) settle(key);
+    if (key.where == place::remembered) settle(key);
   }
 
   /// True if nothing is queued, nor will be.
   bool ended() const noexcept {
-    return shut_down_ && queued_ == 0 &&
-           std::ranges::none_of(processing_, [](auto* key) { return key->again.has_value(); });
+    return shut_down_ && queued() == 0 &&
+           std::ranges::none_of(at(place::processing), [](auto& key) { return bool(key.again); });
   }
-  bool drained() const noexcept { return ended() && processing_.empty(); }
+  bool drained() const noexcept { return ended() && processing() == 0; }
   void report_end() {
     workers_.wake_all();  // each looks for itself
     ends_.wake_all();
@@ -523,20 +486,16 @@ class work_queue final {
   const work_queue_options options_;
   const work_queue_environment environment_;
   boost::unordered_flat_set<record*, by_key, by_key> index_;
-  std::deque<record> records_;  ///< in use or free
-  std::vector<record*> free_;
-  std::array<level_queue, 3> levels_;
-  std::size_t queued_ = 0;
-  std::vector<record*> processing_;
+  std::deque<record> records_;
+  std::array<list, 7> lists_;                   ///< by place; each oldest first
+  std::array<std::uint32_t, 3> passed_over_{};  ///< levels, in a row, while there was a choice
   std::set<std::pair<time_point, record*>> delays_;
-  std::map<std::size_t, record*> remembered_;  ///< longest first
-  std::size_t last_remembered_ = 0;
   bool shut_down_ = false;
   wake_list workers_{executor_};  ///< wait for a key
   wake_list room_{executor_};     ///< wait for room
   wake_list ends_{executor_};     ///< wait until everything is done
   token_bucket bucket_{options_.retries_per_second, options_.retry_burst};
-  work_queue_detail::series series_{environment_.numbers, options_.name};
+  work_queue_detail::series series_{environment_.numbers, {{"name", options_.name}}};
   const std::unique_ptr<timer> alarm_ = environment_.time.make_timer(executor_);
   const std::shared_ptr<bool> now_valid_ = std::make_shared<bool>(false);  ///< in this turn
   time_point now_ = {};

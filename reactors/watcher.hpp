@@ -6,6 +6,7 @@
 #include <boost/json/value.hpp>
 #include <boost/system/result.hpp>
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -30,7 +31,7 @@ struct watcher {
     std::string version;  ///< "*": all of them
     std::string plural;   ///< "kymas"
 
-    friend bool operator==(const resource&, const resource&) = default;
+    auto operator<=>(const resource&) const = default;
   };
   /// Where the events go.
   struct service {

@@ -1,10 +1,15 @@
 #include "tls/directory_watch.hpp"
 
+#include "tls/quiet_period.hpp"
+
+#include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/experimental/parallel_group.hpp>
 #include <boost/asio/redirect_error.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <deque>
@@ -134,6 +139,39 @@ bool directory_watch::concerns(int watch, std::uint32_t mask, const char* name) 
   if (found == names_.end()) return false;
   // Without a name the directory itself is meant: moved, deleted, no longer watched.
   return *name == '\0' || found->second.contains(name);
+}
+
+asio::awaitable<void> watch_files(asio::any_io_executor executor, std::vector<std::string> paths,
+                                  watch_times times, core::logger* log,
+                                  std::function<void()> check) {
+  using clock = std::chrono::steady_clock;
+  co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
+  co_await asio::this_coro::throw_if_cancelled(false);
+  const auto cancellation = co_await asio::this_coro::cancellation_state;
+
+  directory_watch directories(executor);
+  if (!directories.follow(paths)) {
+    log->warning("files cannot be watched everywhere, they are compared at intervals",
+                 {{"first_file", paths.empty() ? std::string() : paths.front()},
+                  {"interval_ms", std::int64_t{times.poll.count()}}});
+  }
+  check();  // what came between the first load and the watch
+
+  quiet_period burst(times.quiet, times.quiet_limit);
+  auto next_poll = clock::now() + times.poll;
+  for (;;) {
+    const auto end = std::min(next_poll, burst.due().value_or(next_poll));
+    co_await directories.wait(end);
+    if (cancellation.cancelled() != asio::cancellation_type::none) co_return;
+    if (directories.take()) burst.changed(clock::now());
+    const auto now = clock::now();
+    if (now < std::min(next_poll, burst.due().value_or(next_poll))) continue;
+    // Watch first, look then: a change between the two makes another notice.
+    directories.follow(paths);
+    burst.reset();
+    next_poll = now + times.poll;
+    check();
+  }
 }
 
 }  // namespace rw::tls

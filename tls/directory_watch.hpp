@@ -1,16 +1,21 @@
 #pragma once
 
+#include "core/log.hpp"
+
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <chrono>
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace rw::tls {
 
@@ -52,5 +57,21 @@ class directory_watch {
   boost::asio::steady_timer timer_;
   std::map<int, std::set<std::string>> names_;  ///< by inotify's watch
 };
+
+struct watch_times {
+  /// Quiet time awaited after a change, so that a set of files is read when it is complete.
+  std::chrono::milliseconds quiet{50};
+  /// Longest wait while changes go on.
+  std::chrono::milliseconds quiet_limit{500};
+  /// The contents are compared this often even without a notice, for file systems that give none.
+  std::chrono::milliseconds poll{30000};
+};
+
+/// Calls `check` at once, after each burst of changes of what the paths lead to (kubelet's swap of
+/// `..data`, a rename, a write in place), and at intervals. Until cancelled (terminal, partial or
+/// total); then returns.
+boost::asio::awaitable<void> watch_files(boost::asio::any_io_executor executor,
+                                         std::vector<std::string> paths, watch_times times,
+                                         core::logger* log, std::function<void()> check);
 
 }  // namespace rw::tls

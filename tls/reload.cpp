@@ -1,10 +1,6 @@
 #include "tls/reload.hpp"
 
 #include "tls/directory_watch.hpp"
-#include "tls/quiet_period.hpp"
-
-#include <boost/asio/cancellation_state.hpp>
-#include <boost/asio/this_coro.hpp>
 
 #include <algorithm>
 #include <vector>
@@ -13,7 +9,6 @@ namespace rw::tls {
 namespace {
 
 namespace asio = boost::asio;
-using clock = std::chrono::steady_clock;
 
 std::vector<std::string> configured(const material_files& files) {
   std::vector<std::string> out{files.certificate, files.key, files.ca};
@@ -23,50 +18,17 @@ std::vector<std::string> configured(const material_files& files) {
 
 }  // namespace
 
-struct reloader::watcher {
-  explicit watcher(const asio::any_io_executor& executor) : directories(executor) {}
-  directory_watch directories;
-};
-
 reloader::reloader(asio::any_io_executor executor, std::shared_ptr<credentials> target,
                    material_files files, core::logger& log, reload_options options)
-    : target_(std::move(target)),
+    : executor_(std::move(executor)),
+      target_(std::move(target)),
       files_(std::move(files)),
       log_(log),
       options_(options),
-      seen_(target_->current()->digest()),
-      watcher_(std::make_unique<watcher>(executor)) {}
-
-reloader::~reloader() = default;
+      seen_(target_->current()->digest()) {}
 
 asio::awaitable<void> reloader::run() {
-  co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
-  co_await asio::this_coro::throw_if_cancelled(false);
-  const auto cancellation = co_await asio::this_coro::cancellation_state;
-
-  const auto paths = configured(files_);
-  auto& directories = watcher_->directories;
-  if (!directories.follow(paths)) {
-    log_.warning("TLS files cannot be watched everywhere, they are compared at intervals",
-                 {{"interval_ms", std::int64_t{options_.poll.count()}}});
-  }
-  check();  // what came between the first load and the watch
-
-  quiet_period burst(options_.quiet, options_.quiet_limit);
-  auto next_poll = clock::now() + options_.poll;
-  for (;;) {
-    const auto end = std::min(next_poll, burst.due().value_or(next_poll));
-    co_await directories.wait(end);
-    if (cancellation.cancelled() != asio::cancellation_type::none) co_return;
-    if (directories.take()) burst.changed(clock::now());
-    const auto now = clock::now();
-    if (now < std::min(next_poll, burst.due().value_or(next_poll))) continue;
-    // Watch first, look then: a change between the two makes another notice.
-    directories.follow(paths);
-    burst.reset();
-    next_poll = now + options_.poll;
-    check();
-  }
+  return watch_files(executor_, configured(files_), options_, &log_, [this] { check(); });
 }
 
 bool reloader::check() {

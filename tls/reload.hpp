@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/log.hpp"
+#include "tls/directory_watch.hpp"
 #include "tls/error.hpp"
 #include "tls/material.hpp"
 
@@ -16,14 +17,7 @@
 
 namespace rw::tls {
 
-struct reload_options {
-  /// Quiet time awaited after a change, so that a set of files is read when it is complete.
-  std::chrono::milliseconds quiet{50};
-  /// Longest wait while changes go on.
-  std::chrono::milliseconds quiet_limit{500};
-  /// The contents are compared this often even without a notice, for file systems that give none.
-  std::chrono::milliseconds poll{30000};
-};
+using reload_options = watch_times;
 
 /// Keeps credentials in step with their files. It watches the directories of the files and of every
 /// symlink on the way to them, so kubelet's swap of `..data` is seen as well as a rename or a write
@@ -40,7 +34,6 @@ class reloader {
 
   reloader(boost::asio::any_io_executor executor, std::shared_ptr<credentials> target,
            material_files files, core::logger& log, reload_options options = {});
-  ~reloader();
   reloader(const reloader&) = delete;
   reloader& operator=(const reloader&) = delete;
 
@@ -56,10 +49,9 @@ class reloader {
   std::uint64_t failures() const noexcept { return failures_.load(std::memory_order_relaxed); }
 
  private:
-  struct watcher;
-
   result<void> use(const material_text& text);
 
+  const boost::asio::any_io_executor executor_;
   const std::shared_ptr<credentials> target_;
   const material_files files_;
   core::logger& log_;
@@ -68,7 +60,6 @@ class reloader {
   std::string seen_;  ///< digest of the contents last tried, or why they could not be read
   std::atomic<std::uint64_t> successes_{0};
   std::atomic<std::uint64_t> failures_{0};
-  std::unique_ptr<watcher> watcher_;
 };
 
 }  // namespace rw::tls

@@ -4,6 +4,8 @@
 
 #include <array>
 #include <exception>
+#include <span>
+#include <string>
 #include <utility>
 
 namespace rw::admission {
@@ -16,6 +18,8 @@ constexpr std::size_t max_logged = 256;  // bytes of a path
 constexpr std::string_view overflow_warning =
     "the change is made, but the control plane may hear of it late: runtime-watcher's queue is "
     "full";
+
+constexpr std::span<const std::string> no_subresources;
 
 core::counter& reviews(core::metrics& registry, const char* verdict) {
   return core::make_counter(registry, "rw_admission_reviews_total",
@@ -43,6 +47,9 @@ struct webhook::counters {
                                                {{"error_reason", "invalid-subresource"}})),
         overflow(core::make_counter(r, "rw_admission_overflow_total",
                                     "Events that found no room in the channel in time")),
+        unknown_manager(core::make_counter(r, "rw_admission_unknown_manager_total",
+                                           "Number of reviews for a manager that is not in the "
+                                           "managers' file")),
         duration(core::make_histogram(r, "rw_admission_duration_seconds",
                                       "Time from the whole request to its answer", {},
                                       core::latency_bounds())),
@@ -54,7 +61,8 @@ struct webhook::counters {
                  &reviews(r, "unknown_operation"),
                  &reviews(r, "unidentified"),
                  &reviews(r, "unidentified"),
-                 &reviews(r, "no_owner")},
+                 &reviews(r, "no_owner"),
+                 &reviews(r, "unknown_manager")},
         nameless(unidentified(r, "missing")),
         name_too_long(unidentified(r, "too_long")) {}
 
@@ -63,8 +71,9 @@ struct webhook::counters {
   core::gauge& last_duration;
   core::counter& invalid_subresource;
   core::counter& overflow;
+  core::counter& unknown_manager;
   core::histogram& duration;
-  const std::array<core::counter*, 9> verdicts;  ///< in the order of `verdict`
+  const std::array<core::counter*, 10> verdicts;  ///< in the order of `verdict`
   core::counter& nameless;
   core::counter& name_too_long;
 };
@@ -176,14 +185,23 @@ void webhook::finish(core::time_point start) {
 
 asio::awaitable<void> webhook::decide(const http::request& from, http::response& into,
                                       std::string_view manager, core::time_point start) {
+  const auto known = options_.managers != nullptr ? options_.managers->current() : nullptr;
+  const auto* const watched = known ? known->find(manager) : nullptr;
   const borrowed_reader review(*this);
-  auto read = review->read(from.body);
+  auto read = review->read(from.body, watched != nullptr ? std::span(*watched) : no_subresources);
   if (read.has_error()) {
     refuse(from, into, 400, read.error().message());
     return {};
   }
   auto& decided = *read;
   decided.event.manager = manager;
+  if (known && watched == nullptr) {
+    decided.what = verdict::unknown_manager;
+    counters_->unknown_manager.Increment();
+    log_.limited(unknown_manager_log_, core::log_level::warning,
+                 "no event: the managers' file does not name the manager",
+                 {{"manager", manager}, {"peer", from.peer.address.address().to_string()}});
+  }
   count(decided, from);
   if (decided.what == verdict::event) {
     observe(decided.event);

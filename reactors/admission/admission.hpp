@@ -8,6 +8,7 @@
 #include "reactors/admission/review.hpp"
 #include "reactors/event_json.hpp"
 #include "reactors/events.hpp"
+#include "reactors/managers_file.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -27,6 +28,8 @@ struct webhook_options {
   /// How long an answer waits for room in the channel. The user's write waits just as long.
   std::chrono::milliseconds wait = std::chrono::milliseconds(250);
   event_observer on_event = {};
+  const managers_in_use* managers =
+      nullptr;  ///< null: every manager is known; outlives the webhook
 };
 
 /// The validating webhook: `POST /validate/<manager>` with an AdmissionReview. It allows every
@@ -36,6 +39,9 @@ struct webhook_options {
 /// `webhook_options::wait` at most; then it allows the write with a warning, and the event counts
 /// as overflowed: the object's next change, or a resync, makes up for it.
 ///
+/// A review for a manager that `webhook_options::managers` does not name is allowed, counted, and
+/// no event.
+///
 /// Refused are: another path (404), a manager that is no plain name (400), another method (405), a
 /// body that is no AdmissionReview (400) or is too large (413). Refusals, losses and reviews that
 /// give no event for want of a name or an owner are logged, at most so often.
@@ -44,7 +50,8 @@ struct webhook_options {
 /// `watcher_admission_request_error_total`, `watcher_request_duration` and
 /// `watcher_failed_kcp_total{error_reason="invalid-subresource"}`, and
 /// `rw_admission_reviews_total{verdict}`, `rw_admission_unidentified_total{reason}`,
-/// `rw_admission_overflow_total`, `rw_admission_duration_seconds`.
+/// `rw_admission_overflow_total`, `rw_admission_unknown_manager_total`,
+/// `rw_admission_duration_seconds`.
 ///
 /// Thread-safe: connections on different executors may call it at once. Must outlive what `handle`
 /// returns: an event that waits there is counted as lost if the connection ends before.
@@ -83,6 +90,7 @@ class webhook final : public http::handler {
   core::log_limit no_event_log_;
   core::log_limit overflow_log_;
   core::log_limit observer_log_;
+  core::log_limit unknown_manager_log_;
   const std::unique_ptr<counters> counters_;
   std::atomic<reader*> spare_reader_{nullptr};
 };

@@ -26,7 +26,8 @@ bool parse_owner(std::string_view annotation, rw::object_key& owner) {
 
 }  // namespace
 
-first_look look(bool dry_run, std::string_view operation, std::string_view subresource) noexcept {
+first_look look(bool dry_run, std::string_view operation, std::string_view subresource,
+                std::span<const std::string> watched) noexcept {
   using part = first_look::part;
   if (dry_run) return {.settled = verdict::dry_run};
   if (operation == "CREATE") return {};
@@ -35,6 +36,7 @@ first_look look(bool dry_run, std::string_view operation, std::string_view subre
   if (operation != "UPDATE") return {.settled = verdict::unknown_operation};
   if (subresource.empty()) return {.compare = part::spec};
   if (is_status(subresource)) return {.compare = part::status};
+  if (std::ranges::find(watched, subresource) != watched.end()) return {};
   return {.settled = verdict::invalid_subresource};
 }
 

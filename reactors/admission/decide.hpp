@@ -3,6 +3,8 @@
 #include "reactors/admission/review.hpp"
 
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 
 namespace rw::admission {
@@ -16,7 +18,9 @@ struct first_look {
   bool prefers_old_object = false;  ///< the object is `oldObject` rather than `object`
 };
 
-first_look look(bool dry_run, std::string_view operation, std::string_view subresource) noexcept;
+/// `watched`: subresources other than status whose updates are events.
+first_look look(bool dry_run, std::string_view operation, std::string_view subresource,
+                std::span<const std::string> watched) noexcept;
 
 /// The review version that an apiVersion stands for, none if it is not one of ours.
 std::optional<review_version> parse_review_version(std::string_view api_version) noexcept;

@@ -38,6 +38,8 @@ std::string_view message(verdict what) noexcept {
     case verdict::no_owner:
       return "annotation operator.kyma-project.io/owned-by is missing or not <namespace>/<name>: "
              "nothing can be told";
+    case verdict::unknown_manager:
+      return "no Watcher names this manager: nothing is told";
   }
   return "not known";
 }

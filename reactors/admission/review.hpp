@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -18,13 +19,14 @@ namespace rw::admission {
 enum class verdict : std::uint8_t {
   event,                ///< the object changed: `decision::event` is to be sent
   no_change,            ///< an update that left alone what is compared
-  invalid_subresource,  ///< an update of a subresource other than `status`
+  invalid_subresource,  ///< an update of a subresource that is not watched
   connect_unsupported,  ///< operation CONNECT
   dry_run,              ///< nothing will be stored, so nothing happened
   unknown_operation,    ///< operation missing, or none of CREATE, UPDATE, DELETE, CONNECT
   unidentified,         ///< changed, but the review gives the object no name or no kind
   name_too_long,        ///< changed, but one of its names is longer than `max_name`
   no_owner,             ///< contract v1, changed, and without a valid owned-by annotation
+  unknown_manager,      ///< the managers' file does not name the manager; never by a reader
 };
 
 /// Versions of `admission.k8s.io` that are understood; a review is answered in its own.
@@ -70,6 +72,7 @@ inline constexpr std::size_t max_review_depth = 512;
 /// have
 ///   a `spec` and these are equal; null counts as absent. UPDATE of `status` (whatever its case):
 ///   an event unless the `status` of both is equal or absent. Equality is that of json_compare.hpp.
+///   UPDATE of another subresource: an event if it is among `subresources`, as it is spelled there.
 /// - `dryRun: true` comes before all of that.
 /// - The object is `object`, with DELETE `oldObject`; where that one is absent, the other. Name and
 ///   namespace stand in its metadata. If that has no name, both are the request's: a cluster-scoped
@@ -83,7 +86,8 @@ inline constexpr std::size_t max_review_depth = 512;
 ///   names the owner. Contract v2 does not look at annotations.
 ///
 /// `event.manager` is left empty. Errors are of `review_error`. Thread-safe.
-boost::system::result<decision> read_review_reference(std::string_view body, contract agreed);
+boost::system::result<decision> read_review_reference(
+    std::string_view body, contract agreed, std::span<const std::string> subresources = {});
 
 /// Decides about reviews as `read_review_reference` does, several times faster: simdjson finds the
 /// tokens, and one walk over them checks the grammar and notes where the few things that matter
@@ -103,7 +107,8 @@ class reader {
   reader& operator=(reader&&) noexcept;
 
   /// `event.manager` is left empty. Needs no padding behind the body. Errors are of `review_error`.
-  boost::system::result<decision> read(const std::string& body);
+  boost::system::result<decision> read(const std::string& body,
+                                       std::span<const std::string> subresources = {});
 
   /// How many bodies were left to the reference so far.
   std::uint64_t deferred() const noexcept { return deferred_; }

@@ -176,7 +176,8 @@ bool changed(const token_list& tokens, first_look::part compare, const object_pl
 }
 
 /// Decides. False where the reference has to be asked; `decided` is then void.
-bool decide(const token_list& tokens, contract agreed, decision& decided) {
+bool decide(const token_list& tokens, contract agreed, std::span<const std::string> subresources,
+            decision& decided) {
   review_places review;
   token_walk walk(tokens, max_review_depth);
   if (!review.read(walk, agreed) || !walk.at_end()) return false;
@@ -186,7 +187,7 @@ bool decide(const token_list& tokens, contract agreed, decision& decided) {
 
   decided.version = *version;
   decided.uid = review.uid;
-  const auto first = look(review.dry_run, review.operation, review.subresource);
+  const auto first = look(review.dry_run, review.operation, review.subresource, subresources);
   decided.what = first.settled.value_or(verdict::event);
   if (first.settled) return true;
   if (!changed(tokens, first.compare, review.object, review.old_object)) {
@@ -207,10 +208,11 @@ bool decide(const token_list& tokens, contract agreed, decision& decided) {
 
 class reader::impl {
  public:
-  bool read(const std::string& body, contract agreed, decision& decided) {
+  bool read(const std::string& body, contract agreed, std::span<const std::string> subresources,
+            decision& decided) {
     token_list tokens;
-    const bool done =
-        index_.build(body, tokens) && escapes_are_valid(body) && decide(tokens, agreed, decided);
+    const bool done = index_.build(body, tokens) && escapes_are_valid(body) &&
+                      decide(tokens, agreed, subresources, decided);
     index_.release();
     return done;
   }
@@ -224,11 +226,12 @@ reader::~reader() = default;
 reader::reader(reader&&) noexcept = default;
 reader& reader::operator=(reader&&) noexcept = default;
 
-boost::system::result<decision> reader::read(const std::string& body) {
+boost::system::result<decision> reader::read(const std::string& body,
+                                             std::span<const std::string> subresources) {
   boost::system::result<decision> decided(boost::system::in_place_value);
-  if (!impl_->read(body, contract_, *decided)) {
+  if (!impl_->read(body, contract_, subresources, *decided)) {
     ++deferred_;
-    decided = read_review_reference(body, contract_);
+    decided = read_review_reference(body, contract_, subresources);
   }
   return decided;
 }

@@ -90,7 +90,8 @@ bool changed(first_look::part compare, const object_facts& object, const object_
 }
 
 boost::system::result<decision> read_request(const json::object& request, decision decided,
-                                             contract agreed) {
+                                             contract agreed,
+                                             std::span<const std::string> subresources) {
   member_reader read;
   decided.uid = read.text(&request, "uid");
   const auto operation = read.text(&request, "operation");
@@ -107,7 +108,7 @@ boost::system::result<decision> read_request(const json::object& request, decisi
   if (read.failed()) return review_error::wrong_type;
   if (decided.uid.empty() || !names_fit({decided.uid})) return review_error::no_uid;
 
-  const auto first = look(dry_run, operation, subresource);
+  const auto first = look(dry_run, operation, subresource, subresources);
   decided.what = first.settled.value_or(verdict::event);
   if (first.settled) return decided;
   if (!changed(first.compare, object, old)) {
@@ -125,7 +126,8 @@ boost::system::result<decision> read_request(const json::object& request, decisi
 
 }  // namespace
 
-boost::system::result<decision> read_review_reference(std::string_view body, contract agreed) {
+boost::system::result<decision> read_review_reference(std::string_view body, contract agreed,
+                                                      std::span<const std::string> subresources) {
   if (body.empty()) return review_error::empty_body;
   unsigned char memory[16384];
   json::monotonic_resource resource(memory, sizeof memory);
@@ -145,7 +147,7 @@ boost::system::result<decision> read_review_reference(std::string_view body, con
   if (request == nullptr) return review_error::no_request;
   decision decided;
   decided.version = *version;
-  return read_request(*request, std::move(decided), agreed);
+  return read_request(*request, std::move(decided), agreed, subresources);
 }
 
 }  // namespace rw::admission

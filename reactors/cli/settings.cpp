@@ -180,6 +180,11 @@ void describe_webhook(CLI::App& app, webhook_settings& to) {
   app.add_option("--tls-key", to.tls_key, "PEM key of --tls-cert (required)")
       ->envname("TLS_KEY")
       ->type_name("FILE");
+  app.add_option("--managers-file", to.managers_file,
+                 "Managers that reviews are taken for, as the manager writes it; reloaded when it "
+                 "changes. Without it every manager is taken")
+      ->envname("MANAGERS_FILE")
+      ->type_name("FILE");
   app.add_option_function<std::string>(
          "--kcp-addr", [&to](const std::string& text) { to.kcp = *core::parse_host_port(text); },
          "KCP's gateway (required)")

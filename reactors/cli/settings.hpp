@@ -28,6 +28,7 @@ struct webhook_settings {
   std::string ca_cert;
   std::string tls_cert;
   std::string tls_key;
+  std::string managers_file;  ///< empty: every manager is known
   core::host_port kcp;
   rw::contract contract = rw::contract::v2;
   std::chrono::milliseconds admission_wait{250};

@@ -39,8 +39,13 @@ webhook_app::webhook_app(services& with, webhook_settings settings)
       not_after_(core::make_gauge(with.metrics, "rw_tls_certificate_not_after_seconds",
                                   "When the certificate in use expires, in seconds since 1970")),
       reloader_(with.executor, credentials_, files_of(settings_), with.log),
+      managers_reloader_(
+          settings_.managers_file.empty()
+              ? nullptr
+              : std::make_unique<managers_reloader>(with.executor, settings_.managers_file,
+                                                    managers_, with.log, with.metrics)),
       pipeline_(with.executor, settings_, credentials_,
-                {with.clock, with.watchdog, with.log, with.metrics}),
+                {with.clock, with.watchdog, with.log, with.metrics, &managers_}),
       pages_(with.metrics, [this] { return not_ready(); }),
       admin_(with.executor,
              {"admin",
@@ -85,6 +90,7 @@ asio::awaitable<int> webhook_app::run() {
   core::task_group serving(services_.executor, fail_on_exception());
   background.spawn(services_.watchdog.run());
   background.spawn(reloader_.run());
+  if (managers_reloader_) background.spawn(managers_reloader_->run());
   background.spawn(admin_.run());
   serving.spawn(pipeline_.run());
   log_listening(services_.log, "webhook", pipeline_.address());

@@ -5,6 +5,7 @@
 #include "reactors/cli/app.hpp"
 #include "reactors/cli/settings.hpp"
 #include "reactors/cli/webhook_pipeline.hpp"
+#include "reactors/managers_reload.hpp"
 #include "tls/reload.hpp"
 
 #include <memory>
@@ -32,6 +33,8 @@ class webhook_app final : public app {
   core::counter& failed_reloads_;
   core::gauge& not_after_;
   tls::reloader reloader_;
+  managers_in_use managers_;
+  std::unique_ptr<managers_reloader> managers_reloader_;  ///< null: no file is configured
   webhook_pipeline pipeline_;
   admin::pages pages_;
   http::server admin_;

@@ -27,6 +27,7 @@ struct pipeline_environment {
   core::watchdog& watchdog;
   core::logger& log;
   core::metrics& metrics;
+  const managers_in_use* managers = nullptr;  ///< null: every manager is known
 };
 
 /// The way of an event on a watched cluster, as the processes have it that run there:

@@ -86,11 +86,13 @@ class visit::implementation {
                                               std::chrono::system_clock::time_point now);
 
  private:
-  void decide();
+  k8s::result<void> decide();
+  known_managers present_managers();
   asio::awaitable<k8s::result<void>> ensure_namespace();
   asio::awaitable<k8s::result<void>> write();
   asio::awaitable<k8s::result<void>> write_rank(std::vector<part*> some);
   asio::awaitable<k8s::result<void>> drop_unwanted_webhooks();
+  asio::awaitable<k8s::result<void>> narrow_managers();
   asio::awaitable<k8s::result<void>> look_at_pods();
 
   part& find(std::string_view kind, std::string_view name) {
@@ -115,6 +117,7 @@ class visit::implementation {
   const method& how_;
   known_bundles& known_;
   order what_;
+  known_managers managers_;  ///< of the Watchers
   std::chrono::system_clock::time_point now_;
   std::vector<part> parts_;
   bool namespace_there_ = true;
@@ -145,7 +148,22 @@ asio::awaitable<k8s::result<void>> visit::implementation::read() {
   co_return k8s::result<void>();
 }
 
-void visit::implementation::decide() {
+/// Of the file that is on the runtime; nothing, if it is malformed.
+known_managers visit::implementation::present_managers() {
+  const auto* const secret = present("Secret", secret_name);
+  if (secret == nullptr) return {};
+  const auto text = k8s::secret_data(*secret, managers_entry);
+  auto parsed = text ? parse_managers(*text) : managers_result(known_managers());
+  return parsed ? std::move(*parsed) : known_managers();
+}
+
+k8s::result<void> visit::implementation::decide() {
+  std::vector<managed_watch> watches;
+  for (const auto& each : what_.watchers) watches.push_back(watch_of(each));
+  managers_ = known_managers(std::move(watches));
+  if (!fits_managers_file(managers_)) return defect("there are too many Watchers");
+  auto in_file = merge(managers_, present_managers());
+  if (!fits_managers_file(in_file)) in_file = managers_;
   auto step = next_step(what_.trust, present_now(), how_.delays, now_);
   out_.pending = step.pending;
   out_.again = step.again;
@@ -162,8 +180,10 @@ void visit::implementation::decide() {
                          .key = std::move(step.key),
                          .certificate_since = std::move(step.certificate_since),
                          .restart_trigger = std::move(step.restart_trigger),
-                         .watchers = what_.watchers});
+                         .watchers = what_.watchers,
+                         .managers = std::move(in_file)});
   for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i].wanted = std::move(objects[i]);
+  return {};
 }
 
 /// Pods without a certificate would only fail; those that run keep theirs. And webhooks that nobody
@@ -253,6 +273,18 @@ asio::awaitable<k8s::result<void>> visit::implementation::drop_unwanted_webhooks
   co_return k8s::result<void>();
 }
 
+/// Webhooks of managers that are not in the file would lose their events, so it comes last.
+asio::awaitable<k8s::result<void>> visit::implementation::narrow_managers() {
+  auto& secret = find("Secret", secret_name);
+  const auto text = render_managers(managers_);
+  const bool narrow = k8s::secret_data(secret.wanted, managers_entry) == text;
+  if (secret.leave || narrow) co_return k8s::result<void>();
+  k8s::set_secret_data(secret.wanted, managers_entry, text);
+  std::vector<part*> only{&secret};
+  auto done = co_await write_rank(std::move(only));
+  co_return done;
+}
+
 asio::awaitable<k8s::result<void>> visit::implementation::look_at_pods() {
   const auto* deployment = present("Deployment", skr_webhook_name);
   if (deployment == nullptr) {
@@ -292,10 +324,13 @@ asio::awaitable<k8s::result<outcome>> visit::implementation::bring(
     order what, std::chrono::system_clock::time_point now) {
   what_ = std::move(what);
   now_ = now;
-  decide();
-  auto done = co_await write();
+  auto done = decide();
+  if (!done) co_return done.error();
+  done = co_await write();
   if (!done) co_return done.error();
   done = co_await drop_unwanted_webhooks();
+  if (!done) co_return done.error();
+  done = co_await narrow_managers();
   if (!done) co_return done.error();
   done = co_await look_at_pods();
   if (!done) co_return done.error();

@@ -61,6 +61,9 @@ class visit {
   /// visit does.
   boost::asio::awaitable<k8s::result<void>> read();
 
+  /// The managers' file names every manager that has a webhook at any moment: it grows before the
+  /// webhooks are written, and shrinks after.
+  ///
   /// Brings the runtime one step towards `what`, and tells what it has then. Writes only objects
   /// that differ from what they are to be, by server-side apply, the ones that others need first. A
   /// runtime that has it all costs reads only. While it has no certificate, what needs one is not

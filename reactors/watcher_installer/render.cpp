@@ -83,6 +83,7 @@ void fill_secret(json::value& object, const inputs& runtime) {
   k8s::set_secret_data(object, "ca.crt", runtime.ca_bundle);
   k8s::set_secret_data(object, "tls.crt", runtime.certificate);
   k8s::set_secret_data(object, "tls.key", runtime.key);
+  k8s::set_secret_data(object, managers_entry, render_managers(runtime.managers));
   if (runtime.certificate_since.empty()) return;
   k8s::set_annotation(object, certificate_since_annotation, runtime.certificate_since);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "reactors/managers_file.hpp"
 #include "reactors/watcher.hpp"
 #include "reactors/watcher_installer/templates.hpp"
 
@@ -40,6 +41,7 @@ struct inputs {
   std::string certificate_since = {};
   std::string restart_trigger = {};
   std::vector<watcher> watchers = {};
+  known_managers managers = {};  ///< what the managers' file says
 };
 
 /// Annotations by which an installation remembers, whoever looks at it next.
@@ -47,6 +49,8 @@ inline constexpr std::string_view bundle_since_annotation =
     "operator.kyma-project.io/ca-bundle-since";  ///< of the webhook configuration
 inline constexpr std::string_view certificate_since_annotation =
     "operator.kyma-project.io/certificate-since";  ///< of the Secret
+/// The managers' file (managers_file.hpp), in the Secret.
+inline constexpr std::string_view managers_entry = "managers.json";
 /// A digest of what was applied, so that fields which are no longer asked for are noticed as well.
 inline constexpr std::string_view applied_annotation = "operator.kyma-project.io/applied-digest";
 

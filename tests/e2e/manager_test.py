@@ -26,7 +26,7 @@ class Story:
         gateway = self.kcp.get("secret", "klm-istio-gateway", "istio-system")
         files = {}
         for owner, from_ in (("skr", secret), ("gateway", gateway)):
-            for key in ("tls.crt", "tls.key", "ca.crt"):
+            for key in ("tls.crt", "tls.key", "ca.crt") + (("managers.json",) if owner == "skr" else ()):
                 files[owner, key] = self.folder / f"{owner}-{key}"
                 files[owner, key].write_bytes(decoded(from_, key))
         self.start(Gateway(self.folder / "nginx", files["gateway", "tls.crt"], files["gateway", "tls.key"],
@@ -35,16 +35,18 @@ class Story:
         environment = {e["name"]: e.get("value") for e in containers[0]["env"]}
         self.assertEqual(environment["KCP_ADDR"], f"localhost:{self.port}")
         return self.start(Webhook(files["skr", "tls.crt"], files["skr", "tls.key"], files["skr", "ca.crt"],
-                                  environment["KCP_ADDR"], contract=environment["KCP_CONTRACT"])).ready()
+                                  environment["KCP_ADDR"], contract=environment["KCP_CONTRACT"],
+                                  env={"MANAGERS_FILE": str(files["skr", "managers.json"])})).ready()
 
-    def review(self, webhook, configuration):
+    def review(self, webhook, configuration, manager=None):
         """As the runtime's API server would: posts a review, trusting the webhook's caBundle."""
         client = configuration["webhooks"][0]["clientConfig"]
         context = ssl.create_default_context(cadata=base64.b64decode(client["caBundle"]).decode())
         self.assertEqual(client["service"]["name"], "skr-webhook")
         context.check_hostname = False  # the Service's name does not lead here; the chain is still checked
         body = (ROOT / "deploy" / "samples" / "02-kyma-create.json").read_bytes()
-        request = urllib.request.Request(f"https://127.0.0.1:{webhook.port}{client['service']['path']}", body,
+        path = f"/validate/{manager}" if manager else client["service"]["path"]
+        request = urllib.request.Request(f"https://127.0.0.1:{webhook.port}{path}", body,
                                          {"Content-Type": "application/json"})
         with urllib.request.urlopen(request, timeout=10, context=context) as answer:
             self.assertTrue(json.load(answer)["response"]["allowed"])
@@ -83,6 +85,10 @@ class Story:
         wait_until(lambda: self.metric("rw_kyma_router_events_total", outcome="routed") > before, PATIENCE,
                    lambda: f"the event has come:\n{webhook.tail()}\n{self.manager.tail()}")
 
+        # One of an invented manager does not; it is known once the file that the runtime has names it.
+        self.review(webhook, configuration, manager="other")
+        self.assertEqual(webhook.metric("rw_admission_unknown_manager_total"), 1)
+
         # A Watcher that changes, one that comes, and one that goes.
         self.kcp.kubectl("patch", "watcher", "kyma", "-n", "kcp-system", "--type=merge", "-p", '{"spec":{"field":"status"}}')
         self.skr.until("validatingwebhookconfigurations", "skr-webhook", None,
@@ -92,6 +98,12 @@ class Story:
                         "metadata": {"name": "second", "namespace": "kcp-system"},
                         "spec": {**second["spec"], "manager": "other"}})
         self.installed(["kyma", "second"])
+        (self.folder / "skr-managers.json").write_bytes(
+            decoded(self.skr.get("secret", "skr-webhook-tls", "kyma-system"), "managers.json"))
+        wait_until(lambda: webhook.metric("rw_managers_reloads_total", outcome="used") == 2, PATIENCE,
+                   lambda: f"the managers' file is read again:\n{webhook.tail()}")
+        self.review(webhook, configuration, manager="other")
+        self.assertEqual(webhook.metric("rw_admission_unknown_manager_total"), 1)
         self.kcp.kubectl("delete", "watcher", "kyma", "-n", "kcp-system", "--timeout=30s")
         self.installed(["second"])
         self.kcp.until_gone("virtualservices.networking.istio.io", "kyma", "kcp-system")

@@ -188,17 +188,17 @@ k8s::result<void> node::place(const json::value& deployment) {
   const auto secret = secrets_.objects().get(skr_namespace, watcher_installer::secret_name);
   if (!secret)
     return refuse("the Secret " + std::string(watcher_installer::secret_name) + " is not there");
-  auto material = mounted(*spec, secret.parse());
-  if (!material) return refuse(material.error().message);
+  auto files = mounted(*spec, secret.parse());
+  if (!files) return refuse(files.error().message);
   complaint_.clear();
   if (current_ && current_->spec().pod_template == spec->pod_template) {
-    if (current_->remount(std::move(*material))) log_.info("the webhook's certificates changed");
+    if (current_->remount(std::move(*files))) log_.info("the webhook's certificates changed");
     return {};
   }
   std::shared_ptr<pod> next;
   try {
     next = std::make_shared<pod>(
-        services_.executor, std::move(*spec), std::move(*material),
+        services_.executor, std::move(*spec), std::move(*files),
         pipeline_environment{services_.clock, services_.watchdog, log_, metrics_},
         [this](const watch_event& event) { how_.on_event(how_.runtime, event); });
   } catch (const std::exception& e) {

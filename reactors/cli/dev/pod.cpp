@@ -83,6 +83,7 @@ k8s::result<pod_spec> read_pod_spec(const json::value& deployment, const std::st
   settings.ca_cert = entry_of(*env, "CA_CERT");
   settings.tls_cert = entry_of(*env, "TLS_CERT");
   settings.tls_key = entry_of(*env, "TLS_KEY");
+  settings.managers_file = entry_of(*env, "MANAGERS_FILE");
   if (settings.ca_cert.empty() || settings.tls_cert.empty() || settings.tls_key.empty()) {
     return defect("CA_CERT, TLS_CERT and TLS_KEY must be set");
   }
@@ -93,7 +94,7 @@ k8s::result<pod_spec> read_pod_spec(const json::value& deployment, const std::st
   return out;
 }
 
-k8s::result<tls::material> mounted(const pod_spec& spec, const json::value& secret) {
+k8s::result<mounted_files> mounted(const pod_spec& spec, const json::value& secret) {
   const auto entry = [&](const std::string& name) {
     return k8s::secret_data(secret, name).value_or(std::string());
   };
@@ -108,19 +109,27 @@ k8s::result<tls::material> mounted(const pod_spec& spec, const json::value& secr
   auto made = tls::material::from_text(
       text, {.certificate = names.tls_cert, .key = names.tls_key, .ca = names.ca_cert});
   if (!made) return defect("the Secret can't be used: " + made.error().message());
-  return std::move(*made);
+  mounted_files out{.material = std::move(*made), .managers = std::nullopt};
+  auto managers = parse_managers(entry(names.managers_file));
+  if (managers) out.managers = std::move(*managers);
+  return out;
 }
 
-pod::pod(asio::any_io_executor executor, pod_spec spec, tls::material material,
+pod::pod(asio::any_io_executor executor, pod_spec spec, mounted_files files,
          pipeline_environment environment, admission::event_observer on_event)
     : spec_(std::move(spec)),
-      credentials_(std::make_shared<tls::credentials>(std::move(material))),
-      pipeline_(std::move(executor), spec_.settings, credentials_, environment,
-                std::move(on_event)) {}
+      credentials_(std::make_shared<tls::credentials>(std::move(files.material))),
+      pipeline_(std::move(executor), spec_.settings, credentials_,
+                {environment.clock, environment.watchdog, environment.log, environment.metrics,
+                 &managers_},
+                std::move(on_event)) {
+  if (files.managers) managers_.replace(std::move(*files.managers));
+}
 
-bool pod::remount(tls::material material) {
-  if (material.digest() == credentials_->current()->digest()) return false;
-  credentials_->replace(std::move(material));
+bool pod::remount(mounted_files files) {
+  if (files.managers) managers_.replace(std::move(*files.managers));
+  if (files.material.digest() == credentials_->current()->digest()) return false;
+  credentials_->replace(std::move(files.material));
   pipeline_.renew_connections();
   return true;
 }

@@ -2,6 +2,7 @@
 
 #include "k8s/failure.hpp"
 #include "reactors/cli/webhook_pipeline.hpp"
+#include "reactors/managers_file.hpp"
 #include "tls/material.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -10,6 +11,7 @@
 #include <boost/json/value.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace rw::cli::dev {
@@ -26,22 +28,27 @@ struct pod_spec {
 k8s::result<pod_spec> read_pod_spec(const boost::json::value& deployment,
                                     const std::string& address);
 
-/// What the mounted Secret gives the pod. Fails with a sentence that names the entry.
-k8s::result<tls::material> mounted(const pod_spec& spec, const boost::json::value& secret);
+/// What the mounted Secret gives the pod.
+struct mounted_files {
+  tls::material material;
+  std::optional<known_managers> managers;  ///< none: the file is not there, or malformed
+};
+/// Fails with a sentence that names the entry which the pod cannot do without.
+k8s::result<mounted_files> mounted(const pod_spec& spec, const boost::json::value& secret);
 
 /// A pod of the watcher without its container: the webhook, in this process, on a port that was
 /// free. On one executor.
 class pod {
  public:
   /// Throws what says why it can't listen.
-  pod(boost::asio::any_io_executor executor, pod_spec spec, tls::material material,
+  pod(boost::asio::any_io_executor executor, pod_spec spec, mounted_files files,
       pipeline_environment environment, admission::event_observer on_event);
 
   const pod_spec& spec() const noexcept { return spec_; }
   boost::asio::ip::tcp::endpoint address() const { return pipeline_.address(); }
 
-  /// The mounted Secret has changed; no news if it has not. True if it had.
-  bool remount(tls::material material);
+  /// The mounted Secret may have changed. True if its certificates had.
+  bool remount(mounted_files files);
 
   /// As webhook_pipeline.
   boost::asio::awaitable<void> run() { return pipeline_.run(); }
@@ -51,6 +58,7 @@ class pod {
  private:
   const pod_spec spec_;
   const std::shared_ptr<tls::credentials> credentials_;
+  managers_in_use managers_;
   webhook_pipeline pipeline_;
 };
 

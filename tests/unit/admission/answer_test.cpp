@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(it_is_of_the_version_of_the_review) {
 }
 
 BOOST_AUTO_TEST_CASE(every_verdict_is_allowed_and_has_a_message) {
-  for (int i = 0; i <= static_cast<int>(verdict::no_owner); ++i) {
+  for (int i = 0; i <= static_cast<int>(verdict::unknown_manager); ++i) {
     const auto written = written_for(decided_with("u", static_cast<verdict>(i)));
     const auto& response = written.at("response").as_object();
     BOOST_TEST(response.at("allowed").as_bool());

@@ -73,6 +73,23 @@ review_text status_update(review_text::json status, review_text::json old_status
 
 }  // namespace
 
+BOOST_AUTO_TEST_CASE(update_of_a_subresource_is_an_event_when_it_is_watched) {
+  const std::vector<std::string> watched{"scale", "resize"};
+  review_text review;
+  for (const auto& [name, expected] :
+       {std::pair(R"("scale")", verdict::event), std::pair(R"("resize")", verdict::event),
+        std::pair(R"("Scale")", verdict::invalid_subresource),
+        std::pair(R"("log")", verdict::invalid_subresource)}) {
+    review.subresource = name;
+    reader fast(contract::v2);
+    const auto decided = fast.read(review.text(), watched);
+    BOOST_REQUIRE(decided.has_value());
+    BOOST_TEST(fast.deferred() == 0u);
+    BOOST_TEST((decided->what == expected));
+    BOOST_TEST((decided == read_review_reference(review.text(), contract::v2, watched)));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_create_is_an_event_for_the_object) {
   review_text review;
   review.operation = "\"CREATE\"";

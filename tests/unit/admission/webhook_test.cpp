@@ -23,10 +23,12 @@ using rw::watch_event;
 /// A webhook on plain sockets, or over TLS, with a channel that the test reads.
 struct fixture {
   explicit fixture(std::unique_ptr<rw::core::transport> over = rw::core::make_plain_transport(),
-                   std::size_t capacity = 100, rw::http::server_limits limits = {})
+                   std::size_t capacity = 100, rw::http::server_limits limits = {},
+                   const rw::managers_in_use* managers = nullptr)
       : transport(std::move(over)),
         events(capacity),
-        hook({.wait = std::chrono::milliseconds(50)}, events, here.clock, here.log, here.metrics),
+        hook({.wait = std::chrono::milliseconds(50), .managers = managers}, events, here.clock,
+             here.log, here.metrics),
         server(here, *transport, hook, limits) {}
   ~fixture() { here.stop(); }
 
@@ -111,6 +113,45 @@ BOOST_AUTO_TEST_CASE(a_change_is_allowed_and_becomes_an_event_of_the_manager) {
   BOOST_TEST((f.events.try_receive() == expected));
   BOOST_TEST(f.metric("watcher_admission_request_total") == 1);
   BOOST_TEST(f.metric("watcher_admission_request_error_total") == 0);
+}
+
+BOOST_AUTO_TEST_CASE(webhook_sends_no_event_when_the_file_does_not_name_the_manager) {
+  rw::managers_in_use managers;
+  fixture f(rw::core::make_plain_transport(), 100, {}, &managers);
+  auto client = f.connect();
+  const auto invented = post("/validate/invented", review_text().text());
+  BOOST_TEST(ask(client, invented).status == 200u);
+  BOOST_TEST(f.events.try_receive().has_value());  // no file yet: every manager is known
+  managers.replace(rw::known_managers({{.manager = "klm"}}));
+  const auto got = ask(client, invented);
+  BOOST_TEST(got.status == 200u);
+  BOOST_TEST(got.body.find(R"("allowed":true)") != std::string::npos);
+  BOOST_TEST(got.body.find("0df28fbd-5f5f-11e8-bc74-36e6bb280816") != std::string::npos);
+  BOOST_TEST(!f.events.try_receive());
+  BOOST_TEST(f.metric("rw_admission_unknown_manager_total") == 1);
+  BOOST_TEST(f.metric("rw_admission_reviews_total{verdict=\"unknown_manager\"}") == 1);
+  f.check_good_review();
+  managers.replace(rw::known_managers());
+  BOOST_TEST(ask(client, post("/validate/klm", review_text().text())).status == 200u);
+  BOOST_TEST(!f.events.try_receive());
+}
+
+BOOST_AUTO_TEST_CASE(webhook_sends_an_event_of_a_subresource_that_the_file_names) {
+  rw::managers_in_use managers;
+  managers.replace(rw::known_managers(
+      {{.manager = "klm", .field = "scale"}, {.manager = "other", .field = "spec"}}));
+  fixture f(rw::core::make_plain_transport(), 100, {}, &managers);
+  review_text review;
+  review.subresource = "\"scale\"";
+  auto client = f.connect();
+  BOOST_TEST(ask(client, post("/validate/klm", review.text())).status == 200u);
+  const auto event = f.events.try_receive();
+  BOOST_REQUIRE(event.has_value());
+  BOOST_TEST(event->manager == "klm");
+  BOOST_TEST(event->watched.name == "default");
+  BOOST_TEST(ask(client, post("/validate/other", review.text())).status == 200u);
+  BOOST_TEST(!f.events.try_receive());
+  BOOST_TEST(f.metric("rw_admission_reviews_total{verdict=\"invalid_subresource\"}") == 1);
 }
 
 BOOST_AUTO_TEST_CASE(a_full_channel_delays_the_answer_and_then_warns) {

@@ -77,6 +77,7 @@ BOOST_AUTO_TEST_CASE(the_manifest_that_is_installed_says_all_that_is_needed) {
   BOOST_TEST(spec->settings.ca_cert == "ca.crt");
   BOOST_TEST(spec->settings.tls_cert == "tls.crt");
   BOOST_TEST(spec->settings.tls_key == "tls.key");
+  BOOST_TEST(spec->settings.managers_file == "managers.json");
 }
 
 BOOST_AUTO_TEST_CASE(times_are_those_of_the_environment) {
@@ -122,7 +123,8 @@ BOOST_AUTO_TEST_CASE(a_secret_is_used_whole_or_not_at_all) {
   const auto other = ca.issue({.common_name = "runtime-2", .server_auth = true}).value();
   const auto good = mounted(*spec, secret_with(pair, ca.certificate_pem()));
   BOOST_REQUIRE(good.has_value());
-  BOOST_TEST(good->leaf().has_value());
+  BOOST_TEST(good->material.leaf().has_value());
+  BOOST_TEST(!good->managers.has_value());
 
   const auto lacking = mounted(*spec, secret_with({pair.certificate, ""}, ca.certificate_pem()));
   BOOST_REQUIRE(lacking.has_error());
@@ -132,6 +134,19 @@ BOOST_AUTO_TEST_CASE(a_secret_is_used_whole_or_not_at_all) {
   BOOST_REQUIRE(mixed.has_error());
   BOOST_TEST(mixed.error().message.starts_with("the Secret can't be used: "),
              mixed.error().message);
+}
+
+BOOST_AUTO_TEST_CASE(mounted_reads_the_managers_file_when_it_is_valid) {
+  const auto spec = read_pod_spec(deployment(), "127.0.0.1");
+  const auto ca = rw::tls::issuer::create({.common_name = "ca"}).value();
+  const auto pair = ca.issue({.common_name = "runtime-1", .server_auth = true}).value();
+  auto secret = secret_with(pair, ca.certificate_pem());
+  const rw::known_managers managers({{.manager = "klm", .watched = {"", "v1", "pods"}}});
+  rw::k8s::set_secret_data(secret, "managers.json", rw::render_managers(managers));
+  const auto good = mounted(*spec, secret);
+  BOOST_REQUIRE(good.has_value());
+  BOOST_REQUIRE(good->managers.has_value());
+  BOOST_TEST((*good->managers == managers));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -3,6 +3,7 @@
 #include "k8s/base64.hpp"
 #include "k8s/types.hpp"
 #include "reactors/kyma_resources.hpp"
+#include "reactors/managers_file.hpp"
 #include "tls/trust_store.hpp"
 
 #include <boost/json/array.hpp>
@@ -496,6 +497,67 @@ asio::awaitable<void> keeps_the_good_bundle(world* w) {
 BOOST_AUTO_TEST_CASE(a_bundle_that_is_damaged_does_not_reach_the_runtime) {
   world w(quick());
   test::run(w.context, keeps_the_good_bundle(&w));
+}
+
+namespace {
+
+/// The managers that the file on the runtime names.
+std::set<std::string> managers_in_file(const json::value& secret) {
+  std::set<std::string> out;
+  const auto text = k8s::secret_data(secret, "managers.json");
+  const auto parsed = parse_managers(text.value_or(std::string()));
+  if (!parsed) return {"none"};
+  for (const auto& each : parsed->watches()) out.insert(each.manager);
+  return out;
+}
+
+/// When an object was written last, in the order of its cluster's writes.
+std::uint64_t version_of(const json::value& object) {
+  return std::stoull(std::string(k8s::find_string(object, {"metadata", "resourceVersion"})));
+}
+
+}  // namespace
+
+asio::awaitable<void> keeps_managers(world* w) {
+  co_await one_runtime(w);
+  std::uint64_t secret = 0;
+  std::uint64_t webhooks = 0;
+  std::set<std::string> expected{"lifecycle-manager"};
+  const auto in_file = [&](const json::value& one) {
+    secret = one.is_object() ? version_of(one) : 0;
+    return one.is_object() && managers_in_file(one) == expected;
+  };
+  const auto in_webhooks = [&](const json::value& one) {
+    webhooks = one.is_object() ? version_of(one) : 0;
+    return one.is_object() && managers(one).size() == expected.size();
+  };
+  bool good = co_await w->until("skr", secrets_type(), tls_secret, in_file);
+  BOOST_TEST(good);
+  const auto restarts = co_await w->api("skr").get(deployments, deployment);
+
+  expected.insert("other");
+  co_await w->add_watcher("other", "other", "status");
+  good = co_await w->until("skr", webhook_configurations, configuration, in_webhooks);
+  BOOST_TEST(good);
+  good = co_await w->until("skr", secrets_type(), tls_secret, in_file);
+  BOOST_TEST(good);
+  BOOST_TEST(secret < webhooks);  // grown before
+
+  expected.erase("other");
+  const auto removed = co_await w->api("kcp").remove(watchers_type(), {"kcp-system", "other"});
+  BOOST_TEST(removed.has_value());
+  good = co_await w->until("skr", secrets_type(), tls_secret, in_file);
+  BOOST_TEST(good);
+  good = co_await w->until("skr", webhook_configurations, configuration, in_webhooks);
+  BOOST_TEST(good);
+  BOOST_TEST(webhooks < secret);  // narrowed after
+  const auto now = co_await w->api("skr").get(deployments, deployment);
+  BOOST_TEST((now->at_pointer("/spec/template") == restarts->at_pointer("/spec/template")));
+}
+
+BOOST_AUTO_TEST_CASE(managers_file_grows_before_the_webhooks_and_narrows_after_them, *kube) {
+  world w(quick());
+  test::run(w.context, keeps_managers(&w));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -76,6 +76,16 @@ const auto& pod = "/spec/template/spec";
 
 }  // namespace
 
+BOOST_AUTO_TEST_CASE(managers_are_in_the_secret_and_change_no_pod) {
+  auto other = sample();
+  other.managers =
+      known_managers({watch_of(sample_watcher("more", "other", watched_field::status))});
+  const auto secret = object_of(other, "Secret", "skr-webhook-tls");
+  BOOST_TEST(k8s::secret_data(secret, "managers.json").value() == render_managers(other.managers));
+  BOOST_TEST((deployment(other) == deployment()));
+  BOOST_TEST(variable(deployment(), "MANAGERS_FILE") == "/etc/skr-webhook/tls/managers.json");
+}
+
 BOOST_AUTO_TEST_CASE(these_objects_make_the_watcher_in_this_order) {
   std::string all;
   for (const auto& one : rw::watcher_installer::render(templates::built_in(), {}, sample())) {
