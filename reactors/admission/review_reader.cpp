@@ -3,7 +3,6 @@
 #include "reactors/admission/decide.hpp"
 #include "reactors/admission/json_compare.hpp"
 #include "reactors/admission/review.hpp"
-#include "reactors/admission/token_compare.hpp"
 
 #include <utility>
 

@@ -1,5 +1,5 @@
 #include "reactors/admission/decide.hpp"
-#include "reactors/admission/exact_dom.hpp"
+#include "reactors/admission/json_compare.hpp"
 #include "reactors/admission/review.hpp"
 
 #include <boost/json/error.hpp>

@@ -6,7 +6,6 @@
 #include "tls/certificate.hpp"
 #include "tls/material.hpp"
 
-#include <boost/asio/ip/network_v4.hpp>
 #include <boost/asio/ip/network_v6.hpp>
 #include <boost/system/result.hpp>
 
@@ -27,12 +26,11 @@ class network_list {
   /// names the wrong one.
   static network_list parse(std::string_view text);
 
-  bool empty() const noexcept { return v4_.empty() && v6_.empty(); }
+  bool empty() const noexcept { return networks_.empty(); }
   bool contains(const boost::asio::ip::address& address) const;
 
  private:
-  std::vector<boost::asio::ip::network_v4> v4_;
-  std::vector<boost::asio::ip::network_v6> v6_;
+  std::vector<boost::asio::ip::network_v6> networks_;  ///< IPv4 ones mapped (RFC 4291, 2.5.5.2)
 };
 
 /// Why a request has no sender; the status to answer with.

@@ -167,7 +167,24 @@ BOOST_AUTO_TEST_CASE(network_list_takes_blanks_around_its_elements) {
   for (const auto* outside : {"11.1.2.3", "fe00::1", "192.0.2.2"}) {
     BOOST_TEST(!list.contains(boost::asio::ip::make_address(outside)), outside);
   }
-  BOOST_CHECK_THROW(network_list::parse("10.0.0.0/8, nonsense"), std::invalid_argument);
+  for (const auto* wrong : {"10.0.0.0/8, nonsense", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/-1",
+                            "10.0.0.0/8/8", "fd00::/129", "/8", "10.0.0.0/x", "10.0.0.0/8x"}) {
+    BOOST_CHECK_THROW(network_list::parse(wrong), std::invalid_argument);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(network_list_keeps_ipv4_and_ipv6_apart) {
+  const auto contains = [](const char* networks, const char* address) {
+    return network_list::parse(networks).contains(boost::asio::ip::make_address(address));
+  };
+  BOOST_TEST(contains("0.0.0.0/0", "192.0.2.1"));
+  BOOST_TEST(contains("0.0.0.0/0", "::ffff:192.0.2.1"));
+  BOOST_TEST(!contains("0.0.0.0/0", "fd00::1"));
+  BOOST_TEST(contains("::/0", "fd00::1"));
+  BOOST_TEST(!contains("::/0", "192.0.2.1"));
+  BOOST_TEST(!contains("::/0", "::ffff:192.0.2.1"));
+  BOOST_TEST(contains("10.1.2.3/8", "10.9.9.9"));
+  BOOST_TEST(!network_list::parse(",").contains(boost::asio::ip::make_address("::1")));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
