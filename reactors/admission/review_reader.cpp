@@ -204,28 +204,18 @@ bool decide(const token_list& tokens, contract agreed, decision& decided) {
 
 }  // namespace
 
-class reader::impl {
- public:
-  bool read(const std::string& body, contract agreed, decision& decided) {
-    token_list tokens;
-    const bool done =
-        index_.build(body, tokens) && escapes_are_valid(body) && decide(tokens, agreed, decided);
-    index_.release();
-    return done;
-  }
+/// False where the reference has to be asked; `decided` is then void.
+bool reader::decide(const std::string& body, decision& decided) {
+  token_list tokens;
+  const bool done = index_.build(body, tokens) && escapes_are_valid(body) &&
+                    admission::decide(tokens, contract_, decided);
+  index_.release();
+  return done;
+}
 
- private:
-  token_index index_;
-};
-
-reader::reader(contract agreed) : impl_(std::make_unique<impl>()), contract_(agreed) {}
-reader::~reader() = default;
-reader::reader(reader&&) noexcept = default;
-reader& reader::operator=(reader&&) noexcept = default;
-
-boost::system::result<decision> reader::read(const std::string& body) {
-  boost::system::result<decision> decided(boost::system::in_place_value);
-  if (!impl_->read(body, contract_, *decided)) {
+review_result reader::read(const std::string& body) {
+  review_result decided(boost::system::in_place_value);
+  if (!decide(body, *decided)) {
     ++deferred_;
     decided = read_review_reference(body, contract_);
   }

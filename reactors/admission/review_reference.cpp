@@ -89,8 +89,7 @@ bool changed(first_look::part compare, const object_facts& object, const object_
   return true;
 }
 
-boost::system::result<decision> read_request(const json::object& request, decision decided,
-                                             contract agreed) {
+review_result read_request(const json::object& request, decision decided, contract agreed) {
   member_reader read;
   decided.uid = read.text(&request, "uid");
   const auto operation = read.text(&request, "operation");
@@ -125,7 +124,7 @@ boost::system::result<decision> read_request(const json::object& request, decisi
 
 }  // namespace
 
-boost::system::result<decision> read_review_reference(std::string_view body, contract agreed) {
+review_result read_review_reference(std::string_view body, contract agreed) {
   if (body.empty()) return review_error::empty_body;
   unsigned char memory[16384];
   json::monotonic_resource resource(memory, sizeof memory);

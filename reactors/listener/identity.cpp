@@ -16,26 +16,6 @@ namespace asio = boost::asio;
 constexpr std::size_t remembered = 16384;  // as many as a listener has connections
 constexpr std::string_view xfcc_header = "x-forwarded-client-cert";
 
-class category final : public boost::system::error_category {
- public:
-  const char* name() const noexcept override { return "sender identity"; }
-  std::string message(int value) const override {
-    switch (static_cast<identity_error>(value)) {
-      case identity_error::untrusted_peer:
-        return "the peer is no trusted proxy, so its X-Forwarded-Client-Cert is not believed";
-      case identity_error::unidentified:
-        return "no client certificate could be read";
-      case identity_error::untrusted:
-        return "the client certificate is not trusted";
-      case identity_error::nameless:
-        return "the client certificate has no common name";
-      case identity_error::outdated:
-        return "the client certificate was checked before the CA changed";
-    }
-    return "unknown error";
-  }
-};
-
 /// The header's lines joined, as if the proxies had written one (RFC 9110, section 5.3).
 std::string forwarded(const http::fields& headers) {
   std::string joined;
@@ -66,9 +46,20 @@ std::string digest(const std::string& evidence) {
 
 }  // namespace
 
-const boost::system::error_category& identity_category() noexcept {
-  static const category instance;
-  return instance;
+std::string_view reason(identity_error error) noexcept {
+  switch (error) {
+    case identity_error::untrusted_peer:
+      return "the peer is no trusted proxy, so its X-Forwarded-Client-Cert is not believed";
+    case identity_error::unidentified:
+      return "no client certificate could be read";
+    case identity_error::untrusted:
+      return "the client certificate is not trusted";
+    case identity_error::nameless:
+      return "the client certificate has no common name";
+    case identity_error::outdated:
+      return "the client certificate was checked before the CA changed";
+  }
+  return "unknown error";
 }
 
 network_list network_list::parse(std::string_view text) {
@@ -111,8 +102,7 @@ identifier::identifier(identity_options options, core::clock& time)
       known_(remembered),
       connected_since_(generation()) {}
 
-boost::system::result<std::shared_ptr<const sender>> identifier::identify(
-    const http::request& from) {
+sender_result identifier::identify(const http::request& from) {
   std::string evidence;
   if (options_.terminates_tls) {
     evidence = from.peer.certificate;
@@ -138,7 +128,8 @@ boost::system::result<std::shared_ptr<const sender>> identifier::identify(
   return (known_.use(key) = std::move(*examined)).who;
 }
 
-boost::system::result<identifier::entry> identifier::examine(const std::string& evidence) const {
+boost::system::result<identifier::entry, identity_error> identifier::examine(
+    const std::string& evidence) const {
   std::vector<tls::certificate> intermediates;
   std::optional<tls::certificate> leaf;
   if (options_.terminates_tls) {

@@ -131,8 +131,7 @@ class listener::endpoint final : public http::handler {
   bool identify(exchange& current);
   bool read(exchange& current);
   void judge(exchange& current, element& of);
-  core::send_status take(received_event& event);
-  void log_taken(const received_event& event);
+  void log_event(const received_event& event);
   asio::awaitable<void> wait_for_room(exchange current);
   void answer(exchange& current);
   void finish(exchange& current);
@@ -206,7 +205,8 @@ bool listener::endpoint::receive(exchange& current) {
     one.event.contract = current.where.contract;
     one.event.runtime_id = current.who->runtime_id;
     one.event.event.manager = component_;
-    const auto sent = full ? core::send_status::full : take(one.event);
+    log_event(one.event);
+    const auto sent = full ? core::send_status::full : events_->try_send(one.event);
     full = sent == core::send_status::full;
     if (sent != core::send_status::sent) {
       one.status = 503;
@@ -225,7 +225,7 @@ bool listener::endpoint::identify(exchange& current) {
     return true;
   }
   const bool nameless = who.error() == identity_error::nameless;
-  refuse(current, nameless ? 400 : 401, who.error().message());
+  refuse(current, nameless ? 400 : 401, reason(who.error()));
   if (who.error() == identity_error::outdated) {
     on_outdated_();
     current.response->status = 0;
@@ -233,33 +233,24 @@ bool listener::endpoint::identify(exchange& current) {
   return false;
 }
 
-/// Into the channel, if there is room; that is told in the log before the sender hears of it.
-core::send_status listener::endpoint::take(received_event& event) {
-  if (!environment_.log.enabled(core::log_level::debug)) return events_->try_send(event);
-  const auto copy = event;
-  const auto sent = events_->try_send(event);
-  if (sent == core::send_status::sent) log_taken(copy);
-  return sent;
-}
-
-void listener::endpoint::log_taken(const received_event& event) {
+void listener::endpoint::log_event(const received_event& event) {
   if (!environment_.log.enabled(core::log_level::debug)) return;
-  environment_.log.debug("event taken", {{"runtime_id", event.runtime_id},
-                                         {"kind", event.event.gvk.kind},
-                                         {"namespace", event.event.watched.ns},
-                                         {"name", event.event.watched.name}});
+  environment_.log.debug("event received", {{"runtime_id", event.runtime_id},
+                                            {"kind", event.event.gvk.kind},
+                                            {"namespace", event.event.watched.ns},
+                                            {"name", event.event.watched.name}});
 }
 
 /// Reads the body. False: the request as a whole was refused.
 bool listener::endpoint::read(exchange& current) {
   const auto& body = current.request->body;
-  const auto add = [&](boost::system::result<watch_event> event) {
+  const auto add = [&](wire_result event) {
     auto& one = current.elements.emplace_back();
     if (event.has_value()) {
       one.event.event = std::move(*event);
     } else {
       one.status = 400;
-      one.reason = reason(static_cast<wire_error>(event.error().value()));
+      one.reason = reason(event.error());
     }
   };
   if (!current.where.batch) {
@@ -268,8 +259,8 @@ bool listener::endpoint::read(exchange& current) {
   }
   auto events = parse_wire_batch(body, current.where.contract, batch_events);
   if (events.has_error()) {
-    const bool too_many = events.error() == make_error_code(wire_error::too_many_events);
-    return refuse(current, too_many ? 413 : 400, events.error().message());
+    const bool too_many = events.error() == wire_error::too_many_events;
+    return refuse(current, too_many ? 413 : 400, reason(events.error()));
   }
   current.elements.reserve(events->size());
   for (auto& event : *events) add(std::move(event));
@@ -304,10 +295,8 @@ asio::awaitable<void> listener::endpoint::wait_for_room(exchange current) {
   const auto until = environment_.clock.now() + wait_;
   for (auto& one : current.elements) {
     if (one.status != 503) continue;
-    auto copy = one.event;
-    const auto error = co_await events_->send_until(std::move(copy), until);
+    const auto error = co_await events_->send_until(std::move(one.event), until);
     if (error) break;
-    log_taken(one.event);
     one.status = 200;
   }
   answer(current);

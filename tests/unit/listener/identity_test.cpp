@@ -43,7 +43,7 @@ struct behind_gateway {
   }
   bool refuses(const std::string& certificate) {
     const auto found = identify(certificate);
-    return found.has_error() && found.error() == make_error_code(identity_error::untrusted);
+    return found.has_error() && found.error() == identity_error::untrusted;
   }
 
   rw::core::manual_clock clock;
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(header_of_an_untrusted_peer_is_not_believed_though_it_is_re
   auto request = from_gateway(forwarded(the_pki().client.certificate));
   BOOST_REQUIRE(f.who.identify(request).has_value());
   request.peer.address = {boost::asio::ip::make_address("10.0.0.1"), 1};
-  BOOST_TEST(f.who.identify(request).error() == make_error_code(identity_error::untrusted_peer));
+  BOOST_TEST((f.who.identify(request).error() == identity_error::untrusted_peer));
 }
 
 BOOST_AUTO_TEST_CASE(network_list_takes_blanks_around_its_elements) {
