@@ -132,6 +132,19 @@ BOOST_AUTO_TEST_CASE(certificate_for_servers_is_refused_where_there_is_a_ca) {
   BOOST_TEST(f.refuses(the_pki().server.certificate));
 }
 
+BOOST_AUTO_TEST_CASE(certificate_of_a_connection_is_outdated_when_no_ca_is_left) {
+  const auto own = holding(the_pki().server, the_pki().ca.certificate_pem());
+  rw::core::manual_clock clock;
+  identifier who({.terminates_tls = true, .trusted_proxies = {}, .client_ca = own}, clock);
+  const auto leaf = rw::tls::certificate::from_pem(the_pki().client.certificate).value();
+  rw::http::request request;
+  request.peer.certificate = leaf.der();
+  BOOST_REQUIRE(who.identify(request).has_value());
+  own->replace(good(rw::tls::material::from_text(
+      {.certificate = the_pki().server.certificate, .key = the_pki().server.key, .ca = {}})));
+  BOOST_TEST((who.identify(request).error() == identity_error::outdated));
+}
+
 BOOST_AUTO_TEST_CASE(identity_in_use_stays_while_thousands_of_others_come) {
   behind_gateway f;
   const auto& certificate = the_pki().client.certificate;
