@@ -5,7 +5,6 @@
 #include <boost/json/monotonic_resource.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
-#include <boost/system/error_category.hpp>
 
 #include <optional>
 #include <utility>
@@ -14,14 +13,6 @@ namespace rw {
 namespace {
 
 namespace json = boost::json;
-
-class wire_category final : public boost::system::error_category {
- public:
-  const char* name() const noexcept override { return "rw.event.wire"; }
-  std::string message(int value) const override {
-    return std::string(reason(static_cast<wire_error>(value)));
-  }
-};
 
 char lower(char c) noexcept {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -66,7 +57,7 @@ bool read_gvk(const json::value& value, group_version_kind& gvk) {
   return true;
 }
 
-boost::system::result<watch_event> read_event(const json::value& value, contract agreed) {
+wire_result read_event(const json::value& value, contract agreed) {
   const auto* object = value.if_object();
   if (object == nullptr) return wire_error::not_an_object;
   const bool with_owner = agreed == contract::v1;
@@ -133,11 +124,6 @@ std::string_view reason(wire_error error) noexcept {
   return "the event was refused";
 }
 
-boost::system::error_code make_error_code(wire_error error) noexcept {
-  static const wire_category category;
-  return {static_cast<int>(error), category};
-}
-
 void append_wire_json(std::string& out, contract agreed, const watch_event& event) {
   if (agreed == contract::v1) {
     append_member(out, R"({"owner":{"Namespace":)", event.owner.ns);
@@ -163,7 +149,7 @@ void append_wire_batch(std::string& out, contract agreed, std::span<const watch_
   out += ']';
 }
 
-boost::system::result<watch_event> parse_wire_event(std::string_view body, contract agreed) {
+wire_result parse_wire_event(std::string_view body, contract agreed) {
   unsigned char memory[4096];
   json::monotonic_resource resource(memory, sizeof memory);
   boost::system::error_code error;
@@ -172,7 +158,7 @@ boost::system::result<watch_event> parse_wire_event(std::string_view body, contr
   return read_event(value, agreed);
 }
 
-boost::system::result<std::vector<boost::system::result<watch_event>>> parse_wire_batch(
+boost::system::result<std::vector<wire_result>, wire_error> parse_wire_batch(
     std::string_view body, contract agreed, std::size_t max_events) {
   unsigned char memory[4096];
   json::monotonic_resource resource(memory, sizeof memory);
@@ -182,7 +168,7 @@ boost::system::result<std::vector<boost::system::result<watch_event>>> parse_wir
   const auto* array = value.if_array();
   if (array == nullptr) return wire_error::not_an_array;
   if (array->size() > max_events) return wire_error::too_many_events;
-  std::vector<boost::system::result<watch_event>> events;
+  std::vector<wire_result> events;
   events.reserve(array->size());
   for (const auto& element : *array) events.push_back(read_event(element, agreed));
   return events;

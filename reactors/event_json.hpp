@@ -2,7 +2,6 @@
 
 #include "reactors/events.hpp"
 
-#include <boost/system/error_code.hpp>
 #include <boost/system/result.hpp>
 
 #include <cstddef>
@@ -44,8 +43,6 @@ enum class wire_error : std::uint8_t {
 /// One line for the answer to the sender, without a newline. Static storage.
 std::string_view reason(wire_error error) noexcept;
 
-boost::system::error_code make_error_code(wire_error error) noexcept;
-
 /// Appends the event as a sender writes it. The manager is not part of it: it stands in the URL.
 /// The names inside `watched` and `owner` begin with capitals because receivers in the field expect
 /// them.
@@ -57,12 +54,13 @@ void append_wire_batch(std::string& out, contract agreed, std::span<const watch_
 /// Reads one event. Names of fields match whatever their case (as Go's encoding/json, which
 /// existing senders and receivers use, does it), unknown fields are ignored, null counts as
 /// missing, of duplicates the last wins. `manager` stays empty: it stands in the URL. `owner` is
-/// read for v1 only. Errors are of `wire_error`.
-boost::system::result<watch_event> parse_wire_event(std::string_view body, contract agreed);
+/// read for v1 only.
+using wire_result = boost::system::result<watch_event, wire_error>;
+wire_result parse_wire_event(std::string_view body, contract agreed);
 
 /// Reads an array of events. A bad element does not spoil the others: it is an error in its place.
 /// The whole is an error if the body is not JSON, not an array, or longer than `max_events`.
-boost::system::result<std::vector<boost::system::result<watch_event>>> parse_wire_batch(
+boost::system::result<std::vector<wire_result>, wire_error> parse_wire_batch(
     std::string_view body, contract agreed, std::size_t max_events);
 
 /// Appends the line (with its newline) that a listener on the command line prints for an event:
@@ -73,6 +71,3 @@ void append_event_line(std::string& out, contract agreed, std::string_view compo
                        std::string_view runtime_id, const watch_event& event);
 
 }  // namespace rw
-
-template <>
-struct boost::system::is_error_code_enum<rw::wire_error> : std::true_type {};

@@ -53,7 +53,7 @@ class renewed {
 };
 
 /// A server's stream that refuses a client whose certificate was checked against material that was
-/// replaced during the handshake.
+/// replaced during the handshake, unless it chains directly to a present CA.
 class server_stream final : public stream {
  public:
   server_stream(boost::asio::ip::tcp::socket socket, std::shared_ptr<ssl_ctx_st> context,
@@ -64,13 +64,18 @@ class server_stream final : public stream {
 
   core::io_result handshake() override {
     const auto done = stream::handshake();
-    if (done.error || done.wants != core::want::nothing) return done;
-    const bool outdated = generation_ != own_.generation() && !peer_certificate().empty();
-    if (outdated) return {.error = error::untrusted};
-    return done;
+    if (done.error || done.wants != core::want::nothing || is_trusted()) return done;
+    return {.error = error::untrusted};
   }
 
  private:
+  bool is_trusted() const {
+    if (generation_ == own_.generation() || peer_certificate().empty()) return true;
+    const auto leaf = certificate::from_der(peer_certificate());
+    const auto present = own_.current();
+    return leaf && present->ca() && present->ca()->verify(*leaf);
+  }
+
   const credentials& own_;
   const std::uint64_t generation_;
 };

@@ -190,7 +190,7 @@ asio::awaitable<void> webhook::decide(const http::request& from, http::response&
   const borrowed_reader review(*this);
   auto read = review->read(from.body, watched != nullptr ? std::span(*watched) : no_subresources);
   if (read.has_error()) {
-    refuse(from, into, 400, read.error().message());
+    refuse(from, into, 400, reason(read.error()));
     return {};
   }
   auto& decided = *read;

@@ -1,22 +1,6 @@
 #include "reactors/admission/review.hpp"
 
-#include <boost/system/error_category.hpp>
-
-#include <string>
-
 namespace rw::admission {
-namespace {
-
-class review_category final : public boost::system::error_category {
- public:
-  const char* name() const noexcept override { return "rw.admission.review"; }
-  std::string message(int value) const override {
-    return std::string(reason(static_cast<review_error>(value)));
-  }
-};
-
-}  // namespace
-
 std::string_view message(verdict what) noexcept {
   switch (what) {
     case verdict::event:
@@ -62,11 +46,6 @@ std::string_view reason(review_error error) noexcept {
       return "a field of the AdmissionReview has the wrong type";
   }
   return "the body was refused";
-}
-
-boost::system::error_code make_error_code(review_error error) noexcept {
-  static const review_category category;
-  return {static_cast<int>(error), category};
 }
 
 }  // namespace rw::admission

@@ -1,14 +1,13 @@
 #pragma once
 
+#include "core/json/token_index.hpp"
 #include "reactors/event_json.hpp"
 #include "reactors/events.hpp"
 
-#include <boost/system/error_code.hpp>
 #include <boost/system/result.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -60,7 +59,7 @@ enum class review_error : std::uint8_t {
 /// One line for the answer, without a newline. Static storage.
 std::string_view reason(review_error error) noexcept;
 
-boost::system::error_code make_error_code(review_error error) noexcept;
+using review_result = boost::system::result<decision, review_error>;
 
 /// Levels of arrays and objects that a review may have.
 inline constexpr std::size_t max_review_depth = 512;
@@ -85,9 +84,9 @@ inline constexpr std::size_t max_review_depth = 512;
 /// object
 ///   names the owner. Contract v2 does not look at annotations.
 ///
-/// `event.manager` is left empty. Errors are of `review_error`. Thread-safe.
-boost::system::result<decision> read_review_reference(
-    std::string_view body, contract agreed, std::span<const std::string> subresources = {});
+/// `event.manager` is left empty. Thread-safe.
+review_result read_review_reference(std::string_view body, contract agreed,
+                                    std::span<const std::string> subresources = {});
 
 /// Decides about reviews as `read_review_reference` does, several times faster: simdjson finds the
 /// tokens, and one walk over them checks the grammar and notes where the few things that matter
@@ -101,26 +100,21 @@ boost::system::result<decision> read_review_reference(
 /// need is given back at once. Not thread-safe: one for each thread.
 class reader {
  public:
-  explicit reader(contract agreed);
-  ~reader();
-  reader(reader&&) noexcept;
-  reader& operator=(reader&&) noexcept;
+  explicit reader(contract agreed) : contract_(agreed) {}
 
-  /// `event.manager` is left empty. Needs no padding behind the body. Errors are of `review_error`.
-  boost::system::result<decision> read(const std::string& body,
-                                       std::span<const std::string> subresources = {});
+  /// `event.manager` is left empty. Needs no padding behind the body.
+  review_result read(const std::string& body, std::span<const std::string> subresources = {});
 
   /// How many bodies were left to the reference so far.
   std::uint64_t deferred() const noexcept { return deferred_; }
 
  private:
-  class impl;
-  std::unique_ptr<impl> impl_;
+  bool decide(const std::string& body, std::span<const std::string> subresources,
+              decision& decided);
+
   contract contract_;
+  core::token_index index_;
   std::uint64_t deferred_ = 0;
 };
 
 }  // namespace rw::admission
-
-template <>
-struct boost::system::is_error_code_enum<rw::admission::review_error> : std::true_type {};

@@ -3,7 +3,6 @@
 #include "reactors/admission/decide.hpp"
 #include "reactors/admission/json_compare.hpp"
 #include "reactors/admission/review.hpp"
-#include "reactors/admission/token_compare.hpp"
 
 #include <utility>
 
@@ -206,30 +205,19 @@ bool decide(const token_list& tokens, contract agreed, std::span<const std::stri
 
 }  // namespace
 
-class reader::impl {
- public:
-  bool read(const std::string& body, contract agreed, std::span<const std::string> subresources,
-            decision& decided) {
-    token_list tokens;
-    const bool done = index_.build(body, tokens) && escapes_are_valid(body) &&
-                      decide(tokens, agreed, subresources, decided);
-    index_.release();
-    return done;
-  }
+/// False where the reference has to be asked; `decided` is then void.
+bool reader::decide(const std::string& body, std::span<const std::string> subresources,
+                    decision& decided) {
+  token_list tokens;
+  const bool done = index_.build(body, tokens) && escapes_are_valid(body) &&
+                    admission::decide(tokens, contract_, subresources, decided);
+  index_.release();
+  return done;
+}
 
- private:
-  token_index index_;
-};
-
-reader::reader(contract agreed) : impl_(std::make_unique<impl>()), contract_(agreed) {}
-reader::~reader() = default;
-reader::reader(reader&&) noexcept = default;
-reader& reader::operator=(reader&&) noexcept = default;
-
-boost::system::result<decision> reader::read(const std::string& body,
-                                             std::span<const std::string> subresources) {
-  boost::system::result<decision> decided(boost::system::in_place_value);
-  if (!impl_->read(body, contract_, subresources, *decided)) {
+review_result reader::read(const std::string& body, std::span<const std::string> subresources) {
+  review_result decided(boost::system::in_place_value);
+  if (!decide(body, subresources, *decided)) {
     ++deferred_;
     decided = read_review_reference(body, contract_, subresources);
   }

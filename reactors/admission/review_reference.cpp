@@ -1,5 +1,5 @@
 #include "reactors/admission/decide.hpp"
-#include "reactors/admission/exact_dom.hpp"
+#include "reactors/admission/json_compare.hpp"
 #include "reactors/admission/review.hpp"
 
 #include <boost/json/error.hpp>
@@ -89,9 +89,8 @@ bool changed(first_look::part compare, const object_facts& object, const object_
   return true;
 }
 
-boost::system::result<decision> read_request(const json::object& request, decision decided,
-                                             contract agreed,
-                                             std::span<const std::string> subresources) {
+review_result read_request(const json::object& request, decision decided, contract agreed,
+                           std::span<const std::string> subresources) {
   member_reader read;
   decided.uid = read.text(&request, "uid");
   const auto operation = read.text(&request, "operation");
@@ -126,8 +125,8 @@ boost::system::result<decision> read_request(const json::object& request, decisi
 
 }  // namespace
 
-boost::system::result<decision> read_review_reference(std::string_view body, contract agreed,
-                                                      std::span<const std::string> subresources) {
+review_result read_review_reference(std::string_view body, contract agreed,
+                                    std::span<const std::string> subresources) {
   if (body.empty()) return review_error::empty_body;
   unsigned char memory[16384];
   json::monotonic_resource resource(memory, sizeof memory);

@@ -1,7 +1,5 @@
 #include "reactors/cli/options.hpp"
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 
 namespace rw::cli {
@@ -24,36 +22,25 @@ constexpr auto about =
     "namespaces, the Gateway klm-watcher and the Kyma kyma-system/default are applied.";
 
 void describe_clusters(CLI::App& app, dev_settings& to) {
-  app.add_option("--dir", to.dir, "Where kubeconfigs and manifests to try are written")
-      ->type_name("DIR")
-      ->capture_default_str();
-  app.add_option("--runtimes", to.runtimes,
-                 "How many runtimes there are: runtime-1, runtime-2, ...")
-      ->check(CLI::Range(1u, 5000u))
-      ->capture_default_str();
-  app.add_option("--kcp-kubeconfig", to.kcp_kubeconfig,
-                 "A real API server in place of the embedded one of KCP")
-      ->type_name("FILE");
-  app.add_option("--skr-kubeconfig", to.skr_kubeconfigs,
-                 "Real API servers in place of those of the first runtimes")
-      ->delimiter(',')
-      ->type_name("FILE,...");
-  app.add_option("--pod-address", to.pod_address, "Where the runtimes' webhooks listen")
-      ->check(ip_address())
-      ->type_name("IP")
-      ->capture_default_str();
+  add(app, "--dir", to.dir, "DIR", "Where kubeconfigs and manifests to try are written");
+  add(app, "--runtimes", to.runtimes, "", "How many runtimes there are: runtime-1, runtime-2, ...")
+      ->check(CLI::Range(1u, 5000u));
+  add(app, "--kcp-kubeconfig", to.kcp_kubeconfig, "FILE",
+      "A real API server in place of the embedded one of KCP");
+  add(app, "--skr-kubeconfig", to.skr_kubeconfigs, "FILE,...",
+      "Real API servers in place of those of the first runtimes");
+  add(app, "--pod-address", to.pod_address, "IP", "Where the runtimes' webhooks listen")
+      ->check(ip_address());
   app.add_flag("--bare", to.bare,
                "Create neither Watcher nor Kymas: they are in --dir, to be applied by you");
-  app.add_option("--api-port", to.api_port, "Port of the embedded API servers; 0 picks a free one")
-      ->capture_default_str();
+  add(app, "--api-port", to.api_port, "", "Port of the embedded API servers; 0 picks a free one");
 }
 
 void describe_control_plane(CLI::App& app, dev_settings& to) {
-  app.add_option("--gateway-port", to.gateway_port, "Port of KCP's gateway; 0 picks a free one")
-      ->capture_default_str();
-  add_duration(&app, "--gateway-idle", "", to.gateway_idle, "3m",
-               "When the gateway closes a connection without requests; short, each event shakes "
-               "hands anew");
+  add(app, "--gateway-port", to.gateway_port, "", "Port of KCP's gateway; 0 picks a free one");
+  add_duration(
+      app, "--gateway-idle", to.gateway_idle,
+      "When the gateway closes a connection without requests; short, each event shakes hands anew");
   app.add_flag(
       "--manager,!--no-manager", to.manager,
       "Run the manager, too (on by default); without it, run your own with KCP's kubeconfig");
@@ -66,74 +53,66 @@ void describe_control_plane(CLI::App& app, dev_settings& to) {
       ->check(endpoint())
       ->delimiter(',')
       ->type_name("IP:PORT,...");
-  add_duration(&app, "--success-interval", "", to.success_interval, "1h",
+  add_duration(app, "--success-interval", to.success_interval,
                "Between the manager's looks at a runtime where nothing is known to have changed",
                std::chrono::milliseconds(1));
-  add_duration(&app, "--ca-grace-period", "", to.ca_grace, "10s",
+  add_duration(app, "--ca-grace-period", to.ca_grace,
                "From when a new CA is in the bundle until the gateway may serve with it");
-  add_duration(&app, "--rotate-root-every", "", to.rotate_root_every, "0",
+  add_duration(app, "--rotate-root-every", to.rotate_root_every,
                "Make a new root CA so often; 0: only when its Secret is deleted");
-  app.add_option("--rotations", to.rotations, "At most so many times; 0: for ever")
-      ->capture_default_str();
-  add_duration(&app, "--issuer-delay", "", to.issuer_delay, "0",
+  add(app, "--rotations", to.rotations, "", "At most so many times; 0: for ever");
+  add_duration(app, "--issuer-delay", to.issuer_delay,
                "Let each step of the issuer come late by up to so much, at random");
 }
 
-void describe_configuration(CLI::App& app, dev_settings& to, dev_texts& texts) {
-  const auto* const group = "Configuration of runtimes";
-  app.add_option("--bootstrapper-mode", texts.bootstrapper,
-                 "Create what the Runtime Bootstrapper is configured from, and Runtimes, and have "
-                 "the manager bring it to the runtimes in this way (manager --help): off; signal, "
-                 "with a Kyma Infrastructure Manager that is simulated; shadow; direct. Each "
-                 "arrival on a runtime is shown")
-      ->check(CLI::IsMember({"off", "signal", "shadow", "direct"}))
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--kim-workers", to.kim_workers,
-                 "Runtimes that the simulated Kyma Infrastructure Manager works on at once")
-      ->check(CLI::Range(1u, 1024u))
-      ->capture_default_str()
-      ->group(group);
-  add_duration(&app, "--kim-duration", "", to.kim_duration, "2s",
-               "How long it works on one that is marked")
-      ->group(group);
-  app.add_option("--hanging-runtimes", to.hanging_runtimes,
-                 "How many runtimes, the last ones, have API servers that take requests and never "
-                 "answer")
-      ->capture_default_str();
+void describe_configuration(CLI::App& app, dev_settings& to) {
+  const auto first = app.get_options({}).size();
+  add_bootstrapper_mode(
+      app, to.bootstrapper,
+      "Create what the Runtime Bootstrapper is configured from, and Runtimes, and have the manager "
+      "bring it to the runtimes in this way (manager --help): off; signal, with a Kyma "
+      "Infrastructure Manager that is simulated; shadow; direct. Each arrival on a runtime is "
+      "shown");
+  add(app, "--kim-workers", to.kim_workers, "",
+      "Runtimes that the simulated Kyma Infrastructure Manager works on at once")
+      ->check(CLI::Range(1u, 1024u));
+  add_duration(app, "--kim-duration", to.kim_duration, "How long it works on one that is marked");
+  add(app, "--hanging-runtimes", to.hanging_runtimes, "",
+      "How many runtimes, the last ones, have API servers that take requests and never answer");
+  group_options(app, first, "Configuration of runtimes");
 }
 
 }  // namespace
 
-void describe_dev(CLI::App& app, dev_settings& to, dev_texts& texts) {
+void describe_dev(CLI::App& app, dev_settings& to) {
   app.footer(about);
   describe_clusters(app, to);
   describe_control_plane(app, to);
-  describe_configuration(app, to, texts);
-  app.add_option("--events", texts.events, "How events are shown on standard output")
+  describe_configuration(app, to);
+  app.add_option_function<std::string>(
+         "--events", [&to](const std::string& text) { to.json = text == "json"; },
+         "How events are shown on standard output")
       ->check(CLI::IsMember({"text", "json"}))
-      ->capture_default_str();
+      ->default_str("text");
   add_listening_address(
       app, "--metrics-address", to.metrics_address,
       "Where /metrics of all but the manager and the webhooks is served; the addresses of "
       "theirs are logged");
-  add_duration(&app, "--drain-timeout", "", to.drain_timeout, "10s",
+  add_duration(app, "--drain-timeout", to.drain_timeout,
                "How long after SIGTERM what is under way may take");
 }
 
-void check_dev(dev_settings& to, const dev_texts& texts) {
+void check_dev(const dev_settings& of) {
   problems wrong;
-  to.json = texts.events == "json";
-  to.bootstrapper = parse_bootstrapper_mode(texts.bootstrapper).value_or(bootstrapper_mode::off);
-  if (to.manager && !to.backends.empty()) {
+  if (of.manager && !of.backends.empty()) {
     wrong.add("--backend is for managers of your own: give --no-manager, too");
   }
-  if (to.hanging_runtimes >= to.runtimes - std::min(to.runtimes, to.skr_kubeconfigs.size())) {
-    if (to.hanging_runtimes > 0) {
+  if (of.hanging_runtimes >= of.runtimes - std::min(of.runtimes, of.skr_kubeconfigs.size())) {
+    if (of.hanging_runtimes > 0) {
       wrong.add("--hanging-runtimes must leave one of the embedded --runtimes that answers");
     }
   }
-  if (to.dir.empty()) wrong.add("--dir must not be empty");
+  if (of.dir.empty()) wrong.add("--dir must not be empty");
   wrong.raise();
 }
 

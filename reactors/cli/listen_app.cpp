@@ -72,7 +72,7 @@ asio::awaitable<int> listen_app::run() {
   co_await join_by(printing, end);
   background.cancel();
   co_await background.join();
-  const auto lost = output_.close() + listener_.events->size();
+  const auto lost = output_.unwritten() + listener_.events->size();
   if (lost > 0) {
     services_.log.error("events not written to standard output", {{"events", lost}});
   }

@@ -2,15 +2,11 @@
 
 #include "reactors/cli/settings.hpp"
 
+#include <CLI/CLI.hpp>
+
 #include <chrono>
 #include <initializer_list>
 #include <string>
-
-namespace CLI {
-class App;
-class Option;
-class Validator;
-}  // namespace CLI
 
 namespace rw::cli {
 
@@ -27,10 +23,22 @@ class problems {
   std::string text_;
 };
 
-/// Adds an option for a duration, such as 250ms or 1h, of `least` at least; `shown` is the default
-/// as help has it.
-CLI::Option* add_duration(CLI::App* app, const std::string& flag, const std::string& variable,
-                          std::chrono::milliseconds& value, const std::string& shown,
+/// Adds an option whose help shows `type`, if given, and the default in `value`. A list's elements
+/// are separated by commas.
+template <typename T>
+CLI::Option* add(CLI::App& app, const std::string& flag, T& value, const std::string& type,
+                 const std::string& help) {
+  auto* option = app.add_option(flag, value, help);
+  if (!type.empty()) option->type_name(type);
+  if constexpr (requires { value.push_back(std::string()); }) {
+    option->delimiter(',');
+    if (value.empty()) return option;
+  }
+  return option->capture_default_str();
+}
+
+/// Adds an option for a duration of `least` at least, such as 250ms or 1h.
+CLI::Option* add_duration(CLI::App& app, const std::string& flag, std::chrono::milliseconds& value,
                           const std::string& help, std::chrono::milliseconds least = {});
 
 CLI::Validator ip_address();
@@ -50,16 +58,16 @@ void check_required(CLI::App& app, std::initializer_list<const char*> flags, pro
 void describe_listening(CLI::App& app, listening_settings& to);
 void check_listening(const listening_settings& of, problems& wrong);
 
+void add_bootstrapper_mode(CLI::App& app, bootstrapper_mode& value, const std::string& help);
+/// Shows the options that were added after the first ones under a heading of their own.
+void group_options(CLI::App& app, std::size_t first, const std::string& group);
+
+void describe_runtime_config(CLI::App& app, runtime_config_settings& to);
+
 void describe_manager(CLI::App& app, manager_settings& to);
-void check_manager(manager_settings& to);
+void check_manager(const manager_settings& of);
 
-/// What dev's options are before they are checked together.
-struct dev_texts {
-  std::string events = "text";
-  std::string bootstrapper = "off";
-};
-
-void describe_dev(CLI::App& app, dev_settings& to, dev_texts& texts);
-void check_dev(dev_settings& to, const dev_texts& texts);
+void describe_dev(CLI::App& app, dev_settings& to);
+void check_dev(const dev_settings& of);
 
 }  // namespace rw::cli

@@ -1,111 +1,52 @@
 #include "reactors/cli/output.hpp"
 
-#include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <climits>
 
 #include <algorithm>
 #include <cerrno>
-#include <condition_variable>
-#include <mutex>
 #include <poll.h>
 #include <string_view>
-#include <thread>
 #include <unistd.h>
 
 namespace rw::cli {
 
 namespace asio = boost::asio;
 
-/// What the thread shares with its owner, and keeps alive if it is left behind.
-struct output::state {
-  state(asio::any_io_executor ex, int to)
-      : executor(ex), descriptor(to), done(std::make_shared<core::wake>(ex)) {}
+/// A pipe that is writable takes PIPE_BUF bytes whole (POSIX, write); of a terminal no more is
+/// known than that it takes one.
+output::output(const asio::any_io_executor& executor, int descriptor)
+    : descriptor_(executor, ::dup(descriptor)), piece_(::isatty(descriptor) == 1 ? 1 : PIPE_BUF) {}
 
-  const asio::any_io_executor executor;
-  const int descriptor;
-  std::mutex guard;
-  std::condition_variable changed;
-  std::string lines;  ///< changed while `written` is at its end only
-  std::size_t written = 0;
-  bool writing = false;  ///< the thread is in a system call
-  bool closed = false;
-  boost::system::error_code error;
-  std::shared_ptr<core::wake> done;  ///< the owner's: gone when it has gone
-  std::thread thread;
-
-  void run();
-  void write_some(std::unique_lock<std::mutex>& lock);
-};
-
-/// One piece of at most PIPE_BUF bytes: a pipe takes it whole or not at all (POSIX, write), so that
-/// what was written is known while the next piece is stuck.
-void output::state::write_some(std::unique_lock<std::mutex>& lock) {
-  const auto piece = std::string_view(lines).substr(written, PIPE_BUF);
-  writing = true;
-  lock.unlock();
-  const auto count = ::write(descriptor, piece.data(), piece.size());
-  const int reason = errno;
-  if (count < 0 && reason == EAGAIN) {  // somebody else made it non-blocking
-    pollfd writable{descriptor, POLLOUT, 0};
-    ::poll(&writable, 1, -1);
-  }
-  lock.lock();
-  writing = false;
-  if (count > 0) written += static_cast<std::size_t>(count);
-  if (count < 0 && reason != EAGAIN && reason != EINTR) {
-    error.assign(reason, boost::system::system_category());
-  }
-}
-
-void output::state::run() {
-  std::unique_lock lock(guard);
-  for (;;) {
-    changed.wait(lock, [this] { return closed || (!error && written < lines.size()); });
-    if (closed) return;
-    write_some(lock);
-    if (closed || (!error && written < lines.size())) continue;
-    asio::post(executor, [waiter = std::weak_ptr(done)] {
-      if (const auto alive = waiter.lock()) alive->set();
-    });
-  }
-}
-
-output::output(asio::any_io_executor executor, int descriptor)
-    : state_(std::make_shared<state>(std::move(executor), descriptor)) {
-  state_->thread = std::thread([kept = state_] { kept->run(); });
-}
-
-output::~output() {
-  close();
-  std::unique_lock lock(state_->guard);
-  state_->done.reset();
-  auto thread = std::move(state_->thread);
-  const bool stuck = state_->writing;
-  lock.unlock();
-  if (stuck) {
-    thread.detach();
-  } else {
-    thread.join();
-  }
+bool output::writable() {
+  pollfd asked{descriptor_.native_handle(), POLLOUT, 0};
+  return ::poll(&asked, 1, 0) > 0;
 }
 
 asio::awaitable<boost::system::error_code> output::write(std::string lines) {
-  {
-    const std::lock_guard lock(state_->guard);
-    state_->lines = std::move(lines);
-    state_->written = 0;
+  lines_ = std::move(lines);
+  written_ = 0;
+  while (written_ < lines_.size()) {
+    boost::system::error_code error;
+    if (!writable()) {
+      co_await descriptor_.async_wait(asio::posix::descriptor_base::wait_write,
+                                      asio::redirect_error(asio::use_awaitable, error));
+      if (error) co_return error;
+      continue;
+    }
+    const auto piece = std::string_view(lines_).substr(written_, piece_);
+    const auto count = ::write(descriptor_.native_handle(), piece.data(), piece.size());
+    if (count > 0) written_ += static_cast<std::size_t>(count);
+    if (count < 0 && errno != EAGAIN && errno != EINTR) {
+      co_return boost::system::error_code(errno, boost::system::system_category());
+    }
   }
-  state_->changed.notify_one();
-  const auto aborted = co_await state_->done->wait();
-  const std::lock_guard lock(state_->guard);
-  co_return aborted ? aborted : state_->error;
+  co_return boost::system::error_code();
 }
 
-std::size_t output::close() {
-  const std::lock_guard lock(state_->guard);
-  state_->closed = true;
-  state_->changed.notify_one();
-  const auto rest = std::string_view(state_->lines).substr(state_->written);
+std::size_t output::unwritten() const {
+  const auto rest = std::string_view(lines_).substr(written_);
   return static_cast<std::size_t>(std::ranges::count(rest, '\n'));
 }
 

@@ -1,39 +1,35 @@
 #pragma once
 
-#include "core/wake.hpp"
-
-#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/system/error_code.hpp>
 
 #include <cstddef>
-#include <memory>
 #include <string>
 
 namespace rw::cli {
 
-/// Writes lines to a descriptor from a thread of its own, so that a reader that stalls holds up
-/// nothing but the writing: descriptors such as a terminal's or a file's, which belong to other
-/// processes too, can't be made non-blocking. To be used on one executor.
+/// Writes lines to a descriptor that belongs to other processes, too, and so can't be made
+/// non-blocking: only what it takes at once is given to it, and between the coroutine waits. To be
+/// used on the executor that it is given.
 class output {
  public:
-  output(boost::asio::any_io_executor executor, int descriptor);
-  /// A write that is stuck is left alone: its thread ends with the process.
-  ~output();
-  output(const output&) = delete;
-  output& operator=(const output&) = delete;
+  output(const boost::asio::any_io_executor& executor, int descriptor);
 
-  /// Writes all of `lines`; one write at a time. Cancelled, it returns `operation_aborted`, and the
-  /// write goes on.
+  /// Writes all of `lines`; one write at a time. Errors: `operation_aborted`, and those of
+  /// write(2).
   boost::asio::awaitable<boost::system::error_code> write(std::string lines);
 
-  /// Ends writing, once what goes to the descriptor at this moment (up to PIPE_BUF bytes) is there.
-  /// Returns how many lines were not written whole.
-  std::size_t close();
+  /// How many lines of the latest write are not written whole.
+  std::size_t unwritten() const;
 
  private:
-  struct state;
-  const std::shared_ptr<state> state_;
+  bool writable();
+
+  boost::asio::posix::stream_descriptor descriptor_;  ///< a duplicate
+  const std::size_t piece_;  ///< bytes that do not block a descriptor that is writable
+  std::string lines_;
+  std::size_t written_ = 0;
 };
 
 }  // namespace rw::cli

@@ -6,16 +6,11 @@
 #include <cstddef>
 #include <string>
 
-namespace CLI {
-class App;
-}  // namespace CLI
-
 namespace rw::cli {
 
 /// How `runtime-watcher manager` keeps the Runtime Bootstrapper's configuration of all runtimes in
 /// step with KCP.
 struct runtime_config_settings {
-  std::string mode_text = "off";
   std::string signal_by = "both";
 
   bootstrapper_mode mode = bootstrapper_mode::off;  ///< off: nothing of it runs
@@ -28,8 +23,5 @@ struct runtime_config_settings {
   bool watch_runtimes = true;   ///< for drift
   std::size_t concurrent = 16;  ///< runtimes that are written to at once
 };
-
-void describe_runtime_config(CLI::App& app, runtime_config_settings& to);
-void check_runtime_config(runtime_config_settings& to);
 
 }  // namespace rw::cli

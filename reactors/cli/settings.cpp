@@ -4,7 +4,6 @@
 #include "reactors/cli/options.hpp"
 #include "reactors/listener/identity.hpp"
 
-#include <CLI/CLI.hpp>
 #include <boost/asio/ip/address.hpp>
 
 #include <algorithm>
@@ -56,6 +55,15 @@ std::string as_networks(const std::string& text) {
   }
 }
 
+/// A duration as `core::parse_duration` takes it, in the largest unit that it is a multiple of.
+std::string show(std::chrono::milliseconds value) {
+  if (value.count() == 0) return "0";
+  for (const auto& [unit, name] : {std::pair(3'600'000, "h"), {60'000, "m"}, {1000, "s"}}) {
+    if (value.count() % unit == 0) return std::to_string(value.count() / unit) + name;
+  }
+  return std::to_string(value.count()) + "ms";
+}
+
 /// Blanks around an element of a list are taken away.
 std::string trim(std::string& text) {
   const auto first = text.find_first_not_of(" \t");
@@ -66,19 +74,19 @@ std::string trim(std::string& text) {
 
 }  // namespace
 
-CLI::Option* add_duration(CLI::App* app, const std::string& flag, const std::string& variable,
-                          std::chrono::milliseconds& value, const std::string& shown,
+CLI::Option* add_duration(CLI::App& app, const std::string& flag, std::chrono::milliseconds& value,
                           const std::string& help, std::chrono::milliseconds least) {
-  auto* option = app->add_option_function<std::string>(
-      flag, [&value](const std::string& text) { value = *core::parse_duration(text); }, help);
   const auto is_duration = [least](const std::string& text) -> std::string {
     const auto parsed = core::parse_duration(text);
     if (!parsed) return "not a duration such as 250ms, 20s or 1h: " + text;
     return *parsed < least ? "too short: " + text : "";
   };
-  option->check(validator(is_duration, "", "duration"))->type_name("DURATION")->default_str(shown);
-  if (!variable.empty()) option->envname(variable);
-  return option;
+  return app
+      .add_option_function<std::string>(
+          flag, [&value](const std::string& text) { value = *core::parse_duration(text); }, help)
+      ->check(validator(is_duration, ""))
+      ->type_name("DURATION")
+      ->default_str(show(value));
 }
 
 CLI::Validator ip_address() {
@@ -113,23 +121,17 @@ void check_required(CLI::App& app, std::initializer_list<const char*> flags, pro
 }
 
 void describe_listening(CLI::App& app, listening_settings& to) {
-  app.add_option("--component", to.component,
-                 "Name in the path of the events: the manager of the Watchers")
-      ->check(validator(as_component, ""))
-      ->type_name("NAME")
-      ->capture_default_str();
-  app.add_option("--tls-cert", to.tls_cert,
-                 "PEM certificate: terminate mutual TLS here (needs --tls-key and --client-ca)")
-      ->type_name("FILE");
-  app.add_option("--tls-key", to.tls_key, "PEM key of --tls-cert")->type_name("FILE");
-  app.add_option("--client-ca", to.client_ca,
-                 "PEM bundle that client certificates must chain to, forwarded ones too")
-      ->type_name("FILE");
-  app.add_option("--xfcc-trusted-proxies", to.trusted_proxies,
-                 "Networks whose X-Forwarded-Client-Cert is believed (without --tls-cert)")
-      ->check(validator(as_networks, ""))
-      ->type_name("CIDR,...")
-      ->capture_default_str();
+  add(app, "--component", to.component, "NAME",
+      "Name in the path of the events: the manager of the Watchers")
+      ->check(validator(as_component, ""));
+  add(app, "--tls-cert", to.tls_cert, "FILE",
+      "PEM certificate: terminate mutual TLS here (needs --tls-key and --client-ca)");
+  add(app, "--tls-key", to.tls_key, "FILE", "PEM key of --tls-cert");
+  add(app, "--client-ca", to.client_ca, "FILE",
+      "PEM bundle that client certificates must chain to, forwarded ones too");
+  add(app, "--xfcc-trusted-proxies", to.trusted_proxies, "CIDR,...",
+      "Networks whose X-Forwarded-Client-Cert is believed (without --tls-cert)")
+      ->check(validator(as_networks, ""));
 }
 
 void check_listening(const listening_settings& of, problems& wrong) {
@@ -142,87 +144,64 @@ void check_listening(const listening_settings& of, problems& wrong) {
 namespace {
 
 /// A port out of the environment that is none must not keep the webhook from starting.
-void add_port(CLI::App& app, const char* flag, const char* variable, std::uint16_t& port,
+void add_port(CLI::App& app, const std::string& flag, std::uint16_t& port,
               std::vector<std::string>& remarks, const char* help) {
-  const auto read = [variable, &port, &remarks](const std::string& text) {
+  const auto read = [flag, &port, &remarks](const std::string& text) {
     if (const auto parsed = core::parse_port(text)) {
       port = *parsed;
     } else {
-      remarks.push_back(variable + (" is no port, using " + std::to_string(port)) + ": " + text);
+      remarks.push_back(flag + " is no port, using " + std::to_string(port) + ": " + text);
     }
   };
   app.add_option_function<std::string>(flag, read, help)
-      ->envname(variable)
       ->type_name("PORT")
       ->default_str(std::to_string(port));
 }
 
 void describe_webhook(CLI::App& app, webhook_settings& to) {
-  add_port(app, "--webhook-port", "WEBHOOK_PORT", to.webhook_port, to.remarks,
-           "Port of the webhook");
-  add_port(app, "--metrics-port", "METRICS_PORT", to.metrics_port, to.remarks,
+  add_port(app, "--webhook-port", to.webhook_port, to.remarks, "Port of the webhook");
+  add_port(app, "--metrics-port", to.metrics_port, to.remarks,
            "Port of /metrics, /healthz, /livez and /readyz (plain HTTP)");
-  app.add_option("--bind-address", to.bind_address, "Address that both ports are opened on")
-      ->envname("BIND_ADDRESS")
-      ->check(ip_address())
-      ->type_name("IP")
-      ->capture_default_str();
-  app.add_option("--ca-cert", to.ca_cert,
-                 "PEM bundle that KCP's gateway is checked against (required)")
-      ->envname("CA_CERT")
-      ->type_name("FILE");
-  app.add_option(
-         "--tls-cert", to.tls_cert,
-         "PEM certificate, of the webhook and towards KCP; its common name is the runtime's "
-         "id (required)")
-      ->envname("TLS_CERT")
-      ->type_name("FILE");
-  app.add_option("--tls-key", to.tls_key, "PEM key of --tls-cert (required)")
-      ->envname("TLS_KEY")
-      ->type_name("FILE");
-  app.add_option("--managers-file", to.managers_file,
-                 "Managers that reviews are taken for, as the manager writes it; reloaded when it "
-                 "changes. Without it every manager is taken")
-      ->envname("MANAGERS_FILE")
-      ->type_name("FILE");
+  add(app, "--bind-address", to.bind_address, "IP", "Address that both ports are opened on")
+      ->check(ip_address());
+  add(app, "--ca-cert", to.ca_cert, "FILE",
+      "PEM bundle that KCP's gateway is checked against (required)");
+  add(app, "--tls-cert", to.tls_cert, "FILE",
+      "PEM certificate, of the webhook and towards KCP; its common name is the runtime's id "
+      "(required)");
+  add(app, "--tls-key", to.tls_key, "FILE", "PEM key of --tls-cert (required)");
+  add(app, "--managers-file", to.managers_file, "FILE",
+      "Managers that reviews are taken for, as the manager writes it; reloaded when it changes. "
+      "Without it every manager is taken");
   app.add_option_function<std::string>(
          "--kcp-addr", [&to](const std::string& text) { to.kcp = *core::parse_host_port(text); },
          "KCP's gateway (required)")
-      ->envname("KCP_ADDR")
       ->check(validator(as_upstream, ""))
       ->type_name("HOST:PORT");
   app.add_option_function<std::string>(
          "--kcp-contract", [&to](const std::string& text) { parse_contract(text, to.contract); },
          "What KCP's listener speaks: v1 or v2 (required)")
-      ->envname("KCP_CONTRACT")
       ->check(CLI::IsMember({"v1", "v2"}))
       ->type_name("CONTRACT");
-  add_duration(&app, "--admission-wait", "ADMISSION_WAIT", to.admission_wait, "250ms",
+  add_duration(app, "--admission-wait", to.admission_wait,
                "How long an answer waits for room in a full queue; the user's write waits as long");
-  add_duration(&app, "--event-max-age", "EVENT_MAX_AGE", to.event_max_age, "1h",
+  add_duration(app, "--event-max-age", to.event_max_age,
                "How long after its latest change an event is tried to be delivered",
                std::chrono::milliseconds(1));
-  add_duration(&app, "--shutdown-delay", "SHUTDOWN_DELAY", to.shutdown_delay, "5s",
+  add_duration(app, "--shutdown-delay", to.shutdown_delay,
                "How long after SIGTERM reviews are still taken: API servers may not know yet that "
                "this pod is going, and would lose the event with the call");
-  add_duration(&app, "--drain-timeout", "DRAIN_TIMEOUT", to.drain_timeout, "20s",
+  add_duration(app, "--drain-timeout", to.drain_timeout,
                "How long after that accepted events may take to be delivered");
-  app.add_option("--channel-capacity", to.channel_capacity,
-                 "Events between intake and dispatch; about 300 bytes each")
-      ->envname("CHANNEL_CAPACITY")
-      ->check(CLI::Range(1u, 1u << 20))
-      ->capture_default_str();
-  app.add_option(
-         "--max-review-bytes", to.max_review_bytes,
-         "Largest AdmissionReview that is taken; two objects of 1.5 MiB and their frame fit")
-      ->envname("MAX_REVIEW_BYTES")
-      ->check(CLI::Range(64u << 10, 64u << 20))
-      ->capture_default_str();
-  app.add_option("--set-capacity", to.set_capacity,
-                 "Objects with undelivered events; about 600 bytes each")
-      ->envname("SET_CAPACITY")
-      ->check(CLI::Range(1u, 1u << 24))
-      ->capture_default_str();
+  add(app, "--channel-capacity", to.channel_capacity, "",
+      "Events between intake and dispatch; about 300 bytes each")
+      ->check(CLI::Range(1u, 1u << 20));
+  add(app, "--max-review-bytes", to.max_review_bytes, "",
+      "Largest AdmissionReview that is taken; two objects of 1.5 MiB and their frame fit")
+      ->check(CLI::Range(64u << 10, 64u << 20));
+  add(app, "--set-capacity", to.set_capacity, "",
+      "Objects with undelivered events; about 600 bytes each")
+      ->check(CLI::Range(1u, 1u << 24));
 }
 
 void check_webhook(CLI::App& app, const webhook_settings& of) {
@@ -240,18 +219,10 @@ void describe_listen(CLI::App& app, listen_settings& to) {
                         "Where to listen; port 0 picks a free one (required)")
       ->envname("LISTEN_ADDRESS");
   describe_listening(app, to.listening);
-  for (const auto& [flag, variable] : {std::pair("--component", "COMPONENT"),
-                                       {"--tls-cert", "TLS_CERT"},
-                                       {"--tls-key", "TLS_KEY"},
-                                       {"--client-ca", "CLIENT_CA"},
-                                       {"--xfcc-trusted-proxies", "XFCC_TRUSTED_PROXIES"}}) {
-    app.get_option(flag)->envname(variable);
-  }
   add_listening_address(
       app, "--metrics-address", to.metrics_address,
-      "Where to serve /metrics, /healthz, /livez and /readyz; not served by default")
-      ->envname("METRICS_ADDRESS");
-  add_duration(&app, "--drain-timeout", "DRAIN_TIMEOUT", to.drain_timeout, "20s",
+      "Where to serve /metrics, /healthz, /livez and /readyz; not served by default");
+  add_duration(app, "--drain-timeout", to.drain_timeout,
                "How long after SIGTERM open requests, and writing events, may take");
 }
 
@@ -264,47 +235,34 @@ void check_listen(CLI::App& app, const listen_settings& of) {
 
 void describe_api_server(CLI::App& app, api_server_settings& to) {
   add_listening_address(app, "--address", to.address, "Where to listen; port 0 picks a free one");
-  app.add_option("--dir", to.dir, "Where a kubeconfig for each cluster is written, and ca.crt")
-      ->capture_default_str();
-  app.add_option("--cluster", to.clusters,
-                 "Names of the clusters, each an API server of its own below /clusters/NAME")
-      ->delimiter(',')
-      ->type_name("NAME,...")
-      ->capture_default_str();
-  app.add_option("--host-name", to.host_names, "Names in the server's certificate")
-      ->delimiter(',')
-      ->type_name("NAME,...")
-      ->capture_default_str();
-  app.add_option("--history", to.history, "Changes of a cluster that a watch may resume from")
-      ->check(CLI::Range(1u, 1u << 24))
-      ->capture_default_str();
+  add(app, "--dir", to.dir, "", "Where a kubeconfig for each cluster is written, and ca.crt");
+  add(app, "--cluster", to.clusters, "NAME,...",
+      "Names of the clusters, each an API server of its own below /clusters/NAME");
+  add(app, "--host-name", to.host_names, "NAME,...", "Names in the server's certificate");
+  add(app, "--history", to.history, "", "Changes of a cluster that a watch may resume from")
+      ->check(CLI::Range(1u, 1u << 24));
 }
 
 void describe_certs(CLI::App& app, certs_settings& to) {
-  const auto describe = [&to](CLI::App* one, certs_settings::role role) {
-    one->callback([&to, role] { to.what = role; });
-    one->add_option("--dir", to.dir, "Where ca.crt and ca.key are, and what is made goes")
-        ->capture_default_str();
-    one->add_option("--cn", to.common_name, "Common name; by default --name");
-    one->add_option("--days", to.days, "Validity in days")
-        ->check(CLI::Range(1, 36500))
-        ->capture_default_str();
-    one->add_option("--key", to.key, "Kind of key")
-        ->check(CLI::IsMember({"ecdsa", "rsa2048", "rsa4096"}))
-        ->capture_default_str();
-    if (role == certs_settings::role::ca) return;
-    one->add_option("--name", to.name, "Makes NAME.crt and NAME.key")->required();
-    one->add_option("--san", to.sans, "Alternative names: dns:HOST, ip:ADDRESS, uri:URI")
-        ->delimiter(',')
-        ->type_name("KIND:NAME,...");
+  using role = certs_settings::role;
+  const auto describe = [&](const char* name, role made, const char* help) {
+    auto& command = *app.add_subcommand(name, help);
+    command.callback([&to, made] { to.what = made; });
+    add(command, "--dir", to.dir, "", "Where ca.crt and ca.key are, and what is made goes");
+    add(command, "--cn", to.common_name, "", "Common name; by default --name");
+    add(command, "--days", to.days, "", "Validity in days")->check(CLI::Range(1, 36500));
+    add(command, "--key", to.key, "", "Kind of key")
+        ->check(CLI::IsMember({"ecdsa", "rsa2048", "rsa4096"}));
+    if (made == role::ca) return;
+    add(command, "--name", to.name, "", "Makes NAME.crt and NAME.key")->required();
+    add(command, "--san", to.sans, "KIND:NAME,...",
+        "Alternative names: dns:HOST, ip:ADDRESS, uri:URI");
   };
   app.require_subcommand(1);
-  using role = certs_settings::role;
-  describe(app.add_subcommand("ca", "Makes a certificate authority: ca.crt and ca.key"), role::ca);
-  describe(app.add_subcommand("server", "Makes a server certificate"), role::server);
-  describe(app.add_subcommand("client", "Makes a client certificate"), role::client);
-  describe(app.add_subcommand("webhook", "Makes a certificate for both roles, as an SKR has it"),
-           role::webhook);
+  describe("ca", role::ca, "Makes a certificate authority: ca.crt and ca.key");
+  describe("server", role::server, "Makes a server certificate");
+  describe("client", role::client, "Makes a client certificate");
+  describe("webhook", role::webhook, "Makes a certificate for both roles, as an SKR has it");
 }
 
 /// Help without the values behind flags that say no, such as `--no-manager{false}`.
@@ -320,16 +278,17 @@ class help_formatter final : public CLI::Formatter {
   }
 };
 
-/// Gives every flag a variable; those without a name of their own are RW_ and the flag's. A command
-/// that does not run has none, so that it can't be kept from running by a variable of another.
-/// Lists take blanks after their commas.
-void finish_options(CLI::App& app, const std::vector<std::string>& arguments, bool runs) {
+/// Gives every flag a variable: its name, behind RW_ unless the existing system knows the variables
+/// of that command. A command that does not run has none, so that it can't be kept from running by
+/// a variable of another. Lists take blanks after their commas.
+void finish_options(CLI::App& app, const std::string& prefix,
+                    const std::vector<std::string>& arguments, bool runs) {
   for (auto* option : app.get_options({})) {
     if (option->get_delimiter() != '\0') option->transform(validator(trim, ""));
     if (!option->nonpositional() || option->get_items_expected_max() == 0) continue;
     auto name = option->get_envname();
     if (name.empty()) {
-      name = "RW_" + option->get_lnames().front();
+      name = prefix + option->get_lnames().front();
       std::ranges::transform(name, name.begin(), [](unsigned char c) {
         return c == '-' ? '_' : static_cast<char>(std::toupper(c));
       });
@@ -337,8 +296,10 @@ void finish_options(CLI::App& app, const std::vector<std::string>& arguments, bo
     option->envname(runs ? name : "");
   }
   for (auto* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    finish_options(*command, arguments,
-                   runs && std::ranges::find(arguments, command->get_name()) != arguments.end());
+    const auto& name = command->get_name();
+    const bool known = app.get_parent() == nullptr && (name == "webhook" || name == "listen");
+    const bool named = std::ranges::find(arguments, name) != arguments.end();
+    finish_options(*command, known ? "" : "RW_", arguments, runs && named);
   }
 }
 
@@ -382,10 +343,8 @@ settings read_settings(int argc, char** argv) {
   app.fallthrough();
   app.set_version_flag("--version", "runtime-watcher " RW_VERSION);
   app.footer("A flag goes before its variable, and that before the default.");
-  app.add_option("--log-level", level, "Least level that is logged")
-      ->envname("LOG_LEVEL")
-      ->check(CLI::IsMember({"debug", "info", "warning", "warn", "error"}))
-      ->capture_default_str();
+  add(app, "--log-level", level, "", "Least level that is logged")
+      ->check(CLI::IsMember({"debug", "info", "warning", "warn", "error"}));
 
   auto* const run_webhook = app.add_subcommand(
       "webhook", "Runs on a watched cluster: takes AdmissionReviews, sends WatchEvents to KCP");
@@ -396,10 +355,9 @@ settings read_settings(int argc, char** argv) {
   auto* const run_manager = app.add_subcommand(
       "manager", "Runs in KCP: keeps Watchers, the webhook on every SKR and certificates in place");
   describe_manager(*run_manager, result.manager);
-  dev_texts dev;
   auto* const run_dev =
       app.add_subcommand("dev", "Runs the whole system in one process, clusters included");
-  describe_dev(*run_dev, result.dev, dev);
+  describe_dev(*run_dev, result.dev);
   auto* const run_api_server =
       app.add_subcommand("api-server",
                          "Runs an API server in memory that kubectl, controllers and validating "
@@ -409,7 +367,7 @@ settings read_settings(int argc, char** argv) {
   describe_certs(*make_certs, result.certs);
   auto* const say_version = app.add_subcommand("version", "Prints the version");
 
-  finish_options(app, arguments, true);
+  finish_options(app, "", arguments, true);
 
   try {
     app.parse(argc, argv);
@@ -419,6 +377,7 @@ settings read_settings(int argc, char** argv) {
       std::cout << "runtime-watcher " RW_VERSION "\n";
     } else if (*run_webhook) {
       check_webhook(*run_webhook, result.webhook);
+      for (auto& remark : result.webhook.remarks) remark = result.as_given(remark);
       result.what = command::webhook;
     } else if (*run_listen) {
       check_listen(*run_listen, result.listen);
@@ -427,7 +386,7 @@ settings read_settings(int argc, char** argv) {
       check_manager(result.manager);
       result.what = command::manager;
     } else if (*run_dev) {
-      check_dev(result.dev, dev);
+      check_dev(result.dev);
       result.dev.log_level = result.log_level;
       result.what = command::dev;
     } else if (*run_api_server) {

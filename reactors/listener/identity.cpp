@@ -5,6 +5,7 @@
 #include <openssl/sha.h>
 
 #include <algorithm>
+#include <charconv>
 #include <stdexcept>
 
 namespace rw::listener {
@@ -14,26 +15,6 @@ namespace asio = boost::asio;
 
 constexpr std::size_t remembered = 16384;  // as many as a listener has connections
 constexpr std::string_view xfcc_header = "x-forwarded-client-cert";
-
-class category final : public boost::system::error_category {
- public:
-  const char* name() const noexcept override { return "sender identity"; }
-  std::string message(int value) const override {
-    switch (static_cast<identity_error>(value)) {
-      case identity_error::untrusted_peer:
-        return "the peer is no trusted proxy, so its X-Forwarded-Client-Cert is not believed";
-      case identity_error::unidentified:
-        return "no client certificate could be read";
-      case identity_error::untrusted:
-        return "the client certificate is not trusted";
-      case identity_error::nameless:
-        return "the client certificate has no common name";
-      case identity_error::outdated:
-        return "the client certificate was checked before the CA changed";
-    }
-    return "unknown error";
-  }
-};
 
 /// The header's lines joined, as if the proxies had written one (RFC 9110, section 5.3).
 std::string forwarded(const http::fields& headers) {
@@ -47,6 +28,14 @@ std::string forwarded(const http::fields& headers) {
   return joined;
 }
 
+/// The network of an address, IPv4 ones mapped.
+asio::ip::network_v6 network(const asio::ip::address& address, unsigned short bits) {
+  const auto mapped = address.is_v6()
+                          ? address.to_v6()
+                          : asio::ip::make_address_v6(asio::ip::v4_mapped, address.to_v4());
+  return asio::ip::network_v6(mapped, bits).canonical();
+}
+
 /// SHA-256 of the evidence, so that a long header does not stay in memory.
 std::string digest(const std::string& evidence) {
   std::string result(SHA256_DIGEST_LENGTH, '\0');
@@ -57,9 +46,20 @@ std::string digest(const std::string& evidence) {
 
 }  // namespace
 
-const boost::system::error_category& identity_category() noexcept {
-  static const category instance;
-  return instance;
+std::string_view reason(identity_error error) noexcept {
+  switch (error) {
+    case identity_error::untrusted_peer:
+      return "the peer is no trusted proxy, so its X-Forwarded-Client-Cert is not believed";
+    case identity_error::unidentified:
+      return "no client certificate could be read";
+    case identity_error::untrusted:
+      return "the client certificate is not trusted";
+    case identity_error::nameless:
+      return "the client certificate has no common name";
+    case identity_error::outdated:
+      return "the client certificate was checked before the CA changed";
+  }
+  return "unknown error";
 }
 
 network_list network_list::parse(std::string_view text) {
@@ -72,35 +72,28 @@ network_list network_list::parse(std::string_view text) {
     one.erase(0, one.find_first_not_of(blanks));
     one.erase(one.find_last_not_of(blanks) + 1);
     if (one.empty()) continue;
+    const auto slash = std::min(one.find('/'), one.size());
     boost::system::error_code error;
-    if (one.find('/') == std::string::npos)
-      one += one.find(':') == std::string::npos ? "/32" : "/128";
-    const auto v4 = asio::ip::make_network_v4(one, error);
-    if (!error) {
-      result.v4_.push_back(v4.canonical());
-      continue;
+    const auto address = asio::ip::make_address(one.substr(0, slash), error);
+    const int all = address.is_v4() ? 32 : 128;
+    int bits = all;
+    const auto* const end = one.data() + one.size();
+    const bool valid =
+        slash == one.size() || std::from_chars(one.data() + slash + 1, end, bits).ptr == end;
+    if (error || !valid || bits < 0 || bits > all || one.ends_with('/')) {
+      throw std::invalid_argument("not a network such as 10.0.0.0/8 or fd00::/8: " + one);
     }
-    const auto v6 = asio::ip::make_network_v6(one, error);
-    if (error) throw std::invalid_argument("not a network such as 10.0.0.0/8 or fd00::/8: " + one);
-    result.v6_.push_back(v6.canonical());
+    result.networks_.push_back(network(address, static_cast<unsigned short>(128 - all + bits)));
   }
   return result;
 }
 
 bool network_list::contains(const asio::ip::address& address) const {
-  if (address.is_v6() && !address.to_v6().is_v4_mapped()) {
-    const auto v6 = address.to_v6();
-    for (const auto& one : v6_) {
-      if (asio::ip::network_v6(v6, one.prefix_length()).canonical() == one) return true;
-    }
-    return false;
-  }
-  const auto v4 = address.is_v4() ? address.to_v4()
-                                  : asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
-  for (const auto& one : v4_) {
-    if (asio::ip::network_v4(v4, one.prefix_length()).canonical() == one) return true;
-  }
-  return false;
+  const bool is_v4 = network(address, 128).address().is_v4_mapped();
+  return std::ranges::any_of(networks_, [&](const asio::ip::network_v6& one) {
+    const bool of_v4 = one.address().is_v4_mapped();
+    return of_v4 == is_v4 && network(address, one.prefix_length()) == one;
+  });
 }
 
 identifier::identifier(identity_options options, core::clock& time)
@@ -109,8 +102,7 @@ identifier::identifier(identity_options options, core::clock& time)
       known_(remembered),
       connected_since_(generation()) {}
 
-boost::system::result<std::shared_ptr<const sender>> identifier::identify(
-    const http::request& from) {
+sender_result identifier::identify(const http::request& from) {
   std::string evidence;
   if (options_.terminates_tls) {
     evidence = from.peer.certificate;
@@ -136,7 +128,8 @@ boost::system::result<std::shared_ptr<const sender>> identifier::identify(
   return (known_.use(key) = std::move(*examined)).who;
 }
 
-boost::system::result<identifier::entry> identifier::examine(const std::string& evidence) const {
+boost::system::result<identifier::entry, identity_error> identifier::examine(
+    const std::string& evidence) const {
   std::vector<tls::certificate> intermediates;
   std::optional<tls::certificate> leaf;
   if (options_.terminates_tls) {

@@ -6,7 +6,6 @@
 #include "tls/certificate.hpp"
 #include "tls/material.hpp"
 
-#include <boost/asio/ip/network_v4.hpp>
 #include <boost/asio/ip/network_v6.hpp>
 #include <boost/system/result.hpp>
 
@@ -27,12 +26,11 @@ class network_list {
   /// names the wrong one.
   static network_list parse(std::string_view text);
 
-  bool empty() const noexcept { return v4_.empty() && v6_.empty(); }
+  bool empty() const noexcept { return networks_.empty(); }
   bool contains(const boost::asio::ip::address& address) const;
 
  private:
-  std::vector<boost::asio::ip::network_v4> v4_;
-  std::vector<boost::asio::ip::network_v6> v6_;
+  std::vector<boost::asio::ip::network_v6> networks_;  ///< IPv4 ones mapped (RFC 4291, 2.5.5.2)
 };
 
 /// Why a request has no sender; the status to answer with.
@@ -45,16 +43,16 @@ enum class identity_error {
              ///< again without its intermediates: the client has to connect anew
 };
 
-const boost::system::error_category& identity_category() noexcept;
-inline boost::system::error_code make_error_code(identity_error e) noexcept {
-  return {static_cast<int>(e), identity_category()};
-}
+/// One line for the answer, without a newline. Static storage.
+std::string_view reason(identity_error error) noexcept;
 
 /// Who sent a request. A cheap value.
 struct sender {
   std::string runtime_id;        ///< common name of the certificate
   tls::certificate certificate;  ///< for the verify function
 };
+
+using sender_result = boost::system::result<std::shared_ptr<const sender>, identity_error>;
 
 struct identity_options {
   /// The server terminates mutual TLS itself: the peer's certificate is the identity, and any
@@ -74,8 +72,7 @@ class identifier {
  public:
   identifier(identity_options options, core::clock& time);
 
-  /// Errors: `identity_error`.
-  boost::system::result<std::shared_ptr<const sender>> identify(const http::request& from);
+  sender_result identify(const http::request& from);
 
   /// Of the CA, and with TLS of the server's certificate, too.
   std::uint64_t generation() const {
@@ -93,7 +90,7 @@ class identifier {
     std::uint64_t generation = 0;
   };
 
-  boost::system::result<entry> examine(const std::string& evidence) const;
+  boost::system::result<entry, identity_error> examine(const std::string& evidence) const;
   bool chains(const tls::certificate& leaf, const std::vector<tls::certificate>& intermediates,
               const tls::material& trust) const;
 
@@ -105,6 +102,3 @@ class identifier {
 };
 
 }  // namespace rw::listener
-
-template <>
-struct boost::system::is_error_code_enum<rw::listener::identity_error> : std::true_type {};

@@ -77,6 +77,10 @@ struct element {
   std::string_view reason = {};  ///< of another status; static storage
 };
 
+struct decrement {
+  void operator()(core::gauge* gauge) const { gauge->Decrement(); }
+};
+
 constexpr std::string_view full_queue = "the queue is full; come again";
 
 }  // namespace
@@ -113,46 +117,21 @@ class listener::endpoint final : public http::handler {
 
  private:
   /// A request under way. It ends with this object, whatever becomes of its connection.
-  class exchange {
-   public:
-    exchange(endpoint& owner, const http::request& from, http::response& into)
-        : request(from),
-          response(into),
-          start_(owner.environment_.clock.now()),
-          in_flight_(&owner.counters_.in_flight) {
-      in_flight_->Increment();
-    }
-    exchange(exchange&& other) noexcept
-        : request(other.request),
-          response(other.response),
-          who(std::move(other.who)),
-          where(other.where),
-          elements(std::move(other.elements)),
-          start_(other.start_),
-          in_flight_(std::exchange(other.in_flight_, nullptr)) {}
-    exchange& operator=(exchange&&) = delete;
-    ~exchange() {
-      if (in_flight_ != nullptr) in_flight_->Decrement();
-    }
-    core::duration took(core::clock& time) const { return time.now() - start_; }
-
-    const http::request& request;
-    http::response& response;
+  struct exchange {
+    const http::request* request;
+    http::response* response;
+    core::time_point start;
+    std::unique_ptr<core::gauge, decrement> in_flight;
     std::shared_ptr<const sender> who = {};
     route where = {};
     std::vector<element> elements = {};
-
-   private:
-    const core::time_point start_;
-    core::gauge* in_flight_;
   };
 
   bool receive(exchange& current);
   bool identify(exchange& current);
   bool read(exchange& current);
   void judge(exchange& current, element& of);
-  core::send_status take(received_event& event);
-  void log_taken(const received_event& event);
+  void log_event(const received_event& event);
   asio::awaitable<void> wait_for_room(exchange current);
   void answer(exchange& current);
   void finish(exchange& current);
@@ -173,30 +152,35 @@ class listener::endpoint final : public http::handler {
 
 asio::awaitable<void> listener::endpoint::handle(http::request& from, http::response& into) {
   counters_.requests.Increment();
-  exchange current(*this, from, into);
+  counters_.in_flight.Increment();
+  const auto start = environment_.clock.now();
+  exchange current{.request = &from,
+                   .response = &into,
+                   .start = start,
+                   .in_flight = std::unique_ptr<core::gauge, decrement>(&counters_.in_flight)};
   if (receive(current)) return wait_for_room(std::move(current));
   finish(current);
   return {};
 }
 
 void listener::endpoint::finish(exchange& current) {
-  if (current.response.status != 200) counters_.errors.Increment();
-  const std::chrono::duration<double> took = current.took(environment_.clock);
+  if (current.response->status != 200) counters_.errors.Increment();
+  const std::chrono::duration<double> took = environment_.clock.now() - current.start;
   counters_.duration.Observe(took.count());
 }
 
 bool listener::endpoint::refuse(exchange& current, unsigned status, std::string_view reason) {
-  current.response.text(status, reason);
+  current.response->text(status, reason);
   log_refusal(current, reason, 0);
   return false;
 }
 
 void listener::endpoint::log_refusal(const exchange& current, std::string_view reason,
                                      std::size_t events) {
-  const auto& request = current.request;
+  const auto& request = *current.request;
   environment_.log.limited(
       refusal_log_, core::log_level::warning, "request refused",
-      {{"status", std::uint64_t{current.response.status}},
+      {{"status", std::uint64_t{current.response->status}},
        {"reason", reason},
        {"path", std::string_view(request.target).substr(0, max_logged)},
        {"peer", request.peer.address.address().to_string()},
@@ -206,11 +190,11 @@ void listener::endpoint::log_refusal(const exchange& current, std::string_view r
 
 /// Brings the events of a request into the channel and answers it. True: some must wait for room.
 bool listener::endpoint::receive(exchange& current) {
-  if (!find_route(current.request.target, component_, current.where)) {
+  if (!find_route(current.request->target, component_, current.where)) {
     return refuse(current, 404, "not found: events are taken at /v2/" + component_ + "/event");
   }
-  if (current.request.method != "POST") {
-    current.response.headers.add("allow", "POST");
+  if (current.request->method != "POST") {
+    current.response->headers.add("allow", "POST");
     return refuse(current, 405, "events are taken with POST");
   }
   if (!identify(current) || !read(current)) return false;
@@ -221,7 +205,8 @@ bool listener::endpoint::receive(exchange& current) {
     one.event.contract = current.where.contract;
     one.event.runtime_id = current.who->runtime_id;
     one.event.event.manager = component_;
-    const auto sent = full ? core::send_status::full : take(one.event);
+    log_event(one.event);
+    const auto sent = full ? core::send_status::full : events_->try_send(one.event);
     full = sent == core::send_status::full;
     if (sent != core::send_status::sent) {
       one.status = 503;
@@ -234,47 +219,38 @@ bool listener::endpoint::receive(exchange& current) {
 
 /// False: the request as a whole was refused.
 bool listener::endpoint::identify(exchange& current) {
-  auto who = identifier_.identify(current.request);
+  auto who = identifier_.identify(*current.request);
   if (who.has_value()) {
     current.who = std::move(*who);
     return true;
   }
   const bool nameless = who.error() == identity_error::nameless;
-  refuse(current, nameless ? 400 : 401, who.error().message());
+  refuse(current, nameless ? 400 : 401, reason(who.error()));
   if (who.error() == identity_error::outdated) {
     on_outdated_();
-    current.response.status = 0;
+    current.response->status = 0;
   }
   return false;
 }
 
-/// Into the channel, if there is room; that is told in the log before the sender hears of it.
-core::send_status listener::endpoint::take(received_event& event) {
-  if (!environment_.log.enabled(core::log_level::debug)) return events_->try_send(event);
-  const auto copy = event;
-  const auto sent = events_->try_send(event);
-  if (sent == core::send_status::sent) log_taken(copy);
-  return sent;
-}
-
-void listener::endpoint::log_taken(const received_event& event) {
+void listener::endpoint::log_event(const received_event& event) {
   if (!environment_.log.enabled(core::log_level::debug)) return;
-  environment_.log.debug("event taken", {{"runtime_id", event.runtime_id},
-                                         {"kind", event.event.gvk.kind},
-                                         {"namespace", event.event.watched.ns},
-                                         {"name", event.event.watched.name}});
+  environment_.log.debug("event received", {{"runtime_id", event.runtime_id},
+                                            {"kind", event.event.gvk.kind},
+                                            {"namespace", event.event.watched.ns},
+                                            {"name", event.event.watched.name}});
 }
 
 /// Reads the body. False: the request as a whole was refused.
 bool listener::endpoint::read(exchange& current) {
-  const auto& body = current.request.body;
-  const auto add = [&](boost::system::result<watch_event> event) {
+  const auto& body = current.request->body;
+  const auto add = [&](wire_result event) {
     auto& one = current.elements.emplace_back();
     if (event.has_value()) {
       one.event.event = std::move(*event);
     } else {
       one.status = 400;
-      one.reason = reason(static_cast<wire_error>(event.error().value()));
+      one.reason = reason(event.error());
     }
   };
   if (!current.where.batch) {
@@ -283,8 +259,8 @@ bool listener::endpoint::read(exchange& current) {
   }
   auto events = parse_wire_batch(body, current.where.contract, batch_events);
   if (events.has_error()) {
-    const bool too_many = events.error() == make_error_code(wire_error::too_many_events);
-    return refuse(current, too_many ? 413 : 400, events.error().message());
+    const bool too_many = events.error() == wire_error::too_many_events;
+    return refuse(current, too_many ? 413 : 400, reason(events.error()));
   }
   current.elements.reserve(events->size());
   for (auto& event : *events) add(std::move(event));
@@ -303,8 +279,8 @@ void listener::endpoint::judge(exchange& current, element& of) {
     of.reason = "verification failed";
   };
   try {
-    if (!verify_ || verify_(current.request, of.event.event, *current.who)) return;
-    const auto path = current.request.target.substr(0, current.request.target.find('?'));
+    if (!verify_ || verify_(*current.request, of.event.event, *current.who)) return;
+    const auto path = current.request->target.substr(0, current.request->target.find('?'));
     counters_.refused_by_verify(path).Increment();
     of.status = 403;
     of.reason = "the event was refused by verification";
@@ -319,10 +295,8 @@ asio::awaitable<void> listener::endpoint::wait_for_room(exchange current) {
   const auto until = environment_.clock.now() + wait_;
   for (auto& one : current.elements) {
     if (one.status != 503) continue;
-    auto copy = one.event;
-    const auto error = co_await events_->send_until(std::move(copy), until);
+    const auto error = co_await events_->send_until(std::move(one.event), until);
     if (error) break;
-    log_taken(one.event);
     one.status = 200;
   }
   answer(current);
@@ -330,7 +304,7 @@ asio::awaitable<void> listener::endpoint::wait_for_room(exchange current) {
 }
 
 void listener::endpoint::answer(exchange& current) {
-  auto& into = current.response;
+  auto& into = *current.response;
   into.headers.add(batch_offer_header, std::to_string(batch_events));
   std::string list;
   const element* first = nullptr;

@@ -308,7 +308,7 @@ class CaRotation(harness.TestCase):
         for replica in self.replicas:
             for run in replica.runs:
                 for _, text in list(run.log):
-                    if '"event taken"' in text:
+                    if '"event received"' in text:
                         record = json.loads(text)
                         found.add((record["runtime_id"], record["name"]))
         return found

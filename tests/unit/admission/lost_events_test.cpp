@@ -58,7 +58,7 @@ struct direct {
   bool logged(const std::string& part) const { return lines.find(part) != std::string::npos; }
 
   std::string lines;
-  rw::core::manual_clock clock;
+  rw::core::real_clock clock;  // as the channel's
   rw::core::metrics metrics;
   rw::core::logger log{rw::core::log_level::debug,
                        [this](std::string_view line) { lines += line; }};

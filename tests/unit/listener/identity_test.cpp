@@ -43,7 +43,7 @@ struct behind_gateway {
   }
   bool refuses(const std::string& certificate) {
     const auto found = identify(certificate);
-    return found.has_error() && found.error() == make_error_code(identity_error::untrusted);
+    return found.has_error() && found.error() == identity_error::untrusted;
   }
 
   rw::core::manual_clock clock;
@@ -132,6 +132,19 @@ BOOST_AUTO_TEST_CASE(certificate_for_servers_is_refused_where_there_is_a_ca) {
   BOOST_TEST(f.refuses(the_pki().server.certificate));
 }
 
+BOOST_AUTO_TEST_CASE(certificate_of_a_connection_is_outdated_when_no_ca_is_left) {
+  const auto own = holding(the_pki().server, the_pki().ca.certificate_pem());
+  rw::core::manual_clock clock;
+  identifier who({.terminates_tls = true, .trusted_proxies = {}, .client_ca = own}, clock);
+  const auto leaf = rw::tls::certificate::from_pem(the_pki().client.certificate).value();
+  rw::http::request request;
+  request.peer.certificate = leaf.der();
+  BOOST_REQUIRE(who.identify(request).has_value());
+  own->replace(good(rw::tls::material::from_text(
+      {.certificate = the_pki().server.certificate, .key = the_pki().server.key, .ca = {}})));
+  BOOST_TEST((who.identify(request).error() == identity_error::outdated));
+}
+
 BOOST_AUTO_TEST_CASE(identity_in_use_stays_while_thousands_of_others_come) {
   behind_gateway f;
   const auto& certificate = the_pki().client.certificate;
@@ -156,7 +169,7 @@ BOOST_AUTO_TEST_CASE(header_of_an_untrusted_peer_is_not_believed_though_it_is_re
   auto request = from_gateway(forwarded(the_pki().client.certificate));
   BOOST_REQUIRE(f.who.identify(request).has_value());
   request.peer.address = {boost::asio::ip::make_address("10.0.0.1"), 1};
-  BOOST_TEST(f.who.identify(request).error() == make_error_code(identity_error::untrusted_peer));
+  BOOST_TEST((f.who.identify(request).error() == identity_error::untrusted_peer));
 }
 
 BOOST_AUTO_TEST_CASE(network_list_takes_blanks_around_its_elements) {
@@ -167,7 +180,24 @@ BOOST_AUTO_TEST_CASE(network_list_takes_blanks_around_its_elements) {
   for (const auto* outside : {"11.1.2.3", "fe00::1", "192.0.2.2"}) {
     BOOST_TEST(!list.contains(boost::asio::ip::make_address(outside)), outside);
   }
-  BOOST_CHECK_THROW(network_list::parse("10.0.0.0/8, nonsense"), std::invalid_argument);
+  for (const auto* wrong : {"10.0.0.0/8, nonsense", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/-1",
+                            "10.0.0.0/8/8", "fd00::/129", "/8", "10.0.0.0/x", "10.0.0.0/8x"}) {
+    BOOST_CHECK_THROW(network_list::parse(wrong), std::invalid_argument);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(network_list_keeps_ipv4_and_ipv6_apart) {
+  const auto contains = [](const char* networks, const char* address) {
+    return network_list::parse(networks).contains(boost::asio::ip::make_address(address));
+  };
+  BOOST_TEST(contains("0.0.0.0/0", "192.0.2.1"));
+  BOOST_TEST(contains("0.0.0.0/0", "::ffff:192.0.2.1"));
+  BOOST_TEST(!contains("0.0.0.0/0", "fd00::1"));
+  BOOST_TEST(contains("::/0", "fd00::1"));
+  BOOST_TEST(!contains("::/0", "192.0.2.1"));
+  BOOST_TEST(!contains("::/0", "::ffff:192.0.2.1"));
+  BOOST_TEST(contains("10.1.2.3/8", "10.9.9.9"));
+  BOOST_TEST(!network_list::parse(",").contains(boost::asio::ip::make_address("::1")));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -5,10 +5,13 @@
 #include "tests/unit/http/host.hpp"
 #include "tests/unit/http/wire.hpp"
 #include "tests/unit/tls/pki.hpp"
+#include <csignal>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 BOOST_AUTO_TEST_SUITE(listener)
 
@@ -426,7 +429,9 @@ BOOST_AUTO_TEST_CASE(a_connection_without_a_certificate_or_with_a_foreign_one_is
 struct rotating : fixture {
   explicit rotating(const std::string& ca) : rotating(holding(the_pki().server, ca)) {}
   explicit rotating(std::shared_ptr<rw::tls::credentials> own)
-      : fixture(options_with(own)), own(std::move(own)) {}
+      : fixture(options_with(own)), own(std::move(own)) {
+    std::signal(SIGPIPE, SIG_IGN);  // OpenSSL writes to connections that were dropped
+  }
   static listener_options options_with(std::shared_ptr<rw::tls::credentials> own) {
     auto made = plain_options();
     made.tls = std::move(own);
@@ -500,6 +505,43 @@ BOOST_AUTO_TEST_CASE(client_with_an_intermediate_connects_again_after_the_materi
   BOOST_TEST(f.send_on(again) == 0u);
   auto late = f.connect_as(own);
   BOOST_TEST(f.send_on(late) == 0u);
+}
+
+/// Two connections whose certificates can't be checked again without their intermediate.
+struct with_intermediate : rotating {
+  with_intermediate() : rotating(the_pki().ca.certificate_pem()) {
+    BOOST_TEST(send_on(first) == 200u);
+    BOOST_TEST(send_on(second) == 200u);
+    forget_events();
+  }
+  rw::tls::issuer middle = good(the_pki().ca.intermediate({.common_name = "intermediate"}));
+  rw::tls::key_pair own_pair =
+      good(middle.issue({.common_name = "runtime-1", .client_auth = true}));
+  const rw::tls::key_pair chained{own_pair.certificate + middle.certificate_pem(), own_pair.key};
+  wire first = connect_as(chained);
+  wire second = connect_as(chained);
+};
+
+BOOST_AUTO_TEST_CASE(all_connections_are_dropped_when_one_cannot_be_checked_again) {
+  with_intermediate f;
+  f.trust(the_pki().stranger.certificate_pem());
+  BOOST_TEST(f.send_on(f.first) == 0u);
+  BOOST_TEST(f.send_on(f.second) == 0u);
+  BOOST_TEST(!f.made.events->try_receive());
+}
+
+BOOST_AUTO_TEST_CASE(connections_are_not_believed_between_the_decision_to_drop_them_and_the_drop) {
+  with_intermediate f;
+  std::promise<void> sent;
+  std::thread busy([&] { f.here.on_thread([&] { sent.get_future().wait(); }); });
+  f.trust(the_pki().stranger.certificate_pem());
+  f.first.send(post("/v2/klm/event", event_json));
+  f.second.send(post("/v2/klm/event", event_json));
+  sent.set_value();
+  busy.join();
+  BOOST_TEST(read_answer(f.first).status == 0u);
+  BOOST_TEST(read_answer(f.second).status == 0u);
+  BOOST_TEST(!f.made.events->try_receive());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -368,6 +368,25 @@ BOOST_FIXTURE_TEST_CASE(new_material_serves_new_connections_and_ends_old_session
   BOOST_TEST(stream_pair::pass(*first.client, *first.server, "still here") == "still here");
 }
 
+BOOST_FIXTURE_TEST_CASE(handshake_fails_when_the_ca_of_its_client_is_removed_meanwhile, loop) {
+  const auto& pki = the_pki();
+  for (const bool stays : {true, false}) {
+    const auto own = holding(pki.server, pki.ca.certificate_pem());
+    const auto server = good(make_server_transport(own, {.require_client_certificate = true}));
+    const auto client = connecting_as(pki.client);
+    stream_pair pair(context, *server, *client);
+    BOOST_TEST(!pair.client->handshake().error);
+    const auto other = pki.stranger.certificate_pem();
+    own->replace(
+        good(material::from_text({.certificate = pki.server.certificate,
+                                  .key = pki.server.key,
+                                  .ca = stays ? other + pki.ca.certificate_pem() : other})));
+    pair.handshake();
+    BOOST_TEST((pair.at_server.error == error::untrusted) == !stays);
+    BOOST_TEST(!pair.at_server.error == stays);
+  }
+}
+
 BOOST_FIXTURE_TEST_CASE(a_client_drops_its_sessions_with_its_material, loop) {
   const auto& pki = the_pki();
   const auto server = serving();
