@@ -4,6 +4,7 @@
 #include "core/ready.hpp"
 
 #include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/http/error.hpp>
 
@@ -21,12 +22,8 @@ constexpr unsigned reads_per_turn = 16;       // then other connections get thei
 
 }  // namespace
 
-http1_connection::http1_connection(std::shared_ptr<server_shared> shared,
-                                   std::shared_ptr<account> own, asio::any_io_executor executor,
-                                   std::unique_ptr<core::stream> stream,
-                                   asio::ip::tcp::endpoint from)
-    : server_connection(std::move(shared), std::move(own), std::move(executor), std::move(stream),
-                        std::move(from)),
+http1_connection::http1_connection(accepted parts)
+    : server_connection(std::move(parts)),
       deadline_(shared_->environment.watchdog.watch(executor_, [this] { expire(); })) {
   limit_ = [this](const request& head) { return shared_->body_limit(head); };
 }
@@ -39,8 +36,11 @@ asio::awaitable<void> http1_connection::run() {
     auto rest = shared_->answer(request_, response_);
     if (rest.valid()) {
       account_->enter(account::phase::handling, shared_->now());
+      // What the handler has begun is not thrown away because the server is cancelled meanwhile.
+      co_await asio::this_coro::throw_if_cancelled(false);
       const bool flushed = co_await flush();
       co_await std::move(rest);
+      co_await asio::this_coro::throw_if_cancelled(true);
       if (!flushed) open_ = false;
     }
     if (dropped_) break;
@@ -236,7 +236,8 @@ bool http1_connection::wait_for_more() {
 
 void http1_connection::hold() {
   account_->hold(in_.capacity() + out_.capacity() + request_.target.capacity() +
-                     request_.headers.bytes() + request_.body.capacity(),
+                     request_.headers.bytes() + request_.body.capacity() +
+                     response_.body.capacity(),
                  shared_->now());
 }
 
@@ -265,13 +266,8 @@ void http1_connection::refuse(unsigned status, std::string_view line, refusal re
   hold();
 }
 
-std::unique_ptr<server_connection> make_http1_connection(std::shared_ptr<server_shared> shared,
-                                                         std::shared_ptr<account> own,
-                                                         asio::any_io_executor executor,
-                                                         std::unique_ptr<core::stream> stream,
-                                                         asio::ip::tcp::endpoint from) {
-  return std::make_unique<http1_connection>(std::move(shared), std::move(own), std::move(executor),
-                                            std::move(stream), std::move(from));
+std::unique_ptr<server_connection> make_http1_connection(accepted parts) {
+  return std::make_unique<http1_connection>(std::move(parts));
 }
 
 }  // namespace rw::http

@@ -10,19 +10,67 @@
 
 namespace rw::http {
 
-/// Beast's HTTP/1.1 request parser (RFC 9112), filling a `request` instead of Beast's own
-/// containers. One for each message.
-class request_parser final : public boost::beast::http::basic_parser<true> {
+/// What both of Beast's HTTP/1.1 parsers (RFC 9112) have in common here: they fill a message of
+/// ours instead of Beast's own containers. One for each message.
+template <bool IsRequest, class Message>
+class message_parser : public boost::beast::http::basic_parser<IsRequest> {
+ public:
+  message_parser(Message& into, std::size_t header_bytes) : into_(into) {
+    this->header_limit(static_cast<std::uint32_t>(header_bytes));
+    this->body_limit(boost::none);
+    this->eager(true);
+  }
+
+  /// True in the middle of a chunk's data.
+  bool in_chunk() const noexcept { return in_chunk_; }
+
+ protected:
+  using error_code = boost::beast::error_code;
+  using string_view = boost::beast::string_view;
+
+  /// The header is there.
+  virtual void on_head(error_code& error) = 0;
+
+  /// The next bytes of the body.
+  virtual void take(std::string_view bytes, error_code& error) = 0;
+
+  Message& into_;
+
+ private:
+  void on_field_impl(boost::beast::http::field, string_view name, string_view value,
+                     error_code&) final {
+    // Trailers are dropped: a gateway checks what stands in the header only (RFC 9110, 6.5.1).
+    if (head_done_) return;
+    into_.headers.add({name.data(), name.size()}, {value.data(), value.size()});
+  }
+  void on_header_impl(error_code& error) final {
+    head_done_ = true;
+    on_head(error);
+  }
+  std::size_t on_body_impl(string_view bytes, error_code& error) final {
+    take({bytes.data(), bytes.size()}, error);
+    return error ? 0 : bytes.size();
+  }
+  void on_chunk_header_impl(std::uint64_t size, string_view, error_code&) final {
+    in_chunk_ = size > 0;
+  }
+  std::size_t on_chunk_body_impl(std::uint64_t rest, string_view bytes, error_code& error) final {
+    in_chunk_ = bytes.size() < rest;
+    return on_body_impl(bytes, error);
+  }
+
+  bool head_done_ = false;
+  bool in_chunk_ = false;
+};
+
+/// Reads a request.
+class request_parser final : public message_parser<true, request> {
  public:
   /// Tells the largest body for the head that was read.
   using limit_source = std::function<std::size_t(const request& head)>;
 
   request_parser(request& into, const limit_source& limit, std::size_t header_bytes)
-      : into_(into), limit_(limit) {
-    header_limit(static_cast<std::uint32_t>(header_bytes));
-    body_limit(boost::none);
-    eager(true);
-  }
+      : message_parser(into, header_bytes), limit_(limit) {}
 
   /// True if the client waits for leave to send the body (RFC 9110, section 10.1.1).
   bool expects_continue() const { return iequals(into_.headers.get("expect"), "100-continue"); }
@@ -30,13 +78,7 @@ class request_parser final : public boost::beast::http::basic_parser<true> {
   /// 10 or 11, once the header is there.
   int version() const noexcept { return version_; }
 
-  /// True in the middle of a chunk's data.
-  bool in_chunk() const noexcept { return in_chunk_; }
-
  private:
-  using error_code = boost::beast::error_code;
-  using string_view = boost::beast::string_view;
-
   void on_request_impl(boost::beast::http::verb, string_view method, string_view target,
                        int version, error_code&) override {
     version_ = version;
@@ -44,93 +86,49 @@ class request_parser final : public boost::beast::http::basic_parser<true> {
     into_.target.assign(target.data(), target.size());
   }
   void on_response_impl(int, string_view, int, error_code&) override {}
-  void on_field_impl(boost::beast::http::field, string_view name, string_view value,
-                     error_code&) override {
-    // Trailers are dropped: a gateway checks what stands in the header only (RFC 9110, 6.5.1).
-    if (head_done_) return;
-    into_.headers.add({name.data(), name.size()}, {value.data(), value.size()});
-  }
-  void on_header_impl(error_code& error) override {
-    head_done_ = true;
+  void on_head(error_code& error) override {
     // A coding other than chunked leaves the end of the body unknown (RFC 9112, section 6.3).
     if (into_.headers.has("transfer-encoding") && !chunked()) {
       error = boost::beast::http::error::bad_transfer_encoding;
       return;
     }
-    const auto limit = limit_(into_);
+    largest_body_ = limit_(into_);
     const auto length = content_length();
-    if (length && *length > limit) {
-      error = boost::beast::http::error::body_limit;
-      return;
-    }
-    largest_body_ = limit;
-    expected_ = length ? static_cast<std::size_t>(*length) : limit;
+    if (length && *length > largest_body_) error = boost::beast::http::error::body_limit;
+    expected_ = length ? static_cast<std::size_t>(*length) : largest_body_;
   }
   void on_body_init_impl(const boost::optional<std::uint64_t>&, error_code&) override {}
-  std::size_t on_body_impl(string_view bytes, error_code& error) override {
-    return append(bytes, error);
-  }
-  void on_chunk_header_impl(std::uint64_t size, string_view, error_code&) override {
-    in_chunk_ = size > 0;
-  }
-  std::size_t on_chunk_body_impl(std::uint64_t rest, string_view bytes,
-                                 error_code& error) override {
-    in_chunk_ = bytes.size() < rest;
-    return append(bytes, error);
-  }
   void on_finish_impl(error_code&) override { append_body(into_.body, {}, 0); }
 
-  std::size_t append(string_view bytes, error_code& error) {
+  void take(std::string_view bytes, error_code& error) override {
     if (into_.body.size() + bytes.size() > largest_body_) {
       error = boost::beast::http::error::body_limit;
-      return 0;
+    } else {
+      append_body(into_.body, bytes, expected_);
     }
-    append_body(into_.body, {bytes.data(), bytes.size()}, expected_);
-    return bytes.size();
   }
 
-  request& into_;
   const limit_source& limit_;
   std::size_t largest_body_ = 0;
   std::size_t expected_ = 0;
   int version_ = 11;
-  bool head_done_ = false;
-  bool in_chunk_ = false;
 };
 
-/// Beast's HTTP/1.1 response parser, filling a `response`, or a sink with the body of a successful
-/// one.
-class response_parser final : public boost::beast::http::basic_parser<false> {
+/// Reads a response, or gives the body of a successful one to a sink.
+class response_parser final : public message_parser<false, response> {
  public:
   /// `body_bytes` limits what goes into the response; what goes into `sink` has no limit.
   response_parser(response& into, std::size_t header_bytes, std::size_t body_bytes,
                   body_sink* sink = nullptr)
-      : into_(into), sink_(sink), largest_body_(body_bytes) {
-    header_limit(static_cast<std::uint32_t>(header_bytes));
-    body_limit(boost::none);
-    eager(true);
-  }
-
-  /// True in the middle of a chunk's data.
-  bool in_chunk() const noexcept { return in_chunk_; }
+      : message_parser(into, header_bytes), sink_(sink), largest_body_(body_bytes) {}
 
  private:
-  using error_code = boost::beast::error_code;
-  using string_view = boost::beast::string_view;
-
   void on_request_impl(boost::beast::http::verb, string_view, string_view, int,
                        error_code&) override {}
   void on_response_impl(int status, string_view, int, error_code&) override {
     into_.status = static_cast<unsigned>(status);
   }
-  void on_field_impl(boost::beast::http::field, string_view name, string_view value,
-                     error_code&) override {
-    // Trailers are dropped: a gateway checks what stands in the header only (RFC 9110, 6.5.1).
-    if (head_done_) return;
-    into_.headers.add({name.data(), name.size()}, {value.data(), value.size()});
-  }
-  void on_header_impl(error_code&) override {
-    head_done_ = true;
+  void on_head(error_code&) override {
     if (into_.status / 100 != 2) sink_ = nullptr;
   }
   void on_body_init_impl(const boost::optional<std::uint64_t>& length, error_code& error) override {
@@ -138,36 +136,20 @@ class response_parser final : public boost::beast::http::basic_parser<false> {
       error = boost::beast::http::error::body_limit;
     }
   }
-  std::size_t on_body_impl(string_view bytes, error_code& error) override {
-    return take(bytes, error);
-  }
-  void on_chunk_header_impl(std::uint64_t size, string_view, error_code&) override {
-    in_chunk_ = size > 0;
-  }
-  std::size_t on_chunk_body_impl(std::uint64_t rest, string_view bytes,
-                                 error_code& error) override {
-    in_chunk_ = bytes.size() < rest;
-    return take(bytes, error);
-  }
   void on_finish_impl(error_code&) override {}
 
-  std::size_t take(string_view bytes, error_code& error) {
+  void take(std::string_view bytes, error_code& error) override {
     if (sink_ != nullptr) {
-      if (!sink_->take({bytes.data(), bytes.size()})) error = client_error::abandoned;
+      if (!sink_->take(bytes)) error = client_error::abandoned;
     } else if (into_.body.size() + bytes.size() > largest_body_) {
       error = boost::beast::http::error::body_limit;
-      return 0;
     } else {
-      into_.body.append(bytes.data(), bytes.size());
+      into_.body.append(bytes);
     }
-    return bytes.size();
   }
 
-  response& into_;
   body_sink* sink_;
   const std::size_t largest_body_;
-  bool head_done_ = false;
-  bool in_chunk_ = false;
 };
 
 /// Feeds `bytes` to a parser and returns how many it took; the rest is to be offered again, with

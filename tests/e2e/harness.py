@@ -189,9 +189,9 @@ class Pki:
         if done.returncode != 0:
             raise AssertionError(f"certs {kind} {arguments} ended with {done.returncode}: {done.stderr}")
 
-    def issue(self, kind, name, cn=None, san="dns:localhost,ip:127.0.0.1"):
+    def issue(self, kind, name, cn=None, san="dns:localhost,ip:127.0.0.1", key="ecdsa"):
         """kind: server, client, or webhook (both roles). Returns the certificate's and the key's path."""
-        self._certs(kind, "--name", name, "--cn", cn or name, "--key", "ecdsa", *(["--san", san] if san else []))
+        self._certs(kind, "--name", name, "--cn", cn or name, "--key", key, *(["--san", san] if san else []))
         return self.folder / f"{name}.crt", self.folder / f"{name}.key"
 
 
