@@ -134,8 +134,8 @@ class Attack:
         self.reviews(lambda i: (f"invented-{i}", load.body_of(load.review_parts(f"object-{i}", "hostile"), 1)), 50)
 
     def names(self):
-        """Reviews with names of 3 MiB."""
-        self.reviews(lambda i: ("lifecycle-manager", load.body_of(load.review_parts(f"{i}" + 3_000_000 * "n", "hostile"), 1)),
+        """Reviews with names of 2 MB."""
+        self.reviews(lambda i: ("lifecycle-manager", load.body_of(load.review_parts(f"{i}" + 2_000_000 * "n", "hostile"), 1)),
                      2)
 
     def reviews(self, make, pace):
@@ -271,11 +271,6 @@ class Hostile(harness.TestCase):
         for attacker in attackers:
             attacker.join(10)
 
-        def missing():
-            arrived = self.events.last_arrivals()
-            return [n for n, (sent, _) in result.last_sent.items() if arrived.get(("load", n), 0) < sent]
-        wait_until(lambda: not missing(), 15, lambda: f"{len(missing())} objects' events after the attack", every=0.1)
-
         attacked, calm = ([1000 * took for _, took in of.latencies] for of in (result, healthy))
         p99, p99_calm = quantile(attacked, 0.99), quantile(calm, 0.99)
         refused = self.refusals(webhook)
@@ -293,6 +288,11 @@ class Hostile(harness.TestCase):
         for reason in ("memory", "connections"):
             self.assertGreater(refused.get(reason, 0), 0, f"the attack reaches the limit: {reason}")
             self.assertTrue(any("peer" in r for r in webhook.records(reason=reason)), f"a log line says {reason}")
+
+        def missing():
+            arrived = self.events.last_arrivals()
+            return [n for n, (sent, _) in result.last_sent.items() if arrived.get(("load", n), 0) < sent]
+        wait_until(lambda: not missing(), 15, lambda: f"{len(missing())} objects' events after the attack", every=0.1)
 
     @staticmethod
     def refusals(webhook):
