@@ -144,6 +144,8 @@ for round in $(seq "$rounds"); do
   measure "$webhook" $(load distinct "$url") >>"$dir/distinct"
   measure "$webhook" h2load -t1 -c1 -m64 -n$((seconds * 15000)) -d "$RW_REVIEW" \
     -H 'content-type: application/json' "$url" >>"$dir/h2"
+  RW_CLOSE=1 measure "$nginx_worker" $(load same "https://127.0.0.1:$peer_port/") >>"$dir/nginx_new"
+  RW_CLOSE=1 measure "$webhook" $(load same "$url") >>"$dir/new"
 done
 delivered=$(curl -fsS "http://127.0.0.1:$admin/metrics" | awk '/outcome="delivered"/{print $2}')
 
@@ -162,6 +164,8 @@ say("nginx_constant", nginx, "us CPU per request", "nginx_constant", nginx)
 say("review_without_event", median("same"), "us CPU per review", "nginx_constant", nginx)
 say("review_with_distinct_event", median("distinct"), "us CPU per review", "nginx_constant", nginx)
 say("review_without_event_http2", median("h2"), "us CPU per review", "review_without_event", median("same"))
+# With an ECDSA key. At most 1.1 times nginx.
+say("new_connection_per_review", median("new"), "us CPU per review", "nginx_new_connection", median("nginx_new"))
 say("reviews_per_second", median("same", 1) / float(seconds), "1/s", "nginx_constant",
     median("nginx", 1) / float(seconds))
 say("idle_rss", float(idle_rss), "MiB", "limit of 12 MiB", 12)

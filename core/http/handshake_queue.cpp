@@ -9,6 +9,13 @@ namespace rw::http {
 
 namespace asio = boost::asio;
 
+namespace {
+
+constexpr std::chrono::milliseconds long_step(2);
+constexpr std::chrono::milliseconds longest_rest(50);
+
+}  // namespace
+
 asio::awaitable<void> handshake_queue::place::turn() {
   queue_->enter(entry_);
   co_await entry_->granted.wait();
@@ -25,7 +32,12 @@ void handshake_queue::leave(const std::shared_ptr<entry>& gone) {
   waiting_.remove(gone);
   if (current_ != gone) return;
   current_ = nullptr;
-  pass_on();
+  const auto took = std::chrono::steady_clock::now() - since_;
+  const auto answered = answered_();
+  const bool busy = std::exchange(answered_before_, answered) != answered;
+  if (!busy || took < long_step || std::exchange(passing_on_, true)) return pass_on();
+  rest_.expires_after(std::min<std::chrono::steady_clock::duration>(took, longest_rest));
+  rest_.async_wait([self = shared_from_this()](boost::system::error_code) { self->grant(); });
 }
 
 /// The next turn begins after what is ready now: Asio runs in order what is posted, and looks for
@@ -44,6 +56,7 @@ void handshake_queue::grant() {
   if (next == waiting_.end()) next = waiting_.begin();
   current_ = *next;
   latest_ = current_->from;
+  since_ = std::chrono::steady_clock::now();
   waiting_.erase(next);
   asio::post(current_->executor, [granted = current_] { granted->granted.set(); });
 }

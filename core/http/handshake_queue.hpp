@@ -5,7 +5,10 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/address.hpp>
+#include <boost/asio/steady_timer.hpp>
 
+#include <chrono>
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -14,16 +17,19 @@ namespace rw::http {
 
 /// Puts the steps of TLS handshakes, a signature of milliseconds among them, behind everything else
 /// that a server has to do: one step at a time, and between two of them whatever is ready on
-/// established connections. Addresses take turns, so that one with many handshakes does not keep
-/// another's waiting; within an address the order is that of arrival.
+/// established connections. After a long step, while requests are being answered, it rests as long
+/// as the step took: a process that asks for less than its share of a core is given it at once when
+/// a request comes. Addresses take turns, so that one with many handshakes does not keep another's
+/// waiting; within an address the order is that of arrival.
 ///
 /// Its length is bounded by the ledger's limit of handshakes. Thread-safe.
 class handshake_queue : public std::enable_shared_from_this<handshake_queue> {
  public:
   class place;
 
-  explicit handshake_queue(boost::asio::any_io_executor executor)
-      : executor_(std::move(executor)) {}
+  /// `answered` tells how many requests have been answered.
+  handshake_queue(boost::asio::any_io_executor executor, std::function<double()> answered)
+      : executor_(executor), answered_(std::move(answered)), rest_(executor) {}
 
  private:
   struct entry {
@@ -41,10 +47,14 @@ class handshake_queue : public std::enable_shared_from_this<handshake_queue> {
   void grant();
 
   const boost::asio::any_io_executor executor_;
+  const std::function<double()> answered_;
   std::mutex guard_;
   std::list<std::shared_ptr<entry>> waiting_;  ///< this and all below under `guard_`
   std::shared_ptr<entry> current_;             ///< who has the turn
   boost::asio::ip::address latest_;
+  std::chrono::steady_clock::time_point since_;  ///< when it got it
+  double answered_before_ = 0;
+  boost::asio::steady_timer rest_;
   bool passing_on_ = false;
 };
 

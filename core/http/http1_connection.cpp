@@ -21,12 +21,8 @@ constexpr std::size_t kept_body = 16 * 1024;  // larger buffers are not kept for
 
 }  // namespace
 
-http1_connection::http1_connection(std::shared_ptr<server_shared> shared,
-                                   std::shared_ptr<account> own, asio::any_io_executor executor,
-                                   std::unique_ptr<core::stream> stream,
-                                   asio::ip::tcp::endpoint from)
-    : server_connection(std::move(shared), std::move(own), std::move(executor), std::move(stream),
-                        std::move(from)),
+http1_connection::http1_connection(accepted parts)
+    : server_connection(std::move(parts)),
       deadline_(shared_->environment.watchdog.watch(executor_, [this] { expire(); })) {
   limit_ = [this](const request& head) { return shared_->body_limit(head); };
 }
@@ -239,7 +235,8 @@ bool http1_connection::wait_for_more() {
 
 void http1_connection::hold() {
   account_->hold(in_.capacity() + out_.capacity() + request_.target.capacity() +
-                     request_.headers.bytes() + request_.body.capacity(),
+                     request_.headers.bytes() + request_.body.capacity() +
+                     response_.body.capacity(),
                  shared_->now());
 }
 
@@ -268,13 +265,8 @@ void http1_connection::refuse(unsigned status, std::string_view line, refusal re
   hold();
 }
 
-std::unique_ptr<server_connection> make_http1_connection(std::shared_ptr<server_shared> shared,
-                                                         std::shared_ptr<account> own,
-                                                         asio::any_io_executor executor,
-                                                         std::unique_ptr<core::stream> stream,
-                                                         asio::ip::tcp::endpoint from) {
-  return std::make_unique<http1_connection>(std::move(shared), std::move(own), std::move(executor),
-                                            std::move(stream), std::move(from));
+std::unique_ptr<server_connection> make_http1_connection(accepted parts) {
+  return std::make_unique<http1_connection>(std::move(parts));
 }
 
 }  // namespace rw::http

@@ -14,9 +14,7 @@ namespace rw::http {
 /// http1_connection.cpp reads requests, http1_answer.cpp writes answers.
 class http1_connection final : public server_connection {
  public:
-  http1_connection(std::shared_ptr<server_shared> shared, std::shared_ptr<account> own,
-                   boost::asio::any_io_executor executor, std::unique_ptr<core::stream> stream,
-                   boost::asio::ip::tcp::endpoint from);
+  explicit http1_connection(accepted parts);
 
   boost::asio::awaitable<void> run() override;
   void drain() override;

@@ -26,12 +26,8 @@ constexpr std::size_t oldest_looked_at = 8;
 
 }  // namespace
 
-http2_connection::http2_connection(std::shared_ptr<server_shared> shared,
-                                   std::shared_ptr<account> own, asio::any_io_executor executor,
-                                   std::unique_ptr<core::stream> stream,
-                                   asio::ip::tcp::endpoint from)
-    : server_connection(std::move(shared), std::move(own), std::move(executor), std::move(stream),
-                        std::move(from)),
+http2_connection::http2_connection(accepted parts)
+    : server_connection(std::move(parts)),
       tasks_(executor_, [this](std::exception_ptr failure) { fail(failure); }),
       deadline_(shared_->environment.watchdog.watch(executor_, [this] { expire(); })),
       last_request_(shared_->now()) {
@@ -289,13 +285,8 @@ void http2_connection::expire(exchange& one) {
   nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, one.id, NGHTTP2_CANCEL);
 }
 
-std::unique_ptr<server_connection> make_http2_connection(std::shared_ptr<server_shared> shared,
-                                                         std::shared_ptr<account> own,
-                                                         asio::any_io_executor executor,
-                                                         std::unique_ptr<core::stream> stream,
-                                                         asio::ip::tcp::endpoint from) {
-  return std::make_unique<http2_connection>(std::move(shared), std::move(own), std::move(executor),
-                                            std::move(stream), std::move(from));
+std::unique_ptr<server_connection> make_http2_connection(accepted parts) {
+  return std::make_unique<http2_connection>(std::move(parts));
 }
 
 }  // namespace rw::http

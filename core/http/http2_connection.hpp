@@ -19,9 +19,7 @@ inline constexpr std::uint32_t http2_stream_window = 256 * 1024;
 /// http2_exchange.cpp has requests and answers.
 class http2_connection final : public server_connection {
  public:
-  http2_connection(std::shared_ptr<server_shared> shared, std::shared_ptr<account> own,
-                   boost::asio::any_io_executor executor, std::unique_ptr<core::stream> stream,
-                   boost::asio::ip::tcp::endpoint from);
+  explicit http2_connection(accepted parts);
 
   boost::asio::awaitable<void> run() override;
   void drain() override;

@@ -80,9 +80,9 @@ int http2_connection::on_header(const nghttp2_frame& frame, std::string_view nam
 
 int http2_connection::on_frame(const nghttp2_frame& frame) {
   auto* one = find(frame.hd.stream_id);
+  in_block_ = false;
   switch (frame.hd.type) {
     case NGHTTP2_HEADERS:
-      in_block_ = false;
       if (one != nullptr && !one->headers_done) on_headers_done(*one);
       [[fallthrough]];
     case NGHTTP2_DATA:

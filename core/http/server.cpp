@@ -28,16 +28,15 @@ std::string text(const tcp::endpoint& endpoint) {
 /// What can end a handshake from outside: its deadline, the ledger, and the server.
 class pending_handshake final : public account_owner {
  public:
-  pending_handshake(server_shared& shared, account& own, tcp::socket& socket,
-                    const asio::any_io_executor& executor)
-      : place(shared.handshakes, executor, own.address()),
-        own_(own),
-        socket_(socket),
-        limit_(shared.environment.watchdog.watch(executor, [this] {
+  explicit pending_handshake(const accepted& parts)
+      : place(parts.shared->handshakes, parts.executor, parts.own->address()),
+        own_(*parts.own),
+        socket_(parts.stream->socket()),
+        limit_(parts.shared->environment.watchdog.watch(parts.executor, [this] {
           late = true;
           drop();
         })) {
-    limit_.arm(shared.now() + shared.options.limits.handshake);
+    limit_.arm(parts.shared->now() + parts.shared->options.limits.handshake);
     own_.attach(this);
   }
   ~pending_handshake() { own_.attach(nullptr); }
@@ -92,10 +91,8 @@ class server::implementation {
   asio::awaitable<void> accept_until_draining();
   void accept_the_rest();
   void admit(tcp::socket socket, const asio::any_io_executor& executor);
-  asio::awaitable<void> serve(std::unique_ptr<core::stream> stream, std::shared_ptr<account> own,
-                              tcp::endpoint from, asio::any_io_executor executor);
-  asio::awaitable<bool> shake_hands(core::stream* stream, std::shared_ptr<account> own,
-                                    tcp::endpoint from, asio::any_io_executor executor);
+  asio::awaitable<void> serve(accepted parts);
+  asio::awaitable<bool> shake_hands(const accepted* parts);
 
   const asio::any_io_executor executor_;
   const executor_source connection_executor_;
@@ -128,41 +125,36 @@ void server::implementation::report(std::exception_ptr failure) {
 }
 
 /// False: the connection is not worth keeping, which has been counted.
-asio::awaitable<bool> server::implementation::shake_hands(core::stream* stream,
-                                                          std::shared_ptr<account> own,
-                                                          tcp::endpoint from,
-                                                          asio::any_io_executor executor) {
-  pending_handshake pending(*shared_, *own, stream->socket(), executor);
+asio::awaitable<bool> server::implementation::shake_hands(const accepted* parts) {
+  auto& stream = *parts->stream;
+  pending_handshake pending(*parts);
   core::io_result step;
   // A client that says nothing takes no turn from those that have said hello.
-  if (stream->encrypted()) step.wants = core::want::read;
+  if (stream.encrypted()) step.wants = core::want::read;
   while (!step.error && !pending.ended) {
     if (step.wants != core::want::nothing) {
-      step.error = co_await core::ready(stream->socket(), step.wants);
+      step.error = co_await core::ready(stream.socket(), step.wants);
       if (step.error || pending.ended) break;
       co_await pending.place.turn();
       if (pending.ended) break;
     }
-    step = stream->handshake();
+    step = stream.handshake();
     pending.place.done();
     if (!step.error && step.wants == core::want::nothing) co_return true;
   }
   const auto error = pending.late ? std::string("timed out") : step.error.message();
-  shared_->note(pending.evicted ? refusal::handshakes : refusal::handshake, from, nullptr, 0,
+  shared_->note(pending.evicted ? refusal::handshakes : refusal::handshake, parts->from, nullptr, 0,
                 pending.evicted ? "a newer one took its place" : error);
   co_return false;
 }
 
-asio::awaitable<void> server::implementation::serve(std::unique_ptr<core::stream> stream,
-                                                    std::shared_ptr<account> own,
-                                                    tcp::endpoint from,
-                                                    asio::any_io_executor executor) {
-  const bool trusted = co_await shake_hands(stream.get(), own, from, executor);
+asio::awaitable<void> server::implementation::serve(accepted parts) {
+  const bool trusted = co_await shake_hands(&parts);
   if (!trusted) co_return;
-  const auto make = stream->protocol() == "h2" ? make_http2_connection : make_http1_connection;
-  own->enter(account::phase::idle, shared_->now());
-  const std::shared_ptr<server_connection> connection =
-      make(shared_, std::move(own), executor, std::move(stream), std::move(from));
+  const auto make =
+      parts.stream->protocol() == "h2" ? make_http2_connection : make_http1_connection;
+  parts.own->enter(account::phase::idle, shared_->now());
+  const std::shared_ptr<server_connection> connection = make(std::move(parts));
   if (shared_->draining) connection->drain();
   co_await connection->run();
 }
@@ -211,7 +203,8 @@ void server::implementation::admit(tcp::socket socket, const asio::any_io_execut
   if (!own) return shared_->note(refusal::connections, from);
   auto stream = shared_->environment.transport.wrap(std::move(socket));
   if (!stream) return;
-  connections_.spawn(executor, serve(std::move(stream), std::move(own), std::move(from), executor));
+  connections_.spawn(
+      executor, serve({shared_, std::move(own), executor, std::move(stream), std::move(from)}));
 }
 
 asio::awaitable<void> server::implementation::run() {

@@ -44,7 +44,9 @@ server_shared::server_shared(asio::any_io_executor executor, server_options o, h
       held({options.limits.connections, options.limits.handshakes, options.limits.buffered_bytes},
            core::make_gauge(e.metrics, "rw_http_open_connections", "Connections that are open",
                             {{"server", options.name}})),
-      handshakes(std::make_shared<handshake_queue>(std::move(executor))),
+      handshakes(std::make_shared<handshake_queue>(
+          std::move(executor),
+          [&one = requests_http1, &two = requests_http2] { return one.Value() + two.Value(); })),
       answers_(h) {
   for (std::size_t i = 0; i < reasons_.size(); ++i) {
     reasons_[i].counter =
@@ -133,15 +135,12 @@ core::time_point body_progress::due(std::size_t received, core::time_point now,
   return begun + std::min(limits.body, limits.body_grace + earned);
 }
 
-server_connection::server_connection(std::shared_ptr<server_shared> shared,
-                                     std::shared_ptr<account> own, asio::any_io_executor executor,
-                                     std::unique_ptr<core::stream> stream,
-                                     asio::ip::tcp::endpoint from)
-    : shared_(std::move(shared)),
-      account_(std::move(own)),
-      executor_(std::move(executor)),
-      stream_(std::move(stream)),
-      peer_{std::move(from), stream_->peer_certificate()} {
+server_connection::server_connection(accepted parts)
+    : shared_(std::move(parts.shared)),
+      account_(std::move(parts.own)),
+      executor_(std::move(parts.executor)),
+      stream_(std::move(parts.stream)),
+      peer_{std::move(parts.from), stream_->peer_certificate()} {
   account_->attach(this);
 }
 

@@ -91,13 +91,20 @@ struct body_progress {
   std::size_t counted = 0;  ///< bytes, then
 };
 
+/// What a connection is made of.
+struct accepted {
+  std::shared_ptr<server_shared> shared;
+  std::shared_ptr<account> own;
+  boost::asio::any_io_executor executor;
+  std::unique_ptr<core::stream> stream;
+  boost::asio::ip::tcp::endpoint from;
+};
+
 /// One accepted connection. Everything happens on its executor.
 class server_connection : public account_owner,
                           public std::enable_shared_from_this<server_connection> {
  public:
-  server_connection(std::shared_ptr<server_shared> shared, std::shared_ptr<account> own,
-                    boost::asio::any_io_executor executor, std::unique_ptr<core::stream> stream,
-                    boost::asio::ip::tcp::endpoint from);
+  explicit server_connection(accepted parts);
   virtual ~server_connection() { account_->attach(nullptr); }
 
   virtual boost::asio::awaitable<void> run() = 0;
@@ -120,15 +127,7 @@ class server_connection : public account_owner,
   bool evicted_ = false;  ///< another connection has its place: not to linger
 };
 
-std::unique_ptr<server_connection> make_http1_connection(std::shared_ptr<server_shared> shared,
-                                                         std::shared_ptr<account> own,
-                                                         boost::asio::any_io_executor executor,
-                                                         std::unique_ptr<core::stream> stream,
-                                                         boost::asio::ip::tcp::endpoint from);
-std::unique_ptr<server_connection> make_http2_connection(std::shared_ptr<server_shared> shared,
-                                                         std::shared_ptr<account> own,
-                                                         boost::asio::any_io_executor executor,
-                                                         std::unique_ptr<core::stream> stream,
-                                                         boost::asio::ip::tcp::endpoint from);
+std::unique_ptr<server_connection> make_http1_connection(accepted parts);
+std::unique_ptr<server_connection> make_http2_connection(accepted parts);
 
 }  // namespace rw::http

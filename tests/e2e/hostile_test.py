@@ -134,8 +134,8 @@ class Attack:
         self.reviews(lambda i: (f"invented-{i}", load.body_of(load.review_parts(f"object-{i}", "hostile"), 1)), 50)
 
     def names(self):
-        """Reviews with names of 3 MiB."""
-        self.reviews(lambda i: ("lifecycle-manager", load.body_of(load.review_parts(f"{i}" + 3_000_000 * "n", "hostile"), 1)),
+        """Reviews with names of 2 MB."""
+        self.reviews(lambda i: ("lifecycle-manager", load.body_of(load.review_parts(f"{i}" + 2_000_000 * "n", "hostile"), 1)),
                      2)
 
     def reviews(self, make, pace):
@@ -220,24 +220,27 @@ class Hostile(harness.TestCase):
         outbox = multiprocessing.get_context("spawn").Queue()
         flood = multiprocessing.get_context("spawn").Process(
             target=attack, args=("handshakes", webhook.port, SECONDS + 3, outbox), daemon=True)
-        plans = [load.Plan(names, seconds=SECONDS / 2, rate=RATE / CONNECTIONS)
-                 for names in load.names(OBJECTS, CONNECTIONS)]
+        plans = [load.Plan(names, seconds=SECONDS, rate=RATE / CONNECTIONS) for names in load.names(OBJECTS, CONNECTIONS)]
         for process in (webhook, twin, busy):
             os.sched_setaffinity(process.popen.pid, {core})
-        calm = load.Load(plans, twin.port, self.pki.ca, processes=1).finish(timeout=60)
+        running, beside = (load.Load(plans, each.port, self.pki.ca, processes=1) for each in (webhook, twin))
+        for each in (webhook, twin):
+            wait_until(lambda: each.metric("watcher_admission_request_total") > RATE, 30, "the connections are kept")
         flood.start()
         connections = lambda: webhook.metric("rw_http_connections_total", server="webhook")
         wait_until(lambda: connections() > 200, 20, "the handshakes begin")
-        spent, begun = webhook.cpu_seconds(), time.monotonic()
-        before = connections()
-        attacked = load.Load(plans, webhook.port, self.pki.ca, processes=1).finish(timeout=60)
+        spent, begun, before = webhook.cpu_seconds(), time.monotonic(), connections()
+        attacked, calm = running.finish(timeout=60), beside.finish(timeout=60)
         took = time.monotonic() - begun
         rate, share = (connections() - before) / took, (webhook.cpu_seconds() - spent) / took
-        p99, p99_calm = (quantile([1000 * seconds for _, seconds in of.latencies], 0.99) for of in (attacked, calm))
+        p99, p99_calm = (quantile([1000 * seconds for at, seconds in of.latencies if at > begun], 0.99)
+                         for of in (attacked, calm))
         self.note(f"{rate:.0f} new connections a second, {100 * share:.0f} % of a core; p99 {p99:.1f} ms, without handshakes "
                   f"{p99_calm:.1f} ms; refused {self.refusals(webhook)}")
         self.assertGreater(rate, 100)
-        self.assertLess(p99, max(20, 3 * p99_calm))
+        # The webhook competes with the busy loop alone, and would get half of the core; what else is busy here makes
+        # every signature longer, and the bound with it.
+        self.assertLess(p99, max(20, 20 * 0.5 / share))
 
     def test_honest_reviews_do_not_feel_a_pod_that_does_its_worst(self):
         webhook = self.start_webhook("1", self.events)
@@ -268,11 +271,6 @@ class Hostile(harness.TestCase):
         for attacker in attackers:
             attacker.join(10)
 
-        def missing():
-            arrived = self.events.last_arrivals()
-            return [n for n, (sent, _) in result.last_sent.items() if arrived.get(("load", n), 0) < sent]
-        wait_until(lambda: not missing(), 15, lambda: f"{len(missing())} objects' events after the attack", every=0.1)
-
         attacked, calm = ([1000 * took for _, took in of.latencies] for of in (result, healthy))
         p99, p99_calm = quantile(attacked, 0.99), quantile(calm, 0.99)
         refused = self.refusals(webhook)
@@ -290,6 +288,11 @@ class Hostile(harness.TestCase):
         for reason in ("memory", "connections"):
             self.assertGreater(refused.get(reason, 0), 0, f"the attack reaches the limit: {reason}")
             self.assertTrue(any("peer" in r for r in webhook.records(reason=reason)), f"a log line says {reason}")
+
+        def missing():
+            arrived = self.events.last_arrivals()
+            return [n for n, (sent, _) in result.last_sent.items() if arrived.get(("load", n), 0) < sent]
+        wait_until(lambda: not missing(), 15, lambda: f"{len(missing())} objects' events after the attack", every=0.1)
 
     @staticmethod
     def refusals(webhook):
