@@ -15,7 +15,8 @@ namespace rw::k8s {
 
 /// What an informer asks of an API server: the part of k8s::client that it uses. Embedders and
 /// tests may give another one. On one executor; calls are as those of the client, but make one
-/// attempt: the informer has the backoff. A watch's sink is told of the answer's head by `begin`.
+/// attempt: the informer has the backoff. A watch keeps to its options' timeout and silence, and
+/// its sink is told of the answer's head by `begin`.
 class api_source {
  public:
   virtual ~api_source() = default;

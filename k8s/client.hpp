@@ -96,7 +96,8 @@ struct watch_options {
   std::chrono::seconds timeout = std::chrono::minutes(5);  ///< the server ends it then
   bool bookmarks = true;
   bool send_initial_events = false;  ///< streaming list (Kubernetes 1.32 and later)
-  /// The longest time without a byte; 0: only the whole is limited, to 5 s beyond `timeout`.
+  /// The longest time without a byte; 0: with HTTP/1.1 the client's, otherwise none. The whole is
+  /// limited to 5 s beyond `timeout`.
   std::chrono::milliseconds silence{0};
 };
 

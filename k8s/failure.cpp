@@ -2,57 +2,49 @@
 
 #include <boost/system/system_error.hpp>
 
+#include <array>
+
 namespace rw::k8s {
 namespace {
+
+struct texts {
+  std::string_view label;
+  std::string_view message;
+};
+
+/// In the order of `errc`, from 1 on.
+constexpr std::array all_texts{
+    texts{"unreachable", "the API server cannot be reached"},
+    texts{"timed_out", "the API server did not answer in time"},
+    texts{"bad_answer", "the API server's answer cannot be understood"},
+    texts{"too_large", "the API server's answer is too large"},
+    texts{"bad_request", "the API server finds the request wrong"},
+    texts{"unauthorized", "the API server does not know who asks"},
+    texts{"forbidden", "the API server does not allow it"},
+    texts{"not_found", "not found"},
+    texts{"method_not_allowed", "the resource does not support it"},
+    texts{"already_exists", "already exists"},
+    texts{"conflict", "in conflict with another change"},
+    texts{"gone", "the resource version is too old"},
+    texts{"unsupported", "the API server does not know the format"},
+    texts{"invalid", "the object is invalid"},
+    texts{"too_many_requests", "too many requests"},
+    texts{"server_error", "the API server failed"},
+    texts{"unavailable", "the API server is unavailable"},
+    texts{"fenced", "this process may not write any more"},
+    texts{"not_configured", "no credentials"},
+    texts{"shut_down", "the client is being closed"},
+};
+
+texts texts_of(int value) {
+  const auto at = static_cast<std::size_t>(value) - 1;
+  return at < all_texts.size() ? all_texts[at] : texts{"unknown", "unknown error"};
+}
 
 class category final : public boost::system::error_category {
  public:
   const char* name() const noexcept override { return "kubernetes api"; }
-  std::string message(int value) const override {
-    switch (static_cast<errc>(value)) {
-      case errc::unreachable:
-        return "the API server cannot be reached";
-      case errc::timed_out:
-        return "the API server did not answer in time";
-      case errc::bad_answer:
-        return "the API server's answer cannot be understood";
-      case errc::too_large:
-        return "the API server's answer is too large";
-      case errc::bad_request:
-        return "the API server finds the request wrong";
-      case errc::unauthorized:
-        return "the API server does not know who asks";
-      case errc::forbidden:
-        return "the API server does not allow it";
-      case errc::not_found:
-        return "not found";
-      case errc::method_not_allowed:
-        return "the resource does not support it";
-      case errc::already_exists:
-        return "already exists";
-      case errc::conflict:
-        return "in conflict with another change";
-      case errc::gone:
-        return "the resource version is too old";
-      case errc::unsupported:
-        return "the API server does not know the format";
-      case errc::invalid:
-        return "the object is invalid";
-      case errc::too_many_requests:
-        return "too many requests";
-      case errc::server_error:
-        return "the API server failed";
-      case errc::unavailable:
-        return "the API server is unavailable";
-      case errc::fenced:
-        return "this process may not write any more";
-      case errc::not_configured:
-        return "no credentials";
-      case errc::shut_down:
-        return "the client is being closed";
-    }
-    return "unknown error";
-  }
+  std::string message(int value) const override { return std::string(texts_of(value).message); }
 };
 
 }  // namespace
@@ -64,6 +56,10 @@ const boost::system::error_category& api_category() noexcept {
 
 boost::system::error_code make_error_code(errc e) noexcept {
   return {static_cast<int>(e), api_category()};
+}
+
+std::string_view label_of(const failure& f) noexcept {
+  return texts_of(f.code.value()).label;
 }
 
 void throw_exception_from_error(const failure& f, const boost::source_location&) {

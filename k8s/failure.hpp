@@ -59,6 +59,9 @@ struct failure {
   bool is(errc e) const noexcept { return code == make_error_code(e); }
 };
 
+/// The metrics' word for what has no status: the name of its `errc`.
+std::string_view label_of(const failure& f) noexcept;
+
 /// Makes result::value() throw boost::system::system_error with the message.
 [[noreturn]] void throw_exception_from_error(const failure& f, const boost::source_location& where);
 

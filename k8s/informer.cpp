@@ -10,11 +10,10 @@
 #include "k8s/watch_attempt.hpp"
 #include "k8s/watch_decoder.hpp"
 
-#include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/error.hpp>
-#include <boost/asio/this_coro.hpp>
 #include <boost/system/system_error.hpp>
 
+#include <array>
 #include <exception>
 #include <utility>
 #include <vector>
@@ -25,9 +24,6 @@ namespace {
 namespace asio = boost::asio;
 using action = reflector::action;
 using phase = informer_metrics::phase;
-
-/// How much longer than it was asked for a watch may last.
-constexpr std::chrono::seconds grace(5);
 
 reflector_options reflect(const informer_options& options) {
   return {options.page, options.streaming_list, options.watch_timeout, options.backoff_base,
@@ -44,19 +40,9 @@ core::random_source shared(core::random_source random) {
   throw boost::system::system_error(asio::error::operation_aborted);
 }
 
-std::string_view text_of(action::kind what) noexcept {
-  switch (what) {
-    case action::kind::probe:
-      return "ask for the server's version";
-    case action::kind::list:
-      return "list";
-    case action::kind::watch:
-      return "watch";
-    case action::kind::wait:
-      return "wait";
-  }
-  return {};
-}
+/// Of each action::kind, for the log.
+constexpr std::array<std::string_view, 4> action_texts{"ask for the server's version", "list",
+                                                       "watch", "wait"};
 
 }  // namespace
 
@@ -96,11 +82,9 @@ class informer::implementation : public std::enable_shared_from_this<implementat
   asio::awaitable<action> watch(const action& what);
   asio::awaitable<action> pause(const action& what);
 
-  asio::awaitable<void> feed(const action& what, watch_attempt& attempt);
-  std::shared_ptr<watch_attempt> begin_watch(const action& what);
   bool take(const watch_event& event);
   action page_failed(phase where, const failure& why);
-  action watch_ended(const watch_attempt& attempt);
+  action watch_ended(const watch_attempt& attempt, const result<void>& outcome);
 
   void begin_listing();
   void put(object next);
@@ -221,37 +205,13 @@ action informer::implementation::page_failed(phase where, const failure& why) {
 
 asio::awaitable<action> informer::implementation::watch(const action& what) {
   if (what.anew) begin_listing();
-  const auto attempt = begin_watch(what);
-  const auto cancellation = co_await asio::this_coro::cancellation_state;
-  const auto cancelled = [&] { return cancellation.cancelled() != asio::cancellation_type::none; };
-  // From here on the task has to be joined.
-  co_await asio::this_coro::throw_if_cancelled(false);
-  core::task_group tasks(api_->get_executor());
-  tasks.spawn(feed(what, *attempt));
-  if (!cancelled()) co_await attempt->wait();
-  tasks.cancel();
-  co_await tasks.join();
-  co_await asio::this_coro::throw_if_cancelled(true);
-  if (cancelled()) throw_cancelled();
-  co_return watch_ended(*attempt);
-}
-
-asio::awaitable<void> informer::implementation::feed(const action& what, watch_attempt& attempt) {
-  try {
-    auto outcome = co_await api_->watch(type, options_.what, what.watch, attempt);
-    attempt.end(std::move(outcome));
-  } catch (...) {
-    attempt.end({});
-    throw;
-  }
-}
-
-std::shared_ptr<watch_attempt> informer::implementation::begin_watch(const action& what) {
   watch_decoder decoder(format_, options_.keep, options_.event_bytes,
                         [this](const watch_event& event) { return take(event); });
-  return std::make_shared<watch_attempt>(clock_, api_->get_executor(), std::move(decoder),
-                                         what.watch.timeout + grace, options_.silence,
-                                         [this] { report(); });
+  watch_attempt attempt(clock_, std::move(decoder), [this] { report(); });
+  auto bounds = what.watch;
+  bounds.silence = options_.silence;
+  const auto outcome = co_await api_->watch(type, options_.what, std::move(bounds), attempt);
+  co_return watch_ended(attempt, outcome);
 }
 
 bool informer::implementation::take(const watch_event& event) {
@@ -275,7 +235,8 @@ bool informer::implementation::take(const watch_event& event) {
   return false;
 }
 
-action informer::implementation::watch_ended(const watch_attempt& attempt) {
+action informer::implementation::watch_ended(const watch_attempt& attempt,
+                                             const result<void>& outcome) {
   using how = reflector::watch_end;
   using label = informer_metrics::watch_end;
   failure why;
@@ -291,15 +252,13 @@ action informer::implementation::watch_ended(const watch_attempt& attempt) {
     ended = how::broken;
     why = reflector_.error_event();
     counted = why.is(errc::gone) ? label::expired : label::refused;
-  } else if (attempt.silent()) {
-    ended = how::silent;
-    counted = label::silent;
-    why = {.code = errc::timed_out, .message = "the watch of " + type.plural + " is silent"};
-  } else if (!attempt.outcome()) {
+  } else if (!outcome) {
     ended = how::broken;
-    why = attempt.outcome().error();
+    why = outcome.error();
+    const bool silent = why.is(errc::timed_out) && attempt.begun();
     counted = why.is(errc::gone) ? label::expired
               : why.status != 0  ? label::refused
+              : silent           ? label::silent
                                  : label::broken;
   }
   metrics_.watch(counted);
@@ -345,7 +304,7 @@ void informer::implementation::tell_failure(std::string_view what, const failure
                {{"resource", type.plural},
                 {"what", what},
                 {"error", why.message},
-                {"next", text_of(next.what)},
+                {"next", action_texts.at(static_cast<std::size_t>(next.what))},
                 {"pause_ms", duration_cast<milliseconds>(next.delay).count()}});
 }
 

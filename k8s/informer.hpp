@@ -31,8 +31,8 @@ struct informer_options {
 
   /// A watch lasts as long as chosen at random between this and twice this, then is begun anew.
   std::chrono::seconds watch_timeout = std::chrono::minutes(5);
-  /// A watch that brought nothing for so long, not even a bookmark, counts as broken; 0: only one
-  /// that outlasts its own timeout by 5 s does.
+  /// A watch that brought nothing for so long, not even a bookmark, counts as broken; 0: as
+  /// watch_options::silence.
   std::chrono::milliseconds silence{0};
   std::size_t event_bytes = 8u << 20;  ///< of one watch event; a larger one is listed instead
 

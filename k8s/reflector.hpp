@@ -67,7 +67,6 @@ class reflector {
   enum class watch_end : std::uint8_t {
     in_order,   ///< by the server, or because `event` said so
     broken,     ///< with a failure
-    silent,     ///< given up: nothing came any more
     bad_event,  ///< given up: what came could not be read
   };
 

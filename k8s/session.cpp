@@ -72,26 +72,6 @@ errc code_of(client_error error) {
   }
 }
 
-/// The label `code` of what has no status.
-std::string_view label_of(const failure& failed) {
-  switch (static_cast<errc>(failed.code.value())) {
-    case errc::timed_out:
-      return "timed_out";
-    case errc::bad_answer:
-      return "bad_answer";
-    case errc::too_large:
-      return "too_large";
-    case errc::fenced:
-      return "fenced";
-    case errc::not_configured:
-      return "not_configured";
-    case errc::shut_down:
-      return "shut_down";
-    default:
-      return "unreachable";
-  }
-}
-
 }  // namespace
 
 /// One try of a call, and what came of it.
@@ -259,22 +239,6 @@ asio::awaitable<void> session::exchange(call* request, attempt* now) {
   judge(*request, error, *now);
 }
 
-/// A token of the client's own rate limit; it goes back unless the attempt is made.
-class session::turn {
- public:
-  explicit turn(core::token_bucket& from) : from_(&from) {}
-  ~turn() {
-    if (from_ != nullptr) from_->give_back();
-  }
-  turn(const turn&) = delete;
-  turn& operator=(const turn&) = delete;
-
-  void use() noexcept { from_ = nullptr; }
-
- private:
-  core::token_bucket* from_;
-};
-
 /// The client's own rate limit. A call that would wait for longer than an attempt may take, or
 /// beyond its deadline, fails at once.
 asio::awaitable<void> session::await_turn(const call* request, attempt* now) {
@@ -289,15 +253,12 @@ asio::awaitable<void> session::await_turn(const call* request, attempt* now) {
     co_return;
   }
   if (*wait <= core::duration::zero()) co_return;
-  turn token(bucket_);
   metrics_.limited(*wait);
   co_await pause(*wait);
   const auto state = co_await asio::this_coro::cancellation_state;
-  if (closed_) co_return;
-  if (state.cancelled() != asio::cancellation_type::none) {
-    throw boost::system::system_error(asio::error::operation_aborted);
-  }
-  token.use();
+  const bool cancelled = state.cancelled() != asio::cancellation_type::none;
+  if (closed_ || cancelled) bucket_.give_back();
+  if (cancelled && !closed_) throw boost::system::system_error(asio::error::operation_aborted);
 }
 
 /// Waits, but not beyond the session's own end.

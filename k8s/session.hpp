@@ -44,7 +44,6 @@ class session : public std::enable_shared_from_this<session> {
  private:
   struct attempt;
   class presence;
-  class turn;
 
   static server_url checked(const config& settings);
   http::client_options http_options() const;

@@ -5,8 +5,10 @@
 #include <boost/json/parse.hpp>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <ctime>
+#include <utility>
 
 namespace rw::k8s {
 namespace {
@@ -17,39 +19,28 @@ constexpr std::size_t depth_limit = 256;
 constexpr std::size_t quoted_at_most = 300;
 constexpr std::chrono::seconds day = std::chrono::hours(24);
 
+constexpr std::array<std::pair<unsigned, errc>, 13> codes{{{401, errc::unauthorized},
+                                                           {403, errc::forbidden},
+                                                           {404, errc::not_found},
+                                                           {405, errc::method_not_allowed},
+                                                           {406, errc::unsupported},
+                                                           {408, errc::unavailable},
+                                                           {409, errc::conflict},
+                                                           {410, errc::gone},
+                                                           {415, errc::unsupported},
+                                                           {422, errc::invalid},
+                                                           {429, errc::too_many_requests},
+                                                           {502, errc::unavailable},
+                                                           {503, errc::unavailable}}};
+
 errc code_of(unsigned status, std::string_view reason) {
   if (reason == "AlreadyExists") return errc::already_exists;
   if (reason == "Expired") return errc::gone;
-  switch (status) {
-    case 401:
-      return errc::unauthorized;
-    case 403:
-      return errc::forbidden;
-    case 404:
-      return errc::not_found;
-    case 405:
-      return errc::method_not_allowed;
-    case 406:
-    case 415:
-      return errc::unsupported;
-    case 409:
-      return errc::conflict;
-    case 410:
-      return errc::gone;
-    case 422:
-      return errc::invalid;
-    case 429:
-      return errc::too_many_requests;
-    case 408:
-    case 502:
-    case 503:
-    case 504:
-      return errc::unavailable;
-    default:
-      break;
-  }
+  const auto known = std::ranges::find(codes, status, &std::pair<unsigned, errc>::first);
+  if (known != codes.end()) return known->second;
   // 500 with these reasons: the server's own time ran out, of which it says "try again".
-  if (reason == "ServerTimeout" || reason == "Timeout") return errc::unavailable;
+  const bool out_of_time = reason == "ServerTimeout" || reason == "Timeout";
+  if (status == 504 || out_of_time) return errc::unavailable;
   if (status >= 500) return errc::server_error;
   return status >= 400 ? errc::bad_request : errc::bad_answer;
 }

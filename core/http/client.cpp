@@ -12,6 +12,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
+#include <array>
 #include <list>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -22,39 +23,29 @@ namespace {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 
+/// In the order of `client_error`, from 1 on.
+constexpr std::array<const char*, 13> messages{
+    "the upstream's name has no address",
+    "the upstream does not accept connections",
+    "the TLS handshake with the upstream failed",
+    "the upstream did not answer in time",
+    "the upstream closed the connection without an answer",
+    "the upstream did not take the request",
+    "the upstream's answer is not HTTP",
+    "the upstream's answer is too large",
+    "the client is being closed",
+    "the answer was given up by who asked for it",
+    "the proxy refuses to connect to the upstream",
+    "the request was held back, the permit to send it is gone",
+    "the upstream closed a kept connection while the request was on its way",
+};
+
 class category final : public boost::system::error_category {
  public:
   const char* name() const noexcept override { return "http client"; }
   std::string message(int value) const override {
-    switch (static_cast<client_error>(value)) {
-      case client_error::resolve:
-        return "the upstream's name has no address";
-      case client_error::connect:
-        return "the upstream does not accept connections";
-      case client_error::handshake:
-        return "the TLS handshake with the upstream failed";
-      case client_error::timed_out:
-        return "the upstream did not answer in time";
-      case client_error::closed:
-        return "the upstream closed the connection without an answer";
-      case client_error::not_processed:
-        return "the upstream did not take the request";
-      case client_error::protocol:
-        return "the upstream's answer is not HTTP";
-      case client_error::response_too_large:
-        return "the upstream's answer is too large";
-      case client_error::shut_down:
-        return "the client is being closed";
-      case client_error::abandoned:
-        return "the answer was given up by who asked for it";
-      case client_error::proxy:
-        return "the proxy refuses to connect to the upstream";
-      case client_error::not_permitted:
-        return "the request was held back, the permit to send it is gone";
-      case client_error::reused_connection_closed:
-        return "the upstream closed a kept connection while the request was on its way";
-    }
-    return "unknown error";
+    const auto at = static_cast<std::size_t>(value) - 1;
+    return at < messages.size() ? messages[at] : "unknown error";
   }
 };
 

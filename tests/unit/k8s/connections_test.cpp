@@ -1,6 +1,7 @@
 // What a client's calls and watches have to do with connections: how many there are, what becomes
 // of those that end, and what may be sent again.
 
+#include "k8s/call.hpp"
 #include "k8s/client.hpp"
 #include "k8s/devserver/server.hpp"
 #include "k8s/informer.hpp"
@@ -203,6 +204,12 @@ BOOST_AUTO_TEST_CASE(watch_over_http1_on_which_nothing_comes_is_broken) {
   BOOST_REQUIRE(ended.has_error());
   BOOST_TEST(ended.error().is(errc::timed_out));
   BOOST_TEST(sink.pieces == 1);
+}
+
+BOOST_AUTO_TEST_CASE(watch_may_outlast_its_own_timeout_by_five_seconds) {
+  counting_sink sink;
+  const auto asked = watch_call(config_maps, {}, {.timeout = std::chrono::seconds(60)}, sink);
+  BOOST_TEST((asked.limit == std::chrono::seconds(65)));
 }
 
 BOOST_AUTO_TEST_CASE(watch_whose_answer_does_not_begin_ends_with_the_limit_of_an_attempt) {

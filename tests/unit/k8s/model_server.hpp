@@ -214,16 +214,20 @@ class model_source final : public api_source {
     const auto alarm = server_.clock_.make_timer(server_.executor_);
     const listening here(server_, *alarm);
     const auto ends = server_.clock_.now() + options.timeout;
+    core::duration patience = options.timeout + std::chrono::seconds(5);
+    if (options.silence.count() > 0) patience = std::min<core::duration>(patience, options.silence);
+    const auto given_up = server_.clock_.now() + patience;
     const auto generation = server_.generation_;
     const bool silent = server_.faulty && server_.chance_.likely(0.05);
     for (;;) {
       if (server_.generation_ != generation) co_return broken();
+      if (silent && server_.clock_.now() >= given_up) co_return failure{.code = errc::timed_out};
       if (!silent) {
         const auto next = send_changes(into);
         if (next) co_return *next;
         if (server_.clock_.now() >= ends) co_return result<void>();
       }
-      alarm->expires_at(silent ? core::time_point::max()
+      alarm->expires_at(silent ? given_up
                                : std::min(ends, server_.clock_.now() + bookmark_interval));
       const bool due = co_await alarm->wait();
       const auto state = co_await boost::asio::this_coro::cancellation_state;
