@@ -181,9 +181,11 @@ std::unique_ptr<schedule::batch> schedule::load(lane& one) {
   return into;
 }
 
-void schedule::connected(std::size_t concurrency) noexcept {
-  concurrency_ = std::max<std::size_t>(concurrency, 1);
-  if (std::exchange(unreachable_, false)) upstream_.succeed();
+bool schedule::connected(std::size_t concurrency) noexcept {
+  const auto before = std::exchange(concurrency_, std::max<std::size_t>(concurrency, 1));
+  const bool closes = std::exchange(unreachable_, false);
+  if (closes) upstream_.succeed();
+  return closes || concurrency_ != before;
 }
 
 settlement schedule::answered(std::unique_ptr<batch> sent, const answer& what,
