@@ -248,6 +248,8 @@ bool schedule::failed(std::unique_ptr<batch> sent, failure what, core::time_poin
   auto& one = *sent->of;
   bool counted = true;
   bool at_once = true;
+  // All kept connections may have been closed while they were idle. What then closes is not idle.
+  if (what == failure::unprocessed && ++one.unprocessed > concurrency_) what = failure::stream;
   switch (what) {
     case failure::connect:
       counted = upstream_.fail(sent->upstream_ticket, now);
@@ -257,7 +259,7 @@ bool schedule::failed(std::unique_ptr<batch> sent, failure what, core::time_poin
     case failure::unprocessed:
       upstream_.abandon(sent->upstream_ticket);
       one.gate.abandon(sent->lane_ticket);
-      at_once = ++one.unprocessed <= 2;
+      at_once = one.unprocessed <= 2;
       break;
     case failure::stream:
       broke(one, *sent, now);

@@ -58,8 +58,7 @@ class TwoManagers(harness.TestCase):
             names = [f"{prefix}-{number}-{i}" for i in range(int(rate * SECONDS))]
             return [load.Plan(names, rounds=1, rate=rate)]
         sick = load.Load(plan("sick", RATE / 2), webhooks[0].port, self.pki.ca, manager=mode, processes=1)
-        wait_until(lambda: webhooks[0].metric("rw_dispatch_manager_events", manager="other") or
-                   webhooks[0].metric("rw_dispatch_manager_events", manager=mode), 20, f"{mode} has events")
+        wait_until(lambda: webhooks[0].metric("rw_dispatch_events", state="known"), 20, f"{mode} has events")
         running = [load.Load(plan(name), webhook.port, self.pki.ca, manager="healthy", processes=1)
                    for name, webhook in zip((f"both-{mode}", f"alone-{mode}"), webhooks)]
         results = [each.finish(timeout=30) for each in running]
