@@ -1,15 +1,23 @@
 #include "core/watchdog.hpp"
 
 #include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include <algorithm>
 
 namespace rw::core {
 
 namespace asio = boost::asio;
 
+namespace {
+constexpr auto longest_rest = std::chrono::seconds(1);
+}
+
 watchdog::watchdog(clock& time, asio::any_io_executor executor, duration tick)
     : clock_(time),
       executor_(std::move(executor)),
       tick_(tick),
+      timer_(time.make_timer(executor_)),
       now_(time.now().time_since_epoch().count()) {}
 
 deadline watchdog::watch(asio::any_io_executor executor, std::function<void()> on_expiry) {
@@ -39,15 +47,41 @@ void watchdog::look() {
   });
 }
 
+/// The time of the next deadline.
+time_point watchdog::nearest() {
+  const std::lock_guard lock(guard_);
+  auto next = time_point::max();
+  for (const auto& weak : watched_) {
+    const auto watched = weak.lock();
+    if (watched) next = std::min(next, time_point(duration(watched->at.load())));
+  }
+  return next;
+}
+
+/// The first question since a tick. Either `run` sees `in_use_` before it rests, or this sees that
+/// it rests: both are sequentially consistent.
+void watchdog::resume() const {
+  in_use_.store(true);
+  if (!resting_.exchange(false)) return;
+  now_.store(clock_.now().time_since_epoch().count(), std::memory_order_relaxed);
+  asio::post(executor_, [timer = timer_] { timer->cancel(); });
+}
+
 asio::awaitable<void> watchdog::run() {
   // What begins now is not to be reckoned from when this was made: a start may take its time.
   now_.store(clock_.now().time_since_epoch().count(), std::memory_order_relaxed);
-  const auto timer = clock_.make_timer(executor_);
+  auto next = clock_.now() + tick_;
   for (;;) {
-    timer->expires_at(clock_.now() + tick_);
-    const bool due = co_await timer->wait();
-    if (!due) co_return;
-    look();
+    timer_->expires_at(next);
+    const bool due = co_await timer_->wait();
+    const auto state = co_await asio::this_coro::cancellation_state;
+    if (state.cancelled() != asio::cancellation_type::none) co_return;
+    if (due) look();
+    const auto now = clock_.now();
+    next = now + tick_;
+    resting_ = due;
+    if (in_use_.exchange(false)) resting_ = false;
+    if (resting_) next = std::max(next, std::min(nearest(), now + longest_rest));
   }
 }
 

@@ -57,8 +57,9 @@ class deadline {
 };
 
 /// Watches many deadlines with one timer. Deadlines are kept to the length of a tick, which network
-/// timeouts of seconds do not mind; in exchange they cost nothing per request, and the time of day
-/// that they are reckoned from is read once a tick.
+/// timeouts of seconds do not mind; in exchange they cost nothing per request, and the time that
+/// they are reckoned from is read once a tick. While nobody asks for the time, and so sets no
+/// deadline, there is one tick a second.
 ///
 /// `watch` and `now` are thread-safe.
 class watchdog {
@@ -73,7 +74,8 @@ class watchdog {
                                std::function<void()> on_expiry);
 
   /// The time at the last tick.
-  time_point now() const noexcept {
+  time_point now() const {
+    if (!in_use_.load(std::memory_order_relaxed)) resume();
     return time_point(duration(now_.load(std::memory_order_relaxed)));
   }
 
@@ -82,11 +84,16 @@ class watchdog {
 
  private:
   void look();
+  time_point nearest();
+  void resume() const;
 
   clock& clock_;
   const boost::asio::any_io_executor executor_;
   const duration tick_;
-  std::atomic<duration::rep> now_;
+  const std::shared_ptr<timer> timer_;
+  mutable std::atomic<duration::rep> now_;
+  mutable std::atomic<bool> in_use_{false};   ///< asked for the time since the last tick
+  mutable std::atomic<bool> resting_{false};  ///< no tick for a while
   std::mutex guard_;
   std::vector<std::weak_ptr<deadline::state>> watched_;
 };

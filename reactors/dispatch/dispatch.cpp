@@ -70,6 +70,7 @@ class dispatcher::implementation {
         options_(usable(std::move(options))),
         channel_(events),
         clock_(environment.clock),
+        log_(environment.log),
         metrics_(environment.metrics, environment.log),
         schedule_(options_.schedule, std::move(environment.random),
                   [this](loss what, const watch_event& event) { metrics_.lost(what, event); }),
@@ -116,6 +117,7 @@ class dispatcher::implementation {
   const dispatch_options options_;
   core::channel<watch_event>& channel_;
   core::clock& clock_;
+  core::logger& log_;
   dispatch_metrics metrics_;
   schedule schedule_;
   http::client client_;
@@ -139,7 +141,10 @@ asio::awaitable<void> dispatcher::implementation::run() {
   }
   co_await asio::this_coro::throw_if_cancelled(false);
   co_await client_.close();
-  metrics_.abandoned(pending() + channel_.size());
+  if (const auto left = pending() + channel_.size(); left > 0) {
+    metrics_.abandoned.Increment(static_cast<double>(left));
+    log_.error("events were not delivered before the end", {{"events", left}});
+  }
   metrics_.publish(schedule_, channel_.size(), clock_.now());
   if (failure) std::rethrow_exception(failure);
 }
@@ -178,9 +183,9 @@ asio::awaitable<void> dispatcher::implementation::read_input() {
       break;
     }
     const auto when = clock_.now();
-    std::size_t merged = 0;
+    double merged = 0;
     for (auto& event : taken) merged += schedule_.offer(std::move(event), when) ? 1 : 0;
-    metrics_.coalesced(merged);
+    metrics_.coalesced.Increment(merged);
     // Only now, so that what came together can go together.
     pump();
     // A channel that never runs dry must not keep the others from their turn.
@@ -224,9 +229,10 @@ asio::awaitable<void> dispatcher::implementation::work(worker* self) {
     if (error) {
       fail(*self, failure::connect, error);
     } else {
-      schedule_.connected(concurrency(slot.multiplexed()));
+      if (schedule_.connected(concurrency(slot.multiplexed()))) pump();
       write_request(*self);
-      metrics_.sent(self->load->events.size());
+      metrics_.requests.Increment();
+      metrics_.batch_events.Observe(static_cast<double>(self->load->events.size()));
       error = co_await slot.exchange(self->request, self->response);
       slot = http::client_slot();
       if (error == http::client_error::shut_down) co_return;
@@ -240,7 +246,9 @@ asio::awaitable<void> dispatcher::implementation::work(worker* self) {
 
 void dispatcher::implementation::fail(worker& self, failure what, boost::system::error_code error) {
   const auto manager = what == failure::connect ? std::string() : *self.load->manager;
-  if (what != failure::connect) metrics_.retried(self.load->events.size());
+  if (what != failure::connect) {
+    metrics_.retried.Increment(static_cast<double>(self.load->events.size()));
+  }
   const bool counts = schedule_.failed(std::move(self.load), what, clock_.now());
   if (counts && what != failure::unprocessed) metrics_.failed(manager, error.message());
 }
@@ -288,7 +296,8 @@ void dispatcher::implementation::finish(worker& self) {
   const auto& manager = *self.load->manager;  // its lane is there at least until the next poll
   for (std::size_t i = 0; i < self.load->events.size(); ++i) {
     if (judge(answer.status_of(i)) != verdict::delivered) continue;
-    metrics_.delivered(when - self.load->events[i].first_accepted());
+    const std::chrono::duration<double> took = when - self.load->events[i].first_accepted();
+    metrics_.delivery_seconds.Observe(took.count());
   }
   const auto result = schedule_.answered(std::move(self.load), answer, when);
   metrics_.answered(manager, answer.status, result);

@@ -23,10 +23,6 @@ core::counter& failed_total(core::metrics& registry, const char* reason) {
                             {{"error_reason", reason}});
 }
 
-void add(core::counter& to, std::size_t n) {
-  if (n > 0) to.Increment(static_cast<double>(n));
-}
-
 double seconds(core::duration of) {
   return std::chrono::duration<double>(of).count();
 }
@@ -34,14 +30,21 @@ double seconds(core::duration of) {
 }  // namespace
 
 dispatch_metrics::dispatch_metrics(core::metrics& r, core::logger& log)
-    : registry_(r),
+    : delivered(events_total(r, "delivered")),
+      coalesced(events_total(r, "coalesced")),
+      retried(events_total(r, "retried")),
+      abandoned(events_total(r, "abandoned")),
+      requests(core::make_counter(r, "watcher_kcp_requests_total", "Requests sent to KCP")),
+      batch_events(core::make_histogram(r, "rw_dispatch_batch_events", "Events in one request", {},
+                                        {1, 2, 4, 8, 16, 32, 64, 128, 256, 512})),
+      delivery_seconds(
+          core::make_histogram(r, "rw_dispatch_delivery_seconds",
+                               "Time from the first acceptance of an event to its delivery", {},
+                               core::latency_bounds())),
+      registry_(r),
       log_(log),
       lost_{&events_total(r, "rejected"), &events_total(r, "expired"),
             &events_total(r, "overflow")},
-      delivered_(events_total(r, "delivered")),
-      coalesced_(events_total(r, "coalesced")),
-      retried_(events_total(r, "retried")),
-      abandoned_(events_total(r, "abandoned")),
       known_(events_in(r, "known")),
       delayed_(events_in(r, "delayed")),
       circuits_(core::make_gauge(r, "rw_dispatch_open_circuits",
@@ -50,31 +53,12 @@ dispatch_metrics::dispatch_metrics(core::metrics& r, core::logger& log)
                                "Time since the latest change of the oldest undelivered event")),
       channel_(core::make_gauge(r, "rw_dispatch_channel_events",
                                 "Accepted events that dispatch has not taken in yet")),
-      batch_(core::make_histogram(r, "rw_dispatch_batch_events", "Events in one request", {},
-                                  {1, 2, 4, 8, 16, 32, 64, 128, 256, 512})),
-      delivery_(core::make_histogram(r, "rw_dispatch_delivery_seconds",
-                                     "Time from the first acceptance of an event to its delivery",
-                                     {}, core::latency_bounds())),
-      requests_(core::make_counter(r, "watcher_kcp_requests_total", "Requests sent to KCP")),
       failed_(failed_total(r, "failed-request")) {
   // Reasons that alerts may name and that cannot come up here: settings are checked at the start,
   // and setting a request up does not fail.
   for (const char* reason : {"missing-address-or-contract", "request-setup"}) {
     failed_total(r, reason);
   }
-}
-
-void dispatch_metrics::coalesced(std::size_t events) {
-  add(coalesced_, events);
-}
-
-void dispatch_metrics::retried(std::size_t events) {
-  add(retried_, events);
-}
-
-void dispatch_metrics::abandoned(std::size_t events) {
-  add(abandoned_, events);
-  if (events > 0) log_.error("events were not delivered before the end", {{"events", events}});
 }
 
 void dispatch_metrics::lost(loss what, const watch_event& event) {
@@ -91,19 +75,10 @@ void dispatch_metrics::lost(loss what, const watch_event& event) {
                 {"name", event.watched.name}});
 }
 
-void dispatch_metrics::sent(std::size_t events) {
-  requests_.Increment();
-  batch_.Observe(static_cast<double>(events));
-}
-
-void dispatch_metrics::delivered(core::duration since_accepted) {
-  delivery_.Observe(seconds(since_accepted));
-}
-
 void dispatch_metrics::answered(const std::string& manager, unsigned status,
                                 const settlement& result) {
-  add(delivered_, result.delivered);
-  add(retried_, result.retried);
+  delivered.Increment(static_cast<double>(result.delivered));
+  retried.Increment(static_cast<double>(result.retried));
   if (result.retried == 0 && result.lost == 0) return;
   failed_.Increment();
   series_of(manager, status != 404).failures.Increment();

@@ -17,13 +17,8 @@ class dispatch_metrics {
   /// Both must outlive it.
   dispatch_metrics(core::metrics& registry, core::logger& log);
 
-  void coalesced(std::size_t events);
-  void retried(std::size_t events);
-  void abandoned(std::size_t events);
   /// To be called for each event that is lost.
   void lost(loss what, const watch_event& event);
-  void sent(std::size_t events);
-  void delivered(core::duration since_accepted);
   void answered(const std::string& manager, unsigned status, const settlement& result);
   /// A request has no answer, and no earlier one says as much. `manager` is empty if that is
   /// everybody's failure.
@@ -32,6 +27,14 @@ class dispatch_metrics {
   /// Sets the gauges. The managers that KCP knows have labels of their own, up to 32 of them; the
   /// others are "other", since anybody can invent one.
   void publish(const schedule& from, std::size_t in_channel, core::time_point now);
+
+  core::counter& delivered;
+  core::counter& coalesced;
+  core::counter& retried;
+  core::counter& abandoned;
+  core::counter& requests;
+  core::histogram& batch_events;
+  core::histogram& delivery_seconds;
 
  private:
   struct manager_series {
@@ -49,18 +52,11 @@ class dispatch_metrics {
   core::log_limit failure_log_;
   std::array<core::log_limit, 3> loss_logs_;  ///< in the order of `loss`
   const std::array<core::counter*, 3> lost_;  ///< likewise
-  core::counter& delivered_;
-  core::counter& coalesced_;
-  core::counter& retried_;
-  core::counter& abandoned_;
   core::gauge& known_;
   core::gauge& delayed_;
   core::gauge& circuits_;
   core::gauge& oldest_;
   core::gauge& channel_;
-  core::histogram& batch_;
-  core::histogram& delivery_;
-  core::counter& requests_;
   core::counter& failed_;
   std::map<std::string, manager_series> by_manager_;
 };

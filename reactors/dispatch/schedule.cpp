@@ -181,9 +181,11 @@ std::unique_ptr<schedule::batch> schedule::load(lane& one) {
   return into;
 }
 
-void schedule::connected(std::size_t concurrency) noexcept {
-  concurrency_ = std::max<std::size_t>(concurrency, 1);
-  if (std::exchange(unreachable_, false)) upstream_.succeed();
+bool schedule::connected(std::size_t concurrency) noexcept {
+  const auto before = std::exchange(concurrency_, std::max<std::size_t>(concurrency, 1));
+  const bool closes = std::exchange(unreachable_, false);
+  if (closes) upstream_.succeed();
+  return closes || concurrency_ != before;
 }
 
 settlement schedule::answered(std::unique_ptr<batch> sent, const answer& what,
@@ -246,6 +248,8 @@ bool schedule::failed(std::unique_ptr<batch> sent, failure what, core::time_poin
   auto& one = *sent->of;
   bool counted = true;
   bool at_once = true;
+  // All kept connections may have been closed while they were idle. What then closes is not idle.
+  if (what == failure::unprocessed && ++one.unprocessed > concurrency_) what = failure::stream;
   switch (what) {
     case failure::connect:
       counted = upstream_.fail(sent->upstream_ticket, now);
@@ -255,7 +259,7 @@ bool schedule::failed(std::unique_ptr<batch> sent, failure what, core::time_poin
     case failure::unprocessed:
       upstream_.abandon(sent->upstream_ticket);
       one.gate.abandon(sent->lane_ticket);
-      at_once = ++one.unprocessed <= 2;
+      at_once = one.unprocessed <= 2;
       break;
     case failure::stream:
       broke(one, *sent, now);

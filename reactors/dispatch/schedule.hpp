@@ -138,8 +138,9 @@ class schedule {
   /// What to do now.
   decision poll(core::time_point now);
 
-  /// A connection was found for a request; so many requests may now be under way in all.
-  void connected(std::size_t concurrency) noexcept;
+  /// A connection was found for a request; so many requests may now be under way in all. True if
+  /// that changes what `poll` says.
+  bool connected(std::size_t concurrency) noexcept;
 
   /// Ends a request that was answered.
   settlement answered(std::unique_ptr<batch> sent, const answer& what, core::time_point now);

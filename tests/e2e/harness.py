@@ -165,6 +165,12 @@ class Process:
         text = pathlib.Path(f"/proc/{self.popen.pid}/status").read_text()
         return int(re.search(r"VmRSS:\s+(\d+) kB", text)[1]) * 1024
 
+    def wake_ups(self):
+        """How often its threads went to sleep, and were therefore woken, so far."""
+        counts = [re.search(r"\nvoluntary_ctxt_switches:\s+(\d+)", path.read_text())[1]
+                  for path in pathlib.Path(f"/proc/{self.popen.pid}/task").glob("*/status")]
+        return sum(map(int, counts))
+
     def cpu_seconds(self):
         fields = pathlib.Path(f"/proc/{self.popen.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -288,10 +294,12 @@ def metric_sum(text, name, **labels):
 class Gateway(Process):
     """nginx as the gateway: terminates mutual TLS and hands the client certificate on in X-Forwarded-Client-Cert.
 
-    With record=True every request's arrival, status and body are kept in a file for `delivered()`.
+    With record=True every request's arrival, status and body are kept in a file for `delivered()`. `locations` is nginx
+    configuration for paths that go elsewhere.
     """
 
-    def __init__(self, folder, certificate, key, client_ca, upstream_port, port=None, http2=True, record=False):
+    def __init__(self, folder, certificate, key, client_ca, upstream_port, port=None, http2=True, record=False,
+                 locations=""):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.port = port or free_port()
@@ -312,6 +320,7 @@ http {{
     ssl_certificate {certificate}; ssl_certificate_key {key}; ssl_protocols TLSv1.3;
     ssl_verify_client on; ssl_client_certificate {client_ca};
     {log}
+    {locations}
     location / {{
       proxy_pass http://listener; proxy_http_version 1.1; proxy_set_header Connection "";
       proxy_set_header X-Forwarded-Client-Cert "Cert=$ssl_client_escaped_cert";

@@ -6,6 +6,7 @@ import subprocess
 import time
 
 import harness
+import load
 from harness import BINARY, Listener, EventLog, Pki, Process, Webhook, free_port, pause, runtime_watcher, wait_until
 
 REQUIRED = ("CA_CERT", "TLS_CERT", "TLS_KEY", "KCP_ADDR", "KCP_CONTRACT")
@@ -105,6 +106,23 @@ class Startup(harness.TestCase):
         pause(0.5)  # a moment for what start-up still frees
         self.note(f"idle: {webhook.rss() / harness.MIB:.1f} MiB resident; listener {listener.rss() / harness.MIB:.1f} MiB")
         self.assertLessEqual(webhook.rss(), IDLE_BOUND)
+
+    def test_idle_webhook_wakes_up_at_most_twice_a_second(self):
+        listener = self.start(Listener(EventLog(), "lifecycle-manager", tls=self.pki.issue("server", "listener"),
+                                       client_ca=self.pki.ca))
+        environment = self.environment
+        webhook = self.start(Webhook(environment["TLS_CERT"], environment["TLS_KEY"], environment["CA_CERT"],
+                                     f"localhost:{listener.port}")).ready()
+        connection = load.Connection(webhook.port, self.pki.ca)
+        load.accepted(*connection.exchange(load.body_of(load.review_parts("widget"), 1)))
+        wait_until(lambda: webhook.metric("rw_dispatch_events_total", outcome="delivered") == 1, 10, "it is delivered")
+        pause(2)  # the scrape above and what it leaves behind
+        before, begun = webhook.wake_ups(), time.monotonic()
+        pause(5)
+        rate = (webhook.wake_ups() - before) / (time.monotonic() - begun)
+        connection.close()
+        self.note(f"{rate:.1f} wake-ups a second, with a kept connection on both sides")
+        self.assertLessEqual(rate, 2)
 
 
 if __name__ == "__main__":

@@ -80,6 +80,25 @@ class UpstreamDead(harness.TestCase):
     def test_gateway_gone_for_half_a_minute_costs_admission_nothing(self):
         self.dead_upstream(die=self.gateway.kill, recover=lambda: self.start_gateway(self.gateway.port))
 
+    def test_full_set_costs_no_write_and_no_readiness_and_is_counted(self):
+        self.gateway.kill()
+        webhook = self.start(Webhook(*self.pki.issue("webhook", "small", cn="runtime-3"), self.pki.ca,
+                                     f"localhost:{self.gateway.port}",
+                                     env={"SET_CAPACITY": "20", "CHANNEL_CAPACITY": "4"})).ready()
+        names = [f"object-{i}" for i in range(200)]
+        result = load.Load([load.Plan(names, rounds=2)], webhook.port, self.pki.ca, processes=1).finish(timeout=60)
+        self.assertEqual(result.accepted, 400)
+        self.assertEqual(result.overflowed, 0)  # nobody is told that his event may come late because another's did
+        self.assertEqual(webhook.get("/readyz")[0], 200)
+        lost = webhook.metric("rw_dispatch_events_total", outcome="overflow")
+        merged = webhook.metric("rw_dispatch_events_total", outcome="coalesced")
+        self.assertEqual(lost + merged, 380)
+        self.assertGreater(merged, 0)
+        records = webhook.records(reason="no capacity left")
+        self.assertTrue(records, webhook.tail())
+        self.assertEqual(records[0]["manager"], "lifecycle-manager")
+        self.assertEqual(records[0]["namespace"], "load")
+
 
 if __name__ == "__main__":
     harness.main()

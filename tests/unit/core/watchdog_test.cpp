@@ -149,6 +149,30 @@ BOOST_AUTO_TEST_CASE(the_time_is_that_of_the_last_tick) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(watchdog_ticks_once_a_second_while_nobody_asks_for_the_time) {
+  kennel k;
+  k.run([&]() -> asio::awaitable<void> {
+    int calls = 0;
+    auto limit = k.dog.watch(k.context.get_executor(), [&] { ++calls; });
+    limit.arm(k.time.now() + 2500ms);
+    const auto begun = k.time.now();
+    int ticks = 0;
+    const auto asleep = [&] { return k.time.next_alarm() != core::time_point::max(); };
+    for (; calls == 0 && ticks < 100; ++ticks) {
+      co_await rw::test::eventually(asleep);
+      k.time.advance(k.time.next_alarm() - k.time.now());
+      co_await rw::test::eventually(asleep);
+      co_await turn();
+    }
+    BOOST_TEST(ticks == 4);  // the first one is a short one
+    BOOST_TEST((k.time.now() == begun + 2500ms));
+    k.time.advance(500ms);
+    BOOST_TEST((k.dog.now() == k.time.now()));  // and it ticks again
+    co_await rw::test::eventually([&] { return k.time.next_alarm() == k.time.now() + 100ms; });
+    BOOST_TEST((k.time.next_alarm() == k.time.now() + 100ms));
+  });
+}
+
 BOOST_AUTO_TEST_CASE(deadlines_are_made_and_moved_by_other_threads_while_it_looks) {
   kennel k;
   k.run([&]() -> asio::awaitable<void> {

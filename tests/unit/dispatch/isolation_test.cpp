@@ -251,6 +251,31 @@ BOOST_AUTO_TEST_CASE(dispatcher_delivers_at_once_for_others_while_two_operators_
   });
 }
 
+BOOST_AUTO_TEST_CASE(
+    dispatcher_delivers_for_others_as_soon_as_it_is_connected_although_a_probe_hangs) {
+  world w;
+  w.options.upstream.limits.exchange = 60s;
+  w.options.schedule.retry_base = w.options.schedule.probe_limit = 200ms;
+  w.random = longest(200ms);
+  w.kcp.hangs_on = [](const http::request& from) { return !is_for(from, "well"); };
+  w.run([&]() -> asio::awaitable<void> {
+    w.serving.cancel();
+    co_await w.until([&] { return w.serving.size() == 0; });
+    w.dispatch();
+    for (const auto* manager : {"hangs", "too", "well"}) w.send("x", manager);
+    co_await w.until([&] {
+      return value(w.metrics, R"(rw_http_client_connect_errors_total{client="kcp"})") >= 1;
+    });
+    w.open();
+    core::task_group revived(w.context.get_executor());
+    revived.spawn(w.server->run());
+    const auto took = co_await delivered_after(&w, 1);
+    BOOST_TEST((took < 10s));
+    revived.cancel();
+    co_await revived.join();
+  });
+}
+
 BOOST_AUTO_TEST_CASE(dispatcher_gives_an_idle_manager_no_share_of_the_connections) {
   world w;
   w.options.upstream.limits.connections = 8;

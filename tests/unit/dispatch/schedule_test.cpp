@@ -547,6 +547,21 @@ BOOST_AUTO_TEST_CASE(requests_that_nobody_looked_at_open_no_breaker_and_are_slow
   BOOST_TEST(b.open_circuits() == 0U);
 }
 
+BOOST_AUTO_TEST_CASE(operator_that_closes_every_kept_connection_opens_its_own_breaker) {
+  schedule_options options;
+  options.threshold = 2;
+  bench b(options);
+  b.plan.connected(8);
+  b.offer("x", "closes");
+  for (int i = 0; i < 10; ++i) {
+    BOOST_TEST(b.open_circuits() == 0U);
+    b.now += 30s;
+    b.fail_next(failure::unprocessed);
+  }
+  BOOST_TEST(b.open_circuits() == 1U);
+  BOOST_TEST(!b.plan.upstream_open());
+}
+
 BOOST_AUTO_TEST_CASE(first_broken_connection_costs_no_backoff) {
   bench b;
   b.draw(30s);
