@@ -59,7 +59,8 @@ class deadline {
 /// Watches many deadlines with one timer. Deadlines are kept to the length of a tick, which network
 /// timeouts of seconds do not mind; in exchange they cost nothing per request, and the time that
 /// they are reckoned from is read once a tick. While nobody asks for the time, and so sets no
-/// deadline, there is one tick a second.
+/// deadline, there is one tick a second; a deadline that is then set from another clock is kept to
+/// that.
 ///
 /// `watch` and `now` are thread-safe.
 class watchdog {

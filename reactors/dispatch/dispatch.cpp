@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <charconv>
 #include <list>
+#include <utility>
 
 namespace rw::dispatch {
 namespace {

@@ -1,6 +1,7 @@
 #include "reactors/dispatch/schedule.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace rw::dispatch {
 

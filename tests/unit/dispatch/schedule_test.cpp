@@ -457,14 +457,15 @@ BOOST_AUTO_TEST_CASE(five_failures_in_a_row_open_the_breaker_and_one_event_probe
 BOOST_AUTO_TEST_CASE(accepted_probe_releases_all_that_waits_for_its_backoff) {
   schedule_options options;
   options.threshold = 1;
+  options.retry_base = options.retry_limit = 30s;
   bench b(options);
   b.take_batches(5);
   b.offer_many(5);
-  b.draw(3s);
+  b.draw(24s);
   b.send_next(503);
   BOOST_TEST(b.delayed() == 5U);
   b.offer("other");
-  b.now += 100ms;
+  b.now += 3s;  // the breaker's longest pause
   auto probe = b.next();
   BOOST_TEST(names(probe) == strings{"other"});
   BOOST_TEST(b.reply(std::move(probe), 200, 0s, 5).delivered == 1U);
@@ -545,6 +546,18 @@ BOOST_AUTO_TEST_CASE(requests_that_nobody_looked_at_open_no_breaker_and_are_slow
     b.fail_next(failure::unprocessed);
   }
   BOOST_TEST(b.open_circuits() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(answer_ends_a_row_of_requests_that_nobody_looked_at) {
+  bench b;
+  b.draw(100ms);
+  for (int i = 0; i < 3; ++i) {
+    b.offer("a");
+    b.fail_next(failure::unprocessed);
+    b.fail_next(failure::unprocessed);
+    BOOST_TEST(b.delayed() == 0U);
+    b.send_next(200);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(operator_that_closes_every_kept_connection_opens_its_own_breaker) {
@@ -888,6 +901,22 @@ BOOST_AUTO_TEST_CASE(offer_of_batches_is_believed_again_after_a_while) {
   b.offer_many(4);
   auto load = b.next();
   BOOST_TEST(load->events.size() == 4U);
+}
+
+BOOST_AUTO_TEST_CASE(pause_after_a_refused_batch_begins_again_when_one_was_accepted) {
+  bench b;
+  for (int i = 0; i < 3; ++i) {
+    b.now += 10s;
+    b.take_batches(4);
+    b.offer_many(2);
+    auto load = b.next();
+    BOOST_TEST(load->as_batch);
+    b.reply(std::move(load), 200, 0s, 4);
+    b.offer_many(2);
+    b.send_next(404);
+    b.send_next(200);
+    b.send_next(200);
+  }
 }
 
 namespace {
