@@ -66,7 +66,7 @@ std::string text_of(const json::object& in, std::string_view name, const finding
   return {};
 }
 
-void check_trust_bundle(const json::value& value, const findings& wrong, configuration& into) {
+void check_trust_bundle_fields(const json::value& value, const findings& wrong, configuration& into) {
   const auto* const bundle = object_of(value, wrong);
   if (bundle == nullptr) return;
   into.trust_bundle = text_of(*bundle, "name", wrong);
@@ -151,7 +151,7 @@ configuration check_configuration(const std::string& text, const std::vector<std
   if (all == nullptr) return out;
   check_overrides(*all, wrong.at("overrides"));
   if (const auto* const bundle = all->if_contains("clusterTrustBundle")) {
-    check_trust_bundle(*bundle, wrong.at("clusterTrustBundle"), out);
+    check_trust_bundle_fields(*bundle, wrong.at("clusterTrustBundle"), out);
   }
   if (const auto* const available = all->if_contains("availableFeatures")) {
     out.features = features_of(*available, known, false, wrong.at("availableFeatures"));
