@@ -170,6 +170,18 @@ BOOST_AUTO_TEST_CASE(review_without_an_owner_is_logged_with_its_peer_and_manager
   BOOST_TEST(f.logged(R"("manager":"klm")"), f.lines);
 }
 
+BOOST_AUTO_TEST_CASE(change_without_a_name_is_counted_as_missing_and_logged) {
+  direct f(1);
+  review_text review;
+  review.name = review.object = review.old_object = std::nullopt;
+  f.review_at_once(review.text());
+  BOOST_TEST(f.response.status == 200u);
+  BOOST_TEST(f.metric(R"(rw_admission_reviews_total{verdict="unidentified"})") == 1);
+  BOOST_TEST(f.metric(R"(rw_admission_unidentified_total{reason="missing"})") == 1);
+  BOOST_TEST(f.metric(R"(rw_admission_unidentified_total{reason="too_long"})") == 0);
+  BOOST_TEST(f.logged(R"("manager":"klm")"), f.lines);
+}
+
 BOOST_AUTO_TEST_CASE(names_of_3_mib_are_unidentified_counted_logged_and_not_kept) {
   direct f(100);
   const std::string giant = '"' + std::string(3u << 20, 'n') + '"';
