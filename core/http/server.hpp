@@ -47,7 +47,7 @@ struct server_limits {
   std::size_t header_bytes = 16 * 1024;  ///< of one request; over HTTP/2 fields count 32 more each
   /// Held for unfinished requests and answers that are not taken; past it the requests with the
   /// least progress are answered with 503.
-  std::size_t buffered_bytes = 48u << 20;
+  std::size_t buffered_bytes = 40u << 20;
   std::uint32_t streams = 250;        ///< at once on one HTTP/2 connection
   std::size_t body_rate = 16 * 1024;  ///< bytes a second that a body has to bring after the grace
 
