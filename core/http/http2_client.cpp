@@ -13,7 +13,6 @@ namespace {
 
 namespace asio = boost::asio;
 
-
 // What the upstream may send before it hears from us. What comes is taken at once, so a window
 // holds no memory here; one that is too small costs a round trip for each window's length.
 constexpr std::uint32_t stream_window = 1u << 20;

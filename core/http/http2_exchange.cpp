@@ -12,9 +12,10 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr std::size_t kept_stream_body = 8 * 1024;  // larger buffers are not kept for the next exchange
-constexpr std::size_t kept_exchanges = 64;   // nor more of them, by a thread
-constexpr unsigned idle_frames = 10'000;     // PING, SETTINGS and the like between two requests
+constexpr std::size_t kept_stream_body =
+    8 * 1024;                               // larger buffers are not kept for the next exchange
+constexpr std::size_t kept_exchanges = 64;  // nor more of them, by a thread
+constexpr unsigned idle_frames = 10'000;    // PING, SETTINGS and the like between two requests
 
 }  // namespace
 
@@ -327,7 +328,8 @@ int http2_connection::on_stream_close(std::int32_t id, std::uint32_t) {
 }
 
 void http2_connection::recycle(exchange& one) {
-  const bool large = one.from.body.capacity() > kept_stream_body || one.into.body.capacity() > kept_stream_body;
+  const bool large =
+      one.from.body.capacity() > kept_stream_body || one.into.body.capacity() > kept_stream_body;
   pin(one, false);
   held_ -= std::exchange(one.held, 0);
   one.source.close();

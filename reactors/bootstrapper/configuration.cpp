@@ -66,7 +66,8 @@ std::string text_of(const json::object& in, std::string_view name, const finding
   return {};
 }
 
-void check_trust_bundle_fields(const json::value& value, const findings& wrong, configuration& into) {
+void check_trust_bundle_fields(const json::value& value, const findings& wrong,
+                               configuration& into) {
   const auto* const bundle = object_of(value, wrong);
   if (bundle == nullptr) return;
   into.trust_bundle = text_of(*bundle, "name", wrong);

@@ -255,7 +255,7 @@ BOOST_AUTO_TEST_CASE(warnings_of_the_server_are_logged_once_for_each_text) {
   });
   std::unique_ptr<rw::k8s::client> api;
   f.here.on_thread([&] {
-    api = std::make_unique<client>(
+    api = std::make_unique<rw::k8s::client>(
         f.here.executor(), f.config(), api_fixture::quick(),
         client_environment{f.here.clock, f.here.watchdog, log, f.here.metrics});
   });
@@ -294,7 +294,7 @@ struct restless_server {
       server->faults("kcp").decide = [this](const std::string&, const std::string&) {
         return devserver::fault{.last = ++requests % 20 == 0};
       };
-      api = std::make_unique<client>(
+      api = std::make_unique<rw::k8s::client>(
           here.executor(), *parse_kubeconfig(server->kubeconfig("kcp"), "kcp", ""),
           client_options{.name = "test"},
           client_environment{here.clock, here.watchdog, here.log, here.metrics});
