@@ -139,7 +139,7 @@ class Bootstrapped:
 
     def set_ready(self):
         """As the controller of Deployments would, when the pods are."""
-        generation = self.skr_get("Deployment", DEPLOYMENT)["metadata"]["generation"]
+        generation = self.until_on_skr("Deployment", DEPLOYMENT, bool, "is there")["metadata"]["generation"]
         self.skr_api.patch(on_skr("Deployment", DEPLOYMENT) + "/status", {"status": {
             "observedGeneration": generation, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1}})
 
