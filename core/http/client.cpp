@@ -165,6 +165,7 @@ bool client::implementation::take(client_slot& into, exchange_kind kind) {
 
 bool client::implementation::may_open() const {
   if (opening_ || closed_ || connections_.size() >= options_.limits.all_connections) return false;
+  if (std::ranges::any_of(connections_, [](auto& c) { return c->settling(); })) return false;
   const auto counted = std::ranges::count_if(connections_, [](auto& c) { return c->counts(); });
   return static_cast<std::size_t>(counted) < options_.limits.connections;
 }

@@ -62,6 +62,8 @@ class client_connection {
 
   /// True if one more exchange may begin now.
   virtual bool can_take() { return slots_ < capacity(); }
+  /// True if the peer may still say that it takes more exchanges at once than `capacity`.
+  virtual bool settling() const noexcept { return false; }
   /// True if it takes a share of client_limits::connections.
   bool counts() const noexcept { return streaming_ < capacity(); }
   void on_change(change_handler handler) { changed_ = std::move(handler); }

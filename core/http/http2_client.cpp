@@ -240,6 +240,7 @@ int http2_client::on_frame(const nghttp2_frame& frame) {
       changed();
       break;
     case NGHTTP2_SETTINGS:
+      settled_ = true;
       return_queued();
       changed();
       break;

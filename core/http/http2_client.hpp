@@ -29,6 +29,9 @@ class http2_client final : public client_connection,
     return ended_ || retired_ || suspected_ ? 0 : streams();
   }
   bool multiplexed() const noexcept override { return true; }
+  /// Its settings come with the first round trip; until then 100 streams are assumed (RFC 9113,
+  /// section 6.5.2).
+  bool settling() const noexcept override { return !settled_ && capacity() > 0; }
 
   // What nghttp2 calls.
   int on_header(const nghttp2_frame& frame, std::string_view name, std::string_view value);
@@ -144,6 +147,7 @@ class http2_client final : public client_connection,
   bool guarded_out_ = false;  ///< what is on its way out may be of a guarded exchange
   bool push_pending_ = false;
   bool write_blocked_ = false;
+  bool settled_ = false;    ///< the peer's settings are known
   bool suspected_ = false;  ///< an exchange timed out, and nothing else was heard either
   bool ended_ = false;
   bool dropped_ = false;  ///< not another byte, not even of what the kernel holds

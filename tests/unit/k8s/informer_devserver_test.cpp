@@ -147,6 +147,8 @@ class history {
     if (what < 10) {
       happened_.note("all connections break");
       server_->drop_connections();
+      // A write on a connection that ends unseen may be lost, and is not repeated.
+      clients_.front()->retire();
     } else if (what < 20) {
       restart();
     } else if (what < 40) {
