@@ -323,8 +323,8 @@ void session::note_warnings(const call& request, const http::fields& headers) {
     auto text = quoted_line(headers[i].value);
     if (warnings_.find(text) != nullptr) continue;
     warnings_.use(text);
-    environment_.log.warning(
-        "the API server warns of a request",
+    environment_.log.limited(
+        warning_limit_, core::log_level::warning, "the API server warns of a request",
         {{"client", options_.name}, {"request", request.text()}, {"warning", text}});
   }
 }

@@ -67,6 +67,7 @@ class session : public std::enable_shared_from_this<session> {
   core::random_source random_;
   core::token_bucket bucket_;
   core::log_limit log_limit_;
+  core::log_limit warning_limit_;
   request_metrics metrics_;
   authenticator authenticator_;
   http::client connections_;

@@ -17,6 +17,8 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr int informational_at_most = 10;
+constexpr std::size_t written_at_once =
+    32 * 1024;                                  // written at once: the permit is asked before each
 constexpr std::size_t kept_request = 4 * 1024;  // larger buffers are not kept for the next exchange
 
 /// A kept-alive HTTP/1.1 connection: one exchange at a time.
@@ -164,7 +166,8 @@ asio::awaitable<boost::system::error_code> http1_client::send(bool guarded) {
   for (std::size_t sent = 0; sent < out_.size();) {
     // The upstream lacks the request's end then, which the closed connection tells it.
     if (permit != nullptr && !permit->open()) co_return client_error::not_permitted;
-    const auto put = stream_->write({out_.data() + sent, out_.size() - sent});
+    const auto put =
+        stream_->write({out_.data() + sent, std::min(out_.size() - sent, written_at_once)});
     sent += put.bytes;
     if (put.error) co_return sent > 0 ? client_error::closed : client_error::not_processed;
     if (put.wants == core::want::nothing) continue;

@@ -214,11 +214,11 @@ void http2_connection::evict(std::size_t bytes) {
   std::ranges::sort(candidates, std::greater());
   for (std::size_t freed = 0; const auto& [score, one] : candidates) {
     if (freed >= bytes) return;
-    freed += one->held;
     if (std::exchange(one->evicted, true)) {
       if (write_blocked_) return drop();  // it does not even take the refusal
       continue;
     }
+    freed += one->held;
     if (!one->answered) {
       refuse(*one, 503, "too many large requests at once", refusal::memory);
     } else {

@@ -67,6 +67,10 @@ int http2_connection::on_header(const nghttp2_frame& frame, std::string_view nam
     return one->body_limit > 16 * limit ? flood() : 0;
   }
   if (name == ":method") {
+    if (value.size() > longest_method) {
+      refuse(*one, 501, "the method is not known here", refusal::malformed);
+      return 0;
+    }
     from.method = value;
   } else if (name == ":path") {
     from.target = value;

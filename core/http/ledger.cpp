@@ -56,8 +56,9 @@ std::shared_ptr<account> ledger::open(asio::any_io_executor executor, asio::ip::
     gauge_.Set(static_cast<double>(open_.size()));
   }
   if (victim) {
-    asio::dispatch(victim->executor_, [victim] {
-      if (victim->owner_ != nullptr) victim->owner_->evict(0);
+    asio::dispatch(victim->executor_, [weak = std::weak_ptr(victim)] {
+      const auto who = weak.lock();
+      if (who && who->owner_ != nullptr) who->owner_->evict(0);
     });
   }
   return opened;
@@ -149,8 +150,9 @@ void ledger::make_room(core::time_point now) {
     if (left <= enough) break;
     const auto bytes = left - enough;
     left -= std::min(left, who->held());
-    asio::dispatch(who->executor_, [who, bytes] {
-      if (who->owner_ != nullptr) who->owner_->evict(bytes);
+    asio::dispatch(who->executor_, [weak = std::weak_ptr(who), bytes] {
+      const auto alive = weak.lock();
+      if (alive && alive->owner_ != nullptr) alive->owner_->evict(bytes);
     });
   }
 }
@@ -163,10 +165,11 @@ void ledger::each(void (account_owner::*action)()) {
       if (auto found = each->weak_from_this().lock()) alive.push_back(std::move(found));
     }
   }
-  for (auto& each : alive) {
-    const auto executor = each->executor_;
-    asio::post(executor, [action, each = std::move(each)] {
-      if (each->owner_ != nullptr) (each->owner_->*action)();
+  // An account must not outlive the ledger, so what is queued owns none.
+  for (const auto& each : alive) {
+    asio::post(each->executor_, [action, weak = std::weak_ptr(each)] {
+      const auto who = weak.lock();
+      if (who && who->owner_ != nullptr) (who->owner_->*action)();
     });
   }
 }

@@ -10,6 +10,8 @@
 namespace rw::http {
 namespace {
 
+constexpr std::size_t kept_target = 256;  // longer ones are not kept for the next request
+
 constexpr char lower(char c) noexcept {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
 }
@@ -58,6 +60,7 @@ std::string_view fields::get(std::string_view name) const noexcept {
 void request::clear() noexcept {
   method.clear();
   target.clear();
+  if (target.capacity() > kept_target) target.shrink_to_fit();
   headers.clear();
   body.clear();
 }

@@ -132,6 +132,9 @@ struct response {
   void text(unsigned code, std::string_view line);
 };
 
+/// The longest method that a server reads; the registered ones have 17 bytes at most.
+inline constexpr std::size_t longest_method = 32;
+
 /// Bytes that a server keeps allocated behind each body, so that a vectorised parser may read past
 /// it.
 inline constexpr std::size_t body_padding = 64;

@@ -80,8 +80,12 @@ class request_parser final : public message_parser<true, request> {
 
  private:
   void on_request_impl(boost::beast::http::verb, string_view method, string_view target,
-                       int version, error_code&) override {
+                       int version, error_code& error) override {
     version_ = version;
+    if (method.size() > longest_method) {
+      error = boost::beast::http::error::bad_method;
+      return;
+    }
     into_.method.assign(method.data(), method.size());
     into_.target.assign(target.data(), target.size());
   }

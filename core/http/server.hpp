@@ -49,7 +49,7 @@ struct server_limits {
   /// least progress are answered with 503.
   std::size_t buffered_bytes = 40u << 20;
   std::uint32_t streams = 250;        ///< at once on one HTTP/2 connection
-  std::size_t body_rate = 16 * 1024;  ///< bytes a second that a body has to bring after the grace
+  std::size_t body_rate = 16 * 1024;  ///< bytes a second of a body after the grace; 0: any
 
   std::chrono::milliseconds handshake = std::chrono::seconds(10);
   std::chrono::milliseconds header = std::chrono::seconds(10);  ///< first byte to end of header

@@ -131,6 +131,7 @@ core::time_point body_progress::due(std::size_t received, core::time_point now,
     counted = received;
     since = now;
   }
+  if (limits.body_rate == 0) return begun + limits.body;
   const auto earned = std::chrono::milliseconds(1000 * received / limits.body_rate);
   return begun + std::min(limits.body, limits.body_grace + earned);
 }

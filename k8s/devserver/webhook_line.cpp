@@ -156,7 +156,8 @@ asio::awaitable<webhook_verdict> webhook_line::ask(const webhook* to, const std:
   }
   if (error) {
     co_return webhook_verdict{.failed = "Post \"" + at_.url + "\": " + text_of(error),
-                              .unseen = error == client_error::not_processed};
+                              .unseen = error == client_error::not_processed ||
+                                        error == client_error::reused_connection_closed};
   }
   co_return judge_answer(*to, *uid, answer.status, answer.body);
 }

@@ -245,7 +245,11 @@ asio::awaitable<void> gateway::implementation::forward(const http::request* from
     // What the backend did not look at may go to another one.
     unreachable.reset();
     if (!outcome.connected) unreachable = at;
-    if (!outcome.connected || outcome.error == http::client_error::not_processed) continue;
+    // Events may be sent twice, so one on a kept connection that the backend closed is sent again.
+    if (!outcome.connected || outcome.error == http::client_error::not_processed ||
+        outcome.error == http::client_error::reused_connection_closed) {
+      continue;
+    }
     const bool late = outcome.error == http::client_error::timed_out;
     give_up(*into, late ? 504 : 502,
             late ? "the backend did not answer in time" : "the backend broke off", *from);

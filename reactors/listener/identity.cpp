@@ -3,6 +3,7 @@
 #include "tls/xfcc.hpp"
 
 #include <openssl/sha.h>
+#include <openssl/x509_vfy.h>
 
 #include <algorithm>
 #include <charconv>
@@ -145,8 +146,13 @@ boost::system::result<identifier::entry, identity_error> identifier::examine(
   if (options_.client_ca) {
     const auto [trust, generation] = options_.client_ca->snapshot();
     made.generation = generation;
-    if (!chains(*leaf, intermediates, *trust)) {
-      if (!options_.terminates_tls) return identity_error::untrusted;
+    const auto chained = chains(*leaf, intermediates, *trust);
+    if (chained.has_error()) {
+      const auto& code = chained.error().code;
+      const bool lacks_issuer = code.category() == tls::verify_category() &&
+                                (code.value() == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT ||
+                                 code.value() == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY);
+      if (!options_.terminates_tls || !lacks_issuer) return identity_error::untrusted;
       // The handshake saw intermediates, which are not known here. It used this very material,
       // unless the connection is older.
       if (connected_since_ != generation) return identity_error::outdated;
@@ -165,13 +171,15 @@ boost::system::result<identifier::entry, identity_error> identifier::examine(
   return made;
 }
 
-bool identifier::chains(const tls::certificate& leaf,
-                        const std::vector<tls::certificate>& intermediates,
-                        const tls::material& trust) const {
-  if (!trust.ca()) return !options_.terminates_tls;
-  const auto verified =
-      trust.ca()->verify(leaf, intermediates, tls::purpose::client_auth, clock_.wall());
-  return verified.has_value();
+tls::result<void> identifier::chains(const tls::certificate& leaf,
+                                     const std::vector<tls::certificate>& intermediates,
+                                     const tls::material& trust) const {
+  if (trust.ca()) {
+    return trust.ca()->verify(leaf, intermediates, tls::purpose::client_auth, clock_.wall());
+  }
+  if (!options_.terminates_tls) return {};
+  return tls::failure(boost::system::error_code(X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY,
+                                                tls::verify_category()));
 }
 
 }  // namespace rw::listener

@@ -91,8 +91,9 @@ class identifier {
   };
 
   boost::system::result<entry, identity_error> examine(const std::string& evidence) const;
-  bool chains(const tls::certificate& leaf, const std::vector<tls::certificate>& intermediates,
-              const tls::material& trust) const;
+  tls::result<void> chains(const tls::certificate& leaf,
+                           const std::vector<tls::certificate>& intermediates,
+                           const tls::material& trust) const;
 
   const identity_options options_;
   core::clock& clock_;

@@ -261,6 +261,11 @@ BOOST_AUTO_TEST_CASE(a_header_that_is_too_large_is_refused) {
   f.check_refused(post("/h", "", "x: " + std::string(20'000, 'x') + "\r\n"), 431, "header_size");
 }
 
+BOOST_AUTO_TEST_CASE(server_refuses_method_that_is_longer_than_any) {
+  fixture f;
+  f.check_refused(std::string(4'000, 'M') + " / HTTP/1.1\r\nhost: t\r\n\r\n", 400, "malformed");
+}
+
 BOOST_AUTO_TEST_CASE(a_header_line_without_an_end_is_refused) {
   fixture f;
   f.check_refused("POST /" + std::string(100'000, 'x'), 431, "header_size");

@@ -324,6 +324,15 @@ BOOST_AUTO_TEST_CASE(a_header_that_is_too_large_is_refused) {
   f.check_refused(client, client.read_answer(1), 431, "header_size");
 }
 
+BOOST_AUTO_TEST_CASE(server_refuses_method_that_is_longer_than_any) {
+  fixture f;
+  auto client = f.connect();
+  auto fields = post_fields("/h");
+  fields.front().second = std::string(4'000, 'M');
+  client.send({frame::headers, frame::end_headers | frame::end_stream, 1, hpack(fields)});
+  f.check_refused(client, client.read_answer(1), 501, "malformed");
+}
+
 BOOST_AUTO_TEST_CASE(a_body_that_claims_9_mib_is_refused_before_it_is_sent) {
   fixture f;
   auto client = f.connect();

@@ -90,6 +90,23 @@ BOOST_AUTO_TEST_CASE(identity_is_not_used_past_the_expiry_of_its_ca) {
   BOOST_TEST(f.refuses(certificate));
 }
 
+BOOST_AUTO_TEST_CASE(connection_is_not_believed_past_the_expiry_of_its_ca) {
+  const auto ca =
+      good(issuer::create({.common_name = "brief CA", .validity = std::chrono::hours(1)}));
+  rw::core::manual_clock clock;
+  identifier who({.terminates_tls = true,
+                  .trusted_proxies = {},
+                  .client_ca = holding(the_pki().server, ca.certificate_pem())},
+                 clock);
+  const auto leaf = rw::tls::certificate::from_pem(issued(ca, std::chrono::hours(48))).value();
+  rw::http::request request;
+  request.peer.certificate = leaf.der();
+  clock.advance(std::chrono::minutes(58) + std::chrono::seconds(30));
+  BOOST_REQUIRE(who.identify(request).has_value());
+  clock.advance(std::chrono::seconds(35));
+  BOOST_TEST((who.identify(request).error() == identity_error::untrusted));
+}
+
 BOOST_AUTO_TEST_CASE(identity_is_not_used_past_the_expiry_of_an_intermediate) {
   const auto middle = good(the_pki().ca.intermediate(
       {.common_name = "brief intermediate", .validity = std::chrono::hours(1)}));
