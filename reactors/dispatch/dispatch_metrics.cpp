@@ -39,7 +39,7 @@ dispatch_metrics::dispatch_metrics(core::metrics& r, core::logger& log)
                                         {1, 2, 4, 8, 16, 32, 64, 128, 256, 512})),
       delivery_seconds(
           core::make_histogram(r, "rw_dispatch_delivery_seconds",
-                               "Time from the first acceptance of an event to its delivery", {},
+                               "Seconds from taking an event off the channel to its delivery", {},
                                core::latency_bounds())),
       registry_(r),
       log_(log),
