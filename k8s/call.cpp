@@ -1,13 +1,12 @@
 #include "k8s/call.hpp"
 
-#include "k8s/status.hpp"
+#include "k8s/types.hpp"
 #include "k8s/url.hpp"
 
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 
 #include <array>
-#include <charconv>
 
 namespace rw::k8s {
 namespace {
@@ -76,36 +75,33 @@ void need_name(call& one) {
   }
 }
 
-/// Other subresources have kinds of their own, such as Scale.
-void expect_kind(call& one, const resource_type& type, std::string_view subresource) {
-  if (subresource.empty() || subresource == "status") one.kind = type.gvk.kind;
-}
-
-object_key object_key_in(const json::value& object) {
-  object_key key;
-  const auto* fields = object.if_object();
-  const auto* metadata = fields != nullptr ? fields->if_contains("metadata") : nullptr;
-  if (metadata == nullptr || !metadata->is_object()) return key;
-  key.ns = string_member(metadata->get_object(), "namespace");
-  key.name = string_member(metadata->get_object(), "name");
-  return key;
-}
-
-bool has_generate_name(const json::value& object) {
-  const auto* metadata = object.is_object() ? object.get_object().if_contains("metadata") : nullptr;
-  return metadata != nullptr && metadata->is_object() &&
-         !string_member(metadata->get_object(), "generateName").empty();
-}
-
 void select(query& parameters, const selection& what) {
   parameters.add("labelSelector", what.labels).add("fieldSelector", what.fields);
 }
 
-void write(call& one, const write_options& options) {
-  one.writes = true;
-  query(one.wire.target)
+/// A request that writes `body` to an object and is answered with the object.
+template <class Options>
+call write_call(verb what, std::string method, std::string_view content_type,
+                const resource_type& type, object_key key, const json::value& body,
+                const Options& options, bool force = false) {
+  auto out = make(what, type, std::move(key));
+  out.writes = true;
+  out.wire.method = std::move(method);
+  out.content_type = content_type;
+  out.wire.body = json::serialize(body);
+  const bool to_collection = what == verb::create && options.subresource.empty();
+  out.wire.target = to_collection ? collection_path(type, out.key.ns)
+                                  : object_path(type, out.key, options.subresource);
+  query(out.wire.target)
       .add("fieldManager", options.field_manager)
+      .flag("force", force)
       .add("dryRun", options.dry_run ? "All" : "");
+  // Other subresources have kinds of their own, such as Scale.
+  if (options.subresource.empty() || options.subresource == "status") out.kind = type.gvk.kind;
+  const bool is_named_there =
+      to_collection && !find_string(body, {"metadata", "generateName"}).empty();
+  if (!is_named_there) need_name(out);
+  return out;
 }
 
 std::string_view content_type_of(patch_type how) {
@@ -211,64 +207,27 @@ call watch_call(const resource_type& type, const selection& what, const watch_op
 
 call create_call(const resource_type& type, const json::value& object, const write_options& options,
                  const std::string& ns) {
-  auto out = make(verb::create, type, placed(type, object_key_in(object), ns));
-  out.wire.method = "POST";
-  out.content_type = "application/json";
-  out.wire.body = json::serialize(object);
-  expect_kind(out, type, options.subresource);
-  if (options.subresource.empty()) {
-    out.wire.target = collection_path(type, out.key.ns);
-    if (!has_generate_name(object)) need_name(out);
-  } else {
-    out.wire.target = object_path(type, out.key, options.subresource);
-    need_name(out);
-  }
-  write(out, options);
-  return out;
+  return write_call(verb::create, "POST", "application/json", type,
+                    placed(type, key_of(object), ns), object, options);
 }
 
 call update_call(const resource_type& type, const json::value& object, const write_options& options,
                  const std::string& ns) {
-  auto out = make(verb::update, type, placed(type, object_key_in(object), ns));
-  out.wire.method = "PUT";
-  out.content_type = "application/json";
-  out.wire.body = json::serialize(object);
-  out.wire.target = object_path(type, out.key, options.subresource);
-  expect_kind(out, type, options.subresource);
-  need_name(out);
-  write(out, options);
-  return out;
+  return write_call(verb::update, "PUT", "application/json", type, placed(type, key_of(object), ns),
+                    object, options);
 }
 
 call patch_call(const resource_type& type, object_key key, patch_type how,
                 const json::value& change, const write_options& options, const std::string& ns) {
-  auto out = make(verb::patch, type, placed(type, std::move(key), ns));
-  out.wire.method = "PATCH";
-  out.content_type = content_type_of(how);
-  out.wire.body = json::serialize(change);
-  out.wire.target = object_path(type, out.key, options.subresource);
-  expect_kind(out, type, options.subresource);
-  need_name(out);
-  write(out, options);
-  return out;
+  return write_call(verb::patch, "PATCH", content_type_of(how), type,
+                    placed(type, std::move(key), ns), change, options);
 }
 
 call apply_call(const resource_type& type, const json::value& object, const apply_options& options,
                 const std::string& ns) {
-  auto out = make(verb::apply, type, placed(type, object_key_in(object), ns));
-  out.wire.method = "PATCH";
-  out.writes = true;
   // JSON is YAML.
-  out.content_type = "application/apply-patch+yaml";
-  out.wire.body = json::serialize(object);
-  out.wire.target = object_path(type, out.key, options.subresource);
-  query(out.wire.target)
-      .add("fieldManager", options.field_manager)
-      .flag("force", options.force)
-      .add("dryRun", options.dry_run ? "All" : "");
-  expect_kind(out, type, options.subresource);
-  need_name(out);
-  return out;
+  return write_call(verb::apply, "PATCH", "application/apply-patch+yaml", type,
+                    placed(type, key_of(object), ns), object, options, options.force);
 }
 
 call remove_call(const resource_type& type, object_key key, const delete_options& options,

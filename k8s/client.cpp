@@ -4,6 +4,7 @@
 #include "k8s/discovery.hpp"
 #include "k8s/session.hpp"
 #include "k8s/status.hpp"
+#include "k8s/types.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -26,20 +27,16 @@ failure bad_answer(const call& asked, const http::response& answer, const std::s
 
 /// What is wrong with an object that was asked for; empty if nothing is.
 std::string defect(const json::value& answer, const std::string& kind) {
-  const auto* object = answer.if_object();
-  if (object == nullptr) return "the answer is JSON, but no object";
-  const auto found = string_member(*object, "kind");
+  if (!answer.is_object()) return "the answer is JSON, but no object";
+  const auto found = find_string(answer, {"kind"});
   if (kind.empty() || found == kind) return {};
   return "the answer is of the kind \"" + quoted_line(found) + "\", not " + kind;
 }
 
 /// The same of a list, whose items become an array where the server wrote null.
 std::string list_defect(json::value& answer) {
-  auto* object = answer.if_object();
-  if (object == nullptr || !string_member(*object, "kind").ends_with("List")) {
-    return "the answer is no list";
-  }
-  auto& items = (*object)["items"];
+  if (!find_string(answer, {"kind"}).ends_with("List")) return "the answer is no list";
+  auto& items = answer.as_object()["items"];
   if (items.is_null()) items.emplace_array();
   return items.is_array() ? "" : "the answer's items are no array";
 }

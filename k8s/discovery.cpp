@@ -1,6 +1,6 @@
 #include "k8s/discovery.hpp"
 
-#include "k8s/status.hpp"
+#include "k8s/types.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -13,12 +13,6 @@ namespace {
 
 namespace json = boost::json;
 
-const json::array* array_member(const json::value& from, std::string_view name) {
-  const auto* object = from.if_object();
-  const auto* member = object != nullptr ? object->if_contains(name) : nullptr;
-  return member != nullptr ? member->if_array() : nullptr;
-}
-
 std::vector<std::string> strings(const json::array& from) {
   std::vector<std::string> out;
   for (const auto& one : from) {
@@ -29,15 +23,13 @@ std::vector<std::string> strings(const json::array& from) {
 
 std::optional<discovered_resource> resource_of(const json::value& from,
                                                const group_version_kind& of) {
-  const auto* object = from.if_object();
-  if (object == nullptr) return std::nullopt;
   discovered_resource out;
   out.type.gvk = of;
-  out.type.gvk.kind = string_member(*object, "kind");
-  out.type.plural = string_member(*object, "name");
-  const auto* namespaced = object->if_contains("namespaced");
+  out.type.gvk.kind = find_string(from, {"kind"});
+  out.type.plural = find_string(from, {"name"});
+  const auto* namespaced = find(from, {"namespaced"});
   out.type.namespaced = namespaced != nullptr && namespaced->is_bool() && namespaced->get_bool();
-  if (const auto* verbs = array_member(from, "verbs")) out.verbs = strings(*verbs);
+  if (const auto* verbs = find_array(from, {"verbs"})) out.verbs = strings(*verbs);
   if (out.type.plural.empty() || out.type.gvk.kind.empty()) return std::nullopt;
   return out;
 }
@@ -53,7 +45,7 @@ std::optional<unsigned> number_of(std::string_view text) {
 
 std::optional<std::vector<discovered_resource>> resources_of(const json::value& answer,
                                                              const group_version_kind& of) {
-  const auto* list = array_member(answer, "resources");
+  const auto* list = find_array(answer, {"resources"});
   if (list == nullptr) return std::nullopt;
   std::vector<discovered_resource> out;
   for (const auto& one : *list) {
@@ -66,27 +58,24 @@ std::optional<std::vector<discovered_resource>> resources_of(const json::value& 
 }
 
 std::optional<std::vector<std::string>> versions_of(const json::value& answer) {
-  const auto* list = array_member(answer, "versions");
+  const auto* list = find_array(answer, {"versions"});
   if (list == nullptr) return std::nullopt;
   // The core group's versions are names, another one's are objects.
   auto out = strings(*list);
   for (const auto& one : *list) {
-    if (const auto* object = one.if_object()) out.emplace_back(string_member(*object, "version"));
+    if (one.is_object()) out.emplace_back(find_string(one, {"version"}));
   }
-  const auto* preferred = answer.get_object().if_contains("preferredVersion");
+  const auto* preferred = find(answer, {"preferredVersion"});
   if (preferred != nullptr && preferred->is_object()) {
-    const auto first = string_member(preferred->get_object(), "version");
-    const auto at = std::ranges::find(out, first);
+    const auto at = std::ranges::find(out, find_string(*preferred, {"version"}));
     if (at != out.end()) std::rotate(out.begin(), at, at + 1);
   }
   return out;
 }
 
 std::optional<std::pair<unsigned, unsigned>> server_version_of(const json::value& answer) {
-  const auto* object = answer.if_object();
-  if (object == nullptr) return std::nullopt;
-  const auto major = number_of(string_member(*object, "major"));
-  const auto minor = number_of(string_member(*object, "minor"));
+  const auto major = number_of(find_string(answer, {"major"}));
+  const auto minor = number_of(find_string(answer, {"minor"}));
   if (!major || !minor) return std::nullopt;
   return std::pair(*major, *minor);
 }

@@ -4,6 +4,7 @@
 #include "k8s/rfc3339.hpp"
 #include "k8s/status.hpp"
 #include "k8s/text.hpp"
+#include "k8s/types.hpp"
 
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
@@ -41,10 +42,10 @@ failure plugin_failure(const config& how, const process_outcome& outcome, const 
 }
 
 /// A sentence's end about what is wrong with the status; empty if nothing is.
-std::string read_status(const json::object& status, exec_credential& into) {
-  into.token = string_member(status, "token");
-  into.certificate = string_member(status, "clientCertificateData");
-  into.key = string_member(status, "clientKeyData");
+std::string read_status(const json::value& status, exec_credential& into) {
+  into.token = find_string(status, {"token"});
+  into.certificate = find_string(status, {"clientCertificateData"});
+  into.key = find_string(status, {"clientKeyData"});
   if (into.token.empty() && into.certificate.empty()) {
     return "gave neither a token nor a client certificate";
   }
@@ -53,7 +54,7 @@ std::string read_status(const json::object& status, exec_credential& into) {
                             : "gave a client key without its certificate";
   }
   if (!is_field_value(into.token)) return "gave a token with characters that no token has";
-  const auto* expires = status.if_contains("expirationTimestamp");
+  const auto* expires = find(status, {"expirationTimestamp"});
   if (expires == nullptr || expires->is_null()) return {};
   if (expires->is_string()) into.expires = parse_rfc3339(expires->get_string());
   return into.expires ? "" : "gave an expirationTimestamp that is no time";
@@ -64,14 +65,13 @@ std::string read_credential(const std::string& output, const std::string& versio
   std::string why;
   const auto parsed = parse_json(output, why);
   // What it wrote may be half a credential: nothing of it is shown.
-  const auto* object = parsed ? parsed->if_object() : nullptr;
-  if (object == nullptr) return "wrote no JSON object";
-  if (string_member(*object, "kind") != "ExecCredential") return "wrote no ExecCredential";
-  const auto found = string_member(*object, "apiVersion");
+  if (!parsed || !parsed->is_object()) return "wrote no JSON object";
+  if (find_string(*parsed, {"kind"}) != "ExecCredential") return "wrote no ExecCredential";
+  const auto found = find_string(*parsed, {"apiVersion"});
   if (found != version) return "answered in " + quoted_line(found) + ", not " + version;
-  const auto* status = object->if_contains("status");
+  const auto* status = find(*parsed, {"status"});
   if (status == nullptr || !status->is_object()) return "wrote an ExecCredential without status";
-  return read_status(status->get_object(), into);
+  return read_status(*status, into);
 }
 
 }  // namespace

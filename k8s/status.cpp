@@ -1,6 +1,7 @@
 #include "k8s/status.hpp"
 
 #include "k8s/text.hpp"
+#include "k8s/types.hpp"
 
 #include <boost/json/parse.hpp>
 
@@ -45,9 +46,7 @@ errc code_of(unsigned status, std::string_view reason) {
   return status >= 400 ? errc::bad_request : errc::bad_answer;
 }
 
-std::chrono::seconds seconds_of(const json::value* number) {
-  std::int64_t seconds = 0;
-  if (number != nullptr && number->is_int64()) seconds = number->get_int64();
+std::chrono::seconds seconds_of(std::int64_t seconds) {
   return std::clamp(std::chrono::seconds(seconds), std::chrono::seconds(0), day);
 }
 
@@ -56,13 +55,13 @@ constexpr std::size_t message_bytes = 4096;
 constexpr std::size_t causes_at_most = 32;
 constexpr std::size_t cause_bytes = 512;  // of each text of a cause
 
-void read_causes(const json::object& details, failure& into) {
-  const auto* causes = details.if_contains("causes");
+void read_causes(const json::value& status, failure& into) {
+  const auto* causes = find(status, {"details", "causes"});
   if (causes == nullptr || !causes->is_array()) return;
   for (const auto& each : causes->get_array()) {
     if (!each.is_object() || into.causes.size() == causes_at_most) continue;
     const auto text = [&](std::string_view name) {
-      return std::string(first_bytes(string_member(each.get_object(), name), cause_bytes));
+      return std::string(first_bytes(find_string(each, {name}), cause_bytes));
     };
     into.causes.push_back({text("reason"), text("message"), text("field")});
   }
@@ -71,16 +70,12 @@ void read_causes(const json::object& details, failure& into) {
 /// Fills in what the body says. False if it is no Status.
 bool read_status(std::string_view body, failure& into) {
   std::string ignored;
-  const auto parsed = parse_json(body, ignored);
-  const auto* status = parsed ? parsed->if_object() : nullptr;
-  if (status == nullptr || string_member(*status, "kind") != "Status") return false;
-  into.reason = string_member(*status, "reason");
-  into.message = first_bytes(string_member(*status, "message"), message_bytes);
-  const auto* details = status->if_contains("details");
-  if (details != nullptr && details->is_object()) {
-    into.retry_after = seconds_of(details->get_object().if_contains("retryAfterSeconds"));
-    read_causes(details->get_object(), into);
-  }
+  const auto status = parse_json(body, ignored);
+  if (!status || find_string(*status, {"kind"}) != "Status") return false;
+  into.reason = find_string(*status, {"reason"});
+  into.message = first_bytes(find_string(*status, {"message"}), message_bytes);
+  into.retry_after = seconds_of(find_number(*status, {"details", "retryAfterSeconds"}));
+  read_causes(*status, into);
   return true;
 }
 
@@ -112,7 +107,7 @@ std::chrono::seconds retry_after(std::string_view field,
   std::int64_t seconds = 0;
   const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), seconds);
   if (error == std::errc() && end == field.data() + field.size()) {
-    return std::clamp(std::chrono::seconds(seconds), std::chrono::seconds(0), day);
+    return seconds_of(seconds);
   }
   std::tm parts{};
   const std::string text(field);
@@ -132,12 +127,6 @@ std::optional<json::value> parse_json(std::string_view text, std::string& why) {
   if (!error) return value;
   why = "the answer is not JSON (" + error.message() + "): " + quoted_line(text);
   return std::nullopt;
-}
-
-std::string_view string_member(const json::object& object, std::string_view name) {
-  const auto* member = object.if_contains(name);
-  return member != nullptr && member->is_string() ? std::string_view(member->get_string())
-                                                  : std::string_view();
 }
 
 std::string quoted_line(std::string_view text) {

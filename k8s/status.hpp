@@ -25,9 +25,6 @@ std::chrono::seconds retry_after(std::string_view field, std::chrono::system_clo
 /// a value `why` is a sentence's end.
 std::optional<boost::json::value> parse_json(std::string_view text, std::string& why);
 
-/// A member that is a string, else empty.
-std::string_view string_member(const boost::json::object& object, std::string_view name);
-
 /// `text` for a message: its first line, at most 300 bytes, without control characters.
 std::string quoted_line(std::string_view text);
 

@@ -48,19 +48,9 @@ json::object& metadata(json::value& object) {
   return child(root(object), "metadata");
 }
 
-const json::array* find_array(const json::value& in, std::initializer_list<std::string_view> path) {
-  const auto* const at = find(in, path);
-  return at == nullptr ? nullptr : at->if_array();
-}
-
 bool find_bool(const json::value& in, std::string_view name) {
   const auto* const at = find(in, {name});
   return at != nullptr && at->is_bool() && at->get_bool();
-}
-
-std::int64_t find_number(const json::value& in, std::initializer_list<std::string_view> path) {
-  const auto* const at = find(in, path);
-  return at != nullptr && at->is_int64() ? at->get_int64() : 0;
 }
 
 std::optional<std::string_view> entry(const json::value& object, std::string_view map,
@@ -123,6 +113,18 @@ std::string_view find_string(const json::value& in,
   const auto* const at = find(in, path);
   const auto* const text = at == nullptr ? nullptr : at->if_string();
   return text == nullptr ? std::string_view() : std::string_view(*text);
+}
+
+std::int64_t find_number(const json::value& in,
+                         std::initializer_list<std::string_view> path) noexcept {
+  const auto* const at = find(in, path);
+  return at != nullptr && at->is_int64() ? at->get_int64() : 0;
+}
+
+const json::array* find_array(const json::value& in,
+                              std::initializer_list<std::string_view> path) noexcept {
+  const auto* const at = find(in, path);
+  return at == nullptr ? nullptr : at->if_array();
 }
 
 object_key key_of(const json::value& object) {
@@ -191,22 +193,6 @@ std::vector<owner_reference> owners_of(const json::value& object) {
     for (const auto& one : *all) owners.push_back(read_owner(one));
   }
   return owners;
-}
-
-std::optional<owner_reference> controller_of(const json::value& object) {
-  for (auto& one : owners_of(object)) {
-    if (one.controller) return std::move(one);
-  }
-  return std::nullopt;
-}
-
-owner_reference owner_reference_to(const json::value& owner, bool controller) {
-  return {std::string(find_string(owner, {"apiVersion"})),
-          std::string(find_string(owner, {"kind"})),
-          std::string(find_string(owner, {"metadata", "name"})),
-          std::string(uid_of(owner)),
-          controller,
-          controller};
 }
 
 bool set_owner(json::value& object, const owner_reference& owner) {

@@ -32,6 +32,12 @@ const boost::json::value* find(const boost::json::value& in,
 /// The string at a path; empty if there is none.
 std::string_view find_string(const boost::json::value& in,
                              std::initializer_list<std::string_view> path) noexcept;
+/// The integer at a path; 0 if there is none.
+std::int64_t find_number(const boost::json::value& in,
+                         std::initializer_list<std::string_view> path) noexcept;
+/// The array at a path; null if there is none.
+const boost::json::array* find_array(const boost::json::value& in,
+                                     std::initializer_list<std::string_view> path) noexcept;
 
 object_key key_of(const boost::json::value& object);
 std::string_view uid_of(const boost::json::value& object) noexcept;
@@ -65,10 +71,6 @@ struct owner_reference {
 };
 
 std::vector<owner_reference> owners_of(const boost::json::value& object);
-/// The owner that controls the object.
-std::optional<owner_reference> controller_of(const boost::json::value& object);
-/// A reference to an object as the owner of others.
-owner_reference owner_reference_to(const boost::json::value& owner, bool controller);
 /// Adds an owner, or replaces the one with its uid. False if it was so already.
 bool set_owner(boost::json::value& object, const owner_reference& owner);
 

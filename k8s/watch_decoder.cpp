@@ -4,6 +4,7 @@
 #include "k8s/json_input.hpp"
 #include "k8s/object_reader.hpp"
 #include "k8s/status.hpp"
+#include "k8s/types.hpp"
 
 #include <boost/json/value.hpp>
 
@@ -71,12 +72,7 @@ failure read_status(const std::string& text) {
   answer.body = text;
   std::string ignored;
   const auto status = parse_json(text, ignored);
-  if (status && status->is_object()) {
-    const auto* code = status->get_object().if_contains("code");
-    if (code != nullptr && code->is_int64()) {
-      answer.status = static_cast<unsigned>(code->get_int64());
-    }
-  }
+  if (status) answer.status = static_cast<unsigned>(find_number(*status, {"code"}));
   return failure_of(answer, "the watch was ended by the server", {});
 }
 
