@@ -1,5 +1,7 @@
 #include "k8s/json_input.hpp"
 
+#include "k8s/text.hpp"
+
 #include <boost/json/basic_parser_impl.hpp>
 #include <boost/json/parse.hpp>
 
@@ -7,17 +9,6 @@ namespace rw::k8s {
 namespace {
 
 using core::token_list;
-
-bool is_space(char c) noexcept {
-  return c == ' ' || c == '\n' || c == '\r' || c == '\t';
-}
-
-/// Without the white space around it.
-std::string_view trim(std::string_view text) noexcept {
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  return text;
-}
 
 /// True if no white space stands before a token: what ends one is never as low as a space.
 bool is_compact(const token_list& tokens) noexcept {
@@ -110,15 +101,15 @@ json_input& json_input::of_thread() {
 }
 
 bool json_input::prepare(std::string_view& text, token_list& tokens, std::string& problem) {
-  text = trim(text);
-  if (!index_.build_terminated(text, tokens)) {
+  text = trimmed(text);
+  if (!index_.build(text, tokens)) {
     if (is_valid(text, problem)) problem = "is not JSON";
     return false;
   }
   if (is_compact(tokens)) return true;
   compact(tokens, compact_);
   text = compact_;
-  return index_.build_terminated(text, tokens);
+  return index_.build(text, tokens);
 }
 
 bool json_input::is_valid(std::string_view text, std::string& problem) {

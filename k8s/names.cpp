@@ -1,28 +1,9 @@
 #include "k8s/names.hpp"
 
 #include "core/hash.hpp"
+#include "k8s/url.hpp"
 
 namespace rw::k8s {
-namespace {
-
-/// A path's element (RFC 3986, section 3.3): all but unreserved characters are escaped.
-void append_element(std::string& out, std::string_view text) {
-  constexpr std::string_view digits = "0123456789ABCDEF";
-  for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '-' || c == '.' || c == '_' || c == '~' || c == ':';
-    if (plain) {
-      out += c;
-    } else {
-      const auto byte = static_cast<unsigned char>(c);
-      out += '%';
-      out += digits[byte >> 4];
-      out += digits[byte & 15];
-    }
-  }
-}
-
-}  // namespace
 
 std::string to_string(const object_key& key) {
   return key.ns.empty() ? key.name : key.ns + "/" + key.name;
@@ -51,7 +32,7 @@ std::string collection_path(const resource_type& type, std::string_view ns) {
   path += type.gvk.version;
   if (type.namespaced && !ns.empty()) {
     path += "/namespaces/";
-    append_element(path, ns);
+    append_percent_encoded(path, ns, ":");
   }
   path += '/';
   path += type.plural;
@@ -62,7 +43,7 @@ std::string object_path(const resource_type& type, const object_key& key,
                         std::string_view subresource) {
   auto path = collection_path(type, key.ns);
   path += '/';
-  append_element(path, key.name);
+  append_percent_encoded(path, key.name, ":");
   if (!subresource.empty()) {
     path += '/';
     path += subresource;

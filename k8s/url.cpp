@@ -190,11 +190,12 @@ std::string proxy_of_environment(const server_url& server) {
   return proxy;
 }
 
-void append_percent_encoded(std::string& out, std::string_view text) {
+void append_percent_encoded(std::string& out, std::string_view text, std::string_view also_plain) {
   constexpr std::string_view digits = "0123456789ABCDEF";
   for (const char c : text) {
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '-' || c == '.' || c == '_' || c == '~';
+                       c == '-' || c == '.' || c == '_' || c == '~' ||
+                       also_plain.find(c) != std::string_view::npos;
     if (plain) {
       out += c;
     } else {

@@ -49,8 +49,9 @@ std::string proxy_of_environment(const server_url& server);
 /// The part of that which decides by `no_proxy`.
 bool goes_past_proxy(std::string_view no_proxy, std::string_view host, std::uint16_t port);
 
-/// Appends `text` with everything but unreserved characters percent-encoded (RFC 3986, section
-/// 2.3).
-void append_percent_encoded(std::string& out, std::string_view text);
+/// Appends `text` with everything but unreserved characters (RFC 3986, section 2.3), and those of
+/// `also_plain`, percent-encoded.
+void append_percent_encoded(std::string& out, std::string_view text,
+                            std::string_view also_plain = {});
 
 }  // namespace rw::k8s

@@ -10,11 +10,7 @@ namespace rw::core {
 token_index::token_index() = default;
 token_index::~token_index() = default;
 
-bool token_index::build(const std::string& text, token_list& tokens) {
-  return build_terminated(text, tokens);
-}
-
-bool token_index::build_terminated(std::string_view text, token_list& tokens) {
+bool token_index::build(std::string_view text, token_list& tokens) {
   if (text.empty()) return false;
   if (stage_ == nullptr || stage_->capacity() < text.size()) {
     constexpr std::size_t least = 8 * 1024;

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <string_view>
 
 namespace simdjson::internal {
@@ -49,12 +48,8 @@ class token_index {
   token_index& operator=(const token_index&) = delete;
 
   /// Returns false if the text was refused. The tokens are valid until `release`, and as long as
-  /// `text` is.
-  bool build(const std::string& text, token_list& tokens);
-
-  /// The same for a text within a larger one, such as a line: behind it must stand a byte that may
-  /// be read, and that is zero or white space.
-  bool build_terminated(std::string_view text, token_list& tokens);
+  /// `text` is, behind which must stand a byte that may be read, and that is zero or white space.
+  bool build(std::string_view text, token_list& tokens);
 
   /// Gives back what only a large text needed.
   void release() noexcept;

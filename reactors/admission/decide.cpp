@@ -1,16 +1,11 @@
 #include "reactors/admission/decide.hpp"
 
+#include "core/http/message.hpp"
+
 #include <algorithm>
 
 namespace rw::admission {
 namespace {
-
-bool is_status(std::string_view subresource) noexcept {
-  constexpr std::string_view status = "status";
-  return std::ranges::equal(subresource, status, [](char a, char b) {
-    return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b;
-  });
-}
 
 /// Splits "<namespace>/<name>". False, and `owner` untouched, if either is empty or too long, or
 /// there is another '/'.
@@ -35,7 +30,7 @@ first_look look(bool dry_run, std::string_view operation, std::string_view subre
   if (operation == "CONNECT") return {.settled = verdict::connect_unsupported};
   if (operation != "UPDATE") return {.settled = verdict::unknown_operation};
   if (subresource.empty()) return {.compare = part::spec};
-  if (is_status(subresource)) return {.compare = part::status};
+  if (http::iequals(subresource, "status")) return {.compare = part::status};
   if (std::ranges::find(watched, subresource) != watched.end()) return {};
   return {.settled = verdict::invalid_subresource};
 }

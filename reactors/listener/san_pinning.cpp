@@ -6,14 +6,8 @@
 namespace rw::listener {
 namespace {
 
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
 bool names(const tls::certificate& certificate, const std::string& domain) {
-  const auto same_host = [&](const std::string& name) {
-    return std::ranges::equal(name, domain, {}, lower, lower);
-  };
+  const auto same_host = [&](const std::string& name) { return http::iequals(name, domain); };
   return std::ranges::any_of(certificate.dns_names(), same_host) ||
          std::ranges::find(certificate.uris(), domain) != certificate.uris().end() ||
          std::ranges::find(certificate.ips(), domain) != certificate.ips().end();
