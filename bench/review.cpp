@@ -3,8 +3,6 @@
 
 #include "reactors/admission/review.hpp"
 
-#include "reactors/admission/answer.hpp"
-
 #include <boost/json/monotonic_resource.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>

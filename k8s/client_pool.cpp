@@ -4,7 +4,7 @@
 #include "core/lru_map.hpp"
 #include "core/task_group.hpp"
 #include "core/wake.hpp"
-#include "k8s/foreign_kubeconfig.hpp"
+#include "k8s/config.hpp"
 
 #include <boost/asio/this_coro.hpp>
 #include <boost/system/system_error.hpp>

@@ -32,7 +32,7 @@ struct client_pool_options {
 /// What `get` gives stays usable as long as its holder keeps it, also when the pool has given it
 /// up; with the last holder the client is closed, in the background. `close` waits for that.
 ///
-/// Kubeconfigs are believed as little as k8s/foreign_kubeconfig.hpp says.
+/// Kubeconfigs are believed as little as parse_foreign_kubeconfig (k8s/config.hpp) says.
 ///
 /// Metrics, with the label `pool`: `rw_client_pool_clients`, `rw_client_pool_made_total`,
 /// `rw_client_pool_given_up_total{reason}` (capacity, expired, replaced, evicted),

@@ -66,6 +66,13 @@ struct config {
 result<config> parse_kubeconfig(const std::string& text, const std::string& name,
                                 const std::string& directory, const std::string& context = {});
 
+/// The same of a text that somebody else wrote, such as one out of a Secret: nothing in it may run
+/// a program here or read a file of this process. So `exec`, `tokenFile`, `certificate-authority`,
+/// `client-certificate` and `client-key` are errors, before anything is run or opened; certificates
+/// and keys stand inline (`...-data`).
+result<config> parse_foreign_kubeconfig(const std::string& text, const std::string& name,
+                                        const std::string& context = {});
+
 /// The same from files, merged by kubectl's rules: the first file that sets a named entry or
 /// current-context wins, an entry as a whole; relative names are relative to the entry's file. A
 /// file that is missing is skipped as long as one of several is there.

@@ -1,7 +1,6 @@
 #include "k8s/kubeconfig.hpp"
 
 #include "k8s/base64.hpp"
-#include "k8s/foreign_kubeconfig.hpp"
 #include "k8s/text.hpp"
 #include "k8s/url.hpp"
 #include "k8s/yaml_fields.hpp"

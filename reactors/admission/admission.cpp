@@ -1,6 +1,6 @@
 #include "reactors/admission/admission.hpp"
 
-#include "reactors/admission/answer.hpp"
+#include "reactors/admission/review.hpp"
 
 #include <array>
 #include <exception>

@@ -1,6 +1,5 @@
 // The reader of reviews must say what the reference says; what it echoes must make a valid answer.
 
-#include "reactors/admission/answer.hpp"
 #include "reactors/admission/json_compare.hpp"
 #include "reactors/admission/review.hpp"
 

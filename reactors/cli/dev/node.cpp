@@ -2,7 +2,7 @@
 
 #include "core/backoff.hpp"
 #include "core/within.hpp"
-#include "k8s/foreign_kubeconfig.hpp"
+#include "k8s/config.hpp"
 #include "k8s/manifests.hpp"
 #include "k8s/types.hpp"
 #include "reactors/cli/dev/deployment_status.hpp"

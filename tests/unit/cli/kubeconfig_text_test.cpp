@@ -1,6 +1,6 @@
 #include "reactors/cli/dev/kubeconfig_text.hpp"
 
-#include "k8s/foreign_kubeconfig.hpp"
+#include "k8s/config.hpp"
 #include "tls/issuer.hpp"
 
 #include <boost/test/unit_test.hpp>
