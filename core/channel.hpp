@@ -142,7 +142,7 @@ class channel {
   template <typename CompletionToken>
   auto async_receive_some(std::vector<T>& into, std::size_t max, CompletionToken&& token) {
     return initiate<void(boost::system::error_code, std::size_t)>(
-        channel_detail::receive_some_action<T>{&into, max}, token);
+        channel_detail::receive_some_action<T>{{}, &into, max}, token);
   }
 
   // --- waiting, as coroutines
@@ -153,55 +153,35 @@ class channel {
 
   /// As async_send.
   boost::asio::awaitable<boost::system::error_code> send(T value) {
-    boost::system::error_code error;
-    const send_status status = state_->try_send(value);
-    if (status == send_status::closed) error = channel_errc::closed;
-    if (status == send_status::full) {
-      co_await async_send(std::move(value),
-                          boost::asio::redirect_error(boost::asio::use_awaitable, error));
-    }
-    co_return error;
+    return send_by({std::move(value), std::nullopt});
   }
 
   /// As async_send_until.
   boost::asio::awaitable<boost::system::error_code> send_until(T value, clock::time_point until) {
-    boost::system::error_code error;
-    const send_status status = state_->try_send(value);
-    if (status == send_status::closed) error = channel_errc::closed;
-    if (status == send_status::full) {
-      co_await async_send_until(std::move(value), until,
-                                boost::asio::redirect_error(boost::asio::use_awaitable, error));
-    }
-    co_return error;
+    return send_by({std::move(value), until});
   }
 
   /// As async_receive.
   boost::asio::awaitable<boost::system::result<T>> receive() {
-    std::optional<T> item;
-    boost::system::error_code error;
-    const receive_status status =
-        state_->try_receive([&item](T&& taken) noexcept { item.emplace(std::move(taken)); });
-    if (status == receive_status::closed) error = channel_errc::closed;
-    if (status == receive_status::empty) {
-      item = co_await async_receive(boost::asio::redirect_error(boost::asio::use_awaitable, error));
+    channel_detail::receive_action<T> now;
+    if (!now.attempt(*state_)) {
+      auto token = boost::asio::redirect_error(boost::asio::use_awaitable, now.error);
+      now.item = co_await async_receive(token);
     }
-    if (error) co_return error;
-    co_return std::move(*item);
+    if (now.error) co_return now.error;
+    co_return std::move(*now.item);
   }
 
   /// As async_receive_some. `into` must live, and stay untouched, until the coroutine is done.
   boost::asio::awaitable<boost::system::result<std::size_t>> receive_some(std::vector<T>& into,
                                                                           std::size_t max) {
-    std::size_t taken = 0;
-    boost::system::error_code error;
-    const receive_status status = state_->try_receive_some(into, max, taken);
-    if (status == receive_status::closed) error = channel_errc::closed;
-    if (status == receive_status::empty) {
-      taken = co_await async_receive_some(
-          into, max, boost::asio::redirect_error(boost::asio::use_awaitable, error));
+    channel_detail::receive_some_action<T> now{{}, &into, max};
+    if (!now.attempt(*state_)) {
+      auto token = boost::asio::redirect_error(boost::asio::use_awaitable, now.error);
+      now.taken = co_await async_receive_some(into, max, token);
     }
-    if (error) co_return error;
-    co_return taken;
+    if (now.error) co_return now.error;
+    co_return now.taken;
   }
 
   // --- state, from any thread
@@ -229,6 +209,16 @@ class channel {
   }
 
  private:
+  boost::asio::awaitable<boost::system::error_code> send_by(channel_detail::send_action<T> now) {
+    auto error = now.error;
+    if (!now.attempt(*state_)) {
+      auto token = boost::asio::redirect_error(boost::asio::use_awaitable, error);
+      co_await initiate<void(boost::system::error_code)>(std::move(now), token);
+      co_return error;
+    }
+    co_return now.error;
+  }
+
   template <typename Signature, typename Action, typename CompletionToken>
   auto initiate(Action action, CompletionToken& token) {
     return boost::asio::async_initiate<CompletionToken, Signature>(

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <boost/intrusive/list.hpp>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -33,7 +35,6 @@ enum class insert_result : std::uint8_t {
 template <typename Key, typename Hash = std::hash<Key>>
 class coalescing_set {
   struct entry;
-  using node = std::pair<const Key, entry>;
 
  public:
   using time_point = std::chrono::steady_clock::time_point;
@@ -41,18 +42,18 @@ class coalescing_set {
   /// A key in flight. Valid until its flight is ended, once, by done or retry.
   class taken {
    public:
-    const Key& key() const noexcept { return node_->first; }
+    const Key& key() const noexcept { return *entry_->key; }
     /// When the oldest, and the newest, change that this flight carries was accepted.
     time_point first_accepted() const noexcept { return first_; }
     time_point latest_accepted() const noexcept { return latest_; }
     /// Flights before this one that ended in a counted retry.
-    std::uint32_t attempts() const noexcept { return node_->second.attempts; }
+    std::uint32_t attempts() const noexcept { return entry_->attempts; }
 
    private:
     friend class coalescing_set;
-    explicit taken(node& of) : node_(&of), first_(of.second.first), latest_(of.second.latest) {}
+    explicit taken(entry& of) : entry_(&of), first_(of.first), latest_(of.latest) {}
 
-    node* node_;
+    entry* entry_;
     time_point first_;
     time_point latest_;
   };
@@ -68,25 +69,25 @@ class coalescing_set {
     entry& what = at->second;
     what.latest = now;
     if (added) {
+      what.key = &at->first;
       what.first = now;
-      enqueue(*at);
+      enqueue(what);
     } else {
-      if (what.aging) ages_.remove(*at);
+      if (what.age.is_linked()) ages_.erase(ages_.iterator_to(what));
       if (what.place == where::in_flight && !std::exchange(what.dirty, true)) what.since = now;
       if (what.place == where::delayed) what.attempts = 0;
     }
-    what.aging = true;
-    ages_.append(*at);
+    ages_.push_back(what);
     return added ? insert_result::added : insert_result::merged;
   }
 
   /// Takes up to `max` queued keys and appends them to `into`.
   std::size_t take(std::vector<taken>& into, std::size_t max) {
     std::size_t count = 0;
-    for (; count < max && queue_.first != nullptr; ++count) {
-      node& head = *queue_.first;
-      queue_.remove(head);
-      head.second.place = where::in_flight;
+    for (; count < max && !queue_.empty(); ++count) {
+      entry& head = queue_.front();
+      queue_.pop_front();
+      head.place = where::in_flight;
       into.push_back(taken(head));
     }
     in_flight_ += count;
@@ -96,38 +97,38 @@ class coalescing_set {
   /// The flight is over and the key is not to be sent again: forgets it, or, if it changed
   /// meanwhile, queues it at the back.
   void done(const taken& flight) {
-    entry& what = flight.node_->second;
+    entry& what = *flight.entry_;
     --in_flight_;
     if (!what.dirty) {
-      forget(*flight.node_);
+      forget(what);
       return;
     }
     what.first = what.since;
     what.attempts = 0;
-    age_again(*flight.node_);
-    enqueue(*flight.node_);
+    age_again(what);
+    enqueue(what);
   }
 
   /// The flight failed: queues the key at the back, to be tried as if new if it changed meanwhile.
   /// An attempt that says nothing about the key need not be counted.
   void retry(const taken& flight, bool counts = true) {
     land(flight, counts);
-    enqueue(*flight.node_);
+    enqueue(*flight.entry_);
   }
 
   /// The same, not before `due`.
   void retry_at(const taken& flight, time_point due) {
     land(flight, true);
-    entry& what = flight.node_->second;
+    entry& what = *flight.entry_;
     what.place = where::delayed;
     what.since = due;
-    delays_.emplace(due, flight.node_);
+    delays_.emplace(due, &what);
   }
 
   /// Queues the delayed keys that are due at `now`.
   void wake(time_point now) {
     while (!delays_.empty() && delays_.begin()->first <= now) {
-      node& due = *delays_.begin()->second;
+      entry& due = *delays_.begin()->second;
       delays_.erase(delays_.begin());
       enqueue(due);
     }
@@ -142,14 +143,13 @@ class coalescing_set {
   /// `removed` first. A key in flight stays; if its flight fails it is removed by the next call.
   template <typename Function>
   void expire(time_point until, Function removed) {
-    while (ages_.first != nullptr && ages_.first->second.latest <= until) {
-      node& oldest = *ages_.first;
-      if (oldest.second.place == where::in_flight) {
-        ages_.remove(oldest);
-        oldest.second.aging = false;
+    while (!ages_.empty() && ages_.front().latest <= until) {
+      entry& oldest = ages_.front();
+      if (oldest.place == where::in_flight) {
+        ages_.pop_front();
         continue;
       }
-      removed(oldest.first);
+      removed(*oldest.key);
       drop(oldest);
     }
   }
@@ -157,15 +157,15 @@ class coalescing_set {
   /// When the key was changed that nobody changed for the longest; `time_point::max()` if there is
   /// none. One in flight that `expire` met does not count.
   time_point oldest() const noexcept {
-    return ages_.first == nullptr ? time_point::max() : ages_.first->second.latest;
+    return ages_.empty() ? time_point::max() : ages_.front().latest;
   }
 
   /// Removes the key at the back of the queue, or the one that is delayed longest, and passes it to
   /// `removed` first. Not to be called if all keys are in flight.
   template <typename Function>
   void shed(Function removed) {
-    node& last = queue_.last != nullptr ? *queue_.last : *delays_.rbegin()->second;
-    removed(last.first);
+    entry& last = queue_.empty() ? *delays_.rbegin()->second : queue_.back();
+    removed(*last.key);
     drop(last);
   }
 
@@ -178,83 +178,60 @@ class coalescing_set {
  private:
   enum class where : std::uint8_t { queued, in_flight, delayed };
 
-  struct links {
-    node* previous = nullptr;
-    node* next = nullptr;
-  };
-
-  /// Through the map's nodes, whose addresses are stable.
-  template <links entry::* Member>
-  struct list {
-    void append(node& what) noexcept {
-      what.second.*Member = {last, nullptr};
-      (last == nullptr ? first : (last->second.*Member).next) = &what;
-      last = &what;
-    }
-    void prepend(node& what) noexcept {
-      what.second.*Member = {nullptr, first};
-      (first == nullptr ? last : (first->second.*Member).previous) = &what;
-      first = &what;
-    }
-    void remove(node& what) noexcept {
-      const auto [previous, next] = what.second.*Member;
-      (previous == nullptr ? first : (previous->second.*Member).next) = next;
-      (next == nullptr ? last : (next->second.*Member).previous) = previous;
-    }
-    node* first = nullptr;
-    node* last = nullptr;
-  };
+  using hook = boost::intrusive::list_member_hook<>;
 
   struct entry {
-    time_point first{};   ///< of the oldest change not delivered that the key stands for
-    time_point latest{};  ///< of the newest change
-    time_point since{};   ///< in flight and dirty: of the first change meanwhile; delayed: until
-    links queue{};        ///< while queued
-    links age{};          ///< while `aging`, in the order of `latest`
+    const Key* key = nullptr;  ///< in the map
+    time_point first{};        ///< of the oldest change not delivered that the key stands for
+    time_point latest{};       ///< of the newest change
+    time_point since{};  ///< in flight and dirty: of the first change meanwhile; delayed: until
+    hook queue;          ///< while queued
+    hook age;            ///< in the order of `latest`; not in a flight that `expire` met
     std::uint32_t attempts = 0;
     where place = where::queued;
     bool dirty = false;  ///< changed in flight
-    bool aging = false;
   };
+  template <hook entry::* Member>
+  using list = boost::intrusive::list<entry, boost::intrusive::member_hook<entry, hook, Member>,
+                                      boost::intrusive::constant_time_size<false>>;
 
-  void enqueue(node& what) noexcept {
-    what.second.place = where::queued;
-    what.second.dirty = false;
-    queue_.append(what);
+  void enqueue(entry& what) noexcept {
+    what.place = where::queued;
+    what.dirty = false;
+    queue_.push_back(what);
   }
 
   /// Ends a flight that delivered nothing.
   void land(const taken& flight, bool counts) noexcept {
-    entry& what = flight.node_->second;
+    entry& what = *flight.entry_;
     --in_flight_;
     if (what.dirty) what.attempts = 0;
     if (!what.dirty && counts) ++what.attempts;
     what.dirty = false;
-    age_again(*flight.node_);
+    age_again(what);
   }
 
   /// After a flight in which the key expired: it is older than those that did not.
-  void age_again(node& what) noexcept {
-    if (std::exchange(what.second.aging, true)) return;
-    ages_.prepend(what);
+  void age_again(entry& what) noexcept {
+    if (!what.age.is_linked()) ages_.push_front(what);
   }
 
   /// Removes a key that is queued or delayed.
-  void drop(node& what) {
-    if (what.second.place == where::queued) queue_.remove(what);
-    if (what.second.place == where::delayed) delays_.erase({what.second.since, &what});
+  void drop(entry& what) {
+    if (what.place == where::queued) queue_.erase(queue_.iterator_to(what));
+    if (what.place == where::delayed) delays_.erase({what.since, &what});
     forget(what);
   }
 
-  void forget(node& what) {
-    if (what.second.aging) ages_.remove(what);
-    nodes_.erase(nodes_.find(what.first));
+  void forget(entry& what) {
+    if (what.age.is_linked()) ages_.erase(ages_.iterator_to(what));
+    nodes_.erase(nodes_.find(*what.key));
   }
 
   std::unordered_map<Key, entry, Hash> nodes_;
   list<&entry::queue> queue_;
   list<&entry::age> ages_;
-  std::set<std::pair<time_point, node*>> delays_;
+  std::set<std::pair<time_point, entry*>> delays_;
   std::size_t in_flight_ = 0;
 };
 

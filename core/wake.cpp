@@ -31,10 +31,7 @@ class wake::registry final : public asio::execution_context::service {
 
   void add(wake& waiting) {
     const std::lock_guard lock(guard_);
-    waiting.previous_ = nullptr;
-    waiting.next_ = first_;
-    if (first_ != nullptr) first_->previous_ = &waiting;
-    first_ = &waiting;
+    waiting_.push_back(waiting);
   }
 
   bool ended() {
@@ -44,8 +41,7 @@ class wake::registry final : public asio::execution_context::service {
 
   void remove(wake& waiting) {
     const std::lock_guard lock(guard_);
-    (waiting.previous_ != nullptr ? waiting.previous_->next_ : first_) = waiting.next_;
-    if (waiting.next_ != nullptr) waiting.next_->previous_ = waiting.previous_;
+    waiting_.erase(waiting_.iterator_to(waiting));
   }
 
  private:
@@ -55,15 +51,16 @@ class wake::registry final : public asio::execution_context::service {
     {
       const std::lock_guard lock(guard_);
       ended_ = true;
-      for (; first_ != nullptr; first_ = first_->next_) {
-        waiters.push_back(std::move(*first_->waiter_));
-        first_->waiter_.reset();
+      for (; !waiting_.empty(); waiting_.pop_front()) {
+        waiters.push_back(std::move(*waiting_.front().waiter_));
+        waiting_.front().waiter_.reset();
       }
     }
   }
 
   std::mutex guard_;
-  wake* first_ = nullptr;
+  boost::intrusive::list<wake, boost::intrusive::member_hook<wake, link, &wake::registered_>>
+      waiting_;
   bool ended_ = false;
 };
 

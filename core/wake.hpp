@@ -3,6 +3,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/intrusive/list.hpp>
 #include <boost/system/error_code.hpp>
 
 #include <optional>
@@ -41,6 +42,7 @@ class wake {
   using handler = boost::asio::async_result<boost::asio::use_awaitable_t<>,
                                             void(boost::system::error_code,
                                                  boost::system::error_code)>::handler_type;
+  using link = boost::intrusive::list_member_hook<>;
   class registry;
 
   void begin(handler waiter);
@@ -50,8 +52,7 @@ class wake {
   const boost::asio::any_io_executor executor_;
   registry& registry_;
   std::optional<handler> waiter_;
-  wake* previous_ = nullptr;  ///< in the registry, while there is a waiter
-  wake* next_ = nullptr;
+  link registered_;  ///< while there is a waiter
   bool set_ = false;
 };
 

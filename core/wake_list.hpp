@@ -4,6 +4,7 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/intrusive/list.hpp>
 
 namespace rw::core {
 
@@ -16,11 +17,10 @@ namespace rw::core {
 class wake_list {
  public:
   explicit wake_list(boost::asio::any_io_executor executor);
-  ~wake_list();
   wake_list(const wake_list&) = delete;
   wake_list& operator=(const wake_list&) = delete;
 
-  bool empty() const noexcept { return first_ == nullptr; }
+  bool empty() const noexcept { return waiters_.empty(); }
 
   /// Wakes the one that has waited longest. Completion is posted.
   void wake_one();
@@ -30,14 +30,15 @@ class wake_list {
   boost::asio::awaitable<bool> wait();
 
  private:
-  struct waiter;
-
-  void append(waiter& one) noexcept;
-  void remove(waiter& one) noexcept;
+  /// Lies in the frame of the coroutine that waits, linked until it is woken. The list may go
+  /// before it, and it before the list, when their execution context is destroyed.
+  struct waiter : boost::intrusive::list_base_hook<
+                      boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
+    wake woken;
+  };
 
   const boost::asio::any_io_executor executor_;
-  waiter* first_ = nullptr;
-  waiter* last_ = nullptr;
+  boost::intrusive::list<waiter, boost::intrusive::constant_time_size<false>> waiters_;
 };
 
 }  // namespace rw::core

@@ -1,7 +1,7 @@
 #include "k8s/informer.hpp"
 
 #include "core/task_group.hpp"
-#include "core/wake.hpp"
+#include "core/wake_list.hpp"
 #include "k8s/informer_metrics.hpp"
 #include "k8s/list_decoder.hpp"
 #include "k8s/object_set.hpp"
@@ -16,7 +16,6 @@
 #include <array>
 #include <exception>
 #include <utility>
-#include <vector>
 
 namespace rw::k8s {
 namespace {
@@ -90,7 +89,6 @@ class informer::implementation : public std::enable_shared_from_this<implementat
   void put(object next);
   void remove(const object& last);
   void end_listing();
-  void wake_all();
   void tell_failure(std::string_view what, const failure& why, const action& next);
 
   const std::shared_ptr<api_source> api_;
@@ -102,7 +100,7 @@ class informer::implementation : public std::enable_shared_from_this<implementat
   const object_format format_;
   reflector reflector_;
   object_set unseen_;  ///< while listing: what was there before and has not been listed yet
-  std::vector<std::shared_ptr<core::wake>> waiting_;  ///< for the first list
+  core::wake_list waiting_{api_->get_executor()};  ///< for the first list
   bool ended_ = false;
 };
 
@@ -124,22 +122,12 @@ void informer::implementation::end() {
   ended_ = true;
   listeners.run_in(nullptr);
   listeners.close();
-  wake_all();
+  waiting_.wake_all();
   report();
 }
 
-void informer::implementation::wake_all() {
-  for (const auto& each : waiting_) each->set();
-  waiting_.clear();
-}
-
 asio::awaitable<bool> informer::implementation::wait_synced(std::shared_ptr<implementation> self) {
-  if (!self->synced && !self->ended_) {
-    const auto mine = std::make_shared<core::wake>(self->api_->get_executor());
-    self->waiting_.push_back(mine);
-    const auto cancelled = co_await mine->wait();
-    if (cancelled) std::erase(self->waiting_, mine);
-  }
+  if (!self->synced && !self->ended_) co_await self->waiting_.wait();
   co_return self->synced;
 }
 
@@ -292,7 +280,7 @@ void informer::implementation::remove(const object& last) {
 void informer::implementation::end_listing() {
   const auto gone = std::exchange(unseen_, {});
   for (const auto& each : gone) remove(each);
-  if (!std::exchange(synced, true)) wake_all();
+  if (!std::exchange(synced, true)) waiting_.wake_all();
   report();
 }
 

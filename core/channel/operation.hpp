@@ -51,46 +51,47 @@ struct send_action {
   }
 };
 
+/// What both kinds of receive have in common.
 template <typename T>
-struct receive_action {
-  std::optional<T> item{};
+struct receiving {
   std::optional<deadline> until{};
   boost::system::error_code error{};
 
-  bool attempt(state<T>& channel) noexcept {
-    const receive_status status =
-        channel.try_receive([this](T&& taken) noexcept { item.emplace(std::move(taken)); });
+  bool is_over(receive_status status) noexcept {
     if (status == receive_status::closed) error = channel_errc::closed;
     return status != receive_status::empty;
   }
   static bool ready(const state<T>& channel) noexcept { return channel.may_receive(); }
   static wait_list& peers(state<T>& channel) noexcept { return channel.receivers(); }
   void fail(boost::system::error_code why) noexcept { error = why; }
+};
+
+template <typename T>
+struct receive_action : receiving<T> {
+  std::optional<T> item{};
+
+  bool attempt(state<T>& channel) noexcept {
+    return this->is_over(
+        channel.try_receive([this](T&& taken) noexcept { item.emplace(std::move(taken)); }));
+  }
   template <typename Handler>
   void finish(Handler& handler) {
-    std::move(handler)(error, std::move(item));
+    std::move(handler)(this->error, std::move(item));
   }
 };
 
 template <typename T>
-struct receive_some_action {
+struct receive_some_action : receiving<T> {
   std::vector<T>* into;
   std::size_t max;
   std::size_t taken = 0;
-  std::optional<deadline> until{};
-  boost::system::error_code error{};
 
   bool attempt(state<T>& channel) noexcept {
-    const receive_status status = channel.try_receive_some(*into, max, taken);
-    if (status == receive_status::closed) error = channel_errc::closed;
-    return status != receive_status::empty;
+    return this->is_over(channel.try_receive_some(*into, max, taken));
   }
-  static bool ready(const state<T>& channel) noexcept { return channel.may_receive(); }
-  static wait_list& peers(state<T>& channel) noexcept { return channel.receivers(); }
-  void fail(boost::system::error_code why) noexcept { error = why; }
   template <typename Handler>
   void finish(Handler& handler) {
-    std::move(handler)(error, taken);
+    std::move(handler)(this->error, taken);
   }
 };
 
