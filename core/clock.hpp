@@ -5,8 +5,6 @@
 
 #include <chrono>
 #include <memory>
-#include <mutex>
-#include <vector>
 
 namespace rw::core {
 
@@ -52,28 +50,6 @@ class real_clock final : public clock {
     return std::chrono::system_clock::now();
   }
   std::unique_ptr<timer> make_timer(boost::asio::any_io_executor executor) override;
-};
-
-/// A clock that stands still until told to go on; for tests.
-class manual_clock final : public clock {
- public:
-  manual_clock();
-  ~manual_clock() override;
-
-  time_point now() const noexcept override;
-  std::chrono::system_clock::time_point wall() const noexcept override;
-  std::unique_ptr<timer> make_timer(boost::asio::any_io_executor executor) override;
-
-  /// Moves both clocks on, and posts the end of each wait whose time has come.
-  void advance(duration by);
-
-  /// When the next alarm is due; `time_point::max()` if none is set.
-  time_point next_alarm() const;
-
- private:
-  class manual_timer;
-  struct state;
-  std::shared_ptr<state> state_;
 };
 
 }  // namespace rw::core

@@ -4,6 +4,7 @@
 #include <boost/json/value.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include "tests/unit/manual_clock.hpp"
 #include <chrono>
 #include <string>
 #include <vector>

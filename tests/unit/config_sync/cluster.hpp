@@ -17,6 +17,7 @@
 #include <boost/json/value.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include "tests/unit/manual_clock.hpp"
 #include <functional>
 #include <memory>
 #include <optional>

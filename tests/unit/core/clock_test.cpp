@@ -4,6 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "tests/unit/manual_clock.hpp"
 #include "tests/unit/run.hpp"
 #include <optional>
 #include <thread>

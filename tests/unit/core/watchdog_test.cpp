@@ -5,6 +5,7 @@
 #include <boost/asio/strand.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include "tests/unit/manual_clock.hpp"
 #include "tests/unit/run.hpp"
 #include <atomic>
 #include <functional>

@@ -16,6 +16,7 @@
 #include <boost/json/value.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include "tests/unit/manual_clock.hpp"
 #include <algorithm>
 #include <chrono>
 #include <exception>

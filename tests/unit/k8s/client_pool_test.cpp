@@ -5,6 +5,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include "tests/unit/manual_clock.hpp"
 #include "tests/unit/run.hpp"
 #include <chrono>
 #include <memory>

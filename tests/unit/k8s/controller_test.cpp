@@ -6,6 +6,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "tests/unit/k8s/scripted_source.hpp"
+#include "tests/unit/manual_clock.hpp"
 #include "tests/unit/run.hpp"
 #include <algorithm>
 #include <map>

@@ -5,6 +5,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "tests/unit/k8s/fake_objects.hpp"
+#include "tests/unit/manual_clock.hpp"
 #include "tests/unit/run.hpp"
 #include <memory>
 #include <optional>

@@ -18,6 +18,7 @@
 #include "tests/unit/k8s/history_participant.hpp"
 #include "tests/unit/k8s/listed_truth.hpp"
 #include "tests/unit/k8s/restartable_server.hpp"
+#include "tests/unit/manual_clock.hpp"
 #include <algorithm>
 #include <array>
 #include <chrono>

@@ -12,6 +12,7 @@
 
 #include "tests/unit/k8s/history_participant.hpp"
 #include "tests/unit/k8s/model_server.hpp"
+#include "tests/unit/manual_clock.hpp"
 #include <algorithm>
 #include <memory>
 #include <utility>

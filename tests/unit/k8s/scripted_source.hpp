@@ -14,6 +14,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "tests/unit/k8s/samples.hpp"
+#include "tests/unit/manual_clock.hpp"
 #include "tests/unit/run.hpp"
 #include <algorithm>
 #include <cstdint>

@@ -2,6 +2,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "tests/unit/manual_clock.hpp"
 #include "tests/unit/tls/pki.hpp"
 #include <cstdio>
 #include <string>
