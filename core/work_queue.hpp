@@ -10,7 +10,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/intrusive/list.hpp>
-#include <boost/unordered/unordered_flat_set.hpp>
+#include <boost/intrusive/unordered_set.hpp>
 
 #include <algorithm>
 #include <array>
@@ -290,10 +290,8 @@ class work_queue final {
   /// The same, then waits until what is inside is done. The caller limits that by cancelling it.
   boost::asio::awaitable<void> drain() {
     shut_down();
-    for (bool woken = true; woken && !drained();) woken = co_await ends_.wait();
+    for (bool woken = true; woken && !drained();) woken = co_await workers_.wait();
   }
-
-  bool is_shut_down() const noexcept { return shut_down_; }
 
   /// Keys that may be taken now.
   std::size_t queued() const noexcept {
@@ -313,10 +311,12 @@ class work_queue final {
   /// The list that a record is in. The first three are the priorities.
   enum class place : std::uint8_t { high, normal, low, processing, remembered, delayed, free };
 
-  struct record : boost::intrusive::list_base_hook<
-                      boost::intrusive::link_mode<boost::intrusive::normal_link>> {
+  using link_mode = boost::intrusive::link_mode<boost::intrusive::normal_link>;
+
+  struct record
+      : boost::intrusive::list_base_hook<link_mode>,
+        boost::intrusive::unordered_set_base_hook<link_mode, boost::intrusive::store_hash<true>> {
     Key key{};  ///< of a free record: the last one, into whose memory the next is written
-    std::size_t hash = 0;
     place where = place::free;
     priority level = priority::normal;  ///< with which it is, or was last, queued
     priority delayed_level = priority::normal;
@@ -328,15 +328,20 @@ class work_queue final {
   };
   using list = boost::intrusive::list<record>;
 
-  /// Hash and equality of the index.
-  struct by_key {
-    using is_transparent = void;
-    std::size_t operator()(const Key& key) const { return Hash{}(key); }
-    std::size_t operator()(const record* stored) const noexcept { return stored->hash; }
-    bool operator()(const record* a, const record* b) const { return a == b || a->key == b->key; }
-    bool operator()(const Key& a, const record* b) const { return a == b->key; }
-    bool operator()(const record* a, const Key& b) const { return a->key == b; }
+  struct key_of {
+    using type = Key;
+    const Key& operator()(const record& of) const noexcept { return of.key; }
   };
+  /// The lowest bits, which choose the bucket, depend on all of the key's hash.
+  struct mixed_hash {
+    std::size_t operator()(const Key& key) const {
+      return std::uint64_t{Hash{}(key)} * 0x9E3779B97F4A7C15ULL >> 32;
+    }
+  };
+  using index = boost::intrusive::unordered_set<
+      record, boost::intrusive::key_of_value<key_of>, boost::intrusive::hash<mixed_hash>,
+      boost::intrusive::equal<std::equal_to<Key>>, boost::intrusive::power_2_buckets<true>>;
+  using buckets = std::vector<typename index::bucket_type>;
 
   list& at(place where) noexcept { return lists_[static_cast<std::size_t>(where)]; }
   const list& at(place where) const noexcept { return lists_[static_cast<std::size_t>(where)]; }
@@ -347,30 +352,34 @@ class work_queue final {
 
   record* find(const Key& key) const {
     const auto at = index_.find(key);
-    return at == index_.end() ? nullptr : *at;
+    return at == index_.end() ? nullptr : const_cast<record*>(&*at);
   }
 
-  /// Null: the key is not inside, and the reason that it is refused.
+  /// A new key is in no place yet: the caller sees to that. Null: the key is not inside, and the
+  /// reason that it is refused.
   std::pair<record*, add_result> find_or_make(const Key& key) {
     if (shut_down_) {
       series_.refused_shut_down.Increment();
       return {nullptr, add_result::shut_down};
     }
+    typename index::insert_commit_data where;
+    const auto [known, is_new] = index_.insert_check(key, where);
+    if (!is_new) return {&*known, {}};
+    if (!has_room()) {
+      series_.refused_full.Increment();
+      return {nullptr, add_result::full};
+    }
+    if (size() == capacity()) forget(at(place::remembered).front());
     if (at(place::free).empty()) at(place::free).push_back(records_.emplace_back());
     auto& fresh = at(place::free).back();
     fresh.key = key;
-    fresh.hash = Hash{}(key);
-    const auto [known, made] = index_.insert(&fresh);
-    if (!made) return {*known, {}};
-    move(fresh, place::delayed);
-    if (size() <= capacity()) return {&fresh, {}};
-    if (!at(place::remembered).empty()) {
-      forget(at(place::remembered).front());
-      return {&fresh, {}};
+    index_.insert_commit(fresh, where);
+    if (size() == buckets_.size()) {
+      buckets larger(2 * size());
+      index_.rehash({larger.data(), larger.size()});
+      buckets_.swap(larger);
     }
-    series_.refused_full.Increment();
-    settle(fresh);
-    return {nullptr, add_result::full};
+    return {&fresh, {}};
   }
 
   priority default_level(const record& key) const noexcept {
@@ -412,7 +421,7 @@ class work_queue final {
     const auto desired = level.value_or(default_level(key));
     key.delayed_level = has_delay ? std::min(key.delayed_level, desired) : desired;
     if (has_delay && due >= key.due) return add_result::merged;
-    if (key.where == place::remembered) move(key, place::delayed);
+    if (key.where > place::processing) move(key, place::delayed);
     delays_.erase({key.due, &key});
     const auto at = delays_.emplace(key.due = due, &key).first;
     if (at == delays_.begin()) alarm_->cancel();
@@ -460,7 +469,7 @@ class work_queue final {
   /// A key is neither queued nor processed: it stays for its delay or its failures, or not at all.
   void settle(record& key) {
     if (key.due != never) return move(key, place::delayed);
-    if (key.failures == 0) index_.erase(&key);
+    if (key.failures == 0) index_.erase(index_.iterator_to(key));
     move(key, key.failures > 0 ? place::remembered : place::free);
     if (!room_.empty()) room_.wake_one();
   }
@@ -478,22 +487,21 @@ class work_queue final {
   bool drained() const noexcept { return ended() && processing() == 0; }
   void report_end() {
     workers_.wake_all();  // each looks for itself
-    ends_.wake_all();
     alarm_->cancel();
   }
 
   const boost::asio::any_io_executor executor_;
   const work_queue_options options_;
   const work_queue_environment environment_;
-  boost::unordered_flat_set<record*, by_key, by_key> index_;
   std::deque<record> records_;
+  buckets buckets_ = buckets(64);
+  index index_{{buckets_.data(), buckets_.size()}};
   std::array<list, 7> lists_;                   ///< by place; each oldest first
   std::array<std::uint32_t, 3> passed_over_{};  ///< levels, in a row, while there was a choice
   std::set<std::pair<time_point, record*>> delays_;
   bool shut_down_ = false;
-  wake_list workers_{executor_};  ///< wait for a key
+  wake_list workers_{executor_};  ///< wait for a key; after `shut_down` also for the end
   wake_list room_{executor_};     ///< wait for room
-  wake_list ends_{executor_};     ///< wait until everything is done
   token_bucket bucket_{options_.retries_per_second, options_.retry_burst};
   work_queue_detail::series series_{environment_.numbers, {{"name", options_.name}}};
   const std::unique_ptr<timer> alarm_ = environment_.time.make_timer(executor_);
