@@ -7,17 +7,17 @@
 #include "tls/files.hpp"
 #include "tls/material.hpp"
 
+#include <deque>
 #include <filesystem>
 #include <map>
 #include <utility>
-#include <yaml-cpp/yaml.h>
 
 namespace rw::k8s {
 namespace {
 
 /// A named entry of one of the lists.
 struct entry {
-  YAML::Node node;
+  const yaml_node* node = nullptr;
   std::string file;
   std::string directory;
 };
@@ -230,6 +230,7 @@ void add_entries(yaml_fields& from, const char* list, const char* content, const
 }  // namespace
 
 struct kubeconfig_set::entries {
+  std::deque<yaml_stream> texts;
   entry_map clusters;
   entry_map users;
   entry_map contexts;
@@ -243,12 +244,12 @@ kubeconfig_set::~kubeconfig_set() = default;
 
 result<void> kubeconfig_set::add(const std::string& text, const std::string& name,
                                  const std::string& directory) {
-  YAML::Node root;
+  const yaml_node* root = nullptr;
   try {
-    root = YAML::Load(text);
-  } catch (const YAML::Exception& e) {
-    return not_configured(at(name) + ": line " + std::to_string(e.mark.line + 1) +
-                          " is neither YAML nor JSON: " + e.msg);
+    const auto& documents = entries_->texts.emplace_back(text, text.size() + 1).documents();
+    if (!documents.empty()) root = documents.front();
+  } catch (const yaml_error& e) {
+    return not_configured(at(name) + ": line " + std::to_string(e.line) + " " + e.what());
   }
   yaml_fields fields(root, at(name));
   const auto version = fields.text("apiVersion");

@@ -1,13 +1,15 @@
 #pragma once
 
 #include "k8s/failure.hpp"
+#include "k8s/yaml_stream.hpp"
+
+#include <boost/json/value.hpp>
 
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
-#include <yaml-cpp/node/node.h>
 
 namespace rw::k8s {
 
@@ -16,8 +18,8 @@ namespace rw::k8s {
 class yaml_fields {
  public:
   /// `where` begins the message: "kubeconfig /x: context 'a': user 'b'". A node that is no mapping
-  /// is wrong; one that is null is an empty mapping.
-  yaml_fields(YAML::Node node, std::string where);
+  /// is wrong; null, or one that is null, is an empty mapping.
+  yaml_fields(const yaml_node* node, std::string where);
 
   /// A field's text; empty where it is missing or null.
   std::string text(const char* name);
@@ -35,7 +37,7 @@ class yaml_fields {
   /// The names of the mapping's fields.
   std::vector<std::string> names() const;
 
-  const YAML::Node& node() const noexcept { return node_; }
+  const yaml_node* node() const noexcept { return node_; }
 
   /// Notes that a field is wrong: "proxy-url has no host".
   void wrong(const std::string& sentence);
@@ -43,10 +45,12 @@ class yaml_fields {
   const std::optional<failure>& failed() const noexcept { return failed_; }
 
  private:
-  YAML::Node field(const char* name) const;
-  std::string scalar(const YAML::Node& node, const std::string& name);
+  const yaml_node* field(std::string_view name) const;
+  std::vector<const yaml_node*> sequence(const char* name);
+  /// A field that is there; none if it is no JSON (yaml_reader), or too much of it.
+  std::optional<boost::json::value> value(const char* name) const;
 
-  YAML::Node node_;
+  const yaml_node* node_;
   std::string where_;
   std::optional<failure> failed_;
 };

@@ -175,7 +175,7 @@ BOOST_DATA_TEST_CASE(a_wrong_field_is_named_with_its_file_and_context, wrong_fie
 
 BOOST_AUTO_TEST_CASE(text_that_is_no_kubeconfig_is_refused) {
   const std::pair<std::string, std::string> wrong[] = {
-      {"clusters: [\n a: [b\n", "kubeconfig /x/y: line 3 is neither YAML nor JSON: "},
+      {"clusters: [\n a: [b\n", "kubeconfig /x/y: line 3 is not YAML: "},
       {"just words", "kubeconfig /x/y: is not a mapping"},
       {"[1, 2]", "kubeconfig /x/y: is not a mapping"},
       {"clusters: 5", "kubeconfig /x/y: clusters is not a list"},
