@@ -49,13 +49,6 @@ class token_bucket {
     return true;
   }
 
-  /// True if nothing was taken that has not come back: a bucket that may be forgotten.
-  bool full(time_point now) noexcept {
-    if (!limits()) return true;
-    refill(now);
-    return tokens_ >= burst_;
-  }
-
  private:
   bool limits() const noexcept { return rate_ > 0; }
 

@@ -123,7 +123,6 @@ class controller::implementation {
 
   asio::awaitable<void> run();
   asio::awaitable<bool> put(keys* some);
-  asio::awaitable<void> tick(core::duration period, std::function<keys()> list);
 
   std::vector<source> to_run;
   std::vector<informer*> informers;
@@ -302,25 +301,6 @@ asio::awaitable<bool> controller::implementation::put(keys* some) {
   co_return !stopping_;
 }
 
-asio::awaitable<void> controller::implementation::tick(core::duration period,
-                                                       std::function<keys()> list) {
-  const auto alarm = environment_.clock.make_timer(executor_);
-  for (;;) {
-    const auto tenth = static_cast<std::uint64_t>(period.count()) / 10 + 1;
-    const auto jitter =
-        core::duration(static_cast<core::duration::rep>(environment_.random() % tenth));
-    alarm->expires_at(now() + period + jitter);
-    const bool due = co_await alarm->wait();
-    if (!due) co_return;
-    for (const auto& key : list()) {
-      while (queue.add(key, core::priority::low) == core::add_result::full) {
-        const bool room = co_await queue.wait_for_room();
-        if (!room) co_return;
-      }
-    }
-  }
-}
-
 asio::awaitable<void> controller::implementation::work(worker* self) {
   constexpr unsigned at_once = 16;
   for (unsigned done = 1; !stopping_; ++done) {
@@ -443,11 +423,6 @@ void controller::watch(informer& from, mapping<delta> map) {
     impl_->subscriptions.push_back(subscription);
     return forward<delta>(std::move(subscription), map);
   });
-}
-
-void controller::resync(core::duration period, std::function<keys()> list) {
-  if (period <= core::duration::zero()) throw std::invalid_argument("a resync needs a period");
-  add_source([this, period, list = std::move(list)] { return impl_->tick(period, list); });
 }
 
 void controller::add_source(source run) {

@@ -47,8 +47,8 @@ struct controller_environment {
 /// bounded number of reconciles takes them out (controller-runtime has the vocabulary).
 ///
 /// Sources are named before `run`. A source whose key finds no room in the queue waits, and so does
-/// what feeds it; nothing is lost. What informers tell before the first reconcile, and what comes
-/// by a timer, has the low priority.
+/// what feeds it; nothing is lost. What informers tell before the first reconcile has the low
+/// priority.
 ///
 /// An error is logged when it begins, when it becomes another one (at most once a minute for each
 /// key), and when it is over; not at each try.
@@ -86,9 +86,6 @@ class controller {
     add_source(
         [this, from = std::move(from), map = std::move(map)] { return forward<T>(from, map); });
   }
-
-  /// All keys that `list` gives, each `period`, which is lengthened by up to a tenth at random.
-  void resync(core::duration period, std::function<keys()> list);
 
   /// Adds a key from the controller's own executor, at any time.
   core::add_result add(const object_key& key, core::priority level = core::priority::normal);

@@ -292,17 +292,6 @@ BOOST_AUTO_TEST_CASE(a_reconcile_that_takes_too_long_is_cancelled_and_tried_agai
   BOOST_TEST(b.total("success") == 1);
 }
 
-BOOST_AUTO_TEST_CASE(keys_are_listed_again_each_period) {
-  bench b;
-  b.make().resync(1min, [] { return k8s::controller::keys{{"", "a"}, {"", "b"}}; });
-  b.start();
-  BOOST_TEST(b.calls().empty());
-  b.advance(1min, 1s);
-  BOOST_TEST(b.calls() == (names{"a", "b"}), boost::test_tools::per_element());
-  b.advance(5min, 1s);
-  BOOST_TEST(b.target.calls.size() == 10U);
-}
-
 BOOST_AUTO_TEST_CASE(a_source_waits_where_there_is_no_room_and_loses_nothing) {
   bench b({.concurrent = 1, .queue = {.capacity = 2}});
   const auto numbers = std::make_shared<core::channel<int>>(8);
@@ -442,7 +431,6 @@ BOOST_AUTO_TEST_CASE(a_mapping_that_throws_ends_the_controller_with_what_it_thre
 
 BOOST_AUTO_TEST_CASE(options_that_cannot_be_are_refused) {
   bench b;
-  BOOST_CHECK_THROW(b.make().resync(0s, {}), std::invalid_argument);
   BOOST_CHECK_THROW(k8s::controller(b.io.get_executor(), {}, b.target,
                                     {b.time, b.watchdog, b.log, b.numbers, {}}),
                     std::invalid_argument);
