@@ -5,12 +5,11 @@
 #include "core/task_group.hpp"
 #include "core/wake.hpp"
 #include "k8s/config.hpp"
+#include "tls/digest.hpp"
 
 #include <boost/asio/this_coro.hpp>
 #include <boost/system/system_error.hpp>
-#include <openssl/sha.h>
 
-#include <array>
 #include <exception>
 #include <optional>
 #include <utility>
@@ -20,17 +19,9 @@ namespace {
 
 namespace asio = boost::asio;
 
-using digest = std::array<unsigned char, SHA256_DIGEST_LENGTH>;
-
-digest digest_of(const std::string& text) {
-  digest out{};
-  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), out.data());
-  return out;
-}
-
 struct entry {
   std::shared_ptr<client> api;
-  digest from{};
+  tls::sha256_digest from{};
   core::time_point until{};
 };
 
@@ -145,7 +136,7 @@ std::shared_ptr<client> client_pool::implementation::make(config how) {
 result<std::shared_ptr<client>> client_pool::implementation::get(const std::string& cluster,
                                                                  const std::string& kubeconfig) {
   if (closed_) return failure{.code = errc::shut_down, .message = "the client pool is closed"};
-  const auto from = digest_of(kubeconfig);
+  const auto from = tls::sha256(kubeconfig);
   if (const auto* known = clients_.find(cluster)) {
     if (known->from == from && now() < known->until) return clients_.use(cluster).api;
     give_up(cluster, known->from == from ? numbers_.expired : numbers_.replaced);

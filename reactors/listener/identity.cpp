@@ -1,8 +1,8 @@
 #include "reactors/listener/identity.hpp"
 
+#include "tls/digest.hpp"
 #include "tls/xfcc.hpp"
 
-#include <openssl/sha.h>
 #include <openssl/x509_vfy.h>
 
 #include <algorithm>
@@ -35,14 +35,6 @@ asio::ip::network_v6 network(const asio::ip::address& address, unsigned short bi
                           ? address.to_v6()
                           : asio::ip::make_address_v6(asio::ip::v4_mapped, address.to_v4());
   return asio::ip::network_v6(mapped, bits).canonical();
-}
-
-/// SHA-256 of the evidence, so that a long header does not stay in memory.
-std::string digest(const std::string& evidence) {
-  std::string result(SHA256_DIGEST_LENGTH, '\0');
-  SHA256(reinterpret_cast<const unsigned char*>(evidence.data()), evidence.size(),
-         reinterpret_cast<unsigned char*>(result.data()));
-  return result;
 }
 
 }  // namespace
@@ -115,7 +107,8 @@ sender_result identifier::identify(const http::request& from) {
   }
   if (evidence.empty()) return identity_error::unidentified;
   const auto current = generation();
-  const auto key = digest(evidence);
+  const auto digest = tls::sha256(evidence);  // so that a long header does not stay in memory
+  const std::string key(digest.begin(), digest.end());
   {
     const std::lock_guard lock(guard_);
     const auto* found = known_.find(key);

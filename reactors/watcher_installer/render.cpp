@@ -2,14 +2,13 @@
 
 #include "k8s/base64.hpp"
 #include "k8s/types.hpp"
+#include "tls/digest.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
-#include <openssl/sha.h>
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <tuple>
 #include <utility>
@@ -129,9 +128,7 @@ void fill_egress(json::value& object, std::uint16_t port) {
 }
 
 std::string digest_of(const json::value& object) {
-  const auto text = json::serialize(object);
-  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
-  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
+  const auto digest = tls::sha256(json::serialize(object));
   constexpr std::string_view digits = "0123456789abcdef";
   std::string out;
   for (std::size_t i = 0; i < 16; ++i) {  // half of it is plenty
