@@ -80,7 +80,7 @@ class channel {
   channel& operator=(const channel&) = delete;
   ~channel() { close(); }
 
-  // --- without waiting, from any thread ---------------------------------------------------------
+  // --- without waiting, from any thread ---
 
   /// Sends if there is room. `value` is moved from only if the answer is `sent`.
   send_status try_send(T& value) noexcept { return state_->try_send(value); }
@@ -108,8 +108,7 @@ class channel {
     return taken;
   }
 
-  // --- waiting, with a completion token
-  // -----------------------------------------------------------
+  // --- waiting, with a completion token ---
 
   /// Sends, waiting for room. Handler: `void(error_code)`.
   /// Errors: `channel_errc::closed`, `operation_aborted`.
@@ -145,11 +144,10 @@ class channel {
         channel_detail::receive_some_action<T>{{}, &into, max}, token);
   }
 
-  // --- waiting, as coroutines
-  // --------------------------------------------------------------------- The outcome is a value,
-  // cancellation included; the coroutine's own cancellation slot is honoured. What can be done at
-  // once is done without suspending: a coroutine that always finds something does not let others
-  // run. The channel must live until the coroutine has started.
+  // --- waiting, as coroutines ---
+  // The outcome is a value, cancellation included; the coroutine's own cancellation slot is
+  // honoured. What can be done at once is done without suspending: a coroutine that always finds
+  // something does not let others run. The channel must live until the coroutine has started.
 
   /// As async_send.
   boost::asio::awaitable<boost::system::error_code> send(T value) {
@@ -184,8 +182,7 @@ class channel {
     co_return now.taken;
   }
 
-  // --- state, from any thread
-  // -----------------------------------------------------------------------
+  // --- state, from any thread ---
 
   /// No more sends: suspended and later ones fail with `channel_errc::closed`. What was sent stays
   /// to be received; then receivers get `channel_errc::closed` too. May be called again.
