@@ -23,6 +23,9 @@ struct io_result {
   std::size_t bytes = 0;
   want wants = want::nothing;
   boost::system::error_code error{};
+  /// After a read: the socket had no more, so that another one before it is readable again would
+  /// only say so.
+  bool drained = false;
 };
 
 /// A byte stream over one connected, non-blocking TCP socket: plain, or TLS (tls/stream.hpp).

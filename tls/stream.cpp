@@ -42,6 +42,7 @@ int wire_read(BIO* bio, char* data, int size) {
   auto* wire = wire_of(bio);
   BIO_clear_retry_flags(bio);
   const auto n = ::recv(wire->fd, data, static_cast<std::size_t>(size), 0);
+  wire->short_read = n < size;
   if (n > 0) return static_cast<int>(n);
   if (n == 0) {
     wire->eof = true;
@@ -129,7 +130,9 @@ io_result stream::read(std::span<char> into) {
   ERR_clear_error();
   std::size_t bytes = 0;
   const int returned = SSL_read_ex(ssl_, into.data(), into.size(), &bytes);
-  return outcome(returned, bytes);
+  auto got = outcome(returned, bytes);
+  got.drained = wire_.short_read && SSL_has_pending(ssl_) == 0;
+  return got;
 }
 
 io_result stream::write(std::span<const char> from) {

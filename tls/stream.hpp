@@ -54,7 +54,8 @@ class stream : public core::stream {
   struct wire {
     int fd = -1;
     bool eof = false;
-    int error = 0;  ///< errno of a failure that is no mere "not now"
+    int error = 0;            ///< errno of a failure that is no mere "not now"
+    bool short_read = false;  ///< the latest read got less than it asked for
   };
 
  private:

@@ -122,10 +122,11 @@ asio::awaitable<bool> http1_connection::read_request() {
 /// Reads and parses what comes next. False: nothing more will come, or it was refused.
 asio::awaitable<bool> http1_connection::receive(bool* complete) {
   for (;;) {
-    core::io_result got;
-    {
+    core::io_result got{.wants = core::want::read};
+    if (!std::exchange(drained_, false)) {
       read_buffer buffer;
       got = stream_->read(buffer.bytes());
+      drained_ = got.drained && got.bytes > 0;
       if (got.bytes > 0 && !parse({buffer.bytes().data(), got.bytes}, *complete)) co_return false;
     }
     if (got.error) {

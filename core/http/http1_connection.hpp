@@ -84,6 +84,7 @@ class http1_connection final : public server_connection {
   std::string out_;
   std::size_t out_begin_ = 0;
   unsigned reads_in_a_row_ = 0;  ///< without waiting for the socket
+  bool drained_ = false;         ///< the socket had no more at the latest read
   phase phase_ = phase::idle;
   bool any_request_ = false;
   bool open_ = true;

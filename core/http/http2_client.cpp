@@ -91,9 +91,9 @@ core::io_result http2_client::receive() {
     heard();
     const auto used = nghttp2_session_mem_recv(
         session_.get(), reinterpret_cast<const std::uint8_t*>(buffer.bytes().data()), got.bytes);
-    if (used >= 0) continue;
-    got.error = client_error::protocol;
-    break;
+    if (used < 0) got.error = client_error::protocol;
+    if (got.drained) got.wants = core::want::read;
+    if (used < 0 || got.drained) break;
   }
   return got;
 }

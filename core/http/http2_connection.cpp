@@ -107,6 +107,9 @@ core::io_result http2_connection::receive() {
       got.error = asio::error::invalid_argument;
       break;
     }
+    if (!got.drained) continue;
+    got.wants = core::want::read;
+    break;
   }
   return got;
 }
