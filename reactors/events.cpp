@@ -19,7 +19,7 @@ bool is_path_segment(std::string_view name) noexcept {
          std::ranges::all_of(name, allowed);
 }
 
-std::size_t watch_event_hash::operator()(const watch_event& event) const noexcept {
+std::size_t watch_event_hash::operator()(const watch_event& event) const {
   return core::string_hash()
       .add(event.watched.name)
       .add(event.watched.ns)

@@ -34,9 +34,10 @@ bool names_fit(std::initializer_list<std::string_view> names) noexcept;
 /// most `max_name`, other than "." and "..".
 bool is_path_segment(std::string_view name) noexcept;
 
-/// Hash over all of an event, for sets keyed by it.
+/// Hash over all of an event, for sets keyed by it. Not noexcept: libstdc++ takes that as the sign
+/// of a hash that is worth keeping beside the key.
 struct watch_event_hash {
-  std::size_t operator()(const watch_event& event) const noexcept;
+  std::size_t operator()(const watch_event& event) const;
 };
 
 }  // namespace rw
