@@ -51,12 +51,15 @@ schedule::lane* schedule::lane_of(const std::string& manager) {
 }
 
 /// Gives up the lane that is missed least: of a manager that nobody knows at KCP, or that has no
-/// events. False if there is none.
+/// events, or else the one with the fewest of those that may be invented. False if there is none.
 bool schedule::make_way() {
+  const auto merit = [](const lane& one) {
+    return std::pair(!one.invented() && !one.events.empty(), one.events.size());
+  };
   lane* victim = nullptr;
   for (auto* one : ring_) {
-    if (one->requests > 0 || (!one->invented() && !one->events.empty())) continue;
-    if (victim == nullptr || (one->invented() && !victim->invented())) victim = one;
+    if (one->requests > 0 || (one->known == evidence::real && !one->events.empty())) continue;
+    if (victim == nullptr || merit(*one) < merit(*victim)) victim = one;
   }
   if (victim == nullptr) return false;
   while (!victim->events.empty()) {
@@ -149,13 +152,18 @@ core::time_point schedule::next_time(const lane& one, core::time_point now) cons
 }
 
 schedule::decision schedule::poll(core::time_point now) {
-  const auto suspects = tidy(now);
   decision result;
+  if (shared_ && size_ > 0 && now != round_ && now < round_ + options_.gather) {
+    result.until = round_ + options_.gather;
+    return result;
+  }
+  const auto suspects = tidy(now);
   for (std::size_t i = 0; i < ring_.size(); ++i) {
     auto& one = *ring_[(turn_ + i) % ring_.size()];
     if (may_send(one, suspects, now)) {
       turn_ = (turn_ + i + 1) % ring_.size();
       result.send = load(one);
+      round_ = now;
       break;
     }
     result.until = std::min(result.until, next_time(one, now));
@@ -182,8 +190,9 @@ std::unique_ptr<schedule::batch> schedule::load(lane& one) {
   return into;
 }
 
-bool schedule::connected(std::size_t concurrency) noexcept {
+bool schedule::connected(std::size_t concurrency, bool shared) noexcept {
   const auto before = std::exchange(concurrency_, std::max<std::size_t>(concurrency, 1));
+  shared_ = shared;
   const bool closes = std::exchange(unreachable_, false);
   if (closes) upstream_.succeed();
   return closes || concurrency_ != before;
