@@ -23,14 +23,21 @@ asio::awaitable<void> handshake_queue::place::turn() {
 
 void handshake_queue::enter(std::shared_ptr<entry> waiting) {
   const std::lock_guard lock(guard_);
-  waiting_.push_back(std::move(waiting));
+  auto at = std::ranges::find(lines_, waiting->from, &line::from);
+  if (at == lines_.end()) at = lines_.insert(at, {waiting->from, {}});
+  at->waiting.push_back(std::move(waiting));
   if (!current_) pass_on();
 }
 
 void handshake_queue::leave(const std::shared_ptr<entry>& gone) {
   const std::lock_guard lock(guard_);
-  waiting_.remove(gone);
-  if (current_ != gone) return;
+  if (current_ != gone) {
+    const auto at = std::ranges::find(lines_, gone->from, &line::from);
+    if (at == lines_.end()) return;
+    at->waiting.remove(gone);
+    if (at->waiting.empty()) lines_.erase(at);
+    return;
+  }
   current_ = nullptr;
   const auto took = std::chrono::steady_clock::now() - since_;
   const auto answered = answered_();
@@ -51,13 +58,16 @@ void handshake_queue::pass_on() {
 void handshake_queue::grant() {
   const std::lock_guard lock(guard_);
   passing_on_ = false;
-  if (current_ || waiting_.empty()) return;
-  auto next = std::ranges::find_if(waiting_, [&](const auto& e) { return e->from != latest_; });
-  if (next == waiting_.end()) next = waiting_.begin();
-  current_ = *next;
-  latest_ = current_->from;
+  if (current_ || lines_.empty()) return;
+  auto& next = lines_.front().waiting;
+  current_ = std::move(next.front());
+  next.pop_front();
   since_ = std::chrono::steady_clock::now();
-  waiting_.erase(next);
+  if (next.empty()) {
+    lines_.pop_front();
+  } else {
+    lines_.splice(lines_.end(), lines_, lines_.begin());
+  }
   asio::post(current_->executor, [granted = current_] { granted->granted.set(); });
 }
 

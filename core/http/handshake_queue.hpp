@@ -41,6 +41,12 @@ class handshake_queue : public std::enable_shared_from_this<handshake_queue> {
     core::wake granted;  ///< on `executor`
   };
 
+  /// One address's handshakes, in the order of their arrival.
+  struct line {
+    boost::asio::ip::address from;
+    std::list<std::shared_ptr<entry>> waiting;
+  };
+
   void enter(std::shared_ptr<entry> waiting);
   void leave(const std::shared_ptr<entry>& gone);
   void pass_on();
@@ -49,9 +55,8 @@ class handshake_queue : public std::enable_shared_from_this<handshake_queue> {
   const boost::asio::any_io_executor executor_;
   const std::function<double()> answered_;
   std::mutex guard_;
-  std::list<std::shared_ptr<entry>> waiting_;  ///< this and all below under `guard_`
-  std::shared_ptr<entry> current_;             ///< who has the turn
-  boost::asio::ip::address latest_;
+  std::list<line> lines_;           ///< in turn, none empty; this and all below under `guard_`
+  std::shared_ptr<entry> current_;  ///< who has the turn
   std::chrono::steady_clock::time_point since_;  ///< when it got it
   double answered_before_ = 0;
   boost::asio::steady_timer rest_;
