@@ -57,6 +57,7 @@ struct server_limits {
   std::chrono::milliseconds body = std::chrono::seconds(30);   ///< end of header to end of body
   std::chrono::milliseconds idle = std::chrono::seconds(180);  ///< between requests
   std::chrono::milliseconds write = std::chrono::seconds(30);  ///< for the client to take an answer
+  std::chrono::milliseconds linger = std::chrono::seconds(5);  ///< for what a refused client sends
 };
 
 struct server_options {

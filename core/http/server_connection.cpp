@@ -21,10 +21,9 @@ constexpr std::array reason_names{"connections",  "handshakes",    "handshake", 
                                   "body_size",    "memory",        "protocol",  "flood",
                                   "streams",      "vanished",      "exception"};
 
-constexpr std::chrono::seconds linger_pause(5);   // without a byte from the client
-constexpr std::chrono::seconds linger_total(30);  // as nginx has it
-constexpr std::size_t logged_path = 256;          // characters
-constexpr std::size_t good_step = 64 * 1024;      // bytes; less is no progress
+constexpr int most_lingers = 6;               // in a row; nginx waits for 5 s, and at most for 30
+constexpr std::size_t logged_path = 256;      // characters
+constexpr std::size_t good_step = 64 * 1024;  // bytes; less is no progress
 
 core::counter& answered(core::metrics& registry, const std::string& server, const char* protocol) {
   return core::make_counter(registry, "rw_http_requests_total", "Requests that were answered",
@@ -164,7 +163,7 @@ asio::awaitable<void> server_connection::linger(bool more) {
     late = true;
     core::interrupt(socket);
   });
-  const auto end = shared_->now() + linger_total;
+  const auto end = shared_->now() + most_lingers * shared_->options.limits.linger;
   for (unsigned reads = 1; !late && !dropped_; ++reads) {
     ssize_t n = 0;
     {
@@ -176,7 +175,7 @@ asio::awaitable<void> server_connection::linger(bool more) {
     if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) break;
     if (reads % reads_per_turn == 0) co_await asio::post(executor_, asio::use_awaitable);
     if (n > 0 && shared_->now() < end) continue;
-    limit.arm(std::min(end, shared_->now() + linger_pause));
+    limit.arm(std::min(end, shared_->now() + shared_->options.limits.linger));
     error = co_await core::ready(socket, core::want::read);
     if (error) break;
   }

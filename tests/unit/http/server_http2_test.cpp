@@ -17,7 +17,7 @@ using std::chrono::milliseconds;
 
 server_limits small_limits() {
   server_limits limits;
-  limits.header = limits.body = limits.write = milliseconds(200);
+  limits.header = limits.body = limits.write = limits.linger = milliseconds(200);
   return limits;
 }
 
