@@ -84,17 +84,34 @@ print(round(best * 1000, 1))
 PY
 )
 
-"$binary" webhook --webhook-port 0 --metrics-port 0 --bind-address 127.0.0.1 \
-  --ca-cert "$dir/ca.crt" --tls-cert "$dir/webhook.crt" --tls-key "$dir/webhook.key" \
-  --kcp-addr "127.0.0.1:$upstream" --kcp-contract v2 2>"$dir/webhook.log" &
-webhook=$!
-pids+=("$webhook")
-url=https://127.0.0.1:$(port_of "$dir/webhook.log" webhook)/validate/bench
-admin=$(port_of "$dir/webhook.log" admin)
-curl -fsS --retry 20 --retry-connrefused --retry-delay 0 "http://127.0.0.1:$admin/readyz" >/dev/null
-idle_rss=$(awk '/VmRSS/{print $2/1024}' "/proc/$webhook/status")
+start_webhook() {  # NAME PORT: one that sends its events to that port; sets $webhook
+  "$binary" webhook --webhook-port 0 --metrics-port 0 --bind-address 127.0.0.1 \
+    --ca-cert "$dir/ca.crt" --tls-cert "$dir/webhook.crt" --tls-key "$dir/webhook.key" \
+    --kcp-addr "127.0.0.1:$2" --kcp-contract v2 --set-capacity 4000000 2>"$dir/$1.log" &
+  webhook=$!
+  pids+=("$webhook")
+  curl -fsS --retry 20 --retry-connrefused --retry-delay 0 \
+    "http://127.0.0.1:$(port_of "$dir/$1.log" admin)/readyz" >/dev/null
+}
+url_of() { echo "https://127.0.0.1:$(port_of "$dir/$1.log" webhook)/validate/bench"; }
+metric_of() {  # NAME PATTERN
+  curl -fsS "http://127.0.0.1:$(port_of "$dir/$1.log" admin)/metrics" | awk "/$2/"'{sum += $2} END {print sum + 0}'
+}
+drain() {  # NAME: waits until all that it accepted is delivered
+  for _ in $(seq 600); do
+    [ "$(metric_of "$1" '^rw_dispatch_(events[{]|channel_events)')" != 0 ] || return 0
+    read -rt 0.1 <> <(:) || true
+  done
+  echo "bench/pipeline.sh: $1 still has events after a minute" >&2
+  exit 1
+}
 
-peer_port=$(python3 -c 'import socket; s=socket.socket(); s.bind(("127.0.0.1",0)); print(s.getsockname()[1])')
+"$binary" listen --address 127.0.0.1:0 --component bench >/dev/null 2>"$dir/listen_plain.log" &
+pids+=($!)
+plain=$(port_of "$dir/listen_plain.log" listener)
+free_port() { python3 -c 'import socket; s=socket.socket(); s.bind(("127.0.0.1",0)); print(s.getsockname()[1])'; }
+peer_port=$(free_port)
+gateway_port=$(free_port)
 cat >"$dir/nginx.conf" <<NGINX
 worker_processes 1;
 pid $dir/nginx.pid;
@@ -102,13 +119,18 @@ error_log $dir/nginx.log;
 events { worker_connections 1024; }
 http {
   access_log off;
+  ssl_protocols TLSv1.3;
+  upstream listener {
+    server 127.0.0.1:$plain;
+    keepalive 64;
+    keepalive_requests 100000000;
+  }
   client_body_temp_path $dir/body;
   proxy_temp_path $dir/proxy; fastcgi_temp_path $dir/fastcgi; uwsgi_temp_path $dir/uwsgi; scgi_temp_path $dir/scgi;
   server {
     listen 127.0.0.1:$peer_port ssl;
     ssl_certificate $dir/webhook.crt;
     ssl_certificate_key $dir/webhook.key;
-    ssl_protocols TLSv1.3;
     keepalive_requests 100000000;
     client_body_buffer_size 64k;
     location / {
@@ -116,10 +138,32 @@ http {
       return 200 '{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"705ab4f5-6393-11e8-b7cc-42010a800002","allowed":true,"status":{"metadata":{},"status":"Success","message":"no relevant change"}}}';
     }
   }
+  # A gateway as every landscape has one, in front of a listener that takes one event in each request.
+  server {
+    listen 127.0.0.1:$gateway_port ssl http2;
+    ssl_certificate $dir/gateway.crt;
+    ssl_certificate_key $dir/gateway.key;
+    ssl_client_certificate $dir/ca.crt;
+    ssl_verify_client on;
+    keepalive_requests 100000000;
+    location / {
+      proxy_pass http://listener;
+      proxy_http_version 1.1;
+      proxy_set_header Connection "";
+      proxy_set_header X-Forwarded-Client-Cert "Cert=\$ssl_client_escaped_cert";
+      proxy_hide_header watch-event-batch;
+    }
+  }
 }
 NGINX
 nginx -p "$dir" -c "$dir/nginx.conf"
 nginx_worker=$(pgrep -P "$(cat "$dir/nginx.pid")")
+
+start_webhook webhook_single "$gateway_port"
+single=$webhook
+start_webhook webhook "$upstream"
+url=$(url_of webhook)
+idle_rss=$(awk '/VmRSS/{print $2/1024}' "/proc/$webhook/status")
 
 cpu() { awk '{print $14 + $15}' "/proc/$1/stat"; }
 measure() {  # PID COMMAND...: prints microseconds of CPU per request, and requests
@@ -127,6 +171,8 @@ measure() {  # PID COMMAND...: prints microseconds of CPU per request, and reque
   shift
   begin=$(cpu "$pid")
   n=$("$@" 2>&1 | tee "$dir/load.log" | awk '/requests in/{print $1} /^requests:/{print $8}')
+  [ "$pid" != "${webhook:-}" ] || drain webhook
+  [ "$pid" != "${single:-}" ] || drain webhook_single
   end=$(cpu "$pid")
   if grep -qE "Non-2xx|Socket errors|[1-9][0-9]* failed" "$dir/load.log"; then
     echo "bench/pipeline.sh: not all requests were answered well" >&2
@@ -134,6 +180,11 @@ measure() {  # PID COMMAND...: prints microseconds of CPU per request, and reque
     exit 1
   fi
   awk -v a="$begin" -v b="$end" -v n="$n" -v hz="$(getconf CLK_TCK)" 'BEGIN{print (b-a)*1e6/hz/n, n}'
+}
+# As an API server with many writers: a full handshake for each review. (wrk would resume its sessions.)
+connect() {
+  echo h2load --h1 -t1 "-c$((seconds * 400))" "-n$((seconds * 400))" -r8 --rate-period=20ms -d "$RW_REVIEW" \
+    -H content-type:application/json "$1"
 }
 load() { echo wrk -t1 -c32 "-d${seconds}s" -s "$here/data/$1.lua" "$2"; }
 
@@ -144,14 +195,16 @@ for round in $(seq "$rounds"); do
   measure "$webhook" $(load distinct "$url") >>"$dir/distinct"
   measure "$webhook" h2load -t1 -c1 -m64 -n$((seconds * 15000)) -d "$RW_REVIEW" \
     -H 'content-type: application/json' "$url" >>"$dir/h2"
-  RW_CLOSE=1 measure "$nginx_worker" $(load same "https://127.0.0.1:$peer_port/") >>"$dir/nginx_new"
-  RW_CLOSE=1 measure "$webhook" $(load same "$url") >>"$dir/new"
+  measure "$single" $(load distinct "$(url_of webhook_single)") >>"$dir/single"
+  measure "$nginx_worker" $(connect "https://127.0.0.1:$peer_port/") >>"$dir/nginx_new"
+  measure "$webhook" $(connect "$url") >>"$dir/new"
 done
-delivered=$(curl -fsS "http://127.0.0.1:$admin/metrics" | awk '/outcome="delivered"/{print $2}')
+delivered=$(metric_of webhook 'outcome="delivered"')
+delivered_single=$(metric_of webhook_single 'outcome="delivered"')
 
-python3 - "$dir" "$seconds" "$idle_rss" "$ready_ms" "$delivered" <<'PY'
+python3 - "$dir" "$seconds" "$idle_rss" "$ready_ms" "$delivered" "$delivered_single" <<'PY'
 import json, statistics, sys
-folder, seconds, idle_rss, ready_ms, delivered = sys.argv[1:]
+folder, seconds, idle_rss, ready_ms, delivered, delivered_single = sys.argv[1:]
 def rows(name):
     return [tuple(map(float, line.split())) for line in open(f"{folder}/{name}")]
 def median(name, column=0):
@@ -163,6 +216,7 @@ nginx = median("nginx")
 say("nginx_constant", nginx, "us CPU per request", "nginx_constant", nginx)
 say("review_without_event", median("same"), "us CPU per review", "nginx_constant", nginx)
 say("review_with_distinct_event", median("distinct"), "us CPU per review", "nginx_constant", nginx)
+say("review_with_event_single_http2", median("single"), "us CPU per review", "nginx_constant", nginx)
 say("review_without_event_http2", median("h2"), "us CPU per review", "review_without_event", median("same"))
 # With an ECDSA key. At most 1.1 times nginx.
 say("new_connection_per_review", median("new"), "us CPU per review", "nginx_new_connection", median("nginx_new"))
@@ -170,6 +224,6 @@ say("reviews_per_second", median("same", 1) / float(seconds), "1/s", "nginx_cons
     median("nginx", 1) / float(seconds))
 say("idle_rss", float(idle_rss), "MiB", "limit of 12 MiB", 12)
 say("ready_after", float(ready_ms), "ms", "limit of 50 ms", 50)
-say("events_delivered", float(delivered), "events", "distinct reviews",
-    sum(row[1] for row in rows("distinct")))
+for name, count, of in (("events_delivered", delivered, "distinct"), ("events_delivered_single", delivered_single, "single")):
+    say(name, float(count), "events", "distinct reviews", sum(row[1] for row in rows(of)))
 PY

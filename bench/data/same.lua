@@ -4,5 +4,3 @@ wrk.method = "POST"
 wrk.headers["Content-Type"] = "application/json"
 wrk.body = file:read("*a")
 file:close()
--- A new connection for each review, as an API server with many writers makes them.
-if os.getenv("RW_CLOSE") then wrk.headers["Connection"] = "close" end
