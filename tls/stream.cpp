@@ -131,7 +131,8 @@ io_result stream::read(std::span<char> into) {
   std::size_t bytes = 0;
   const int returned = SSL_read_ex(ssl_, into.data(), into.size(), &bytes);
   auto got = outcome(returned, bytes);
-  got.drained = wire_.short_read && SSL_has_pending(ssl_) == 0;
+  // What is left of this record, and the records behind it.
+  got.drained = wire_.short_read && SSL_pending(ssl_) == 0 && SSL_has_pending(ssl_) == 0;
   return got;
 }
 

@@ -66,6 +66,29 @@ BOOST_FIXTURE_TEST_CASE(empty_reads_and_writes_do_nothing, loop) {
   BOOST_TEST((pair.server->read({&one, 1}).wants == want::read));
 }
 
+BOOST_FIXTURE_TEST_CASE(read_says_drained_only_when_nothing_is_left, loop) {
+  const auto server = serving();
+  const auto client = connecting();
+  stream_pair pair(context, *server, *client);
+  pair.establish();
+  for (const auto* record : {"first", "second"}) {
+    BOOST_TEST(!pair.client->write(std::string_view(record)).error);
+  }
+  std::string got;
+  char buffer[3];
+  const deadline end;
+  for (rw::core::io_result last; !last.drained;) {
+    end.check();
+    last = pair.server->read(buffer);
+    BOOST_REQUIRE(!last.error);
+    got.append(buffer, last.bytes);
+    // Both records came before: it is not said in the middle of one, nor between them.
+    if (last.bytes > 0) BOOST_TEST(last.drained == (got == "firstsecond"));
+  }
+  BOOST_TEST(got == "firstsecond");
+  BOOST_TEST((pair.server->read(buffer).wants == want::read));
+}
+
 BOOST_FIXTURE_TEST_CASE(close_notify_is_an_orderly_end, loop) {
   const auto server = serving();
   const auto client = connecting();
