@@ -80,6 +80,9 @@ class watchdog {
     return time_point(duration(now_.load(std::memory_order_relaxed)));
   }
 
+  /// What it reckons from.
+  clock& time() const noexcept { return clock_; }
+
   /// Runs until cancelled.
   boost::asio::awaitable<void> run();
 

@@ -39,11 +39,11 @@ void handshake_queue::leave(const std::shared_ptr<entry>& gone) {
     return;
   }
   current_ = nullptr;
-  const auto took = std::chrono::steady_clock::now() - since_;
+  const auto took = clock_.now() - since_;
   const auto answered = answered_();
   const bool busy = std::exchange(answered_before_, answered) != answered;
   if (!busy || took < long_step || std::exchange(passing_on_, true)) return pass_on();
-  rest_.expires_after(std::min<std::chrono::steady_clock::duration>(took, longest_rest));
+  rest_.expires_after(std::min<core::duration>(took, longest_rest));
   rest_.async_wait([self = shared_from_this()](boost::system::error_code) { self->grant(); });
 }
 
@@ -62,7 +62,7 @@ void handshake_queue::grant() {
   auto& next = lines_.front().waiting;
   current_ = std::move(next.front());
   next.pop_front();
-  since_ = std::chrono::steady_clock::now();
+  since_ = clock_.now();
   if (next.empty()) {
     lines_.pop_front();
   } else {

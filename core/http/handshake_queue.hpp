@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/clock.hpp"
 #include "core/wake.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -27,9 +28,11 @@ class handshake_queue : public std::enable_shared_from_this<handshake_queue> {
  public:
   class place;
 
-  /// `answered` tells how many requests have been answered.
-  handshake_queue(boost::asio::any_io_executor executor, std::function<double()> answered)
-      : executor_(executor), answered_(std::move(answered)), rest_(executor) {}
+  /// `time`, which must outlive it, says how long a step took; `answered` how many requests have
+  /// been answered.
+  handshake_queue(boost::asio::any_io_executor executor, core::clock& time,
+                  std::function<double()> answered)
+      : executor_(executor), clock_(time), answered_(std::move(answered)), rest_(executor) {}
 
  private:
   struct entry {
@@ -53,11 +56,12 @@ class handshake_queue : public std::enable_shared_from_this<handshake_queue> {
   void grant();
 
   const boost::asio::any_io_executor executor_;
+  core::clock& clock_;
   const std::function<double()> answered_;
   std::mutex guard_;
   std::list<line> lines_;           ///< in turn, none empty; this and all below under `guard_`
   std::shared_ptr<entry> current_;  ///< who has the turn
-  std::chrono::steady_clock::time_point since_;  ///< when it got it
+  core::time_point since_;          ///< when it got it
   double answered_before_ = 0;
   boost::asio::steady_timer rest_;
   bool passing_on_ = false;

@@ -4,6 +4,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include "tests/unit/manual_clock.hpp"
 #include <exception>
 #include <string>
 #include <vector>
@@ -31,7 +32,9 @@ asio::awaitable<void> take_turn(std::shared_ptr<handshake_queue> queue, asio::io
 
 BOOST_AUTO_TEST_CASE(handshake_queue_gives_each_address_its_turn_however_many_others_wait) {
   asio::io_context context;
-  const auto queue = std::make_shared<handshake_queue>(context.get_executor(), [] { return 0.0; });
+  rw::core::manual_clock clock;
+  const auto queue =
+      std::make_shared<handshake_queue>(context.get_executor(), clock, [] { return 0.0; });
   std::vector<std::string> order;
   for (const auto* from :
        {"1.0.0.1", "1.0.0.1", "1.0.0.1", "2.0.0.1", "2.0.0.1", "2.0.0.1", "3.0.0.1", "1.0.0.1"}) {
@@ -44,7 +47,9 @@ BOOST_AUTO_TEST_CASE(handshake_queue_gives_each_address_its_turn_however_many_ot
 
 BOOST_AUTO_TEST_CASE(handshake_queue_goes_on_when_one_that_waits_gives_up) {
   asio::io_context context;
-  const auto queue = std::make_shared<handshake_queue>(context.get_executor(), [] { return 0.0; });
+  rw::core::manual_clock clock;
+  const auto queue =
+      std::make_shared<handshake_queue>(context.get_executor(), clock, [] { return 0.0; });
   std::vector<std::string> order;
   {
     handshake_queue::place leaves(queue, context.get_executor(), asio::ip::make_address("1.0.0.1"));
