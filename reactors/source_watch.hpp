@@ -20,19 +20,18 @@
 
 namespace rw {
 
-/// One of the objects in KCP that all runtimes are kept in step with.
+/// One of the objects in KCP that all runtimes are configured from.
 enum class source : std::uint8_t { config, manifests, pull_secret, trust_bundle };
 
 inline constexpr std::array all_sources{source::config, source::manifests, source::pull_secret,
                                         source::trust_bundle};
 
-/// What people call it, such as "pull Secret".
+/// For people, such as "pull Secret".
 std::string_view to_string(source which);
 
 struct source_watch_options {
   bootstrapper_sources names = {};
-  /// How often it is asked whether the server serves ClusterTrustBundles by now, and whether it
-  /// still does in the same version.
+  /// The period of discovery: whether, and in which version, ClusterTrustBundles are served.
   core::duration ask_again = std::chrono::minutes(1);
 };
 
@@ -44,12 +43,12 @@ struct source_watch_environment {
   core::random_source random;
 };
 
-/// Watches the four sources, and tells those who listen when one changes.
+/// Watches the four sources, and notifies subscribers of changes.
 ///
-/// ClusterTrustBundles are found by discovery, in whichever version they are served. A server that
-/// has none is logged once; the trust bundle then counts as absent, and is picked up within
-/// `ask_again` when the server begins to serve it. Where the server stops serving it, what was seen
-/// last stands.
+/// ClusterTrustBundles are found by discovery, in whichever version they are served. Where they are
+/// not served, which is logged once, the trust bundle counts as absent; within `ask_again` after
+/// the server begins to serve them it is found. Where the server ceases to serve them, the last
+/// known content stays.
 ///
 /// Everything happens on the client's executor.
 class source_watch {
@@ -60,12 +59,12 @@ class source_watch {
   source_watch(const source_watch&) = delete;
   source_watch& operator=(const source_watch&) = delete;
 
-  /// Runs until cancelled.
+  /// Runs until cancelled, once.
   boost::asio::awaitable<void> run();
 
-  /// True once it is known of each source what it holds, or that it is absent. It stays true.
+  /// True once the content of each source is known, or that it is absent. It stays true.
   bool ready() const noexcept;
-  /// Those of which it is not known, one a line; for readiness pages.
+  /// The sources that are not known yet, one a line; for readiness pages.
   std::string not_ready() const;
 
   /// The source as it is; empty: absent, or not known yet.
@@ -73,12 +72,15 @@ class source_watch {
   /// "ConfigMap kcp-system/rt-bootstrapper-config"
   std::string name_of(source which) const;
 
-  /// A digest of what all of them hold: data and type of ConfigMaps and the Secret, spec of the
-  /// trust bundle. Metadata has no part in it; that a source is absent has. Empty until `ready`.
+  /// A digest of all content: data and type of ConfigMaps and the Secret, spec of the trust bundle,
+  /// and absence; not of metadata. Empty until `ready`.
   std::string digest() const;
+  /// The sources had this content at this resourceVersion, or before. The largest number of all if
+  /// resourceVersions are no numbers.
+  std::uint64_t version() const noexcept;
 
   /// Calls `changed` when `ready` becomes true, and after each change of a source, of its metadata
-  /// too, as long as the caller keeps the result.
+  /// too, until the returned handle is destroyed.
   [[nodiscard]] std::shared_ptr<void> subscribe(std::function<void()> changed);
 
  private:
