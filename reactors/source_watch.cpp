@@ -23,16 +23,6 @@ namespace {
 
 namespace asio = boost::asio;
 
-/// One source, and what watches it. The trust bundle's type is not known at first, and may change.
-struct watched_source {
-  source which = source::config;
-  k8s::object_key key = {};
-  std::string kind = {};
-  k8s::object now = {};
-  std::string digest = {};  ///< of the content; empty: not known yet
-  std::unique_ptr<k8s::informer> informer = {};
-};
-
 }  // namespace
 
 std::string_view to_string(source which) {
@@ -65,54 +55,25 @@ std::string digest_of(source which, const k8s::object& now) {
   return digest.hex();
 }
 
-class source_watch::implementation {
- public:
-  implementation(k8s::client& api, source_watch_options options,
-                 source_watch_environment environment)
-      : api_(api), options_(std::move(options)), environment_(std::move(environment)) {
-    const auto& names = options_.names;
-    const std::string ns(kcp_namespace);
-    all_ = {watched_source{source::config, {ns, names.config}, config_maps_type().gvk.kind},
-            watched_source{source::manifests, {ns, names.manifests}, config_maps_type().gvk.kind},
-            watched_source{source::pull_secret, {ns, names.pull_secret}, secrets_type().gvk.kind},
-            watched_source{
-                source::trust_bundle, {{}, names.trust_bundle}, std::string(trust_bundle_kind)}};
-  }
+source_watch::source_watch(k8s::client& api, source_watch_options options,
+                           source_watch_environment environment)
+    : api_(api), options_(std::move(options)), environment_(std::move(environment)) {
+  const auto& names = options_.names;
+  const std::string ns(kcp_namespace);
+  const k8s::resource_type bundles{{{}, {}, std::string(trust_bundle_kind)}, {}, false};
+  all_ = {watched{source::config, {ns, names.config}, config_maps_type()},
+          watched{source::manifests, {ns, names.manifests}, config_maps_type()},
+          watched{source::pull_secret, {ns, names.pull_secret}, secrets_type()},
+          watched{source::trust_bundle, {{}, names.trust_bundle}, bundles}};
+}
 
-  asio::awaitable<void> run();
+std::string source_watch::name_of(const watched& one) const {
+  return one.type.gvk.kind + " " + k8s::to_string(one.key);
+}
 
-  const watched_source& at(source which) const { return all_.at(static_cast<std::size_t>(which)); }
-  const std::array<watched_source, all_sources.size()>& all() const noexcept { return all_; }
-  std::string name_of(const watched_source& one) const {
-    return one.kind + " " + k8s::to_string(one.key);
-  }
-
-  std::vector<std::weak_ptr<std::function<void()>>> listeners;
-  std::uint64_t version = 0;
-
- private:
-  void start(watched_source& one, const k8s::resource_type& type, core::task_group& tasks);
-  void update(watched_source& one, k8s::object now);
-  asio::awaitable<void> follow(watched_source* one);
-  asio::awaitable<void> discover();
-  asio::awaitable<void> adopt(std::optional<k8s::resource_type> found);
-  asio::awaitable<void> end_bundle();
-
-  watched_source& bundle() { return all_.back(); }
-
-  k8s::client& api_;
-  const source_watch_options options_;
-  const source_watch_environment environment_;
-  std::array<watched_source, all_sources.size()> all_;
-  std::unique_ptr<core::task_group> bundle_tasks_;  ///< of the trust bundle's informer
-  bool absence_logged_ = false;
-  core::log_limit log_limit_{1, std::chrono::minutes(5)};
-};
-
-void source_watch::implementation::start(watched_source& one, const k8s::resource_type& type,
-                                         core::task_group& tasks) {
+void source_watch::start(watched& one, core::task_group& tasks) {
   one.informer = std::make_unique<k8s::informer>(
-      api_, type,
+      api_, one.type,
       k8s::informer_options{.what = {.ns = one.key.ns, .fields = "metadata.name=" + one.key.name}},
       k8s::informer_environment{environment_.clock, environment_.log, environment_.metrics,
                                 environment_.random});
@@ -120,7 +81,7 @@ void source_watch::implementation::start(watched_source& one, const k8s::resourc
   tasks.spawn(follow(&one));
 }
 
-void source_watch::implementation::update(watched_source& one, k8s::object now) {
+void source_watch::update(watched& one, k8s::object now) {
   auto digest = digest_of(one.which, now);
   if (digest != one.digest && one.informer) {
     const std::string_view text = one.informer->resource_version();
@@ -128,19 +89,19 @@ void source_watch::implementation::update(watched_source& one, k8s::object now) 
     const auto* const end = text.data() + text.size();
     const auto [stop, error] = std::from_chars(text.data(), end, number);
     const bool is_number = error == std::errc() && stop == end;
-    version = is_number ? std::max(version, number) : std::numeric_limits<std::uint64_t>::max();
+    version_ = is_number ? std::max(version_, number) : std::numeric_limits<std::uint64_t>::max();
   }
   one.now = std::move(now);
   one.digest = std::move(digest);
-  std::erase_if(listeners, [](const auto& each) { return each.expired(); });
-  const auto notified = listeners;
+  std::erase_if(listeners_, [](const auto& each) { return each.expired(); });
+  const auto notified = listeners_;
   for (const auto& each : notified) {
     if (const auto listener = each.lock()) (*listener)();
   }
 }
 
 /// Objects of other names are ignored, for servers without field selectors.
-asio::awaitable<void> source_watch::implementation::follow(watched_source* one) {
+asio::awaitable<void> source_watch::follow(watched* one) {
   const auto& informer = *one->informer;
   const auto changes = one->informer->subscribe();
   const bool synced = co_await one->informer->wait_synced();
@@ -153,7 +114,7 @@ asio::awaitable<void> source_watch::implementation::follow(watched_source* one) 
 }
 
 /// As long as the watch runs: looks for ClusterTrustBundles.
-asio::awaitable<void> source_watch::implementation::discover() {
+asio::awaitable<void> source_watch::discover() {
   const auto executor = co_await asio::this_coro::executor;
   const auto timer = environment_.clock.make_timer(executor);
   core::backoff backoff(std::chrono::seconds(1), std::chrono::seconds(30), environment_.random);
@@ -175,17 +136,18 @@ asio::awaitable<void> source_watch::implementation::discover() {
   }
 }
 
-asio::awaitable<void> source_watch::implementation::adopt(std::optional<k8s::resource_type> found) {
+asio::awaitable<void> source_watch::adopt(std::optional<k8s::resource_type> found) {
   auto& one = bundle();
   if (found) {
     absence_logged_ = false;
-    if (one.informer && one.informer->type() == *found) co_return;
+    if (one.informer && one.type == *found) co_return;
+    one.type = *found;
     environment_.log.info("ClusterTrustBundles are served", {{"version", found->gvk.version}});
     const auto executor = co_await asio::this_coro::executor;
     co_await end_bundle();
     // The content stays as it was until the new informer has listed.
     bundle_tasks_ = std::make_unique<core::task_group>(executor);
-    start(one, *found, *bundle_tasks_);
+    start(one, *bundle_tasks_);
     co_return;
   }
   if (std::exchange(absence_logged_, true)) co_return;
@@ -197,18 +159,17 @@ asio::awaitable<void> source_watch::implementation::adopt(std::optional<k8s::res
   if (one.digest.empty()) update(one, {});
 }
 
-asio::awaitable<void> source_watch::implementation::end_bundle() {
+asio::awaitable<void> source_watch::end_bundle() {
   if (!bundle_tasks_) co_return;
   bundle_tasks_->cancel();
   co_await bundle_tasks_->join();
 }
 
-asio::awaitable<void> source_watch::implementation::run() {
+asio::awaitable<void> source_watch::run() {
   const auto executor = co_await asio::this_coro::executor;
   core::task_group tasks(executor);
   for (auto& one : all_) {
-    if (&one == &bundle()) continue;
-    start(one, one.which == source::pull_secret ? secrets_type() : config_maps_type(), tasks);
+    if (&one != &bundle()) start(one, tasks);
   }
   tasks.spawn(discover());
   std::exception_ptr failure;
@@ -222,50 +183,28 @@ asio::awaitable<void> source_watch::implementation::run() {
   if (failure) std::rethrow_exception(failure);
 }
 
-source_watch::source_watch(k8s::client& api, source_watch_options options,
-                           source_watch_environment environment)
-    : impl_(std::make_unique<implementation>(api, std::move(options), std::move(environment))) {}
-
-source_watch::~source_watch() = default;
-
-asio::awaitable<void> source_watch::run() {
-  return impl_->run();
-}
-
 bool source_watch::ready() const noexcept {
-  return std::ranges::none_of(impl_->all(), &std::string::empty, &watched_source::digest);
+  return std::ranges::none_of(all_, &std::string::empty, &watched::digest);
 }
 
 std::string source_watch::not_ready() const {
   std::string text;
-  for (const auto& one : impl_->all()) {
-    if (one.digest.empty()) text += "not known yet: " + impl_->name_of(one) + "\n";
+  for (const auto& one : all_) {
+    if (one.digest.empty()) text += "not known yet: " + name_of(one) + "\n";
   }
   return text;
-}
-
-k8s::object source_watch::get(source which) const {
-  return impl_->at(which).now;
-}
-
-std::string source_watch::name_of(source which) const {
-  return impl_->name_of(impl_->at(which));
 }
 
 std::string source_watch::digest() const {
   if (!ready()) return {};
   content_digest all;
-  for (const auto& one : impl_->all()) all.add(std::string_view(one.digest));
+  for (const auto& one : all_) all.add(std::string_view(one.digest));
   return all.hex();
-}
-
-std::uint64_t source_watch::version() const noexcept {
-  return impl_->version;
 }
 
 std::shared_ptr<void> source_watch::subscribe(std::function<void()> changed) {
   auto listener = std::make_shared<std::function<void()>>(std::move(changed));
-  impl_->listeners.push_back(listener);
+  listeners_.push_back(listener);
   return listener;
 }
 

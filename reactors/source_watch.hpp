@@ -4,7 +4,9 @@
 #include "core/clock.hpp"
 #include "core/log.hpp"
 #include "core/metrics.hpp"
+#include "core/task_group.hpp"
 #include "k8s/client.hpp"
+#include "k8s/informer.hpp"
 #include "k8s/object.hpp"
 #include "reactors/bootstrapper_mode.hpp"
 
@@ -15,8 +17,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace rw {
 
@@ -55,7 +59,6 @@ class source_watch {
  public:
   source_watch(k8s::client& api, source_watch_options options,
                source_watch_environment environment);
-  ~source_watch();
   source_watch(const source_watch&) = delete;
   source_watch& operator=(const source_watch&) = delete;
 
@@ -68,24 +71,50 @@ class source_watch {
   std::string not_ready() const;
 
   /// The source as it is; empty: absent, or not known yet.
-  k8s::object get(source which) const;
+  k8s::object get(source which) const { return at(which).now; }
   /// "ConfigMap kcp-system/rt-bootstrapper-config"
-  std::string name_of(source which) const;
+  std::string name_of(source which) const { return name_of(at(which)); }
 
   /// A digest of all content: data and type of ConfigMaps and the Secret, spec of the trust bundle,
   /// and absence; not of metadata. Empty until `ready`.
   std::string digest() const;
   /// The sources had this content at this resourceVersion, or before. The largest number of all if
   /// resourceVersions are no numbers.
-  std::uint64_t version() const noexcept;
+  std::uint64_t version() const noexcept { return version_; }
 
   /// Calls `changed` when `ready` becomes true, and after each change of a source, of its metadata
   /// too, until the returned handle is destroyed.
   [[nodiscard]] std::shared_ptr<void> subscribe(std::function<void()> changed);
 
  private:
-  class implementation;
-  std::unique_ptr<implementation> impl_;
+  struct watched {
+    source which = source::config;
+    k8s::object_key key = {};
+    k8s::resource_type type = {};
+    k8s::object now = {};
+    std::string digest = {};  ///< of the content; empty: not known yet
+    std::unique_ptr<k8s::informer> informer = {};
+  };
+
+  const watched& at(source which) const { return all_.at(static_cast<std::size_t>(which)); }
+  watched& bundle() { return all_.back(); }  ///< its version is not known at first
+  std::string name_of(const watched& one) const;
+  void start(watched& one, core::task_group& tasks);
+  void update(watched& one, k8s::object now);
+  boost::asio::awaitable<void> follow(watched* one);
+  boost::asio::awaitable<void> discover();
+  boost::asio::awaitable<void> adopt(std::optional<k8s::resource_type> found);
+  boost::asio::awaitable<void> end_bundle();
+
+  k8s::client& api_;
+  const source_watch_options options_;
+  const source_watch_environment environment_;
+  std::array<watched, all_sources.size()> all_;
+  std::unique_ptr<core::task_group> bundle_tasks_;
+  bool absence_logged_ = false;
+  std::uint64_t version_ = 0;
+  std::vector<std::weak_ptr<std::function<void()>>> listeners_;
+  core::log_limit log_limit_{1, std::chrono::minutes(5)};
 };
 
 /// The digest of one source's content; of an absent one (an empty object), too.

@@ -1,7 +1,6 @@
 #include "reactors/config_sync/config_sync.hpp"
 
 #include "core/channel.hpp"
-#include "core/hash.hpp"
 #include "core/task_group.hpp"
 #include "k8s/controller.hpp"
 #include "k8s/own_writes.hpp"
@@ -71,8 +70,10 @@ json::value projected(const json::value& runtime) {
   return out;
 }
 
+}  // namespace
+
 /// Counts the Runtimes in each state, and how long they have waited.
-class state_metrics {
+class config_sync::state_metrics {
  public:
   explicit state_metrics(core::metrics& metrics) {
     for (const auto state : all_signal_states) {
@@ -97,7 +98,6 @@ class state_metrics {
     const bool went_on = before && waits(before->state) && waits(state);
     const entry now{state, went_on ? before->since : since};
     entries_[key] = now;
-    if (waits(state)) ++waiting_;
     all_.at(index(state)).insert(now.since);
     publish(state);
     return before;
@@ -108,15 +108,11 @@ class state_metrics {
     if (at == entries_.end()) return std::nullopt;
     const auto before = at->second;
     entries_.erase(at);
-    if (waits(before.state)) --waiting_;
     auto& all = all_.at(index(before.state));
     all.erase(all.find(before.since));
     publish(before.state);
     return before;
   }
-
-  std::size_t waiting() const noexcept { return waiting_; }
-  std::size_t size() const noexcept { return entries_.size(); }
 
  private:
   void publish(signal_state state) {
@@ -131,61 +127,16 @@ class state_metrics {
   std::array<std::multiset<wall_time>, all_signal_states.size()> all_;
   std::array<core::gauge*, all_signal_states.size()> counts_{};
   std::array<core::gauge*, all_signal_states.size()> oldest_{};
-  std::size_t waiting_ = 0;
 };
-
-}  // namespace
 
 k8s::informer_options runtimes_informer() {
   return {.what = {.ns = std::string(kcp_namespace)},
           .keep = k8s::projection::metadata({"status.state"})};
 }
 
-class config_sync::implementation final : public k8s::reconciler {
- public:
-  implementation(asio::any_io_executor executor, source_watch& sources, k8s::informer& runtimes,
-                 sync_options options, sync_environment environment);
-
-  asio::awaitable<void> run();
-
- private:
-  struct tracked {
-    signal_machine machine = {};
-    bool mode_unknown = false;  ///< an event says so
-    bool rejected = false;      ///< an event says so
-  };
-
-  asio::awaitable<reconcile_result> reconcile(k8s::object_key key) override;
-  asio::awaitable<reconcile_result> write(json::value runtime, signal_decision decision);
-  reconcile_result on_failure(const json::value& runtime, const k8s::failure& error);
-  signal_decision decide(tracked& one, const json::value& runtime);
-  bootstrapper_mode mode_for(tracked& one, const json::value& runtime);
-  void report(const json::value& runtime, signal_state state);
-  core::duration place(const std::string& name) const;
-  void warn(const json::value& runtime, const std::string& reason, const std::string& text);
-  void on_target();
-
-  const asio::any_io_executor executor_;
-  k8s::informer& runtimes_;
-  const sync_options options_;
-  const sync_environment environment_;
-  std::array<core::counter*, 2> marks_{};
-  std::array<core::counter*, write_names.size()> writes_{};
-  core::counter& conflicts_;
-  core::gauge& revision_;
-  state_metrics states_;
-  k8s::own_writes own_writes_;
-  std::unordered_map<k8s::object_key, tracked, k8s::object_key_hash> tracked_;
-  core::time_point published_at_{};
-  std::uint64_t complete_ = 0;  ///< the last revision that no Runtime waited for any longer
-  std::shared_ptr<core::channel<std::uint64_t>> published_;
-  target_tracker tracker_;
-  k8s::controller core_;
-};
-
-config_sync::implementation::implementation(asio::any_io_executor executor, source_watch& sources,
-                                            k8s::informer& runtimes, sync_options options,
-                                            sync_environment environment)
+config_sync::config_sync(asio::any_io_executor executor, source_watch& sources,
+                         k8s::informer& runtimes, sync_options options,
+                         sync_environment environment)
     : executor_(std::move(executor)),
       runtimes_(runtimes),
       options_(std::move(options)),
@@ -195,7 +146,7 @@ config_sync::implementation::implementation(asio::any_io_executor executor, sour
                              "Number of Runtime writes rejected with a resourceVersion conflict")),
       revision_(core::make_gauge(environment_.metrics, "rw_config_sync_revision",
                                  "Number of the sources' revision that all Runtimes are to have")),
-      states_(environment_.metrics),
+      states_(std::make_unique<state_metrics>(environment_.metrics)),
       published_(std::make_shared<core::channel<std::uint64_t>>(1)),
       tracker_(executor_, sources, runtimes,
                {options_.field_manager, options_.settle, options_.signal_all_once},
@@ -220,7 +171,9 @@ config_sync::implementation::implementation(asio::any_io_executor executor, sour
   });
 }
 
-asio::awaitable<void> config_sync::implementation::run() {
+config_sync::~config_sync() = default;
+
+asio::awaitable<void> config_sync::run() {
   core::task_group tasks(executor_);
   tasks.spawn(core_.run());
   tasks.spawn(tracker_.run());
@@ -228,9 +181,8 @@ asio::awaitable<void> config_sync::implementation::run() {
 }
 
 /// Enqueues every Runtime. One notice that was not received yet is enough.
-void config_sync::implementation::on_target() {
+void config_sync::on_target() {
   const auto& of = tracker_.current()->of;
-  published_at_ = environment_.clock.now();
   revision_.Set(static_cast<double>(of.number));
   environment_.log.info(
       "configuration revision published",
@@ -238,15 +190,15 @@ void config_sync::implementation::on_target() {
   published_->try_send(std::uint64_t{of.number});
 }
 
-void config_sync::implementation::warn(const json::value& runtime, const std::string& reason,
-                                       const std::string& text) {
+void config_sync::warn(const json::value& runtime, const std::string& reason,
+                       const std::string& text) {
   environment_.log.warning(
       "Runtime can't be signalled as it should be",
       {{"name", k8s::key_of(runtime).name}, {"reason", reason}, {"error", text}});
   environment_.events.warning(k8s::reference_to(runtime), reason, text);
 }
 
-bootstrapper_mode config_sync::implementation::mode_for(tracked& one, const json::value& runtime) {
+bootstrapper_mode config_sync::mode_for(tracked& one, const json::value& runtime) {
   bool unknown = false;
   const auto mode = mode_of(runtime, options_.mode, &unknown);
   if (unknown && !one.mode_unknown) {
@@ -259,16 +211,7 @@ bootstrapper_mode config_sync::implementation::mode_for(tracked& one, const json
   return mode;
 }
 
-/// How long the Runtime's mark comes after those of a change begin. Each has a place of its own.
-core::duration config_sync::implementation::place(const std::string& name) const {
-  constexpr std::size_t places = 1024;
-  const auto count = static_cast<core::duration::rep>(runtimes_.objects().size());
-  const auto spread = std::min(options_.spread_each * count, options_.spread_limit);
-  const auto at = core::string_hash().add(name).value() % places;
-  return spread * static_cast<core::duration::rep>(at) / static_cast<core::duration::rep>(places);
-}
-
-signal_decision config_sync::implementation::decide(tracked& one, const json::value& runtime) {
+signal_decision config_sync::decide(tracked& one, const json::value& runtime) {
   const auto now = environment_.clock.now();
   const auto seen = view_of(runtime, mode_for(one, runtime), options_.form);
   auto version = number_of(k8s::resource_version_of(runtime));
@@ -277,45 +220,37 @@ signal_decision config_sync::implementation::decide(tracked& one, const json::va
     version = std::max(version, number_of(runtimes_.resource_version()));
   }
   one.machine.observe(seen, version, options_.timing, now);
-  const auto later = place(k8s::key_of(runtime).name);
-  const auto limit = tracker_.series_began() + options_.settle_limit;
   return one.machine.poll(seen, options_.timing,
                           {.now = now,
                            .wall = environment_.clock.wall(),
                            .to = *tracker_.current(),
                            .visible_at = tracker_.visible_at(),
-                           .due = std::max(tracker_.still_at(), published_at_) + later,
-                           .due_in_series = limit + later,
+                           .due = tracker_.still_at(),
+                           .due_in_series = tracker_.series_began() + options_.settle_limit,
                            .gap = options_.settle_limit});
 }
 
-void config_sync::implementation::report(const json::value& runtime, signal_state state) {
+void config_sync::report(const json::value& runtime, signal_state state) {
   const auto& to = *tracker_.current();
   const auto wall = environment_.clock.wall();
   const auto key = k8s::key_of(runtime);
-  const auto before = states_.set(key, state, std::min(wall, to.since.value_or(wall)));
+  const auto before = states_->set(key, state, std::min(wall, to.since.value_or(wall)));
   const bool fails = state == signal_state::failed;
   if (fails && !(before && before->state == state)) {
     warn(runtime, "ConfigurationFailed",
          "Kyma Infrastructure Manager has taken the mark off and has not reached Ready; the "
          "Runtime is marked again after a backoff");
   }
-  const bool all = states_.waiting() == 0 && states_.size() == runtimes_.objects().size();
-  if (!all || complete_ == to.of.number) return;
-  complete_ = to.of.number;
-  const std::chrono::duration<double> took = environment_.clock.now() - published_at_;
-  environment_.log.info("no Runtime waits for the newest configuration",
-                        {{"revision", to.of.number}, {"seconds", took.count()}});
 }
 
-asio::awaitable<reconcile_result> config_sync::implementation::reconcile(k8s::object_key key) {
+asio::awaitable<reconcile_result> config_sync::reconcile(k8s::object_key key) {
   // Before there is a target nothing can be compared; with one, every Runtime is enqueued.
   if (!tracker_.current()) co_return reconcile_result::done();
   const auto found = runtimes_.objects().get(key);
   if (!found) {
     own_writes_.forget(key);
     tracked_.erase(key);
-    states_.remove(key);
+    states_->remove(key);
     co_return reconcile_result::done();
   }
   auto runtime = own_writes_.newest(found);
@@ -333,8 +268,8 @@ asio::awaitable<reconcile_result> config_sync::implementation::reconcile(k8s::ob
   co_return reconcile_result::requeue_after(decision.recheck_at - environment_.clock.now());
 }
 
-asio::awaitable<reconcile_result> config_sync::implementation::write(json::value runtime,
-                                                                     signal_decision decision) {
+asio::awaitable<reconcile_result> config_sync::write(json::value runtime,
+                                                     signal_decision decision) {
   auto change = render(runtime, decision.write, decision.as, options_.form);
   auto written = co_await environment_.api.apply(
       runtimes_type(), std::move(change), {.field_manager = options_.field_manager, .force = true});
@@ -360,8 +295,7 @@ asio::awaitable<reconcile_result> config_sync::implementation::write(json::value
   co_return reconcile_result::requeue_after(next.recheck_at - environment_.clock.now());
 }
 
-reconcile_result config_sync::implementation::on_failure(const json::value& runtime,
-                                                         const k8s::failure& error) {
+reconcile_result config_sync::on_failure(const json::value& runtime, const k8s::failure& error) {
   if (error.is(k8s::errc::not_found)) return reconcile_result::done();
   const auto key = k8s::key_of(runtime);
   if (error.is(k8s::errc::conflict)) {
@@ -373,18 +307,6 @@ reconcile_result config_sync::implementation::on_failure(const json::value& runt
   const bool is_new = !is_our_own && !std::exchange(tracked_[key].rejected, true);
   if (is_new) warn(runtime, "ConfigurationNotSignalled", error.message);
   return reconcile_result::error(error);
-}
-
-config_sync::config_sync(asio::any_io_executor executor, source_watch& sources,
-                         k8s::informer& runtimes, sync_options options,
-                         sync_environment environment)
-    : impl_(std::make_unique<implementation>(std::move(executor), sources, runtimes,
-                                             std::move(options), std::move(environment))) {}
-
-config_sync::~config_sync() = default;
-
-asio::awaitable<void> config_sync::run() {
-  return impl_->run();
 }
 
 }  // namespace rw::config_sync

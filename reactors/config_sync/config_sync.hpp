@@ -1,24 +1,32 @@
 #pragma once
 
+#include "core/channel.hpp"
 #include "core/clock.hpp"
 #include "core/log.hpp"
 #include "core/metrics.hpp"
 #include "core/watchdog.hpp"
 #include "k8s/client.hpp"
+#include "k8s/controller.hpp"
 #include "k8s/event_recorder.hpp"
 #include "k8s/informer.hpp"
+#include "k8s/own_writes.hpp"
+#include "k8s/reconciler.hpp"
 #include "reactors/bootstrapper_mode.hpp"
 #include "reactors/config_sync/runtime_signal.hpp"
+#include "reactors/config_sync/target.hpp"
 #include "reactors/source_watch.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <unordered_map>
 
 namespace rw::config_sync {
 
@@ -33,9 +41,6 @@ struct sync_options {
   bool signal_all_once = false;  ///< target.hpp
   signal_timing timing = {};
   std::size_t concurrent = 8;  ///< Runtimes at once
-  /// The marks of one change are spread over so long for each Runtime, `spread_limit` at most.
-  core::duration spread_each = std::chrono::milliseconds(2);
-  core::duration spread_limit = std::chrono::seconds(10);
 };
 
 /// How Runtimes are to be watched for it, in `kcp_namespace`: metadata and status.state.
@@ -81,12 +86,12 @@ struct sync_environment {
 ///
 /// To be run by the leader only. Everything happens on one executor, which is also the client's and
 /// the informers'.
-class config_sync {
+class config_sync final : private k8s::reconciler {
  public:
   /// `sources` and `runtimes` are run elsewhere, also before this process leads.
   config_sync(boost::asio::any_io_executor executor, source_watch& sources, k8s::informer& runtimes,
               sync_options options, sync_environment environment);
-  ~config_sync();
+  ~config_sync() override;
   config_sync(const config_sync&) = delete;
   config_sync& operator=(const config_sync&) = delete;
 
@@ -94,8 +99,37 @@ class config_sync {
   boost::asio::awaitable<void> run();
 
  private:
-  class implementation;
-  std::unique_ptr<implementation> impl_;
+  class state_metrics;
+  struct tracked {
+    signal_machine machine = {};
+    bool mode_unknown = false;  ///< an event says so
+    bool rejected = false;      ///< an event says so
+  };
+
+  boost::asio::awaitable<k8s::reconcile_result> reconcile(k8s::object_key key) override;
+  boost::asio::awaitable<k8s::reconcile_result> write(boost::json::value runtime,
+                                                      signal_decision decision);
+  k8s::reconcile_result on_failure(const boost::json::value& runtime, const k8s::failure& error);
+  signal_decision decide(tracked& one, const boost::json::value& runtime);
+  bootstrapper_mode mode_for(tracked& one, const boost::json::value& runtime);
+  void report(const boost::json::value& runtime, signal_state state);
+  void warn(const boost::json::value& runtime, const std::string& reason, const std::string& text);
+  void on_target();
+
+  const boost::asio::any_io_executor executor_;
+  k8s::informer& runtimes_;
+  const sync_options options_;
+  const sync_environment environment_;
+  std::array<core::counter*, 2> marks_{};
+  std::array<core::counter*, 4> writes_{};
+  core::counter& conflicts_;
+  core::gauge& revision_;
+  std::unique_ptr<state_metrics> states_;
+  k8s::own_writes own_writes_;
+  std::unordered_map<k8s::object_key, tracked, k8s::object_key_hash> tracked_;
+  std::shared_ptr<core::channel<std::uint64_t>> published_;
+  target_tracker tracker_;
+  k8s::controller core_;
 };
 
 }  // namespace rw::config_sync
