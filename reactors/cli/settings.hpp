@@ -142,6 +142,7 @@ struct api_server_settings {
   std::vector<std::string> clusters = {"kcp"};
   std::vector<std::string> host_names = {"localhost"};
   std::size_t history = 1000;
+  std::chrono::milliseconds storage_delay{0};
 };
 
 /// `runtime-watcher certs`.

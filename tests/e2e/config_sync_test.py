@@ -47,8 +47,9 @@ class Api:
         self._token = config["users"][0]["user"]["token"]
         self._tls = ssl._create_unverified_context()
 
-    def request(self, method, path, body=None, content_type="application/json"):
-        """The decoded answer; None where there is no such object."""
+    def request(self, method, path, body=None, content_type="application/json", retry=True):
+        """The decoded answer; None where there is no such object. 429, which a server answers while the storage of a new
+        CustomResourceDefinition is initializing, is tried again."""
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self._url + path, data, method=method, headers={
             "Content-Type": content_type, "Authorization": f"Bearer {self._token}"})
@@ -59,6 +60,9 @@ class Api:
             text = error.read().decode()
             if error.code == 404:
                 return None
+            if error.code == 429 and retry:
+                pause(0.1)
+                return self.request(method, path, body, content_type)
             raise AssertionError(f"{method} {path}: {error.code} {text}") from None
 
     def get(self, path):
@@ -365,6 +369,12 @@ class Story:
 class Embedded(Story, harness.TestCase):
     sources = (CONFIG, MANIFESTS, PULL_SECRET, TRUST_BUNDLE)
 
+    def test_objects_of_a_new_definition_wait_for_their_storage(self):
+        self.kcp.kubectl("create", "-f", "-", stdin=control_plane.widget_crd())
+        with self.assertRaisesRegex(AssertionError, r"429 .*storage is \(re\)initializing"):
+            self.api.request("GET", "/apis/example.com/v1/widgets", retry=False)
+        self.assertEqual(self.api.get("/apis/example.com/v1/widgets")["items"], [])
+
     def definition(self):
         return ROOT / "deploy" / "dev" / "infrastructuremanager.kyma-project.io_runtimes.yaml"
 
@@ -373,7 +383,7 @@ class Embedded(Story, harness.TestCase):
             self.skipTest(f"{landscape.KUBECTL} knows no OpenAPI v3, which is all that is served")
         folder = self.folder / "clusters"
         server = self.start(Process("api-server", [BINARY, "api-server", "--address", "127.0.0.1:0", "--dir", folder,
-                                                   "--cluster", "kcp"]))
+                                                   "--cluster", "kcp", "--storage-delay", "1s"]))
         server.wait_listening("api-server")
         return landscape.Cluster(folder / "kcp.kubeconfig", self.folder / "cache")
 

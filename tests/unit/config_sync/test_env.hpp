@@ -16,6 +16,7 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/json/value.hpp>
 #include <boost/test/unit_test.hpp>
 
@@ -29,6 +30,18 @@
 #include <utility>
 
 namespace rw::config_sync::test {
+
+/// Waits until the kernel has delivered what this thread sent over loopback.
+class loopback_fence {
+ public:
+  loopback_fence();
+  void flush();
+
+ private:
+  boost::asio::io_context context_{1};
+  boost::asio::ip::tcp::socket near_{context_};
+  boost::asio::ip::tcp::socket far_{context_};
+};
 
 /// A control plane with Runtimes, on an embedded API server behind real sockets, and on a clock
 /// that is advanced whenever nothing else is left to happen. `start` and `stop` are those of the
@@ -143,9 +156,12 @@ class test_env {
   void settle();
 
   boost::asio::io_context context_{1};
+  loopback_fence loopback_;
   std::string logged_;
   core::watchdog watchdog_{clock, context_.get_executor(), std::chrono::seconds(1)};
-  k8s::devserver::server server_{context_.get_executor(), {}, {clock, watchdog_, log, metrics}};
+  k8s::devserver::server server_{context_.get_executor(),
+                                 {.storage_delay = std::chrono::seconds(1)},
+                                 {clock, watchdog_, log, metrics}};
   core::task_group tasks_{context_.get_executor()};
   std::unique_ptr<k8s::client> author_;
   sync_options options_;

@@ -4,6 +4,8 @@
 #include "reactors/kyma_resources.hpp"
 
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/write.hpp>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
@@ -13,12 +15,13 @@
 #include <exception>
 #include <fstream>
 #include <iterator>
-#include <thread>
+#include <sched.h>
 
 namespace rw::config_sync::test {
 namespace {
 
 namespace asio = boost::asio;
+using tcp = asio::ip::tcp;
 using json = boost::json::value;
 using boost::json::object;
 
@@ -87,6 +90,25 @@ json content_of(const json& object) {
 }
 
 }  // namespace
+
+/// On a busy machine the kernel may put off the delivery of what was sent over loopback. It
+/// delivers what one CPU sent in order, so when a byte that was sent last has come, all has.
+loopback_fence::loopback_fence() {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<unsigned>(sched_getcpu()), &one);
+  sched_setaffinity(0, sizeof one, &one);
+  tcp::acceptor acceptor(context_, {asio::ip::address_v4::loopback(), 0});
+  near_.connect(acceptor.local_endpoint());
+  near_.set_option(tcp::no_delay(true));
+  acceptor.accept(far_);
+}
+
+void loopback_fence::flush() {
+  char byte = 0;
+  asio::write(near_, asio::buffer(&byte, 1));
+  asio::read(far_, asio::buffer(&byte, 1));
+}
 
 /// What a process that leads has around the reactor.
 struct test_env::running {
@@ -318,13 +340,13 @@ bool test_env::has_event(std::string_view about, std::string_view reason) {
   });
 }
 
-/// Lets everything happen that can without time passing: also what goes through the kernel, which
-/// on a busy machine may have put it off.
+/// Lets everything happen that can without time passing. A connection takes the kernel three
+/// deliveries of its own before anybody is told.
 void test_env::settle() {
   context_.restart();
-  for (int quiet = 0; quiet < 3;) {
+  for (int quiet = 0; quiet < 5;) {
     quiet = context_.poll() > 0 ? 0 : quiet + 1;
-    if (quiet > 0) std::this_thread::yield();
+    if (quiet > 0) loopback_.flush();
   }
 }
 
