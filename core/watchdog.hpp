@@ -74,6 +74,9 @@ class watchdog {
   [[nodiscard]] deadline watch(boost::asio::any_io_executor executor,
                                std::function<void()> on_expiry);
 
+  /// What it measures time with; for what a tick is too coarse for.
+  const clock& time_source() const noexcept { return clock_; }
+
   /// The time at the last tick.
   time_point now() const {
     if (!in_use_.load(std::memory_order_relaxed)) resume();

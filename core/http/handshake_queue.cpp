@@ -32,11 +32,11 @@ void handshake_queue::leave(const std::shared_ptr<entry>& gone) {
   waiting_.remove(gone);
   if (current_ != gone) return;
   current_ = nullptr;
-  const auto took = std::chrono::steady_clock::now() - since_;
+  const auto took = now_() - since_;
   const auto answered = answered_();
   const bool busy = std::exchange(answered_before_, answered) != answered;
   if (!busy || took < long_step || std::exchange(passing_on_, true)) return pass_on();
-  rest_.expires_after(std::min<std::chrono::steady_clock::duration>(took, longest_rest));
+  rest_.expires_after(std::min<core::duration>(took, longest_rest));
   rest_.async_wait([self = shared_from_this()](boost::system::error_code) { self->grant(); });
 }
 
@@ -56,7 +56,7 @@ void handshake_queue::grant() {
   if (next == waiting_.end()) next = waiting_.begin();
   current_ = *next;
   latest_ = current_->from;
-  since_ = std::chrono::steady_clock::now();
+  since_ = now_();
   waiting_.erase(next);
   asio::post(current_->executor, [granted = current_] { granted->granted.set(); });
 }

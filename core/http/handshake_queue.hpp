@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/clock.hpp"
 #include "core/wake.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -27,9 +28,14 @@ class handshake_queue : public std::enable_shared_from_this<handshake_queue> {
  public:
   class place;
 
-  /// `answered` tells how many requests have been answered.
-  handshake_queue(boost::asio::any_io_executor executor, std::function<double()> answered)
-      : executor_(executor), answered_(std::move(answered)), rest_(executor) {}
+  /// `now` is the time that steps are measured in, `answered` the number of requests that have been
+  /// answered. Both must be callable as long as handshakes wait.
+  handshake_queue(boost::asio::any_io_executor executor, std::function<core::time_point()> now,
+                  std::function<double()> answered)
+      : executor_(executor),
+        now_(std::move(now)),
+        answered_(std::move(answered)),
+        rest_(executor) {}
 
  private:
   struct entry {
@@ -47,12 +53,13 @@ class handshake_queue : public std::enable_shared_from_this<handshake_queue> {
   void grant();
 
   const boost::asio::any_io_executor executor_;
+  const std::function<core::time_point()> now_;
   const std::function<double()> answered_;
   std::mutex guard_;
   std::list<std::shared_ptr<entry>> waiting_;  ///< this and all below under `guard_`
   std::shared_ptr<entry> current_;             ///< who has the turn
   boost::asio::ip::address latest_;
-  std::chrono::steady_clock::time_point since_;  ///< when it got it
+  core::time_point since_;  ///< when it got it
   double answered_before_ = 0;
   boost::asio::steady_timer rest_;
   bool passing_on_ = false;

@@ -45,7 +45,7 @@ server_shared::server_shared(asio::any_io_executor executor, server_options o, h
            core::make_gauge(e.metrics, "rw_http_open_connections", "Connections that are open",
                             {{"server", options.name}})),
       handshakes(std::make_shared<handshake_queue>(
-          std::move(executor),
+          std::move(executor), [&clock = e.watchdog.time_source()] { return clock.now(); },
           [&one = requests_http1, &two = requests_http2] { return one.Value() + two.Value(); })),
       answers_(h) {
   for (std::size_t i = 0; i < reasons_.size(); ++i) {

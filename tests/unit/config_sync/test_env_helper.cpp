@@ -344,7 +344,7 @@ bool test_env::has_event(std::string_view about, std::string_view reason) {
 /// deliveries of its own before anybody is told.
 void test_env::settle() {
   context_.restart();
-  for (int quiet = 0; quiet < 5;) {
+  for (int quiet = 0; quiet < 3;) {
     quiet = context_.poll() > 0 ? 0 : quiet + 1;
     if (quiet > 0) loopback_.flush();
   }
