@@ -93,16 +93,14 @@ projection projection::without_managed_fields() {
   return projection(root);
 }
 
-projection projection::metadata() {
-  static const auto root = [] {
-    auto annotations = everything_but(
-        "annotations", {dropping("kubectl.kubernetes.io/last-applied-configuration")});
-    auto metadata = everything_but("metadata", {dropping("managedFields"), std::move(annotations)});
-    rule all{.what = fate::look_inside, .others = fate::drop};
-    all.inside = {rule{.name = "apiVersion"}, rule{.name = "kind"}, std::move(metadata)};
-    return std::make_shared<const rule>(std::move(all));
-  }();
-  return projection(root);
+projection projection::metadata(const std::vector<std::string>& also) {
+  auto annotations =
+      everything_but("annotations", {dropping("kubectl.kubernetes.io/last-applied-configuration")});
+  rule all{.what = fate::look_inside, .others = fate::drop};
+  all.inside = {rule{.name = "apiVersion"}, rule{.name = "kind"},
+                everything_but("metadata", {dropping("managedFields"), std::move(annotations)})};
+  for (const auto& path : also) keep(all, parse_path(path));
+  return projection(std::make_shared<const rule>(std::move(all)));
 }
 
 projection projection::fields(const std::vector<std::string>& paths) {

@@ -18,8 +18,9 @@ class projection {
   /// Everything but metadata.managedFields, which can be larger than the rest.
   static projection without_managed_fields();
   /// The metadata but for managedFields and the annotation that kubectl keeps a copy of the object
-  /// in (kubectl.kubernetes.io/last-applied-configuration).
-  static projection metadata();
+  /// in (kubectl.kubernetes.io/last-applied-configuration); and the fields at the paths `also`, in
+  /// the form that `fields` takes.
+  static projection metadata(const std::vector<std::string>& also = {});
   /// Only these, given by paths such as "spec.resourceToWatch" or "metadata.labels"; an element in
   /// quotes may have dots: `metadata.annotations."a.b/c"`. Throws std::invalid_argument that names
   /// a path that is none.

@@ -43,9 +43,11 @@ bootstrapper_mode mode_of(const boost::json::value& runtime, bootstrapper_mode b
   return mode.value_or(bootstrapper_mode::off);
 }
 
-bool carries_mark(const boost::json::value& runtime) {
-  return k8s::annotation(runtime, force_reconciliation_mark) == "true" ||
-         k8s::label(runtime, force_reconciliation_mark) == "true";
+bool carries_mark(const boost::json::value& runtime, mark_form form) {
+  const auto value = form == mark_form::annotation
+                         ? k8s::annotation(runtime, force_reconciliation_mark)
+                         : k8s::label(runtime, force_reconciliation_mark);
+  return value == "true";
 }
 
 bool is_handed_over(const boost::json::value& runtime) {

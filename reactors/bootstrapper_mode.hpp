@@ -8,12 +8,11 @@
 
 namespace rw {
 
-/// How the Runtime Bootstrapper's configuration comes to a runtime: who writes it there. The modes
-/// are the road from `signal`, where Kyma Infrastructure Manager (KIM) writes it, to `direct`,
-/// where we do; it can be gone either way, for each runtime by itself.
+/// Who writes the Runtime Bootstrapper's configuration to a runtime. Each Runtime may have a mode
+/// of its own, and change it at any time, in any direction.
 enum class bootstrapper_mode {
-  off,     ///< nobody is told and nothing is written
-  signal,  ///< the Runtime is marked, and KIM writes
+  off,     ///< neither marked nor written to
+  signal,  ///< the Runtime is marked, and Kyma Infrastructure Manager (KIM) writes
   shadow,  ///< as `signal`; what `direct` would write is computed and the difference reported
   direct,  ///< written to the runtime; the Runtime is not marked
 };
@@ -27,8 +26,8 @@ std::optional<bootstrapper_mode> parse_bootstrapper_mode(std::string_view text);
 inline constexpr std::string_view bootstrapper_mode_annotation =
     "operator.kyma-project.io/bootstrapper-mode";
 
-/// The mode of one Runtime (any object with metadata). An annotation that names no mode is not
-/// guessed at: the runtime is left alone (`off`), and `wrong`, if given, becomes true.
+/// The mode of one Runtime (any object with metadata). An annotation that names no mode means
+/// `off`, and `wrong`, if given, becomes true.
 bootstrapper_mode mode_of(const boost::json::value& runtime, bootstrapper_mode by_default,
                           bool* wrong = nullptr);
 
@@ -37,26 +36,27 @@ constexpr bool signals(bootstrapper_mode mode) noexcept {
   return mode == bootstrapper_mode::signal || mode == bootstrapper_mode::shadow;
 }
 
-/// On a Runtime, with the value "true": KIM is asked to bring the runtime in step with KCP. KIM
-/// takes the mark off when it has done so. It is set as an annotation, as a label, or as both,
-/// since the two have been in use.
+/// On a Runtime, with the value "true": KIM is asked to reconcile. KIM reads the annotation, takes
+/// it off when it begins, and reads the sources after that. It knows nothing of a label of this
+/// name, which the first description of the contract speaks of.
 inline constexpr std::string_view force_reconciliation_mark =
     "operator.kyma-project.io/force-patch-reconciliation";
 
-/// True if the Runtime carries the mark, in either form: KIM may be writing to the runtime, or
-/// about to. Nobody else should begin to before it is gone.
-bool carries_mark(const boost::json::value& runtime);
+/// What the mark is set as. Only the form that is configured counts; a mark of the other form is
+/// somebody's label or annotation.
+enum class mark_form { annotation, label };
 
-/// On a Runtime: which state of the sources its last mark stood for (config_sync/signal.hpp), and
-/// what stands there once the Runtime's mode is `direct` and no mark of it is left: whatever KIM
-/// was told before, it is told anew when the mode is signalled again.
+/// True if the Runtime carries the mark: KIM has not begun yet.
+bool carries_mark(const boost::json::value& runtime, mark_form form = mark_form::annotation);
+
+/// On a Runtime: which revision of the sources its last mark stood for
+/// (config_sync/runtime_signal.hpp), and the value that says there is none: the Runtime's mode was
+/// `direct`, so that it is marked again when its mode is signalled again.
 inline constexpr std::string_view signalled_annotation =
     "operator.kyma-project.io/signalled-configuration";
 inline constexpr std::string_view signalled_nothing = "none";
 
-/// True if a Runtime in mode `direct` has been let go of by those who signal: it carries no mark,
-/// and says that nothing is signalled. Who writes to the runtime itself waits for it, and looks
-/// again before each write.
+/// True if no mark is on a Runtime in mode `direct` and its last signal was withdrawn.
 bool is_handed_over(const boost::json::value& runtime);
 
 /// On a Runtime, with the value "true": its runtime is to be left as it is.
@@ -65,7 +65,7 @@ inline constexpr std::string_view suspend_reconciliation_annotation =
 
 bool is_suspended(const boost::json::value& runtime);
 
-/// What is kept in step on all runtimes: these objects in KCP, in `kcp_namespace`.
+/// The names of the sources, which are objects in KCP, in `kcp_namespace`.
 struct bootstrapper_sources {
   std::string config = "rt-bootstrapper-config";              ///< ConfigMap
   std::string manifests = "runtime-bootstrapper-manifests";   ///< ConfigMap

@@ -1,7 +1,6 @@
 #include "reactors/source_watch.hpp"
 
 #include "core/task_group.hpp"
-#include "core/within.hpp"
 #include "k8s/informer.hpp"
 #include "k8s/types.hpp"
 #include "reactors/content_digest.hpp"
@@ -11,6 +10,10 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/json/value.hpp>
 
+#include <algorithm>
+#include <charconv>
+#include <exception>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -19,13 +22,6 @@ namespace rw {
 namespace {
 
 namespace asio = boost::asio;
-
-/// How long a first list may take before discovery is asked once more.
-constexpr auto first_list = std::chrono::minutes(1);
-
-k8s::informer_options only(const std::string& ns, const std::string& name) {
-  return {.what = {.ns = ns, .fields = "metadata.name=" + name}};
-}
 
 }  // namespace
 
@@ -59,210 +55,123 @@ std::string digest_of(source which, const k8s::object& now) {
   return digest.hex();
 }
 
-class source_watch::implementation {
- public:
-  implementation(k8s::client& api, source_watch_options options,
-                 source_watch_environment environment)
-      : api_(api),
-        options_(std::move(options)),
-        environment_(std::move(environment)),
-        fixed_{
-            inform(config_maps_type(), only(std::string(kcp_namespace), options_.names.config)),
-            inform(config_maps_type(), only(std::string(kcp_namespace), options_.names.manifests)),
-            inform(secrets_type(), only(std::string(kcp_namespace), options_.names.pull_secret))} {}
-
-  asio::awaitable<void> run();
-
-  bool known(source which) const noexcept { return !digest_part(which).empty(); }
-  const k8s::object& get(source which) const { return now_.at(index(which)); }
-  /// Empty: it is not known yet what the source holds.
-  const std::string& digest_part(source which) const noexcept { return digests_[index(which)]; }
-  std::string name_of(source which) const;
-
-  std::vector<std::weak_ptr<std::function<void()>>> listeners;
-
- private:
-  using informer_ptr = std::unique_ptr<k8s::informer>;
-
-  /// The trust bundle's informer, in the version that was found, with what runs it.
-  struct bundle {
-    bundle(informer_ptr from, asio::any_io_executor executor)
-        : informer(std::move(from)), tasks(std::move(executor)) {}
-    informer_ptr informer;
-    core::task_group tasks;
-  };
-  using bundle_ptr = std::unique_ptr<bundle>;
-
-  static std::size_t index(source which) noexcept { return static_cast<std::size_t>(which); }
-  const informer_ptr& informer_of(source which) const { return fixed_.at(index(which)); }
-
-  informer_ptr inform(const k8s::resource_type& type, k8s::informer_options how) const {
-    return std::make_unique<k8s::informer>(
-        api_, type, std::move(how),
-        k8s::informer_environment{environment_.clock, environment_.log, environment_.metrics,
-                                  environment_.random});
-  }
-  std::string object_name(source which) const;
-  void look(source which, const k8s::informer& at);
-  void tell();
-  asio::awaitable<void> await_sync(source which);
-  asio::awaitable<void> follow(source which, k8s::informer* from);
-  asio::awaitable<void> find_bundle();
-  asio::awaitable<void> adopt(std::optional<k8s::resource_type> found);
-  asio::awaitable<void> change_to(k8s::resource_type type);
-  asio::awaitable<bool> pause(core::duration by);
-
-  k8s::client& api_;
-  const source_watch_options options_;
-  const source_watch_environment environment_;
-  const std::array<informer_ptr, 3> fixed_;
-  bundle_ptr bundle_;
-  bool told_of_absence_ = false;
-  core::log_limit log_limit_{1, std::chrono::minutes(5)};
-  std::array<k8s::object, all_sources.size()> now_;
-  std::array<std::string, all_sources.size()> digests_;
-};
-
-std::string source_watch::implementation::object_name(source which) const {
+source_watch::source_watch(k8s::client& api, source_watch_options options,
+                           source_watch_environment environment)
+    : api_(api), options_(std::move(options)), environment_(std::move(environment)) {
   const auto& names = options_.names;
-  switch (which) {
-    case source::config:
-      return names.config;
-    case source::manifests:
-      return names.manifests;
-    case source::pull_secret:
-      return names.pull_secret;
-    case source::trust_bundle:
-      return names.trust_bundle;
+  const std::string ns(kcp_namespace);
+  const k8s::resource_type bundles{{{}, {}, std::string(trust_bundle_kind)}, {}, false};
+  all_ = {watched{source::config, {ns, names.config}, config_maps_type()},
+          watched{source::manifests, {ns, names.manifests}, config_maps_type()},
+          watched{source::pull_secret, {ns, names.pull_secret}, secrets_type()},
+          watched{source::trust_bundle, {{}, names.trust_bundle}, bundles}};
+}
+
+std::string source_watch::name_of(const watched& one) const {
+  return one.type.gvk.kind + " " + k8s::to_string(one.key);
+}
+
+void source_watch::start(watched& one, core::task_group& tasks) {
+  one.informer = std::make_unique<k8s::informer>(
+      api_, one.type,
+      k8s::informer_options{.what = {.ns = one.key.ns, .fields = "metadata.name=" + one.key.name}},
+      k8s::informer_environment{environment_.clock, environment_.log, environment_.metrics,
+                                environment_.random});
+  tasks.spawn(one.informer->run());
+  tasks.spawn(follow(&one));
+}
+
+void source_watch::update(watched& one, k8s::object now) {
+  auto digest = digest_of(one.which, now);
+  if (digest != one.digest && one.informer) {
+    const std::string_view text = one.informer->resource_version();
+    std::uint64_t number = 0;
+    const auto* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, number);
+    const bool is_number = error == std::errc() && stop == end;
+    version_ = is_number ? std::max(version_, number) : std::numeric_limits<std::uint64_t>::max();
   }
-  return {};
-}
-
-std::string source_watch::implementation::name_of(source which) const {
-  if (which == source::trust_bundle)
-    return std::string(trust_bundle_kind) + " " + object_name(which);
-  return informer_of(which)->type().gvk.kind + " " + std::string(kcp_namespace) + "/" +
-         object_name(which);
-}
-
-/// Takes over what an informer has. Objects of other names are passed over, for servers that know
-/// no field selectors.
-void source_watch::implementation::look(source which, const k8s::informer& at) {
-  const std::string ns(which == source::trust_bundle ? "" : kcp_namespace);
-  now_.at(index(which)) = at.objects().get(ns, object_name(which));
-  digests_.at(index(which)) = digest_of(which, now_.at(index(which)));
-  tell();
-}
-
-void source_watch::implementation::tell() {
-  std::erase_if(listeners, [](const auto& one) { return one.expired(); });
-  const auto all = listeners;
-  for (const auto& one : all) {
-    if (const auto listener = one.lock()) (*listener)();
+  one.now = std::move(now);
+  one.digest = std::move(digest);
+  std::erase_if(listeners_, [](const auto& each) { return each.expired(); });
+  const auto notified = listeners_;
+  for (const auto& each : notified) {
+    if (const auto listener = each.lock()) (*listener)();
   }
 }
 
-asio::awaitable<void> source_watch::implementation::await_sync(source which) {
-  const bool synced = co_await informer_of(which)->wait_synced();
-  if (synced) look(which, *informer_of(which));
-}
-
-asio::awaitable<void> source_watch::implementation::follow(source which, k8s::informer* from) {
-  const auto changes = from->subscribe();
+/// Objects of other names are ignored, for servers without field selectors.
+asio::awaitable<void> source_watch::follow(watched* one) {
+  const auto& informer = *one->informer;
+  const auto changes = one->informer->subscribe();
+  const bool synced = co_await one->informer->wait_synced();
+  if (!synced) co_return;
   for (;;) {
+    update(*one, informer.objects().get(one->key));
     const auto change = co_await changes->receive();
     if (change.has_error()) co_return;
-    if (from->synced()) look(which, *from);
   }
 }
 
-asio::awaitable<bool> source_watch::implementation::pause(core::duration by) {
+/// As long as the watch runs: looks for ClusterTrustBundles.
+asio::awaitable<void> source_watch::discover() {
   const auto executor = co_await asio::this_coro::executor;
-  const auto alarm = environment_.clock.make_timer(executor);
-  alarm->expires_at(environment_.clock.now() + by);
-  const bool due = co_await alarm->wait();
-  co_return due;
-}
-
-/// As long as it runs; `bundle_` is ended by `run`.
-asio::awaitable<void> source_watch::implementation::find_bundle() {
+  const auto timer = environment_.clock.make_timer(executor);
   core::backoff backoff(std::chrono::seconds(1), std::chrono::seconds(30), environment_.random);
-  for (;;) {
+  bool due = true;
+  while (due) {
     auto found = co_await find_trust_bundles(api_);
     core::duration wait = options_.ask_again;
     if (found.has_error()) {
       environment_.log.limited(log_limit_, core::log_level::warning,
-                               "it can't be found out whether ClusterTrustBundles are served; it "
-                               "is asked again",
-                               {{"error", found.error().message}});
+                               "discovery of ClusterTrustBundles failed",
+                               {{"error", found.error().message}, {"next", "retry"}});
       wait = backoff.next();
     } else {
       backoff.reset();
       co_await adopt(std::move(*found));
     }
-    const bool due = co_await pause(wait);
-    if (!due) co_return;
+    timer->expires_at(environment_.clock.now() + wait);
+    due = co_await timer->wait();
   }
 }
 
-asio::awaitable<void> source_watch::implementation::adopt(std::optional<k8s::resource_type> found) {
-  const bool changed = found && (!bundle_ || bundle_->informer->type() != *found);
-  if (found) told_of_absence_ = false;
-  if (changed) co_await change_to(std::move(*found));
-  if (found || std::exchange(told_of_absence_, true)) co_return;
-  environment_.log.warning(
-      bundle_ ? "ClusterTrustBundles are not served any more; what was seen last stands"
-              : "ClusterTrustBundles are not served; the trust bundle counts as absent until they "
-                "are",
-      {{"name", object_name(source::trust_bundle)}});
-  if (known(source::trust_bundle)) co_return;
-  digests_.at(index(source::trust_bundle)) = digest_of(source::trust_bundle, {});
-  tell();
+asio::awaitable<void> source_watch::adopt(std::optional<k8s::resource_type> found) {
+  auto& one = bundle();
+  if (found) {
+    absence_logged_ = false;
+    if (one.informer && one.type == *found) co_return;
+    one.type = *found;
+    environment_.log.info("ClusterTrustBundles are served", {{"version", found->gvk.version}});
+    const auto executor = co_await asio::this_coro::executor;
+    co_await end_bundle();
+    // The content stays as it was until the new informer has listed.
+    bundle_tasks_ = std::make_unique<core::task_group>(executor);
+    start(one, *bundle_tasks_);
+    co_return;
+  }
+  if (std::exchange(absence_logged_, true)) co_return;
+  environment_.log.warning(one.informer
+                               ? "ClusterTrustBundles are no longer served; the last content stays"
+                               : "ClusterTrustBundles are not served; the trust bundle counts as "
+                                 "absent",
+                           {{"name", one.key.name}});
+  if (one.digest.empty()) update(one, {});
 }
 
-/// The informer that there was goes on until the new one has listed.
-asio::awaitable<void> source_watch::implementation::change_to(k8s::resource_type type) {
-  const auto executor = co_await asio::this_coro::executor;
-  const bool throws = co_await asio::this_coro::throw_if_cancelled();
-  co_await asio::this_coro::throw_if_cancelled(false);  // what begins here has to be joined
-  environment_.log.info("ClusterTrustBundles are served", {{"version", type.gvk.version}});
-  auto how = only({}, object_name(source::trust_bundle));
-  auto other = std::make_unique<bundle>(inform(type, std::move(how)), executor);
-  other->tasks.spawn(other->informer->run());
-  std::exception_ptr failure;
-  bool synced = false;
-  try {
-    auto sync = other->informer->wait_synced();
-    const auto until = environment_.clock.now() + first_list;
-    const auto in_time = co_await core::within(environment_.clock, until, std::move(sync));
-    synced = in_time.value_or(false);
-  } catch (...) {  // cancelled
-    failure = std::current_exception();
-  }
-  if (synced) {
-    std::swap(bundle_, other);
-    auto* const informer = bundle_->informer.get();
-    bundle_->tasks.spawn(follow(source::trust_bundle, informer));
-    look(source::trust_bundle, *informer);
-  }
-  if (other) {
-    other->tasks.cancel();
-    co_await other->tasks.join();
-  }
-  co_await asio::this_coro::throw_if_cancelled(throws);
-  if (failure) std::rethrow_exception(failure);
+asio::awaitable<void> source_watch::end_bundle() {
+  if (!bundle_tasks_) co_return;
+  bundle_tasks_->cancel();
+  co_await bundle_tasks_->join();
 }
 
-asio::awaitable<void> source_watch::implementation::run() {
+asio::awaitable<void> source_watch::run() {
   const auto executor = co_await asio::this_coro::executor;
   core::task_group tasks(executor);
-  for (const auto which : {source::config, source::manifests, source::pull_secret}) {
-    auto* const informer = informer_of(which).get();
-    tasks.spawn(informer->run());
-    tasks.spawn(await_sync(which));
-    tasks.spawn(follow(which, informer));
+  for (auto& one : all_) {
+    if (&one != &bundle()) start(one, tasks);
   }
-  tasks.spawn(find_bundle());
+  tasks.spawn(discover());
   std::exception_ptr failure;
   try {
     co_await tasks.join();
@@ -270,57 +179,32 @@ asio::awaitable<void> source_watch::implementation::run() {
     failure = std::current_exception();
   }
   co_await asio::this_coro::throw_if_cancelled(false);
-  if (bundle_) {
-    bundle_->tasks.cancel();
-    co_await bundle_->tasks.join();
-    bundle_.reset();
-  }
+  co_await end_bundle();
   if (failure) std::rethrow_exception(failure);
 }
 
-source_watch::source_watch(k8s::client& api, source_watch_options options,
-                           source_watch_environment environment)
-    : impl_(std::make_unique<implementation>(api, std::move(options), std::move(environment))) {}
-
-source_watch::~source_watch() = default;
-
-asio::awaitable<void> source_watch::run() {
-  return impl_->run();
-}
-
 bool source_watch::ready() const noexcept {
-  for (const auto which : all_sources) {
-    if (!impl_->known(which)) return false;
-  }
-  return true;
+  return std::ranges::none_of(all_, &std::string::empty, &watched::digest);
 }
 
 std::string source_watch::not_ready() const {
   std::string text;
-  for (const auto which : all_sources) {
-    if (!impl_->known(which)) text += "not known yet: " + impl_->name_of(which) + "\n";
+  for (const auto& one : all_) {
+    if (one.digest.empty()) text += "not known yet: " + name_of(one) + "\n";
   }
   return text;
-}
-
-k8s::object source_watch::get(source which) const {
-  return impl_->get(which);
-}
-
-std::string source_watch::name_of(source which) const {
-  return impl_->name_of(which);
 }
 
 std::string source_watch::digest() const {
   if (!ready()) return {};
   content_digest all;
-  for (const auto which : all_sources) all.add(impl_->digest_part(which));
+  for (const auto& one : all_) all.add(std::string_view(one.digest));
   return all.hex();
 }
 
 std::shared_ptr<void> source_watch::subscribe(std::function<void()> changed) {
   auto listener = std::make_shared<std::function<void()>>(std::move(changed));
-  impl_->listeners.push_back(listener);
+  listeners_.push_back(listener);
   return listener;
 }
 

@@ -4,7 +4,9 @@
 #include "core/clock.hpp"
 #include "core/log.hpp"
 #include "core/metrics.hpp"
+#include "core/task_group.hpp"
 #include "k8s/client.hpp"
+#include "k8s/informer.hpp"
 #include "k8s/object.hpp"
 #include "reactors/bootstrapper_mode.hpp"
 
@@ -15,24 +17,25 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace rw {
 
-/// One of the objects in KCP that all runtimes are kept in step with.
+/// One of the objects in KCP that all runtimes are configured from.
 enum class source : std::uint8_t { config, manifests, pull_secret, trust_bundle };
 
 inline constexpr std::array all_sources{source::config, source::manifests, source::pull_secret,
                                         source::trust_bundle};
 
-/// What people call it, such as "pull Secret".
+/// For people, such as "pull Secret".
 std::string_view to_string(source which);
 
 struct source_watch_options {
   bootstrapper_sources names = {};
-  /// How often it is asked whether the server serves ClusterTrustBundles by now, and whether it
-  /// still does in the same version.
+  /// The period of discovery: whether, and in which version, ClusterTrustBundles are served.
   core::duration ask_again = std::chrono::minutes(1);
 };
 
@@ -44,46 +47,74 @@ struct source_watch_environment {
   core::random_source random;
 };
 
-/// Watches the four sources, and tells those who listen when one changes.
+/// Watches the four sources, and notifies subscribers of changes.
 ///
-/// ClusterTrustBundles are found by discovery, in whichever version they are served. A server that
-/// has none is logged once; the trust bundle then counts as absent, and is picked up within
-/// `ask_again` when the server begins to serve it. Where the server stops serving it, what was seen
-/// last stands.
+/// ClusterTrustBundles are found by discovery, in whichever version they are served. Where they are
+/// not served, which is logged once, the trust bundle counts as absent; within `ask_again` after
+/// the server begins to serve them it is found. Where the server ceases to serve them, the last
+/// known content stays.
 ///
 /// Everything happens on the client's executor.
 class source_watch {
  public:
   source_watch(k8s::client& api, source_watch_options options,
                source_watch_environment environment);
-  ~source_watch();
   source_watch(const source_watch&) = delete;
   source_watch& operator=(const source_watch&) = delete;
 
-  /// Runs until cancelled.
+  /// Runs until cancelled, once.
   boost::asio::awaitable<void> run();
 
-  /// True once it is known of each source what it holds, or that it is absent. It stays true.
+  /// True once the content of each source is known, or that it is absent. It stays true.
   bool ready() const noexcept;
-  /// Those of which it is not known, one a line; for readiness pages.
+  /// The sources that are not known yet, one a line; for readiness pages.
   std::string not_ready() const;
 
   /// The source as it is; empty: absent, or not known yet.
-  k8s::object get(source which) const;
+  k8s::object get(source which) const { return at(which).now; }
   /// "ConfigMap kcp-system/rt-bootstrapper-config"
-  std::string name_of(source which) const;
+  std::string name_of(source which) const { return name_of(at(which)); }
 
-  /// A digest of what all of them hold: data and type of ConfigMaps and the Secret, spec of the
-  /// trust bundle. Metadata has no part in it; that a source is absent has. Empty until `ready`.
+  /// A digest of all content: data and type of ConfigMaps and the Secret, spec of the trust bundle,
+  /// and absence; not of metadata. Empty until `ready`.
   std::string digest() const;
+  /// The sources had this content at this resourceVersion, or before. The largest number of all if
+  /// resourceVersions are no numbers.
+  std::uint64_t version() const noexcept { return version_; }
 
   /// Calls `changed` when `ready` becomes true, and after each change of a source, of its metadata
-  /// too, as long as the caller keeps the result.
+  /// too, until the returned handle is destroyed.
   [[nodiscard]] std::shared_ptr<void> subscribe(std::function<void()> changed);
 
  private:
-  class implementation;
-  std::unique_ptr<implementation> impl_;
+  struct watched {
+    source which = source::config;
+    k8s::object_key key = {};
+    k8s::resource_type type = {};
+    k8s::object now = {};
+    std::string digest = {};  ///< of the content; empty: not known yet
+    std::unique_ptr<k8s::informer> informer = {};
+  };
+
+  const watched& at(source which) const { return all_.at(static_cast<std::size_t>(which)); }
+  watched& bundle() { return all_.back(); }  ///< its version is not known at first
+  std::string name_of(const watched& one) const;
+  void start(watched& one, core::task_group& tasks);
+  void update(watched& one, k8s::object now);
+  boost::asio::awaitable<void> follow(watched* one);
+  boost::asio::awaitable<void> discover();
+  boost::asio::awaitable<void> adopt(std::optional<k8s::resource_type> found);
+  boost::asio::awaitable<void> end_bundle();
+
+  k8s::client& api_;
+  const source_watch_options options_;
+  const source_watch_environment environment_;
+  std::array<watched, all_sources.size()> all_;
+  std::unique_ptr<core::task_group> bundle_tasks_;
+  bool absence_logged_ = false;
+  std::uint64_t version_ = 0;
+  std::vector<std::weak_ptr<std::function<void()>>> listeners_;
+  core::log_limit log_limit_{1, std::chrono::minutes(5)};
 };
 
 /// The digest of one source's content; of an absent one (an empty object), too.

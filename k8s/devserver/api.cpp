@@ -5,6 +5,8 @@
 #include "k8s/devserver/openapi.hpp"
 #include "k8s/devserver/roles.hpp"
 #include "k8s/devserver/scale.hpp"
+#include "k8s/rfc3339.hpp"
+#include "k8s/types.hpp"
 
 #include <boost/json/serialize.hpp>
 
@@ -132,6 +134,18 @@ asio::awaitable<void> api::proceed(visit of, http::request& from, http::response
   return {};
 }
 
+bool api::is_initializing(const cluster& in, const resource& of) const {
+  if (with_.storage_delay.count() == 0 || !of.custom) return false;
+  const auto definitions = in.objects.find("customresourcedefinitions.apiextensions.k8s.io");
+  const auto one = definitions ? definitions->find(resource_name(of.plural, of.group)) : nullptr;
+  if (!one) return false;
+  const auto definition = one->parse();
+  const auto created = parse_rfc3339(find_string(definition, {"metadata", "creationTimestamp"}));
+  // Whole seconds.
+  const auto least = std::chrono::seconds(1) + with_.storage_delay;
+  return created && with_.clock.wall() < *created + least;
+}
+
 asio::awaitable<void> api::resource_request(visit of, resource_path path, identity by,
                                             http::request& from, http::response& into) {
   const wanted_access wanted{of.verb,          path.group,  path.plural,
@@ -152,6 +166,10 @@ asio::awaitable<void> api::resource_request(visit of, resource_path path, identi
   const bool named = path.key.name.empty() || !view.of->namespaced || !path.key.ns.empty();
   if (!known || !placed || !named) {
     answer(into, no_such_resource());
+    return {};
+  }
+  if (is_initializing(*of.in, *view.of)) {
+    answer(into, storage_initializing());
     return {};
   }
   const auto how =

@@ -11,6 +11,7 @@
 
 #include <boost/asio/any_io_executor.hpp>
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -29,6 +30,7 @@ class api final : public http::handler {
     devserver::writes& writes;
     std::size_t body_bytes;
     bool authorization;  ///< roles count
+    std::chrono::milliseconds storage_delay;
   };
 
   explicit api(parts with) : with_(std::move(with)) {}
@@ -53,6 +55,8 @@ class api final : public http::handler {
                                                 http::request& from, http::response& into);
   boost::asio::awaitable<void> perform(const visit& of, call what, http::request& from,
                                        http::response& into);
+
+  bool is_initializing(const cluster& in, const resource& of) const;
 
   const parts with_;
 };

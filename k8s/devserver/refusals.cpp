@@ -109,6 +109,12 @@ problem too_many_requests() {
   return result;
 }
 
+problem storage_initializing() {
+  problem result{429, "TooManyRequests", "storage is (re)initializing"};
+  result.retry_after = 1;
+  return result;
+}
+
 problem timed_out() {
   return {504, "Timeout", "Timeout: request did not complete within requested timeout"};
 }

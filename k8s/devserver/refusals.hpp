@@ -42,6 +42,8 @@ problem method_not_allowed(std::string_view what);
 problem too_large(std::string why);
 /// More than the server does at once; to be tried again a second later.
 problem too_many_requests();
+/// A custom resource is too new.
+problem storage_initializing();
 /// It took longer than a request may.
 problem timed_out();
 /// A watch or list of a version that history has forgotten.

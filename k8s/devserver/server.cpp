@@ -116,7 +116,7 @@ class server::implementation {
              }}),
         housekeeping_(executor, {environment.clock, environment.log, writes_, planner_}),
         api_({executor, environment.clock, clusters_, memory_->users, reads_, writes_,
-              options_.body_bytes, options_.authorization}),
+              options_.body_bytes, options_.authorization, options_.storage_delay}),
         http_(executor, http_options(options_), api_,
               {*transport_, environment.watchdog, environment.log, environment.metrics}) {}
 

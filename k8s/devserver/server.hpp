@@ -40,6 +40,9 @@ struct server_options {
   std::size_t body_bytes = 3u << 20;    ///< largest request
   service_resolver services = {};       ///< for webhooks; empty: no Service is found
   bool authorization = false;           ///< roles count; otherwise every user may do everything
+  /// After the creation of a CustomResourceDefinition, requests for its objects are answered with
+  /// 429 for so long, and up to a second more (kube-apiserver: "storage is (re)initializing").
+  std::chrono::milliseconds storage_delay{0};
 };
 
 /// All of it must outlive the server.

@@ -15,6 +15,7 @@ k8s::devserver::server_options options_of(const api_server_settings& settings) {
   result.address = listening_address(settings.address, "--address");
   result.host_names = settings.host_names;
   result.history = settings.history;
+  result.storage_delay = settings.storage_delay;
   return result;
 }
 

@@ -76,7 +76,12 @@ void describe_configuration(CLI::App& app, dev_settings& to) {
   add(app, "--kim-workers", to.kim_workers, "",
       "Runtimes that the simulated Kyma Infrastructure Manager works on at once")
       ->check(CLI::Range(1u, 1024u));
-  add_duration(app, "--kim-duration", to.kim_duration, "How long it works on one that is marked");
+  add_duration(app, "--kim-duration", to.kim_duration,
+               "Time from its taking the mark off to the end of its reconcile");
+  app.add_flag("--kim-config-watcher", to.kim_config_watcher,
+               "Let it run its own watcher, too, which marks every Runtime at each update");
+  add(app, "--kim-fails", to.kim_fails, "N",
+      "Let each N-th of its reconciles end in the state Failed after the mark was taken; 0: none");
   add(app, "--hanging-runtimes", to.hanging_runtimes, "",
       "How many runtimes, the last ones, have API servers that take requests and never answer");
   group_options(app, first, "Configuration of runtimes");

@@ -13,9 +13,13 @@ namespace asio = boost::asio;
 config_sync::sync_options sync_options_of(const runtime_config_settings& settings) {
   config_sync::sync_options out;
   out.mode = settings.mode;
-  out.forms = config_sync::parse_mark_forms(settings.signal_by).value();
+  out.form = settings.signal_by;
   out.field_manager = settings.field_manager;
   out.settle = settings.settle;
+  out.signal_all_once = settings.signal_all_once;
+  out.timing.quiet = settings.quiet;
+  out.timing.timeout = settings.timeout;
+  out.timing.retry = settings.retry;
   return out;
 }
 

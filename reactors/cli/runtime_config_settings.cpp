@@ -24,11 +24,29 @@ void describe_runtime_config(CLI::App& app, runtime_config_settings& to) {
       "(Runtimes are marked, and Kyma Infrastructure Manager writes); shadow (the same, and what "
       "direct would write is told); direct (RuntimeBootstrappers say what is written to runtimes). "
       "A Runtime's annotation operator.kyma-project.io/bootstrapper-mode overrides all but off");
-  add(app, "--signal-by", to.signal_by, "",
-      "What of a Runtime operator.kyma-project.io/force-patch-reconciliation=true is set as")
-      ->check(CLI::IsMember({"annotation", "label", "both"}));
+  const auto form = [&to](const std::string& text) {
+    to.signal_by = text == "label" ? mark_form::label : mark_form::annotation;
+  };
+  app.add_option_function<std::string>(
+         "--signal-by", form,
+         "What operator.kyma-project.io/force-patch-reconciliation=true is set as on a Runtime; "
+         "Kyma Infrastructure Manager reads the annotation only")
+      ->check(CLI::IsMember({"annotation", "label"}))
+      ->default_str("annotation");
   add_duration(app, "--signal-settle", to.settle,
-               "How long the configuration must have been still before Runtimes are marked");
+               "Time without changes of the configuration before Runtimes are marked");
+  add_duration(app, "--signal-quiet", to.quiet,
+               "Time for which a Runtime must be neither Pending nor Failed after its mark was "
+               "taken off, to count as configured; one that was Pending counts when it is Ready");
+  add_duration(app, "--signal-timeout", to.timeout,
+               "Time after which a Runtime that is still Pending counts as failed");
+  add_duration(app, "--signal-retry", to.retry,
+               "Time from a mark to the next one for the same configuration where Kyma "
+               "Infrastructure Manager fails; doubles with each, up to 4h",
+               std::chrono::seconds(1));
+  app.add_flag("--signal-all-once", to.signal_all_once,
+               "Mark every Runtime once, if no configuration was ever signalled. Without it the "
+               "first start marks none, since all are taken to have the present configuration");
   app.add_flag("--create-runtime-bootstrappers", to.create_bootstrappers,
                "Runtimes in mode shadow or direct that have no RuntimeBootstrapper get one, which "
                "takes over what Kyma Infrastructure Manager has installed there");
@@ -48,8 +66,7 @@ void describe_runtime_config(CLI::App& app, runtime_config_settings& to) {
   name("--pull-secret-name", to.sources.pull_secret,
        "Secret for pulling images on runtimes, in kcp-system");
   name("--trust-bundle-name", to.sources.trust_bundle, "ClusterTrustBundle for runtimes");
-  name("--signal-field-manager", to.field_manager,
-       "Field manager of marks; a Runtime's marks under another name are somebody else's");
+  name("--signal-field-manager", to.field_manager, "Field manager of marks and of the record");
   check_object_names(
       app, {"--config-map-name", "--manifests-name", "--pull-secret-name", "--trust-bundle-name"});
   group_options(app, first, "Configuration of runtimes");

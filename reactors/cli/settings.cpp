@@ -241,6 +241,9 @@ void describe_api_server(CLI::App& app, api_server_settings& to) {
   add(app, "--host-name", to.host_names, "NAME,...", "Names in the server's certificate");
   add(app, "--history", to.history, "", "Changes of a cluster that a watch may resume from")
       ->check(CLI::Range(1u, 1u << 24));
+  add_duration(app, "--storage-delay", to.storage_delay,
+               "Time for which objects of a new CustomResourceDefinition are answered with 429, as "
+               "kube-apiserver does while their storage is initializing; 0: none");
 }
 
 void describe_certs(CLI::App& app, certs_settings& to) {

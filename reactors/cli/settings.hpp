@@ -123,6 +123,8 @@ struct dev_settings {
   bootstrapper_mode bootstrapper = bootstrapper_mode::off;
   std::size_t kim_workers = 25;
   std::chrono::milliseconds kim_duration = std::chrono::seconds(2);
+  bool kim_config_watcher = false;
+  std::size_t kim_fails = 0;         ///< every N-th reconcile; 0: none
   std::size_t hanging_runtimes = 0;  ///< the last ones
 
   std::chrono::milliseconds rotate_root_every{0};  ///< 0: never
@@ -140,6 +142,7 @@ struct api_server_settings {
   std::vector<std::string> clusters = {"kcp"};
   std::vector<std::string> host_names = {"localhost"};
   std::size_t history = 1000;
+  std::chrono::milliseconds storage_delay{0};
 };
 
 /// `runtime-watcher certs`.

@@ -7,6 +7,8 @@ import re
 import ssl
 import urllib.parse
 
+from harness import pause
+
 
 class ApiError(AssertionError):
     def __init__(self, method, path, status, body):
@@ -42,7 +44,17 @@ class Api:
         self._connection.close()
 
     def request(self, method, path, body=None, content_type="application/json"):
-        """Sends and returns the decoded answer; any status but 2xx raises ApiError."""
+        """Sends and returns the decoded answer; any status but 2xx raises ApiError. 429, which a server answers while the
+        storage of a new CustomResourceDefinition is initializing, is tried again."""
+        for attempts_left in reversed(range(50)):
+            try:
+                return self._send(method, path, body, content_type)
+            except ApiError as error:
+                if error.status != 429 or attempts_left == 0:
+                    raise
+                pause(0.1)
+
+    def _send(self, method, path, body, content_type):
         data = body if body is None or isinstance(body, (str, bytes)) else json.dumps(body)
         headers = {"Authorization": f"Bearer {self._token}", "Content-Type": content_type}
         self._connection.request(method, self._prefix + path, data, headers)

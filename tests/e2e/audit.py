@@ -28,6 +28,8 @@ class Audit:
         to, verbs = entry.get("objectRef", {}), {entry["verb"]}
         if entry["verb"] == "patch" and entry.get("responseStatus", {}).get("code") == 201:
             verbs.add("create")  # server-side apply of what was not there needs both
+        if "sendInitialEvents=true" in entry.get("requestURI", ""):
+            verbs.add("list")  # the right that the same client needs on a server without streaming lists
         resource = "/".join(filter(None, (to.get("resource", ""), to.get("subresource"))))
         return verbs, to.get("apiGroup", ""), resource, to.get("namespace", ""), to.get("name", "")
 

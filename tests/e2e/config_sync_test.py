@@ -1,8 +1,9 @@
 """The manager signals changes of the runtimes' configuration: every Runtime is marked exactly as configured, suspended
-ones are not, and nothing is lost when the manager ends in the middle.
+ones are not, a Runtime on which Kyma Infrastructure Manager (KIM) fails is marked again, and nothing is lost when the
+manager is killed.
 
 The same tests on the embedded API server and, where KUBEBUILDER_ASSETS names one, on a real one with the true schema of
-RW_TEST_CRDS. Kyma Infrastructure Manager is played by this script.
+RW_TEST_CRDS. This script plays KIM, in its order: it takes the mark off, then reads the sources.
 """
 
 import base64
@@ -26,6 +27,7 @@ from landscape import RUNTIME_SPEC
 PATIENCE = 60
 MARK = "operator.kyma-project.io/force-patch-reconciliation"
 SUSPEND = "operator.kyma-project.io/suspend-patch-reconciliation"
+MODE = "operator.kyma-project.io/bootstrapper-mode"
 SIGNALLED = "operator.kyma-project.io/signalled-configuration"
 FIELD_MANAGER = "runtime-watcher-config-sync"
 KCP = "kcp-system"
@@ -45,8 +47,9 @@ class Api:
         self._token = config["users"][0]["user"]["token"]
         self._tls = ssl._create_unverified_context()
 
-    def request(self, method, path, body=None, content_type="application/json"):
-        """The decoded answer; None where there is no such object."""
+    def request(self, method, path, body=None, content_type="application/json", retry=True):
+        """The decoded answer; None where there is no such object. 429, which a server answers while the storage of a new
+        CustomResourceDefinition is initializing, is tried again."""
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self._url + path, data, method=method, headers={
             "Content-Type": content_type, "Authorization": f"Bearer {self._token}"})
@@ -57,6 +60,9 @@ class Api:
             text = error.read().decode()
             if error.code == 404:
                 return None
+            if error.code == 429 and retry:
+                pause(0.1)
+                return self.request(method, path, body, content_type)
             raise AssertionError(f"{method} {path}: {error.code} {text}") from None
 
     def get(self, path):
@@ -92,9 +98,12 @@ def annotations(runtime):
     return runtime["metadata"].get("annotations") or {}
 
 
+def labels(runtime):
+    return runtime["metadata"].get("labels") or {}
+
+
 def is_marked(runtime):
-    labels = runtime["metadata"].get("labels") or {}
-    return annotations(runtime).get(MARK) == "true" or labels.get(MARK) == "true"
+    return annotations(runtime).get(MARK) == "true"
 
 
 class Story:
@@ -114,10 +123,11 @@ class Story:
         for path in self.sources:
             self.api.put(path, "first")
 
-    def start_manager(self, *options):
+    def start_manager(self, *options, settle="200ms"):
         self.manager = self.start(Process("manager", [
             BINARY, "manager", "--kubeconfig", self.kcp.kubeconfig, "--listen-address", "127.0.0.1:0", "--metrics-address",
-            "127.0.0.1:0", "--no-leader-elect", "--bootstrapper-mode", "signal", "--signal-settle", "200ms", *options]))
+            "127.0.0.1:0", "--no-leader-elect", "--bootstrapper-mode", "signal", "--signal-settle", settle, "--signal-quiet", "300ms",
+            "--signal-retry", "1s", *options]))
         self.admin = self.manager.wait_listening("admin")
         self.settled()
 
@@ -128,10 +138,16 @@ class Story:
     def settled(self):
         """Waits until every Runtime has been compared with the sources as they are."""
         def done():
-            known = sum(self.metric("rw_config_sync_runtimes", standing=s) for s in ("current", "pending", "suspended", "apart"))
-            return (self.metric("rw_config_sync_state") > 0 and known == len(self.runtimes())
-                    and self.metric("rw_config_sync_runtimes", standing="behind") == 0)
-        wait_until(done, PATIENCE, lambda: f"everybody was compared:\n{self.manager.tail()}", every=0.05)
+            return (self.metric("rw_config_sync_revision") > 0 and self.count("outdated") == 0
+                    and self.metric("rw_config_sync_runtimes") == len(self.runtimes()))
+        wait_until(done, PATIENCE, lambda: f"all Runtimes were compared:\n{self.manager.tail()}", every=0.05)
+
+    def count(self, state):
+        return self.metric("rw_config_sync_runtimes", state=state)
+
+    def until_count(self, state, number):
+        wait_until(lambda: self.count(state) == number, PATIENCE, lambda: f"{number} Runtimes are {state}:\n{self.manager.tail()}",
+                   every=0.05)
 
     def add_runtimes(self, *names):
         for name in names:
@@ -146,8 +162,19 @@ class Story:
         return self.api.get(f"{RUNTIMES}/{name}")
 
     def take(self, name):
-        """As Kyma Infrastructure Manager takes a mark: the annotation only."""
+        """As KIM takes a mark."""
         self.api.merge(f"{RUNTIMES}/{name}", {"metadata": {"annotations": {MARK: None}}})
+
+    def set_state(self, name, state):
+        self.api.merge(f"{RUNTIMES}/{name}/status", {"status": {"state": state}})
+
+    def watcher_marks(self, name):
+        """As KIM's own watcher does: it applies the whole Runtime, by force."""
+        found = self.runtime(name)
+        found["metadata"].pop("managedFields")
+        found["metadata"].setdefault("annotations", {})[MARK] = "true"
+        self.api.request("PATCH", f"{RUNTIMES}/{name}?fieldManager=config-watcher&force=true", found,
+                         "application/apply-patch+yaml")
 
     def until_marked(self, *names):
         def all_marked():
@@ -155,8 +182,8 @@ class Story:
             return all(is_marked(found[name]) for name in names)
         wait_until(all_marked, PATIENCE, lambda: f"{names} are marked:\n{self.manager.tail()}", every=0.05)
 
-    def until_state(self, number):
-        wait_until(lambda: self.metric("rw_config_sync_state") >= number, PATIENCE,
+    def until_revision(self, number):
+        wait_until(lambda: self.metric("rw_config_sync_revision") >= number, PATIENCE,
                    lambda: f"the change is noticed:\n{self.manager.tail()}", every=0.05)
         self.settled()
 
@@ -165,29 +192,28 @@ class Story:
         self.api.merge(f"{RUNTIMES}/r3", {"metadata": {"annotations": {SUSPEND: "true"}}})
         untouched = {name: r["metadata"]["resourceVersion"] for name, r in self.runtimes().items()}
         self.start_manager()
-        # A first start has nothing to compare with, and marks nobody.
+        # A first start has nothing to compare with, marks none and says so.
         self.assertEqual({name: r["metadata"]["resourceVersion"] for name, r in self.runtimes().items()}, untouched)
+        self.assertIn("--signal-all-once", self.manager.tail())
 
         expected = 0
         for path in self.sources:
             for change in (lambda: self.api.put(path, "second"), lambda: self.api.delete(path), lambda: self.api.put(path, "third")):
-                state = self.metric("rw_config_sync_state")
+                revision = self.metric("rw_config_sync_revision")
                 change()
-                self.until_state(state + 1)
+                self.until_revision(revision + 1)
                 self.until_marked("r1", "r2")
                 expected += 2
                 for name in ("r1", "r2"):
                     found = self.runtime(name)
-                    self.assertEqual(annotations(found)[MARK], "true")
-                    self.assertEqual(found["metadata"]["labels"][MARK], "true")
+                    self.assertNotIn(MARK, labels(found))
                     self.assertEqual(found["spec"], RUNTIME_SPEC)
                     manager = next(m for m in found["metadata"]["managedFields"] if m["manager"] == FIELD_MANAGER)
                     self.assertEqual(manager["operation"], "Apply")
                     fields = manager["fieldsV1"]["f:metadata"]["f:annotations"]
                     self.assertEqual({f for f in fields if f != "."}, {f"f:{MARK}", f"f:{SIGNALLED}"})
                     self.take(name)
-                    wait_until(lambda: not is_marked(self.runtime(name)), PATIENCE, "the label goes with the annotation", every=0.05)
-                self.settled()
+                self.until_count("current", 2)
                 self.assertEqual(self.metric("rw_config_sync_marks_total"), expected, path)
         self.assertEqual(self.runtime("r3")["metadata"]["resourceVersion"], untouched["r3"])
 
@@ -195,45 +221,92 @@ class Story:
         self.until_marked("r3")
         self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
 
-    def test_the_mark_is_set_in_the_form_that_is_configured(self):
-        for form in ("annotation", "label"):
-            self.add_runtimes(form)
-            self.start_manager("--signal-by", form)
-            self.api.put(CONFIG, f"for {form}")
-            self.until_marked(form)
-            found = self.runtime(form)
-            self.assertEqual(annotations(found).get(MARK) == "true", form == "annotation")
-            self.assertEqual((found["metadata"].get("labels") or {}).get(MARK) == "true", form == "label")
+    def test_all_are_marked_once_where_that_is_asked_for(self):
+        self.add_runtimes("r1", "r2")
+        for _ in range(2):
+            self.start_manager("--signal-all-once")
+            self.until_count("marked", 2)
             self.manager.kill()
-            self.api.delete(f"{RUNTIMES}/{form}")
+        for name in ("r1", "r2"):
+            self.take(name)
+        self.start_manager("--signal-all-once")
+        self.until_count("current", 2)
+        self.assertEqual(self.metric("rw_config_sync_marks_total"), 0)
 
-    def test_a_change_beside_a_mark_survives_a_restart(self):
+    def test_a_mark_is_a_label_where_that_is_configured(self):
+        self.add_runtimes("r1")
+        self.start_manager("--signal-by", "label")
+        self.api.put(CONFIG, "second")
+        self.until_count("marked", 1)
+        self.assertEqual(labels(self.runtime("r1")).get(MARK), "true")
+        self.assertFalse(is_marked(self.runtime("r1")))
+
+    def test_a_runtime_on_which_kim_fails_is_marked_again(self):
+        self.add_runtimes("r1")
+        self.start_manager()
+        self.api.put(CONFIG, "second")
+        self.until_marked("r1")
+        self.take("r1")
+        self.set_state("r1", "Failed")
+        self.until_marked("r1")
+        self.assertEqual(self.metric("rw_config_sync_marks_total", reason="retry"), 1)
+        self.take("r1")
+        self.set_state("r1", "Pending")
+        self.until_count("in_progress", 1)
+        self.set_state("r1", "Ready")
+        self.until_count("current", 1)
+
+    def test_a_label_that_kims_watcher_owns_keeps_no_runtime_from_being_marked(self):
+        self.add_runtimes("r1")
+        self.api.merge(f"{RUNTIMES}/r1", {"metadata": {"labels": {MARK: "true"}}})
+        self.start_manager()
+        self.watcher_marks("r1")
+        self.take("r1")
+        self.api.put(CONFIG, "second")
+        self.until_marked("r1")
+
+    def test_a_mark_of_kims_watcher_covers_the_change(self):
+        self.add_runtimes("r1")
+        self.start_manager(settle="2s")
+        self.api.put(CONFIG, "second")
+        self.watcher_marks("r1")
+        self.until_revision(2)
+        self.until_count("marked", 1)
+        self.take("r1")
+        self.until_count("current", 1)
+        self.assertEqual(self.metric("rw_config_sync_marks_total"), 0)
+        self.assertFalse(is_marked(self.runtime("r1")))
+        self.assertTrue(annotations(self.runtime("r1"))[SIGNALLED].startswith("2 "))
+
+    def test_a_mark_in_mode_direct_is_counted_with_its_age(self):
+        self.add_runtimes("r1")
+        self.start_manager()
+        self.api.merge(f"{RUNTIMES}/r1", {"metadata": {"annotations": {MODE: "direct", MARK: "true"}}})
+        self.until_count("direct_marked", 1)
+        self.assertGreater(self.metric("rw_config_sync_state_since_timestamp_seconds", state="direct_marked"), 0)
+        self.take("r1")
+        self.until_count("direct", 1)
+
+    def test_a_change_while_a_mark_is_there_survives_a_restart(self):
         self.add_runtimes("r1", "r2")
         self.start_manager()
         self.api.put(CONFIG, "second")
         self.until_marked("r1", "r2")
-        first = annotations(self.runtime("r1"))[SIGNALLED]
-        self.api.put(CONFIG, "third")
-        self.until_state(self.metric("rw_config_sync_state"))
         self.manager.kill()
-        # Nobody writes what the mark does not stand for; taken off, it is set again by the next process.
-        self.assertEqual(annotations(self.runtime("r1"))[SIGNALLED], first)
         self.take("r1")
+        self.api.put(CONFIG, "third")
         self.start_manager()
         self.until_marked("r1")
-        self.assertNotEqual(annotations(self.runtime("r1"))[SIGNALLED], first)
-        self.assertEqual(annotations(self.runtime("r2"))[SIGNALLED], first)
-
-        # All taken: one more restart has nothing to do.
+        self.until_revision(3)
+        wait_until(lambda: all(annotations(r)[SIGNALLED].startswith("3 ") for r in self.runtimes().values()), PATIENCE,
+                   "the marks cover the change", every=0.05)
         for name in ("r1", "r2"):
             self.take(name)
-        self.until_marked("r2")
-        self.take("r2")
-        wait_until(lambda: not any(is_marked(r) for r in self.runtimes().values()), PATIENCE, "all marks are gone", every=0.05)
-        self.settled()
+        self.until_count("current", 2)
         self.manager.kill()
         before = {name: r["metadata"]["resourceVersion"] for name, r in self.runtimes().items()}
         self.start_manager()
+        self.until_count("current", 2)
         self.assertEqual({name: r["metadata"]["resourceVersion"] for name, r in self.runtimes().items()}, before)
         self.assertEqual(self.metric("rw_config_sync_marks_total"), 0)
 
@@ -255,16 +328,19 @@ class Story:
                         stop.wait(0.02)
                         continue
                     name = mine.choice(marked)
+                    self.take(name)
+                    changed = mine.random() < 0.3
+                    if changed:
+                        self.set_state(name, "Pending")
+                    stop.wait(mine.random() * 0.1)
+                    if mine.random() < 0.1:
+                        self.set_state(name, "Failed")
+                        continue
                     read = content()
                     stop.wait(mine.random() * 0.1)
-                    if mine.random() < 0.5:
-                        self.take(name)
-                        configured[name] = read
-                    else:
-                        configured[name] = read
-                        stop.wait(mine.random() * 0.1)
-                        self.take(name)
-            except Exception as error:  # told by the test
+                    configured[name] = read
+                    self.set_state(name, "Ready")
+            except Exception as error:  # reported by the test
                 failures.append(error)
 
         self.start_manager()
@@ -293,6 +369,12 @@ class Story:
 class Embedded(Story, harness.TestCase):
     sources = (CONFIG, MANIFESTS, PULL_SECRET, TRUST_BUNDLE)
 
+    def test_objects_of_a_new_definition_wait_for_their_storage(self):
+        self.kcp.kubectl("create", "-f", "-", stdin=control_plane.widget_crd())
+        with self.assertRaisesRegex(AssertionError, r"429 .*storage is \(re\)initializing"):
+            self.api.request("GET", "/apis/example.com/v1/widgets", retry=False)
+        self.assertEqual(self.api.get("/apis/example.com/v1/widgets")["items"], [])
+
     def definition(self):
         return ROOT / "deploy" / "dev" / "infrastructuremanager.kyma-project.io_runtimes.yaml"
 
@@ -301,7 +383,7 @@ class Embedded(Story, harness.TestCase):
             self.skipTest(f"{landscape.KUBECTL} knows no OpenAPI v3, which is all that is served")
         folder = self.folder / "clusters"
         server = self.start(Process("api-server", [BINARY, "api-server", "--address", "127.0.0.1:0", "--dir", folder,
-                                                   "--cluster", "kcp"]))
+                                                   "--cluster", "kcp", "--storage-delay", "1s"]))
         server.wait_listening("api-server")
         return landscape.Cluster(folder / "kcp.kubeconfig", self.folder / "cache")
 

@@ -172,7 +172,7 @@ class Configuration(harness.TestCase):
     def test_it_is_signalled_and_goes_the_other_way_at_any_time(self):
         dev = self.start_dev("--bootstrapper-mode", "signal", "--kim-duration", "200ms")
         self.until_all_have(set(RUNTIMES), "configuration", "pull Secret", "trust bundle")
-        self.until(lambda: dev.metric("rw_config_sync_state") >= 1, "changes count from here")
+        self.until(lambda: dev.metric("rw_config_sync_revision") >= 1, "changes count from here")
         for secret in self.rotate(set(RUNTIMES), "second").values():
             self.assertEqual(self.managers(secret), {"kim-bootstrapper"})
         path = collection("runtimes", "kcp-system", "infrastructuremanager.kyma-project.io", "v1") + "/runtime-1"

@@ -40,14 +40,20 @@ def pause(seconds):
 
 
 def wait_until(condition, timeout, what, every=0.01):
-    """Waits until condition() is true and returns its value; fails with `what` (text or callable) after `timeout` s."""
+    """Waits until condition() is true and returns its value; fails with `what` (text or callable) after `timeout` s. A key
+    that is not in an object yet, such as its status, makes the condition false."""
     deadline = time.monotonic() + timeout
     while True:
-        value = condition()
+        absent = None
+        try:
+            value = condition()
+        except KeyError as error:
+            value, absent = None, error
         if value:
             return value
         if time.monotonic() > deadline:
-            raise AssertionError(f"not within {timeout} s: {what() if callable(what) else what}")
+            text = what() if callable(what) else what
+            raise AssertionError(f"not within {timeout} s: {text}" + (f" (there is no {absent})" if absent else ""))
         pause(every)
 
 

@@ -1,5 +1,7 @@
 #include "reactors/cli/dev/configuration.hpp"
 
+#include "core/within.hpp"
+#include "k8s/types.hpp"
 #include "reactors/cli/dev/manifests.hpp"
 #include "tls/issuer.hpp"
 
@@ -18,20 +20,39 @@ bool all_embedded(const clusters& all) {
          std::ranges::all_of(all.runtimes(), [](const cluster& one) { return one.embedded; });
 }
 
+kim_options kim_options_of(const dev_settings& settings) {
+  kim_options out;
+  out.workers = settings.kim_workers;
+  out.work = settings.kim_duration;
+  out.wait = settings.kim_duration;
+  out.config_watcher = settings.kim_config_watcher;
+  if (settings.kim_fails == 0) return out;
+  out.outcome = [every = settings.kim_fails, count = std::size_t{0}](const std::string&) mutable {
+    return ++count % every == 0 ? kim_outcome::fails_after : kim_outcome::unchanged;
+  };
+  return out;
+}
+
+/// For one runtime's API server to respond.
+constexpr auto configure_limit = std::chrono::seconds(5);
+
 }  // namespace
 
 configuration::configuration(services& with, const dev_settings& settings, const clusters& all,
-                             k8s::client& kcp, kim::runtime_client find,
+                             k8s::client& kcp, runtime_client find,
                              std::function<void(const arrival&)> tell)
     : services_(with),
+      mode_(settings.bootstrapper),
       trust_bundles_(all_embedded(all)),
       view_(with.clock, all.runtimes().size(), std::move(tell)),
+      find_(std::move(find)),
       sources_(kcp, {}, {with.clock, with.log, with.metrics, core::make_random_source()}),
       subscription_(sources_.subscribe([this] { look_at_sources(); })),
-      kim_(with, kcp, sources_, std::move(find),
-           {.mode = settings.bootstrapper,
-            .workers = settings.kim_workers,
-            .duration = settings.kim_duration}),
+      kim_(kcp, sources_,
+           [this](boost::json::value runtime) { return configure(std::move(runtime)); },
+           kim_options_of(settings),
+           {with.executor, with.clock, with.watchdog, with.log, with.metrics,
+            core::make_random_source()}),
       stop_(with.executor),
       tasks_(with.executor, [this](std::exception_ptr thrown) {
         if (!failure_) failure_ = thrown;
@@ -60,6 +81,24 @@ void configuration::add(node& runtime) {
   runtimes_.push_back(std::make_unique<bootstrapped>(services_, runtime.log(), runtime.api(),
                                                      trust_bundles_, std::move(tell)));
   tasks_.spawn(runtimes_.back()->run());
+}
+
+/// Unlike the real one, which has a single switch for all, this KIM leaves out Runtimes that are
+/// not signalled, so that each runtime of a trial system can be in a mode of its own.
+asio::awaitable<k8s::result<void>> configuration::configure(boost::json::value runtime) {
+  if (!signals(mode_of(runtime, mode_))) co_return k8s::result<void>();
+  auto* const api = find_(k8s::key_of(runtime).name);
+  const auto failure = [](std::string text) {
+    return k8s::failure{.code = make_error_code(k8s::errc::not_configured),
+                        .message = std::move(text)};
+  };
+  if (api == nullptr) co_return failure("there is no runtime of this name");
+  if (!sources_.ready()) co_return failure("the sources are not known yet");
+  const auto until = services_.clock.now() + configure_limit;
+  auto work = configure_as_kim(api, &sources_);
+  auto done = co_await core::within(services_.clock, until, std::move(work));
+  if (!done) co_return failure("the runtime does not respond in time");
+  co_return std::move(*done);
 }
 
 asio::awaitable<void> configuration::run() {

@@ -32,9 +32,12 @@ namespace rw::cli::dev {
 /// On one executor.
 class configuration {
  public:
-  /// All but `settings` must outlive it. `find` as kim's. `tell` hears of each arrival.
+  /// The client of the runtime that a Runtime stands for; null: there is none.
+  using runtime_client = std::function<k8s::client*(const std::string& runtime)>;
+
+  /// All but `settings` must outlive it. `tell` hears of each arrival.
   configuration(services& with, const dev_settings& settings, const clusters& all, k8s::client& kcp,
-                kim::runtime_client find, std::function<void(const arrival&)> tell);
+                runtime_client find, std::function<void(const arrival&)> tell);
 
   /// What the sources are at first, as manifests for KCP. The ClusterTrustBundle, with a CA of its
   /// own, is only there where all API servers are embedded, as older ones have none.
@@ -48,10 +51,13 @@ class configuration {
 
  private:
   void look_at_sources();
+  boost::asio::awaitable<k8s::result<void>> configure(boost::json::value runtime);
 
   services& services_;
+  const bootstrapper_mode mode_;  ///< of Runtimes that do not say otherwise
   const bool trust_bundles_;
   rollout_view view_;
+  const runtime_client find_;
   source_watch sources_;
   const std::shared_ptr<void> subscription_;
   kim kim_;

@@ -1,14 +1,14 @@
 #include "reactors/cli/dev/kim.hpp"
 
 #include "core/task_group.hpp"
-#include "core/within.hpp"
 #include "k8s/manifests.hpp"
 #include "k8s/types.hpp"
 #include "reactors/bootstrapper/desired_set.hpp"
 #include "reactors/bootstrapper/resource.hpp"
-#include "reactors/config_sync/config_sync.hpp"
+#include "reactors/bootstrapper_mode.hpp"
 #include "reactors/kyma_resources.hpp"
 
+#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
 #include <utility>
@@ -18,10 +18,13 @@ namespace {
 
 namespace asio = boost::asio;
 namespace json = boost::json;
+using k8s::reconcile_result;
 
-constexpr auto configuring = "kim-bootstrapper";
-constexpr auto installing = "infrastructure-manager";
-constexpr auto not_known_yet = std::chrono::milliseconds(100);
+constexpr auto binary_name = "manager";  // the field manager of updates and creates
+constexpr auto config_manager = "kim-bootstrapper";
+constexpr auto install_manager = "infrastructure-manager";
+constexpr auto requeue = std::chrono::milliseconds(100);
+constexpr auto status_requeue = std::chrono::seconds(30);
 
 /// The content of an object of KCP, in another name.
 json::value copy_of(const json::value& from, const k8s::object_key& to) {
@@ -34,123 +37,249 @@ json::value copy_of(const json::value& from, const k8s::object_key& to) {
   return out;
 }
 
+asio::awaitable<k8s::result<void>> write(k8s::client* api, json::value object, bool install) {
+  const auto version = std::string(k8s::find_string(object, {"apiVersion"}));
+  const auto kind = std::string(k8s::find_string(object, {"kind"}));
+  auto type = k8s::well_known_type(version, kind);
+  if (!type) {
+    k8s::group_version_kind gvk{.group = {}, .version = {}, .kind = kind};
+    k8s::parse_api_version(version, gvk);
+    auto found = co_await api->find(std::move(gvk));
+    if (!found) co_return found.error();
+    type = std::move(*found);
+  }
+  if (install) {
+    const k8s::write_options by{.field_manager = binary_name};
+    const auto created = co_await api->create(*type, object, by);
+    if (created) co_return k8s::result<void>();
+    if (!created.error().is(k8s::errc::already_exists)) co_return created.error();
+  }
+  const k8s::apply_options by{.field_manager = install ? install_manager : config_manager,
+                              .force = true};
+  const auto applied = co_await api->apply(*type, std::move(object), by);
+  if (!applied) co_return applied.error();
+  co_return k8s::result<void>();
+}
+
 }  // namespace
 
-kim::kim(services& with, k8s::client& kcp, source_watch& sources, runtime_client find,
-         kim_options options)
-    : services_(with),
-      kcp_(kcp),
+asio::awaitable<k8s::result<void>> configure_as_kim(k8s::client* runtime, source_watch* sources) {
+  const bootstrapper::target_names names;
+  const auto bundle = sources->get(source::trust_bundle);
+  const auto secret = sources->get(source::pull_secret);
+  const auto config = sources->get(source::config);
+  const auto manifests = sources->get(source::manifests);
+  std::vector<json::value> copies;
+  if (bundle) copies.push_back(copy_of(bundle.parse(), {{}, std::string(bundle.name())}));
+  if (secret) copies.push_back(copy_of(secret.parse(), {names.ns, names.pull_secret}));
+  if (config) copies.push_back(copy_of(config.parse(), {names.ns, names.configuration}));
+  for (auto& one : copies) {
+    const auto written = co_await write(runtime, std::move(one), false);
+    if (!written) co_return written.error();
+  }
+  if (!manifests) co_return k8s::result<void>();
+  const auto value = manifests.parse();
+  const std::string text(k8s::find_string(value, {"data", bootstrapper::default_manifests_key}));
+  auto objects = k8s::parse_manifests(text);
+  if (!objects) {
+    co_return k8s::failure{.code = make_error_code(k8s::errc::invalid),
+                           .message = "manifests: " + objects.error().message()};
+  }
+  k8s::sort_for_apply(*objects);
+  for (auto& one : *objects) {
+    const auto written = co_await write(runtime, std::move(one), true);
+    if (!written) co_return written.error();
+  }
+  co_return k8s::result<void>();
+}
+
+kim::kim(k8s::client& kcp, source_watch& sources, configure_function configure, kim_options options,
+         kim_environment environment)
+    : kcp_(kcp),
       sources_(sources),
-      find_(std::move(find)),
-      with_(options),
-      runtimes_(kcp, runtimes_type(), config_sync::runtimes_informer(),
-                {with.clock, with.log, with.metrics, core::make_random_source()}),
-      controller_(with.executor,
+      configure_(std::move(configure)),
+      options_(std::move(options)),
+      environment_(std::move(environment)),
+      runtimes_(kcp, runtimes_type(), {.what = {.ns = std::string(kcp_namespace)}},
+                {environment_.clock, environment_.log, environment_.metrics, environment_.random}),
+      source_updated_(environment_.executor),
+      controller_(environment_.executor,
                   {.name = "dev-kim",
-                   .concurrent = with_.workers,
+                   .concurrent = options_.workers,
                    .shutdown = std::chrono::milliseconds(100)},
                   *this,
-                  {with.clock, with.watchdog, with.log, with.metrics, core::make_random_source()}) {
+                  {environment_.clock, environment_.watchdog, environment_.log,
+                   environment_.metrics, environment_.random}) {
   controller_.watch(runtimes_);
 }
 
 kim::~kim() = default;
 
 asio::awaitable<void> kim::run() {
-  core::task_group tasks(services_.executor);
+  const auto subscription = sources_.subscribe([this] { on_source_change(); });
+  core::task_group tasks(environment_.executor);
   tasks.spawn(runtimes_.run());
   tasks.spawn(controller_.run());
+  tasks.spawn(watch_config());
   co_await tasks.join();
 }
 
-/// What a runtime is to have now. Sources that are not there are left out, and what came of them
-/// stays as it is.
-k8s::result<std::vector<kim::write>> kim::read_sources() const {
-  const bootstrapper::target_names names;
-  std::vector<write> out;
-  const auto add = [&](source which, const k8s::object_key& to) {
-    const auto found = sources_.get(which);
-    if (found) out.push_back({copy_of(found.parse(), to), configuring});
-  };
-  add(source::trust_bundle, {{}, std::string(sources_.get(source::trust_bundle).name())});
-  add(source::pull_secret, {names.ns, names.pull_secret});
-  add(source::config, {names.ns, names.configuration});
-  const auto manifests = sources_.get(source::manifests);
-  if (!manifests) return out;
-  const auto value = manifests.parse();
-  const std::string text(k8s::find_string(value, {"data", bootstrapper::default_manifests_key}));
-  auto objects = k8s::parse_manifests(text);
-  if (!objects) {
-    return k8s::failure{
-        .code = make_error_code(k8s::errc::invalid),
-        .message = sources_.name_of(source::manifests) + ": " + objects.error().message()};
-  }
-  k8s::sort_for_apply(*objects);
-  for (auto& one : *objects) out.push_back({std::move(one), installing});
-  return out;
+asio::awaitable<bool> kim::pause(core::duration by) {
+  if (options_.vary) by = options_.vary(by);
+  const auto timer = environment_.clock.make_timer(environment_.executor);
+  timer->expires_at(environment_.clock.now() + by);
+  const bool due = co_await timer->wait();
+  co_return due;
 }
 
-asio::awaitable<k8s::result<void>> kim::configure(k8s::client* api, std::vector<write> what) {
-  for (auto& one : what) {
-    const auto version = std::string(k8s::find_string(one.object, {"apiVersion"}));
-    const auto kind = std::string(k8s::find_string(one.object, {"kind"}));
-    auto type = k8s::well_known_type(version, kind);
-    if (!type) {
-      k8s::group_version_kind gvk{.group = {}, .version = {}, .kind = kind};
-      k8s::parse_api_version(version, gvk);
-      auto found = co_await api->find(std::move(gvk));
-      if (!found) co_return found.error();
-      type = std::move(*found);
-    }
-    const k8s::apply_options how{.field_manager = one.field_manager, .force = true};
-    const auto done = co_await api->apply(*type, std::move(one.object), how);
-    if (!done) co_return done.error();
+asio::awaitable<reconcile_result> kim::reconcile(k8s::object_key key) {
+  // Read from the server: a mark that was just taken off must not be seen again.
+  const auto found = co_await kcp_.get(runtimes_type(), key, false);
+  if (!found && !found.error().is(k8s::errc::not_found)) {
+    co_return reconcile_result::error(found.error());
   }
-  co_return k8s::result<void>();
-}
-
-asio::awaitable<k8s::result<void>> kim::take_mark_off(k8s::object_key key) {
-  const json::object off{{force_reconciliation_mark, nullptr}};
-  json::value change{{"metadata", {{"annotations", off}, {"labels", off}}}};
-  const auto done = co_await kcp_.patch(runtimes_type(), std::move(key), k8s::patch_type::merge,
-                                        std::move(change), {.field_manager = installing});
-  if (done || done.error().is(k8s::errc::not_found)) co_return k8s::result<void>();
-  co_return done.error();
-}
-
-asio::awaitable<k8s::reconcile_result> kim::reconcile(k8s::object_key key) {
-  using result = k8s::reconcile_result;
-  // Read anew: a mark that has just been taken off must not be seen again.
-  const auto found = co_await kcp_.get(runtimes_type(), key, true);
-  if (!found && found.error().is(k8s::errc::not_found)) {
-    seen_.erase(key.name);
-    co_return result::done();
-  }
-  if (!found) co_return result::error(found.error());
+  if (!found) shoots_.erase(key.name);
+  if (!found || k8s::is_being_deleted(*found)) co_return reconcile_result::done();
+  if (options_.held) co_return reconcile_result::requeue_after(requeue);
+  const auto state = k8s::find_string(*found, {"status", "state"});
+  const bool at_rest = state == "Ready" || state == "Failed";
+  const auto generation = k8s::generation_of(*found);
+  const auto [at, fresh] = shoots_.try_emplace(key.name);
+  if (fresh && at_rest) at->second.generation = generation;
   const bool marked = carries_mark(*found);
-  const bool fresh = !seen_.contains(key.name) && signals(mode_of(*found, with_.mode));
-  if (k8s::is_being_deleted(*found) || is_suspended(*found)) co_return result::done();
-  if (!marked && !fresh) co_return result::done();
-  auto* const api = find_(key.name);
-  if (api == nullptr) co_return result::terminal("there is no runtime of this name");
-  if (!sources_.ready()) co_return result::requeue_after(not_known_yet);
-  auto what = read_sources();
-  if (!what) co_return result::error(what.error());
-  if (marked) {
-    const auto work = services_.clock.make_timer(services_.executor);
-    work->expires_at(services_.clock.now() + with_.duration);
-    const bool due = co_await work->wait();
-    if (!due) co_return result::error("cancelled");
+  const bool patch = !is_suspended(*found) && (marked || at->second.generation < generation);
+  if (!patch && at_rest) co_return reconcile_result::done();
+  if (patch) {
+    const auto then = co_await patch_shoot(*found, marked);
+    if (then == next::stop) co_return reconcile_result::done();
+    if (then == next::requeue) co_return reconcile_result::requeue_after(requeue);
   }
-  const auto until = services_.clock.now() + with_.limit;
-  const auto configured =
-      co_await core::within(services_.clock, until, configure(api, std::move(*what)));
-  if (!configured) co_return result::error("the runtime does not answer in time");
-  if (configured->has_error()) co_return result::error(configured->error());
-  seen_.insert(key.name);
-  if (!marked) co_return result::done();
-  const auto done = co_await take_mark_off(key);
-  co_return done ? result::done() : result::error(done.error());
+  const auto& shoot = shoots_[key.name];
+  const auto now = environment_.clock.now();
+  if (now < shoot.ready_at) co_return reconcile_result::requeue_after(shoot.ready_at - now);
+  const bool due = co_await pause(options_.work / 2);
+  if (!due) co_return reconcile_result::error("cancelled");
+  if (shoots_[key.name].fails) {
+    co_await set_state(key, "Failed");
+    co_return reconcile_result::done();
+  }
+  if (options_.bootstrapper) {
+    const auto configured = co_await configure_(*found);
+    if (!configured) {
+      environment_.log.debug("dev-kim: a runtime can't be configured",
+                             {{"name", key.name}, {"error", configured.error().message}});
+      co_await set_state(key, "Pending");
+      co_return reconcile_result::requeue_after(status_requeue);
+    }
+  }
+  const bool done = co_await pause(options_.work / 2);
+  if (!done) co_return reconcile_result::error("cancelled");
+  co_await set_state(key, "Ready");
+  co_return reconcile_result::done();
+}
+
+asio::awaitable<kim::next> kim::patch_shoot(json::value runtime, bool marked) {
+  const auto key = k8s::key_of(runtime);
+  const bool due = co_await pause(options_.patch);
+  if (!due) co_return next::requeue;
+  const auto outcome = options_.outcome ? options_.outcome(key.name) : kim_outcome::unchanged;
+  if (outcome == kim_outcome::fails_before) {
+    co_await set_state(key, "Failed");
+    co_return next::stop;
+  }
+  if (marked) {
+    runtime.at("metadata").at("annotations").as_object().erase(force_reconciliation_mark);
+    const k8s::write_options by{.field_manager = binary_name};
+    const auto taken = co_await kcp_.update(runtimes_type(), runtime, by);
+    if (!taken) co_return next::requeue;
+    ++marks_taken_;
+  }
+  ++reconciles_;
+  auto& shoot = shoots_[key.name];
+  const auto generation = k8s::generation_of(runtime);
+  const bool changed = outcome == kim_outcome::changed || shoot.generation < generation;
+  shoot = {.generation = generation, .fails = outcome == kim_outcome::fails_after};
+  if (!changed) co_return next::configure;
+  const auto wait = options_.vary ? options_.vary(options_.wait) : options_.wait;
+  shoot.ready_at = environment_.clock.now() + wait;
+  co_await set_state(key, "Pending");
+  co_return next::configure;
+}
+
+/// Tries until it is stored. (The real one may lose the state that it ends in to a conflict, and is
+/// not called again for a Runtime that still shows Ready: nothing tells.)
+asio::awaitable<void> kim::set_state(k8s::object_key key, std::string_view state) {
+  for (;;) {
+    auto found = co_await kcp_.get(runtimes_type(), key);
+    if (!found && found.error().is(k8s::errc::not_found)) co_return;
+    if (found) {
+      set_status(*found, state);
+      const k8s::write_options by{.field_manager = binary_name, .subresource = "status"};
+      const auto written = co_await kcp_.update(runtimes_type(), std::move(*found), by);
+      if (written) co_return;
+    }
+    const bool due = co_await pause(requeue);
+    if (!due) co_return;
+  }
+}
+
+void kim::set_status(json::value& runtime, std::string_view state) const {
+  auto& object = runtime.as_object();
+  if (!object["status"].is_object()) object["status"] = json::object();
+  object["status"].as_object()["state"] = state;
+  if (!options_.bootstrapper || state == "Pending") return;
+  const bool ready = state == "Ready";
+  const k8s::condition condition{
+      .type = "RuntimeBootstrapperReady",
+      .status = ready ? "True" : "False",
+      .reason = ready ? "RuntimeBootstrapperConfigured" : "RuntimeBootstrapperConfigurationFailed",
+      .message = ready ? "Runtime bootstrapper installation completed" : std::string(state)};
+  k8s::set_condition(runtime, condition, environment_.clock.wall());
+}
+
+/// Only updates count for the config watcher: neither creation nor deletion.
+void kim::on_source_change() {
+  for (const auto which : all_sources) {
+    auto now = sources_.get(which);
+    auto& known = known_.at(static_cast<std::size_t>(which));
+    const bool updated = known && now && known.uid() == now.uid() && !k8s::same_state(known, now);
+    known = std::move(now);
+    if (updated && options_.config_watcher && options_.bootstrapper && !options_.held) {
+      source_updated_.set();
+    }
+  }
+}
+
+asio::awaitable<void> kim::watch_config() {
+  for (;;) {
+    const auto cancelled = co_await source_updated_.wait();
+    if (cancelled) co_return;
+    bool all = co_await mark_all();
+    while (!all) {
+      const bool due = co_await pause(requeue);
+      if (!due) co_return;
+      all = co_await mark_all();
+    }
+  }
+}
+
+asio::awaitable<bool> kim::mark_all() {
+  const auto listed = co_await kcp_.list(runtimes_type(), {.ns = std::string(kcp_namespace)});
+  if (!listed) co_return false;
+  bool all = true;
+  for (const auto& item : listed->at("items").as_array()) {
+    if (carries_mark(item)) continue;
+    auto runtime = item;
+    const auto& type = runtimes_type();
+    runtime.as_object()["apiVersion"] = type.gvk.api_version();
+    runtime.as_object()["kind"] = type.gvk.kind;
+    runtime.at("metadata").as_object().erase("managedFields");
+    k8s::set_annotation(runtime, force_reconciliation_mark, "true");
+    const auto applied = co_await kcp_.apply(type, std::move(runtime),
+                                             {.field_manager = "config-watcher", .force = true});
+    if (!applied) all = false;
+  }
+  co_return all;
 }
 
 }  // namespace rw::cli::dev

@@ -6,6 +6,8 @@
 #include "k8s/names.hpp"
 #include "reactors/bootstrapper_mode.hpp"
 #include "reactors/cli/app.hpp"
+#include "reactors/cli/dev/kim.hpp"
+#include "reactors/source_watch.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
@@ -33,14 +35,8 @@ struct versions {
   int config = 1, pull_secret = 1, trust_bundle = 1, manifests = 1;
 };
 
-/// What the author of a story wants of one runtime.
-struct intent {
-  std::optional<bootstrapper_mode> annotation = {};  ///< none: the manager's default
-  int changes = 0;                                   ///< of the mode
-};
-
-/// A control plane and its runtimes on an embedded API server whose runtimes take their time, and
-/// the part of the manager that configures runtimes, wired as the manager wires it.
+/// A control plane and its runtimes on an embedded API server whose runtimes take their time, a
+/// simulated KIM, and the part of the manager that configures runtimes, wired as the manager does.
 class land {
  public:
   explicit land(std::uint64_t seed);
@@ -48,7 +44,7 @@ class land {
   land(const land&) = delete;
   land& operator=(const land&) = delete;
 
-  /// Definitions, namespaces, sources and these runtimes.
+  /// Definitions, namespaces, sources and these runtimes, which KIM configures; KIM runs.
   asio::awaitable<void> make(std::vector<std::string> names);
 
   /// A manager begins, with this default.
@@ -65,9 +61,6 @@ class land {
   asio::awaitable<void> set_mode(std::string runtime, std::optional<bootstrapper_mode> to);
   bootstrapper_mode mode_of(const std::string& runtime) const;
   asio::awaitable<void> annotate(std::string runtime, json::object annotations);
-
-  /// Stands in the runtime's own history from now on, between what was written before and after.
-  asio::awaitable<void> fence(std::string runtime, std::string what);
 
   /// Why the runtime does not have what the sources hold, or is not let go of; empty: it has.
   asio::awaitable<std::string> lacks(std::string runtime);
@@ -89,19 +82,27 @@ class land {
   k8s::devserver::server server;
   versions now;
   std::vector<std::string> runtimes;
-  std::map<std::string, intent> intents;
+  std::map<std::string, std::optional<bootstrapper_mode>> modes;  ///< none: the default
+  cli::dev::kim& kim() { return kim_->kim; }
   bootstrapper_mode by_default = bootstrapper_mode::signal;
   core::duration longest_write = std::chrono::milliseconds(60);  ///< to a runtime, at most
 
  private:
   struct manager;
+  struct running_kim {
+    explicit running_kim(land& in);
+    std::unique_ptr<k8s::client> api;
+    source_watch sources;
+    cli::dev::kim kim;
+  };
 
+  asio::awaitable<k8s::result<void>> configure(json::value runtime);
   asio::awaitable<void> put_source(int versions::* which);
   asio::awaitable<void> add_runtime(std::string name);
 
   std::map<std::string, std::unique_ptr<k8s::client>> clients_;
   std::unique_ptr<manager> manager_;
-  int fences_ = 0;
+  std::unique_ptr<running_kim> kim_;
   core::task_group tasks_{context.get_executor()};
 };
 

@@ -9,16 +9,20 @@
 #include "k8s/devserver/server.hpp"
 #include "k8s/event_recorder.hpp"
 #include "k8s/informer.hpp"
+#include "reactors/bootstrapper_mode.hpp"
+#include "reactors/cli/dev/kim.hpp"
 #include "reactors/config_sync/config_sync.hpp"
 #include "reactors/source_watch.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/json/value.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include "tests/unit/manual_clock.hpp"
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,17 +32,30 @@
 
 namespace rw::config_sync::test {
 
+/// Waits until the kernel has delivered what this thread sent over loopback.
+class loopback_fence {
+ public:
+  loopback_fence();
+  void flush();
+
+ private:
+  boost::asio::io_context context_{1};
+  boost::asio::ip::tcp::socket near_{context_};
+  boost::asio::ip::tcp::socket far_{context_};
+};
+
 /// A control plane with Runtimes, on an embedded API server behind real sockets, and on a clock
-/// that is moved by hand whenever nothing else is left to happen. `start` and `stop` are those of
-/// the reactor.
-class cluster {
+/// that is advanced whenever nothing else is left to happen. `start` and `stop` are those of the
+/// reactor; a simulated KIM is there from `start_kim` on, and otherwise the test takes marks
+/// itself.
+class test_env {
  public:
   using value = boost::json::value;
 
-  explicit cluster(sync_options options = {});
-  ~cluster();
-  cluster(const cluster&) = delete;
-  cluster& operator=(const cluster&) = delete;
+  explicit test_env(sync_options options = {});
+  ~test_env();
+  test_env(const test_env&) = delete;
+  test_env& operator=(const test_env&) = delete;
 
   void start();
   void start(sync_options options) {
@@ -90,13 +107,31 @@ class cluster {
   /// Lets time pass until `condition` holds, which must be so within simulated minutes.
   void eventually(const std::function<bool()>& condition, std::string_view what);
 
+  /// KIM, which writes what it reads of the sources to `configured`.
+  void start_kim(cli::dev::kim_options options);
+  void stop_kim();
+  cli::dev::kim& kim();
+  const std::string& configured(const std::string& runtime) { return configured_[runtime]; }
+  /// What KIM would write now.
+  std::string content();
+
   double metric(const std::string& series) const;
-  double marks() const { return metric("rw_config_sync_marks_total"); }
-  double standing(const std::string& how) const {
-    return metric("rw_config_sync_runtimes{standing=\"" + how + "\"}");
+  double marks() const { return marks("change") + marks("retry"); }
+  double marks(const std::string& reason) const {
+    return metric("rw_config_sync_marks_total{reason=\"" + reason + "\"}");
   }
-  /// What was logged so far.
-  const std::string& said() const noexcept { return said_; }
+  double count(const std::string& state) const {
+    return metric("rw_config_sync_runtimes{state=\"" + state + "\"}");
+  }
+  const std::string& logged() const noexcept { return logged_; }
+
+  // One Runtime.
+  bool is_marked(const std::string& name) { return carries_mark(runtime(name)); }
+  std::string noted(const std::string& name);
+  std::string version(const std::string& name);
+  /// As KIM takes a mark, without any of what follows.
+  void take(const std::string& name);
+  void set_state(const std::string& name, const std::string& state);
 
   std::unique_ptr<k8s::client> connect(const std::string& name);
   k8s::client& author() noexcept { return *author_; }
@@ -108,10 +143,11 @@ class cluster {
 
   core::manual_clock clock;
   core::metrics metrics;
-  core::logger log{core::log_level::debug, [this](std::string_view line) { said_ += line; }};
+  core::logger log{core::log_level::debug, [this](std::string_view line) { logged_ += line; }};
 
  private:
   struct running;
+  struct running_kim;
 
   template <class T>
   static boost::asio::awaitable<void> keep(boost::asio::awaitable<T> request,
@@ -121,13 +157,37 @@ class cluster {
   void settle();
 
   boost::asio::io_context context_{1};
-  std::string said_;
+  loopback_fence loopback_;
+  std::string logged_;
   core::watchdog watchdog_{clock, context_.get_executor(), std::chrono::seconds(1)};
-  k8s::devserver::server server_{context_.get_executor(), {}, {clock, watchdog_, log, metrics}};
+  k8s::devserver::server server_{context_.get_executor(),
+                                 {.storage_delay = std::chrono::seconds(1)},
+                                 {clock, watchdog_, log, metrics}};
   core::task_group tasks_{context_.get_executor()};
   std::unique_ptr<k8s::client> author_;
   sync_options options_;
   std::unique_ptr<running> running_;
+  std::unique_ptr<running_kim> kim_;
+  std::map<std::string, std::string> configured_;
+};
+
+/// Two Runtimes that are older than what is changed later, and all sources.
+struct landscape : test_env {
+  explicit landscape(sync_options options = {}) : test_env(std::move(options)) {
+    for (const auto which : all_sources) put(which, "v1");
+    add_runtime("r1");
+    add_runtime("r2");
+    pass(std::chrono::hours(1));
+  }
+
+  void begin() {
+    start();
+    debounce();
+  }
+  /// Every change that was observed has been signalled.
+  void debounce() { pass(std::chrono::seconds(15)); }
+  /// And what KIM was told has ended.
+  void quiet() { pass(std::chrono::minutes(3)); }
 };
 
 }  // namespace rw::config_sync::test

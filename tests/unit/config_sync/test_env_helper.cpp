@@ -1,24 +1,27 @@
 #include "k8s/devserver/yaml.hpp"
 #include "k8s/types.hpp"
-#include "reactors/config_sync/record.hpp"
+#include "reactors/config_sync/target.hpp"
 #include "reactors/kyma_resources.hpp"
 
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/write.hpp>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 
-#include "tests/unit/config_sync/cluster.hpp"
+#include "tests/unit/config_sync/test_env.hpp"
 #include <algorithm>
 #include <exception>
 #include <fstream>
 #include <iterator>
-#include <thread>
+#include <sched.h>
 
 namespace rw::config_sync::test {
 namespace {
 
 namespace asio = boost::asio;
+using tcp = asio::ip::tcp;
 using json = boost::json::value;
 using boost::json::object;
 
@@ -80,11 +83,36 @@ json object_of(source which, const std::string& content) {
   return out;
 }
 
+/// What KIM copies.
+json content_of(const json& object) {
+  const auto* const spec = k8s::find(object, {"spec"});
+  return spec == nullptr ? object.at("data") : *spec;
+}
+
 }  // namespace
 
+/// On a busy machine the kernel may put off the delivery of what was sent over loopback. It
+/// delivers what one CPU sent in order, so when a byte that was sent last has come, all has.
+loopback_fence::loopback_fence() {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<unsigned>(sched_getcpu()), &one);
+  sched_setaffinity(0, sizeof one, &one);
+  tcp::acceptor acceptor(context_, {asio::ip::address_v4::loopback(), 0});
+  near_.connect(acceptor.local_endpoint());
+  near_.set_option(tcp::no_delay(true));
+  acceptor.accept(far_);
+}
+
+void loopback_fence::flush() {
+  char byte = 0;
+  asio::write(near_, asio::buffer(&byte, 1));
+  asio::read(far_, asio::buffer(&byte, 1));
+}
+
 /// What a process that leads has around the reactor.
-struct cluster::running {
-  explicit running(cluster& in)
+struct test_env::running {
+  explicit running(test_env& in)
       : api(in.connect("reactor")),
         reading(in.connect("informers")),
         sources(*reading, {}, {in.clock, in.log, in.metrics, core::make_random_source()}),
@@ -111,7 +139,7 @@ struct cluster::running {
   core::task_group tasks;
 };
 
-cluster::cluster(sync_options options) : options_(std::move(options)) {
+test_env::test_env(sync_options options) : options_(std::move(options)) {
   server_.add_cluster(name_of_cluster);
   tasks_.spawn(server_.run());
   tasks_.spawn(watchdog_.run());
@@ -122,18 +150,19 @@ cluster::cluster(sync_options options) : options_(std::move(options)) {
                                                {"metadata", object{{"name", kcp_namespace}}}}));
 }
 
-cluster::~cluster() {
+test_env::~test_env() {
+  stop_kim();
   stop();
   finish(author_->close());
   tasks_.cancel();
   finish(tasks_.join());
 }
 
-void cluster::start() {
+void test_env::start() {
   running_ = std::make_unique<running>(*this);
 }
 
-void cluster::stop() {
+void test_env::stop() {
   if (!running_) return;
   running_->tasks.cancel();
   finish(running_->tasks.join());
@@ -142,7 +171,86 @@ void cluster::stop() {
   running_.reset();
 }
 
-std::unique_ptr<k8s::client> cluster::connect(const std::string& name) {
+/// The simulated KIM, with connections of its own.
+struct test_env::running_kim {
+  running_kim(test_env& in, cli::dev::kim_options options)
+      : api(in.connect("kim")),
+        sources(*api, {}, {in.clock, in.log, in.metrics, core::make_random_source()}),
+        kim(*api, sources,
+            [&in](json runtime) -> asio::awaitable<k8s::result<void>> {
+              return configure(&in, k8s::key_of(runtime).name);
+            },
+            std::move(options),
+            {in.executor(), in.clock, in.watchdog_, in.log, in.metrics,
+             core::make_random_source()}),
+        tasks(in.executor()) {
+    tasks.spawn(sources.run());
+    tasks.spawn(kim.run());
+  }
+
+  static asio::awaitable<k8s::result<void>> configure(test_env* in, std::string runtime) {
+    auto read = co_await read_sources(&*in->kim_->api);
+    if (read.has_error()) co_return read.error();
+    in->configured_[runtime] = *read;
+    co_return k8s::result<void>();
+  }
+
+  static asio::awaitable<k8s::result<std::string>> read_sources(k8s::client* api) {
+    std::string all;
+    for (const auto which : all_sources) {
+      const auto got = co_await api->get(type_of(which), key_of(which));
+      if (got.has_error() && !got.error().is(k8s::errc::not_found)) co_return got.error();
+      all += got.has_value() ? boost::json::serialize(content_of(*got)) + ";" : "absent;";
+    }
+    co_return all;
+  }
+
+  std::unique_ptr<k8s::client> api;
+  source_watch sources;
+  cli::dev::kim kim;
+  core::task_group tasks;
+};
+
+void test_env::start_kim(cli::dev::kim_options options) {
+  kim_ = std::make_unique<running_kim>(*this, std::move(options));
+}
+
+void test_env::stop_kim() {
+  if (!kim_) return;
+  kim_->tasks.cancel();
+  finish(kim_->tasks.join());
+  finish(kim_->api->close());
+  kim_.reset();
+}
+
+cli::dev::kim& test_env::kim() {
+  return kim_->kim;
+}
+
+std::string test_env::content() {
+  return ok(running_kim::read_sources(author_.get()));
+}
+
+std::string test_env::noted(const std::string& name) {
+  return std::string(k8s::annotation(runtime(name), signalled_annotation).value_or("nothing"));
+}
+
+std::string test_env::version(const std::string& name) {
+  return std::string(k8s::resource_version_of(runtime(name)));
+}
+
+void test_env::take(const std::string& name) {
+  object off;
+  off[force_reconciliation_mark] = nullptr;
+  annotate(name, std::move(off));
+}
+
+void test_env::set_state(const std::string& name, const std::string& state) {
+  ok(author_->patch(runtimes_type(), {std::string(kcp_namespace), name}, k8s::patch_type::merge,
+                    {{"status", {{"state", state}}}}, {.subresource = "status"}));
+}
+
+std::unique_ptr<k8s::client> test_env::connect(const std::string& name) {
   auto how = k8s::parse_kubeconfig(server_.kubeconfig(name_of_cluster), name, "");
   BOOST_REQUIRE_MESSAGE(how.has_value(), how.error().message);
   return std::make_unique<k8s::client>(executor(), std::move(*how),
@@ -150,12 +258,12 @@ std::unique_ptr<k8s::client> cluster::connect(const std::string& name) {
                                        k8s::client_environment{clock, watchdog_, log, metrics});
 }
 
-void cluster::faults(
+void test_env::faults(
     std::function<k8s::devserver::fault(const std::string&, const std::string&)> decide) {
   server_.faults(name_of_cluster).decide = std::move(decide);
 }
 
-void cluster::put(source which, const std::string& content) {
+void test_env::put(source which, const std::string& content) {
   auto wanted = object_of(which, content);
   const auto made = call(author_->create(type_of(which), wanted));
   if (made.has_value()) return;
@@ -163,12 +271,12 @@ void cluster::put(source which, const std::string& content) {
   ok(author_->update(type_of(which), std::move(wanted)));
 }
 
-void cluster::remove(source which) {
+void test_env::remove(source which) {
   const auto gone = call(author_->remove(type_of(which), key_of(which)));
   BOOST_REQUIRE(gone.has_value() || gone.error().is(k8s::errc::not_found));
 }
 
-std::string cluster::digest(source which) {
+std::string test_env::digest(source which) {
   const auto got = call(author_->get(type_of(which), key_of(which)));
   if (got.has_value()) {
     return digest_of(which, k8s::object::from_text(boost::json::serialize(*got)));
@@ -177,52 +285,53 @@ std::string cluster::digest(source which) {
   return digest_of(which, {});
 }
 
-void cluster::touch(source which, const std::string& label) {
+void test_env::touch(source which, const std::string& label) {
   ok(author_->patch(type_of(which), key_of(which), k8s::patch_type::merge,
                     {{"metadata", {{"labels", {{"touched", label}}}}}}));
 }
 
-void cluster::add_runtime(const std::string& name) {
+void test_env::add_runtime(const std::string& name) {
   ok(author_->create(runtimes_type(), {{"apiVersion", runtimes_type().gvk.api_version()},
                                        {"kind", runtimes_type().gvk.kind},
                                        {"metadata", {{"name", name}, {"namespace", kcp_namespace}}},
                                        {"spec", {{"shoot", {{"name", name}}}}}}));
+  if (!kim_) set_state(name, "Ready");
 }
 
-void cluster::remove_runtime(const std::string& name) {
+void test_env::remove_runtime(const std::string& name) {
   ok(author_->remove(runtimes_type(), {std::string(kcp_namespace), name}));
 }
 
-json cluster::runtime(const std::string& name) {
+json test_env::runtime(const std::string& name) {
   return ok(author_->get(runtimes_type(), {std::string(kcp_namespace), name}));
 }
 
-void cluster::annotate(const std::string& name, const json& annotations) {
+void test_env::annotate(const std::string& name, const json& annotations) {
   change(name, {{"annotations", annotations}});
 }
 
-void cluster::change(const std::string& name, const json& metadata) {
+void test_env::change(const std::string& name, const json& metadata) {
   ok(author_->patch(runtimes_type(), {std::string(kcp_namespace), name}, k8s::patch_type::merge,
                     {{"metadata", metadata}}));
 }
 
-json cluster::record() {
+json test_env::record() {
   return ok(author_->get(config_maps_type(), record_key));
 }
 
-std::optional<json> cluster::find_record() {
+std::optional<json> test_env::find_record() {
   auto got = call(author_->get(config_maps_type(), record_key));
   if (got.has_value()) return std::move(*got);
   BOOST_REQUIRE(got.error().is(k8s::errc::not_found));
   return std::nullopt;
 }
 
-void cluster::remove_record() {
+void test_env::remove_record() {
   const auto gone = call(author_->remove(config_maps_type(), record_key));
   BOOST_REQUIRE(gone.has_value() || gone.error().is(k8s::errc::not_found));
 }
 
-bool cluster::has_event(std::string_view about, std::string_view reason) {
+bool test_env::has_event(std::string_view about, std::string_view reason) {
   const auto all = ok(author_->list(k8s::events_type(), {.ns = std::string(kcp_namespace)}));
   return std::ranges::any_of(all.at("items").as_array(), [&](const json& one) {
     return k8s::find_string(one, {"involvedObject", "kind"}) == "Runtime" &&
@@ -231,17 +340,17 @@ bool cluster::has_event(std::string_view about, std::string_view reason) {
   });
 }
 
-/// Lets everything happen that can without time passing: also what goes through the kernel, which
-/// on a busy machine may have put it off.
-void cluster::settle() {
+/// Lets everything happen that can without time passing. A connection takes the kernel three
+/// deliveries of its own before anybody is told.
+void test_env::settle() {
   context_.restart();
   for (int quiet = 0; quiet < 3;) {
     quiet = context_.poll() > 0 ? 0 : quiet + 1;
-    if (quiet > 0) std::this_thread::yield();
+    if (quiet > 0) loopback_.flush();
   }
 }
 
-void cluster::pass(core::duration by) {
+void test_env::pass(core::duration by) {
   const auto until = clock.now() + by;
   for (;;) {
     settle();
@@ -252,7 +361,7 @@ void cluster::pass(core::duration by) {
   settle();
 }
 
-void cluster::finish(asio::awaitable<void> work) {
+void test_env::finish(asio::awaitable<void> work) {
   bool done = false;
   std::exception_ptr failure;
   context_.restart();
@@ -267,7 +376,7 @@ void cluster::finish(asio::awaitable<void> work) {
   if (failure) std::rethrow_exception(failure);
 }
 
-void cluster::eventually(const std::function<bool()>& condition, std::string_view what) {
+void test_env::eventually(const std::function<bool()>& condition, std::string_view what) {
   const auto patience = clock.now() + std::chrono::minutes(10);
   bool holds = condition();
   while (!holds && clock.now() < patience) {
@@ -277,7 +386,7 @@ void cluster::eventually(const std::function<bool()>& condition, std::string_vie
   BOOST_REQUIRE_MESSAGE(holds, "not in time: " << what);
 }
 
-double cluster::metric(const std::string& series) const {
+double test_env::metric(const std::string& series) const {
   const auto text = core::expose(metrics);
   const auto line = '\n' + series + ' ';
   const auto at = text.find(line);
