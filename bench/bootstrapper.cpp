@@ -216,7 +216,7 @@ void manager::react() {
   bootstrapper::options with;
   with.mode = rw::bootstrapper_mode::direct;
   with.create_for_runtimes = true;
-  with.usual.trust_bundle.clear();
+  with.defaults.trust_bundle.clear();
   with.ready_interval = with.ready_interval_limit = 1h;  // there are no pods
   reactor = std::make_unique<bootstrapper::direct_sync>(
       context.get_executor(), with,
@@ -234,7 +234,7 @@ asio::awaitable<double> manager::until_current(std::size_t count, std::chrono::s
   const auto pause = clock.make_timer(context.get_executor());
   for (;;) {
     const std::chrono::duration<double> passed = clock.now() - begin;
-    if (reactor->how_far().currents() >= count) co_return passed.count();
+    if (reactor->rollout_progress().currents() >= count) co_return passed.count();
     if (passed > limit) co_return -1;
     pause->expires_at(clock.now() + 5ms);
     co_await pause->wait();
@@ -258,7 +258,7 @@ asio::awaitable<void> measure(manager* of, host* with, std::size_t count, std::s
   // It is noticed by the watch, which marks all at once.
   const auto pause = of->clock.make_timer(of->context.get_executor());
   const auto begin = of->clock.now();
-  while (of->reactor->how_far().currents() == count && of->clock.now() - begin < limit) {
+  while (of->reactor->rollout_progress().currents() == count && of->clock.now() - begin < limit) {
     pause->expires_at(of->clock.now() + 1ms);
     co_await pause->wait();
   }

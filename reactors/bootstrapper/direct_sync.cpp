@@ -2,12 +2,11 @@
 
 #include "core/task_group.hpp"
 #include "core/within.hpp"
-#include "k8s/text.hpp"
 #include "k8s/types.hpp"
+#include "reactors/bootstrapper/pass.hpp"
 #include "reactors/kyma_resources.hpp"
 
 #include <boost/asio/this_coro.hpp>
-#include <boost/json/object.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -17,69 +16,54 @@ namespace {
 
 namespace asio = boost::asio;
 namespace json = boost::json;
-using k8s::object;
 using k8s::object_key;
 
-/// How long somebody else's change may be on its way from the API server.
+/// How long a change of others may be on its way from the API server.
 constexpr auto catch_up = std::chrono::milliseconds(200);
-/// So many repairs in a row are a fight.
-constexpr unsigned contested_after = 3;
 
 k8s::controller_options controller_options_of(const options& with) {
   k8s::controller_options out{.name = "runtime-bootstrapper", .concurrent = with.concurrent};
-  // Each wait in a reconcile has a limit of its own; this one is a net below them.
+  // Each wait in a pass has a limit of its own; this one is a net below them.
   out.reconcile_limit =
-      4 * (with.runtime_limit + with.sick_limit) + with.whole_limit + std::chrono::minutes(2);
+      4 * (with.runtime_limit + with.sick_limit) + with.sync_timeout + std::chrono::minutes(2);
   out.queue.retry_base = with.backoff_base;
   out.queue.retry_limit = with.backoff_limit;
   out.queue.retries_per_second = 0;  // each runtime has its own backoff
   return out;
 }
 
-/// Says something about this process and nothing about the runtime.
-bool is_our_own(const k8s::failure& why) {
-  return why.is(k8s::errc::fenced) || why.is(k8s::errc::shut_down);
-}
-
-/// `rw_bootstrapper_syncs_total{result}`.
-std::string result_of(const sync_report& report) {
-  if (report.rolled_back) return "rolled_back";
-  if (!report.refused.empty()) return "refused";
-  if (report.repaired) return "repaired";
-  return report.objects > 0 ? "changed" : "unchanged";
-}
-
 }  // namespace
 
 direct_sync::direct_sync(asio::any_io_executor executor, options with, sources from, environment in)
     : with_(std::move(with)),
-      from_(from),
       in_(std::move(in)),
       writes_(core::make_counter(in_.metrics, "rw_bootstrapper_writes_total",
-                                 "Writing requests to runtimes, dry runs apart")),
+                                 "Number of writing requests to runtimes, without dry runs")),
       seconds_(core::make_histogram(in_.metrics, "rw_bootstrapper_sync_seconds",
-                                    "Time that a look at a runtime took, with all writes", {},
+                                    "Duration of passes over a runtime, with all writes", {},
                                     core::latency_bounds())),
       held_back_(core::make_counter(in_.metrics, "rw_bootstrapper_held_back_total",
-                                    "Changes on runtimes that waited longer, because somebody "
-                                    "undoes what is repaired")),
+                                    "Number of passes delayed because repairs are undone")),
+      from_(from),
+      last_good_(in_.kcp, with_.state_namespace),
+      revisions_(from_, last_good_, in_.metrics),
+      kcp_(from_, with_.defaults, with_.mode, with_.allow_inline_manifests),
       progress_(in_.metrics),
-      sets_(in_.metrics),
-      pace_({.base = with_.heard_delay, .limit = with_.success_interval}),
+      pace_({.base = with_.drift_delay, .limit = with_.resync_period}),
       runtimes_(in_.metrics, "rw_bootstrapper", "bootstrapper"),
       places_(in_.metrics, "rw_bootstrapper", std::max<std::size_t>(with_.sick_at_once, 1),
               [this](const object_key& key) { return requeue(key); }),
-      drift_(executor, with_.heard_delay, [this](const object_key& key) { heard_of(key); },
-             {in_.clock, in_.log, in_.metrics, in_.random}),
+      drift_(executor, with_.drift_delay, [this](const object_key& key) { on_drift(key); },
+             {in_.clock, in_.metrics, in_.random}),
       controller_(std::move(executor), controller_options_of(with_), *this,
                   {in_.clock, in_.watchdog, in_.log, in_.metrics, in_.random}) {
-  add_indexes();
-  watch_all();
+  kcp_.watch(controller_, with_.create_for_runtimes,
+             [this](std::vector<object_key> keys, k8s::controller::keys& rest) {
+               fan_out(std::move(keys), rest);
+             });
 }
 
-direct_sync::~direct_sync() {
-  remove_indexes();
-}
+direct_sync::~direct_sync() = default;
 
 asio::awaitable<void> direct_sync::run() {
   const auto executor = co_await asio::this_coro::executor;
@@ -89,350 +73,306 @@ asio::awaitable<void> direct_sync::run() {
   co_await tasks.join();
 }
 
-/// Without the controller nobody would act on what is heard.
+/// Without the controller nobody would act on drift.
 asio::awaitable<void> direct_sync::serve(core::task_group* all) {
   co_await controller_.run();
   all->cancel();
 }
 
-bool direct_sync::requeue(const object_key& bootstrapper) {
-  const auto added = controller_.add(bootstrapper);
+bool direct_sync::requeue(const object_key& key) {
+  const auto added = controller_.add(key);
   return added == core::add_result::added || added == core::add_result::merged;
 }
 
-/// What waits already is not made to wait longer by what is heard next.
-void direct_sync::heard_of(const object_key& key) {
+/// A later event does not postpone a pending pass.
+void direct_sync::on_drift(const object_key& key) {
   const auto wait = pace_.wait(key, in_.clock.now());
   if (wait > core::duration::zero()) held_back_.Increment();
   controller_.add_after(key, wait);
 }
 
+/// Each at a moment of its own, so that neither the runtimes nor this process are flooded.
+void direct_sync::fan_out(std::vector<object_key> keys, k8s::controller::keys& rest) {
+  const auto now = in_.clock.wall();
+  const auto count = static_cast<core::duration::rep>(keys.size());
+  const auto within = std::min(with_.spread * count, with_.spread_limit);
+  for (auto& key : keys) {
+    if (may(key, action::sync)) progress_.outdated(key, now);
+    const auto range =
+        static_cast<std::uint64_t>(std::max<core::duration::rep>(within.count(), 0)) + 1;
+    const core::duration delay(static_cast<core::duration::rep>(in_.random() % range));
+    const auto added = controller_.add_after(key, delay);
+    if (added == core::add_result::full) rest.push_back(std::move(key));  // the source waits
+  }
+}
+
+bool direct_sync::may(const object_key& key, action what) const {
+  return decide(kcp_.facts_of(key), with_.create_for_runtimes).what == what;
+}
+
+core::duration direct_sync::with_jitter(core::duration base) const {
+  const auto range = static_cast<std::uint64_t>(base.count() / 10) + 1;
+  return base + core::duration(static_cast<core::duration::rep>(in_.random() % range));
+}
+
+// --- one pass --------------------------------------------------------------------------
+
 asio::awaitable<k8s::reconcile_result> direct_sync::reconcile(object_key key) {
-  const auto found = from_.bootstrappers.objects().get(key);
-  auto kept = places_.claim(key);
-  if (!found) {
-    own_writes_.forget(key);
-    forget(key);
-    auto created = co_await create_for(key);
-    co_return created;
-  }
-  auto resource = own_writes_.newest(found);
-  if (k8s::is_being_deleted(resource)) {
-    auto removed = co_await keep_removed(std::move(resource), &kept);
-    co_return removed;
-  }
-  auto looked = co_await look(std::move(resource), &kept);
-  co_return looked;
-}
-
-/// Decides whether the runtime is ours to look at.
-asio::awaitable<k8s::reconcile_result> direct_sync::look(json::value resource,
-                                                         places::place* kept) {
-  problems wrong;
-  const auto view = read_resource(resource, with_.usual, wrong);
-  const auto runtime = runtime_of(view);
-  situation seen{.mode = mode_of(view, runtime), .suspended = view.suspended};
-  auto waiting = why_waiting(view, runtime);
-  if (const auto owner = waiting.empty() ? other_owner(view) : std::nullopt) {
-    wrong.push_back({"spec.runtimeRef", "RuntimeBootstrapper " + *owner + " has this runtime"});
-    progress_.leave(view.key);
-  }
-  auto other = mismatch(view, runtime);
-  if (!other.empty()) wrong.push_back({"spec.runtimeRef", std::move(other)});
-  const bool direct = seen.mode == bootstrapper_mode::direct && waiting.empty();
-  if (!direct || !wrong.empty()) drift_.leave(view.key);
-  if (!direct) progress_.leave(view.key);
-  if (!waiting.empty()) runtimes_.forget(view.key);
-  if (seen.mode != bootstrapper_mode::shadow) progress_.differs(view.key, false);
-  if (!wrong.empty()) {
-    seen.invalid = describe(wrong);
-    const auto then = result::terminal(seen.invalid);
-    if (waiting.empty()) note(resource, runtime_state::failed, seen.invalid, seen.invalid, false);
-    auto stopped = co_await stop_at(&resource, std::move(seen), then);
-    co_return stopped;
-  }
-  if (!waiting.empty()) {
-    seen.waiting = std::move(waiting);
-    auto stopped = co_await stop_at(&resource, std::move(seen), result::done());
-    co_return stopped;
-  }
-  auto brought = co_await bring(&resource, view, std::move(seen), kept);
-  co_return brought;
-}
-
-/// Tells what is known and ends.
-asio::awaitable<k8s::reconcile_result> direct_sync::stop_at(json::value* resource, situation seen,
-                                                            result then) {
-  const auto ended = co_await tell(resource, seen);
-  if (ended) co_return *ended;
-  co_return then;
-}
-
-asio::awaitable<k8s::reconcile_result> direct_sync::bring(json::value* resource, resource_view view,
-                                                          situation seen, places::place* kept) {
-  const auto key = view.key;
-  const auto runtime = runtime_of(view);
-  const bool direct = seen.mode == bootstrapper_mode::direct;
-  auto request = request_for(view, seen);
-  if (direct) progress_.expect(key, request.now);
-  const auto kubeconfig = access_to(view, runtime);
-  if (!kubeconfig) {
-    seen.failed = kubeconfig.error().message;
-    note(*resource, runtime_state::failed, seen.failed, seen.failed, false);
-    const auto then = result::terminal(seen.failed);
-    auto stopped = co_await stop_at(resource, std::move(seen), then);
-    co_return stopped;
-  }
-  if (direct) {
-    const auto ended = co_await add_finalizer(resource);
-    if (ended) co_return *ended;
-  }
-  // Until all went well: one that answers what is read and hangs on what is written is still sick.
-  const bool was_sick = runtimes_.sick(key);
-  if (was_sick) {
-    if (!*kept) *kept = places_.take(key);
-    if (!*kept) co_return wait_for_place(key);
-    const auto silent = co_await sign_of_life(key, *kubeconfig);
-    if (silent) {
-      auto given_up = co_await unreachable(resource, std::move(seen), *silent);
-      co_return given_up;
+  pass in{.key = key, .permit = places_.claim(key)};
+  const auto facts = kcp_.facts_of(key);
+  in.input.mode = facts.mode;
+  in.input.decided = decide(facts, with_.create_for_runtimes);
+  const auto stored = from_.bootstrappers.objects().get(key);
+  if (stored) in.resource = own_writes_.newest(stored);
+  switch (in.input.decided.what) {
+    case action::none:
+    case action::create: {
+      if (!stored) own_writes_.forget(key);
+      forget(key);
+      if (in.input.decided.what == action::none) co_return result::done();
+      auto created = co_await create(key);
+      co_return created;
     }
+    case action::reject:
+    case action::wait: {
+      auto stood = co_await stand_by(&in);
+      co_return stood;
+    }
+    case action::undeploy: {
+      auto undeployed = co_await undeploy_all(&in);
+      co_return undeployed;
+    }
+    case action::release: {
+      auto released = co_await release(&in, in.input.decided.message);
+      co_return released;
+    }
+    case action::preview:
+    case action::sync:
+      break;
+  }
+  auto synced = co_await run_sync(&in);
+  co_return synced;
+}
+
+asio::awaitable<k8s::reconcile_result> direct_sync::create(object_key key) {
+  const auto runtime = from_.runtimes.objects().get(key);
+  if (!runtime) co_return result::done();
+  const auto made = co_await in_.kcp.create(runtime_bootstrappers_type(),
+                                            resource_for(runtime.parse(), with_.defaults));
+  if (made || made.error().is(k8s::errc::already_exists)) co_return result::done();
+  co_return result::error(made.error());
+}
+
+/// The runtime is left as it is.
+asio::awaitable<k8s::reconcile_result> direct_sync::stand_by(pass* in) {
+  const auto& decided = in->input.decided;
+  drift_.unwatch(in->key);
+  progress_.leave(in->key);
+  progress_.differs(in->key, false);
+  const bool failed = decided.what == action::reject || decided.reason == "NoAccess";
+  if (failed) {
+    note(in, runtime_state::failed, decided.message, decided.message, false);
   } else {
-    *kept = {};
+    runtimes_.forget(in->key);
   }
-  auto api = client_of(key, *kubeconfig);
+  if (k8s::is_being_deleted(in->resource)) {
+    const auto left = removal_left(in->resource, with_.removal_limit, in_.clock.wall());
+    if (left <= core::duration::zero()) {
+      auto released = co_await release(in, decided.message);
+      co_return released;
+    }
+    in->input.failed = "the bootstrapper can't be removed from the runtime: " + decided.message;
+    in->input.decided.reason = "Deleting";
+    auto reported = co_await report(in, result::requeue_after(left));
+    co_return reported;
+  }
+  auto reported = co_await report(in, failed ? result::terminal(decided.message) : result::done());
+  co_return reported;
+}
+
+/// Makes a client and probes the runtime. False: the pass ends with `in->then`.
+asio::awaitable<bool> direct_sync::connect(pass* in) {
+  const auto& key = in->key;
+  const auto kubeconfig = kcp_.kubeconfig_of(key);
+  const bool sick = runtimes_.sick(key);
+  if (!sick) in->permit = {};
+  if (sick && !in->permit) in->permit = places_.take(key);
+  if (sick && !in->permit) {
+    // In its turn, in the same state as before.
+    const auto error = "the runtime does not answer: " + runtimes_.complaint(key);
+    in->then = result::error(error, "unreachable");
+    co_return false;
+  }
+  in->client_name = kcp_.client_name(key);
+  auto api = kubeconfig ? in_.runtimes.get(in->client_name, *kubeconfig)
+                        : k8s::result<std::shared_ptr<k8s::client>>(kubeconfig.error());
   if (!api) {
-    auto given_up = co_await unreachable(resource, std::move(seen), api.error().message);
-    co_return given_up;
+    in->then = co_await unreachable(in, api.error().message);
+    co_return false;
   }
+  const auto limit = sick ? runtimes_.patience(key, with_.sick_limit, with_.runtime_limit / 2)
+                          : with_.probe_timeout;
+  auto probe = (*api)->get(namespaces_type(), {{}, std::string(skr_namespace)}, true);
+  const auto got = co_await core::within(in_.clock, in_.clock.now() + limit, std::move(probe));
+  if (got && (*got || !k8s::is_sick(got->error()))) {
+    in->api = std::move(*api);
+    co_return true;
+  }
+  if (got || sick) {
+    in->then = co_await unreachable(in, got ? got->error().message : runtimes_.complaint(key));
+    co_return false;
+  }
+  // Nothing is known yet, so nothing is reported: the connection may be what is broken.
+  in_.runtimes.evict(in->client_name);
+  drift_.unwatch(key);
+  runtimes_.set_sick(key, "it was slow to answer");
+  places_.want(key);
+  in->then = result::requeue_after(with_.backoff_limit);  // it is called before
+  co_return false;
+}
+
+asio::awaitable<k8s::reconcile_result> direct_sync::unreachable(pass* in, std::string error) {
+  drift_.unwatch(in->key);
+  if (!in->client_name.empty()) in_.runtimes.evict(in->client_name);
+  runtimes_.set_sick(in->key, error);
+  note(in, runtime_state::unreachable, {}, error, false);
+  in->input.failed = "the runtime does not answer: " + error;
+  const auto then = result::error(in->input.failed, "unreachable");
+  auto reported = co_await report(in, then);
+  co_return reported;
+}
+
+asio::awaitable<k8s::reconcile_result> direct_sync::run_sync(pass* in) {
+  const auto& key = in->key;
+  const bool direct = in->input.decided.what == action::sync;
+  if (direct) {
+    progress_.expect(key, in_.clock.wall());
+    progress_.differs(key, false);
+  } else {
+    progress_.leave(key);
+    drift_.unwatch(key);
+  }
+  diagnostics unused;
+  const auto view = read_resource(in->resource, with_.defaults, unused);
+  auto resolved = co_await revisions_.resolve(view, in_.clock.wall());
+  if (!resolved) co_return result::error(resolved.error());
+  in->units = std::move(*resolved);
+  if (direct && !k8s::has_finalizer(in->resource, finalizer)) {
+    auto marked = in->resource;
+    k8s::add_finalizer(marked, finalizer);
+    const auto written = co_await patch(in, finalizers_of(marked), {});
+    if (!written) co_return in->then;
+  }
+  const bool connected = co_await connect(in);
+  if (!connected) co_return in->then;
+
+  sync_request request{.to = view.to, .write = direct, .adopt = view.adopt};
+  for (const auto of : all_units) {
+    const auto i = static_cast<std::size_t>(of);
+    request.revisions[i] = in->units[i].revisions;
+    in->input.units[i] = in->units[i].status;
+    if (!direct) continue;
+    // What is about to be applied for the first time is all that there is to fall back to.
+    const auto stored = co_await revisions_.store(&in->units[i], true);
+    if (!stored) warn_not_stored(in->input.units[i], stored.error());
+  }
+  request.rejected = rejections_.current(key, in_.clock.now());
+  request.state = read_state(in->resource);
+  request.may_write = [this, key] { return may(key, action::sync); };
+  request.record = [this, in](unit of, inventory objects) {
+    return record(in, of, std::move(objects));
+  };
   const auto begin = in_.clock.now();
-  const auto first_answer = was_sick ? with_.runtime_limit : with_.first_answer;
-  auto reading = read_record(*api, &with_.how, to_string(key));
-  auto record = co_await core::within(in_.clock, begin + first_answer, std::move(reading));
-  if (!record && first_answer < with_.runtime_limit) co_return doubt(key);
-  if (record && *record)
-    request.record.emplace(std::move(**record));  // failures are sync's to tell
-  std::optional<at_work> writing;
-  if (direct) writing.emplace(*this, runtime);
-  auto work = sync(*api, &with_.how, std::move(request));
-  const auto got = co_await core::within(in_.clock, begin + with_.whole_limit, std::move(work));
-  writing.reset();
+  if (direct) writing_.insert(key);
+  auto work = bootstrapper::sync(in->api, &with_.apply, std::move(request));
+  auto got = co_await core::within(in_.clock, begin + with_.sync_timeout, std::move(work));
+  writing_.erase(key);
   seconds_.Observe(std::chrono::duration<double>(in_.clock.now() - begin).count());
+  if (in->kcp_failed) co_return in->then;
   if (!got || (!*got && k8s::is_sick(got->error()))) {
-    const auto why = got ? got->error().message : "the runtime did not answer in time";
-    auto given_up = co_await unreachable(resource, std::move(seen), why);
-    co_return given_up;
+    auto ended =
+        co_await unreachable(in, got ? got->error().message : "the runtime did not answer in time");
+    co_return ended;
   }
-  if (!*got && is_our_own(got->error())) {
-    // It is somebody else's turn now; what made it so is looked at next.
-    if (direct && !may_write(key)) co_return result::requeue_after(catch_up);
+  if (!*got && direct && !may(key, action::sync)) co_return result::requeue_after(catch_up);
+  if (!*got && (got->error().is(k8s::errc::fenced) || got->error().is(k8s::errc::shut_down))) {
     co_return result::error(got->error());
   }
   runtimes_.set_healthy(key);
-  *kept = {};
+  in->permit = {};
   if (!*got) {
-    core::make_counter(in_.metrics, "rw_bootstrapper_syncs_total", "Looks at runtimes",
-                       {{"result", "failed"}})
-        .Increment();
-    seen.failed = got->error().message;
+    count_result("failed");
+    in->input.failed = got->error().message;
     const auto then = result::error(got->error());
-    note(*resource, runtime_state::failed, then.reason, seen.failed, false);
-    auto stopped = co_await stop_at(resource, std::move(seen), then);
-    co_return stopped;
+    note(in, runtime_state::failed, then.reason, in->input.failed, false);
+    auto reported = co_await report(in, then);
+    co_return reported;
   }
-  if (direct && with_.watch_runtimes) drift_.follow(key, *api, view.to.ns);
-  drift_.expect(key, (*got)->versions);
-  seen.report = std::move(**got);
-  auto settled = co_await settle(resource, std::move(seen));
-  co_return settled;
+  in->input.report = std::move(**got);
+  auto finished = co_await finish(in);
+  co_return finished;
 }
 
-asio::awaitable<k8s::reconcile_result> direct_sync::settle(json::value* resource, situation seen) {
-  const auto key = k8s::key_of(*resource);
-  const auto& report = *seen.report;
-  writes_.Increment(static_cast<double>(report.writes));
-  core::make_counter(in_.metrics, "rw_bootstrapper_syncs_total", "Looks at runtimes",
-                     {{"result", result_of(report)}})
-      .Increment();
-  if (report.repaired) note_repair(*resource, report);
-  const bool in_place = report.refused.empty() && report.digest == report.wanted;
-  if (report.distrusted) {
-    in_.events.warning(k8s::reference_to(*resource), "BootstrapperRecordNotOurs",
-                       "The record on the runtime of what was applied there is not as it was "
-                       "written; nothing of it counted");
+/// After the runtime has answered everything.
+asio::awaitable<k8s::reconcile_result> direct_sync::finish(pass* in) {
+  const auto& key = in->key;
+  const bool direct = in->input.decided.what == action::sync;
+  auto& report_of = *in->input.report;
+  writes_.Increment(static_cast<double>(report_of.writes));
+  bool changed = false;
+  std::optional<k8s::failure> failed;
+  for (const auto of : all_units) {
+    const auto i = static_cast<std::size_t>(of);
+    const auto& unit_of_report = report_of.units[i];
+    changed = changed || unit_of_report.changed;
+    if (unit_of_report.failed) failed = unit_of_report.failed;
+    rejections_.update(key, of, in->input.units[i].desired, unit_of_report, in_.clock.now());
+    if (direct && !in->input.units[i].desired.empty() &&
+        unit_of_report.applied == in->input.units[i].desired) {
+      const auto stored = co_await revisions_.store(&in->units[i], false);
+      if (!stored) warn_not_stored(in->input.units[i], stored.error());
+    }
   }
-  if (seen.mode == bootstrapper_mode::shadow) {
-    progress_.differs(key, !report.differences.empty());
-  } else if (in_place) {
+  if (direct && with_.watch_runtimes) drift_.watch(key, in->api, std::move(report_of.left));
+  const auto error = blocked_by(in->input);
+  note_repair(in);
+  if (!direct) {
+    bool differs = false;
+    for (const auto& each : report_of.units) differs = differs || !each.differences.empty();
+    progress_.differs(key, differs);
+  } else if (is_synced(in->input)) {
     progress_.current(key);
   } else {
     progress_.outdated(key, in_.clock.wall());
   }
-  const auto how = installation_of(report.deployment, report.version);
-  // What is refused brings no pods, and those that have given up come back seldom.
-  const bool comes = report.refused.empty() && how != installation::failed;
-  const bool on_their_way =
-      how == installation::in_progress || (comes && how != installation::ready);
-  if (!report.refused.empty()) {
-    note(*resource, runtime_state::failed, report.refused, report.refused, false);
-  } else if (how != installation::ready) {
-    note(*resource, runtime_state::not_ready, std::string(to_string(how)),
-         std::string(to_string(how)), false);
+  const auto state =
+      installation_of(report_of.deployment, report_of.at(unit::bootstrapper).version);
+  const bool ready = state == installation::ready;
+  // Pods of what is rejected do not come, and those that have given up come back seldom.
+  const bool coming = state == installation::in_progress ||
+                      (error.empty() && state != installation::failed && !ready);
+  if (failed) {
+    note(in, runtime_state::failed, failed->code.message(), failed->message, false);
+  } else if (!error.empty()) {
+    note(in, runtime_state::failed, error, error, false);
+  } else if (!ready) {
+    const std::string name(to_string(state));
+    note(in, runtime_state::not_ready, name, name, false);
   } else {
-    note(*resource, runtime_state::installed, {}, report.version, report.objects > 0);
+    note(in, runtime_state::installed, {}, report_of.at(unit::bootstrapper).version, changed);
   }
-  auto again = a_little_longer(with_.success_interval);
-  const auto looks = std::min(runtimes_.look(key, on_their_way), 10U);
-  if (on_their_way) {
-    const auto pause = std::min(with_.ready_interval * (1U << looks), with_.ready_interval_limit);
-    again = std::min(again, a_little_longer(pause));
+  auto again = with_jitter(with_.resync_period);
+  const auto times = std::min(runtimes_.look(key, coming), 10U);
+  if (coming) {
+    const auto pause = std::min(with_.ready_interval * (1U << times), with_.ready_interval_limit);
+    again = std::min(again, with_jitter(pause));
   }
-  const auto then = result::requeue_after(again);
-  auto stopped = co_await stop_at(resource, std::move(seen), then);
-  co_return stopped;
-}
-
-// --- runtimes that do not answer -------------------------------------------------------
-
-asio::awaitable<k8s::reconcile_result> direct_sync::unreachable(json::value* resource,
-                                                                situation seen, std::string why) {
-  const auto key = k8s::key_of(*resource);
-  drift_.leave(key);
-  give_up_client(key);
-  runtimes_.set_sick(key, why);
-  note(*resource, runtime_state::unreachable, {}, why, false);
-  seen.failed = "the runtime does not answer: " + why;
-  const auto then = result::error(seen.failed, "unreachable");
-  auto stopped = co_await stop_at(resource, std::move(seen), then);
-  co_return stopped;
-}
-
-/// A runtime that did not answer last time is asked for little first. None: it answered.
-asio::awaitable<std::optional<std::string>> direct_sync::sign_of_life(object_key key,
-                                                                      std::string kubeconfig) {
-  auto api = client_of(key, kubeconfig);
-  if (!api) co_return api.error().message;
-  auto work = (*api)->get(namespaces_type(), {{}, std::string(skr_namespace)}, true);
-  const auto limit = runtimes_.patience(key, with_.sick_limit, with_.runtime_limit / 2);
-  const auto until = in_.clock.now() + limit;
-  const auto got = co_await core::within(in_.clock, until, std::move(work));
-  if (!got) co_return runtimes_.complaint(key);
-  if (!*got && k8s::is_sick(got->error())) co_return got->error().message;
-  co_return std::nullopt;
-}
-
-/// All places for sick runtimes are taken: in its turn, in the same state as before.
-k8s::reconcile_result direct_sync::wait_for_place(const object_key& key) {
-  return result::error("the runtime does not answer: " + runtimes_.complaint(key), "unreachable");
-}
-
-/// One that answered last time is silent. Nothing is known yet, so nothing is told.
-k8s::reconcile_result direct_sync::doubt(const object_key& key) {
-  give_up_client(key);  // the connection may be what is dead
-  drift_.leave(key);
-  runtimes_.set_sick(key, "it was slow to answer");
-  places_.want(key);
-  return result::requeue_after(with_.backoff_limit);  // it is called before
-}
-
-// --- what is told ----------------------------------------------------------------------
-
-/// Tells a state when it begins.
-void direct_sync::note(const json::value& resource, runtime_state now, const std::string& reason,
-                       const std::string& message, bool done) {
-  const bool news = runtimes_.set(k8s::key_of(resource), now, reason, done);
-  if (!news) return;
-  const auto about = k8s::reference_to(resource);
-  switch (now) {
-    case runtime_state::installed:
-      return in_.events.normal(about, "BootstrapperReady",
-                               "The runtime has what is wanted; version " +
-                                   (message.empty() ? std::string("unknown") : message));
-    case runtime_state::not_ready:
-      return in_.events.normal(about, "BootstrapperNotReady",
-                               "The bootstrapper is not ready on the runtime: " + message);
-    case runtime_state::failed:
-      return in_.events.warning(about, "BootstrapperFailed",
-                                "The runtime does not have what is wanted: " + message);
-    case runtime_state::unreachable:
-      return in_.events.warning(about, "RuntimeUnreachable",
-                                "The runtime does not answer: " + message);
+  if (const auto due = rejections_.due(key)) {
+    again = std::min(again, std::max<core::duration>(*due - in_.clock.now(), catch_up));
   }
-}
-
-/// Tells of a fight when it begins.
-void direct_sync::note_repair(const json::value& resource, const sync_report& report) {
-  const auto key = k8s::key_of(resource);
-  const auto repairs = pace_.repaired(key, in_.clock.now());
-  if (repairs != contested_after) return;
-  const auto what = report.differences.empty() ? std::string() : report.differences.front();
-  const auto message = "Somebody else undoes what is put right on the runtime, " +
-                       std::to_string(repairs) + " times in a row by now, last " + what +
-                       "; it is repaired less and less often";
-  in_.log.warning("what was applied to a runtime is contested",
-                  {{"namespace", key.ns}, {"name", key.name}, {"difference", what}});
-  in_.events.warning(k8s::reference_to(resource), "BootstrapperContested", message);
-}
-
-direct_sync::step direct_sync::tell(json::value* resource, const situation& seen) {
-  auto status = next_status(*resource, seen, in_.clock.wall());
-  if (!status) co_return std::nullopt;
-  // A member that is gone has to be taken back by name (RFC 7386).
-  const auto* const before = k8s::find(*resource, {"status"});
-  if (before != nullptr && before->is_object()) {
-    for (const auto& [name, unused] : before->get_object()) {
-      status->as_object().emplace(name, nullptr);
-    }
-  }
-  json::value change = {{"metadata", {{"resourceVersion", k8s::resource_version_of(*resource)}}}};
-  change.as_object()["status"] = std::move(*status);
-  auto ended = co_await write(resource, std::move(change), "status");
-  co_return ended;
-}
-
-/// Changes the resource as it is at its version. Somebody was faster: nothing is lost, as the
-/// informer will tell.
-direct_sync::step direct_sync::write(json::value* resource, json::value change,
-                                     std::string subresource) {
-  auto written = co_await in_.kcp.patch(runtime_bootstrappers_type(), k8s::key_of(*resource),
-                                        k8s::patch_type::merge, std::move(change),
-                                        {.subresource = std::move(subresource)});
-  if (written) {
-    own_writes_.wrote(*written);
-    *resource = std::move(*written);
-    co_return std::nullopt;
-  }
-  const auto& why = written.error();
-  own_writes_.forget(k8s::key_of(*resource));
-  if (why.is(k8s::errc::not_found)) co_return result::done();
-  if (why.is(k8s::errc::conflict)) co_return result::requeue_after(catch_up);
-  co_return result::error(why);
-}
-
-k8s::result<std::shared_ptr<k8s::client>> direct_sync::client_of(const object_key& key,
-                                                                 const std::string& kubeconfig) {
-  const auto resource = from_.bootstrappers.objects().get(key);
-  if (resource) {
-    const auto view = view_of(resource);
-    const auto kyma = kyma_of(view, runtime_of(view));
-    clients_[key] = kyma.empty() ? "runtime/" + view.runtime : to_string(object_key{key.ns, kyma});
-  }
-  return in_.runtimes.get(clients_[key], kubeconfig);
-}
-
-void direct_sync::give_up_client(const object_key& key) {
-  const auto found = clients_.find(key);
-  if (found != clients_.end()) in_.runtimes.evict(found->second);
-}
-
-void direct_sync::forget(const object_key& key) {
-  progress_.leave(key);
-  progress_.differs(key, false);
-  drift_.leave(key);
-  runtimes_.forget(key);
-  pace_.forget(key);
-  give_up_client(key);
-  clients_.erase(key);
+  auto reported =
+      co_await report(in, failed ? result::error(*failed) : result::requeue_after(again));
+  co_return reported;
 }
 
 }  // namespace rw::bootstrapper

@@ -7,8 +7,7 @@
 #include <boost/json/object.hpp>
 #include <boost/test/unit_test.hpp>
 
-#include "tests/unit/bootstrapper/runtime.hpp"
-#include "tests/unit/bootstrapper/world.hpp"
+#include "tests/unit/bootstrapper/test_env.hpp"
 #include "tests/unit/run.hpp"
 #include <fstream>
 #include <iterator>
@@ -16,7 +15,6 @@
 
 namespace rw::bootstrapper_test {
 
-const k8s::resource_type deployments{{"apps", "v1", "Deployment"}, "deployments", true};
 namespace {
 
 const k8s::resource_type definitions{
@@ -44,17 +42,17 @@ asio::awaitable<void> end(core::task_group* tasks) {
 
 }  // namespace
 
-world::world(bootstrapper::options with) : with_(std::move(with)) {
+test_env::test_env(bootstrapper::options with) : with_(std::move(with)) {
   static const auto pem = ca_pem();
   now = good_sources(pem);
-  with_.usual.trust_bundle = bundle_name;
+  with_.defaults.trust_bundle = bundle_name;
   server.add_cluster("kcp");
   tasks_.spawn(watchdog.run());
   tasks_.spawn(server.run());
 }
 
-world::~world() {
-  test::run(context, [](world* self) -> asio::awaitable<void> {
+test_env::~test_env() {
+  test::run(context, [](test_env* self) -> asio::awaitable<void> {
     if (self->reacting_) co_await end(self->reacting_.get());
     co_await end(&self->tasks_);
     if (self->pool_) co_await self->pool_->close();
@@ -63,7 +61,7 @@ world::~world() {
   reactor.reset();  // before the informers that it has indexes on
 }
 
-k8s::client& world::api(const std::string& cluster) {
+k8s::client& test_env::api(const std::string& cluster) {
   auto& api = clients_[cluster];
   if (!api) {
     auto how = k8s::parse_kubeconfig(server.kubeconfig(cluster, "test"), cluster, "");
@@ -74,14 +72,14 @@ k8s::client& world::api(const std::string& cluster) {
   return *api;
 }
 
-asio::awaitable<void> world::create(std::string cluster, k8s::resource_type type,
-                                    json::value object) {
+asio::awaitable<void> test_env::create(std::string cluster, k8s::resource_type type,
+                                       json::value object) {
   const auto name = k8s::key_of(object).name;
   const auto made = co_await api(cluster).create(std::move(type), std::move(object));
   BOOST_REQUIRE_MESSAGE(made.has_value(), name << ": " << made.error().message);
 }
 
-asio::awaitable<void> world::define(std::string file) {
+asio::awaitable<void> test_env::define(std::string file) {
   std::ifstream in(RW_SOURCE_DIR "/deploy/" + file);
   const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
   const auto all = k8s::parse_manifests(text);
@@ -89,7 +87,8 @@ asio::awaitable<void> world::define(std::string file) {
   for (const auto& one : *all) co_await create("kcp", definitions, one);
 }
 
-std::unique_ptr<k8s::informer> world::inform(const k8s::resource_type& type, k8s::selection what) {
+std::unique_ptr<k8s::informer> test_env::inform(const k8s::resource_type& type,
+                                                k8s::selection what) {
   auto made = std::make_unique<k8s::informer>(
       api("kcp"), type, k8s::informer_options{.what = std::move(what)},
       k8s::informer_environment{clock, log, numbers, core::make_random_source()});
@@ -97,7 +96,7 @@ std::unique_ptr<k8s::informer> world::inform(const k8s::resource_type& type, k8s
   return made;
 }
 
-void world::start() {
+void test_env::start() {
   bootstrappers_ = inform(bootstrapper::runtime_bootstrappers_type(), {.ns = "kcp-system"});
   runtimes_ = inform(runtimes_type(), {.ns = "kcp-system", .metadata_only = true});
   kubeconfigs_ =
@@ -105,6 +104,10 @@ void world::start() {
   config_maps_ = inform(config_maps_type(), {.ns = "kcp-system"});
   secrets_ = inform(secrets_type(), {.ns = "kcp-system"});
   bundles_ = inform(bundles, {});
+  react();
+}
+
+void test_env::react() {
   reactor = std::make_unique<bootstrapper::direct_sync>(
       context.get_executor(), with_,
       bootstrapper::sources{*bootstrappers_, *runtimes_, *kubeconfigs_, *config_maps_, *secrets_,
@@ -121,18 +124,18 @@ void world::start() {
   reacting_->spawn(reactor->run());
 }
 
-asio::awaitable<void> world::begin() {
+asio::awaitable<void> test_env::begin() {
   for (const auto* file : {"crds/operator.kyma-project.io_runtimebootstrappers.yaml",
                            "dev/infrastructuremanager.kyma-project.io_runtimes.yaml"}) {
     co_await define(file);
   }
-  co_await create("kcp", namespaces_type(), object_of(namespaces_type(), {}, "kcp-system"));
-  co_await set_source(now.trust_bundle.object);
-  co_await set_source(now.pull_secret.object);
-  co_await set_source(now.configuration.object);
-  auto text = object_of(config_maps_type(), "kcp-system", "runtime-bootstrapper-manifests");
-  text.as_object()["data"] = {{"manifests.yaml", now.manifests.text}};
-  co_await set_source(std::move(text));
+  for (const auto* name : {"kcp-system", "runtime-watcher-system"}) {
+    co_await create("kcp", namespaces_type(), object_of(namespaces_type(), {}, name));
+  }
+  co_await set_source(now.at(source_kind::trust_bundle).object);
+  co_await set_source(now.at(source_kind::pull_secret).object);
+  co_await set_source(now.at(source_kind::configuration).object);
+  co_await set_source(now.at(source_kind::manifests).object);
   k8s::client_options impatient{.name = "runtimes"};
   impatient.request = std::chrono::seconds(2);
   impatient.retries = 1;
@@ -147,7 +150,7 @@ asio::awaitable<void> world::begin() {
   start();
 }
 
-asio::awaitable<void> world::add_runtime(std::string name, std::string mode) {
+asio::awaitable<void> test_env::add_runtime(std::string name, std::string mode) {
   server.add_cluster(name);
   server.faults(name).decide = [this, name](const std::string& verb, const std::string&) {
     const bool writing = !reads(verb);
@@ -170,7 +173,7 @@ asio::awaitable<void> world::add_runtime(std::string name, std::string mode) {
   co_await create("kcp", runtimes_type(), std::move(runtime));
 }
 
-asio::awaitable<void> world::add_bootstrapper(std::string name) {
+asio::awaitable<void> test_env::add_bootstrapper(std::string name) {
   auto object = object_of(bootstrapper::runtime_bootstrappers_type(), "kcp-system", name);
   object.as_object()["spec"] = {{"runtimeRef", {{"name", name}}},
                                 {"pullSecretRef", {{"name", "registry-credentials"}}},
@@ -178,8 +181,8 @@ asio::awaitable<void> world::add_bootstrapper(std::string name) {
   co_await create("kcp", bootstrapper::runtime_bootstrappers_type(), std::move(object));
 }
 
-asio::awaitable<void> world::annotate_runtime(std::string name, std::string annotation,
-                                              json::value value) {
+asio::awaitable<void> test_env::annotate_runtime(std::string name, std::string annotation,
+                                                 json::value value) {
   json::object annotations;
   annotations[annotation] = std::move(value);
   const json::value change{{"metadata", {{"annotations", std::move(annotations)}}}};
@@ -188,29 +191,29 @@ asio::awaitable<void> world::annotate_runtime(std::string name, std::string anno
   BOOST_REQUIRE_MESSAGE(done.has_value(), done.error().message);
 }
 
-asio::awaitable<void> world::set_source(json::value object) {
+asio::awaitable<void> test_env::set_source(json::value object) {
   const auto done = co_await api("kcp").apply(type_of(object), object, {.force = true});
   BOOST_REQUIRE_MESSAGE(done.has_value(), done.error().message);
 }
 
-asio::awaitable<void> world::remove_source(k8s::resource_type type, std::string name) {
+asio::awaitable<void> test_env::remove_source(k8s::resource_type type, std::string name) {
   co_await remove("kcp", type, {type.namespaced ? "kcp-system" : "", name});
 }
 
-asio::awaitable<void> world::remove(std::string cluster, k8s::resource_type type,
-                                    k8s::object_key key) {
+asio::awaitable<void> test_env::remove(std::string cluster, k8s::resource_type type,
+                                       k8s::object_key key) {
   const auto done = co_await api(cluster).remove(type, key);
   BOOST_REQUIRE_MESSAGE(done.has_value(), done.error().message);
 }
 
-asio::awaitable<void> world::change(std::string name, json::value spec) {
+asio::awaitable<void> test_env::change(std::string name, json::value spec) {
   const json::value change{{"spec", std::move(spec)}};
   const auto done = co_await api("kcp").patch(bootstrapper::runtime_bootstrappers_type(),
                                               {"kcp-system", name}, k8s::patch_type::merge, change);
   BOOST_REQUIRE_MESSAGE(done.has_value(), done.error().message);
 }
 
-asio::awaitable<void> world::set_ready(std::string runtime) {
+asio::awaitable<void> test_env::set_ready(std::string runtime) {
   const k8s::object_key key{"kyma-system", "rt-bootstrapper-controller-manager"};
   std::int64_t generation = 0;
   const bool there =
@@ -229,9 +232,9 @@ asio::awaitable<void> world::set_ready(std::string runtime) {
   BOOST_REQUIRE_MESSAGE(done.has_value(), done.error().message);
 }
 
-asio::awaitable<bool> world::until(std::string cluster, k8s::resource_type type,
-                                   k8s::object_key key,
-                                   std::function<bool(const json::value&)> good) {
+asio::awaitable<bool> test_env::until(std::string cluster, k8s::resource_type type,
+                                      k8s::object_key key,
+                                      std::function<bool(const json::value&)> good) {
   const auto end = std::chrono::steady_clock::now() + test::patience / 2;
   while (std::chrono::steady_clock::now() < end) {
     auto got = co_await api(cluster).get(type, key);
@@ -241,15 +244,15 @@ asio::awaitable<bool> world::until(std::string cluster, k8s::resource_type type,
   co_return false;
 }
 
-asio::awaitable<json::value> world::status(std::string name) {
+asio::awaitable<json::value> test_env::status(std::string name) {
   auto got =
       co_await api("kcp").get(bootstrapper::runtime_bootstrappers_type(), {"kcp-system", name});
   BOOST_REQUIRE_MESSAGE(got.has_value(), got.error().message);
   co_return *got;
 }
 
-asio::awaitable<bool> world::until_told(std::string name, std::string condition, std::string is,
-                                        std::string reason) {
+asio::awaitable<bool> test_env::until_condition(std::string name, std::string condition,
+                                                std::string is, std::string reason) {
   std::string last;
   const bool told =
       co_await until("kcp", bootstrapper::runtime_bootstrappers_type(), {"kcp-system", name},
@@ -263,20 +266,21 @@ asio::awaitable<bool> world::until_told(std::string name, std::string condition,
   co_return told;
 }
 
-asio::awaitable<bool> world::until_state(std::string name, std::string state) {
+asio::awaitable<bool> test_env::until_state(std::string name, std::string state) {
   const bool told = co_await until(
       "kcp", bootstrapper::runtime_bootstrappers_type(), {"kcp-system", name},
       [&](const json::value& one) { return k8s::find_string(one, {"status", "state"}) == state; });
   co_return told;
 }
 
-bootstrapper::known_set world::wanted(const std::string& version) const {
-  auto from = now;
-  from.manifests.text = manifests(version);
-  return set_of(from);
+asio::awaitable<void> test_env::restart() {
+  co_await end(reacting_.get());
+  reacting_.reset();
+  reactor.reset();
+  react();
 }
 
-double world::metric(const std::string& series) const {
+double test_env::metric(const std::string& series) const {
   const auto text = '\n' + core::expose(numbers);
   const auto line = '\n' + series + ' ';
   const auto at = text.find(line);

@@ -13,7 +13,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/json/value.hpp>
 
-#include "tests/unit/bootstrapper/samples.hpp"
+#include "tests/unit/bootstrapper/sync_env.hpp"
 #include <functional>
 #include <map>
 #include <memory>
@@ -25,10 +25,10 @@ namespace rw::bootstrapper_test {
 namespace asio = boost::asio;
 
 /// A control plane and its runtimes on an embedded API server, with the reactor.
-class world {
+class test_env {
  public:
-  explicit world(bootstrapper::options with);
-  ~world();
+  explicit test_env(bootstrapper::options with);
+  ~test_env();
 
   /// Definitions, namespaces and good sources; then the reactor and its informers run.
   asio::awaitable<void> begin();
@@ -46,14 +46,15 @@ class world {
   asio::awaitable<void> set_ready(std::string runtime);
 
   k8s::client& api(const std::string& cluster);
-  bootstrapper::known_set wanted(const std::string& version = "1.0.0") const;
+  /// Ends the reactor and begins another one, as after a crash.
+  asio::awaitable<void> restart();
 
   /// Reads an object until it is as `good` says; false if that does not happen. Null: not there.
   asio::awaitable<bool> until(std::string cluster, k8s::resource_type type, k8s::object_key key,
                               std::function<bool(const json::value&)> good);
   /// The status' condition has this status and reason.
-  asio::awaitable<bool> until_told(std::string name, std::string condition, std::string is,
-                                   std::string reason);
+  asio::awaitable<bool> until_condition(std::string name, std::string condition, std::string is,
+                                        std::string reason);
   asio::awaitable<bool> until_state(std::string name, std::string state);
   asio::awaitable<json::value> status(std::string name);
   double metric(const std::string& series) const;
@@ -70,7 +71,7 @@ class world {
   std::map<std::string, bool> hanging;            ///< runtimes that take requests and do not answer
   std::map<std::string, bool> hanging_writes;     ///< that do so with writes only
   std::function<void(const std::string&)> wrote;  ///< called for each write; may be empty
-  bootstrapper::sources_of_set now;               ///< as they are in the control plane
+  bootstrapper::render_input now;                 ///< as they are in the control plane
   std::unique_ptr<bootstrapper::direct_sync> reactor;
 
  private:
@@ -78,6 +79,7 @@ class world {
   asio::awaitable<void> define(std::string file);
   std::unique_ptr<k8s::informer> inform(const k8s::resource_type& type, k8s::selection what);
   void start();
+  void react();
 
   bootstrapper::options with_;
   std::map<std::string, std::unique_ptr<k8s::client>> clients_;
@@ -88,8 +90,5 @@ class world {
   std::unique_ptr<core::task_group> reacting_;
   core::task_group tasks_{context.get_executor()};
 };
-
-extern const k8s::resource_type deployments;
-extern const k8s::resource_type bundles;
 
 }  // namespace rw::bootstrapper_test

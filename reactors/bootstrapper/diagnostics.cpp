@@ -1,4 +1,4 @@
-#include "reactors/bootstrapper/problem.hpp"
+#include "reactors/bootstrapper/diagnostics.hpp"
 
 #include "k8s/object.hpp"
 
@@ -8,7 +8,7 @@
 
 namespace rw::bootstrapper {
 
-std::string describe(const problems& all, std::size_t most) {
+std::string describe(const std::vector<diagnostic>& all, std::size_t most) {
   std::string out;
   for (std::size_t i = 0; i < std::min(all.size(), most); ++i) {
     out += (i == 0 ? "" : "; ") + all[i].message();
@@ -17,16 +17,16 @@ std::string describe(const problems& all, std::size_t most) {
   return out;
 }
 
-std::optional<boost::json::value> parse_json(std::string_view text, findings wrong) {
+std::optional<boost::json::value> parse_json(std::string_view text, const field_path& path) {
   boost::json::parse_options options;
   options.max_depth = k8s::max_object_depth;
   boost::json::parser parser({}, options);
   boost::system::error_code error;
   const auto read = parser.write_some(text.data(), text.size(), error);
-  const bool whole = !error && text.find_first_not_of(" \t\r\n", read) == std::string_view::npos;
-  if (whole) return parser.release();
-  wrong.add("is no JSON, from byte " + std::to_string(read + 1) + " on" +
-            (error ? " (" + error.message() + ")" : std::string()));
+  const bool complete = !error && text.find_first_not_of(" \t\r\n", read) == std::string_view::npos;
+  if (complete) return parser.release();
+  path.error("is no JSON, from byte " + std::to_string(read + 1) + " on" +
+             (error ? " (" + error.message() + ")" : std::string()));
   return std::nullopt;
 }
 
