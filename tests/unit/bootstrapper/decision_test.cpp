@@ -7,7 +7,7 @@
 #include <string>
 
 namespace rw::bootstrapper_test {
-BOOST_AUTO_TEST_SUITE(decisions)
+BOOST_AUTO_TEST_SUITE(decision)
 
 using bootstrapper::action;
 using bootstrapper::decide;

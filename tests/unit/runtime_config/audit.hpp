@@ -17,8 +17,7 @@ struct findings {
 
 /// Reads a runtime's history: each revision of what configures it, whose write it was (confirmed by
 /// its managedFields), between which of the fences that KIM and the author have put there.
-///   - From KIM's beginning to its end no write is ours.
-///   - From there on one is only where the author has asked for `direct`, since before KIM began or
+///   - A write is ours only where the author has asked for `direct`, since before KIM began or
 ///     after. So none is on a runtime that was never asked to be.
 ///   - A Deployment of the same version keeps its generation: its pods are not restarted.
 ///   - No source goes back to an earlier version.

@@ -120,7 +120,6 @@ class runtime_audit {
     } else {
       ++into_.ours;
       if (!is_managed_by(one.object, our_manager)) complain(one, id, "nobody's");
-      if (works_) complain(one, id, "ours while KIM works");
       if (!direct_) complain(one, id, "ours although it is not asked for");
     }
     if (deleted) return;
