@@ -59,7 +59,9 @@ json::value subtract_fields(const json::value& fields, const json::value& owned)
     auto left = subtract_fields(below, *other);
     if (left.is_object() && !left.get_object().empty()) rest[name] = std::move(left);
   }
-  return rest.empty() ? json::value() : json::value(std::move(rest));
+  // A map without any of its entries would be taken for all that are there now.
+  const bool nothing = rest.empty() || (rest.size() == 1 && rest.contains("."));
+  return nothing ? json::value() : json::value(std::move(rest));
 }
 
 k8s::result<void> applier::begin_write() {

@@ -174,7 +174,7 @@ class renderer {
       bytes += json::serialize(each.object).size();
       k8s::set_label(each.object, synced_by_label, synced_by);
       digests.push_back(digest_of(each.object));
-      k8s::set_annotation(each.object, digest_annotation, short_digest(digests.back()));
+      k8s::set_label(each.object, digest_label, short_digest(digests.back()));
     }
     std::ranges::sort(digests);
     content_digest all;

@@ -29,8 +29,9 @@ std::optional<unit> parse_unit(std::string_view text) noexcept;
 inline constexpr std::string_view synced_by_label = "operator.kyma-project.io/synced-by";
 inline constexpr std::string_view synced_by = "runtime-watcher";
 /// On every object that is applied to a runtime: digest of its content. It differs where another
-/// revision was applied, also in fields that only that one had.
-inline constexpr std::string_view digest_annotation = "operator.kyma-project.io/applied-digest";
+/// revision was applied, also in fields that only that one had. (An annotation would change the
+/// generation of a Deployment.)
+inline constexpr std::string_view digest_label = "operator.kyma-project.io/applied-digest";
 
 /// Names on a runtime.
 struct target_names {

@@ -100,9 +100,9 @@ json::value fields_of(const json::value& object, std::string_view manager) {
 
 /// The first field that is not as desired, without the bookkeeping of who applied what.
 std::optional<std::string> find_reportable(json::value desired, const json::value& live) {
-  auto& metadata = desired.at("metadata").as_object();
-  metadata.at("labels").as_object().erase(synced_by_label);
-  metadata.at("annotations").as_object().erase(digest_annotation);
+  auto& labels = desired.at("metadata").at("labels").as_object();
+  labels.erase(synced_by_label);
+  labels.erase(digest_label);
   return k8s::find_difference(desired, live);
 }
 
@@ -261,7 +261,15 @@ bool applier::may_take_over(const json::value& live, std::string& manager) const
        entries != nullptr && entries->is_array() ? entries->get_array() : json::array()) {
     const auto name = find_string(each, {"manager"});
     if (name == options_.field_manager) return true;
-    if (!find_string(each, {"subresource"}).empty() || name == "kube-controller-manager") continue;
+    // Servers before 1.22 do not name the subresource of a status.
+    const auto* const fields = k8s::find(each, {"fieldsV1"});
+    const bool status_only = fields != nullptr && fields->is_object() &&
+                             fields->get_object().size() == 1 &&
+                             fields->get_object().contains("f:status");
+    if (status_only || !find_string(each, {"subresource"}).empty() ||
+        name == "kube-controller-manager") {
+      continue;
+    }
     const auto& kims = options_.kim_managers;
     if (std::ranges::find(kims, name) == kims.end()) manager = name;
   }

@@ -48,8 +48,8 @@ class sync_env {
   /// A cluster with nothing but the namespace kyma-system, unless `bare`.
   asio::awaitable<void> add(std::string name, bool bare = false);
   /// The runtime "skr": on the real API server that RW_CONFORMANCE_KUBECONFIG leads to, if it is
-  /// set, cleaned of what tests before have left there.
-  asio::awaitable<void> add_any();
+  /// set, cleaned of the objects of `leftovers`.
+  asio::awaitable<void> add_any(std::vector<bootstrapper::render_input> leftovers);
   std::shared_ptr<k8s::client> api(const std::string& runtime);
 
   /// Syncs to the first of the sources that the runtime takes.

@@ -94,7 +94,7 @@ asio::awaitable<void> sync_env::add(std::string name, bool bare) {
   faults[name] = {};
 }
 
-asio::awaitable<void> sync_env::add_any() {
+asio::awaitable<void> sync_env::add_any(std::vector<render_input> leftovers) {
   const auto* const file = std::getenv("RW_CONFORMANCE_KUBECONFIG");
   if (file == nullptr && clients_.contains("skr")) {
     co_await clients_["skr"]->close();
@@ -111,8 +111,13 @@ asio::awaitable<void> sync_env::add_any() {
         context.get_executor(), std::move(*real), k8s::client_options{.name = "real"},
         k8s::client_environment{clock, watchdog, log, numbers});
   }
-  const auto cleaned =
-      co_await bootstrapper::undeploy(api("skr"), &options, states["skr"].objects, {});
+  bootstrapper::inventory all;
+  for (const auto& from : leftovers) {
+    for (const auto& each : objects_of(from)) {
+      all.push_back({unit::bootstrapper, each.type.gvk, k8s::key_of(each.object)});
+    }
+  }
+  const auto cleaned = co_await bootstrapper::undeploy(api("skr"), &options, std::move(all), {});
   BOOST_REQUIRE_MESSAGE(cleaned.has_value(), cleaned.error().message);
   states["skr"] = {.exists = true};
 }
@@ -193,9 +198,9 @@ asio::awaitable<void> sync_env::install_as_kim(std::string runtime, render_input
   for (const auto of : bootstrapper::all_units) {
     for (const auto& each : rendered(of, from).objects) {
       auto object = each.object;
-      auto& metadata = object.as_object()["metadata"].as_object();
-      metadata.erase("annotations");
-      metadata.at("labels").as_object().erase(bootstrapper::synced_by_label);
+      auto& labels = object.at("metadata").at("labels").as_object();
+      labels.erase(bootstrapper::digest_label);
+      labels.erase(bootstrapper::synced_by_label);
       const auto type = k8s::well_known_type(k8s::find_string(object, {"apiVersion"}),
                                              k8s::find_string(object, {"kind"}))
                             .value_or(bundles);

@@ -457,6 +457,9 @@ BOOST_AUTO_TEST_CASE(fields_are_subtracted_leaf_by_leaf) {
   BOOST_TEST((bootstrapper::subtract_fields(fields, owned) ==
               json::parse(R"({"f:data": {".": {}, "f:b": {}}})")));
   BOOST_TEST(bootstrapper::subtract_fields(fields, fields).is_null());
+  const auto both = json::parse(R"({"f:data": {"f:a": {}, "f:b": {}}, "f:metadata": {}})");
+  BOOST_TEST((bootstrapper::subtract_fields(fields, both) ==
+              json::parse(R"({"f:metadata": {"f:labels": {"f:x": {}}}})")));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
