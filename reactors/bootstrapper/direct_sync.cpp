@@ -25,7 +25,7 @@ k8s::controller_options controller_options_of(const options& with) {
   k8s::controller_options out{.name = "runtime-bootstrapper", .concurrent = with.concurrent};
   // Each wait in a pass has a limit of its own; this one is a net below them.
   out.reconcile_limit =
-      4 * (with.runtime_limit + with.sick_limit) + with.sync_timeout + std::chrono::minutes(2);
+      4 * (with.runtime_limit + with.unhealthy_probe) + with.sync_timeout + std::chrono::minutes(2);
   out.queue.retry_base = with.backoff_base;
   out.queue.retry_limit = with.backoff_limit;
   out.queue.retries_per_second = 0;  // each runtime has its own backoff
@@ -49,9 +49,9 @@ direct_sync::direct_sync(asio::any_io_executor executor, options with, sources f
       revisions_(from_, last_good_, in_.metrics),
       kcp_(from_, with_.defaults, with_.mode, with_.allow_inline_manifests),
       progress_(in_.metrics),
-      pace_({.base = with_.drift_delay, .limit = with_.resync_period}),
+      backoff_({.base = with_.drift_delay, .limit = with_.resync_period}),
       runtimes_(in_.metrics, "rw_bootstrapper", "bootstrapper"),
-      places_(in_.metrics, "rw_bootstrapper", std::max<std::size_t>(with_.sick_at_once, 1),
+      places_(in_.metrics, "rw_bootstrapper", std::max<std::size_t>(with_.unhealthy_concurrent, 1),
               [this](const object_key& key) { return requeue(key); }),
       drift_(executor, with_.drift_delay, [this](const object_key& key) { on_drift(key); },
              {in_.clock, in_.metrics, in_.random}),
@@ -86,7 +86,7 @@ bool direct_sync::requeue(const object_key& key) {
 
 /// A later event does not postpone a pending pass.
 void direct_sync::on_drift(const object_key& key) {
-  const auto wait = pace_.wait(key, in_.clock.now());
+  const auto wait = backoff_.wait(key, in_.clock.now());
   if (wait > core::duration::zero()) held_back_.Increment();
   controller_.add_after(key, wait);
 }
@@ -210,7 +210,7 @@ asio::awaitable<bool> direct_sync::connect(pass* in) {
     in->then = co_await unreachable(in, api.error().message);
     co_return false;
   }
-  const auto limit = sick ? runtimes_.patience(key, with_.sick_limit, with_.runtime_limit / 2)
+  const auto limit = sick ? runtimes_.patience(key, with_.unhealthy_probe, with_.runtime_limit / 2)
                           : with_.probe_timeout;
   auto probe = (*api)->get(namespaces_type(), {{}, std::string(skr_namespace)}, true);
   const auto got = co_await core::within(in_.clock, in_.clock.now() + limit, std::move(probe));

@@ -6,7 +6,7 @@
 #include "k8s/event_recorder.hpp"
 #include "k8s/own_writes.hpp"
 #include "reactors/bootstrapper/control_plane.hpp"
-#include "reactors/bootstrapper/drift_pace.hpp"
+#include "reactors/bootstrapper/drift_backoff.hpp"
 #include "reactors/bootstrapper/drift_watch.hpp"
 #include "reactors/bootstrapper/last_good.hpp"
 #include "reactors/bootstrapper/progress.hpp"
@@ -42,8 +42,8 @@ struct options {
   /// In KCP, of the stored contents (last_good.hpp); nobody else should read it.
   std::string state_namespace = "runtime-watcher-system";
 
-  std::size_t concurrent = 16;   ///< runtimes at once
-  std::size_t sick_at_once = 4;  ///< of these, runtimes whose last probe failed
+  std::size_t concurrent = 16;           ///< runtimes at once
+  std::size_t unhealthy_concurrent = 4;  ///< of these, runtimes whose last probe failed
   /// Of a removal; half of it bounds the probe of an unreachable runtime.
   core::duration runtime_limit = std::chrono::seconds(30);
   /// Of all requests of a pass on a runtime that answers; each has the client's own limit as well.
@@ -52,7 +52,7 @@ struct options {
   /// the unreachable ones, so that many which fail at once hold up no others.
   core::duration probe_timeout = std::chrono::seconds(2);
   /// Of the first probe of an unreachable one; doubled each time in a row.
-  core::duration sick_limit = std::chrono::seconds(3);
+  core::duration unhealthy_probe = std::chrono::seconds(3);
   core::duration backoff_base = std::chrono::seconds(1);  ///< of one runtime's failures
   core::duration backoff_limit = std::chrono::minutes(5);
 
@@ -66,7 +66,7 @@ struct options {
   core::duration spread_limit = std::chrono::seconds(5);
   /// Watch applied objects (drift_watch.hpp); without it drift is only found by the resync.
   bool watch_runtimes = true;
-  /// From a change on a runtime to the pass; repairs in a row wait longer (drift_pace.hpp).
+  /// From a change on a runtime to the pass; repairs in a row wait longer (drift_backoff.hpp).
   core::duration drift_delay = std::chrono::milliseconds(500);
   /// How long a deletion waits for a runtime that can't be written to.
   core::duration removal_limit = std::chrono::minutes(5);
@@ -178,7 +178,7 @@ class direct_sync final : private k8s::reconciler {
   revision_source revisions_;
   control_plane kcp_;
   progress progress_;
-  drift_pace pace_;
+  drift_backoff backoff_;
   rejections rejections_;
   class runtimes runtimes_;
   class places places_;  ///< of the unreachable ones

@@ -7,6 +7,7 @@
 #include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/this_coro.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace rw::bootstrapper {
@@ -75,7 +76,7 @@ void drift_watch::watch(const k8s::object_key& key, std::shared_ptr<k8s::client>
   if (!tasks_) return;
   const auto found = entries_.find(key);
   if (found != entries_.end()) {
-    if (found->second->api == api && found->second->types == set.types) {
+    if (found->second->api == api && std::ranges::is_permutation(found->second->types, set.types)) {
       found->second->versions = std::move(set.versions);
       return;
     }

@@ -200,7 +200,7 @@ void direct_sync::note_repair(pass* in) {
                : changed                      ? "changed"
                                               : "unchanged");
   if (!repaired) return;
-  const auto repairs = pace_.repaired(in->key, in_.clock.now());
+  const auto repairs = backoff_.repaired(in->key, in_.clock.now());
   if (repairs != contested_after) return;
   in_.log.warning("repairs on a runtime are undone",
                   {{"namespace", in->key.ns}, {"name", in->key.name}, {"difference", difference}});
@@ -221,7 +221,7 @@ void direct_sync::forget(const k8s::object_key& key) {
   progress_.differs(key, false);
   drift_.unwatch(key);
   runtimes_.forget(key);
-  pace_.forget(key);
+  backoff_.forget(key);
   rejections_.forget(key);
   in_.runtimes.evict(kcp_.client_name(key));
 }

@@ -90,8 +90,12 @@ asio::awaitable<k8s::result<resolved_unit>> revision_source::resolve_unit(
     key.push_back(json::string(name));
     if (name.empty() || unit_of(kind) != of) continue;
     auto loaded = co_await stored_.load(name);
-    if (!loaded) co_return loaded.error();
-    stored[index_of(kind)] = std::move(*loaded);
+    if (!loaded && !is_permanent(loaded.error())) co_return loaded.error();
+    if (loaded)
+      stored[index_of(kind)] = std::move(*loaded);
+    else
+      out.status.warnings.push_back("the last good content can't be read: " +
+                                    loaded.error().message);
     const auto& contents = stored[index_of(kind)];
     levels = std::max(levels, contents.size());
     if (source.object) {

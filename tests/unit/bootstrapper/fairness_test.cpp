@@ -27,7 +27,7 @@ options quick() {
   out.ready_interval_limit = 200ms;
   out.backoff_base = 50ms;
   out.backoff_limit = 200ms;
-  out.sick_limit = 200ms;
+  out.unhealthy_probe = 200ms;
   out.probe_timeout = 1s;
   out.runtime_limit = 1s;
   out.drift_delay = 20ms;

@@ -32,7 +32,7 @@ options quick(bootstrapper_mode mode = bootstrapper_mode::direct) {
   out.ready_interval_limit = 200ms;
   out.backoff_base = 50ms;
   out.backoff_limit = 500ms;
-  out.sick_limit = 200ms;
+  out.unhealthy_probe = 200ms;
   out.probe_timeout = 300ms;
   return out;
 }
