@@ -21,6 +21,10 @@ using k8s::object_key;
 /// How long a change of others may be on its way from the API server.
 constexpr auto catch_up = std::chrono::milliseconds(200);
 
+std::string not_stored(const k8s::failure& error) {
+  return "the content of the sources can't be stored to fall back to: " + error.message;
+}
+
 k8s::controller_options controller_options_of(const options& with) {
   k8s::controller_options out{.name = "runtime-bootstrapper", .concurrent = with.concurrent};
   // Each wait in a pass has a limit of its own; this one is a net below them.
@@ -48,11 +52,13 @@ direct_sync::direct_sync(asio::any_io_executor executor, options with, sources f
       last_good_(in_.kcp, with_.state_namespace),
       revisions_(from_, last_good_, in_.metrics),
       kcp_(from_, with_.defaults, with_.mode, with_.allow_inline_manifests),
+      writer_(in_.kcp),
       progress_(in_.metrics),
       backoff_({.base = with_.drift_delay, .limit = with_.resync_period}),
       runtimes_(in_.metrics, "rw_bootstrapper", "bootstrapper"),
       places_(in_.metrics, "rw_bootstrapper", std::max<std::size_t>(with_.unhealthy_concurrent, 1),
               [this](const object_key& key) { return requeue(key); }),
+      reporter_(in_.events, in_.log, in_.metrics, runtimes_, backoff_),
       drift_(executor, with_.drift_delay, [this](const object_key& key) { on_drift(key); },
              {in_.clock, in_.metrics, in_.random}),
       controller_(std::move(executor), controller_options_of(with_), *this,
@@ -123,11 +129,11 @@ asio::awaitable<k8s::reconcile_result> direct_sync::reconcile(object_key key) {
   in.input.mode = facts.mode;
   in.input.decided = decide(facts, with_.create_for_runtimes);
   const auto stored = from_.bootstrappers.objects().get(key);
-  if (stored) in.resource = own_writes_.newest(stored);
+  if (stored) in.resource = writer_.newest(stored);
   switch (in.input.decided.what) {
     case action::none:
     case action::create: {
-      if (!stored) own_writes_.forget(key);
+      if (!stored) writer_.forget(key);
       forget(key);
       if (in.input.decided.what == action::none) co_return result::done();
       auto created = co_await create(key);
@@ -154,15 +160,6 @@ asio::awaitable<k8s::reconcile_result> direct_sync::reconcile(object_key key) {
   co_return synced;
 }
 
-asio::awaitable<k8s::reconcile_result> direct_sync::create(object_key key) {
-  const auto runtime = from_.runtimes.objects().get(key);
-  if (!runtime) co_return result::done();
-  const auto made = co_await in_.kcp.create(runtime_bootstrappers_type(),
-                                            resource_for(runtime.parse(), with_.defaults));
-  if (made || made.error().is(k8s::errc::already_exists)) co_return result::done();
-  co_return result::error(made.error());
-}
-
 /// The runtime is left as it is.
 asio::awaitable<k8s::reconcile_result> direct_sync::stand_by(pass* in) {
   const auto& decided = in->input.decided;
@@ -171,7 +168,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::stand_by(pass* in) {
   progress_.differs(in->key, false);
   const bool failed = decided.what == action::reject || decided.reason == "NoAccess";
   if (failed) {
-    note(in, runtime_state::failed, decided.message, decided.message, false);
+    reporter_.note(in->resource, runtime_state::failed, decided.message, decided.message);
   } else {
     runtimes_.forget(in->key);
   }
@@ -235,144 +232,163 @@ asio::awaitable<k8s::reconcile_result> direct_sync::unreachable(pass* in, std::s
   drift_.unwatch(in->key);
   if (!in->client_name.empty()) in_.runtimes.evict(in->client_name);
   runtimes_.set_sick(in->key, error);
-  note(in, runtime_state::unreachable, {}, error, false);
+  reporter_.note(in->resource, runtime_state::unreachable, {}, error);
   in->input.failed = "the runtime does not answer: " + error;
   const auto then = result::error(in->input.failed, "unreachable");
   auto reported = co_await report(in, then);
   co_return reported;
 }
 
+asio::awaitable<k8s::reconcile_result> direct_sync::report(pass* in, result then) {
+  auto status = next_status(in->resource, in->input, in_.clock.wall());
+  if (!status) co_return then;
+  auto ended = co_await writer_.write_status(&in->resource, std::move(*status));
+  co_return ended.value_or(then);
+}
+
 asio::awaitable<k8s::reconcile_result> direct_sync::run_sync(pass* in) {
-  const auto& key = in->key;
-  const bool direct = in->input.decided.what == action::sync;
-  if (direct) {
-    progress_.expect(key, in_.clock.wall());
-    progress_.differs(key, false);
-  } else {
-    progress_.leave(key);
-    drift_.unwatch(key);
-  }
-  diagnostics unused;
-  const auto view = read_resource(in->resource, with_.defaults, unused);
-  auto resolved = co_await revisions_.resolve(view, in_.clock.wall());
-  if (!resolved) co_return result::error(resolved.error());
-  in->units = std::move(*resolved);
-  if (direct && !k8s::has_finalizer(in->resource, finalizer)) {
-    auto marked = in->resource;
-    k8s::add_finalizer(marked, finalizer);
-    const auto written = co_await patch(in, finalizers_of(marked), {});
-    if (!written) co_return in->then;
-  }
+  const bool prepared = co_await prepare(in);
+  if (!prepared) co_return in->then;
   const bool connected = co_await connect(in);
   if (!connected) co_return in->then;
-
-  sync_request request{.to = view.to, .write = direct, .adopt = view.adopt};
-  for (const auto of : all_units) {
-    const auto i = static_cast<std::size_t>(of);
-    request.revisions[i] = in->units[i].revisions;
-    in->input.units[i] = in->units[i].status;
-    if (!direct) continue;
-    // What is about to be applied for the first time is all that there is to fall back to.
-    const auto stored = co_await revisions_.store(&in->units[i], true);
-    if (!stored) warn_not_stored(in->input.units[i], stored.error());
+  auto got = co_await execute(in);
+  if (!got) {
+    auto failed = co_await fail(in, got.error());
+    co_return failed;
   }
-  request.rejected = rejections_.current(key, in_.clock.now());
-  request.state = read_state(in->resource);
-  request.may_write = [this, key] { return may(key, action::sync); };
-  request.record = [this, in](unit of, inventory objects) {
-    return record(in, of, std::move(objects));
-  };
-  const auto begin = in_.clock.now();
-  if (direct) writing_.insert(key);
-  auto work = bootstrapper::sync(in->api, &with_.apply, std::move(request));
-  auto got = co_await core::within(in_.clock, begin + with_.sync_timeout, std::move(work));
-  writing_.erase(key);
-  seconds_.Observe(std::chrono::duration<double>(in_.clock.now() - begin).count());
-  if (in->kcp_failed) co_return in->then;
-  if (!got || (!*got && k8s::is_sick(got->error()))) {
-    auto ended =
-        co_await unreachable(in, got ? got->error().message : "the runtime did not answer in time");
-    co_return ended;
-  }
-  if (!*got && direct && !may(key, action::sync)) co_return result::requeue_after(catch_up);
-  if (!*got && (got->error().is(k8s::errc::fenced) || got->error().is(k8s::errc::shut_down))) {
-    co_return result::error(got->error());
-  }
-  runtimes_.set_healthy(key);
+  runtimes_.set_healthy(in->key);
   in->permit = {};
-  if (!*got) {
-    count_result("failed");
-    in->input.failed = got->error().message;
-    const auto then = result::error(got->error());
-    note(in, runtime_state::failed, then.reason, in->input.failed, false);
-    auto reported = co_await report(in, then);
-    co_return reported;
-  }
-  in->input.report = std::move(**got);
+  in->input.report = std::move(*got);
   auto finished = co_await finish(in);
   co_return finished;
 }
 
+/// Resolves what the runtime is to have. False: the pass ends with `in->then`.
+asio::awaitable<bool> direct_sync::prepare(pass* in) {
+  if (in->direct()) {
+    progress_.expect(in->key, in_.clock.wall());
+    progress_.differs(in->key, false);
+  } else {
+    progress_.leave(in->key);
+    drift_.unwatch(in->key);
+  }
+  diagnostics unused;
+  in->view = read_resource(in->resource, with_.defaults, unused);
+  auto resolved = co_await revisions_.resolve(in->view, in_.clock.wall());
+  if (!resolved) {
+    in->then = result::error(resolved.error());
+    co_return false;
+  }
+  in->units = std::move(*resolved);
+  for (std::size_t i = 0; i < in->units.size(); ++i) in->input.units[i] = in->units[i].status;
+  auto marked = in->resource;
+  if (!in->direct() || !k8s::add_finalizer(marked, finalizer)) co_return true;
+  const auto ended = co_await writer_.write_finalizers(&in->resource, std::move(marked));
+  in->then = ended.value_or(result::done());
+  co_return !ended;
+}
+
+asio::awaitable<k8s::result<sync_report>> direct_sync::execute(pass* in) {
+  const auto& key = in->key;
+  sync_request request{.to = in->view.to, .write = in->direct(), .adopt = in->view.adopt};
+  for (std::size_t i = 0; i < in->units.size(); ++i) {
+    request.revisions[i] = in->units[i].revisions;
+    if (!in->direct()) continue;
+    // What is applied for the first time is all that there is to fall back to.
+    const auto stored = co_await revisions_.store(&in->units[i], true);
+    if (!stored) in->input.units[i].warnings.push_back(not_stored(stored.error()));
+  }
+  request.rejected = rejections_.current(key, in_.clock.now());
+  request.state = read_state(in->resource);
+  request.may_write = [this, key] { return may(key, action::sync); };
+  request.record = [this, in](unit of, inventory objects) -> work<k8s::result<void>> {
+    json::value change{{"status", applying_status(in->resource, of, objects)}};
+    in->ended = co_await writer_.patch(&in->resource, std::move(change), "status");
+    if (!in->ended) co_return k8s::result<void>();
+    co_return k8s::failure{.code = k8s::errc::fenced, .message = in->ended->text};
+  };
+  const auto begin = in_.clock.now();
+  const write_guard writing(writing_, key);
+  auto sync = bootstrapper::sync(in->api, &with_.apply, std::move(request));
+  auto got = co_await core::within(in_.clock, begin + with_.sync_timeout, std::move(sync));
+  seconds_.Observe(std::chrono::duration<double>(in_.clock.now() - begin).count());
+  if (got) co_return std::move(*got);
+  co_return k8s::failure{.code = k8s::errc::timed_out,
+                         .message = "the runtime did not answer in time"};
+}
+
+asio::awaitable<k8s::reconcile_result> direct_sync::fail(pass* in, k8s::failure error) {
+  if (in->ended) co_return *in->ended;
+  if (k8s::is_sick(error)) {
+    auto ended = co_await unreachable(in, error.message);
+    co_return ended;
+  }
+  // The decision has changed meanwhile; the next pass follows at once.
+  if (in->direct() && !may(in->key, action::sync)) co_return result::requeue_after(catch_up);
+  if (error.is(k8s::errc::fenced)) co_return result::error(error);
+  runtimes_.set_healthy(in->key);
+  in->permit = {};
+  reporter_.count("failed");
+  const auto then = result::error(error);
+  in->input.failed = error.message;
+  reporter_.note(in->resource, runtime_state::failed, then.reason, error.message);
+  auto reported = co_await report(in, then);
+  co_return reported;
+}
+
 /// After the runtime has answered everything.
 asio::awaitable<k8s::reconcile_result> direct_sync::finish(pass* in) {
-  const auto& key = in->key;
-  const bool direct = in->input.decided.what == action::sync;
   auto& report_of = *in->input.report;
   writes_.Increment(static_cast<double>(report_of.writes));
-  bool changed = false;
   std::optional<k8s::failure> failed;
+  bool differs = false;
   for (const auto of : all_units) {
     const auto i = static_cast<std::size_t>(of);
-    const auto& unit_of_report = report_of.units[i];
-    changed = changed || unit_of_report.changed;
-    if (unit_of_report.failed) failed = unit_of_report.failed;
-    rejections_.update(key, of, in->input.units[i].desired, unit_of_report, in_.clock.now());
-    if (direct && !in->input.units[i].desired.empty() &&
-        unit_of_report.applied == in->input.units[i].desired) {
-      const auto stored = co_await revisions_.store(&in->units[i], false);
-      if (!stored) warn_not_stored(in->input.units[i], stored.error());
-    }
+    const auto& result_of = report_of.units[i];
+    const auto& desired = in->input.units[i].desired;
+    if (result_of.failed) failed = result_of.failed;
+    differs = differs || !result_of.differences.empty();
+    rejections_.update(in->key, of, desired, result_of, in_.clock.now());
+    if (!in->direct() || desired.empty() || result_of.applied != desired) continue;
+    const auto stored = co_await revisions_.store(&in->units[i], false);
+    if (!stored) in->input.units[i].warnings.push_back(not_stored(stored.error()));
   }
-  if (direct && with_.watch_runtimes) drift_.watch(key, in->api, std::move(report_of.left));
-  const auto error = blocked_by(in->input);
-  note_repair(in);
-  if (!direct) {
-    bool differs = false;
-    for (const auto& each : report_of.units) differs = differs || !each.differences.empty();
-    progress_.differs(key, differs);
+  if (!in->direct()) {
+    progress_.differs(in->key, differs);
   } else if (is_synced(in->input)) {
-    progress_.current(key);
+    progress_.current(in->key);
   } else {
-    progress_.outdated(key, in_.clock.wall());
+    progress_.outdated(in->key, in_.clock.wall());
   }
+  reporter_.note_repair(in->resource, in->input, in_.clock.now());
+  reporter_.note_observed(in->resource, in->input);
+  if (in->direct() && with_.watch_runtimes) {
+    drift_.watch(in->key, in->api, std::move(report_of.left));
+  }
+  const auto again = next_pass(in);
+  auto reported =
+      co_await report(in, failed ? result::error(*failed) : result::requeue_after(again));
+  co_return reported;
+}
+
+/// Soon where pods are on their way, or a rejected revision is due; else at the resync.
+core::duration direct_sync::next_pass(pass* in) {
+  const auto& report_of = *in->input.report;
   const auto state =
       installation_of(report_of.deployment, report_of.at(unit::bootstrapper).version);
-  const bool ready = state == installation::ready;
   // Pods of what is rejected do not come, and those that have given up come back seldom.
   const bool coming = state == installation::in_progress ||
-                      (error.empty() && state != installation::failed && !ready);
-  if (failed) {
-    note(in, runtime_state::failed, failed->code.message(), failed->message, false);
-  } else if (!error.empty()) {
-    note(in, runtime_state::failed, error, error, false);
-  } else if (!ready) {
-    const std::string name(to_string(state));
-    note(in, runtime_state::not_ready, name, name, false);
-  } else {
-    note(in, runtime_state::installed, {}, report_of.at(unit::bootstrapper).version, changed);
-  }
+                      (blocked_by(in->input).empty() && state != installation::failed &&
+                       state != installation::ready);
   auto again = with_jitter(with_.resync_period);
-  const auto times = std::min(runtimes_.look(key, coming), 10U);
+  const auto times = std::min(runtimes_.look(in->key, coming), 10U);
   if (coming) {
     const auto pause = std::min(with_.ready_interval * (1U << times), with_.ready_interval_limit);
     again = std::min(again, with_jitter(pause));
   }
-  if (const auto due = rejections_.due(key)) {
-    again = std::min(again, std::max<core::duration>(*due - in_.clock.now(), catch_up));
-  }
-  auto reported =
-      co_await report(in, failed ? result::error(*failed) : result::requeue_after(again));
-  co_return reported;
+  const auto due = rejections_.due(in->key);
+  if (!due) return again;
+  return std::min(again, std::max<core::duration>(*due - in_.clock.now(), catch_up));
 }
 
 }  // namespace rw::bootstrapper

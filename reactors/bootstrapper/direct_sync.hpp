@@ -4,13 +4,14 @@
 #include "k8s/client_pool.hpp"
 #include "k8s/controller.hpp"
 #include "k8s/event_recorder.hpp"
-#include "k8s/own_writes.hpp"
 #include "reactors/bootstrapper/control_plane.hpp"
 #include "reactors/bootstrapper/drift_backoff.hpp"
 #include "reactors/bootstrapper/drift_watch.hpp"
 #include "reactors/bootstrapper/last_good.hpp"
 #include "reactors/bootstrapper/progress.hpp"
 #include "reactors/bootstrapper/rejections.hpp"
+#include "reactors/bootstrapper/reporter.hpp"
+#include "reactors/bootstrapper/resource_writer.hpp"
 #include "reactors/bootstrapper/revision_source.hpp"
 #include "reactors/bootstrapper/status.hpp"
 #include "reactors/bootstrapper/sync.hpp"
@@ -149,23 +150,21 @@ class direct_sync final : private k8s::reconciler {
 
   // direct_sync.cpp: one pass.
   work<result> reconcile(k8s::object_key key) override;
-  work<result> create(k8s::object_key key);
   work<result> stand_by(pass* in);
   work<result> run_sync(pass* in);
-  work<result> finish(pass* in);
+  work<bool> prepare(pass* in);
   work<bool> connect(pass* in);
+  work<k8s::result<sync_report>> execute(pass* in);
+  work<result> fail(pass* in, k8s::failure error);
+  work<result> finish(pass* in);
+  core::duration next_pass(pass* in);
   work<result> unreachable(pass* in, std::string error);
-
-  // reporting.cpp: what a pass writes to KCP and reports.
   work<result> report(pass* in, result then);
-  work<k8s::result<void>> record(pass* in, unit of, inventory objects);
-  work<k8s::result<void>> patch(pass* in, boost::json::value change, std::string subresource);
+
+  // lifecycle.cpp: before the first pass, and the last one.
+  work<result> create(k8s::object_key key);
   work<result> undeploy_all(pass* in);
   work<result> release(pass* in, std::string abandoned);
-  void note(pass* in, runtime_state state, const std::string& reason, const std::string& message,
-            bool changed);
-  void note_repair(pass* in);
-  void count_result(const char* label);
   void forget(const k8s::object_key& key);
 
   const options with_;
@@ -177,14 +176,14 @@ class direct_sync final : private k8s::reconciler {
   last_good last_good_;
   revision_source revisions_;
   control_plane kcp_;
+  resource_writer writer_;
   progress progress_;
   drift_backoff backoff_;
   rejections rejections_;
   class runtimes runtimes_;
   class places places_;  ///< of the unreachable ones
-  k8s::own_writes own_writes_;
+  reporter reporter_;
   std::unordered_set<k8s::object_key, k8s::object_key_hash> writing_;
-  core::log_limit log_limit_{1, std::chrono::minutes(5)};
   drift_watch drift_;
   k8s::controller controller_;
 };
