@@ -25,6 +25,17 @@ std::string not_stored(const k8s::failure& error) {
   return "the content of the sources can't be stored to fall back to: " + error.message;
 }
 
+core::duration random_below(core::duration most, const core::random_source& random) {
+  const auto range = static_cast<std::uint64_t>(std::max<core::duration::rep>(most.count(), 0)) + 1;
+  return core::duration(static_cast<core::duration::rep>(random() % range));
+}
+
+/// Without the controller no drift would be acted upon.
+asio::awaitable<void> serve(k8s::controller* controller, core::task_group* all) {
+  co_await controller->run();
+  all->cancel();
+}
+
 k8s::controller_options controller_options_of(const options& with) {
   k8s::controller_options out{.name = "runtime-bootstrapper", .concurrent = with.concurrent};
   // Each wait in a pass has a limit of its own; this one is a net below them.
@@ -59,7 +70,12 @@ direct_sync::direct_sync(asio::any_io_executor executor, options with, sources f
       places_(in_.metrics, "rw_bootstrapper", std::max<std::size_t>(with_.unhealthy_concurrent, 1),
               [this](const object_key& key) { return requeue(key); }),
       reporter_(in_.events, in_.log, in_.metrics, runtimes_, backoff_),
-      drift_(executor, with_.drift_delay, [this](const object_key& key) { on_drift(key); },
+      drift_(executor, with_.drift_delay,
+             [this](const object_key& key) {
+               const auto wait = backoff_.wait(key, in_.clock.now());
+               if (wait > core::duration::zero()) held_back_.Increment();
+               controller_.add_after(key, wait);  // does not postpone a pending pass
+             },
              {in_.clock, in_.metrics, in_.random}),
       controller_(std::move(executor), controller_options_of(with_), *this,
                   {in_.clock, in_.watchdog, in_.log, in_.metrics, in_.random}) {
@@ -75,26 +91,13 @@ asio::awaitable<void> direct_sync::run() {
   const auto executor = co_await asio::this_coro::executor;
   core::task_group tasks(executor);
   tasks.spawn(drift_.run());
-  tasks.spawn(serve(&tasks));
+  tasks.spawn(serve(&controller_, &tasks));
   co_await tasks.join();
-}
-
-/// Without the controller nobody would act on drift.
-asio::awaitable<void> direct_sync::serve(core::task_group* all) {
-  co_await controller_.run();
-  all->cancel();
 }
 
 bool direct_sync::requeue(const object_key& key) {
   const auto added = controller_.add(key);
   return added == core::add_result::added || added == core::add_result::merged;
-}
-
-/// A later event does not postpone a pending pass.
-void direct_sync::on_drift(const object_key& key) {
-  const auto wait = backoff_.wait(key, in_.clock.now());
-  if (wait > core::duration::zero()) held_back_.Increment();
-  controller_.add_after(key, wait);
 }
 
 /// Each at a moment of its own, so that neither the runtimes nor this process are flooded.
@@ -104,21 +107,13 @@ void direct_sync::fan_out(std::vector<object_key> keys, k8s::controller::keys& r
   const auto within = std::min(with_.spread * count, with_.spread_limit);
   for (auto& key : keys) {
     if (may(key, action::sync)) progress_.outdated(key, now);
-    const auto range =
-        static_cast<std::uint64_t>(std::max<core::duration::rep>(within.count(), 0)) + 1;
-    const core::duration delay(static_cast<core::duration::rep>(in_.random() % range));
-    const auto added = controller_.add_after(key, delay);
+    const auto added = controller_.add_after(key, random_below(within, in_.random));
     if (added == core::add_result::full) rest.push_back(std::move(key));  // the source waits
   }
 }
 
 bool direct_sync::may(const object_key& key, action what) const {
   return decide(kcp_.facts_of(key), with_.create_for_runtimes).what == what;
-}
-
-core::duration direct_sync::with_jitter(core::duration base) const {
-  const auto range = static_cast<std::uint64_t>(base.count() / 10) + 1;
-  return base + core::duration(static_cast<core::duration::rep>(in_.random() % range));
 }
 
 // --- one pass --------------------------------------------------------------------------
@@ -380,11 +375,11 @@ core::duration direct_sync::next_pass(pass* in) {
   const bool coming = state == installation::in_progress ||
                       (blocked_by(in->input).empty() && state != installation::failed &&
                        state != installation::ready);
-  auto again = with_jitter(with_.resync_period);
+  auto again = with_.resync_period + random_below(with_.resync_period / 10, in_.random);
   const auto times = std::min(runtimes_.look(in->key, coming), 10U);
   if (coming) {
     const auto pause = std::min(with_.ready_interval * (1U << times), with_.ready_interval_limit);
-    again = std::min(again, with_jitter(pause));
+    again = std::min(again, pause + random_below(pause / 10, in_.random));
   }
   const auto due = rejections_.due(in->key);
   if (!due) return again;

@@ -142,11 +142,8 @@ class direct_sync final : private k8s::reconciler {
   using work = boost::asio::awaitable<T>;
   struct pass;
 
-  work<void> serve(core::task_group* all);
   void fan_out(std::vector<k8s::object_key> keys, k8s::controller::keys& rest);
-  void on_drift(const k8s::object_key& key);
   bool may(const k8s::object_key& key, action what) const;
-  core::duration with_jitter(core::duration base) const;
 
   // direct_sync.cpp: one pass.
   work<result> reconcile(k8s::object_key key) override;

@@ -82,7 +82,6 @@ asio::awaitable<void> settles(sync_env* env) {
         "spec: {port: 1}\n"}) {
     auto broken = first;
     auto& data = broken.at(source_kind::manifests).object.at("data");
-    const std::string text(data.at("manifests.yaml").as_string());
     data.as_object()["manifests.yaml"] = text + "---\n" + document;
     report = co_await env->must_sync("skr", {broken, first});
     const auto& rejected = report.at(unit::bootstrapper).rejected;

@@ -40,8 +40,13 @@ std::string extra_named(const std::string& name) {
 render_input generation(const std::string& pem, const std::string& version,
                         const std::string& extra_name) {
   auto out = good_sources(pem, version);
+  // An object that differs in nothing but a field that the first one lacks.
+  const auto grown =
+      "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: grown, namespace: "
+      "kyma-system}\ndata: {a: b" +
+      (version == "1.0.0" ? std::string() : ", of-" + version + ": x") + "}\n";
   out.at(source_kind::manifests).object =
-      manifests_source(manifests(version, extra_named(extra_name)));
+      manifests_source(manifests(version, grown + extra_named(extra_name)));
   out.at(source_kind::pull_secret).object = pull_secret("password of " + version);
   auto& config = out.at(source_kind::configuration).object;
   config = config_map(good_configuration("registry-" + version + ".example.com"));

@@ -172,7 +172,8 @@ BOOST_AUTO_TEST_CASE(rejections_are_told_apart_by_their_reason) {
 BOOST_AUTO_TEST_CASE(half_applied_unit_is_applying) {
   auto input = in_place();
   input.report->units[1].applied = {};
-  input.report->units[1].failed = k8s::failure{.message = "no answer"};
+  input.report->units[1].failed =
+      k8s::failure{.code = k8s::errc::timed_out, .message = "no answer"};
   const auto status = next(input);
   BOOST_TEST(is(status, "ConfigurationSynced") == "False Applying");
   const auto recorded = bootstrapper::applying_status(resource(status), unit::credentials, {});
