@@ -1,18 +1,14 @@
 #include "reactors/bootstrapper/desired_set.hpp"
 
 #include "k8s/types.hpp"
-#include "reactors/bootstrapper/configuration.hpp"
 #include "reactors/bootstrapper/manifest_set.hpp"
-#include "reactors/bootstrapper/material.hpp"
-#include "reactors/bootstrapper/runtime_store.hpp"
+#include "reactors/bootstrapper/validation.hpp"
 #include "reactors/content_digest.hpp"
 
-#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 namespace rw::bootstrapper {
@@ -21,227 +17,221 @@ namespace {
 namespace json = boost::json;
 using k8s::find_string;
 
-json::value object_of(std::string_view api_version, std::string_view kind, std::string_view ns,
-                      std::string_view name) {
-  json::object metadata{{"name", name}};
-  if (!ns.empty()) metadata["namespace"] = ns;
-  json::value out{{"apiVersion", api_version}, {"kind", kind}, {"metadata", std::move(metadata)}};
-  k8s::set_label(out, synced_by_label, synced_by);
-  return out;
+json::value new_object(std::string_view api_version, std::string_view kind,
+                       const k8s::object_key& key) {
+  json::object metadata{{"name", key.name}};
+  if (!key.ns.empty()) metadata["namespace"] = key.ns;
+  return {{"apiVersion", api_version}, {"kind", kind}, {"metadata", std::move(metadata)}};
 }
 
-void copy(const json::value& from, json::value& to, std::string_view field) {
-  const auto* const value = k8s::find(from, {field});
-  if (value != nullptr && !value->is_null()) to.as_object()[field] = *value;
+void copy_fields(const json::value& from, std::initializer_list<std::string_view> fields,
+                 json::value& to) {
+  for (const auto field : fields) {
+    const auto* const value = k8s::find(from, {field});
+    if (value != nullptr && !value->is_null()) to.as_object()[field] = *value;
+  }
 }
 
-bool is(const json::value& object, std::string_view kind, std::string_view ns,
-        std::string_view name) {
-  const auto key = k8s::key_of(object);
-  return find_string(object, {"kind"}) == kind && key.name == name && (key.ns == ns || ns.empty());
-}
-
-const json::value* find_object(const std::vector<desired_object>& in, std::string_view kind,
-                               std::string_view ns, std::string_view name) {
-  const auto found = std::ranges::find_if(
-      in, [&](const desired_object& one) { return is(one.object, kind, ns, name); });
-  return found == in.end() ? nullptr : &found->object;
-}
-
-std::string text_of_configuration(const json::value& config_map) {
-  return std::string(find_string(config_map, {"data", configuration_key}));
-}
-
-const json::value* configuration_in(const std::vector<desired_object>& objects) {
-  const auto found = std::ranges::find_if(
-      objects, [](const desired_object& one) { return one.from == part::configuration; });
-  return found == objects.end() ? nullptr : &found->object;
-}
-
-/// One call of `gather`.
-class gathering {
+/// One call of `render`.
+class renderer {
  public:
-  gathering(const sources_of_set& from, const target_names& to,
-            std::chrono::system_clock::time_point now, problems& wrong)
-      : from_(from), to_(to), now_(now), wrong_(wrong) {}
+  renderer(const render_input& from, std::chrono::system_clock::time_point now)
+      : from_(from), now_(now) {}
 
-  desired_set run() {
-    if (wanted(part::trust_bundle, from_.trust_bundle)) add_trust_bundle();
-    if (wanted(part::pull_secret, from_.pull_secret)) add_pull_secret();
-    if (wanted(part::configuration, from_.configuration)) add_configuration();
-    if (wanted(part::manifests, from_.manifests)) add_manifests();
-    if (wrong_.empty()) check_size();
+  revision run(unit of) {
+    if (of == unit::credentials) {
+      add_pull_secret();
+    } else {
+      add_manifests();
+      add_trust_bundle();
+      add_configuration();
+    }
+    finish();
     return std::move(out_);
   }
 
  private:
-  /// Whether the source is to be read; one that is missing may have to be kept.
-  bool wanted(part which, const source& one) {
-    if (!one.asked_for) return false;
-    if (!one.object.is_null()) return true;
-    if (!from_.remove_missing) out_.kept.push_back(which);
-    return false;
+  field_path path(source_kind kind) { return {out_.found, from_.at(kind).name}; }
+
+  /// Null if there is nothing to render.
+  const json::value* source_of(source_kind kind) {
+    const auto& source = from_.at(kind);
+    if (source.name.empty()) return nullptr;
+    if (!source.object.is_null()) {
+      if (json::serialize(content_of(source.object)).size() > source_bytes) {
+        path(kind).error("is larger than " + std::to_string(source_bytes) + " bytes");
+      }
+      return &source.object;
+    }
+    if (from_.remove_missing) return nullptr;
+    const std::string missing = "does not exist, and no valid content of it is stored";
+    if (kind == source_kind::trust_bundle && !uses_trust_bundle()) {
+      path(kind).warning(missing + "; installed without one");
+    } else {
+      path(kind).error(missing);
+    }
+    return nullptr;
   }
 
-  void add(part from, json::value object) { out_.objects.push_back({from, std::move(object)}); }
+  bool uses_trust_bundle() const {
+    diagnostics unused;
+    const auto& config_map = from_.at(source_kind::configuration).object;
+    const std::string text(find_string(config_map, {"data", configuration_key}));
+    return !validate_configuration(text, features_, {unused, {}}).trust_bundle.empty();
+  }
 
-  void add_trust_bundle() {
-    const auto& object = from_.trust_bundle.object;
-    check_trust_bundle(object, now_, {wrong_, from_.trust_bundle.name});
-    const auto name = to_.trust_bundle.empty() ? k8s::key_of(object).name : to_.trust_bundle;
-    auto made = object_of(find_string(object, {"apiVersion"}), "ClusterTrustBundle", {}, name);
-    json::object spec{{"trustBundle", find_string(object, {"spec", "trustBundle"})}};
-    const auto signer = find_string(object, {"spec", "signerName"});
-    if (!signer.empty()) spec["signerName"] = signer;
-    made.as_object()["spec"] = std::move(spec);
-    add(part::trust_bundle, std::move(made));
+  void add(source_kind from, json::value object) {
+    out_.objects.push_back({from, std::move(object)});
   }
 
   void add_pull_secret() {
-    const auto& object = from_.pull_secret.object;
-    check_pull_secret(object, {wrong_, from_.pull_secret.name});
-    auto made = object_of("v1", "Secret", to_.ns, to_.pull_secret);
-    copy(object, made, "type");
-    copy(object, made, "data");
-    add(part::pull_secret, std::move(made));
+    const auto* const source = source_of(source_kind::pull_secret);
+    if (source == nullptr) return;
+    validate_pull_secret(*source, path(source_kind::pull_secret));
+    auto object = new_object("v1", "Secret", {from_.to.ns, from_.to.pull_secret});
+    copy_fields(*source, {"type", "data"}, object);
+    add(source_kind::pull_secret, std::move(object));
+  }
+
+  std::string bundle_name(const json::value& source) const {
+    return from_.to.trust_bundle.empty() ? k8s::key_of(source).name : from_.to.trust_bundle;
+  }
+
+  void add_trust_bundle() {
+    const auto* const source = source_of(source_kind::trust_bundle);
+    if (source == nullptr) return;
+    validate_trust_bundle(*source, now_, path(source_kind::trust_bundle));
+    bundle_ = bundle_name(*source);
+    auto object =
+        new_object(find_string(*source, {"apiVersion"}), "ClusterTrustBundle", {{}, bundle_});
+    copy_fields(*source, {"spec"}, object);
+    add(source_kind::trust_bundle, std::move(object));
   }
 
   void add_configuration() {
-    const auto& object = from_.configuration.object;
-    findings wrong(wrong_, from_.configuration.name);
-    if (k8s::find(object, {"data", configuration_key}) == nullptr) {
-      wrong.add("data[" + std::string(configuration_key) + "]", "is missing");
+    const auto* const source = source_of(source_kind::configuration);
+    if (source == nullptr) return;
+    const auto field = path(source_kind::configuration);
+    if (k8s::find(*source, {"data", configuration_key}) == nullptr) {
+      field.error("data[" + std::string(configuration_key) + "]", "is missing");
+    } else {
+      const std::string text(find_string(*source, {"data", configuration_key}));
+      const auto config = field.at(std::string(configuration_key));
+      const auto configured = validate_configuration(text, features_, config);
+      if (!bundle_.empty() && !configured.trust_bundle.empty() &&
+          bundle_ != configured.trust_bundle) {
+        config.at("clusterTrustBundle.name")
+            .error("is \"" + configured.trust_bundle + "\", but the bundle is called \"" + bundle_ +
+                   "\" on the runtime");
+      }
+      out_.features = configured.features;
     }
-    auto made = object_of("v1", "ConfigMap", to_.ns, to_.configuration);
-    copy(object, made, "data");
-    copy(object, made, "binaryData");
-    add(part::configuration, std::move(made));
-    out_.configured_by = from_.configuration.name;
+    auto object = new_object("v1", "ConfigMap", {from_.to.ns, from_.to.configuration});
+    copy_fields(*source, {"data", "binaryData"}, object);
+    add(source_kind::configuration, std::move(object));
   }
 
+  /// True if another source's target has this name.
   bool gives_way(const json::value& object) const {
-    return (from_.configuration.asked_for && is(object, "ConfigMap", to_.ns, to_.configuration)) ||
-           (from_.pull_secret.asked_for && is(object, "Secret", to_.ns, to_.pull_secret)) ||
-           (from_.trust_bundle.asked_for &&
-            std::ranges::any_of(out_.objects, [&](const desired_object& one) {
-              return one.from == part::trust_bundle &&
-                     is(object, "ClusterTrustBundle", {}, k8s::key_of(one.object).name);
-            }));
+    const auto kind = find_string(object, {"kind"});
+    const auto key = k8s::key_of(object);
+    const auto is_target = [&](source_kind source, std::string_view of_kind,
+                               const k8s::object_key& target) {
+      return !from_.at(source).name.empty() && kind == of_kind && key == target;
+    };
+    const auto& bundle = from_.at(source_kind::trust_bundle).object;
+    return is_target(source_kind::configuration, "ConfigMap",
+                     {from_.to.ns, from_.to.configuration}) ||
+           is_target(source_kind::pull_secret, "Secret", {from_.to.ns, from_.to.pull_secret}) ||
+           is_target(source_kind::trust_bundle, "ClusterTrustBundle", {{}, bundle_name(bundle)});
   }
 
   void add_manifests() {
-    if (from_.manifests.text.empty()) {
-      findings(wrong_, from_.manifests.name).add("is missing or empty");
-      return;
+    std::string text = from_.inline_manifests;
+    auto name = std::string("spec.manifests.inline");
+    if (text.empty()) {
+      const auto* const source = source_of(source_kind::manifests);
+      if (source == nullptr) return;
+      text = find_string(*source, {"data", from_.manifests_key});
+      name = from_.at(source_kind::manifests).name + ", " + from_.manifests_key;
     }
-    auto all = check_manifests(from_.manifests.text, to_.ns, {wrong_, from_.manifests.name});
-    for (auto& one : all.objects) {
-      if (gives_way(one)) continue;
-      k8s::set_label(one, synced_by_label, synced_by);
-      add(part::manifests, std::move(one));
+    const field_path field(out_.found, name);
+    if (text.empty()) return field.error("is missing or empty");
+    auto parsed = parse_manifest_set(text, from_.to.ns, field);
+    out_.version = std::move(parsed.version);
+    features_ = std::move(parsed.features);
+    for (auto& object : parsed.objects) {
+      if (!gives_way(object)) add(source_kind::manifests, std::move(object));
     }
   }
 
-  /// Aliases in the manifests let a short text stand for a long one.
-  void check_size() {
+  /// Labels and digests. Aliases in the manifests let a short text stand for a long one.
+  void finish() {
+    constexpr std::size_t most = 8u << 20;
     std::size_t bytes = 0;
-    for (const auto& one : out_.objects) bytes += json::serialize(one.object).size();
-    if (bytes <= runtime_store::most) return;
-    findings(wrong_, "the set")
-        .add("has " + std::to_string(bytes) + " bytes, more than the " +
-             std::to_string(runtime_store::most) + " that a runtime can keep for a return to it");
+    std::vector<std::string> digests;
+    for (auto& each : out_.objects) {
+      bytes += json::serialize(each.object).size();
+      k8s::set_label(each.object, synced_by_label, synced_by);
+      digests.push_back(digest_of(each.object));
+      k8s::set_label(each.object, digest_label, short_digest(digests.back()));
+    }
+    std::ranges::sort(digests);
+    content_digest all;
+    for (const auto& each : digests) all.add(each);
+    out_.digest = short_digest(all.hex());
+    if (bytes <= most) return;
+    field_path(out_.found, "the objects")
+        .error("have " + std::to_string(bytes) + " bytes, more than " + std::to_string(most));
   }
 
-  const sources_of_set& from_;
-  const target_names& to_;
+  const render_input& from_;
   const std::chrono::system_clock::time_point now_;
-  problems& wrong_;
-  desired_set out_;
+  revision out_;
+  std::string bundle_;                                      ///< name on the runtime
+  std::vector<std::string> features_ = default_features();  ///< that the version knows
 };
 
 }  // namespace
 
-std::string_view to_string(part of) noexcept {
-  switch (of) {
-    case part::trust_bundle:
-      return "trustBundle";
-    case part::pull_secret:
-      return "pullSecret";
-    case part::configuration:
-      return "config";
-    case part::manifests:
-      return "manifests";
-  }
-  return "";
+std::string_view to_string(unit of) noexcept {
+  return of == unit::credentials ? "credentials" : "bootstrapper";
 }
 
-std::optional<part> parse_part(std::string_view text) noexcept {
-  for (const auto one : all_parts) {
-    if (to_string(one) == text) return one;
+std::optional<unit> parse_unit(std::string_view text) noexcept {
+  for (const auto each : all_units) {
+    if (to_string(each) == text) return each;
   }
   return std::nullopt;
 }
 
-desired_set gather(const sources_of_set& from, const target_names& to,
-                   std::chrono::system_clock::time_point now, problems& wrong) {
-  return gathering(from, to, now, wrong).run();
+unit unit_of(source_kind kind) noexcept {
+  return kind == source_kind::pull_secret ? unit::credentials : unit::bootstrapper;
 }
 
-void check_whole(const std::vector<desired_object>& objects, const target_names& to,
-                 const std::string& configured_by, problems& wrong) {
-  const auto* const config_map = configuration_in(objects);
-  if (config_map == nullptr) return;
-  const auto* const deployment = find_object(objects, "Deployment", to.ns, deployment_name);
-  const auto known = deployment == nullptr ? default_features() : features_of(*deployment);
-  findings all(wrong, configured_by.empty() ? "ConfigMap " + to_string(k8s::key_of(*config_map))
-                                            : configured_by);
-  const std::string key(configuration_key);
-  const auto configured =
-      check_configuration(text_of_configuration(*config_map), known, all.at(key));
-  const auto bundle = std::ranges::find_if(
-      objects, [](const desired_object& one) { return one.from == part::trust_bundle; });
-  if (bundle == objects.end() || configured.trust_bundle.empty()) return;
-  const auto name = k8s::key_of(bundle->object).name;
-  if (name == configured.trust_bundle) return;
-  all.at(key + ", clusterTrustBundle.name")
-      .add("is \"" + configured.trust_bundle + "\", but the bundle is called \"" + name +
-           "\" on the runtime");
+std::string_view to_string(source_kind kind) noexcept {
+  constexpr std::array<std::string_view, 4> names = {"pullSecret", "trustBundle", "config",
+                                                     "manifests"};
+  return names[static_cast<std::size_t>(kind)];
 }
 
-std::string digest_of(const json::value& object) {
-  return content_digest().add(object).hex();
+revision render(unit of, const render_input& from, std::chrono::system_clock::time_point now) {
+  return renderer(from, now).run(of);
 }
 
-std::string digest_of(const std::vector<desired_object>& objects) {
-  std::vector<std::string> each;
-  for (const auto& one : objects) {
-    each.push_back(content_digest().add(to_string(one.from)).add(one.object).hex());
-  }
-  std::ranges::sort(each);
-  content_digest all;
-  for (const auto& one : each) all.add(one);
-  return all.hex();
+json::value content_of(const json::value& source) {
+  if (!source.is_object()) return nullptr;
+  json::value out{{"metadata", {{"name", k8s::key_of(source).name}}}};
+  copy_fields(source, {"apiVersion", "kind", "type", "data", "binaryData", "spec"}, out);
+  return out;
+}
+
+std::string digest_of(const json::value& value) {
+  return content_digest().add(value).hex();
 }
 
 std::string short_digest(std::string_view digest) {
   return std::string(digest.substr(0, 16));
-}
-
-std::vector<std::string> unknown_features(const std::vector<desired_object>& objects,
-                                          const target_names& to,
-                                          const std::vector<std::string>& known) {
-  const auto* const config_map = configuration_in(objects);
-  if (config_map == nullptr) return {};
-  const auto* const deployment = find_object(objects, "Deployment", to.ns, deployment_name);
-  const auto own = deployment == nullptr ? default_features() : features_of(*deployment);
-  problems unused;
-  const auto configured =
-      check_configuration(text_of_configuration(*config_map), own, {unused, {}});
-  std::vector<std::string> out;
-  for (const auto& one : configured.features) {
-    if (std::ranges::find(known, one) == known.end()) out.push_back(one);
-  }
-  return out;
 }
 
 }  // namespace rw::bootstrapper

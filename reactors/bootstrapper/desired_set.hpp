@@ -1,13 +1,14 @@
 #pragma once
 
 #include "k8s/names.hpp"
-#include "reactors/bootstrapper/problem.hpp"
+#include "reactors/bootstrapper/diagnostics.hpp"
 
 #include <boost/json/value.hpp>
 
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,19 +16,24 @@
 
 namespace rw::bootstrapper {
 
-/// What an object on a runtime comes from.
-enum class part : std::uint8_t { trust_bundle, pull_secret, configuration, manifests };
-inline constexpr std::array all_parts = {part::trust_bundle, part::pull_secret, part::configuration,
-                                         part::manifests};
-/// As the status names it: "trustBundle", "pullSecret", "config", "manifests".
-std::string_view to_string(part of) noexcept;
-std::optional<part> parse_part(std::string_view text) noexcept;
+/// What is applied to a runtime as a whole or not at all, in this order.
+enum class unit : std::uint8_t {
+  credentials,   ///< the pull Secret
+  bootstrapper,  ///< trust bundle, configuration and manifests, which refer to each other
+};
+inline constexpr std::array all_units = {unit::credentials, unit::bootstrapper};
+std::string_view to_string(unit of) noexcept;
+std::optional<unit> parse_unit(std::string_view text) noexcept;
 
-/// On everything that is applied to a runtime: who did it.
+/// On every object that is applied to a runtime.
 inline constexpr std::string_view synced_by_label = "operator.kyma-project.io/synced-by";
 inline constexpr std::string_view synced_by = "runtime-watcher";
+/// On every object that is applied to a runtime: digest of its content. It differs where another
+/// revision was applied, also in fields that only that one had. (An annotation would change the
+/// generation of a Deployment.)
+inline constexpr std::string_view digest_label = "operator.kyma-project.io/applied-digest";
 
-/// What things are called on a runtime.
+/// Names on a runtime.
 struct target_names {
   std::string ns = "kyma-system";
   std::string configuration = "rt-bootstrapper-config";
@@ -37,58 +43,59 @@ struct target_names {
   friend bool operator==(const target_names&, const target_names&) = default;
 };
 
-/// One of the sources in the control plane.
-struct source {
-  std::string name = {};           ///< for people: "ConfigMap kcp-system/rt-bootstrapper-config"
-  bool asked_for = false;          ///< the spec refers to one
-  boost::json::value object = {};  ///< null: it is not there
-  std::string text = {};           ///< of manifests: the YAML; nothing if `object` is null
+enum class source_kind : std::uint8_t { pull_secret, trust_bundle, configuration, manifests };
+inline constexpr std::array all_source_kinds = {source_kind::pull_secret, source_kind::trust_bundle,
+                                                source_kind::configuration, source_kind::manifests};
+unit unit_of(source_kind kind) noexcept;
+std::string_view to_string(source_kind kind) noexcept;
+
+/// One source in the control plane.
+struct source_input {
+  std::string name = {};           ///< "ConfigMap kcp-system/a"; empty: none is referenced
+  boost::json::value object = {};  ///< null: it does not exist, and no content of it is stored
 };
 
-struct sources_of_set {
-  source trust_bundle = {};
-  source pull_secret = {};
-  source configuration = {};
-  source manifests = {};
-  /// What becomes, on the runtime, of a source that is asked for and not there: it is removed, or
-  /// stays as it was.
-  bool remove_missing = false;
+struct render_input {
+  std::array<source_input, all_source_kinds.size()> sources = {};  ///< by source_kind
+  target_names to = {};
+  std::string manifests_key = {};
+  std::string inline_manifests = {};  ///< in place of the source; empty: none
+  bool remove_missing = false;  ///< a source that does not exist is no error: it has no objects
+
+  source_input& at(source_kind kind) { return sources[static_cast<std::size_t>(kind)]; }
+  const source_input& at(source_kind kind) const { return sources[static_cast<std::size_t>(kind)]; }
 };
 
 struct desired_object {
-  part from = part::manifests;
+  source_kind from = source_kind::manifests;
   boost::json::value object = {};
 };
 
-/// What a runtime is to have, as far as the control plane knows it.
-struct desired_set {
+/// One state of a unit: the objects that a runtime is to have.
+struct revision {
+  std::string digest = {};  ///< short, of the objects; independent of the order of fields
   std::vector<desired_object> objects = {};
-  std::vector<part> kept = {};  ///< these stay as the runtime has them
-  /// Where the configuration stands, for people; empty: it is kept, or there is none.
-  std::string configured_by = {};
+  std::string version = {};                ///< of the manifests; empty: they do not say
+  std::vector<std::string> features = {};  ///< that the configuration makes available
+  diagnostics found = {};                  ///< with errors it must not be applied
+
+  bool valid() const noexcept { return found.errors.empty(); }
 };
+using revision_ptr = std::shared_ptr<const revision>;
 
-/// Checks what stands in the control plane, each source by itself, and makes of it the objects that
-/// a runtime is to have. An object of the manifests that has the name of another source's target
-/// gives way to it. Everything that is wrong is added to `wrong`; the result is then of no use.
-desired_set gather(const sources_of_set& from, const target_names& to,
-                   std::chrono::system_clock::time_point now, problems& wrong);
+/// Validates the sources of a unit and renders its objects. Pure. An object of the manifests gives
+/// way to another source's target of the same name. A trust bundle that does not exist is a warning
+/// unless the configuration refers to it.
+revision render(unit of, const render_input& from, std::chrono::system_clock::time_point now);
 
-/// Checks what only the whole can tell: the configuration names features that the version knows,
-/// and the trust bundle that is there. `objects`: with those that are kept. `configured_by`: see
-/// desired_set.
-void check_whole(const std::vector<desired_object>& objects, const target_names& to,
-                 const std::string& configured_by, problems& wrong);
+/// Largest stored content of one source (last_good.hpp): an API server takes no larger Secret.
+inline constexpr std::size_t source_bytes = (1u << 20) - 4096;
 
-/// Of the objects whatever their order and that of their fields (content_digest.hpp).
-std::string digest_of(const std::vector<desired_object>& objects);
-std::string digest_of(const boost::json::value& object);
-/// Enough of a digest for people, and for names.
+/// The content of a source, without its metadata; null of null.
+boost::json::value content_of(const boost::json::value& source);
+
+std::string digest_of(const boost::json::value& value);
+/// Its first 64 bits: enough to tell revisions apart.
 std::string short_digest(std::string_view digest);
-
-/// The features that a configuration names and a version does not know.
-std::vector<std::string> unknown_features(const std::vector<desired_object>& objects,
-                                          const target_names& to,
-                                          const std::vector<std::string>& known);
 
 }  // namespace rw::bootstrapper

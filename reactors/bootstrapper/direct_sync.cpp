@@ -2,12 +2,11 @@
 
 #include "core/task_group.hpp"
 #include "core/within.hpp"
-#include "k8s/text.hpp"
 #include "k8s/types.hpp"
+#include "reactors/bootstrapper/pass.hpp"
 #include "reactors/kyma_resources.hpp"
 
 #include <boost/asio/this_coro.hpp>
-#include <boost/json/object.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -17,422 +16,374 @@ namespace {
 
 namespace asio = boost::asio;
 namespace json = boost::json;
-using k8s::object;
 using k8s::object_key;
 
-/// How long somebody else's change may be on its way from the API server.
+/// How long a change of others may be on its way from the API server.
 constexpr auto catch_up = std::chrono::milliseconds(200);
-/// So many repairs in a row are a fight.
-constexpr unsigned contested_after = 3;
+
+std::string not_stored(const k8s::failure& error) {
+  return "the content of the sources can't be stored to fall back to: " + error.message;
+}
+
+core::duration random_below(core::duration most, const core::random_source& random) {
+  const auto range = static_cast<std::uint64_t>(std::max<core::duration::rep>(most.count(), 0)) + 1;
+  return core::duration(static_cast<core::duration::rep>(random() % range));
+}
+
+/// Without the controller no drift would be acted upon.
+asio::awaitable<void> serve(k8s::controller* controller, core::task_group* all) {
+  co_await controller->run();
+  all->cancel();
+}
 
 k8s::controller_options controller_options_of(const options& with) {
   k8s::controller_options out{.name = "runtime-bootstrapper", .concurrent = with.concurrent};
-  // Each wait in a reconcile has a limit of its own; this one is a net below them.
+  // Each wait in a pass has a limit of its own; this one is a net below them.
   out.reconcile_limit =
-      4 * (with.runtime_limit + with.sick_limit) + with.whole_limit + std::chrono::minutes(2);
+      4 * (with.runtime_limit + with.unhealthy_probe) + with.sync_timeout + std::chrono::minutes(2);
   out.queue.retry_base = with.backoff_base;
   out.queue.retry_limit = with.backoff_limit;
   out.queue.retries_per_second = 0;  // each runtime has its own backoff
   return out;
 }
 
-/// Says something about this process and nothing about the runtime.
-bool is_our_own(const k8s::failure& why) {
-  return why.is(k8s::errc::fenced) || why.is(k8s::errc::shut_down);
-}
-
-/// `rw_bootstrapper_syncs_total{result}`.
-std::string result_of(const sync_report& report) {
-  if (report.rolled_back) return "rolled_back";
-  if (!report.refused.empty()) return "refused";
-  if (report.repaired) return "repaired";
-  return report.objects > 0 ? "changed" : "unchanged";
-}
-
 }  // namespace
 
 direct_sync::direct_sync(asio::any_io_executor executor, options with, sources from, environment in)
     : with_(std::move(with)),
-      from_(from),
       in_(std::move(in)),
       writes_(core::make_counter(in_.metrics, "rw_bootstrapper_writes_total",
-                                 "Writing requests to runtimes, dry runs apart")),
+                                 "Number of writing requests to runtimes, without dry runs")),
       seconds_(core::make_histogram(in_.metrics, "rw_bootstrapper_sync_seconds",
-                                    "Time that a look at a runtime took, with all writes", {},
+                                    "Duration of passes over a runtime, with all writes", {},
                                     core::latency_bounds())),
       held_back_(core::make_counter(in_.metrics, "rw_bootstrapper_held_back_total",
-                                    "Changes on runtimes that waited longer, because somebody "
-                                    "undoes what is repaired")),
+                                    "Number of passes delayed because repairs are undone")),
+      from_(from),
+      last_good_(in_.kcp, with_.state_namespace),
+      revisions_(from_, last_good_, in_.metrics),
+      kcp_(from_, with_.defaults, with_.mode, with_.allow_inline_manifests),
+      writer_(in_.kcp),
       progress_(in_.metrics),
-      sets_(in_.metrics),
-      pace_({.base = with_.heard_delay, .limit = with_.success_interval}),
+      backoff_({.base = with_.drift_delay, .limit = with_.resync_period}),
       runtimes_(in_.metrics, "rw_bootstrapper", "bootstrapper"),
-      places_(in_.metrics, "rw_bootstrapper", std::max<std::size_t>(with_.sick_at_once, 1),
+      places_(in_.metrics, "rw_bootstrapper", std::max<std::size_t>(with_.unhealthy_concurrent, 1),
               [this](const object_key& key) { return requeue(key); }),
-      drift_(executor, with_.heard_delay, [this](const object_key& key) { heard_of(key); },
-             {in_.clock, in_.log, in_.metrics, in_.random}),
+      reporter_(in_.events, in_.log, in_.metrics, runtimes_, backoff_),
+      drift_(executor, with_.drift_delay,
+             [this](const object_key& key) {
+               const auto wait = backoff_.wait(key, in_.clock.now());
+               if (wait > core::duration::zero()) held_back_.Increment();
+               controller_.add_after(key, wait);  // does not postpone a pending pass
+             },
+             {in_.clock, in_.metrics, in_.random}),
       controller_(std::move(executor), controller_options_of(with_), *this,
                   {in_.clock, in_.watchdog, in_.log, in_.metrics, in_.random}) {
-  add_indexes();
-  watch_all();
+  kcp_.watch(controller_, with_.create_for_runtimes,
+             [this](std::vector<object_key> keys, k8s::controller::keys& rest) {
+               fan_out(std::move(keys), rest);
+             });
 }
 
-direct_sync::~direct_sync() {
-  remove_indexes();
-}
+direct_sync::~direct_sync() = default;
 
 asio::awaitable<void> direct_sync::run() {
   const auto executor = co_await asio::this_coro::executor;
   core::task_group tasks(executor);
   tasks.spawn(drift_.run());
-  tasks.spawn(serve(&tasks));
+  tasks.spawn(serve(&controller_, &tasks));
   co_await tasks.join();
 }
 
-/// Without the controller nobody would act on what is heard.
-asio::awaitable<void> direct_sync::serve(core::task_group* all) {
-  co_await controller_.run();
-  all->cancel();
-}
-
-bool direct_sync::requeue(const object_key& bootstrapper) {
-  const auto added = controller_.add(bootstrapper);
+bool direct_sync::requeue(const object_key& key) {
+  const auto added = controller_.add(key);
   return added == core::add_result::added || added == core::add_result::merged;
 }
 
-/// What waits already is not made to wait longer by what is heard next.
-void direct_sync::heard_of(const object_key& key) {
-  const auto wait = pace_.wait(key, in_.clock.now());
-  if (wait > core::duration::zero()) held_back_.Increment();
-  controller_.add_after(key, wait);
+/// Each at a moment of its own, so that neither the runtimes nor this process are flooded.
+void direct_sync::fan_out(std::vector<object_key> keys, k8s::controller::keys& rest) {
+  const auto now = in_.clock.wall();
+  const auto count = static_cast<core::duration::rep>(keys.size());
+  const auto within = std::min(with_.spread * count, with_.spread_limit);
+  for (auto& key : keys) {
+    if (may(key, action::sync)) progress_.outdated(key, now);
+    const auto added = controller_.add_after(key, random_below(within, in_.random));
+    if (added == core::add_result::full) rest.push_back(std::move(key));  // the source waits
+  }
 }
+
+bool direct_sync::may(const object_key& key, action what) const {
+  return decide(kcp_.facts_of(key), with_.create_for_runtimes).what == what;
+}
+
+// --- one pass --------------------------------------------------------------------------
 
 asio::awaitable<k8s::reconcile_result> direct_sync::reconcile(object_key key) {
-  const auto found = from_.bootstrappers.objects().get(key);
-  auto kept = places_.claim(key);
-  if (!found) {
-    own_writes_.forget(key);
-    forget(key);
-    auto created = co_await create_for(key);
-    co_return created;
-  }
-  auto resource = own_writes_.newest(found);
-  if (k8s::is_being_deleted(resource)) {
-    auto removed = co_await keep_removed(std::move(resource), &kept);
-    co_return removed;
-  }
-  auto looked = co_await look(std::move(resource), &kept);
-  co_return looked;
-}
-
-/// Decides whether the runtime is ours to look at.
-asio::awaitable<k8s::reconcile_result> direct_sync::look(json::value resource,
-                                                         places::place* kept) {
-  problems wrong;
-  const auto view = read_resource(resource, with_.usual, wrong);
-  const auto runtime = runtime_of(view);
-  situation seen{.mode = mode_of(view, runtime), .suspended = view.suspended};
-  auto waiting = why_waiting(view, runtime);
-  if (const auto owner = waiting.empty() ? other_owner(view) : std::nullopt) {
-    wrong.push_back({"spec.runtimeRef", "RuntimeBootstrapper " + *owner + " has this runtime"});
-    progress_.leave(view.key);
-  }
-  auto other = mismatch(view, runtime);
-  if (!other.empty()) wrong.push_back({"spec.runtimeRef", std::move(other)});
-  const bool direct = seen.mode == bootstrapper_mode::direct && waiting.empty();
-  if (!direct || !wrong.empty()) drift_.leave(view.key);
-  if (!direct) progress_.leave(view.key);
-  if (!waiting.empty()) runtimes_.forget(view.key);
-  if (seen.mode != bootstrapper_mode::shadow) progress_.differs(view.key, false);
-  if (!wrong.empty()) {
-    seen.invalid = describe(wrong);
-    const auto then = result::terminal(seen.invalid);
-    if (waiting.empty()) note(resource, runtime_state::failed, seen.invalid, seen.invalid, false);
-    auto stopped = co_await stop_at(&resource, std::move(seen), then);
-    co_return stopped;
-  }
-  if (!waiting.empty()) {
-    seen.waiting = std::move(waiting);
-    auto stopped = co_await stop_at(&resource, std::move(seen), result::done());
-    co_return stopped;
-  }
-  auto brought = co_await bring(&resource, view, std::move(seen), kept);
-  co_return brought;
-}
-
-/// Tells what is known and ends.
-asio::awaitable<k8s::reconcile_result> direct_sync::stop_at(json::value* resource, situation seen,
-                                                            result then) {
-  const auto ended = co_await tell(resource, seen);
-  if (ended) co_return *ended;
-  co_return then;
-}
-
-asio::awaitable<k8s::reconcile_result> direct_sync::bring(json::value* resource, resource_view view,
-                                                          situation seen, places::place* kept) {
-  const auto key = view.key;
-  const auto runtime = runtime_of(view);
-  const bool direct = seen.mode == bootstrapper_mode::direct;
-  auto request = request_for(view, seen);
-  if (direct) progress_.expect(key, request.now);
-  const auto kubeconfig = access_to(view, runtime);
-  if (!kubeconfig) {
-    seen.failed = kubeconfig.error().message;
-    note(*resource, runtime_state::failed, seen.failed, seen.failed, false);
-    const auto then = result::terminal(seen.failed);
-    auto stopped = co_await stop_at(resource, std::move(seen), then);
-    co_return stopped;
-  }
-  if (direct) {
-    const auto ended = co_await add_finalizer(resource);
-    if (ended) co_return *ended;
-  }
-  // Until all went well: one that answers what is read and hangs on what is written is still sick.
-  const bool was_sick = runtimes_.sick(key);
-  if (was_sick) {
-    if (!*kept) *kept = places_.take(key);
-    if (!*kept) co_return wait_for_place(key);
-    const auto silent = co_await sign_of_life(key, *kubeconfig);
-    if (silent) {
-      auto given_up = co_await unreachable(resource, std::move(seen), *silent);
-      co_return given_up;
+  pass in{.key = key, .permit = places_.claim(key)};
+  const auto facts = kcp_.facts_of(key);
+  in.input.mode = facts.mode;
+  in.input.decided = decide(facts, with_.create_for_runtimes);
+  const auto stored = from_.bootstrappers.objects().get(key);
+  if (stored) in.resource = writer_.newest(stored);
+  switch (in.input.decided.what) {
+    case action::none:
+    case action::create: {
+      if (!stored) writer_.forget(key);
+      forget(key);
+      if (in.input.decided.what == action::none) co_return result::done();
+      auto created = co_await create(key);
+      co_return created;
     }
-  } else {
-    *kept = {};
+    case action::reject:
+    case action::wait: {
+      auto stood = co_await stand_by(&in);
+      co_return stood;
+    }
+    case action::undeploy: {
+      auto undeployed = co_await undeploy_all(&in);
+      co_return undeployed;
+    }
+    case action::release: {
+      auto released = co_await release(&in, in.input.decided.message);
+      co_return released;
+    }
+    case action::preview:
+    case action::sync:
+      break;
   }
-  auto api = client_of(key, *kubeconfig);
+  auto synced = co_await run_sync(&in);
+  co_return synced;
+}
+
+/// The runtime is left as it is.
+asio::awaitable<k8s::reconcile_result> direct_sync::stand_by(pass* in) {
+  const auto& decided = in->input.decided;
+  drift_.unwatch(in->key);
+  progress_.leave(in->key);
+  progress_.differs(in->key, false);
+  const bool failed = decided.what == action::reject || decided.reason == "NoAccess";
+  if (failed) {
+    reporter_.note(in->resource, runtime_state::failed, decided.message, decided.message);
+  } else {
+    runtimes_.forget(in->key);
+  }
+  if (k8s::is_being_deleted(in->resource)) {
+    const auto left = removal_left(in->resource, with_.removal_limit, in_.clock.wall());
+    if (left <= core::duration::zero()) {
+      auto released = co_await release(in, decided.message);
+      co_return released;
+    }
+    in->input.failed = "the bootstrapper can't be removed from the runtime: " + decided.message;
+    in->input.decided.reason = "Deleting";
+    auto reported = co_await report(in, result::requeue_after(left));
+    co_return reported;
+  }
+  auto reported = co_await report(in, failed ? result::terminal(decided.message) : result::done());
+  co_return reported;
+}
+
+/// Makes a client and probes the runtime. False: the pass ends with `in->then`.
+asio::awaitable<bool> direct_sync::connect(pass* in) {
+  const auto& key = in->key;
+  const auto kubeconfig = kcp_.kubeconfig_of(key);
+  const bool sick = runtimes_.sick(key);
+  if (!sick) in->permit = {};
+  if (sick && !in->permit) in->permit = places_.take(key);
+  if (sick && !in->permit) {
+    // In its turn, in the same state as before.
+    const auto error = "the runtime does not answer: " + runtimes_.complaint(key);
+    in->then = result::error(error, "unreachable");
+    co_return false;
+  }
+  in->client_name = kcp_.client_name(key);
+  auto api = kubeconfig ? in_.runtimes.get(in->client_name, *kubeconfig)
+                        : k8s::result<std::shared_ptr<k8s::client>>(kubeconfig.error());
   if (!api) {
-    auto given_up = co_await unreachable(resource, std::move(seen), api.error().message);
-    co_return given_up;
+    in->then = co_await unreachable(in, api.error().message);
+    co_return false;
   }
-  const auto begin = in_.clock.now();
-  const auto first_answer = was_sick ? with_.runtime_limit : with_.first_answer;
-  auto reading = read_record(*api, &with_.how, to_string(key));
-  auto record = co_await core::within(in_.clock, begin + first_answer, std::move(reading));
-  if (!record && first_answer < with_.runtime_limit) co_return doubt(key);
-  if (record && *record)
-    request.record.emplace(std::move(**record));  // failures are sync's to tell
-  std::optional<at_work> writing;
-  if (direct) writing.emplace(*this, runtime);
-  auto work = sync(*api, &with_.how, std::move(request));
-  const auto got = co_await core::within(in_.clock, begin + with_.whole_limit, std::move(work));
-  writing.reset();
-  seconds_.Observe(std::chrono::duration<double>(in_.clock.now() - begin).count());
-  if (!got || (!*got && k8s::is_sick(got->error()))) {
-    const auto why = got ? got->error().message : "the runtime did not answer in time";
-    auto given_up = co_await unreachable(resource, std::move(seen), why);
-    co_return given_up;
+  const auto limit = sick ? runtimes_.patience(key, with_.unhealthy_probe, with_.runtime_limit / 2)
+                          : with_.probe_timeout;
+  auto probe = (*api)->get(namespaces_type(), {{}, std::string(skr_namespace)}, true);
+  const auto got = co_await core::within(in_.clock, in_.clock.now() + limit, std::move(probe));
+  if (got && (*got || !k8s::is_sick(got->error()))) {
+    in->api = std::move(*api);
+    co_return true;
   }
-  if (!*got && is_our_own(got->error())) {
-    // It is somebody else's turn now; what made it so is looked at next.
-    if (direct && !may_write(key)) co_return result::requeue_after(catch_up);
-    co_return result::error(got->error());
+  if (got || sick) {
+    in->then = co_await unreachable(in, got ? got->error().message : runtimes_.complaint(key));
+    co_return false;
   }
-  runtimes_.set_healthy(key);
-  *kept = {};
-  if (!*got) {
-    core::make_counter(in_.metrics, "rw_bootstrapper_syncs_total", "Looks at runtimes",
-                       {{"result", "failed"}})
-        .Increment();
-    seen.failed = got->error().message;
-    const auto then = result::error(got->error());
-    note(*resource, runtime_state::failed, then.reason, seen.failed, false);
-    auto stopped = co_await stop_at(resource, std::move(seen), then);
-    co_return stopped;
-  }
-  if (direct && with_.watch_runtimes) drift_.follow(key, *api, view.to.ns);
-  drift_.expect(key, (*got)->versions);
-  seen.report = std::move(**got);
-  auto settled = co_await settle(resource, std::move(seen));
-  co_return settled;
-}
-
-asio::awaitable<k8s::reconcile_result> direct_sync::settle(json::value* resource, situation seen) {
-  const auto key = k8s::key_of(*resource);
-  const auto& report = *seen.report;
-  writes_.Increment(static_cast<double>(report.writes));
-  core::make_counter(in_.metrics, "rw_bootstrapper_syncs_total", "Looks at runtimes",
-                     {{"result", result_of(report)}})
-      .Increment();
-  if (report.repaired) note_repair(*resource, report);
-  const bool in_place = report.refused.empty() && report.digest == report.wanted;
-  if (report.distrusted) {
-    in_.events.warning(k8s::reference_to(*resource), "BootstrapperRecordNotOurs",
-                       "The record on the runtime of what was applied there is not as it was "
-                       "written; nothing of it counted");
-  }
-  if (seen.mode == bootstrapper_mode::shadow) {
-    progress_.differs(key, !report.differences.empty());
-  } else if (in_place) {
-    progress_.current(key);
-  } else {
-    progress_.outdated(key, in_.clock.wall());
-  }
-  const auto how = installation_of(report.deployment, report.version);
-  // What is refused brings no pods, and those that have given up come back seldom.
-  const bool comes = report.refused.empty() && how != installation::failed;
-  const bool on_their_way =
-      how == installation::in_progress || (comes && how != installation::ready);
-  if (!report.refused.empty()) {
-    note(*resource, runtime_state::failed, report.refused, report.refused, false);
-  } else if (how != installation::ready) {
-    note(*resource, runtime_state::not_ready, std::string(to_string(how)),
-         std::string(to_string(how)), false);
-  } else {
-    note(*resource, runtime_state::installed, {}, report.version, report.objects > 0);
-  }
-  auto again = a_little_longer(with_.success_interval);
-  const auto looks = std::min(runtimes_.look(key, on_their_way), 10U);
-  if (on_their_way) {
-    const auto pause = std::min(with_.ready_interval * (1U << looks), with_.ready_interval_limit);
-    again = std::min(again, a_little_longer(pause));
-  }
-  const auto then = result::requeue_after(again);
-  auto stopped = co_await stop_at(resource, std::move(seen), then);
-  co_return stopped;
-}
-
-// --- runtimes that do not answer -------------------------------------------------------
-
-asio::awaitable<k8s::reconcile_result> direct_sync::unreachable(json::value* resource,
-                                                                situation seen, std::string why) {
-  const auto key = k8s::key_of(*resource);
-  drift_.leave(key);
-  give_up_client(key);
-  runtimes_.set_sick(key, why);
-  note(*resource, runtime_state::unreachable, {}, why, false);
-  seen.failed = "the runtime does not answer: " + why;
-  const auto then = result::error(seen.failed, "unreachable");
-  auto stopped = co_await stop_at(resource, std::move(seen), then);
-  co_return stopped;
-}
-
-/// A runtime that did not answer last time is asked for little first. None: it answered.
-asio::awaitable<std::optional<std::string>> direct_sync::sign_of_life(object_key key,
-                                                                      std::string kubeconfig) {
-  auto api = client_of(key, kubeconfig);
-  if (!api) co_return api.error().message;
-  auto work = (*api)->get(namespaces_type(), {{}, std::string(skr_namespace)}, true);
-  const auto limit = runtimes_.patience(key, with_.sick_limit, with_.runtime_limit / 2);
-  const auto until = in_.clock.now() + limit;
-  const auto got = co_await core::within(in_.clock, until, std::move(work));
-  if (!got) co_return runtimes_.complaint(key);
-  if (!*got && k8s::is_sick(got->error())) co_return got->error().message;
-  co_return std::nullopt;
-}
-
-/// All places for sick runtimes are taken: in its turn, in the same state as before.
-k8s::reconcile_result direct_sync::wait_for_place(const object_key& key) {
-  return result::error("the runtime does not answer: " + runtimes_.complaint(key), "unreachable");
-}
-
-/// One that answered last time is silent. Nothing is known yet, so nothing is told.
-k8s::reconcile_result direct_sync::doubt(const object_key& key) {
-  give_up_client(key);  // the connection may be what is dead
-  drift_.leave(key);
+  // Nothing is known yet, so nothing is reported: the connection may be what is broken.
+  in_.runtimes.evict(in->client_name);
+  drift_.unwatch(key);
   runtimes_.set_sick(key, "it was slow to answer");
   places_.want(key);
-  return result::requeue_after(with_.backoff_limit);  // it is called before
+  in->then = result::requeue_after(with_.backoff_limit);  // it is called before
+  co_return false;
 }
 
-// --- what is told ----------------------------------------------------------------------
+asio::awaitable<k8s::reconcile_result> direct_sync::unreachable(pass* in, std::string error) {
+  drift_.unwatch(in->key);
+  if (!in->client_name.empty()) in_.runtimes.evict(in->client_name);
+  runtimes_.set_sick(in->key, error);
+  reporter_.note(in->resource, runtime_state::unreachable, {}, error);
+  in->input.failed = "the runtime does not answer: " + error;
+  const auto then = result::error(in->input.failed, "unreachable");
+  auto reported = co_await report(in, then);
+  co_return reported;
+}
 
-/// Tells a state when it begins.
-void direct_sync::note(const json::value& resource, runtime_state now, const std::string& reason,
-                       const std::string& message, bool done) {
-  const bool news = runtimes_.set(k8s::key_of(resource), now, reason, done);
-  if (!news) return;
-  const auto about = k8s::reference_to(resource);
-  switch (now) {
-    case runtime_state::installed:
-      return in_.events.normal(about, "BootstrapperReady",
-                               "The runtime has what is wanted; version " +
-                                   (message.empty() ? std::string("unknown") : message));
-    case runtime_state::not_ready:
-      return in_.events.normal(about, "BootstrapperNotReady",
-                               "The bootstrapper is not ready on the runtime: " + message);
-    case runtime_state::failed:
-      return in_.events.warning(about, "BootstrapperFailed",
-                                "The runtime does not have what is wanted: " + message);
-    case runtime_state::unreachable:
-      return in_.events.warning(about, "RuntimeUnreachable",
-                                "The runtime does not answer: " + message);
+asio::awaitable<k8s::reconcile_result> direct_sync::report(pass* in, result then) {
+  auto status = next_status(in->resource, in->input, in_.clock.wall());
+  if (!status) co_return then;
+  auto ended = co_await writer_.write_status(&in->resource, std::move(*status));
+  co_return ended.value_or(then);
+}
+
+asio::awaitable<k8s::reconcile_result> direct_sync::run_sync(pass* in) {
+  const bool prepared = co_await prepare(in);
+  if (!prepared) co_return in->then;
+  const bool connected = co_await connect(in);
+  if (!connected) co_return in->then;
+  auto got = co_await execute(in);
+  if (!got) {
+    auto failed = co_await fail(in, got.error());
+    co_return failed;
   }
+  runtimes_.set_healthy(in->key);
+  in->permit = {};
+  in->input.report = std::move(*got);
+  auto finished = co_await finish(in);
+  co_return finished;
 }
 
-/// Tells of a fight when it begins.
-void direct_sync::note_repair(const json::value& resource, const sync_report& report) {
-  const auto key = k8s::key_of(resource);
-  const auto repairs = pace_.repaired(key, in_.clock.now());
-  if (repairs != contested_after) return;
-  const auto what = report.differences.empty() ? std::string() : report.differences.front();
-  const auto message = "Somebody else undoes what is put right on the runtime, " +
-                       std::to_string(repairs) + " times in a row by now, last " + what +
-                       "; it is repaired less and less often";
-  in_.log.warning("what was applied to a runtime is contested",
-                  {{"namespace", key.ns}, {"name", key.name}, {"difference", what}});
-  in_.events.warning(k8s::reference_to(resource), "BootstrapperContested", message);
-}
-
-direct_sync::step direct_sync::tell(json::value* resource, const situation& seen) {
-  auto status = next_status(*resource, seen, in_.clock.wall());
-  if (!status) co_return std::nullopt;
-  // A member that is gone has to be taken back by name (RFC 7386).
-  const auto* const before = k8s::find(*resource, {"status"});
-  if (before != nullptr && before->is_object()) {
-    for (const auto& [name, unused] : before->get_object()) {
-      status->as_object().emplace(name, nullptr);
-    }
+/// Resolves what the runtime is to have. False: the pass ends with `in->then`.
+asio::awaitable<bool> direct_sync::prepare(pass* in) {
+  if (in->direct()) {
+    progress_.expect(in->key, in_.clock.wall());
+    progress_.differs(in->key, false);
+  } else {
+    progress_.leave(in->key);
+    drift_.unwatch(in->key);
   }
-  json::value change = {{"metadata", {{"resourceVersion", k8s::resource_version_of(*resource)}}}};
-  change.as_object()["status"] = std::move(*status);
-  auto ended = co_await write(resource, std::move(change), "status");
-  co_return ended;
-}
-
-/// Changes the resource as it is at its version. Somebody was faster: nothing is lost, as the
-/// informer will tell.
-direct_sync::step direct_sync::write(json::value* resource, json::value change,
-                                     std::string subresource) {
-  auto written = co_await in_.kcp.patch(runtime_bootstrappers_type(), k8s::key_of(*resource),
-                                        k8s::patch_type::merge, std::move(change),
-                                        {.subresource = std::move(subresource)});
-  if (written) {
-    own_writes_.wrote(*written);
-    *resource = std::move(*written);
-    co_return std::nullopt;
+  diagnostics unused;
+  in->view = read_resource(in->resource, with_.defaults, unused);
+  auto resolved = co_await revisions_.resolve(in->view, in_.clock.wall());
+  if (!resolved) {
+    in->then = result::error(resolved.error());
+    co_return false;
   }
-  const auto& why = written.error();
-  own_writes_.forget(k8s::key_of(*resource));
-  if (why.is(k8s::errc::not_found)) co_return result::done();
-  if (why.is(k8s::errc::conflict)) co_return result::requeue_after(catch_up);
-  co_return result::error(why);
+  in->units = std::move(*resolved);
+  for (std::size_t i = 0; i < in->units.size(); ++i) in->input.units[i] = in->units[i].status;
+  auto marked = in->resource;
+  if (!in->direct() || !k8s::add_finalizer(marked, finalizer)) co_return true;
+  const auto ended = co_await writer_.write_finalizers(&in->resource, std::move(marked));
+  in->then = ended.value_or(result::done());
+  co_return !ended;
 }
 
-k8s::result<std::shared_ptr<k8s::client>> direct_sync::client_of(const object_key& key,
-                                                                 const std::string& kubeconfig) {
-  const auto resource = from_.bootstrappers.objects().get(key);
-  if (resource) {
-    const auto view = view_of(resource);
-    const auto kyma = kyma_of(view, runtime_of(view));
-    clients_[key] = kyma.empty() ? "runtime/" + view.runtime : to_string(object_key{key.ns, kyma});
+asio::awaitable<k8s::result<sync_report>> direct_sync::execute(pass* in) {
+  const auto& key = in->key;
+  sync_request request{.to = in->view.to, .write = in->direct(), .adopt = in->view.adopt};
+  for (std::size_t i = 0; i < in->units.size(); ++i) {
+    request.revisions[i] = in->units[i].revisions;
+    if (!in->direct()) continue;
+    // What is applied for the first time is all that there is to fall back to.
+    const auto stored = co_await revisions_.store(&in->units[i], true);
+    if (!stored) in->input.units[i].warnings.push_back(not_stored(stored.error()));
   }
-  return in_.runtimes.get(clients_[key], kubeconfig);
+  request.rejected = rejections_.current(key, in_.clock.now());
+  request.state = read_state(in->resource);
+  request.may_write = [this, key] { return may(key, action::sync); };
+  request.record = [this, in](unit of, inventory objects) -> work<k8s::result<void>> {
+    json::value change{{"status", applying_status(in->resource, of, objects)}};
+    in->ended = co_await writer_.patch(&in->resource, std::move(change), "status");
+    if (!in->ended) co_return k8s::result<void>();
+    co_return k8s::failure{.code = k8s::errc::fenced, .message = in->ended->text};
+  };
+  const auto begin = in_.clock.now();
+  const write_guard writing(writing_, key);
+  auto sync = bootstrapper::sync(in->api, &with_.apply, std::move(request));
+  auto got = co_await core::within(in_.clock, begin + with_.sync_timeout, std::move(sync));
+  seconds_.Observe(std::chrono::duration<double>(in_.clock.now() - begin).count());
+  if (got) co_return std::move(*got);
+  co_return k8s::failure{.code = k8s::errc::timed_out,
+                         .message = "the runtime did not answer in time"};
 }
 
-void direct_sync::give_up_client(const object_key& key) {
-  const auto found = clients_.find(key);
-  if (found != clients_.end()) in_.runtimes.evict(found->second);
+asio::awaitable<k8s::reconcile_result> direct_sync::fail(pass* in, k8s::failure error) {
+  if (in->ended) co_return *in->ended;
+  if (k8s::is_sick(error)) {
+    auto ended = co_await unreachable(in, error.message);
+    co_return ended;
+  }
+  // The decision has changed meanwhile; the next pass follows at once.
+  if (in->direct() && !may(in->key, action::sync)) co_return result::requeue_after(catch_up);
+  if (error.is(k8s::errc::fenced)) co_return result::error(error);
+  runtimes_.set_healthy(in->key);
+  in->permit = {};
+  reporter_.count("failed");
+  const auto then = result::error(error);
+  in->input.failed = error.message;
+  reporter_.note(in->resource, runtime_state::failed, then.reason, error.message);
+  auto reported = co_await report(in, then);
+  co_return reported;
 }
 
-void direct_sync::forget(const object_key& key) {
-  progress_.leave(key);
-  progress_.differs(key, false);
-  drift_.leave(key);
-  runtimes_.forget(key);
-  pace_.forget(key);
-  give_up_client(key);
-  clients_.erase(key);
+/// After the runtime has answered everything.
+asio::awaitable<k8s::reconcile_result> direct_sync::finish(pass* in) {
+  auto& report_of = *in->input.report;
+  writes_.Increment(static_cast<double>(report_of.writes));
+  std::optional<k8s::failure> failed;
+  bool differs = false;
+  for (const auto of : all_units) {
+    const auto i = static_cast<std::size_t>(of);
+    const auto& result_of = report_of.units[i];
+    const auto& desired = in->input.units[i].desired;
+    if (result_of.failed) failed = result_of.failed;
+    differs = differs || !result_of.differences.empty();
+    rejections_.update(in->key, of, desired, result_of, in_.clock.now());
+    if (!in->direct() || desired.empty() || result_of.applied != desired) continue;
+    const auto stored = co_await revisions_.store(&in->units[i], false);
+    if (!stored) in->input.units[i].warnings.push_back(not_stored(stored.error()));
+  }
+  if (!in->direct()) {
+    progress_.differs(in->key, differs);
+  } else if (is_synced(in->input)) {
+    progress_.current(in->key);
+  } else {
+    progress_.outdated(in->key, in_.clock.wall());
+  }
+  reporter_.note_repair(in->resource, in->input, in_.clock.now());
+  reporter_.note_observed(in->resource, in->input);
+  if (in->direct() && with_.watch_runtimes) {
+    drift_.watch(in->key, in->api, std::move(report_of.left));
+  }
+  const auto again = next_pass(in);
+  auto reported =
+      co_await report(in, failed ? result::error(*failed) : result::requeue_after(again));
+  co_return reported;
+}
+
+/// Soon where pods are on their way, or a rejected revision is due; else at the resync.
+core::duration direct_sync::next_pass(pass* in) {
+  const auto& report_of = *in->input.report;
+  const auto state =
+      installation_of(report_of.deployment, report_of.at(unit::bootstrapper).version);
+  // Pods of what is rejected do not come, and those that have given up come back seldom.
+  const bool coming = state == installation::in_progress ||
+                      (blocked_by(in->input).empty() && state != installation::failed &&
+                       state != installation::ready);
+  auto again = with_.resync_period + random_below(with_.resync_period / 10, in_.random);
+  const auto times = std::min(runtimes_.look(in->key, coming), 10U);
+  if (coming) {
+    const auto pause = std::min(with_.ready_interval * (1U << times), with_.ready_interval_limit);
+    again = std::min(again, pause + random_below(pause / 10, in_.random));
+  }
+  const auto due = rejections_.due(in->key);
+  if (!due) return again;
+  return std::min(again, std::max<core::duration>(*due - in_.clock.now(), catch_up));
 }
 
 }  // namespace rw::bootstrapper

@@ -1,172 +1,168 @@
 #include "reactors/bootstrapper/drift_watch.hpp"
 
 #include "core/wake.hpp"
-#include "k8s/manifests.hpp"
+#include "k8s/watch_attempt.hpp"
 #include "reactors/bootstrapper/desired_set.hpp"
 
 #include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/this_coro.hpp>
 
 #include <algorithm>
-#include <deque>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace rw::bootstrapper {
 namespace {
 
 namespace asio = boost::asio;
+using event_kind = k8s::watch_event::kind;
 
-constexpr std::size_t deltas_at_once = 64;
-constexpr std::size_t most_versions = 64;
-
-/// Metadata without annotations and managedFields: that something changed is all that counts.
-k8s::informer_options options_for(const k8s::resource_type& type, const std::string& ns) {
-  k8s::informer_options out;
-  out.what.ns = type.namespaced ? ns : std::string();
-  out.what.labels = std::string(synced_by_label) + "=" + std::string(synced_by);
-  out.what.metadata_only = true;
-  out.keep = k8s::projection::fields({"metadata.generation"});
-  return out;
-}
-
-/// ClusterTrustBundles in the version that the cluster prefers; none where it serves none.
-asio::awaitable<std::vector<k8s::resource_type>> types_of(k8s::client* api) {
-  std::vector<k8s::resource_type> out;
-  for (const auto* kind : {"ConfigMap", "Secret"}) out.push_back(*k8s::well_known_type("v1", kind));
-  out.push_back(*k8s::well_known_type("apps/v1", "Deployment"));
-  const auto versions = co_await api->versions("certificates.k8s.io");
-  for (const auto& one : versions.has_value() ? *versions : std::vector<std::string>()) {
-    const auto found = co_await api->find({"certificates.k8s.io", one, "ClusterTrustBundle"});
-    if (!found) continue;
-    out.push_back(*found);
-    break;
-  }
-  co_return out;
-}
+constexpr std::size_t event_bytes = 1u << 20;
+constexpr auto retry_base = std::chrono::seconds(1);
+constexpr auto retry_limit = std::chrono::minutes(1);
+/// A watch ends between this and twice this, so that those of many runtimes do not end at once.
+constexpr std::uint64_t timeout_seconds = 300;
 
 }  // namespace
 
-struct drift_watch::followed {
-  followed(const asio::any_io_executor& executor, k8s::object_key of,
-           std::shared_ptr<k8s::client> through, std::string where)
+std::string drift_key(const k8s::resource_type& type, const k8s::object_key& key) {
+  return type.plural + "." + type.gvk.group + " " + to_string(key);
+}
+
+struct drift_watch::entry {
+  entry(const asio::any_io_executor& executor, k8s::object_key of,
+        std::shared_ptr<k8s::client> through, watched_set set)
       : key(std::move(of)),
         api(std::move(through)),
-        ns(std::move(where)),
+        types(std::move(set.types)),
+        versions(std::move(set.versions)),
         over(executor),
-        news(executor) {}
+        changed(executor) {}
 
-  bool is_own(const std::string& version) const {
-    return std::ranges::find(own, version) != own.end();
+  void note(const std::string& object, std::string version) {
+    if (!versions.contains(object)) return;
+    if (!pending.contains(object) && versions[object] == version) return;
+    pending[object] = std::move(version);
+    changed.set();
   }
 
   const k8s::object_key key;
   const std::shared_ptr<k8s::client> api;
-  const std::string ns;
+  const std::vector<k8s::resource_type> types;
+  std::map<std::string, std::string> versions;
+  std::map<std::string, std::string> pending;  ///< newest version; empty: deleted
   core::wake over;
-  core::wake news;
-  std::vector<std::string> changed;  ///< versions, since it was told last
-  std::deque<std::string> own;       ///< the latest ones
+  core::wake changed;
 };
 
 drift_watch::drift_watch(asio::any_io_executor executor, core::duration delay,
-                         std::function<void(const k8s::object_key&)> heard, drift_environment in)
+                         std::function<void(const k8s::object_key&)> on_drift, drift_environment in)
     : executor_(std::move(executor)),
       delay_(delay),
-      heard_(std::move(heard)),
+      on_drift_(std::move(on_drift)),
       in_(std::move(in)),
       watched_(core::make_gauge(in_.metrics, "rw_bootstrapper_watched_runtimes",
-                                "Runtimes where changes of what was applied are heard of at once")),
+                                "Number of runtimes that are watched for drift")),
       own_(core::make_counter(in_.metrics, "rw_bootstrapper_heard_total",
-                              "Changes that were heard of on runtimes", {{"from", "own"}})),
-      others_(core::make_counter(in_.metrics, "rw_bootstrapper_heard_total",
-                                 "Changes that were heard of on runtimes", {{"from", "others"}})) {}
+                              "Number of changes of applied objects on runtimes",
+                              {{"from", "own"}})),
+      foreign_(core::make_counter(in_.metrics, "rw_bootstrapper_heard_total",
+                                  "Number of changes of applied objects on runtimes",
+                                  {{"from", "others"}})) {}
 
 drift_watch::~drift_watch() = default;
 
-void drift_watch::follow(const k8s::object_key& key, std::shared_ptr<k8s::client> api,
-                         const std::string& ns) {
+void drift_watch::watch(const k8s::object_key& key, std::shared_ptr<k8s::client> api,
+                        watched_set set) {
   if (!tasks_) return;
-  const auto found = followed_.find(key);
-  if (found != followed_.end()) {
-    if (found->second->api == api && found->second->ns == ns) return;
-    leave(key);
-  }
-  auto one = std::make_shared<followed>(executor_, key, std::move(api), ns);
-  followed_.emplace(key, one);
-  watched_.Set(static_cast<double>(followed_.size()));
-  tasks_->spawn(watch(std::move(one)));
-}
-
-void drift_watch::leave(const k8s::object_key& key) {
-  const auto found = followed_.find(key);
-  if (found == followed_.end()) return;
-  found->second->over.set();
-  followed_.erase(found);
-  watched_.Set(static_cast<double>(followed_.size()));
-}
-
-void drift_watch::expect(const k8s::object_key& key, const std::vector<std::string>& versions) {
-  const auto found = followed_.find(key);
-  if (found == followed_.end()) return;
-  auto& own = found->second->own;
-  own.insert(own.end(), versions.begin(), versions.end());
-  while (own.size() > most_versions) own.pop_front();
-}
-
-/// What is there at first is no change.
-asio::awaitable<void> drift_watch::take_changes(k8s::informer* from, followed* into) {
-  const auto changes = from->subscribe(deltas_at_once);
-  std::vector<k8s::delta> some;
-  for (;;) {
-    some.clear();
-    const bool known = from->synced();
-    const auto got = co_await changes->receive_some(some, deltas_at_once);
-    if (got.has_error()) co_return;
-    if (!known) continue;
-    for (const auto& one : some) {
-      // One that is gone has no version of ours; beyond so many, one more makes no difference.
-      const auto version = one.now ? one.now.resource_version() : std::string_view();
-      if (into->changed.size() < most_versions) into->changed.emplace_back(version);
+  const auto found = entries_.find(key);
+  if (found != entries_.end()) {
+    if (found->second->api == api && std::ranges::is_permutation(found->second->types, set.types)) {
+      found->second->versions = std::move(set.versions);
+      return;
     }
-    into->news.set();
+    unwatch(key);
+  }
+  auto added = std::make_shared<entry>(executor_, key, std::move(api), std::move(set));
+  entries_.emplace(key, added);
+  watched_.Set(static_cast<double>(entries_.size()));
+  tasks_->spawn(watch_runtime(std::move(added)));
+}
+
+void drift_watch::unwatch(const k8s::object_key& key) {
+  const auto found = entries_.find(key);
+  if (found == entries_.end()) return;
+  found->second->over.set();
+  entries_.erase(found);
+  watched_.Set(static_cast<double>(entries_.size()));
+}
+
+asio::awaitable<void> drift_watch::watch_kind(entry* runtime, k8s::resource_type type) {
+  const auto pause = in_.clock.make_timer(executor_);
+  core::backoff backoff(retry_base, retry_limit, in_.random);
+  const k8s::object_format format(type, true);
+  const k8s::selection all{.labels = std::string(synced_by_label) + "=" + std::string(synced_by),
+                           .metadata_only = true};
+  std::string version;  // empty: the watch begins with all objects
+  for (;;) {
+    bool expired = false;
+    k8s::watch_decoder decoder(
+        format, k8s::projection::fields({"metadata.generation"}), event_bytes,
+        [&](const k8s::watch_event& event) {
+          if (event.what == event_kind::error) {
+            expired = true;
+            return false;
+          }
+          version = event.resource_version;
+          if (event.what == event_kind::bookmark) return true;
+          const bool deleted = event.what == event_kind::deleted;
+          runtime->note(drift_key(type, event.subject.key()),
+                        deleted ? std::string() : std::string(event.subject.resource_version()));
+          return true;
+        });
+    k8s::watch_attempt attempt(in_.clock, std::move(decoder), [] {});
+    const auto seconds = timeout_seconds + in_.random() % timeout_seconds;
+    k8s::watch_options options{.resource_version = version,
+                               .timeout = std::chrono::seconds(seconds)};
+    const auto ended = co_await runtime->api->watch(type, all, std::move(options), attempt);
+    // A server that ends each watch at once is not asked again at once.
+    if (ended && !expired && attempt.lasted() > retry_base) {
+      backoff.reset();
+      continue;
+    }
+    if (expired || (!ended && ended.error().is(k8s::errc::gone))) version.clear();
+    pause->expires_at(in_.clock.now() + backoff.next());
+    const bool due = co_await pause->wait();
+    if (!due) co_return;
   }
 }
 
-asio::awaitable<void> drift_watch::tell_changes(followed* of) {
+asio::awaitable<void> drift_watch::notify(entry* runtime) {
   const auto pause = in_.clock.make_timer(executor_);
   for (;;) {
-    co_await of->news.wait();
+    co_await runtime->changed.wait();
     pause->expires_at(in_.clock.now() + delay_);
     const bool due = co_await pause->wait();
     if (!due) co_return;
-    bool foreign = false;
-    for (const auto& version : std::exchange(of->changed, {})) {
-      const bool own = of->is_own(version);
-      (own ? own_ : others_).Increment();
-      foreign = foreign || !own;
+    bool drifted = false;
+    for (const auto& [object, version] : std::exchange(runtime->pending, {})) {
+      const auto expected = runtime->versions.find(object);
+      if (expected == runtime->versions.end()) continue;
+      const bool own = expected->second == version;
+      (own ? own_ : foreign_).Increment();
+      drifted = drifted || !own;
     }
-    if (foreign) heard_(of->key);
+    if (drifted) on_drift_(runtime->key);
   }
 }
 
-asio::awaitable<void> drift_watch::watch(std::shared_ptr<followed> one) {
+asio::awaitable<void> drift_watch::watch_runtime(entry_ptr runtime) {
   core::task_group tasks(executor_);
-  const auto types = co_await types_of(one->api.get());
   const auto cancellation = co_await asio::this_coro::cancellation_state;
-  std::vector<std::unique_ptr<k8s::informer>> informers;
   // From here on the tasks have to be joined.
   co_await asio::this_coro::throw_if_cancelled(false);
-  for (const auto& type : types) {
-    informers.push_back(std::make_unique<k8s::informer>(
-        *one->api, type, options_for(type, one->ns),
-        k8s::informer_environment{in_.clock, in_.log, in_.metrics, in_.random}));
-    tasks.spawn(take_changes(informers.back().get(), one.get()));
-    tasks.spawn(informers.back()->run());
-  }
-  tasks.spawn(tell_changes(one.get()));
-  if (cancellation.cancelled() == asio::cancellation_type::none) co_await one->over.wait();
+  for (const auto& type : runtime->types) tasks.spawn(watch_kind(runtime.get(), type));
+  tasks.spawn(notify(runtime.get()));
+  if (cancellation.cancelled() == asio::cancellation_type::none) co_await runtime->over.wait();
   tasks.cancel();
   co_await tasks.join();
 }
@@ -180,7 +176,7 @@ asio::awaitable<void> drift_watch::run() {
   tasks_->cancel();
   co_await tasks_->join();
   tasks_.reset();
-  followed_.clear();
+  entries_.clear();
   watched_.Set(0);
 }
 

@@ -1,12 +1,11 @@
-// What comes before the first write to a runtime, and after the last one.
+// The begin and the end of a RuntimeBootstrapper.
 
 #include "core/within.hpp"
 #include "k8s/rfc3339.hpp"
 #include "k8s/types.hpp"
-#include "reactors/bootstrapper/direct_sync.hpp"
+#include "reactors/bootstrapper/pass.hpp"
 #include "reactors/kyma_resources.hpp"
 
-#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
 #include <utility>
@@ -16,138 +15,97 @@ namespace {
 
 namespace asio = boost::asio;
 namespace json = boost::json;
-using k8s::object_key;
-
-/// A merge patch that makes the finalizers those of `to`, as long as the object is at its version:
-/// the whole list is replaced.
-json::value finalizers_change(const json::value& to) {
-  const auto* const all = k8s::find(to, {"metadata", "finalizers"});
-  return {{"metadata",
-           {{"resourceVersion", k8s::resource_version_of(to)},
-            {"finalizers", all == nullptr ? json::value(json::array()) : *all}}}};
-}
 
 }  // namespace
 
-direct_sync::step direct_sync::add_finalizer(json::value* resource) {
-  auto marked = *resource;
-  if (!k8s::add_finalizer(marked, finalizer)) co_return std::nullopt;
-  auto ended = co_await write(resource, finalizers_change(marked), {});
-  co_return ended;
-}
-
-asio::awaitable<k8s::reconcile_result> direct_sync::drop_finalizer(json::value* resource) {
-  auto released = *resource;
-  k8s::remove_finalizer(released, finalizer);
-  const auto ended = co_await write(resource, finalizers_change(released), {});
-  co_return ended.value_or(result::done());
-}
-
-/// Undeploys; none on success, else why not.
-asio::awaitable<std::optional<std::string>> direct_sync::clean(resource_view view,
-                                                               std::string kubeconfig,
-                                                               places::place* kept) {
-  const auto key = view.key;
-  if (runtimes_.sick(key)) {
-    if (!*kept) *kept = places_.take(key);
-    if (!*kept) co_return runtimes_.complaint(key);
-    auto silent = co_await sign_of_life(key, kubeconfig);
-    if (silent) give_up_client(key);
-    if (silent) co_return silent;
-  }
-  auto api = client_of(key, kubeconfig);
-  if (!api) co_return api.error().message;
-  auto allowed = [this, view] {
-    const auto runtime = runtime_of(view);
-    return mode_of(view, runtime) == bootstrapper_mode::direct &&
-           why_waiting(view, runtime).empty() && mismatch(view, runtime).empty();
-  };
-  std::optional<at_work> writing(std::in_place, *this, runtime_of(view));
-  auto work = undeploy(*api, &with_.how, to_string(key), std::move(allowed), in_.clock.wall());
-  const auto until = in_.clock.now() + with_.runtime_limit;
-  const auto done = co_await core::within(in_.clock, until, std::move(work));
-  writing.reset();
-  if (done && !(done->has_error() && k8s::is_sick(done->error()))) runtimes_.set_healthy(key);
-  if (done && *done) {
-    writes_.Increment(static_cast<double>(**done));
-    co_return std::nullopt;
-  }
-  auto why = done ? done->error().message : std::string("it did not answer in time");
-  if (!done || k8s::is_sick(done->error())) {
-    give_up_client(key);
-    runtimes_.set_sick(key, why);
-  }
-  co_return why;
-}
-
-asio::awaitable<k8s::reconcile_result> direct_sync::keep_removed(json::value resource,
-                                                                 places::place* kept) {
-  problems unused;
-  auto view = read_resource(resource, with_.usual, unused);
-  view.suspended = false;  // it holds up changes, not the end
-  progress_.leave(view.key);
-  if (!k8s::has_finalizer(resource, finalizer)) co_return result::done();
-  const auto runtime = runtime_of(view);
-  situation seen{.mode = mode_of(view, runtime), .deleting = true};
-  std::optional<std::string> why;
-  const bool runtime_gone = !view.runtime.empty() && !runtime;
-  const auto other = mismatch(view, runtime);
-  const bool ours = seen.mode == bootstrapper_mode::direct && other.empty() && !other_owner(view);
-  const auto kubeconfig = access_to(view, runtime);
-  const auto waiting = ours ? why_waiting(view, runtime) : std::string();
-  if (!waiting.empty()) {
-    why = waiting;
-  } else if (ours && kubeconfig) {
-    why = co_await clean(view, *kubeconfig, kept);
-  } else if (ours) {
-    why = kubeconfig.error().message;
-  } else {
-    why = runtime_gone    ? "there is no Runtime " + view.runtime
-          : other.empty() ? "the runtime's mode is " + std::string(to_string(seen.mode))
-                          : other;
-  }
+core::duration removal_left(const json::value& resource, core::duration limit,
+                            std::chrono::system_clock::time_point now) {
   const auto since =
       k8s::parse_rfc3339(k8s::find_string(resource, {"metadata", "deletionTimestamp"}));
-  const core::duration passed = since ? in_.clock.wall() - *since : with_.removal_limit;
-  if (why && ours && has_access(view, runtime) && passed < with_.removal_limit) {
-    // The backoff must not outlast the limit.
-    controller_.add_after(view.key, with_.removal_limit - passed + std::chrono::milliseconds(10));
-    seen.failed = "the bootstrapper can't be removed from the runtime: " + *why;
-    const auto then =
-        waiting.empty() ? result::error(seen.failed, "removal failed") : result::done();
-    auto stopped = co_await stop_at(&resource, std::move(seen), then);
-    co_return stopped;
-  }
-  const auto about = k8s::reference_to(resource);
-  auto dropped = co_await drop_finalizer(&resource);
-  if (dropped.what != result::kind::done) co_return dropped;
-  forget(view.key);
-  if (why) {
-    in_.log.warning("runtime is left as it is, its RuntimeBootstrapper is gone",
-                    {{"namespace", view.key.ns}, {"name", view.key.name}, {"reason", *why}});
-    in_.events.warning(about, "BootstrapperRemovalGivenUp",
-                       "The bootstrapper may still be on the runtime: " + *why);
-  } else {
-    in_.events.normal(about, "BootstrapperRemoved", "The bootstrapper is removed from the runtime");
-  }
-  co_return dropped;
+  return since ? limit - std::chrono::duration_cast<core::duration>(now - *since)
+               : core::duration::zero();
 }
 
-/// A Runtime of that name gets a RuntimeBootstrapper, where that is asked for and it has none.
-asio::awaitable<k8s::reconcile_result> direct_sync::create_for(object_key key) {
+asio::awaitable<k8s::reconcile_result> direct_sync::create(k8s::object_key key) {
   const auto runtime = from_.runtimes.objects().get(key);
-  if (!with_.create_for_runtimes || !runtime) co_return result::done();
-  const auto value = runtime.parse();
-  const auto mode = rw::mode_of(value, with_.mode);
-  const bool asks = mode == bootstrapper_mode::direct || mode == bootstrapper_mode::shadow;
-  resource_view like{.key = key, .runtime = key.name};
-  // Under whatever name.
-  like.key.name = "~";
-  if (!asks || k8s::is_being_deleted(value) || other_owner(like)) co_return result::done();
-  const auto made =
-      co_await in_.kcp.create(runtime_bootstrappers_type(), resource_for(value, with_.usual));
+  if (!runtime) co_return result::done();
+  const auto made = co_await in_.kcp.create(runtime_bootstrappers_type(),
+                                            resource_for(runtime.parse(), with_.defaults));
   if (made || made.error().is(k8s::errc::already_exists)) co_return result::done();
   co_return result::error(made.error());
+}
+
+asio::awaitable<k8s::reconcile_result> direct_sync::undeploy_all(pass* in) {
+  const auto& key = in->key;
+  progress_.leave(key);
+  drift_.unwatch(key);
+  const auto left = removal_left(in->resource, with_.removal_limit, in_.clock.wall());
+  std::string error;
+  const bool connected = co_await connect(in);
+  if (connected) {
+    const write_guard writing(writing_, key);
+    auto work = bootstrapper::undeploy(in->api, &with_.apply, read_state(in->resource).objects,
+                                       [this, key] { return may(key, action::undeploy); });
+    const auto until = in_.clock.now() + with_.runtime_limit;
+    const auto got = co_await core::within(in_.clock, until, std::move(work));
+    const bool silent = !got || (got->has_error() && k8s::is_sick(got->error()));
+    if (!silent) runtimes_.set_healthy(key);
+    if (got && *got) {
+      writes_.Increment(static_cast<double>(**got));
+      auto released = co_await release(in, {});
+      co_return released;
+    }
+    error = got ? got->error().message : std::string("it did not answer in time");
+    if (silent) {
+      in_.runtimes.evict(in->client_name);
+      runtimes_.set_sick(key, error);
+    }
+  } else {
+    error = runtimes_.complaint(key);
+  }
+  if (left <= core::duration::zero()) {
+    auto released = co_await release(in, error);
+    co_return released;
+  }
+  controller_.add_after(key, left + std::chrono::milliseconds(10));  // the backoff may be longer
+  in->input.failed = "the bootstrapper can't be removed from the runtime: " + error;
+  auto reported = co_await report(in, result::error(in->input.failed, "removal failed"));
+  co_return reported;
+}
+
+/// Lets the resource go. `abandoned`: why objects may be left on the runtime; empty: none are.
+asio::awaitable<k8s::reconcile_result> direct_sync::release(pass* in, std::string abandoned) {
+  const auto runtime = from_.runtimes.objects().get(in->key);
+  const bool opt_out = k8s::annotation(in->resource, auto_created_annotation) == "true" &&
+                       runtime && !k8s::is_being_deleted(runtime.parse());
+  if (opt_out) {
+    json::object annotations;
+    annotations[opt_out_annotation] = "true";
+    json::value change{{"metadata", {{"annotations", std::move(annotations)}}}};
+    const auto written =
+        co_await in_.kcp.patch(runtimes_type(), in->key, k8s::patch_type::merge, std::move(change),
+                               {.field_manager = with_.apply.field_manager});
+    if (!written && !written.error().is(k8s::errc::not_found)) {
+      co_return result::error(written.error());
+    }
+  }
+  auto released = in->resource;
+  k8s::remove_finalizer(released, finalizer);
+  const auto ended = co_await writer_.write_finalizers(&in->resource, std::move(released));
+  if (ended) co_return *ended;
+  forget(in->key);
+  reporter_.note_removed(in->resource, abandoned);
+  co_return result::done();
+}
+
+void direct_sync::forget(const k8s::object_key& key) {
+  progress_.leave(key);
+  progress_.differs(key, false);
+  drift_.unwatch(key);
+  runtimes_.forget(key);
+  backoff_.forget(key);
+  rejections_.forget(key);
+  in_.runtimes.evict(kcp_.client_name(key));
 }
 
 }  // namespace rw::bootstrapper

@@ -3,7 +3,7 @@
 #include "k8s/manifests.hpp"
 #include "k8s/text.hpp"
 #include "k8s/types.hpp"
-#include "reactors/bootstrapper/configuration.hpp"
+#include "reactors/bootstrapper/validation.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -18,8 +18,8 @@ namespace {
 namespace json = boost::json;
 using k8s::find_string;
 
-/// What only the API server decides.
-void tidy(json::value& object) {
+/// Removes what only the API server sets.
+void strip_server_fields(json::value& object) {
   auto& all = object.as_object();
   all.erase("status");
   auto* const metadata = all["metadata"].if_object();
@@ -35,8 +35,9 @@ std::string name_of(const json::value& object) {
   return std::string(find_string(object, {"kind"})) + " " + to_string(k8s::key_of(object));
 }
 
-/// Puts an object of a kind that every cluster has where its scope says; others are for discovery.
-void place(json::value& object, std::string_view ns) {
+/// Sets the namespace as the scope demands, for kinds that every cluster has; discovery decides
+/// on others.
+void set_namespace(json::value& object, std::string_view ns) {
   const auto type =
       k8s::well_known_type(find_string(object, {"apiVersion"}), find_string(object, {"kind"}));
   if (!type) return;
@@ -48,8 +49,8 @@ void place(json::value& object, std::string_view ns) {
   }
 }
 
-/// Where nothing but discovery knows the scope, no namespace counts as `ns`: two that differ in
-/// this alone are one object, whatever the scope is.
+/// Where only discovery knows the scope, no namespace counts as `ns`: two objects that differ in
+/// this alone are one, whatever the scope is.
 std::string identity_of(const json::value& object, std::string_view ns) {
   const auto version = find_string(object, {"apiVersion"});
   const auto slash = version.find('/');
@@ -67,11 +68,6 @@ bool is_deployment(const json::value& object, std::string_view ns) {
   return find_string(object, {"apiVersion"}).starts_with("apps/") &&
          find_string(object, {"kind"}) == "Deployment" && key.name == deployment_name &&
          (key.ns == ns || key.ns.empty());
-}
-
-bool is_reserved(const json::value& object) {
-  return find_string(object, {"apiVersion"}) == "v1" &&
-         k8s::key_of(object).name.starts_with(reserved_prefix);
 }
 
 }  // namespace
@@ -93,25 +89,27 @@ std::vector<std::string> features_of(const json::value& deployment) {
   return out;
 }
 
-manifest_set check_manifests(const std::string& text, std::string_view ns, findings wrong) {
+manifest_set parse_manifest_set(const std::string& text, std::string_view ns,
+                                const field_path& path) {
   manifest_set out;
   out.features = default_features();
   auto all = k8s::parse_manifests(text, {.bytes = manifest_bytes});
   if (!all) {
-    wrong.add(all.error().message());
+    path.error(all.error().message());
     return out;
   }
-  std::set<std::string> seen;
+  std::set<std::string> identities;
   const json::value* deployment = nullptr;
-  for (auto& one : *all) {
-    tidy(one);
-    place(one, ns);
-    if (!seen.insert(identity_of(one, ns)).second) wrong.add(name_of(one) + " is there twice");
-    if (is_reserved(one)) wrong.add(name_of(one) + " has a name that is reserved");
-    if (is_deployment(one, ns)) deployment = &one;
+  for (auto& object : *all) {
+    strip_server_fields(object);
+    set_namespace(object, ns);
+    if (!identities.insert(identity_of(object, ns)).second) {
+      path.error(name_of(object) + " is defined twice");
+    }
+    if (is_deployment(object, ns)) deployment = &object;
   }
   if (deployment == nullptr) {
-    wrong.add("there is no Deployment " + std::string(ns) + "/" + std::string(deployment_name));
+    path.error("there is no Deployment " + std::string(ns) + "/" + std::string(deployment_name));
   } else {
     out.version = version_of(*deployment);
     out.features = features_of(*deployment);

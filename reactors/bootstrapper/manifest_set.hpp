@@ -1,6 +1,6 @@
 #pragma once
 
-#include "reactors/bootstrapper/problem.hpp"
+#include "reactors/bootstrapper/diagnostics.hpp"
 
 #include <boost/json/value.hpp>
 
@@ -11,17 +11,14 @@
 
 namespace rw::bootstrapper {
 
-/// The Deployment whose state is that of the bootstrapper, in the namespace of the installation.
+/// The bootstrapper's Deployment, in the namespace of the installation.
 inline constexpr std::string_view deployment_name = "rt-bootstrapper-controller-manager";
 /// On that Deployment: the version that the manifests bring.
 inline constexpr std::string_view version_label = "app.kubernetes.io/version";
 /// On that Deployment: the features that this version knows, separated by commas. Without it, those
-/// of configuration.hpp.
+/// of validation.hpp.
 inline constexpr std::string_view features_annotation =
     "operator.kyma-project.io/bootstrapper-features";
-
-/// Secrets of this reactor on a runtime begin so (runtime_store.hpp).
-inline constexpr std::string_view reserved_prefix = "rt-bootstrapper-sync-";
 
 struct manifest_set {
   std::vector<boost::json::value> objects = {};  ///< in the order of the text
@@ -36,11 +33,10 @@ std::vector<std::string> features_of(const boost::json::value& deployment);
 /// Largest text of manifests: a ConfigMap can't hold more.
 inline constexpr std::size_t manifest_bytes = 1u << 20;
 
-/// Reads the bootstrapper's manifests, multi-document YAML (k8s/manifests.hpp). What the API server
-/// itself writes (status, uid, resourceVersion and the like) is left out, and what has no namespace
-/// and needs one, as far as that is known without discovery, comes into `ns`. They must hold the
-/// bootstrapper's Deployment in `ns`, no object twice, and none of the names that begin with
-/// `reserved_prefix`, which are this reactor's own.
-manifest_set check_manifests(const std::string& text, std::string_view ns, findings wrong);
+/// Parses the bootstrapper's manifests, multi-document YAML (k8s/manifests.hpp). Fields that only
+/// the API server sets are removed; namespaced objects without a namespace get `ns`, as far as the
+/// scope is known without discovery. Errors: no bootstrapper Deployment in `ns`, an object twice.
+manifest_set parse_manifest_set(const std::string& text, std::string_view ns,
+                                const field_path& path);
 
 }  // namespace rw::bootstrapper

@@ -4,14 +4,15 @@ namespace rw::bootstrapper {
 
 progress::progress(core::metrics& registry)
     : managed_(core::make_gauge(registry, "rw_bootstrapper_managed_runtimes",
-                                "Runtimes whose configuration is written by this process")),
+                                "Number of runtimes in mode direct")),
       current_(core::make_gauge(registry, "rw_bootstrapper_current_runtimes",
-                                "Of those, the ones that have what is wanted now")),
-      since_(core::make_gauge(registry, "rw_bootstrapper_outdated_since_seconds",
-                              "Since when the runtime that waits longest does not have it, as "
-                              "seconds since 1970; 0: all have it")),
-      differing_(core::make_gauge(registry, "rw_bootstrapper_differing_runtimes",
-                                  "Runtimes in mode shadow where something would be written")) {}
+                                "Number of runtimes in mode direct with both units in place")),
+      since_(
+          core::make_gauge(registry, "rw_bootstrapper_outdated_since_seconds",
+                           "Unix time since when the longest outdated runtime is so; 0: none is")),
+      differing_(
+          core::make_gauge(registry, "rw_bootstrapper_differing_runtimes",
+                           "Number of runtimes in mode shadow where something would be written")) {}
 
 void progress::expect(const k8s::object_key& key, time_point now) {
   if (!entries_.contains(key)) outdated(key, now);

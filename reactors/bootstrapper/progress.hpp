@@ -13,29 +13,27 @@
 
 namespace rw::bootstrapper {
 
-/// How far a change has come: of how many runtimes is it known that what they have is what is
-/// wanted now, and since when is that not so of the one that waits longest.
+/// How many managed runtimes are current, and since when the longest waiting one is not.
 ///
 /// Metrics: `rw_bootstrapper_managed_runtimes`, `rw_bootstrapper_current_runtimes`,
 /// `rw_bootstrapper_outdated_since_seconds` (Unix time; 0: all are current) and
 /// `rw_bootstrapper_differing_runtimes` (mode shadow: something would be written).
 ///
-/// Not thread-safe; as many entries as there are RuntimeBootstrappers.
+/// Not thread-safe.
 class progress {
  public:
   using time_point = std::chrono::system_clock::time_point;
 
   explicit progress(core::metrics& registry);
 
-  /// A runtime that is written to; nothing is known of it yet, unless it is known already.
+  /// Adds a managed runtime, as outdated; no effect if it is known.
   void expect(const k8s::object_key& key, time_point now);
-  /// What is wanted has changed; no news if it is outdated already.
+  /// Marks a runtime as outdated since `now`, unless it is already.
   void outdated(const k8s::object_key& key, time_point now);
-  /// What is wanted is in place.
   void current(const k8s::object_key& key);
-  /// It is not written to any more.
+  /// Removes a runtime that is no longer managed.
   void leave(const k8s::object_key& key);
-  /// In mode shadow: whether something would be written.
+  /// Sets whether something would be written in mode shadow.
   void differs(const k8s::object_key& key, bool does);
 
   std::size_t managed() const noexcept { return entries_.size(); }

@@ -4,6 +4,7 @@
 #include "k8s/types.hpp"
 #include "reactors/kyma_resources.hpp"
 
+#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
 #include <utility>
@@ -23,17 +24,24 @@ bool is_true(const json::value& in, std::initializer_list<std::string_view> path
   return value != nullptr && value->is_bool() && value->get_bool();
 }
 
-/// `null` says that there is to be none, nothing that it is the usual one.
-std::string reference(const json::value& spec, std::string_view field, const std::string& usual) {
+/// A reference that is null means none; one that is missing means the default.
+std::string reference(const json::value& spec, std::string_view field,
+                      const std::string& otherwise) {
   const auto* const value = k8s::find(spec, {field});
-  if (value == nullptr) return usual;
+  if (value == nullptr) return otherwise;
   return std::string(find_string(*value, {"name"}));
 }
 
-void check_name(const std::string& name, const std::string& field, bool label,
-                const findings& spec) {
-  const auto wrong = label ? k8s::dns_label_errors(name) : k8s::dns_subdomain_errors(name);
-  if (!name.empty() && !wrong.empty()) spec.add(field, "\"" + name + "\": " + wrong.front());
+void check_name(const std::string& name, const std::string& field, bool is_label,
+                const field_path& spec) {
+  const auto errors = is_label ? k8s::dns_label_errors(name) : k8s::dns_subdomain_errors(name);
+  if (!name.empty() && !errors.empty()) spec.error(field, "\"" + name + "\": " + errors.front());
+}
+
+const json::array& array_at(const json::value& in, std::initializer_list<std::string_view> path) {
+  static const json::array none;
+  const auto* const value = k8s::find(in, path);
+  return value != nullptr && value->is_array() ? value->get_array() : none;
 }
 
 }  // namespace
@@ -45,10 +53,10 @@ const k8s::resource_type& runtime_bootstrappers_type() {
 }
 
 resource_view read_resource(const json::value& object, const bootstrapper_sources& sources,
-                            problems& wrong) {
+                            diagnostics& found) {
   resource_view out{.key = k8s::key_of(object)};
-  const auto* const found = k8s::find(object, {"spec"});
-  const json::value spec = found == nullptr ? json::value(json::object()) : *found;
+  const auto* const present = k8s::find(object, {"spec"});
+  const json::value spec = present == nullptr ? json::value(json::object()) : *present;
   out.runtime = find_string(spec, {"runtimeRef", "name"});
   out.kyma = find_string(spec, {"runtimeRef", "kymaName"});
   out.configuration = reference(spec, "configMapRef", sources.config);
@@ -61,17 +69,20 @@ resource_view read_resource(const json::value& object, const bootstrapper_source
     out.manifests_key = text_or(find_string(spec, {"manifests", "configMapRef", "key"}),
                                 std::string(default_manifests_key));
   }
-  const target_names usual;
-  out.to.ns = text_or(find_string(spec, {"target", "namespace"}), usual.ns);
-  out.to.configuration = text_or(find_string(spec, {"target", "configMap"}), usual.configuration);
-  out.to.pull_secret = text_or(find_string(spec, {"target", "pullSecret"}), usual.pull_secret);
+  const target_names defaults;
+  out.to.ns = text_or(find_string(spec, {"target", "namespace"}), defaults.ns);
+  out.to.configuration =
+      text_or(find_string(spec, {"target", "configMap"}), defaults.configuration);
+  out.to.pull_secret = text_or(find_string(spec, {"target", "pullSecret"}), defaults.pull_secret);
   out.to.trust_bundle = find_string(spec, {"target", "trustBundle"});
   out.suspended = is_true(spec, {"suspend"});
+  out.adopt = is_true(spec, {"adopt"});
   out.remove_with_source = find_string(spec, {"deletionPolicy"}) == "remove";
 
-  const findings all = findings(wrong, {}).at("spec");
-  if (out.runtime.empty() && out.kyma.empty()) {
-    all.add("runtimeRef", "names neither a Runtime nor a Kyma");
+  const auto all = field_path(found, {}).at("spec");
+  if (!out.runtime.empty() && out.runtime != out.key.name) {
+    all.error("runtimeRef.name",
+              "is \"" + out.runtime + "\", but a RuntimeBootstrapper has the name of its Runtime");
   }
   check_name(out.to.ns, "target.namespace", true, all);
   check_name(out.to.configuration, "target.configMap", false, all);
@@ -93,10 +104,45 @@ json::value resource_for(const json::value& runtime, const bootstrapper_sources&
                   {"kind", type.kind},
                   {"metadata", {{"name", key.name}, {"namespace", key.ns}}},
                   {"spec", std::move(spec)}};
+  k8s::set_annotation(out, auto_created_annotation, "true");
+  k8s::add_finalizer(out, finalizer);
   // Where only metadata are watched, the object says that it is PartialObjectMetadata.
   const auto& owner = runtimes_type().gvk;
   k8s::set_owner(out,
                  {owner.api_version(), owner.kind, key.name, std::string(k8s::uid_of(runtime))});
+  return out;
+}
+
+recorded_state read_state(const json::value& object) {
+  recorded_state out;
+  out.exists = k8s::find(object, {"status", "units"}) != nullptr;
+  for (const auto& each : array_at(object, {"status", "units"})) {
+    const auto of = parse_unit(find_string(each, {"name"}));
+    if (of) out.digests[static_cast<std::size_t>(*of)] = find_string(each, {"digest"});
+  }
+  for (const auto& each : array_at(object, {"status", "inventory"})) {
+    inventory_entry entry;
+    const auto of = parse_unit(find_string(each, {"unit"}));
+    if (!of || !k8s::parse_api_version(find_string(each, {"apiVersion"}), entry.gvk)) continue;
+    entry.of = *of;
+    entry.gvk.kind = find_string(each, {"kind"});
+    entry.key = {std::string(find_string(each, {"namespace"})),
+                 std::string(find_string(each, {"name"}))};
+    out.objects.push_back(std::move(entry));
+  }
+  return out;
+}
+
+json::value write_inventory(const inventory& objects) {
+  json::array out;
+  for (const auto& each : objects) {
+    json::object entry{{"unit", to_string(each.of)},
+                       {"apiVersion", each.gvk.api_version()},
+                       {"kind", each.gvk.kind},
+                       {"name", each.key.name}};
+    if (!each.key.ns.empty()) entry["namespace"] = each.key.ns;
+    out.push_back(std::move(entry));
+  }
   return out;
 }
 

@@ -3,52 +3,81 @@
 #include "k8s/failure.hpp"
 #include "k8s/names.hpp"
 #include "reactors/bootstrapper/desired_set.hpp"
-#include "reactors/bootstrapper/problem.hpp"
 #include "reactors/bootstrapper_mode.hpp"
 
 #include <boost/json/value.hpp>
 
-#include <optional>
+#include <array>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace rw::bootstrapper {
 
-/// operator.kyma-project.io/v1alpha1, RuntimeBootstrapper: one for each runtime that has, or is to
-/// have, the Runtime Bootstrapper.
+/// operator.kyma-project.io/v1alpha1, RuntimeBootstrapper: one for each Runtime, of its name.
 const k8s::resource_type& runtime_bootstrappers_type();
 
-/// On a RuntimeBootstrapper, as long as something of ours may be on its runtime.
+/// On a RuntimeBootstrapper whose deletion has to be acted upon.
 inline constexpr std::string_view finalizer = "operator.kyma-project.io/runtime-bootstrapper";
+/// On a RuntimeBootstrapper that was created for its Runtime: "true".
+inline constexpr std::string_view auto_created_annotation =
+    "operator.kyma-project.io/bootstrapper-auto-created";
+/// On a Runtime whose auto-created RuntimeBootstrapper was deleted: "true". It gets no other one
+/// until the annotation is removed.
+inline constexpr std::string_view opt_out_annotation =
+    "operator.kyma-project.io/bootstrapper-opt-out";
 
-/// A RuntimeBootstrapper's spec, with what it leaves out filled in.
+inline constexpr std::string_view default_manifests_key = "manifests.yaml";
+
+/// A RuntimeBootstrapper's spec with defaults.
 struct resource_view {
   k8s::object_key key = {};
-  std::string runtime = {};        ///< name of the Runtime; empty: only the Kyma is known
-  std::string kyma = {};           ///< name of the Kyma; empty: the Runtime's label says it
+  std::string runtime = {};        ///< spec.runtimeRef.name; empty: not given
+  std::string kyma = {};           ///< spec.runtimeRef.kymaName; empty: the Runtime's label decides
   std::string configuration = {};  ///< ConfigMap
   std::string pull_secret = {};    ///< Secret; empty: none
   std::string trust_bundle = {};   ///< ClusterTrustBundle; empty: none
-  std::string manifests = {};      ///< ConfigMap; empty: they stand in `inline_manifests`
+  std::string manifests = {};      ///< ConfigMap; empty: `inline_manifests`
   std::string manifests_key = {};
   std::string inline_manifests = {};
   target_names to = {};
   bool suspended = false;
-  bool remove_with_source = false;  ///< what becomes of a source's objects when it is deleted
+  bool adopt = false;               ///< objects of other managers are taken over
+  bool remove_with_source = false;  ///< objects of a source that is deleted are removed
 
   friend bool operator==(const resource_view&, const resource_view&) = default;
 };
 
-inline constexpr std::string_view default_manifests_key = "manifests.yaml";
-
-/// Reads a RuntimeBootstrapper. Sources that the spec does not name are those of `sources`. What is
-/// wrong, beyond what the schema refuses, is added to `wrong`.
+/// Reads the spec; what the schema can't check becomes an error.
 resource_view read_resource(const boost::json::value& object, const bootstrapper_sources& sources,
-                            problems& wrong);
+                            diagnostics& found);
 
-/// A RuntimeBootstrapper for a Runtime that has none, in its name, and owned by it. The Runtime's
-/// metadata are enough.
+/// The RuntimeBootstrapper that a Runtime gets: of its name, owned by it, marked as auto-created
+/// and with the finalizer. The Runtime's metadata suffice.
 boost::json::value resource_for(const boost::json::value& runtime,
                                 const bootstrapper_sources& sources);
+
+/// An object on a runtime that is managed here.
+struct inventory_entry {
+  unit of = unit::bootstrapper;
+  k8s::group_version_kind gvk = {};
+  k8s::object_key key = {};  ///< of a cluster-scoped object without namespace
+
+  /// The same object in whichever version.
+  bool same_object(const inventory_entry& other) const noexcept {
+    return gvk.group == other.gvk.group && gvk.kind == other.gvk.kind && key == other.key;
+  }
+  friend bool operator==(const inventory_entry&, const inventory_entry&) = default;
+};
+using inventory = std::vector<inventory_entry>;
+
+/// What the status remembers between passes. Nothing of it is read from a runtime.
+struct recorded_state {
+  bool exists = false;     ///< a status of this form was written before
+  inventory objects = {};  ///< superset of what was applied and not removed since
+  std::array<std::string, all_units.size()> digests = {};  ///< short; by unit; empty: not in place
+};
+recorded_state read_state(const boost::json::value& object);
+boost::json::value write_inventory(const inventory& objects);
 
 }  // namespace rw::bootstrapper

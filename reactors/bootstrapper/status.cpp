@@ -8,6 +8,7 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace rw::bootstrapper {
@@ -18,299 +19,345 @@ using k8s::find_string;
 
 constexpr std::size_t message_limit = 4096;  // the schema's is 32768; this is more than one reads
 constexpr std::size_t version_limit = 63;    // of a label's value, and the schema's
+constexpr std::size_t most_listed = 10;
 
-std::string joined(const std::vector<std::string>& all, std::size_t most = 10) {
+std::string joined(const std::vector<std::string>& all) {
   std::string out;
-  for (std::size_t i = 0; i < std::min(all.size(), most); ++i) out += (i == 0 ? "" : "; ") + all[i];
-  if (all.size() > most) out += "; and " + std::to_string(all.size() - most) + " more";
+  for (std::size_t i = 0; i < std::min(all.size(), most_listed); ++i) {
+    out += (i == 0 ? "" : "; ") + all[i];
+  }
+  if (all.size() > most_listed)
+    out += "; and " + std::to_string(all.size() - most_listed) + " more";
   return out;
 }
 
+std::string text(std::string_view of) {
+  return std::string(k8s::first_bytes(of, message_limit));
+}
+
+bool is_applied(const unit_status& unit, const unit_report& report) {
+  return unit.invalid.empty() && !unit.desired.empty() && report.applied == unit.desired &&
+         !report.failed;
+}
+
+/// "Applied", "Applying" (half of it may be there), "LastGood" (an earlier revision is in place) or
+/// "NotApplied".
+std::string_view phase_of(const unit_status& unit, const unit_report& report) {
+  if (is_applied(unit, report)) return "Applied";
+  if (report.failed && report.applied.empty()) return "Applying";
+  return report.applied.empty() ? "NotApplied" : "LastGood";
+}
+
+/// `status.units[name]`; null if there is none.
+const json::value* find_unit(const json::value& resource, unit of) {
+  const auto* const units = k8s::find(resource, {"status", "units"});
+  if (units == nullptr || !units->is_array()) return nullptr;
+  const auto found = std::ranges::find_if(units->get_array(), [&](const json::value& each) {
+    return find_string(each, {"name"}) == to_string(of);
+  });
+  return found == units->get_array().end() ? nullptr : &*found;
+}
+
 /// One call of `next_status`.
-class telling {
+class status_writer {
  public:
-  telling(const json::value& resource, const situation& seen,
-          std::chrono::system_clock::time_point now)
-      : seen_(seen), now_(now), generation_(k8s::generation_of(resource)) {
+  status_writer(const json::value& resource, const status_input& input,
+                std::chrono::system_clock::time_point now)
+      : resource_(resource), input_(input), now_(now) {
     const auto* const status = k8s::find(resource, {"status"});
     next_ = {{"status", status != nullptr && status->is_object() ? *status : json::object()}};
-    had_version_ = find_string(next_, {"status", "installedVersion"});
+    previous_version_ = find_string(next_, {"status", "installedVersion"});
   }
 
   json::value run() {
-    status()["observedGeneration"] = generation_;
-    status()["mode"] = to_string(seen_.mode);
-    tell_error();
-    if (seen_.deleting) {
+    status()["observedGeneration"] = k8s::generation_of(resource_);
+    status()["mode"] = to_string(input_.mode);
+    write_texts();
+    if (input_.decided.reason == "Deleting") {
       status()["state"] = "Deleting";
-      set("Ready", "False", "Deleting", seen_.failed);
-      return std::move(next_.as_object()["status"]);
-    }
-    if (seen_.report) {
-      tell_installation();
-      tell_sets();
-      tell_sources();
-      tell_compatible();
-      tell_synced();
-      tell_record();
-      tell_shadow();
-      tell_kims();
-      tell_ready();
+      set("Ready", "False", "Deleting", input_.failed);
+    } else if (input_.report) {
+      write_observed();
     } else {
-      tell_nothing_seen();
+      write_unobserved();
     }
-    if (seen_.suspended) status()["state"] = "Suspended";
     return std::move(next_.as_object()["status"]);
   }
 
  private:
   json::object& status() { return next_.as_object()["status"].as_object(); }
 
-  /// The schema wants a message; where there is none the reason says it all.
   void set(std::string type, std::string is, std::string reason, std::string message) {
-    if (message.empty()) message = reason;
+    if (message.empty()) message = reason;  // the schema wants one
     k8s::set_condition(next_,
-                       {std::move(type), std::move(is), std::move(reason),
-                        std::string(k8s::first_bytes(message, message_limit)), generation_},
+                       {std::move(type), std::move(is), std::move(reason), text(message),
+                        k8s::generation_of(resource_)},
                        now_);
-  }
-
-  std::string why_not() const {
-    if (!seen_.invalid.empty()) return seen_.invalid;
-    if (!seen_.failed.empty()) return seen_.failed;
-    return seen_.report ? seen_.report->refused : std::string();
-  }
-
-  void tell_error() {
-    const auto why = why_not();
-    if (why.empty()) {
-      status().erase("lastError");
-    } else {
-      status()["lastError"] = k8s::first_bytes(why, message_limit);
-    }
-  }
-
-  void tell_installation() {
-    const auto& report = *seen_.report;
-    how_ = installation_of(report.deployment, report.version);
-    status()["state"] = to_string(how_);
-    // A label of somebody else's cluster, who may not keep to the rules for labels.
-    const std::string runs(k8s::first_bytes(version_of(report.deployment), version_limit));
-    if (how_ == installation::ready && !runs.empty()) status()["installedVersion"] = runs;
-    if (how_ == installation::not_started) status().erase("installedVersion");
-    switch (how_) {
-      case installation::not_started:
-        return set("Installed", "False", "NotStarted", "the Deployment is not on the runtime");
-      case installation::in_progress:
-        return set("Installed", "False", "InProgress", "the Deployment's pods are not all ready");
-      case installation::ready:
-        return set("Installed", "True", "Ready", "version " + (runs.empty() ? "unknown" : runs));
-      case installation::failed:
-        return set("Installed", "False", "Failed",
-                   "the Deployment's pods did not become ready in time");
-      case installation::upgrade_needed:
-        return set("Installed", "True", "UpgradeNeeded",
-                   "version " + (runs.empty() ? "unknown" : runs) + " runs, " + report.version +
-                       " is wanted");
-    }
-  }
-
-  void tell_sets() {
-    const auto& report = *seen_.report;
-    const auto digest = short_digest(report.digest);
-    if (report.digest.empty()) {
-      if (!report.half_way) status().erase("digest");
-    } else if (find_string(next_, {"status", "digest"}) != digest) {
-      status()["digest"] = digest;
-      status()["lastSyncTime"] = k8s::format_time(now_);
-    }
-    if (report.wanted.empty()) {
-      status().erase("wantedDigest");
-    } else {
-      status()["wantedDigest"] = short_digest(report.wanted);
-    }
-  }
-
-  bool synced() const {
-    const auto& report = *seen_.report;
-    return report.refused.empty() && !report.wanted.empty() && report.digest == report.wanted;
-  }
-
-  /// Of what is in place: sources that are refused are not.
-  void tell_sources() {
-    if (!synced()) return;
-    const auto* const before = k8s::find(next_, {"status", "resources"});
-    json::array all;
-    for (const auto& one : seen_.sources) {
-      json::object item{{"part", to_string(one.of)}, {"source", one.source}};
-      if (!one.resource_version.empty()) item["resourceVersion"] = one.resource_version;
-      if (!one.digest.empty()) item["digest"] = short_digest(one.digest);
-      all.push_back(with_time(std::move(item), before));
-    }
-    status()["resources"] = std::move(all);
-  }
-
-  /// The time of the last sync stays as long as nothing else changes.
-  json::object with_time(json::object item, const json::value* before) const {
-    item["lastSyncTime"] = k8s::format_time(now_);
-    if (before == nullptr || !before->is_array()) return item;
-    for (const auto& one : before->get_array()) {
-      if (find_string(one, {"part"}) != find_string(item, "part")) continue;
-      auto same = item;
-      same["lastSyncTime"] = find_string(one, {"lastSyncTime"});
-      if (json::value(same) == one) return same;
-    }
-    return item;
-  }
-
-  static std::string_view find_string(const json::object& in, std::string_view name) {
-    const auto* const value = in.if_contains(name);
-    return value != nullptr && value->is_string() ? std::string_view(value->get_string())
-                                                  : std::string_view();
-  }
-  static std::string_view find_string(const json::value& in,
-                                      std::initializer_list<std::string_view> path) {
-    return k8s::find_string(in, path);
-  }
-
-  void tell_compatible() {
-    const auto& report = *seen_.report;
-    if (!seen_.invalid.empty()) return set("Compatible", "False", "Invalid", seen_.invalid);
-    if (report.refused.empty()) {
-      return set("Compatible", "True", "Validated", "the set is valid, and the runtime takes it");
-    }
-    set("Compatible", "False", report.wanted.empty() ? "Invalid" : "RefusedByRuntime",
-        report.refused);
-  }
-
-  void tell_synced() {
-    const auto& report = *seen_.report;
-    if (synced()) {
-      return set("ConfigurationSynced", "True", "Synced",
-                 "the set " + short_digest(report.digest) + " is in place");
-    }
-    if (report.half_way) {
-      return set("ConfigurationSynced", "False", "HalfWay", "a set is being applied");
-    }
-    if (seen_.mode == bootstrapper_mode::shadow) {
-      return set("ConfigurationSynced", "False", "Shadow", "nothing is written in this mode");
-    }
-    const bool former = !report.digest.empty();
-    set("ConfigurationSynced", "False", former ? "FormerSetKept" : "NothingInPlace",
-        (former ? "the runtime keeps the set " + short_digest(report.digest) + ": " : "") +
-            report.refused);
-  }
-
-  void tell_record() {
-    if (!seen_.report->distrusted) return drop("RecordTrusted");
-    set("RecordTrusted", "False", "NotOurs",
-        "the record on the runtime of what was applied there is not as it was written; nothing of "
-        "it counted, and what is wanted is applied afresh");
-  }
-
-  void tell_shadow() {
-    if (seen_.mode != bootstrapper_mode::shadow) return drop("InStep");
-    const auto& differences = seen_.report->differences;
-    if (!seen_.report->refused.empty()) {
-      return set("InStep", "Unknown", "NotCompatible", seen_.report->refused);
-    }
-    if (differences.empty()) return set("InStep", "True", "NothingToWrite", "nothing differs");
-    set("InStep", "False", "WouldWrite", joined(differences));
   }
 
   void drop(std::string_view type) {
     auto* const all = status().if_contains("conditions");
     if (all == nullptr || !all->is_array()) return;
     json::array kept;
-    for (auto& one : all->get_array()) {
-      if (k8s::find_string(one, {"type"}) != type) kept.push_back(one);
+    for (auto& each : all->get_array()) {
+      if (find_string(each, {"type"}) != type) kept.push_back(each);
     }
     *all = std::move(kept);
   }
 
-  void tell_kims() {
-    const auto& report = *seen_.report;
-    const bool upgrades =
-        !had_version_.empty() && !report.version.empty() && had_version_ != report.version;
-    const auto kims = [&](const char* is, const std::string& reason, const std::string& message) {
-      set("RuntimeBootstrapperReady", is, "RuntimeBootstrapper" + reason, message);
-    };
-    const std::string what = upgrades ? "Upgrade" : "Installation";
-    if (how_ == installation::failed || (report.rolled_back && how_ != installation::ready)) {
-      return kims("False", what + "Failed", why_not());
+  void write_texts() {
+    auto error = input_.decided.what == action::reject ? input_.decided.message : input_.failed;
+    if (error.empty()) error = blocked_by(input_);
+    if (error.empty()) {
+      status().erase("lastError");
+    } else {
+      status()["lastError"] = text(error);
     }
-    if (report.rolled_back && upgrades) return kims("False", "UpgradeFailed", report.refused);
-    if (!report.refused.empty()) return kims("False", "ConfigurationFailed", report.refused);
-    if (how_ == installation::ready && synced())
-      return kims("True", "Configured",
-                  "version " + report.version + " runs with the set in place");
-    if (how_ == installation::upgrade_needed) return kims("False", "UpgradeInProgress", "");
-    kims("False", what + "InProgress", "");
+    json::array warnings;
+    for (const auto of : all_units) {
+      auto all = input_.units[static_cast<std::size_t>(of)].warnings;
+      if (input_.report) {
+        const auto& more = input_.report->at(of).warnings;
+        all.insert(all.end(), more.begin(), more.end());
+      }
+      for (const auto& each : all) {
+        if (warnings.size() < most_listed) warnings.push_back(json::string(text(each)));
+      }
+    }
+    if (!warnings.empty()) {
+      status()["warnings"] = std::move(warnings);
+    } else if (input_.report) {
+      status().erase("warnings");
+    }
   }
 
-  void tell_ready() {
-    if (how_ == installation::ready && synced())
-      return set("Ready", "True", "Ready", "the runtime has what is wanted, and it runs");
-    if (!seen_.report->refused.empty())
-      return set("Ready", "False", "Refused", seen_.report->refused);
-    const std::string state(to_string(how_));
-    set("Ready", "False", how_ == installation::ready ? "NotSynced" : state, "");
+  void write_observed() {
+    write_installation();
+    if (input_.mode == bootstrapper_mode::shadow) {
+      write_in_step();
+    } else {
+      write_units();
+      drop("InStep");
+    }
+    write_compatible();
+    write_synced();
+    write_kim_condition();
+    write_ready();
   }
 
-  /// Nothing new is known of the runtime.
-  void tell_nothing_seen() {
-    if (!status().contains("state")) status()["state"] = to_string(installation::not_started);
-    if (!seen_.invalid.empty()) {
-      set("Compatible", "False", "Invalid", seen_.invalid);
-      set("Ready", "False", "Invalid", seen_.invalid);
+  void write_installation() {
+    const auto& deployment = input_.report->deployment;
+    const auto& version = input_.report->at(unit::bootstrapper).version;
+    installation_ = installation_of(deployment, version);
+    status()["state"] = to_string(installation_);
+    // A label on a cluster of others, who may not keep to the rules for labels.
+    std::string runs(k8s::first_bytes(version_of(deployment), version_limit));
+    if (installation_ == installation::ready && !runs.empty()) status()["installedVersion"] = runs;
+    if (installation_ == installation::not_started) status().erase("installedVersion");
+    if (runs.empty()) runs = "unknown";
+    switch (installation_) {
+      case installation::not_started:
+        return set("Installed", "False", "NotStarted", "the Deployment does not exist");
+      case installation::in_progress:
+        return set("Installed", "False", "InProgress", "not all pods of the Deployment are ready");
+      case installation::ready:
+        return set("Installed", "True", "Ready", "version " + runs);
+      case installation::failed:
+        return set("Installed", "False", "Failed",
+                   "the Deployment's pods did not become ready in time");
+      case installation::upgrade_needed:
+        return set("Installed", "True", "UpgradeNeeded",
+                   "version " + runs + " runs, " + version + " is desired");
+    }
+  }
+
+  void write_units() {
+    json::array all;
+    for (const auto of : all_units) {
+      const auto& known = input_.units[static_cast<std::size_t>(of)];
+      const auto& report = input_.report->at(of);
+      json::object unit{{"name", to_string(of)}, {"phase", phase_of(known, report)}};
+      if (!report.applied.empty()) unit["digest"] = report.applied;
+      if (!known.desired.empty()) unit["desiredDigest"] = known.desired;
+      const auto* const before = find_unit(resource_, of);
+      const bool same = before != nullptr && find_string(*before, {"digest"}) == report.applied;
+      const auto* const time = same ? k8s::find(*before, {"lastAppliedTime"}) : nullptr;
+      if (time != nullptr) {
+        unit["lastAppliedTime"] = *time;
+      } else if (!report.applied.empty()) {
+        unit["lastAppliedTime"] = k8s::format_time(now_);
+      }
+      const auto& error = !known.invalid.empty() ? known.invalid
+                          : report.rejected      ? report.rejected->message
+                          : report.failed        ? report.failed->message
+                                                 : std::string();
+      if (!error.empty()) unit["message"] = text(error);
+      all.push_back(std::move(unit));
+    }
+    status()["units"] = std::move(all);
+    status()["inventory"] = write_inventory(input_.report->objects);
+  }
+
+  void write_compatible() {
+    const auto error = blocked_by(input_);
+    if (error.empty()) {
+      return set("Compatible", "True", "Validated",
+                 "the sources are valid, and the runtime takes them");
+    }
+    set("Compatible", "False", rejection_reason(), error);
+  }
+
+  std::string rejection_reason() const {
+    for (const auto of : all_units) {
+      if (!input_.units[static_cast<std::size_t>(of)].invalid.empty()) return "Invalid";
+      const auto& rejected = input_.report->at(of).rejected;
+      if (!rejected) continue;
+      return rejected->why == rejection::reason::foreign_object ? "ForeignObject"
+             : rejected->why == rejection::reason::unknown_kind ? "UnknownKind"
+                                                                : "RejectedByRuntime";
+    }
+    return "Invalid";
+  }
+
+  void write_synced() {
+    if (input_.mode == bootstrapper_mode::shadow) {
+      return set("ConfigurationSynced", "False", "Shadow", "nothing is written in this mode");
+    }
+    if (is_synced(input_)) {
+      return set("ConfigurationSynced", "True", "Synced", "both units are in place");
+    }
+    for (const auto of : all_units) {
+      const auto& known = input_.units[static_cast<std::size_t>(of)];
+      const auto& report = input_.report->at(of);
+      if (is_applied(known, report)) continue;
+      const auto name = std::string(to_string(of));
+      const auto phase = phase_of(known, report);
+      return set("ConfigurationSynced", "False",
+                 phase == "LastGood" ? "LastGoodKept" : std::string(phase),
+                 name + ": " + (report.failed ? report.failed->message : blocked_by(input_)));
+    }
+  }
+
+  void write_in_step() {
+    const auto error = blocked_by(input_);
+    if (!error.empty()) return set("InStep", "Unknown", "NotCompatible", error);
+    std::vector<std::string> differences;
+    for (const auto& each : input_.report->units) {
+      differences.insert(differences.end(), each.differences.begin(), each.differences.end());
+    }
+    if (differences.empty()) return set("InStep", "True", "NothingToWrite", "nothing differs");
+    set("InStep", "False", "WouldWrite", joined(differences));
+  }
+
+  /// As Kyma Infrastructure Manager would set it on the Runtime.
+  void write_kim_condition() {
+    const auto& version = input_.report->at(unit::bootstrapper).version;
+    const bool upgrade =
+        !previous_version_.empty() && !version.empty() && previous_version_ != version;
+    const std::string what = upgrade ? "Upgrade" : "Installation";
+    const auto error = blocked_by(input_);
+    const auto set_kims = [&](const char* is, const std::string& reason, std::string message) {
+      set("RuntimeBootstrapperReady", is, "RuntimeBootstrapper" + reason, std::move(message));
+    };
+    if (installation_ == installation::failed) return set_kims("False", what + "Failed", error);
+    if (!error.empty()) return set_kims("False", "ConfigurationFailed", error);
+    if (installation_ == installation::ready && is_synced(input_)) {
+      return set_kims("True", "Configured",
+                      "version " + version + " runs, and both units are in place");
+    }
+    if (installation_ == installation::upgrade_needed)
+      return set_kims("False", "UpgradeInProgress", {});
+    set_kims("False", what + "InProgress", {});
+  }
+
+  void write_ready() {
+    const bool ready = installation_ == installation::ready;
+    if (ready && is_synced(input_)) {
+      return set("Ready", "True", "Ready", "both units are in place, and the Deployment runs");
+    }
+    const auto error = blocked_by(input_);
+    if (!error.empty()) return set("Ready", "False", "Rejected", error);
+    set("Ready", "False", ready ? "NotSynced" : std::string(to_string(installation_)), {});
+  }
+
+  /// The runtime was not looked at: what was known of it may not be so any longer.
+  void write_unobserved() {
+    const auto& decided = input_.decided;
+    if (decided.what == action::reject) {
+      status()["state"] = "Unknown";
+      set("Compatible", "False", decided.reason, decided.message);
+      set("Ready", "False", decided.reason, decided.message);
+      set("ConfigurationSynced", "Unknown", decided.reason, decided.message);
       return;
     }
-    if (seen_.suspended) return set("Ready", "Unknown", "Suspended", "the spec says suspend");
-    if (!seen_.waiting.empty()) return set("Ready", "Unknown", "Waiting", seen_.waiting);
-    set("Ready", "Unknown", "RuntimeUnreachable", seen_.failed);
-    set("RuntimeBootstrapperReady", "Unknown", "RuntimeBootstrapperStatusUnknown", seen_.failed);
+    const bool unreachable = decided.what != action::wait;
+    const auto reason = unreachable ? std::string("RuntimeUnreachable") : decided.reason;
+    const auto& message = unreachable ? input_.failed : decided.message;
+    status()["state"] = reason == "Suspended" ? "Suspended" : "Unknown";
+    for (const auto* type : {"Ready", "ConfigurationSynced"}) set(type, "Unknown", reason, message);
+    set("RuntimeBootstrapperReady", "Unknown", "RuntimeBootstrapperStatusUnknown", message);
   }
 
-  const situation& seen_;
+  const json::value& resource_;
+  const status_input& input_;
   const std::chrono::system_clock::time_point now_;
-  const std::int64_t generation_;
   json::value next_;
-  std::string had_version_;
-  installation how_ = installation::not_started;
+  std::string previous_version_;
+  installation installation_ = installation::not_started;
 };
 
 }  // namespace
 
 std::string_view to_string(installation of) noexcept {
-  switch (of) {
-    case installation::not_started:
-      return "NotStarted";
-    case installation::in_progress:
-      return "InProgress";
-    case installation::ready:
-      return "Ready";
-    case installation::failed:
-      return "Failed";
-    case installation::upgrade_needed:
-      return "UpgradeNeeded";
-  }
-  return "";
+  constexpr std::array<std::string_view, 5> names = {"NotStarted", "InProgress", "Ready", "Failed",
+                                                     "UpgradeNeeded"};
+  return names[static_cast<std::size_t>(of)];
 }
 
-installation installation_of(const json::value& deployment, std::string_view wanted) {
+installation installation_of(const json::value& deployment, std::string_view desired) {
   if (!deployment.is_object()) return installation::not_started;
-  const auto runs = version_of(deployment);
-  if (!wanted.empty() && runs != wanted) return installation::upgrade_needed;
+  if (!desired.empty() && version_of(deployment) != desired) return installation::upgrade_needed;
   if (is_rolled_out(deployment)) return installation::ready;
   return has_given_up(deployment) ? installation::failed : installation::in_progress;
 }
 
-std::optional<json::value> next_status(const json::value& resource, const situation& seen,
+bool is_synced(const status_input& input) {
+  return input.report && std::ranges::all_of(all_units, [&](unit of) {
+           return is_applied(input.units[static_cast<std::size_t>(of)], input.report->at(of));
+         });
+}
+
+std::string blocked_by(const status_input& input) {
+  std::string out;
+  for (const auto of : all_units) {
+    const auto& invalid = input.units[static_cast<std::size_t>(of)].invalid;
+    const auto* const rejected =
+        input.report && input.report->at(of).rejected ? &*input.report->at(of).rejected : nullptr;
+    const auto& error = !invalid.empty() || rejected == nullptr ? invalid : rejected->message;
+    if (!error.empty()) out += (out.empty() ? "" : "; ") + error;
+  }
+  return out;
+}
+
+std::optional<json::value> next_status(const json::value& resource, const status_input& input,
                                        std::chrono::system_clock::time_point now) {
-  auto next = telling(resource, seen, now).run();
+  auto next = status_writer(resource, input, now).run();
   const auto* const before = k8s::find(resource, {"status"});
   if (before != nullptr && *before == next) return std::nullopt;
   return next;
+}
+
+json::value applying_status(const json::value& resource, unit of, const inventory& objects) {
+  json::array units;
+  for (const auto each : all_units) {
+    const auto* const before = find_unit(resource, each);
+    json::value next = before != nullptr
+                           ? *before
+                           : json::value{{"name", to_string(each)}, {"phase", "NotApplied"}};
+    if (each == of) next.as_object()["phase"] = "Applying";
+    units.push_back(std::move(next));
+  }
+  return {{"units", std::move(units)}, {"inventory", write_inventory(objects)}};
 }
 
 }  // namespace rw::bootstrapper

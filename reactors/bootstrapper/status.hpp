@@ -1,11 +1,12 @@
 #pragma once
 
-#include "reactors/bootstrapper/desired_set.hpp"
+#include "reactors/bootstrapper/decision.hpp"
 #include "reactors/bootstrapper/sync.hpp"
 #include "reactors/bootstrapper_mode.hpp"
 
 #include <boost/json/value.hpp>
 
+#include <array>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -14,46 +15,47 @@
 
 namespace rw::bootstrapper {
 
-/// A source as it was read for a sync.
-struct source_stamp {
-  part of = part::manifests;
-  std::string source = {};            ///< "ConfigMap kcp-system/a"
-  std::string resource_version = {};  ///< empty: the runtime's own is kept
-  std::string digest = {};            ///< of the objects that it makes
-
-  friend bool operator==(const source_stamp&, const source_stamp&) = default;
+/// A unit as the control plane has it.
+struct unit_status {
+  std::string desired = {};  ///< digest of the revision of its sources; empty: they are invalid
+  std::string invalid = {};  ///< errors of its sources; empty: none
+  std::vector<std::string> warnings = {};
 };
 
-/// What is known of one runtime at the end of a look at it.
-struct situation {
+/// The result of one pass over a runtime.
+struct status_input {
   bootstrapper_mode mode = bootstrapper_mode::off;
-  bool suspended = false;
-  bool deleting = false;
-  std::string waiting = {};  ///< why nothing is done now, though nothing is wrong
-  std::string invalid = {};  ///< why the spec or the sources can't be used
-  std::string failed = {};   ///< why the runtime was not, or not wholly, looked at
+  decision decided = {};
+  std::string failed = {};  ///< why the runtime was not, or not completely, observed
+  std::array<unit_status, all_units.size()> units = {};
   std::optional<sync_report> report = {};
-  std::vector<source_stamp> sources = {};
 };
 
-/// How the bootstrapper's installation is doing, in the words of status.state.
+/// Installation states, as status.state has them.
 enum class installation : std::uint8_t { not_started, in_progress, ready, failed, upgrade_needed };
 std::string_view to_string(installation of) noexcept;
 
-/// `wanted`: the version that the set brings that is wanted; empty: it is not known.
-installation installation_of(const boost::json::value& deployment, std::string_view wanted);
+/// `desired`: the version that is to run; empty: it is not known.
+installation installation_of(const boost::json::value& deployment, std::string_view desired);
 
-/// The status that tells it. None if it tells that already, so that nothing is written when nothing
-/// changed.
+/// True if both units have the revision of their sources.
+bool is_synced(const status_input& input);
+/// Why one of them has not, for people; empty: nothing is invalid or rejected.
+std::string blocked_by(const status_input& input);
+
+/// The status to write; none if nothing changes.
 ///
-/// Conditions: `Compatible` (what is wanted is valid, and the runtime takes it),
-/// `ConfigurationSynced` (it is in place there), `Installed` (the Deployment runs), `Ready` (all of
-/// these); `RuntimeBootstrapperReady` in the words of Kyma Infrastructure Manager's Runtime; in
-/// mode shadow `InStep` (nothing would be written); `RecordTrusted`, false, after a look that found
-/// a record on the runtime that is not as it was written. What is not known stays as it was, but
-/// for `Ready`.
+/// Conditions: `Compatible` (sources are valid, and the runtime takes them), `ConfigurationSynced`
+/// (both units are in place), `Installed` (the Deployment runs), `Ready` (all of these);
+/// `RuntimeBootstrapperReady` in the words of Kyma Infrastructure Manager's Runtime; in mode shadow
+/// `InStep` (nothing would be written). Where the runtime was not observed, because it is not
+/// reachable or not ours, `Ready`, `ConfigurationSynced` and the state are Unknown.
 std::optional<boost::json::value> next_status(const boost::json::value& resource,
-                                              const situation& seen,
+                                              const status_input& input,
                                               std::chrono::system_clock::time_point now);
+
+/// The status before the first write of new objects: the inventory, and the unit's phase Applying.
+boost::json::value applying_status(const boost::json::value& resource, unit of,
+                                   const inventory& objects);
 
 }  // namespace rw::bootstrapper

@@ -1,12 +1,7 @@
-// What a runtime is to have: the set that is wanted, or the one that it has.
-
 #include "reactors/bootstrapper/sync.hpp"
 
+#include "k8s/client_pool.hpp"
 #include "k8s/types.hpp"
-#include "reactors/bootstrapper/manifest_set.hpp"
-#include "reactors/bootstrapper/visit.hpp"
-
-#include <boost/json/object.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -15,185 +10,163 @@ namespace rw::bootstrapper {
 namespace {
 
 namespace asio = boost::asio;
-namespace json = boost::json;
-using phase = sync_record::phase;
 
-const k8s::resource_type deployments{{"apps", "v1", "Deployment"}, "deployments", true};
+template <class T>
+using work = asio::awaitable<k8s::result<T>>;
 
-std::string version_in(const std::vector<set_item>& items, const std::string& ns) {
-  const k8s::object_key key{ns, std::string(deployment_name)};
-  const auto found = std::ranges::find_if(items, [&](const set_item& one) {
-    return k8s::find_string(one.object, {"kind"}) == "Deployment" && k8s::key_of(one.object) == key;
-  });
-  return found == items.end() ? std::string() : version_of(found->object);
+bool contains(const inventory& all, const inventory_entry& entry) {
+  return std::ranges::any_of(all,
+                             [&](const inventory_entry& each) { return each.same_object(entry); });
 }
+
+/// One runtime during one call of `sync`.
+class sync_pass {
+ public:
+  sync_pass(std::shared_ptr<k8s::client> api, const apply_options& options, sync_request request)
+      : request_(std::move(request)),
+        applier_(std::move(api), options, request_.to, request_.adopt, request_.may_write) {
+    out_.objects = request_.state.objects;
+  }
+
+  work<sync_report> run() {
+    for (const auto of : all_units) {
+      const auto done = co_await sync_unit(of);
+      if (!done) co_return done.error();
+    }
+    if (request_.write && !request_.state.exists) {
+      const auto removed = co_await applier_.remove_legacy_records();
+      if (!removed) co_return removed.error();
+    }
+    auto deployment = co_await applier_.deployment();
+    if (!deployment) co_return deployment.error();
+    out_.deployment = std::move(*deployment);
+    out_.writes = applier_.writes();
+    co_return std::move(out_);
+  }
+
+ private:
+  static std::size_t index(unit of) { return static_cast<std::size_t>(of); }
+
+  /// Fails only with what concerns the runtime as a whole.
+  work<void> sync_unit(unit of) {
+    auto& report = out_.units[index(of)];
+    const auto& recorded = request_.state.digests[index(of)];
+    report.applied = recorded;
+    const auto& skipped = request_.rejected[index(of)];
+    for (const auto& each : request_.revisions[index(of)]) {
+      if (each->digest == skipped.digest) {
+        if (!report.rejected) report.rejected = skipped.because;
+        continue;
+      }
+      auto rejected = co_await apply(of, each);
+      if (!rejected && concerns_runtime(rejected.error())) co_return rejected.error();
+      if (!rejected) {
+        if (report.changed) report.applied.clear();
+        report.failed = rejected.error();
+        co_return k8s::result<void>();
+      }
+      if (!*rejected) {
+        // A revision that would be applied is not.
+        if (request_.write) report.applied = each->digest;
+        report.version = each->version;
+        report.repaired = report.changed && each->digest == recorded;
+        co_return k8s::result<void>();
+      }
+      if (!report.rejected) report.rejected = std::move(**rejected);
+    }
+    if (report.changed) report.applied.clear();
+    co_return k8s::result<void>();
+  }
+
+  static bool concerns_runtime(const k8s::failure& error) {
+    return k8s::is_sick(error) || error.is(k8s::errc::fenced) || error.is(k8s::errc::shut_down);
+  }
+
+  /// None: the revision is in place, or would be.
+  work<std::optional<rejection>> apply(unit of, revision_ptr desired) {
+    auto& report = out_.units[index(of)];
+    auto plan = co_await applier_.plan(desired, out_.objects);
+    if (!plan) co_return rejection_or_error(plan.error());
+    if (plan->rejected) co_return std::move(plan->rejected);
+    if (report.differences.empty()) report.differences = std::move(plan->differences);
+    report.warnings = std::move(plan->warnings);
+    auto entries = plan->entries(of);
+    inventory obsolete;
+    for (const auto& each : out_.objects) {
+      if (each.of == of && !contains(entries, each)) obsolete.push_back(each);
+    }
+    for (const auto& each : obsolete) {
+      report.differences.push_back(each.gvk.kind + " " + to_string(each.key) + " is obsolete");
+    }
+    if (request_.write) {
+      const auto done = co_await execute(of, &*plan, obsolete);
+      if (!done) co_return rejection_or_error(done.error());
+      std::erase_if(out_.objects, [of](const inventory_entry& each) { return each.of == of; });
+      out_.objects.insert(out_.objects.end(), entries.begin(), entries.end());
+    }
+    for (const auto& each : plan->objects) {
+      auto& types = out_.left.types;
+      if (std::ranges::find(types, each.type) == types.end()) types.push_back(each.type);
+      out_.left.versions[drift_key(each.type, each.key)] = k8s::resource_version_of(each.live);
+    }
+    co_return std::optional<rejection>();
+  }
+
+  static k8s::result<std::optional<rejection>> rejection_or_error(const k8s::failure& error) {
+    if (!is_permanent(error)) return error;
+    return std::optional(rejection{rejection::reason::rejected_by_runtime,
+                                   "the runtime did not take it: " + error.message});
+  }
+
+  work<void> execute(unit of, unit_plan* plan, inventory obsolete) {
+    auto& report = out_.units[index(of)];
+    if (plan->has_writes()) {
+      const auto recorded = co_await record(of, plan->entries(of));
+      if (!recorded) co_return recorded.error();
+    }
+    const auto before = applier_.writes();
+    auto done = co_await applier_.write(plan);
+    if (done) done = co_await applier_.remove(std::move(obsolete));
+    if (applier_.writes() > before) report.changed = true;
+    co_return done;
+  }
+
+  /// What may be there from now on must be known before it is.
+  work<void> record(unit of, inventory entries) {
+    const auto before = out_.objects.size();
+    for (auto& each : entries) {
+      if (!contains(out_.objects, each)) out_.objects.push_back(std::move(each));
+    }
+    if (out_.objects.size() == before || !request_.record) co_return k8s::result<void>();
+    const auto recorded = co_await request_.record(of, out_.objects);
+    if (recorded) co_return recorded;
+    co_return k8s::failure{
+        .code = k8s::errc::fenced,
+        .message = "the inventory can't be recorded: " + recorded.error().message};
+  }
+
+  const sync_request request_;
+  applier applier_;
+  sync_report out_;
+};
 
 }  // namespace
 
-/// The set that was begun, or else the one in place. None: there is none, or it is damaged.
-visit::work<std::optional<known_set>> visit::set_in_place() {
-  if (record_.now == phase::applying && !record_.target.empty()) {
-    auto begun = co_await store_.load(record_.target, record_.target_parts);
-    if (!begun) co_return begun.error();
-    if (*begun) co_return begun;
-  }
-  if (record_.good.empty()) co_return std::optional<known_set>();
-  auto good = co_await store_.load(record_.good, record_.good_parts);
-  co_return good;
-}
-
-/// What the control plane wants, completed by what the runtime keeps, and checked as a whole. None:
-/// it is not valid, and the report says why.
-visit::work<std::optional<known_set>> visit::wanted_set() {
-  if (!what_.wanted) {
-    out_.refused = what_.invalid;
-    co_return std::optional<known_set>();
-  }
-  auto objects = what_.wanted->objects;
-  problems wrong;
-  if (!what_.wanted->kept.empty()) {
-    auto there = co_await set_in_place();
-    if (!there) co_return there.error();
-    for (const auto from : what_.wanted->kept) {
-      const auto before = objects.size();
-      for (const auto& one : *there ? (*there)->items : std::vector<set_item>()) {
-        if (one.from == from) objects.push_back({one.from, one.object});
-      }
-      if (objects.size() > before) continue;
-      wrong.push_back({std::string(to_string(from)),
-                       "its source is not in the control plane, and the runtime has none to keep"});
-    }
-  }
-  check_whole(objects, what_.to, what_.wanted->configured_by, wrong);
-  if (!wrong.empty()) {
-    out_.refused = describe(wrong);
-    co_return std::optional<known_set>();
-  }
-  known_set out{.digest = digest_of(objects)};
-  for (auto& one : objects) out.items.push_back({one.from, std::move(one.object), {}});
-  out.version = version_in(out.items, what_.to.ns);
-  out_.wanted = out.digest;
-  co_return std::optional(std::move(out));
-}
-
-bool visit::is_refused(const known_set& set) const {
-  return record_.refused && record_.refused->digest == set.digest &&
-         what_.now - record_.refused->at < how_.retry_refused;
-}
-
-visit::work<void> visit::look_at_deployment() {
-  auto got = co_await writer_.api().get(deployments, {what_.to.ns, std::string(deployment_name)});
-  if (!got && !got.error().is(k8s::errc::not_found)) co_return got.error();
-  if (got) out_.deployment = std::move(*got);
-  co_return k8s::result<void>();
-}
-
-asio::awaitable<k8s::result<sync_report>> visit::run() {
-  auto known = what_.record;
-  if (!known) {
-    auto read = co_await store_.read();
-    if (!read) co_return read.error();
-    known = std::move(*read);
-  }
-  has_record_ = known->has_value();
-  if (has_record_) record_ = std::move(**known);
-  if (record_.foreign) {
-    out_.distrusted = true;
-    record_ = {};
-    has_record_ = false;
-  }
-  out_.half_way = record_.now != phase::settled;
-  if (record_.leftovers && !out_.half_way && what_.write) co_await clean_up();
-  if (record_.now == phase::rolling_back && what_.write) {
-    const auto back = co_await go_back({}, {});
-    if (!back) co_return back.error();
-  }
-  auto wanted = co_await wanted_set();
-  if (!wanted) co_return wanted.error();
-  bool made = false;
-  std::string version;
-  if (*wanted && is_refused(**wanted)) {
-    out_.refused = record_.refused->why;
-  } else if (*wanted) {
-    version = (*wanted)->version;
-    const auto brought = co_await make(std::move(**wanted));
-    if (!brought) co_return brought.error();
-    made = *brought;
-  }
-  if (!made && !out_.rolled_back) {
-    auto there = co_await set_in_place();
-    if (!there) co_return there.error();
-    if (*there) {
-      version = (*there)->version;
-      auto why = std::move(out_.refused);
-      const auto kept = co_await make(std::move(**there));
-      if (!kept) co_return kept.error();
-      if (*kept) out_.refused = std::move(why);
-      // What was begun, and can't be ended.
-      const bool begun = record_.now == phase::applying && !record_.target.empty() &&
-                         record_.target != record_.good;
-      if (!*kept && begun && what_.write) {
-        const auto back = co_await go_back(record_.target, out_.refused);
-        if (!back) co_return back.error();
-      }
-    }
-  }
-  if (!no_way_back_.empty() && record_.now != phase::settled) {
-    out_.refused += (out_.refused.empty() ? "" : "; ") + no_way_back_;
-  }
-  const auto looked = co_await look_at_deployment();
-  if (!looked) co_return looked.error();
-  out_.digest = record_.now == phase::settled ? record_.good : std::string();
-  if (made || !out_.digest.empty()) out_.version = std::move(version);
-  out_.writes = writer_.writes();
-  co_return std::move(out_);
-}
-
-asio::awaitable<k8s::result<std::optional<sync_record>>> read_record(
-    std::shared_ptr<k8s::client> api, const sync_method* how, std::string subject) {
-  writer with(std::move(api), how->field_manager, {});
-  runtime_store store(with, how->record_namespace, how->record_key, std::move(subject));
-  auto record = co_await store.read();
-  co_return record;
-}
-
 asio::awaitable<k8s::result<sync_report>> sync(std::shared_ptr<k8s::client> api,
-                                               const sync_method* how, sync_request what) {
-  visit one(std::move(api), *how, std::move(what));
-  auto report = co_await one.run();
+                                               const apply_options* options, sync_request request) {
+  sync_pass pass(std::move(api), *options, std::move(request));
+  auto report = co_await pass.run();
   co_return report;
 }
 
 asio::awaitable<k8s::result<std::size_t>> undeploy(std::shared_ptr<k8s::client> api,
-                                                   const sync_method* how, std::string subject,
-                                                   std::function<bool()> may_write,
-                                                   std::chrono::system_clock::time_point now) {
-  writer with(std::move(api), how->field_manager, std::move(may_write));
-  runtime_store store(with, how->record_namespace, how->record_key, std::move(subject));
-  auto read = co_await store.read();
-  if (!read) co_return read.error();
-  if (!*read) co_return with.writes();
-  auto& record = **read;
-  if (record.foreign) {
-    co_return k8s::failure{.code = k8s::errc::invalid,
-                           .message =
-                               "the record on the runtime of what was applied there is not "
-                               "as it was written, so nobody knows what may be removed"};
-  }
-  if (record.now != phase::removing) {
-    record.now = phase::removing;
-    record.good.clear();  // there is no way back from here
-    record.good_parts = 0;
-    record.since = now;
-    const auto told = co_await store.write(record);
-    if (!told) co_return told.error();
-  }
-  known_set none;
-  const auto plan = make_plan(none, record, {}, {});
-  auto step = co_await remove_ours(&with, plan.prune);
-  if (step) step = co_await store.drop_others({});
-  if (step) step = co_await store.forget();
-  if (!step) co_return step.error();
+                                                   const apply_options* options, inventory objects,
+                                                   std::function<bool()> may_write) {
+  applier with(std::move(api), *options, {}, false, std::move(may_write));
+  const auto removed = co_await with.remove(std::move(objects));
+  if (!removed) co_return removed.error();
+  const auto cleaned = co_await with.remove_legacy_records();
+  if (!cleaned) co_return cleaned.error();
   co_return with.writes();
 }
 

@@ -2,7 +2,6 @@
 
 #include "core/backoff.hpp"
 #include "core/task_group.hpp"
-#include "reactors/bootstrapper/record_seal.hpp"
 #include "reactors/kyma_resources.hpp"
 #include "reactors/trust_bundles_type.hpp"
 
@@ -29,7 +28,7 @@ k8s::informer_options of_kcp(std::string labels = {}) {
 /// As long as ClusterTrustBundles are served in one way.
 class direct_runtimes::term {
  public:
-  term(direct_runtimes& of, const bundles_type& bundles, const std::string& record_key)
+  term(direct_runtimes& of, const bundles_type& bundles)
       : of_(of),
         bootstrappers_(of.in_.watching, bootstrapper::runtime_bootstrappers_type(), of_kcp(),
                        environment(of.services_)),
@@ -42,7 +41,7 @@ class direct_runtimes::term {
                        environment(of.services_));
     }
     reactor_.emplace(
-        of.services_.executor, of.options(record_key),
+        of.services_.executor, of.options(),
         bootstrapper::sources{bootstrappers_, of.in_.runtimes, of.in_.kubeconfigs, config_maps_,
                               secrets_, bundles_ ? &*bundles_ : nullptr},
         bootstrapper::environment{of.in_.writing, of.in_.pool, of.in_.events, of.services_.clock,
@@ -85,12 +84,13 @@ bool direct_runtimes::is_writing(const k8s::object_key& runtime) const {
   return now_ != nullptr && now_->is_writing(runtime);
 }
 
-bootstrapper::options direct_runtimes::options(const std::string& record_key) const {
+bootstrapper::options direct_runtimes::options() const {
   bootstrapper::options out;
-  out.how.record_key = record_key;
-  out.usual = settings_.sources;
+  out.defaults = settings_.sources;
   out.mode = settings_.mode;
   out.create_for_runtimes = settings_.create_bootstrappers;
+  out.allow_inline_manifests = settings_.allow_inline_manifests;
+  out.state_namespace = settings_.state_namespace;
   out.watch_runtimes = settings_.watch_runtimes;
   out.concurrent = settings_.concurrent;
   return out;
@@ -116,22 +116,6 @@ asio::awaitable<direct_runtimes::bundles_type> direct_runtimes::find_bundles() {
   }
 }
 
-/// Of the seals of what is kept on runtimes.
-asio::awaitable<std::string> direct_runtimes::find_key() {
-  core::backoff backoff(std::chrono::seconds(1), std::chrono::seconds(30),
-                        core::make_random_source());
-  for (;;) {
-    auto found = co_await bootstrapper::find_record_key(in_.writing, std::string(kcp_namespace));
-    if (found) co_return std::move(*found);
-    services_.log.limited(
-        log_limit_, core::log_level::warning,
-        "the key of the records on runtimes can't be read or made; runtimes are "
-        "written to when it can",
-        {{"secret", bootstrapper::record_key_name}, {"error", found.error().message}});
-    co_await pause(backoff.next());
-  }
-}
-
 /// Ends `all` when ClusterTrustBundles are another resource than `present`. Where they are not
 /// served any more, what is known of them stands.
 asio::awaitable<void> direct_runtimes::end_with_another(core::task_group* all,
@@ -146,12 +130,11 @@ asio::awaitable<void> direct_runtimes::end_with_another(core::task_group* all,
 asio::awaitable<void> direct_runtimes::lead() {
   const auto cancellation = co_await asio::this_coro::cancellation_state;
   const auto cancelled = [&] { return cancellation.cancelled() != asio::cancellation_type::none; };
-  const auto record_key = co_await find_key();
   for (;;) {
     const auto bundles = co_await find_bundles();
     services_.log.info("runtimes can be written to directly",
                        {{"trustBundles", bundles ? bundles->gvk.api_version() : "not served"}});
-    term now(*this, bundles, record_key);
+    term now(*this, bundles);
     core::task_group tasks(services_.executor);
     // From here on the tasks have to be joined, also where the cancellation came together with what
     // was waited for last.

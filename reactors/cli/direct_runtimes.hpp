@@ -49,8 +49,7 @@ class direct_runtimes {
   boost::asio::awaitable<bundles_type> find_bundles();
   boost::asio::awaitable<void> end_with_another(core::task_group* all, const bundles_type* present);
   boost::asio::awaitable<void> pause(core::duration by);
-  boost::asio::awaitable<std::string> find_key();
-  bootstrapper::options options(const std::string& record_key) const;
+  bootstrapper::options options() const;
 
   services& services_;
   const runtime_config_settings settings_;

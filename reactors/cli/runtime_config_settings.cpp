@@ -50,6 +50,12 @@ void describe_runtime_config(CLI::App& app, runtime_config_settings& to) {
   app.add_flag("--create-runtime-bootstrappers", to.create_bootstrappers,
                "Runtimes in mode shadow or direct that have no RuntimeBootstrapper get one, which "
                "takes over what Kyma Infrastructure Manager has installed there");
+  app.add_flag("--allow-inline-manifests", to.allow_inline_manifests,
+               "RuntimeBootstrappers may hold manifests themselves: whoever may create them is "
+               "admin on every runtime");
+  add(app, "--state-namespace", to.state_namespace, "NAME",
+      "Namespace in KCP of the Secrets with the last good content of each source; nobody else "
+      "should have access");
   app.add_flag(
       "--watch-runtimes,!--no-watch-runtimes", to.watch_runtimes,
       "Watch on runtimes what was written there, and repair it at once; without it, at the "
@@ -67,8 +73,8 @@ void describe_runtime_config(CLI::App& app, runtime_config_settings& to) {
        "Secret for pulling images on runtimes, in kcp-system");
   name("--trust-bundle-name", to.sources.trust_bundle, "ClusterTrustBundle for runtimes");
   name("--signal-field-manager", to.field_manager, "Field manager of marks and of the record");
-  check_object_names(
-      app, {"--config-map-name", "--manifests-name", "--pull-secret-name", "--trust-bundle-name"});
+  check_object_names(app, {"--state-namespace", "--config-map-name", "--manifests-name",
+                           "--pull-secret-name", "--trust-bundle-name"});
   group_options(app, first, "Configuration of runtimes");
 }
 

@@ -24,8 +24,10 @@ struct runtime_config_settings {
 
   /// Runtimes in mode direct or shadow that have no RuntimeBootstrapper get one.
   bool create_bootstrappers = false;
-  bool watch_runtimes = true;   ///< for drift
-  std::size_t concurrent = 16;  ///< runtimes that are written to at once
+  bool allow_inline_manifests = false;                     ///< of RuntimeBootstrappers
+  std::string state_namespace = "runtime-watcher-system";  ///< of the sources' last good contents
+  bool watch_runtimes = true;                              ///< for drift
+  std::size_t concurrent = 16;                             ///< runtimes that are written to at once
 };
 
 }  // namespace rw::cli

@@ -11,6 +11,7 @@ from harness import wait_until
 from landscape import PATIENCE, RUNTIME_SPEC
 
 KCP, SKR = "kcp-system", "kyma-system"
+STATE = "runtime-watcher-system"  # in KCP
 NAME = "runtime-1"  # of the Runtime, and of its RuntimeBootstrapper
 RUNTIME = f"{collection('runtimes', KCP, 'infrastructuremanager.kyma-project.io', 'v1')}/{NAME}"
 RESOURCES = collection("runtimebootstrappers", KCP, "operator.kyma-project.io", "v1alpha1")
@@ -100,11 +101,15 @@ class Bootstrapped:
         return wait_until(look, PATIENCE, lambda: f"{what}; it is {json.dumps(self.resource(), indent=1)}\n{self.manager.tail(8)}",
                           every=0.05)
 
-    def until_ready(self, version, different_from=None):
+    def units(self):
+        """The status' units, by their names."""
+        return {each["name"]: each for each in self.resource().get("status", {}).get("units", [])}
+
+    def until_ready(self, version, credentials_after=None):
         """All is told as it should be once the runtime has what is wanted and it runs."""
         def ready(r):
             return (condition(r, "Ready") == ("True", "Ready") and r["status"].get("installedVersion") == version
-                    and r["status"].get("digest") != different_from)
+                    and r["status"]["units"][0]["digest"] != credentials_after)
         found = self.until(f"version {version} is ready", ready)
         status = found["status"]
         for kind, reason in (("Installed", "Ready"), ("Compatible", "Validated"), ("ConfigurationSynced", "Synced"),
@@ -112,17 +117,14 @@ class Bootstrapped:
             self.assertEqual(condition(found, kind), ("True", reason), kind)
         self.assertEqual((status["state"], status["mode"]), ("Ready", "direct"))
         self.assertEqual(status["observedGeneration"], found["metadata"]["generation"])
-        self.assertEqual(status["digest"], status["wantedDigest"])
         self.assertNotIn("lastError", status)
-        self.assertIn("lastSyncTime", status)
-        parts = {each["part"]: each for each in status["resources"]}
-        self.assertEqual(set(parts), {"config", "manifests", "pullSecret"} | ({"trustBundle"} if self.BUNDLES else set()))
-        for part, path in (("config", f"{collection('configmaps', KCP)}/{CONFIG}"),
-                           ("manifests", f"{collection('configmaps', KCP)}/{MANIFESTS}"),
-                           ("pullSecret", f"{collection('secrets', KCP)}/{PULL_SECRET}")):
-            self.assertEqual(parts[part]["resourceVersion"], self.kcp_api.get(path)["metadata"]["resourceVersion"], part)
-            self.assertRegex(parts[part]["digest"], "^[0-9a-f]{16}$")
-        self.parts = parts
+        self.assertEqual([each["name"] for each in status["units"]], ["credentials", "bootstrapper"])
+        for unit in status["units"]:
+            self.assertEqual((unit["phase"], unit["desiredDigest"]), ("Applied", unit["digest"]))
+            self.assertRegex(unit["digest"], "^[0-9a-f]{16}$")
+            self.assertIn("lastAppliedTime", unit)
+        self.assertIn({"unit": "bootstrapper", "apiVersion": "apps/v1", "kind": "Deployment", "namespace": SKR, "name": DEPLOYMENT},
+                      status["inventory"])
         return found
 
     # --- what is on the runtime --------------------------------------------------------

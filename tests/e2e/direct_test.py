@@ -8,7 +8,7 @@ ones, where the manager has only the rights of deploy/manager. KIM and the runti
 import bootstrapper_sources as sources
 import harness
 import landscape
-from bootstrapper_landscape import BUNDLE, KCP, KIM, NAME, OURS, RESOURCE, RUNTIME, SKR, Bootstrapped, condition, message, on_skr, owners
+from bootstrapper_landscape import BUNDLE, KCP, KIM, NAME, OURS, RESOURCE, RUNTIME, SKR, STATE, Bootstrapped, condition, message, on_skr, owners
 from bootstrapper_sources import CONFIG, DEPLOYMENT, MANIFESTS, PULL_SECRET, TRUST_BUNDLE
 from harness import ROOT, wait_until
 from landscape import MANAGER, PATIENCE
@@ -37,15 +37,13 @@ class Story(Bootstrapped):
             self.assertEqual(owners(self.skr_api.get(BUNDLE)), {OURS})
 
     def rotated(self):
-        digest, parts = self.resource()["status"]["digest"], self.parts
+        units = self.units()
         generation = self.skr_get("Deployment", DEPLOYMENT)["metadata"]["generation"]
         self.put(sources.pull_secret("second"))
-        self.until_ready("1.0.0", different_from=digest)
+        self.until_ready("1.0.0", credentials_after=units["credentials"]["digest"])
         self.assertEqual(self.password_on_skr(), "second")
         self.assertEqual(self.skr_get("Secret", PULL_SECRET)["type"], "kubernetes.io/dockerconfigjson")
-        self.assertNotEqual(self.parts["pullSecret"]["digest"], parts["pullSecret"]["digest"])
-        for part in set(parts) - {"pullSecret"}:
-            self.assertEqual(self.parts[part], parts[part])
+        self.assertEqual(self.units()["bootstrapper"], units["bootstrapper"])
         self.assertEqual(self.skr_get("Deployment", DEPLOYMENT)["metadata"]["generation"], generation)
 
     def refused(self):
@@ -53,28 +51,31 @@ class Story(Bootstrapped):
         there = self.versions_on_skr()
         self.put(sources.configuration_source(self.config(features=("fly",))))
         found = self.until("is refused", lambda r: condition(r, "Compatible") == ("False", "Invalid"))
-        for kind, reason in (("ConfigurationSynced", "FormerSetKept"), ("Ready", "Refused"),
+        for kind, reason in (("ConfigurationSynced", "LastGoodKept"), ("Ready", "Rejected"),
                              ("RuntimeBootstrapperReady", "RuntimeBootstrapperConfigurationFailed")):
             self.assertEqual(condition(found, kind), ("False", reason), kind)
         self.assertEqual(condition(found, "Installed"), ("True", "Ready"))
         field = f'ConfigMap {KCP}/{CONFIG}, {CONFIG}.json.availableFeatures[0]: "{sources.FEATURE}fly" is no feature'
         self.assertIn(field, message(found, "Compatible"))
         self.assertIn(field, found["status"]["lastError"])
-        for same in ("state", "digest", "installedVersion", "lastSyncTime", "resources"):
+        for same in ("state", "installedVersion", "inventory"):
             self.assertEqual(found["status"][same], before[same], same)
-        self.assertNotIn("wantedDigest", found["status"])
+        units = self.units()
+        self.assertEqual((units["bootstrapper"]["phase"], units["credentials"]["phase"]), ("LastGood", "Applied"))
+        self.assertNotIn("desiredDigest", units["bootstrapper"])
         self.assertEqual(self.versions_on_skr(), there)
-        # What it has is kept in place meanwhile, by the runtime's own copy.
+        # What it has is kept in place meanwhile, by the content that is stored in KCP.
         self.skr_api.delete(on_skr("ConfigMap", CONFIG))
         kept = self.until_on_skr("ConfigMap", CONFIG, bool, "is back")
         self.assertEqual(kept["data"], sources.configuration_source(self.config())["data"])
         self.put(sources.configuration_source(self.config()))
-        self.assertEqual(self.until_ready("1.0.0")["status"]["digest"], before["digest"])
+        self.until_ready("1.0.0")
+        self.assertEqual(self.units()["bootstrapper"]["digest"], units["bootstrapper"]["digest"])
 
     def upgraded(self):
-        before = self.resource()["status"]
+        before = self.units()["bootstrapper"]["digest"]
         self.put(sources.manifests_source(sources.manifests("2.0.0")))
-        found = self.until("is being upgraded", lambda r: r["status"]["digest"] != before["digest"])
+        found = self.until("is being upgraded", lambda r: r["status"]["units"][1]["digest"] != before)
         self.assertEqual((found["status"]["state"], found["status"]["installedVersion"]), ("InProgress", "1.0.0"))
         self.assertEqual(condition(found, "RuntimeBootstrapperReady"), ("False", "RuntimeBootstrapperUpgradeInProgress"))
         self.assertEqual(condition(found, "ConfigurationSynced"), ("True", "Synced"))
@@ -88,7 +89,7 @@ class Story(Bootstrapped):
         self.assertEqual(self.skr_get("ConfigMap", "foreign")["data"], {"a": "b"})
 
     def repaired(self):
-        digest = self.resource()["status"]["digest"]
+        units = self.units()
         repairs = self.metric("rw_bootstrapper_syncs_total", result="repaired")
         self.skr_api.patch(on_skr("ConfigMap", CONFIG), {"data": {f"{CONFIG}.json": "{}"}})
         self.until_on_skr("ConfigMap", CONFIG, lambda c: c and c["data"] == sources.configuration_source(self.config())["data"],
@@ -100,30 +101,32 @@ class Story(Bootstrapped):
                                                               "spec": {"replicas": 3}})
         self.until_on_skr("Deployment", DEPLOYMENT, lambda d: d["spec"]["replicas"] == 1, "has one replica again")
         self.set_ready()
-        self.assertEqual(self.until_ready("2.0.0")["status"]["digest"], digest)
+        self.until_ready("2.0.0")
+        self.assertEqual({name: unit["digest"] for name, unit in self.units().items()},
+                         {name: unit["digest"] for name, unit in units.items()})
         self.assertGreaterEqual(self.metric("rw_bootstrapper_syncs_total", result="repaired") - repairs, 2)
 
     def suspended(self):
-        digest = self.resource()["status"]["digest"]
+        units = self.units()
         self.kcp_api.patch(RESOURCE, {"spec": {"suspend": True}})
         found = self.until("is suspended", lambda r: r["status"]["state"] == "Suspended")
         self.assertEqual(condition(found, "Ready"), ("Unknown", "Suspended"))
         self.assertEqual(found["status"]["observedGeneration"], found["metadata"]["generation"])
-        self.assertEqual((found["status"]["digest"], found["status"]["installedVersion"]), (digest, "2.0.0"))
+        self.assertEqual((self.units(), found["status"]["installedVersion"]), (units, "2.0.0"))
         looks, there = self.looks(), self.versions_on_skr()
         self.put(sources.pull_secret("third"))
         wait_until(lambda: self.looks() > looks, PATIENCE, "the change is looked at", every=0.05)
         self.assertEqual(self.versions_on_skr(), there)
         self.assertEqual(self.resource()["status"], found["status"])
         self.kcp_api.patch(RESOURCE, {"spec": {"suspend": False}})
-        self.until_ready("2.0.0", different_from=digest)
+        self.until_ready("2.0.0", credentials_after=units["credentials"]["digest"])
         self.assertEqual(self.password_on_skr(), "third")
 
     def restarted(self):
-        """Another process has nothing to do; and makes no RuntimeBootstrapper, so that a deleted one stays away."""
+        """Another process has nothing to do."""
         there, told = self.versions_on_skr(), self.resource()["metadata"]["resourceVersion"]
         self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
-        self.manager = self.start_manager("--bootstrapper-mode=direct", "--signal-settle=100ms")
+        self.manager = self.start_manager(*self.OPTIONS)
         wait_until(lambda: self.metric("rw_bootstrapper_syncs_total", result="unchanged"), PATIENCE,
                    lambda: f"the runtime is looked at:\n{self.manager.tail()}", every=0.05)
         wait_until(lambda: self.metric("rw_bootstrapper_current_runtimes") == 1, PATIENCE, "it counts as current", every=0.05)
@@ -138,7 +141,9 @@ class Story(Bootstrapped):
         self.assertIsNone(self.skr.get("mutatingwebhookconfigurations", "rt-bootstrapper"))
         if self.BUNDLES:
             self.assertIsNone(self.skr_api.get(BUNDLE))
-        self.assertIsNotNone(self.kcp_api.get(RUNTIME))
+        # It was created for the Runtime, so its deletion is an opt-out.
+        runtime = self.kcp_api.get(RUNTIME)
+        self.assertEqual(runtime["metadata"]["annotations"]["operator.kyma-project.io/bootstrapper-opt-out"], "true")
         wait_until(lambda: "BootstrapperRemoved" in self.kcp.events_of(NAME, KCP), PATIENCE, "it is told", every=0.1)
 
     def installed_by_hand(self):
@@ -171,44 +176,52 @@ class Story(Bootstrapped):
     # --- what is broken ----------------------------------------------------------------
 
     def broken(self):
-        """What is put, the condition's reason, and what it says."""
+        """What is put, the condition's reason, what it says, and the phase of its unit."""
         good = sources.manifests("1.0.0")
         in_manifests = f"ConfigMap {KCP}/{MANIFESTS}, manifests.yaml: "
-        yield (sources.manifests_source(good + "---\n" + sources.BROKEN_DOCUMENT), "Invalid", in_manifests + "document 5, line ")
-        yield (sources.manifests_source(good + "---\n" + sources.UNKNOWN_KIND), "RefusedByRuntime",
-               "the runtime does not know the kind Nothing of example.com/v1 (nothing)")
-        yield (sources.manifests_source(good + "---\n" + sources.too_large()), "RefusedByRuntime",
-               f"the runtime would not take ConfigMap {SKR}/rt-bootstrapper-large: ")
+        yield (sources.manifests_source(good + "---\n" + sources.BROKEN_DOCUMENT), "Invalid",
+               in_manifests + "document 5, line ", "NotApplied")
+        yield (sources.manifests_source(good + "---\n" + sources.UNKNOWN_KIND), "UnknownKind",
+               "the runtime does not serve the kind Nothing of example.com/v1 (nothing)", "NotApplied")
+        yield (sources.manifests_source(good + "---\n" + sources.too_large()), "RejectedByRuntime",
+               f"the runtime would not take ConfigMap {SKR}/rt-bootstrapper-large: ", "NotApplied")
         yield (sources.pull_secret("first", kind="Opaque"), "Invalid",
-               f'Secret {KCP}/{PULL_SECRET}, type: is "Opaque" and not kubernetes.io/dockerconfigjson')
+               f'Secret {KCP}/{PULL_SECRET}, type: is "Opaque" and not kubernetes.io/dockerconfigjson', "LastGood")
         if self.BUNDLES:
             pem = (self.issuer.folder / "ca.crt").read_text()
             yield (sources.trust_bundle(pem + "-----BEGIN CERTIFICATE-----\nbm90IGEgY2VydGlmaWNhdGU=\n-----END CERTIFICATE-----\n"),
-                   "Invalid", f"ClusterTrustBundle {TRUST_BUNDLE}, spec.trustBundle: ")
+                   "Invalid", f"ClusterTrustBundle {TRUST_BUNDLE}, spec.trustBundle: ", "LastGood")
 
     def test_what_is_broken_is_told_and_never_written(self):
         good, former = self.good_sources(), None
-        for bad, reason, text in self.broken():
-            self.put(bad)
+        for bad, reason, text, phase in self.broken():
             name = bad["metadata"]["name"]
+            broken, other = (("credentials", "bootstrapper") if name == PULL_SECRET else ("bootstrapper", "credentials"))
+            if former not in (None, name):
+                self.put(good[former])
+                self.until("has what was mended", lambda r: self.units()[broken]["phase"] == "Applied")
+            self.put(bad)
             if former is None:
                 for each in set(good) - {name}:
                     self.put(good[each])
                 self.add_runtime()
                 self.after_creation()
-            elif former != name:
-                self.put(good[former])
             former = name
             found = self.until(f"tells: {text}", lambda r: text in r.get("status", {}).get("lastError", ""))
             self.assertEqual(condition(found, "Compatible"), ("False", reason), text)
             self.assertIn(text, message(found, "Compatible"))
-            self.assertEqual(condition(found, "Ready"), ("False", "Refused"))
-            self.assertEqual(condition(found, "ConfigurationSynced"), ("False", "NothingInPlace"))
+            self.assertEqual(condition(found, "Ready"), ("False", "Rejected"))
             self.assertEqual(condition(found, "RuntimeBootstrapperReady"), ("False", "RuntimeBootstrapperConfigurationFailed"))
-            self.assertEqual(found["status"]["state"], "NotStarted")
-            self.assertNotIn("digest", found["status"])
-            self.assertEqual(self.metric("rw_bootstrapper_writes_total"), 0, text)
-            self.assertIsNone(self.skr_api.get(f"/api/v1/namespaces/{SKR}"), text)
+            # The other unit goes on.
+            found = self.until("has the other unit", lambda r: self.units()[other]["phase"] == "Applied")
+            self.assertEqual(self.units()[broken]["phase"], phase, text)
+            if phase == "NotApplied":
+                self.assertEqual(condition(found, "ConfigurationSynced"), ("False", "NotApplied"))
+                self.assertEqual(found["status"]["state"], "NotStarted")
+                self.assertEqual({each["unit"] for each in found["status"]["inventory"]}, {other})
+                self.assertIsNone(self.skr_get("Deployment", DEPLOYMENT), text)
+                self.assertIsNone(self.skr_get("ServiceAccount", "rt-bootstrapper"), text)
+            self.assertEqual(self.password_on_skr(), "first")
         # A document's end within a text is text.
         self.put(sources.manifests_source(sources.manifests("1.0.0", sources.BLOCK_SCALAR)))
         self.put(good[former])
@@ -238,18 +251,15 @@ class Real(Story, landscape.Real, harness.TestCase):
             self.kcp.kubectl("apply", "-f", ROOT / "deploy" / "manager" / f"rbac-{name}.yaml")
 
     def after_creation(self):
-        """This server has no ClusterTrustBundles, and the made RuntimeBootstrapper asks for one."""
-        text = "the control plane does not serve certificates.k8s.io ClusterTrustBundles"
-        found = self.until(f"tells: {text}", lambda r: text in r.get("status", {}).get("lastError", ""))
-        self.assertEqual(condition(found, "Compatible"), ("False", "Invalid"))
-        self.assertEqual(self.metric("rw_bootstrapper_writes_total"), 0)
-        self.kcp_api.patch(RESOURCE, {"spec": {"trustBundleRef": None}})
+        """This server has no ClusterTrustBundles, and the created RuntimeBootstrapper names one."""
+        text = f"ClusterTrustBundle {TRUST_BUNDLE}: does not exist, and no valid content of it is stored; installed without one"
+        self.until(f"warns: {text}", lambda r: text in r.get("status", {}).get("warnings", []))
 
     def test_what_kim_installed_is_taken_over_kept_in_step_and_undeployed(self):
         super().test_what_kim_installed_is_taken_over_kept_in_step_and_undeployed()
         self.assertEqual(self.audit.refused(), [])
-        self.audit.until_used([self.kcp.get("role", self.ROLE, KCP)])
-        for verb, what in (("delete", "runtimebootstrappers.operator.kyma-project.io"), ("get", "secrets"), ("update", "secrets"),
+        self.audit.until_used([self.kcp.get("role", self.ROLE, KCP), self.kcp.get("role", self.ROLE, STATE)])
+        for verb, what in (("delete", "runtimebootstrappers.operator.kyma-project.io"), ("get", "secrets"), ("update", "secrets"), ("create", "secrets"),
                            ("delete", "secrets"), ("delete", "configmaps"), ("create", "runtimes.infrastructuremanager.kyma-project.io"),
                            ("delete", "runtimes.infrastructuremanager.kyma-project.io")):
             answer = self.kcp.attempt("auth", "can-i", verb, what, "-n", KCP, "--as", self.audit.user)

@@ -140,7 +140,7 @@ class Landscape:
         for crd in self.definitions():
             self.kcp.kubectl("create", "-f", crd)
         self.kcp.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", "--all")
-        for ns in ("kcp-system", "istio-system"):
+        for ns in ("kcp-system", "istio-system", "runtime-watcher-system"):
             self.kcp.kubectl("create", "namespace", ns)
         self.kcp.apply(self.gateway("klm-watcher", ["localhost"], {"operator.kyma-project.io/watcher-gateway": "default"}),
                        self.issuer.root_secret)

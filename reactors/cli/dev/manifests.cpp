@@ -23,6 +23,7 @@ std::string sample_watcher() {
 std::string kcp_manifests(const std::string& host, std::uint16_t port) {
   return "apiVersion: v1\nkind: Namespace\nmetadata: {name: kcp-system}\n---\n"
          "apiVersion: v1\nkind: Namespace\nmetadata: {name: istio-system}\n---\n"
+         "apiVersion: v1\nkind: Namespace\nmetadata: {name: runtime-watcher-system}\n---\n"
          "apiVersion: networking.istio.io/v1beta1\n"
          "kind: Gateway\n"
          "metadata:\n"

@@ -1,10 +1,10 @@
-// A look that is cancelled at any moment ends, with all that it began.
+// A sync that is cancelled at any moment ends, with all that it began.
 
 #include "core/task_group.hpp"
 
 #include <boost/test/unit_test.hpp>
 
-#include "tests/unit/bootstrapper/runtime.hpp"
+#include "tests/unit/bootstrapper/sync_env.hpp"
 #include "tests/unit/run.hpp"
 #include <utility>
 
@@ -13,13 +13,13 @@ BOOST_AUTO_TEST_SUITE(cancel)
 
 namespace {
 
-asio::awaitable<void> settle(runtimes_world* w, bootstrapper::sources_of_set from) {
+asio::awaitable<void> settle(sync_env* w, bootstrapper::render_input from) {
   co_await w->add("skr");
-  co_await w->must_sync("skr", request_for(from));
+  co_await w->must_sync("skr", {from});
 }
 
-asio::awaitable<void> look(runtimes_world* w, bootstrapper::sync_request what, bool* ended) {
-  const auto report = co_await w->sync("skr", std::move(what));
+asio::awaitable<void> look(sync_env* w, bootstrapper::render_input from, bool* ended) {
+  const auto report = co_await w->sync("skr", {std::move(from)});
   *ended = report.has_value();
 }
 
@@ -30,17 +30,16 @@ asio::awaitable<void> join(core::task_group* tasks) {
 }  // namespace
 
 /// Cancelled between any two handlers, so also where an answer is on its way to who waits for it.
-BOOST_AUTO_TEST_CASE(a_look_that_is_cancelled_at_any_moment_leaves_nothing_running) {
-  runtimes_world w;
-  w.how.reads_at_once = 1;  // so that each read is a group of its own
+BOOST_AUTO_TEST_CASE(sync_cancelled_at_any_moment_leaves_nothing_running) {
+  sync_env w;
+  w.options.reads_at_once = 1;  // so that each read is a group of its own
   const auto from = good_sources(ca_pem());
   test::run(w.context, settle(&w, from));
-  const auto what = request_for(from);
   bool ended = false;
   int handlers = 0;
   for (; !ended && handlers < 2000; ++handlers) {
     core::task_group tasks(w.context.get_executor());
-    tasks.spawn(look(&w, what, &ended));
+    tasks.spawn(look(&w, from, &ended));
     w.context.restart();
     for (int i = 0; i < handlers; ++i) w.context.run_one();
     tasks.cancel();

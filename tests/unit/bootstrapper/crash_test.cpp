@@ -1,17 +1,18 @@
-// A sync is cut short, or refused, at each of its writes in turn. Whoever comes after must leave
-// the whole new set on the runtime, or the whole former one.
+// A sync is cut short, or rejected, at each of its writes in turn. The one that follows must leave
+// each unit as the new revision or as the old one, as a whole.
 
 #include <boost/test/unit_test.hpp>
 
-#include "tests/unit/bootstrapper/runtime.hpp"
+#include "tests/unit/bootstrapper/sync_env.hpp"
 #include "tests/unit/run.hpp"
 #include <string>
 
 namespace rw::bootstrapper_test {
 BOOST_AUTO_TEST_SUITE(crash)
 
-using bootstrapper::known_set;
-using bootstrapper::sources_of_set;
+using bootstrapper::all_units;
+using bootstrapper::render_input;
+using bootstrapper::unit;
 
 namespace {
 
@@ -36,218 +37,201 @@ std::string extra_named(const std::string& name) {
 }
 
 /// Everything differs from one to the next: each object's content, and which there are.
-sources_of_set generation(const std::string& pem, const std::string& version,
-                          const std::string& extra_name) {
+render_input generation(const std::string& pem, const std::string& version,
+                        const std::string& extra_name) {
   auto out = good_sources(pem, version);
-  out.manifests.text = manifests(version, extra_named(extra_name));
-  out.pull_secret.object = pull_secret("password of " + version);
-  out.configuration.object = config_map(good_configuration("registry-" + version + ".example.com"));
+  // An object that differs in nothing but a field that the first one lacks.
+  const auto grown =
+      "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: grown, namespace: "
+      "kyma-system}\ndata: {a: b" +
+      (version == "1.0.0" ? std::string() : ", of-" + version + ": x") + "}\n";
+  out.at(source_kind::manifests).object =
+      manifests_source(manifests(version, grown + extra_named(extra_name)));
+  out.at(source_kind::pull_secret).object = pull_secret("password of " + version);
+  auto& config = out.at(source_kind::configuration).object;
+  config = config_map(good_configuration("registry-" + version + ".example.com"));
   // A field that the others do not have.
-  out.configuration.object.as_object()["data"].as_object()["of-" + version] = "x";
+  config.as_object()["data"].as_object()["of-" + version] = "x";
   return out;
 }
 
 struct generations {
-  sources_of_set first = generation(ca_pem("first"), "1.0.0", "old");
-  sources_of_set second = generation(ca_pem("second"), "2.0.0", "new");
-  sources_of_set third = generation(ca_pem("third"), "3.0.0", "newest");
+  render_input first = generation(ca_pem("first"), "1.0.0", "old");
+  render_input second = generation(ca_pem("second"), "2.0.0", "new");
+  render_input third = generation(ca_pem("third"), "3.0.0", "newest");
 };
 
-bootstrapper::sync_request nothing_valid() {
-  return {.subject = subject,
-          .invalid = "the source is broken",
-          .now = std::chrono::system_clock::now()};
-}
-
-asio::awaitable<void> with_first(runtimes_world* w, std::string name, const generations* all) {
-  co_await w->add(name);
-  co_await w->must_sync(name, request_for(all->first));
+asio::awaitable<void> add_with_first(sync_env* env, std::string name, const generations* all) {
+  co_await env->add(name);
+  co_await env->must_sync(name, {all->first});
 }
 
 /// The sync of the second generation stops after `k` writes; true if it did not get to them.
-asio::awaitable<bool> stop_after(runtimes_world* w, std::string name, int k,
-                                 const generations* all) {
-  w->faults[name] = {.stop_after = k};
-  const auto report = co_await w->sync(name, request_for(all->second));
-  const bool whole = report.has_value();
-  w->faults[name] = {};
-  co_return whole;
+asio::awaitable<bool> stop_after(sync_env* env, std::string name, int k, const generations* all) {
+  env->faults[name] = {.stop_after = k};
+  const auto report = co_await env->sync(name, {all->second});
+  env->faults[name] = {};
+  co_return report.has_value();
 }
 
-/// Whatever was cut short says so itself.
-asio::awaitable<void> check_marked(runtimes_world* w, std::string name, const generations* all) {
-  const bool first = co_await w->has(name, set_of(all->first), set_of(all->second));
-  const bool second = co_await w->has(name, set_of(all->second), set_of(all->first));
-  const auto phase = co_await w->phase(name);
-  BOOST_TEST((first || second || phase == "applying"), name << " is half way and " << phase);
-}
-
-asio::awaitable<void> ends_with_the_new_set(runtimes_world* w, const generations* all) {
-  bool whole = false;
-  int k = 0;
-  for (; !whole && k < 60; ++k) {
-    const auto name = "skr-" + std::to_string(k);
-    co_await with_first(w, name, all);
-    whole = co_await stop_after(w, name, k, all);
-    co_await check_marked(w, name, all);
-    const auto report = co_await w->must_sync(name, request_for(all->second));
-    BOOST_TEST(report.refused == "");
-    const bool good = co_await w->has(name, set_of(all->second), set_of(all->first));
-    BOOST_TEST(good, "stopped after " << k << " writes");
-    const auto phase = co_await w->phase(name);
-    BOOST_TEST(phase == "settled");
-    const auto again = co_await w->must_sync(name, request_for(all->second));
-    BOOST_TEST(again.writes == 0U);
+/// Checks each unit of a runtime for itself; how many have the second generation.
+asio::awaitable<int> check_units(sync_env* env, std::string name, const generations* all) {
+  int out = 0;
+  for (const auto of : all_units) {
+    const bool first = co_await env->has(name, of, all->first, all->second);
+    const bool second = co_await env->has(name, of, all->second, all->first);
+    BOOST_TEST((first || second), "a mixture of " << to_string(of) << " on " << name);
+    out += second ? 1 : 0;
   }
-  BOOST_TEST(whole);
-  BOOST_TEST(k > 17);  // dry runs, piece, record, objects, removals, record, former piece
+  co_return out;
 }
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(after_a_crash_at_any_write_the_new_set_is_brought_to_its_end) {
-  runtimes_world w;
-  const generations all;
-  test::run(w.context, ends_with_the_new_set(&w, &all));
-}
-
-asio::awaitable<void> ends_whole_without_sources(runtimes_world* w, const generations* all) {
-  bool whole = false;
-  int new_ones = 0;
-  int old_ones = 0;
-  for (int k = 0; !whole && k < 60; ++k) {
+asio::awaitable<void> completes(sync_env* env, const generations* all) {
+  bool complete = false;
+  int k = 0;
+  for (; !complete && k < 60; ++k) {
     const auto name = "skr-" + std::to_string(k);
-    co_await with_first(w, name, all);
-    whole = co_await stop_after(w, name, k, all);
-    const auto phase = co_await w->phase(name);
-    const auto report = co_await w->must_sync(name, nothing_valid());
-    BOOST_TEST(report.refused == "the source is broken");
-    const bool first = co_await w->has(name, set_of(all->first), set_of(all->second));
-    const bool second = co_await w->has(name, set_of(all->second), set_of(all->first));
-    BOOST_TEST((first || second), "a mixture after " << k << " writes");
-    if (phase == "applying") BOOST_TEST(second, "not brought to its end after " << k << " writes");
-    const auto& digest = first ? set_of(all->first).digest : set_of(all->second).digest;
-    BOOST_TEST(report.digest == digest);
-    old_ones += first ? 1 : 0;
-    new_ones += second ? 1 : 0;
+    co_await add_with_first(env, name, all);
+    complete = co_await stop_after(env, name, k, all);
+    const auto report = co_await env->must_sync(name, {all->second});
+    for (const auto of : all_units) BOOST_TEST(!report.at(of).rejected.has_value());
+    const bool good = co_await env->has_all(name, all->second, all->first);
+    BOOST_TEST(good, "stopped after " << k << " writes");
+    const auto again = co_await env->must_sync(name, {all->second});
+    BOOST_TEST(again.writes == 0U);
   }
-  BOOST_TEST(whole);
-  BOOST_TEST(new_ones > 0);
-  BOOST_TEST(old_ones > 0);
+  BOOST_TEST(complete);
+  BOOST_TEST(k > 14);  // dry runs, objects, removals
 }
 
-BOOST_AUTO_TEST_CASE(after_a_crash_the_set_is_whole_though_its_sources_have_become_invalid) {
-  runtimes_world w;
+BOOST_AUTO_TEST_CASE(sync_completes_new_revisions_after_crash_at_any_write) {
+  sync_env env;
   const generations all;
-  test::run(w.context, ends_whole_without_sources(&w, &all));
+  test::run(env.context, completes(&env, &all));
 }
 
-asio::awaitable<void> ends_with_a_newer_set(runtimes_world* w, const generations* all) {
-  bool whole = false;
-  for (int k = 0; !whole && k < 60; k += 2) {
+/// The sources have become invalid meanwhile: what is stored is the first generation, or, where
+/// another runtime had it in place already, the second.
+asio::awaitable<void> falls_back(sync_env* env, const generations* all, render_input stored,
+                                 int expected) {
+  bool complete = false;
+  for (int k = 0; !complete && k < 60; ++k) {
     const auto name = "skr-" + std::to_string(k);
-    co_await with_first(w, name, all);
-    whole = co_await stop_after(w, name, k, all);
-    co_await w->must_sync(name, request_for(all->third));
-    bool good = co_await w->has(name, set_of(all->third), set_of(all->second));
-    BOOST_TEST(good, "stopped after " << k << " writes");
-    good = co_await w->has(name, set_of(all->third), set_of(all->first));
-    BOOST_TEST(good, "stopped after " << k << " writes");
+    co_await add_with_first(env, name, all);
+    complete = co_await stop_after(env, name, k, all);
+    co_await env->must_sync(name, {stored});
+    const int second = co_await check_units(env, name, all);
+    BOOST_TEST(second == expected, "after " << k << " writes");
   }
-  BOOST_TEST(whole);
+  BOOST_TEST(complete);
 }
 
-BOOST_AUTO_TEST_CASE(a_newer_set_supersedes_one_that_was_cut_short) {
-  runtimes_world w;
+BOOST_AUTO_TEST_CASE(sync_restores_the_old_revisions_after_crash_when_sources_became_invalid) {
+  sync_env env;
   const generations all;
-  test::run(w.context, ends_with_a_newer_set(&w, &all));
+  test::run(env.context, falls_back(&env, &all, all.first, 0));
 }
 
-asio::awaitable<void> ends_with_the_first_set(runtimes_world* w, const generations* all) {
-  bool whole = false;
-  for (int k = 0; !whole && k < 60; ++k) {
+BOOST_AUTO_TEST_CASE(sync_completes_stored_revisions_after_crash_when_sources_became_invalid) {
+  sync_env env;
+  const generations all;
+  test::run(env.context, falls_back(&env, &all, all.second, 2));
+}
+
+asio::awaitable<void> supersedes(sync_env* env, const generations* all) {
+  bool complete = false;
+  for (int k = 0; !complete && k < 60; k += 2) {
     const auto name = "skr-" + std::to_string(k);
-    co_await w->add(name, true);
-    whole = co_await stop_after(w, name, k, all);
-    co_await w->must_sync(name, request_for(all->second));
-    const bool good = co_await w->has(name, set_of(all->second), {});
+    co_await add_with_first(env, name, all);
+    complete = co_await stop_after(env, name, k, all);
+    co_await env->must_sync(name, {all->third});
+    for (const auto& other : {all->first, all->second}) {
+      const bool good = co_await env->has_all(name, all->third, other);
+      BOOST_TEST(good, "stopped after " << k << " writes");
+    }
+  }
+  BOOST_TEST(complete);
+}
+
+BOOST_AUTO_TEST_CASE(sync_supersedes_a_revision_that_was_cut_short) {
+  sync_env env;
+  const generations all;
+  test::run(env.context, supersedes(&env, &all));
+}
+
+asio::awaitable<void> installs(sync_env* env, const generations* all) {
+  bool complete = false;
+  for (int k = 0; !complete && k < 60; ++k) {
+    const auto name = "skr-" + std::to_string(k);
+    co_await env->add(name, true);
+    complete = co_await stop_after(env, name, k, all);
+    co_await env->must_sync(name, {all->second});
+    const bool good = co_await env->has_all(name, all->second, all->second);
     BOOST_TEST(good, "stopped after " << k << " writes");
   }
-  BOOST_TEST(whole);
+  BOOST_TEST(complete);
 }
 
-BOOST_AUTO_TEST_CASE(a_first_installation_that_was_cut_short_is_brought_to_its_end) {
-  runtimes_world w;
+BOOST_AUTO_TEST_CASE(sync_completes_a_first_installation_after_crash_at_any_write) {
+  sync_env env;
   const generations all;
-  test::run(w.context, ends_with_the_first_set(&w, &all));
+  test::run(env.context, installs(&env, &all));
 }
 
-asio::awaitable<void> goes_back(runtimes_world* w, const generations* all) {
-  int rolled_back = 0;
+asio::awaitable<void> restores(sync_env* env, const generations* all) {
+  int restored = 0;
   for (int k = 1; k < 60; ++k) {
     const auto name = "skr-" + std::to_string(k);
-    co_await with_first(w, name, all);
-    w->faults[name] = {.refuse = k};
-    auto request = request_for(all->second);
-    auto report = co_await w->sync(name, request);
-    const bool reached = w->faults[name].seen >= k;
-    w->faults[name] = {};
+    co_await add_with_first(env, name, all);
+    env->faults[name] = {.refuse = k};
+    const auto report = co_await env->must_sync(name, {all->second, all->first});
+    const bool reached = env->faults[name].seen >= k;
+    env->faults[name] = {};
     if (!reached) break;
-    // A refusal of what puts the former set back is tried again.
-    if (!report) report = co_await w->must_sync(name, request);
-    const bool first = co_await w->has(name, set_of(all->first), set_of(all->second));
-    const bool second = co_await w->has(name, set_of(all->second), set_of(all->first));
-    BOOST_TEST((first || second), "a mixture after the refusal of write " << k);
-    BOOST_TEST((second || !report->refused.empty()));
-    rolled_back += report->rolled_back ? 1 : 0;
-    const auto phase = co_await w->phase(name);
-    BOOST_TEST(phase == "settled");
-    // It is left alone for a while, then tried again.
-    const auto soon = co_await w->must_sync(name, request);
-    if (report->rolled_back) BOOST_TEST(soon.refused != "");
-    request.now += std::chrono::hours(1);
-    co_await w->must_sync(name, request);
-    const bool good = co_await w->has(name, set_of(all->second), set_of(all->first));
+    const int second = co_await check_units(env, name, all);
+    int rejected = 0;
+    for (const auto& each : report.units) rejected += each.rejected ? 1 : 0;
+    BOOST_TEST(second + rejected == 2, "after the refusal of write " << k);
+    restored += rejected;
+    co_await env->must_sync(name, {all->second, all->first});
+    const bool good = co_await env->has_all(name, all->second, all->first);
     BOOST_TEST(good, "after the refusal of write " << k);
   }
-  BOOST_TEST(rolled_back > 8);
+  BOOST_TEST(restored > 12);
 }
 
-BOOST_AUTO_TEST_CASE(a_write_that_is_refused_puts_the_former_set_back) {
-  runtimes_world w;
+BOOST_AUTO_TEST_CASE(sync_applies_the_last_good_revision_when_any_write_is_refused) {
+  sync_env env;
   const generations all;
-  test::run(w.context, goes_back(&w, &all));
+  test::run(env.context, restores(&env, &all));
 }
 
-/// Many objects, and time for some of them only in each look.
-asio::awaitable<void> gets_there(runtimes_world* w) {
-  co_await w->add("skr");
+/// Many objects, and time for some of them only in each pass.
+asio::awaitable<void> progresses(sync_env* env) {
+  co_await env->add("skr");
   auto from = good_sources(ca_pem());
   std::string many;
   for (int i = 0; i < 30; ++i) many += extra_named("large-" + std::to_string(i));
-  from.manifests.text = manifests("1.0.0", many);
-  const auto all = set_of(from);
-  const int looks = 6;
-  bool whole = false;
-  for (int i = 0; !whole && i < looks; ++i) {
-    // Enough for the dry runs, which are not made again, and a part of the set; then for a part.
-    const int part = 25;
-    const int dry_runs = static_cast<int>(all.items.size());
-    w->faults["skr"] = {.stop_after = i == 0 ? dry_runs + part : part};
-    const auto report = co_await w->sync("skr", request_for(from));
-    whole = report.has_value();
+  from.at(source_kind::manifests).object = manifests_source(manifests("1.0.0", many));
+  bool complete = false;
+  int passes = 0;
+  for (; !complete && passes < 10; ++passes) {
+    env->faults["skr"] = {.stop_after = 100};
+    const auto report = co_await env->sync("skr", {from});
+    complete = report.has_value();
   }
-  BOOST_TEST(whole);
-  w->faults["skr"] = {};
-  const bool good = co_await w->has("skr", all, {});
+  BOOST_TEST(complete);
+  BOOST_TEST(passes > 1);
+  env->faults["skr"] = {};
+  const bool good = co_await env->has_all("skr", from, from);
   BOOST_TEST(good);
-  const auto phase = co_await w->phase("skr");
-  BOOST_TEST(phase == "settled");
 }
 
-BOOST_AUTO_TEST_CASE(a_set_that_is_cut_short_each_time_gets_there_part_by_part) {
-  runtimes_world w;
-  test::run(w.context, gets_there(&w));
+BOOST_AUTO_TEST_CASE(sync_completes_step_by_step_when_each_pass_is_cut_short) {
+  sync_env env;
+  test::run(env.context, progresses(&env));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -4,11 +4,12 @@
 #include "reactors/bootstrapper/manifest_set.hpp"
 #include "reactors/kyma_resources.hpp"
 
+#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
-#include <boost/json/serialize.hpp>
+#include <boost/json/parse.hpp>
 #include <boost/test/unit_test.hpp>
 
-#include "tests/unit/bootstrapper/world.hpp"
+#include "tests/unit/bootstrapper/test_env.hpp"
 #include "tests/unit/run.hpp"
 #include <functional>
 #include <string>
@@ -22,12 +23,10 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const k8s::object_key deployment{"kyma-system", "rt-bootstrapper-controller-manager"};
 const k8s::object_key credentials{"kyma-system", "registry-credentials"};
 const k8s::object_key settings{"kyma-system", "rt-bootstrapper-config"};
 const k8s::object_key skr{"kcp-system", "skr"};
 
-/// Quick where the real one is patient.
 options quick() {
   options out;
   out.mode = bootstrapper_mode::direct;
@@ -35,286 +34,319 @@ options quick() {
   out.ready_interval_limit = 200ms;
   out.backoff_base = 50ms;
   out.backoff_limit = 500ms;
-  out.heard_delay = 20ms;
+  out.drift_delay = 20ms;
   return out;
 }
 
-bool is_gone(const json::value& one) {
-  return one.is_null();
+bool is_gone(const json::value& object) {
+  return object.is_null();
 }
 
 std::function<bool(const json::value&)> has_data(const json::value& of) {
-  return [data = of.at("data")](const json::value& one) {
-    return one.is_object() && one.at("data") == data;
+  return [data = of.at("data")](const json::value& object) {
+    return object.is_object() && object.at("data") == data;
   };
 }
 
-asio::awaitable<void> one_ready_runtime(world* w) {
-  co_await w->begin();
-  co_await w->add_runtime("skr");
-  co_await w->add_bootstrapper("skr");
-  co_await w->set_ready("skr");
-  const bool ready = co_await w->until_state("skr", "Ready");
+asio::awaitable<void> one_ready_runtime(test_env* env) {
+  co_await env->begin();
+  co_await env->add_runtime("skr");
+  co_await env->add_bootstrapper("skr");
+  co_await env->set_ready("skr");
+  const bool ready = co_await env->until_state("skr", "Ready");
   BOOST_REQUIRE(ready);
 }
 
-json::value manifests_source(const std::string& text) {
-  return {{"apiVersion", "v1"},
-          {"kind", "ConfigMap"},
-          {"metadata", {{"name", "runtime-bootstrapper-manifests"}, {"namespace", "kcp-system"}}},
-          {"data", {{"manifests.yaml", text}}}};
+std::string unit_text(const json::value& object, std::size_t unit, std::string_view field) {
+  return std::string(k8s::find_string(object.at("status").at("units").at(unit), {field}));
+}
+
+asio::awaitable<std::size_t> stored(test_env* env) {
+  const auto list = co_await env->api("kcp").list(secrets_type(), {.ns = "runtime-watcher-system"});
+  BOOST_REQUIRE(list.has_value());
+  co_return list->at("items").as_array().size();
 }
 
 }  // namespace
 
-asio::awaitable<void> installs(world* w) {
-  co_await w->begin();
-  co_await w->add_runtime("skr");
-  co_await w->add_bootstrapper("skr");
-  bool good = co_await w->until_state("skr", "InProgress");
+asio::awaitable<void> installs(test_env* env) {
+  co_await env->begin();
+  co_await env->add_runtime("skr");
+  co_await env->add_bootstrapper("skr");
+  bool good = co_await env->until_state("skr", "InProgress");
   BOOST_TEST(good);
-  good = co_await w->until_told("skr", "RuntimeBootstrapperReady", "False",
-                                "RuntimeBootstrapperInstallationInProgress");
+  good = co_await env->until_condition("skr", "RuntimeBootstrapperReady", "False",
+                                       "RuntimeBootstrapperInstallationInProgress");
   BOOST_TEST(good);
-  co_await w->set_ready("skr");
-  good = co_await w->until_state("skr", "Ready");
+  co_await env->set_ready("skr");
+  good = co_await env->until_state("skr", "Ready");
   BOOST_TEST(good);
-  auto object = co_await w->status("skr");
+  auto object = co_await env->status("skr");
   for (const auto* condition : {"Compatible", "ConfigurationSynced", "Installed", "Ready"}) {
     const auto found = k8s::find_condition(object, condition);
     BOOST_TEST_REQUIRE(found.has_value());
     BOOST_TEST(found->status == "True", condition);
   }
-  good = co_await w->until_told("skr", "RuntimeBootstrapperReady", "True",
-                                "RuntimeBootstrapperConfigured");
-  BOOST_TEST(good);
-  object = co_await w->status("skr");
   BOOST_TEST(k8s::has_finalizer(object, bootstrapper::finalizer));
   BOOST_TEST(k8s::find_string(object, {"status", "installedVersion"}) == "1.0.0");
   BOOST_TEST(k8s::find_string(object, {"status", "mode"}) == "direct");
-  const auto digest = bootstrapper::short_digest(w->wanted().digest);
-  BOOST_TEST(k8s::find_string(object, {"status", "digest"}) == digest);
-  BOOST_TEST(k8s::find_string(object, {"status", "wantedDigest"}) == digest);
-  BOOST_TEST(object.at("status").as_object().contains("lastSyncTime"));
-  const auto& resources = object.at("status").at("resources").as_array();
-  BOOST_TEST_REQUIRE(resources.size() == 4U);
-  for (const auto& one : resources) {
-    BOOST_TEST(!k8s::find_string(one, {"resourceVersion"}).empty());
-    BOOST_TEST(!k8s::find_string(one, {"digest"}).empty());
-    BOOST_TEST(!k8s::find_string(one, {"lastSyncTime"}).empty());
+  for (const auto of : bootstrapper::all_units) {
+    const auto i = static_cast<std::size_t>(of);
+    BOOST_TEST(unit_text(object, i, "name") == to_string(of));
+    BOOST_TEST(unit_text(object, i, "phase") == "Applied");
+    BOOST_TEST(unit_text(object, i, "digest") == rendered(of, env->now).digest);
   }
-  BOOST_TEST(w->reactor->how_far().currents() == 1U);
-  BOOST_TEST(w->metric("rw_bootstrapper_current_runtimes") == 1);
-  BOOST_TEST(w->metric("rw_bootstrapper_outdated_since_seconds") == 0);
+  BOOST_TEST(bootstrapper::read_state(object).objects.size() == 7U);
+  BOOST_TEST(env->reactor->rollout_progress().currents() == 1U);
+  BOOST_TEST(env->metric("rw_bootstrapper_current_runtimes") == 1);
+  BOOST_TEST(env->metric("rw_bootstrapper_outdated_since_seconds") == 0);
+  const auto secrets = co_await stored(env);
+  BOOST_TEST(secrets == 4U);
 }
 
-BOOST_AUTO_TEST_CASE(a_bootstrapper_is_installed_configured_and_reported) {
-  world w(quick());
-  test::run(w.context, installs(&w));
+BOOST_AUTO_TEST_CASE(bootstrapper_is_installed_configured_and_reported) {
+  test_env env(quick());
+  test::run(env.context, installs(&env));
 }
 
-asio::awaitable<void> rotates(world* w) {
-  co_await one_ready_runtime(w);
+asio::awaitable<void> rotates(test_env* env) {
+  co_await one_ready_runtime(env);
   const auto rotated = pull_secret("rotated");
-  co_await w->set_source(rotated);
-  bool good = co_await w->until("skr", secrets_type(), credentials, has_data(rotated));
+  co_await env->set_source(rotated);
+  bool good = co_await env->until("skr", secrets_type(), credentials, has_data(rotated));
   BOOST_TEST(good);
-  w->now.pull_secret.object = rotated;
-  const auto digest = bootstrapper::short_digest(w->wanted().digest);
-  good = co_await w->until("kcp", bootstrapper::runtime_bootstrappers_type(), skr,
-                           [&](const json::value& one) {
-                             return k8s::find_string(one, {"status", "digest"}) == digest;
-                           });
+  env->now.at(source_kind::pull_secret).object = rotated;
+  const auto digest = rendered(bootstrapper::unit::credentials, env->now).digest;
+  good = co_await env->until(
+      "kcp", bootstrapper::runtime_bootstrappers_type(), skr,
+      [&](const json::value& object) { return unit_text(object, 0, "digest") == digest; });
   BOOST_TEST(good);
-  // Settled: looking again writes nothing, there or here.
-  const auto before = w->writes["skr"];
-  const auto object = co_await w->status("skr");
+  // Settled: another pass writes nothing, there or here.
+  const auto before = env->writes["skr"];
+  const auto object = co_await env->status("skr");
   const std::string unchanged = "rw_bootstrapper_syncs_total{result=\"unchanged\"}";
-  const auto looks = w->metric(unchanged);
-  w->reactor->requeue(skr);
-  good = co_await eventually([&] { return w->metric(unchanged) > looks; });
+  const auto passes = env->metric(unchanged);
+  env->reactor->requeue(skr);
+  good = co_await eventually([&] { return env->metric(unchanged) > passes; });
   BOOST_TEST(good);
-  BOOST_TEST(w->writes["skr"] == before);
-  const auto after = co_await w->status("skr");
+  BOOST_TEST(env->writes["skr"] == before);
+  const auto after = co_await env->status("skr");
   BOOST_TEST(k8s::resource_version_of(after) == k8s::resource_version_of(object));
 }
 
-BOOST_AUTO_TEST_CASE(a_rotated_pull_secret_reaches_the_runtime) {
-  world w(quick());
-  test::run(w.context, rotates(&w));
+BOOST_AUTO_TEST_CASE(rotated_pull_secret_reaches_the_runtime) {
+  test_env env(quick());
+  test::run(env.context, rotates(&env));
 }
 
-asio::awaitable<void> refuses(world* w) {
-  co_await one_ready_runtime(w);
-  const auto before = w->writes["skr"];
-  co_await w->set_source(config_map(R"({"overrides": {}, "availableFeatures": ["x"]})"));
-  bool good = co_await w->until_told("skr", "Compatible", "False", "Invalid");
+asio::awaitable<void> keeps_last_good(test_env* env) {
+  co_await one_ready_runtime(env);
+  const auto& good_config = env->now.at(source_kind::configuration).object;
+  co_await env->set_source(config_map(R"({"overrides": {}, "availableFeatures": ["x"]})"));
+  bool good = co_await env->until_condition("skr", "Compatible", "False", "Invalid");
   BOOST_TEST(good);
-  good = co_await w->until_told("skr", "RuntimeBootstrapperReady", "False",
-                                "RuntimeBootstrapperConfigurationFailed");
+  good = co_await env->until_condition("skr", "ConfigurationSynced", "False", "LastGoodKept");
   BOOST_TEST(good);
-  good = co_await w->until_told("skr", "ConfigurationSynced", "False", "FormerSetKept");
-  BOOST_TEST(good);
-  auto object = co_await w->status("skr");
+  auto object = co_await env->status("skr");
   const auto error = std::string(k8s::find_string(object, {"status", "lastError"}));
   BOOST_TEST(error.find("availableFeatures[0]: \"x\" is no feature") != error.npos, error);
-  // Where it is to be mended, which is not on the runtime.
   BOOST_TEST(error.starts_with("ConfigMap kcp-system/rt-bootstrapper-config, "), error);
-  BOOST_TEST(k8s::find_string(object, {"status", "digest"}) ==
-             bootstrapper::short_digest(w->wanted().digest));
-  BOOST_TEST(w->writes["skr"] == before);
-  good =
-      co_await w->until("skr", config_maps_type(), settings, has_data(w->now.configuration.object));
+  // The other unit goes on.
+  const auto rotated = pull_secret("rotated");
+  co_await env->set_source(rotated);
+  good = co_await env->until("skr", secrets_type(), credentials, has_data(rotated));
   BOOST_TEST(good);
-  BOOST_TEST(w->reactor->how_far().currents() == 0U);
-  // What it has is kept in place meanwhile.
-  co_await w->remove("skr", config_maps_type(), settings);
-  w->reactor->requeue(skr);
-  good =
-      co_await w->until("skr", config_maps_type(), settings, has_data(w->now.configuration.object));
+  BOOST_TEST(env->reactor->rollout_progress().currents() == 0U);
+  // Also after a restart it is kept in place meanwhile, by the stored content.
+  co_await env->restart();
+  co_await env->remove("skr", config_maps_type(), settings);
+  env->reactor->requeue(skr);
+  good = co_await env->until("skr", config_maps_type(), settings, has_data(good_config));
   BOOST_TEST(good);
-  co_await w->set_source(w->now.configuration.object);
-  good = co_await w->until_told("skr", "Compatible", "True", "Validated");
+  co_await env->set_source(good_config);
+  good = co_await env->until_condition("skr", "Compatible", "True", "Validated");
   BOOST_TEST(good);
-  object = co_await w->status("skr");
+  object = co_await env->status("skr");
   BOOST_TEST(!object.at("status").as_object().contains("lastError"));
 }
 
-BOOST_AUTO_TEST_CASE(a_broken_configuration_is_refused_and_the_runtime_keeps_the_former) {
-  world w(quick());
-  test::run(w.context, refuses(&w));
+BOOST_AUTO_TEST_CASE(invalid_unit_keeps_its_last_good_content_and_the_other_goes_on) {
+  test_env env(quick());
+  test::run(env.context, keeps_last_good(&env));
 }
 
-asio::awaitable<void> hears_of_drift(world* w) {
-  co_await one_ready_runtime(w);
-  bool good =
-      co_await eventually([w] { return w->metric("rw_bootstrapper_watched_runtimes") == 1; });
+asio::awaitable<void> tolerates(test_env* env) {
+  co_await one_ready_runtime(env);
+  auto text = good_configuration();
+  text.insert(1, R"("override": {}, )");
+  co_await env->set_source(config_map(text));
+  const auto bygone = ca_pem("bygone", 1h, 48h);
+  co_await env->set_source(trust_bundle(ca_pem() + bygone));
+  const bool good = co_await env->until(
+      "kcp", bootstrapper::runtime_bootstrappers_type(), skr, [](const json::value& object) {
+        const auto* const warnings = k8s::find(object, {"status", "warnings"});
+        return warnings != nullptr && warnings->as_array().size() == 2;
+      });
   BOOST_TEST(good);
-  // Nobody looks by itself for minutes. What is there when the watch begins is no change, so the
-  // drift must come after that.
-  const auto informed = [w](const std::string& resource) {
-    return w->metric("rw_informer_objects{resource=\"" + resource + "\"}");
-  };
-  good =
-      co_await eventually([&] { return informed("clustertrustbundles.certificates.k8s.io") >= 2; });
-  BOOST_TEST(good);
-  good = co_await eventually([&] { return informed("deployments.apps") >= 1; });
-  BOOST_TEST(good);
-  co_await w->remove("skr", bundles, {"", bundle_name});
-  good = co_await w->until("skr", bundles, {"", bundle_name},
-                           [](const json::value& one) { return one.is_object(); });
-  BOOST_TEST(good);
-  const json::value change{{"spec", {{"replicas", 0}}}};
-  const auto done =
-      co_await w->api("skr").patch(deployments, deployment, k8s::patch_type::merge, change);
-  BOOST_REQUIRE(done.has_value());
-  good = co_await w->until("skr", deployments, deployment, [](const json::value& one) {
-    return *k8s::find(one, {"spec", "replicas"}) == 1;
-  });
-  BOOST_TEST(good);
-  good = co_await eventually(
-      [w] { return w->metric("rw_bootstrapper_syncs_total{result=\"repaired\"}") >= 2; });
-  BOOST_TEST(good);
-  BOOST_TEST(w->metric("rw_bootstrapper_heard_total{from=\"others\"}") >= 2);
-  // What was repaired is heard of as well, and known for what it is.
-  good = co_await eventually(
-      [w] { return w->metric("rw_bootstrapper_heard_total{from=\"own\"}") >= 1; });
+  const bool synced = co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
+  BOOST_TEST(synced);
+}
+
+BOOST_AUTO_TEST_CASE(expired_certificates_and_unknown_fields_are_applied_with_warnings) {
+  test_env env(quick());
+  test::run(env.context, tolerates(&env));
+}
+
+/// How many objects each kind's watch has been told of at least: all of them began.
+asio::awaitable<void> until_watched(test_env* env) {
+  const bool good =
+      co_await eventually([&] { return env->metric("rw_bootstrapper_watched_runtimes") == 1; });
+  BOOST_REQUIRE(good);
+}
+
+asio::awaitable<void> repairs(test_env* env) {
+  co_await one_ready_runtime(env);
+  co_await until_watched(env);
+  const auto is_there = [](const json::value& object) { return object.is_object(); };
+  // No pass is due for minutes.
+  for (const auto& each : objects_of(env->now)) {
+    const auto key = k8s::key_of(each.object);
+    co_await env->remove("skr", each.type, key);
+    const bool good = co_await env->until("skr", each.type, key, is_there);
+    BOOST_TEST(good, each.type.gvk.kind << " is not repaired");
+  }
+  const bool good = co_await eventually(
+      [&] { return env->metric("rw_bootstrapper_heard_total{from=\"others\"}") >= 7; });
   BOOST_TEST(good);
 }
 
-BOOST_AUTO_TEST_CASE(drift_on_the_runtime_is_heard_of_and_repaired) {
-  world w(quick());
-  test::run(w.context, hears_of_drift(&w));
+BOOST_AUTO_TEST_CASE(each_kind_of_the_inventory_is_watched_and_repaired) {
+  auto with = quick();
+  with.resync_period = 10min;
+  test_env env(with);
+  test::run(env.context, repairs(&env));
 }
 
-asio::awaitable<void> upgrades(world* w) {
-  co_await one_ready_runtime(w);
+asio::awaitable<void> upgrades(test_env* env) {
+  co_await one_ready_runtime(env);
   const std::string extra =
       "---\napiVersion: v1\nkind: ConfigMap\n"
       "metadata: {name: extra, namespace: kyma-system}\n";
-  co_await w->set_source(manifests_source(manifests("2.0.0", extra)));
-  const auto is_new = [](const json::value& one) {
-    return k8s::label(one, bootstrapper::version_label) == "2.0.0";
-  };
-  bool good = co_await w->until("skr", deployments, deployment, is_new);
+  co_await env->set_source(manifests_source(manifests("2.0.0", extra)));
+  bool good =
+      co_await env->until("skr", deployments, deployment_key, [](const json::value& object) {
+        return k8s::label(object, bootstrapper::version_label) == "2.0.0";
+      });
   BOOST_TEST(good);
-  good = co_await w->until_told("skr", "RuntimeBootstrapperReady", "False",
-                                "RuntimeBootstrapperUpgradeInProgress");
+  good = co_await env->until_condition("skr", "RuntimeBootstrapperReady", "False",
+                                       "RuntimeBootstrapperUpgradeInProgress");
   BOOST_TEST(good);
-  auto object = co_await w->status("skr");
+  auto object = co_await env->status("skr");
   BOOST_TEST(k8s::find_string(object, {"status", "installedVersion"}) == "1.0.0");
-  co_await w->set_ready("skr");
-  good = co_await w->until_told("skr", "Ready", "True", "Ready");
+  co_await env->set_ready("skr");
+  good = co_await env->until_condition("skr", "Ready", "True", "Ready");
   BOOST_TEST(good);
-  object = co_await w->status("skr");
+  object = co_await env->status("skr");
   BOOST_TEST(k8s::find_string(object, {"status", "installedVersion"}) == "2.0.0");
-  co_await w->set_source(manifests_source(manifests("2.0.1")));
-  good = co_await w->until("skr", config_maps_type(), {"kyma-system", "extra"}, is_gone);
+  co_await env->set_source(manifests_source(manifests("2.0.1")));
+  good = co_await env->until("skr", config_maps_type(), {"kyma-system", "extra"}, is_gone);
   BOOST_TEST(good);
 }
 
-BOOST_AUTO_TEST_CASE(new_manifests_upgrade_and_what_they_lack_is_pruned) {
-  world w(quick());
-  test::run(w.context, upgrades(&w));
+BOOST_AUTO_TEST_CASE(new_manifests_upgrade_and_obsolete_objects_are_removed) {
+  test_env env(quick());
+  test::run(env.context, upgrades(&env));
 }
 
-asio::awaitable<void> suspends(world* w) {
-  co_await one_ready_runtime(w);
-  co_await w->change("skr", {{"suspend", true}});
-  bool good = co_await w->until_state("skr", "Suspended");
+asio::awaitable<void> suspends(test_env* env) {
+  co_await one_ready_runtime(env);
+  co_await env->change("skr", {{"suspend", true}});
+  bool good = co_await env->until_state("skr", "Suspended");
   BOOST_TEST(good);
-  const auto before = w->writes["skr"];
-  co_await w->set_source(pull_secret("unseen"));
-  w->reactor->requeue(skr);
+  const auto before = env->writes["skr"];
+  co_await env->set_source(pull_secret("unseen"));
+  env->reactor->requeue(skr);
   const auto passes =
       "controller_runtime_reconcile_total{controller=\"runtime-bootstrapper\","
       "result=\"success\"}";
-  const auto seen = w->metric(passes);
-  good = co_await eventually([&] { return w->metric(passes) > seen; });
+  const auto seen = env->metric(passes);
+  good = co_await eventually([&] { return env->metric(passes) > seen; });
   BOOST_TEST(good);
-  BOOST_TEST(w->writes["skr"] == before);
-  co_await w->change("skr", {{"suspend", false}});
-  good = co_await w->until("skr", secrets_type(), credentials, has_data(pull_secret("unseen")));
-  BOOST_TEST(good);
-}
-
-BOOST_AUTO_TEST_CASE(a_suspended_one_is_left_alone) {
-  world w(quick());
-  test::run(w.context, suspends(&w));
-}
-
-asio::awaitable<void> follows_sources(world* w) {
-  co_await one_ready_runtime(w);
-  co_await w->remove_source(secrets_type(), "registry-credentials");
-  w->reactor->requeue(skr);
-  bool good = co_await w->until_told("skr", "ConfigurationSynced", "True", "Synced");
-  BOOST_TEST(good);
-  good = co_await w->until("skr", secrets_type(), credentials, has_data(pull_secret()));
-  BOOST_TEST(good);
-  co_await w->change("skr", {{"deletionPolicy", "remove"}});
-  good = co_await w->until("skr", secrets_type(), credentials, is_gone);
+  BOOST_TEST(env->writes["skr"] == before);
+  co_await env->change("skr", {{"suspend", false}});
+  good = co_await env->until("skr", secrets_type(), credentials, has_data(pull_secret("unseen")));
   BOOST_TEST(good);
 }
 
-BOOST_AUTO_TEST_CASE(a_deleted_source_is_kept_on_the_runtime_unless_it_is_to_be_removed) {
-  world w(quick());
-  test::run(w.context, follows_sources(&w));
+BOOST_AUTO_TEST_CASE(suspended_runtime_is_not_written_to) {
+  test_env env(quick());
+  test::run(env.context, suspends(&env));
 }
 
-asio::awaitable<void> undeploys(world* w) {
-  co_await one_ready_runtime(w);
-  co_await w->remove("kcp", bootstrapper::runtime_bootstrappers_type(), skr);
-  bool good = co_await w->until("kcp", bootstrapper::runtime_bootstrappers_type(), skr, is_gone);
+asio::awaitable<void> follows_sources(test_env* env) {
+  co_await one_ready_runtime(env);
+  co_await env->remove_source(secrets_type(), "registry-credentials");
+  env->reactor->requeue(skr);
+  bool good = co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
   BOOST_TEST(good);
-  for (const auto& one : w->wanted().items) {
-    const auto got = co_await w->api("skr").get(one.type, one.key("kyma-system"));
-    BOOST_TEST(got.has_error(), one.type.gvk.kind);
+  good = co_await env->until("skr", secrets_type(), credentials, has_data(pull_secret()));
+  BOOST_TEST(good);
+  co_await env->change("skr", {{"deletionPolicy", "remove"}});
+  good = co_await env->until("skr", secrets_type(), credentials, is_gone);
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(deleted_source_is_kept_on_the_runtime_unless_it_is_to_be_removed) {
+  test_env env(quick());
+  test::run(env.context, follows_sources(&env));
+}
+
+asio::awaitable<void> undeploys(test_env* env) {
+  co_await one_ready_runtime(env);
+  co_await env->remove("kcp", bootstrapper::runtime_bootstrappers_type(), skr);
+  const bool good =
+      co_await env->until("kcp", bootstrapper::runtime_bootstrappers_type(), skr, is_gone);
+  BOOST_TEST(good);
+  for (const auto& each : objects_of(env->now)) {
+    const auto got = co_await env->api("skr").get(each.type, k8s::key_of(each.object));
+    BOOST_TEST(got.has_error(), each.type.gvk.kind);
   }
 }
 
 BOOST_AUTO_TEST_CASE(deleting_the_resource_undeploys) {
-  world w(quick());
-  test::run(w.context, undeploys(&w));
+  test_env env(quick());
+  test::run(env.context, undeploys(&env));
+}
+
+asio::awaitable<void> learns_kinds(test_env* env) {
+  const std::string widget =
+      "---\napiVersion: example.com/v1\nkind: Widget\n"
+      "metadata: {name: one, namespace: kyma-system}\n";
+  env->now.at(source_kind::manifests).object = manifests_source(manifests("1.0.0", widget));
+  co_await env->begin();
+  co_await env->add_runtime("skr");
+  co_await env->add_bootstrapper("skr");
+  bool good = co_await env->until_condition("skr", "Compatible", "False", "UnknownKind");
+  BOOST_TEST(good);
+  const json::value definition = json::parse(R"({
+      "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+      "metadata": {"name": "widgets.example.com"},
+      "spec": {"group": "example.com", "scope": "Namespaced",
+               "names": {"kind": "Widget", "plural": "widgets"},
+               "versions": [{"name": "v1", "served": true, "storage": true,
+                             "schema": {"openAPIV3Schema": {"type": "object"}}}]}})");
+  const k8s::resource_type definitions{{"apiextensions.k8s.io", "v1", "CustomResourceDefinition"},
+                                       "customresourcedefinitions",
+                                       false};
+  const auto made = co_await env->api("skr").create(definitions, definition);
+  BOOST_REQUIRE(made.has_value());
+  good = co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(kind_that_is_defined_later_is_found_soon) {
+  test_env env(quick());
+  test::run(env.context, learns_kinds(&env));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,9 +1,8 @@
 #pragma once
 
 #include "k8s/types.hpp"
-#include "reactors/bootstrapper/configuration.hpp"
 #include "reactors/bootstrapper/desired_set.hpp"
-#include "reactors/bootstrapper/material.hpp"
+#include "reactors/bootstrapper/validation.hpp"
 #include "tls/issuer.hpp"
 
 #include <boost/json/object.hpp>
@@ -111,16 +110,25 @@ webhooks:
 )" + more;
 }
 
-/// A whole set of sources that is good.
-inline bootstrapper::sources_of_set good_sources(const std::string& pem,
-                                                 const std::string& version = "1.0.0") {
-  bootstrapper::sources_of_set out;
-  out.trust_bundle = {"ClusterTrustBundle " + bundle_name, true, trust_bundle(pem)};
-  out.pull_secret = {"Secret kcp-system/registry-credentials", true, pull_secret()};
-  out.configuration = {"ConfigMap kcp-system/rt-bootstrapper-config", true,
-                       config_map(good_configuration())};
-  out.manifests = {"ConfigMap kcp-system/runtime-bootstrapper-manifests, manifests.yaml", true,
-                   json::object(), manifests(version)};
+inline json::value manifests_source(const std::string& text) {
+  return {{"apiVersion", "v1"},
+          {"kind", "ConfigMap"},
+          {"metadata", {{"name", "runtime-bootstrapper-manifests"}, {"namespace", "kcp-system"}}},
+          {"data", {{"manifests.yaml", text}}}};
+}
+
+using bootstrapper::source_kind;
+
+/// All sources, valid.
+inline bootstrapper::render_input good_sources(const std::string& pem,
+                                               const std::string& version = "1.0.0") {
+  bootstrapper::render_input out{.manifests_key = "manifests.yaml"};
+  out.at(source_kind::trust_bundle) = {"ClusterTrustBundle " + bundle_name, trust_bundle(pem)};
+  out.at(source_kind::pull_secret) = {"Secret kcp-system/registry-credentials", pull_secret()};
+  out.at(source_kind::configuration) = {"ConfigMap kcp-system/rt-bootstrapper-config",
+                                        config_map(good_configuration())};
+  out.at(source_kind::manifests) = {"ConfigMap kcp-system/runtime-bootstrapper-manifests",
+                                    manifests_source(manifests(version))};
   return out;
 }
 

@@ -1,10 +1,10 @@
-// What a RuntimeBootstrapper's status says, and that it is only written when that changes.
+// The status of a RuntimeBootstrapper, and that it is only written when it changes.
 
 #include "reactors/bootstrapper/status.hpp"
 
 #include "k8s/types.hpp"
 #include "reactors/bootstrapper/progress.hpp"
-#include "reactors/bootstrapper/resource.hpp"
+#include "reactors/bootstrapper/rejections.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -17,15 +17,15 @@ namespace rw::bootstrapper_test {
 BOOST_AUTO_TEST_SUITE(status)
 
 namespace json = boost::json;
-using bootstrapper::situation;
-using bootstrapper::sync_report;
+using bootstrapper::action;
+using bootstrapper::rejection;
+using bootstrapper::status_input;
+using bootstrapper::unit;
 using namespace std::chrono_literals;
 
 namespace {
 
 const std::chrono::system_clock::time_point noon{std::chrono::hours(24 * 365 * 56 + 12)};
-const std::string digest_a(64, 'a');
-const std::string digest_b(64, 'b');
 
 json::value deployment(const std::string& version, int ready) {
   return {{"metadata", {{"generation", 2}, {"labels", {{"app.kubernetes.io/version", version}}}}},
@@ -36,25 +36,34 @@ json::value deployment(const std::string& version, int ready) {
             {"readyReplicas", ready}}}};
 }
 
-situation in_place() {
-  situation out{.mode = bootstrapper_mode::direct};
-  out.report = sync_report{.digest = digest_a,
-                           .version = "1.0.0",
-                           .wanted = digest_a,
-                           .deployment = deployment("1.0.0", 1)};
-  out.sources = {{bootstrapper::part::configuration, "ConfigMap kcp-system/a", "7", digest_b}};
+/// Both units in place, the Deployment ready.
+status_input in_place() {
+  status_input out{.mode = bootstrapper_mode::direct, .decided = {.what = action::sync}};
+  out.units[0].desired = "aa";
+  out.units[1].desired = "bb";
+  out.report.emplace();
+  out.report->units[0].applied = "aa";
+  out.report->units[1].applied = "bb";
+  out.report->units[1].version = "1.0.0";
+  out.report->deployment = deployment("1.0.0", 1);
+  out.report->objects = {{unit::bootstrapper, {"apps", "v1", "Deployment"}, {"kyma-system", "d"}},
+                         {unit::bootstrapper, {"", "v1", "Namespace"}, {{}, "n"}}};
   return out;
+}
+
+status_input unobserved(action what, const std::string& reason, const std::string& message) {
+  return {.mode = bootstrapper_mode::direct, .decided = {what, reason, message}};
 }
 
 json::value resource(json::value status = json::object()) {
   return {{"metadata", {{"name", "a"}, {"generation", 3}}}, {"status", std::move(status)}};
 }
 
-json::value told(const situation& seen, json::value before = json::object(),
+json::value next(const status_input& input, json::value before = json::object(),
                  std::chrono::system_clock::time_point now = noon) {
   const auto was = resource(std::move(before));
-  auto next = bootstrapper::next_status(was, seen, now);
-  return next ? *next : was.at("status");
+  auto out = bootstrapper::next_status(was, input, now);
+  return out ? *out : was.at("status");
 }
 
 /// "True Ready".
@@ -69,144 +78,187 @@ std::string text(const json::value& status, std::string_view name) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(what_a_runtime_calls_its_version_is_bounded) {
-  auto seen = in_place();
-  seen.report->version = {};
-  seen.report->deployment = deployment(std::string(100'000, 'v'), 1);
-  const auto status = told(seen);
-  BOOST_TEST(text(status, "installedVersion") == std::string(63, 'v'));
+BOOST_AUTO_TEST_CASE(version_of_a_runtime_is_bounded) {
+  auto input = in_place();
+  input.report->units[1].version = {};
+  input.report->deployment = deployment(std::string(100'000, 'v'), 1);
+  BOOST_TEST(text(next(input), "installedVersion") == std::string(63, 'v'));
 }
 
-BOOST_AUTO_TEST_CASE(a_runtime_that_has_what_is_wanted_is_ready) {
-  const auto status = told(in_place());
+BOOST_AUTO_TEST_CASE(runtime_with_both_units_in_place_is_ready) {
+  const auto status = next(in_place());
   BOOST_TEST(text(status, "state") == "Ready");
   BOOST_TEST(text(status, "installedVersion") == "1.0.0");
-  BOOST_TEST(text(status, "digest") == digest_a.substr(0, 16));
   BOOST_TEST(status.at("observedGeneration").as_int64() == 3);
   BOOST_TEST(is(status, "Ready") == "True Ready");
   BOOST_TEST(is(status, "Compatible") == "True Validated");
   BOOST_TEST(is(status, "ConfigurationSynced") == "True Synced");
   BOOST_TEST(is(status, "RuntimeBootstrapperReady") == "True RuntimeBootstrapperConfigured");
   BOOST_TEST(is(status, "InStep") == "none");
-  for (const auto& one : status.at("conditions").as_array()) {
-    BOOST_TEST(text(one, "message") != "", text(one, "type"));
+  for (const auto& each : status.at("conditions").as_array()) {
+    BOOST_TEST(text(each, "message") != "", text(each, "type"));
   }
+  const auto state = bootstrapper::read_state(resource(status));
+  BOOST_TEST(state.exists);
+  BOOST_TEST((state.objects == in_place().report->objects));
+  BOOST_TEST(state.digests[0] == "aa");
+  BOOST_TEST(state.digests[1] == "bb");
 }
 
-BOOST_AUTO_TEST_CASE(nothing_is_written_when_nothing_changed) {
-  const auto status = told(in_place());
+BOOST_AUTO_TEST_CASE(status_is_not_written_when_nothing_changed) {
+  const auto status = next(in_place());
   BOOST_TEST(!bootstrapper::next_status(resource(status), in_place(), noon + 1h).has_value());
   auto newer = in_place();
-  newer.sources.front().resource_version = "8";
-  const auto next = told(newer, status, noon + 1h);
-  BOOST_TEST(text(next.at("resources").at(0), "lastSyncTime") == k8s::format_time(noon + 1h));
-  BOOST_TEST(text(next, "lastSyncTime") == k8s::format_time(noon));
+  newer.units[0].desired = newer.report->units[0].applied = "cc";
+  const auto after = next(newer, status, noon + 1h);
+  BOOST_TEST(text(after.at("units").at(0), "lastAppliedTime") == k8s::format_time(noon + 1h));
+  BOOST_TEST(text(after.at("units").at(1), "lastAppliedTime") == k8s::format_time(noon));
 }
 
-BOOST_AUTO_TEST_CASE(the_installation_goes_through_its_states) {
-  auto seen = in_place();
-  seen.report->deployment = nullptr;
-  BOOST_TEST(text(told(seen), "state") == "NotStarted");
-  seen.report->deployment = deployment("1.0.0", 0);
-  auto status = told(seen);
+BOOST_AUTO_TEST_CASE(installation_goes_through_its_states) {
+  auto input = in_place();
+  input.report->deployment = nullptr;
+  BOOST_TEST(text(next(input), "state") == "NotStarted");
+  input.report->deployment = deployment("1.0.0", 0);
+  auto status = next(input);
   BOOST_TEST(text(status, "state") == "InProgress");
   BOOST_TEST(is(status, "RuntimeBootstrapperReady") ==
              "False RuntimeBootstrapperInstallationInProgress");
-  k8s::set_condition(seen.report->deployment,
+  k8s::set_condition(input.report->deployment,
                      {"Progressing", "False", "ProgressDeadlineExceeded", "", 0}, noon);
-  status = told(seen);
+  status = next(input);
   BOOST_TEST(text(status, "state") == "Failed");
   BOOST_TEST(is(status, "RuntimeBootstrapperReady") ==
              "False RuntimeBootstrapperInstallationFailed");
-  status = told(seen, {{"installedVersion", "0.9.0"}});
+  status = next(input, {{"installedVersion", "0.9.0"}});
   BOOST_TEST(is(status, "RuntimeBootstrapperReady") == "False RuntimeBootstrapperUpgradeFailed");
-  seen.report->deployment = deployment("0.9.0", 1);
-  status = told(seen, {{"installedVersion", "0.9.0"}});
+  input.report->deployment = deployment("0.9.0", 1);
+  status = next(input, {{"installedVersion", "0.9.0"}});
   BOOST_TEST(text(status, "state") == "UpgradeNeeded");
   BOOST_TEST(text(status, "installedVersion") == "0.9.0");
 }
 
-BOOST_AUTO_TEST_CASE(what_is_refused_is_told_and_what_is_in_place_stays) {
-  const auto before = told(in_place());
-  auto seen = in_place();
-  seen.report->wanted = {};
-  seen.report->refused = seen.invalid = "Secret a, type: is wrong";
-  const auto status = told(seen, before, noon + 1h);
-  BOOST_TEST(text(status, "lastError") == "Secret a, type: is wrong");
+BOOST_AUTO_TEST_CASE(invalid_unit_keeps_its_last_good_revision_and_names_the_field) {
+  const auto before = next(in_place());
+  auto input = in_place();
+  input.units[1] = {.desired = {}, .invalid = "ConfigMap a, data: is wrong"};
+  const auto status = next(input, before, noon + 1h);
+  BOOST_TEST(text(status, "lastError") == "ConfigMap a, data: is wrong");
   BOOST_TEST(is(status, "Compatible") == "False Invalid");
-  BOOST_TEST(is(status, "ConfigurationSynced") == "False FormerSetKept");
-  BOOST_TEST(is(status, "Ready") == "False Refused");
+  BOOST_TEST(is(status, "ConfigurationSynced") == "False LastGoodKept");
+  BOOST_TEST(is(status, "Ready") == "False Rejected");
   BOOST_TEST(is(status, "RuntimeBootstrapperReady") ==
              "False RuntimeBootstrapperConfigurationFailed");
-  BOOST_TEST(text(status, "digest") == digest_a.substr(0, 16));
-  BOOST_TEST(text(status, "lastSyncTime") == k8s::format_time(noon));
-  BOOST_TEST(status.at("resources") == before.at("resources"));
-  // And when it is mended.
-  BOOST_TEST(!told(in_place(), status, noon + 2h).as_object().contains("lastError"));
+  const auto& units = status.at("units");
+  BOOST_TEST(text(units.at(0), "phase") == "Applied");
+  BOOST_TEST(text(units.at(1), "phase") == "LastGood");
+  BOOST_TEST(text(units.at(1), "digest") == "bb");
+  BOOST_TEST(text(units.at(1), "message") == "ConfigMap a, data: is wrong");
+  BOOST_TEST(!next(in_place(), status, noon + 2h).as_object().contains("lastError"));
 }
 
-BOOST_AUTO_TEST_CASE(what_the_runtime_refuses_is_told_apart_from_what_is_invalid) {
-  auto seen = in_place();
-  seen.report->wanted = digest_b;
-  seen.report->refused = "the runtime would not take Deployment a/b";
-  BOOST_TEST(is(told(seen), "Compatible") == "False RefusedByRuntime");
-  seen.report->rolled_back = true;
-  const auto status = told(seen, {{"installedVersion", "0.9.0"}});
-  BOOST_TEST(is(status, "RuntimeBootstrapperReady") == "False RuntimeBootstrapperUpgradeFailed");
+BOOST_AUTO_TEST_CASE(rejections_are_told_apart_by_their_reason) {
+  auto input = in_place();
+  input.units[1].desired = "cc";
+  for (const auto& [why, reason] :
+       {std::pair{rejection::reason::rejected_by_runtime, "RejectedByRuntime"},
+        std::pair{rejection::reason::unknown_kind, "UnknownKind"},
+        std::pair{rejection::reason::foreign_object, "ForeignObject"}}) {
+    input.report->units[1].rejected = {why, "x"};
+    BOOST_TEST(is(next(input), "Compatible") == std::string("False ") + reason);
+  }
 }
 
-BOOST_AUTO_TEST_CASE(shadow_tells_what_would_be_written) {
-  auto seen = in_place();
-  seen.mode = bootstrapper_mode::shadow;
-  seen.report->digest = {};
-  seen.report->differences = {"ConfigMap a/b: data.c"};
-  auto status = told(seen);
+BOOST_AUTO_TEST_CASE(half_applied_unit_is_applying) {
+  auto input = in_place();
+  input.report->units[1].applied = {};
+  input.report->units[1].failed =
+      k8s::failure{.code = k8s::errc::timed_out, .message = "no answer"};
+  const auto status = next(input);
+  BOOST_TEST(is(status, "ConfigurationSynced") == "False Applying");
+  const auto recorded = bootstrapper::applying_status(resource(status), unit::credentials, {});
+  BOOST_TEST(text(recorded.at("units").at(0), "phase") == "Applying");
+  BOOST_TEST(text(recorded.at("units").at(0), "digest") == "aa");
+}
+
+BOOST_AUTO_TEST_CASE(warnings_are_listed) {
+  auto input = in_place();
+  input.units[1].warnings = {"certificate 2 expired"};
+  input.report->units[1].warnings = {"could not be dry-run"};
+  const auto status = next(input);
+  BOOST_TEST(status.at("warnings").as_array().size() == 2U);
+  BOOST_TEST(is(status, "Ready") == "True Ready");
+  BOOST_TEST(!next(in_place(), status).as_object().contains("warnings"));
+}
+
+BOOST_AUTO_TEST_CASE(shadow_reports_what_would_be_written) {
+  auto input = in_place();
+  input.mode = bootstrapper_mode::shadow;
+  input.report->units[1].differences = {"ConfigMap a/b: data.c"};
+  auto status = next(input);
   BOOST_TEST(is(status, "InStep") == "False WouldWrite");
   BOOST_TEST(is(status, "ConfigurationSynced") == "False Shadow");
-  seen.report->differences.clear();
-  status = told(seen, status);
+  BOOST_TEST(!status.as_object().contains("inventory"));
+  input.report->units[1].differences.clear();
+  status = next(input, status);
   BOOST_TEST(is(status, "InStep") == "True NothingToWrite");
-  BOOST_TEST(is(told(in_place(), status), "InStep") == "none");
+  BOOST_TEST(is(next(in_place(), status), "InStep") == "none");
 }
 
-BOOST_AUTO_TEST_CASE(a_runtime_that_does_not_answer_is_not_known) {
-  const auto before = told(in_place());
-  situation seen{.mode = bootstrapper_mode::direct, .failed = "the runtime does not answer: x"};
-  auto status = told(seen, before);
+BOOST_AUTO_TEST_CASE(nothing_is_true_of_a_runtime_that_was_not_observed) {
+  const auto before = next(in_place());
+  auto input = unobserved(action::sync, {}, {});
+  input.failed = "the runtime does not answer: x";
+  auto status = next(input, before);
   BOOST_TEST(is(status, "Ready") == "Unknown RuntimeUnreachable");
-  BOOST_TEST(is(status, "RuntimeBootstrapperReady") == "Unknown RuntimeBootstrapperStatusUnknown");
-  BOOST_TEST(text(status, "digest") == digest_a.substr(0, 16));
-  seen.deleting = true;
-  status = told(seen, before);
+  for (const auto* reason : {"NotInCharge", "RuntimeDeleting", "RuntimeNotFound", "NoAccess"}) {
+    status = next(unobserved(action::wait, reason, "x"), before);
+    BOOST_TEST(is(status, "Ready") == std::string("Unknown ") + reason);
+    BOOST_TEST(is(status, "ConfigurationSynced") == std::string("Unknown ") + reason);
+    BOOST_TEST(text(status, "state") == "Unknown");
+    BOOST_TEST(is(status, "RuntimeBootstrapperReady") ==
+               "Unknown RuntimeBootstrapperStatusUnknown");
+  }
+  status = next(unobserved(action::wait, "Suspended", "x"), before);
+  BOOST_TEST(text(status, "state") == "Suspended");
+  status = next(unobserved(action::reject, "Invalid", "spec: x"), before);
+  BOOST_TEST(is(status, "Ready") == "False Invalid");
+  BOOST_TEST(is(status, "ConfigurationSynced") == "Unknown Invalid");
+  status = next(unobserved(action::undeploy, "Deleting", {}), before);
   BOOST_TEST(text(status, "state") == "Deleting");
+  // What is known to be on it stays known.
+  BOOST_TEST(bootstrapper::read_state(resource(status)).objects.size() == 2U);
 }
 
-BOOST_AUTO_TEST_CASE(a_spec_is_read_with_what_it_leaves_out) {
-  bootstrapper::problems wrong;
+BOOST_AUTO_TEST_CASE(spec_is_read_with_its_defaults) {
+  bootstrapper::diagnostics found;
   json::value object{{"metadata", {{"name", "a"}, {"namespace", "kcp-system"}}},
-                     {"spec", {{"runtimeRef", {{"name", "r"}}}}}};
-  auto view = bootstrapper::read_resource(object, {}, wrong);
-  BOOST_TEST(wrong.empty());
+                     {"spec", {{"runtimeRef", {{"name", "a"}}}}}};
+  auto view = bootstrapper::read_resource(object, {}, found);
+  BOOST_TEST(found.errors.empty());
   BOOST_TEST(view.configuration == "rt-bootstrapper-config");
   BOOST_TEST(view.manifests == "runtime-bootstrapper-manifests");
   BOOST_TEST(view.manifests_key == "manifests.yaml");
   BOOST_TEST(view.pull_secret == "");
   BOOST_TEST(view.to.pull_secret == "registry-credentials");
   BOOST_TEST(!view.remove_with_source);
-  object.at("spec") = {{"runtimeRef", json::object()},
+  object.at("spec") = {{"runtimeRef", {{"name", "b"}}},
                        {"manifests", {{"inline", "x"}}},
                        {"target", {{"namespace", "Not"}}},
+                       {"adopt", true},
                        {"deletionPolicy", "remove"}};
-  view = bootstrapper::read_resource(object, {}, wrong);
+  view = bootstrapper::read_resource(object, {}, found);
   BOOST_TEST(view.manifests == "");
-  BOOST_TEST(view.inline_manifests == "x");
+  BOOST_TEST(view.adopt);
   BOOST_TEST(view.remove_with_source);
-  BOOST_TEST_REQUIRE(wrong.size() == 2U);
-  BOOST_TEST(wrong[0].message() == "spec.runtimeRef: names neither a Runtime nor a Kyma");
-  BOOST_TEST(wrong[1].where == "spec.target.namespace");
+  BOOST_TEST_REQUIRE(found.errors.size() == 2U);
+  BOOST_TEST(found.errors[0].message() ==
+             "spec.runtimeRef.name: is \"b\", but a RuntimeBootstrapper has the name of its "
+             "Runtime");
+  BOOST_TEST(found.errors[1].field == "spec.target.namespace");
 }
 
-BOOST_AUTO_TEST_CASE(progress_counts_who_has_it_and_since_when_the_last_one_waits) {
+BOOST_AUTO_TEST_CASE(progress_counts_current_runtimes_and_the_longest_wait) {
   core::metrics numbers;
   bootstrapper::progress all(numbers);
   const k8s::object_key a{"n", "a"};
@@ -224,6 +276,28 @@ BOOST_AUTO_TEST_CASE(progress_counts_who_has_it_and_since_when_the_last_one_wait
   all.leave(b);
   BOOST_TEST(all.managed() == 1U);
   BOOST_TEST(!all.outdated_since().has_value());
+}
+
+BOOST_AUTO_TEST_CASE(unknown_kind_is_tried_again_soon_and_other_rejections_later) {
+  bootstrapper::rejections all;
+  const k8s::object_key a{"n", "a"};
+  core::time_point now{};
+  bootstrapper::unit_report report{.rejected = {{rejection::reason::unknown_kind, "x"}}};
+  for (const auto wait : {2s, 4s, 8s}) {
+    all.update(a, unit::bootstrapper, "aa", report, now);
+    BOOST_TEST((all.due(a) == now + wait));
+    BOOST_TEST(all.current(a, now)[1].digest == "aa");
+    BOOST_TEST(all.current(a, now + wait)[1].digest == "");
+    now += wait;
+  }
+  report.rejected->why = rejection::reason::rejected_by_runtime;
+  all.update(a, unit::bootstrapper, "bb", report, now);
+  BOOST_TEST((all.due(a) == now + 10min));
+  // It is not counted again where it was not tried.
+  all.update(a, unit::bootstrapper, "bb", report, now + 1min);
+  BOOST_TEST((all.due(a) == now + 10min));
+  all.update(a, unit::bootstrapper, "cc", {}, now + 1min);
+  BOOST_TEST(!all.due(a).has_value());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

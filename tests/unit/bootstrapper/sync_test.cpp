@@ -1,14 +1,16 @@
-// A runtime's configuration comes, changes, drifts and goes.
+// One pass over a runtime: install, change, repair, ownership, rejection, removal.
 
 #include "k8s/manifests.hpp"
 #include "reactors/bootstrapper/manifest_set.hpp"
+#include "reactors/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/test/unit_test.hpp>
 
-#include "tests/unit/bootstrapper/runtime.hpp"
+#include "tests/unit/bootstrapper/sync_env.hpp"
 #include "tests/unit/run.hpp"
 #include <algorithm>
 #include <string>
@@ -17,21 +19,40 @@
 namespace rw::bootstrapper_test {
 BOOST_AUTO_TEST_SUITE(sync)
 
-using bootstrapper::sources_of_set;
+using bootstrapper::rejection;
+using bootstrapper::render_input;
+using bootstrapper::unit;
 
 namespace {
 
 const std::string deployment = "rt-bootstrapper-controller-manager";
+const k8s::object_key config_key{"kyma-system", "rt-bootstrapper-config"};
 
 struct samples {
   std::string pem = ca_pem();
-  sources_of_set first = good_sources(pem);
+  render_input first = good_sources(pem);
 };
+
+render_input with_secret(render_input from, const std::string& password) {
+  from.at(source_kind::pull_secret).object = pull_secret(password);
+  return from;
+}
+
+render_input with_manifests(render_input from, const std::string& version,
+                            const std::string& more = {}) {
+  from.at(source_kind::manifests).object = manifests_source(manifests(version, more));
+  return from;
+}
+
+std::string config_map_text(const std::string& name, const std::string& data = "{}") {
+  return "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name +
+         ", namespace: kyma-system}\ndata: " + data + "\n";
+}
 
 std::vector<std::string> managers(const json::value& object) {
   std::vector<std::string> out;
-  for (const auto& one : object.at("metadata").at("managedFields").as_array()) {
-    out.emplace_back(one.at("manager").as_string());
+  for (const auto& each : object.at("metadata").at("managedFields").as_array()) {
+    out.emplace_back(each.at("manager").as_string());
   }
   return out;
 }
@@ -40,109 +61,113 @@ bool contains(const std::vector<std::string>& all, const std::string& one) {
   return std::ranges::find(all, one) != all.end();
 }
 
-/// As Kyma Infrastructure Manager leaves it: the configuration applied, the manifests updated.
-asio::awaitable<void> install_as_kim(runtimes_world* w, std::string runtime,
-                                     bootstrapper::known_set set) {
-  for (const auto& one : set.items) {
-    auto object = one.written("kyma-system");
-    object.as_object()["metadata"].as_object().erase("labels");
-    if (one.type.gvk.kind == "Deployment") {
-      k8s::set_label(object, "app.kubernetes.io/version", "1.0.0");
-    }
-    const bool of_manifests = one.from == bootstrapper::part::manifests;
-    auto done =
-        of_manifests
-            ? co_await w->api(runtime)->create(one.type, object, {.field_manager = "manager"})
-            : co_await w->api(runtime)->apply(one.type, object,
-                                              {.field_manager = "kim-bootstrapper", .force = true});
-    BOOST_REQUIRE_MESSAGE(done.has_value(), done.error().message);
-  }
-}
-
 }  // namespace
 
-asio::awaitable<void> settles(runtimes_world* w, samples all) {
-  co_await w->add("skr", true);
-  auto report = co_await w->must_sync("skr", request_for(all.first));
-  BOOST_TEST(report.refused == "");
-  BOOST_TEST(report.version == "1.0.0");
-  BOOST_TEST(report.digest == set_of(all.first).digest);
-  BOOST_TEST(report.objects == 7U);
+asio::awaitable<void> settles(sync_env* env, samples all) {
+  co_await env->add("skr", true);
+  auto report = co_await env->must_sync("skr", {all.first});
+  for (const auto of : bootstrapper::all_units) {
+    BOOST_TEST(!report.at(of).rejected.has_value());
+    BOOST_TEST(report.at(of).applied == rendered(of, all.first).digest);
+  }
+  BOOST_TEST(report.at(unit::bootstrapper).version == "1.0.0");
+  BOOST_TEST(report.objects.size() == 7U);
   BOOST_TEST(report.deployment.is_object());
-  BOOST_TEST(!report.half_way);
-  const bool good = co_await w->has("skr", set_of(all.first), {});
+  const bool good = co_await env->has_all("skr", all.first, all.first);
   BOOST_TEST(good);
-  w->faults["skr"] = {};
-  report = co_await w->must_sync("skr", request_for(all.first));
+  env->faults["skr"] = {};
+  report = co_await env->must_sync("skr", {all.first});
   BOOST_TEST(report.writes == 0U);
-  BOOST_TEST(w->faults["skr"].seen == 0);
-  BOOST_TEST(report.differences.empty());
-  const auto secret = co_await w->get("skr", "Secret", "registry-credentials");
+  BOOST_TEST(env->faults["skr"].seen == 0);
+  BOOST_TEST(report.left.types.size() == 7U);
+  const auto secret = co_await env->get("skr", "Secret", "registry-credentials");
   BOOST_TEST(k8s::find_string(secret, {"type"}) == bootstrapper::pull_secret_type);
 }
 
-BOOST_AUTO_TEST_CASE(a_set_is_installed_and_then_costs_reads_only) {
-  runtimes_world w;
-  test::run(w.context, settles(&w, samples()));
+BOOST_AUTO_TEST_CASE(sync_costs_reads_only_when_nothing_differs) {
+  sync_env env;
+  test::run(env.context, settles(&env, samples()));
 }
 
-asio::awaitable<void> rotates(runtimes_world* w, samples all) {
-  co_await w->add("skr");
-  co_await w->must_sync("skr", request_for(all.first));
-  w->faults["skr"] = {};
-  auto second = all.first;
-  second.pull_secret.object = pull_secret("rotated");
-  const auto report = co_await w->must_sync("skr", request_for(second));
-  BOOST_TEST(report.objects == 1U);
-  BOOST_TEST(w->faults["skr"].seen <= 6);
-  const bool good = co_await w->has("skr", set_of(second), {});
+asio::awaitable<void> rotates(sync_env* env, samples all) {
+  co_await env->add("skr");
+  co_await env->must_sync("skr", {all.first});
+  BOOST_TEST(env->recorded == 2);  // one for each unit
+  env->faults["skr"] = {};
+  const auto second = with_secret(all.first, "rotated");
+  const auto report = co_await env->must_sync("skr", {second});
+  BOOST_TEST(report.writes == 1U);
+  BOOST_TEST(env->faults["skr"].seen == 2);  // with the dry run
+  BOOST_TEST(env->recorded == 2);
+  const bool good = co_await env->has_all("skr", second, second);
   BOOST_TEST(good);
 }
 
-BOOST_AUTO_TEST_CASE(a_rotated_secret_is_the_only_object_that_is_written) {
-  runtimes_world w;
-  test::run(w.context, rotates(&w, samples()));
+BOOST_AUTO_TEST_CASE(rotated_credentials_cost_one_write_and_no_inventory) {
+  sync_env env;
+  test::run(env.context, rotates(&env, samples()));
 }
 
-asio::awaitable<void> refuses_dry(runtimes_world* w, samples all) {
-  co_await w->add("skr");
-  co_await w->must_sync("skr", request_for(all.first));
-  auto second = all.first;
-  second.pull_secret.object = pull_secret("rotated");
+asio::awaitable<void> orders_units(sync_env* env, samples all) {
+  co_await env->add("skr");
+  co_await env->must_sync("skr", {all.first});
+  env->faults["skr"] = {};
+  co_await env->must_sync("skr", {with_secret(with_manifests(all.first, "2.0.0"), "rotated")});
+  const auto& paths = env->faults["skr"].paths;
+  BOOST_TEST_REQUIRE(paths.size() == 4U);
+  for (std::size_t i = 0; i < 2; ++i) BOOST_TEST(paths[i].find("/secrets/") != paths[i].npos);
+}
+
+BOOST_AUTO_TEST_CASE(credentials_are_written_before_the_bootstrapper) {
+  sync_env env;
+  test::run(env.context, orders_units(&env, samples()));
+}
+
+asio::awaitable<void> refuses_dry(sync_env* env, samples all) {
+  co_await env->add("skr");
+  co_await env->must_sync("skr", {all.first});
   // Valid as far as can be told here; the API server knows better.
-  second.manifests.text = manifests("2.0.0", R"(---
+  const auto second = with_secret(with_manifests(all.first, "2.0.0", R"(---
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: broken, namespace: kyma-system}
 spec: {replicas: many}
-)");
-  const auto report = co_await w->must_sync("skr", request_for(second));
-  BOOST_TEST(report.refused.find("Deployment kyma-system/broken") != report.refused.npos,
-             report.refused);
-  BOOST_TEST(report.objects == 0U);
-  BOOST_TEST(report.writes == 0U);
-  BOOST_TEST(report.digest == set_of(all.first).digest);
-  const bool good = co_await w->has("skr", set_of(all.first), {});
+)"),
+                                  "rotated");
+  const auto report = co_await env->must_sync("skr", {second, all.first});
+  const auto& rejected = report.at(unit::bootstrapper).rejected;
+  BOOST_TEST_REQUIRE(rejected.has_value());
+  BOOST_TEST((rejected->why == rejection::reason::rejected_by_runtime));
+  BOOST_TEST(rejected->message.find("Deployment kyma-system/broken") != std::string::npos);
+  BOOST_TEST(!report.at(unit::bootstrapper).changed);
+  BOOST_TEST(report.at(unit::bootstrapper).applied ==
+             rendered(unit::bootstrapper, all.first).digest);
+  bool good = co_await env->has("skr", unit::bootstrapper, all.first, all.first);
+  BOOST_TEST(good);
+  // The other unit goes on.
+  good = co_await env->has("skr", unit::credentials, second, second);
   BOOST_TEST(good);
 }
 
-BOOST_AUTO_TEST_CASE(what_the_runtime_would_refuse_is_not_begun) {
-  runtimes_world w;
-  test::run(w.context, refuses_dry(&w, samples()));
+BOOST_AUTO_TEST_CASE(dry_run_rejects_a_unit_and_the_other_goes_on) {
+  sync_env env;
+  test::run(env.context, refuses_dry(&env, samples()));
 }
 
-asio::awaitable<void> refuses_unknown_kinds(runtimes_world* w, samples all) {
-  co_await w->add("skr");
-  auto from = all.first;
+asio::awaitable<void> rejects_unknown_kinds(sync_env* env, samples all) {
+  co_await env->add("skr");
   const std::string widget =
       "---\napiVersion: example.com/v1\nkind: Widget\n"
       "metadata: {name: one, namespace: kyma-system}\n";
-  from.manifests.text = manifests("1.0.0", widget);
-  auto report = co_await w->must_sync("skr", request_for(from));
-  BOOST_TEST(report.refused == "the runtime does not know the kind Widget of example.com/v1 (one)");
-  BOOST_TEST(w->faults["skr"].seen == 0);
-  // It does if the set defines it.
-  from.manifests.text = manifests("1.0.0", widget + R"(---
+  auto report = co_await env->must_sync("skr", {with_manifests(all.first, "1.0.0", widget)});
+  const auto& rejected = report.at(unit::bootstrapper).rejected;
+  BOOST_TEST_REQUIRE(rejected.has_value());
+  BOOST_TEST((rejected->why == rejection::reason::unknown_kind));
+  BOOST_TEST(rejected->message ==
+             "the runtime does not serve the kind Widget of example.com/v1 (one)");
+  BOOST_TEST(!report.at(unit::bootstrapper).changed);
+  // It does if the manifests define it.
+  const auto defining = with_manifests(all.first, "1.0.0", widget + R"(---
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: widgets.example.com}
@@ -156,234 +181,285 @@ spec:
       storage: true
       schema: {openAPIV3Schema: {type: object}}
 )");
-  report = co_await w->must_sync("skr", request_for(from));
-  BOOST_TEST(report.refused == "");
-  BOOST_TEST(report.objects == 9U);
+  report = co_await env->must_sync("skr", {defining});
+  BOOST_TEST(!report.at(unit::bootstrapper).rejected.has_value());
+  BOOST_TEST_REQUIRE(report.at(unit::bootstrapper).warnings.size() == 1U);
+  BOOST_TEST(report.at(unit::bootstrapper).warnings[0].find("could not be dry-run") !=
+             std::string::npos);
+  BOOST_TEST(report.objects.size() == 9U);
 }
 
-BOOST_AUTO_TEST_CASE(an_unknown_kind_is_refused_unless_the_set_defines_it) {
-  runtimes_world w;
-  test::run(w.context, refuses_unknown_kinds(&w, samples()));
+BOOST_AUTO_TEST_CASE(unknown_kind_is_rejected_unless_the_manifests_define_it) {
+  sync_env env;
+  test::run(env.context, rejects_unknown_kinds(&env, samples()));
 }
 
-asio::awaitable<void> repairs(runtimes_world* w, samples all) {
-  co_await w->add("skr");
-  co_await w->must_sync("skr", request_for(all.first));
-  const auto config_maps = *k8s::well_known_type("v1", "ConfigMap");
-  const k8s::object_key key{"kyma-system", "rt-bootstrapper-config"};
+asio::awaitable<void> repairs(sync_env* env, samples all) {
+  co_await env->add("skr");
+  co_await env->must_sync("skr", {all.first});
   json::value change{{"data", {{bootstrapper::configuration_key, "{}"}}}};
-  auto done = co_await w->api("skr")->patch(config_maps, key, k8s::patch_type::merge, change);
-  BOOST_REQUIRE(done.has_value());
-  const auto secrets = *k8s::well_known_type("v1", "Secret");
-  done = co_await w->api("skr")->remove(secrets, {"kyma-system", "registry-credentials"});
-  BOOST_REQUIRE(done.has_value());
-  // Though the control plane has nothing valid now.
-  const auto report = co_await w->must_sync(
-      "skr", {.subject = subject, .invalid = "broken", .now = std::chrono::system_clock::now()});
-  const std::string expected[] = {"Secret kyma-system/registry-credentials is missing",
-                                  "ConfigMap kyma-system/rt-bootstrapper-config: "
-                                  "data.rt-bootstrapper-config.json"};
-  BOOST_TEST(report.differences == expected, boost::test_tools::per_element());
-  BOOST_TEST(report.refused == "broken");
-  BOOST_TEST(report.digest == set_of(all.first).digest);
-  const bool good = co_await w->has("skr", set_of(all.first), {});
+  co_await env->must(
+      env->api("skr")->patch(config_maps_type(), config_key, k8s::patch_type::merge, change));
+  co_await env->must(
+      env->api("skr")->remove(secrets_type(), {"kyma-system", "registry-credentials"}));
+  const auto report = co_await env->must_sync("skr", {all.first});
+  BOOST_TEST(report.at(unit::credentials).differences.at(0) ==
+             "Secret kyma-system/registry-credentials is missing");
+  BOOST_TEST(report.at(unit::bootstrapper).differences.at(0) ==
+             "ConfigMap kyma-system/rt-bootstrapper-config: data.rt-bootstrapper-config.json");
+  for (const auto& each : report.units) BOOST_TEST(each.repaired);
+  const bool good = co_await env->has_all("skr", all.first, all.first);
   BOOST_TEST(good);
 }
 
-BOOST_AUTO_TEST_CASE(drift_is_repaired_also_while_the_sources_are_broken) {
-  runtimes_world w;
-  test::run(w.context, repairs(&w, samples()));
+BOOST_AUTO_TEST_CASE(drift_is_repaired_and_named) {
+  sync_env env;
+  test::run(env.context, repairs(&env, samples()));
 }
 
-asio::awaitable<void> adopts(runtimes_world* w, samples all) {
-  co_await w->add("skr");
-  const auto set = set_of(all.first);
-  co_await install_as_kim(w, "skr", set);
-  const auto before = co_await w->get("skr", "Deployment", deployment);
-  const auto report = co_await w->must_sync("skr", request_for(all.first));
-  BOOST_TEST(report.refused == "");
-  const auto after = co_await w->get("skr", "Deployment", deployment);
+asio::awaitable<void> takes_over(sync_env* env, samples all) {
+  co_await env->add("skr");
+  co_await env->install_as_kim("skr", all.first);
+  // A field of KIM's that no revision has stays KIM's.
+  json::value more{{"apiVersion", "v1"},
+                   {"kind", "ConfigMap"},
+                   {"metadata", {{"name", config_key.name}, {"namespace", config_key.ns}}},
+                   {"data", {{"of-kim", "x"}}}};
+  co_await env->must(env->api("skr")->apply(
+      config_maps_type(), more, {.field_manager = "infrastructure-manager", .force = true}));
+  const auto before = co_await env->get("skr", "Deployment", deployment);
+  const auto report = co_await env->must_sync("skr", {all.first});
+  for (const auto& each : report.units) {
+    BOOST_TEST((each.rejected ? each.rejected->message : "") == "");
+    BOOST_TEST(each.differences.empty());
+  }
+  const auto after = co_await env->get("skr", "Deployment", deployment);
   BOOST_TEST(k8s::generation_of(before) == k8s::generation_of(after));
   BOOST_TEST(json::serialize(before.at("spec")) == json::serialize(after.at("spec")));
-  BOOST_TEST(k8s::uid_of(before) == k8s::uid_of(after));
-  const auto secret = co_await w->get("skr", "Secret", "registry-credentials");
-  for (const auto& one : {after, secret}) {
-    const auto all_managers = managers(one);
-    BOOST_TEST(contains(all_managers, "runtime-watcher-bootstrapper"));
-    BOOST_TEST(!contains(all_managers, "kim-bootstrapper"));
-    BOOST_TEST(!contains(all_managers, "manager"));
+  const auto config = co_await env->get("skr", "ConfigMap", config_key.name);
+  BOOST_TEST(contains(managers(config), "infrastructure-manager"));
+  const auto secret = co_await env->get("skr", "Secret", "registry-credentials");
+  for (const auto& each : {after, secret, config}) {
+    BOOST_TEST(contains(managers(each), "runtime-watcher-bootstrapper"));
+    BOOST_TEST(!contains(managers(each), "kim-bootstrapper"));
   }
-  // So that a field which a later set lacks goes, though it was not this manager that brought it.
+  // So that a field which a later revision lacks goes, though it was KIM that brought it.
   auto second = all.first;
-  second.configuration.object.as_object()["data"].as_object()["more"] = "x";
-  co_await w->must_sync("skr", request_for(second));
-  co_await w->must_sync("skr", request_for(all.first));
-  const bool good = co_await w->has("skr", set, {});
-  BOOST_TEST(good);
+  auto& data = second.at(source_kind::configuration).object.at("data").as_object();
+  data["more"] = "x";
+  co_await env->must_sync("skr", {second});
+  co_await env->must_sync("skr", {all.first});
+  const auto last = co_await env->get("skr", "ConfigMap", config_key.name);
+  BOOST_TEST(!last.at("data").as_object().contains("more"));
+  BOOST_TEST(last.at("data").as_object().contains("of-kim"));
 }
 
-BOOST_AUTO_TEST_CASE(what_kim_installed_is_taken_over_and_pods_are_not_restarted) {
-  runtimes_world w;
-  test::run(w.context, adopts(&w, samples()));
+BOOST_AUTO_TEST_CASE(objects_of_kim_are_taken_over_with_the_fields_of_the_revision_only) {
+  sync_env env;
+  test::run(env.context, takes_over(&env, samples()));
 }
 
-asio::awaitable<void> goes_back_to_kims(runtimes_world* w, samples all) {
-  co_await w->add("skr");
-  const auto kims = set_of(all.first);
-  co_await install_as_kim(w, "skr", kims);
-  auto second = good_sources(all.pem, "2.0.0");
-  second.pull_secret.object = pull_secret("new");
-  second.manifests.text = manifests("2.0.0",
-                                    "---\napiVersion: v1\nkind: ConfigMap\n"
-                                    "metadata: {name: new, namespace: kyma-system}\n");
-  w->faults["skr"] = {.refuse = 2, .only_path = "/deployments/"};  // after the dry run
-  const auto report = co_await w->must_sync("skr", request_for(second));
-  BOOST_TEST(report.rolled_back);
-  BOOST_TEST(report.refused.find("did not take it") != report.refused.npos);
-  const auto secret = co_await w->get("skr", "Secret", "registry-credentials");
-  BOOST_TEST(secret.at("data") == pull_secret().at("data"));
-  const auto added = co_await w->get("skr", "ConfigMap", "new");
-  BOOST_TEST(added.is_null());
-  const auto after = co_await w->get("skr", "Deployment", deployment);
-  BOOST_TEST(bootstrapper::version_of(after) == "1.0.0");
+asio::awaitable<void> leaves_foreign(sync_env* env, samples all) {
+  co_await env->add("skr");
+  json::value foreign{{"apiVersion", "v1"},
+                      {"kind", "ConfigMap"},
+                      {"metadata", {{"name", "theirs"}, {"namespace", "kyma-system"}}},
+                      {"data", {{"a", "theirs"}}}};
+  co_await env->must(
+      env->api("skr")->create(config_maps_type(), foreign, {.field_manager = "them"}));
+  const auto from = with_manifests(all.first, "1.0.0", config_map_text("theirs", "{a: ours}"));
+  auto report = co_await env->must_sync("skr", {from});
+  const auto& rejected = report.at(unit::bootstrapper).rejected;
+  BOOST_TEST_REQUIRE(rejected.has_value());
+  BOOST_TEST((rejected->why == rejection::reason::foreign_object));
+  BOOST_TEST(rejected->message.find("ConfigMap kyma-system/theirs is managed by them") == 0U);
+  BOOST_TEST(!report.at(unit::bootstrapper).changed);
+  BOOST_TEST(report.at(unit::credentials).changed);
+  auto live = co_await env->get("skr", "ConfigMap", "theirs");
+  BOOST_TEST(k8s::find_string(live, {"data", "a"}) == "theirs");
+  // Undeploying leaves it alone.
+  const auto gone = co_await bootstrapper::undeploy(env->api("skr"), &env->options,
+                                                    env->states["skr"].objects, {});
+  BOOST_REQUIRE(gone.has_value());
+  live = co_await env->get("skr", "ConfigMap", "theirs");
+  BOOST_TEST(live.is_object());
+  env->like.adopt = true;
+  env->states["skr"] = {.exists = true};
+  report = co_await env->must_sync("skr", {from});
+  BOOST_TEST(!report.at(unit::bootstrapper).rejected.has_value());
+  live = co_await env->get("skr", "ConfigMap", "theirs");
+  BOOST_TEST(k8s::find_string(live, {"data", "a"}) == "ours");
 }
 
-BOOST_AUTO_TEST_CASE(a_first_set_that_is_refused_leaves_what_was_there_before) {
-  runtimes_world w;
-  test::run(w.context, goes_back_to_kims(&w, samples()));
+BOOST_AUTO_TEST_CASE(foreign_object_is_rejected_unless_it_is_to_be_adopted) {
+  sync_env env;
+  test::run(env.context, leaves_foreign(&env, samples()));
 }
 
-asio::awaitable<void> keeps(runtimes_world* w, samples all) {
-  co_await w->add("skr");
-  co_await w->must_sync("skr", request_for(all.first));
-  auto from = all.first;
-  from.pull_secret.object = nullptr;
-  auto report = co_await w->must_sync("skr", request_for(from));
-  BOOST_TEST(report.refused == "");
-  BOOST_TEST(report.writes == 0U);
-  from.remove_missing = true;
-  report = co_await w->must_sync("skr", request_for(from));
-  BOOST_TEST(report.refused == "");
-  auto secret = co_await w->get("skr", "Secret", "registry-credentials");
-  BOOST_TEST(secret.is_null());
-  // Where nothing is to be kept, what is missing is missing.
-  from.remove_missing = false;
-  report = co_await w->must_sync("skr", request_for(from));
-  BOOST_TEST(report.refused.find("pullSecret: its source is not in the control plane") == 0U);
-  // Configuration that needs the bundle holds it.
-  from = all.first;
-  from.manifests.object = nullptr;
-  from.configuration.object = config_map(R"({"overrides": {},
-      "availableFeatures": ["rt-cfg.kyma-project.io/fly"]})");
-  report = co_await w->must_sync("skr", request_for(from));
-  BOOST_TEST(report.refused.find("\"rt-cfg.kyma-project.io/fly\" is no feature") !=
-             report.refused.npos);
+asio::awaitable<void> prunes(sync_env* env, samples all) {
+  co_await env->add("skr");
+  const auto former = with_manifests(
+      all.first, "1.0.0",
+      config_map_text("old") + "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: kept}\n");
+  co_await env->must_sync("skr", {former});
+  auto report = co_await env->must_sync("skr", {all.first});
+  BOOST_TEST(
+      contains(report.at(unit::bootstrapper).differences, "ConfigMap kyma-system/old is obsolete"));
+  const auto old = co_await env->get("skr", "ConfigMap", "old");
+  BOOST_TEST(old.is_null());
+  co_await env->must(env->api("skr")->get(namespaces_type(), {{}, "kept"}));
+  BOOST_TEST(report.objects.size() == 7U);
+  auto renamed = all.first;
+  renamed.to.pull_secret = "renamed";
+  co_await env->must_sync("skr", {renamed});
+  const auto live_1 = co_await env->get("skr", "Secret", "registry-credentials");
+  BOOST_TEST(live_1.is_null());
+  const auto live_2 = co_await env->get("skr", "Secret", "renamed");
+  BOOST_TEST(live_2.is_object());
+  // A unit without valid revisions is left as it is.
+  auto broken = all.first;
+  broken.at(source_kind::pull_secret).object = nullptr;
+  report = co_await env->must_sync("skr", {broken});
+  const auto live_3 = co_await env->get("skr", "Secret", "renamed");
+  BOOST_TEST(live_3.is_object());
+  BOOST_TEST(report.objects.size() == 7U);
+  broken.remove_missing = true;
+  co_await env->must_sync("skr", {broken});
+  const auto live_4 = co_await env->get("skr", "Secret", "renamed");
+  BOOST_TEST(live_4.is_null());
 }
 
-BOOST_AUTO_TEST_CASE(a_source_that_is_gone_is_kept_on_the_runtime_or_removed) {
-  runtimes_world w;
-  test::run(w.context, keeps(&w, samples()));
+BOOST_AUTO_TEST_CASE(obsolete_objects_are_removed_but_no_namespaces) {
+  sync_env env;
+  test::run(env.context, prunes(&env, samples()));
 }
 
-asio::awaitable<void> goes(runtimes_world* w, samples all) {
-  co_await w->add("skr");
-  co_await w->must_sync("skr", request_for(all.first));
-  // Somebody else makes one of the objects anew: it is theirs now.
+asio::awaitable<void> undeploys(sync_env* env, samples all) {
+  co_await env->add("skr");
+  co_await env->must_sync("skr", {all.first});
+  // Another actor makes one of the objects again: it is foreign now.
   const auto services = *k8s::well_known_type("v1", "Service");
   const k8s::object_key key{"kyma-system", "rt-bootstrapper-webhook-service"};
-  auto theirs = co_await w->api("skr")->get(services, key);
-  BOOST_REQUIRE(theirs.has_value());
-  auto done = co_await w->api("skr")->remove(services, key);
-  BOOST_REQUIRE(done.has_value());
+  co_await env->must(env->api("skr")->remove(services, key));
   json::value object{{"apiVersion", "v1"},
                      {"kind", "Service"},
                      {"metadata", {{"name", key.name}, {"namespace", key.ns}}},
                      {"spec", {{"ports", json::array{{{"port", 1}}}}}}};
-  done = co_await w->api("skr")->create(services, object);
-  BOOST_REQUIRE(done.has_value());
-  const auto now = std::chrono::system_clock::now();
-  auto gone = co_await bootstrapper::undeploy(w->api("skr"), &w->how, subject, {}, now);
+  co_await env->must(env->api("skr")->create(services, object, {.field_manager = "them"}));
+  auto gone = co_await bootstrapper::undeploy(env->api("skr"), &env->options,
+                                              env->states["skr"].objects, {});
   BOOST_REQUIRE_MESSAGE(gone.has_value(), gone.error().message);
-  for (const auto& one : set_of(all.first).items) {
-    const auto got = co_await w->api("skr")->get(one.type, one.key("kyma-system"));
-    BOOST_TEST(got.has_value() == (one.type.gvk.kind == "Service"), one.type.gvk.kind);
+  for (const auto& each : objects_of(all.first)) {
+    const auto got = co_await env->api("skr")->get(each.type, k8s::key_of(each.object));
+    BOOST_TEST(got.has_value() == (each.type.gvk.kind == "Service"), each.type.gvk.kind);
   }
-  const auto left =
-      co_await w->api("skr")->list(*k8s::well_known_type("v1", "Secret"), {.ns = "kyma-system"});
-  BOOST_REQUIRE(left.has_value());
-  BOOST_TEST(left->at("items").as_array().empty());
-  gone = co_await bootstrapper::undeploy(w->api("skr"), &w->how, subject, {}, now);
+  gone = co_await bootstrapper::undeploy(env->api("skr"), &env->options, env->states["skr"].objects,
+                                         {});
   BOOST_REQUIRE(gone.has_value());
   BOOST_TEST(*gone == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(undeploying_removes_what_is_ours_and_nothing_else) {
-  runtimes_world w;
-  test::run(w.context, goes(&w, samples()));
+BOOST_AUTO_TEST_CASE(undeploying_removes_managed_objects_only) {
+  sync_env env;
+  test::run(env.context, undeploys(&env, samples()));
 }
 
-asio::awaitable<void> moves(runtimes_world* w, samples all) {
-  co_await w->add("skr", true);
-  co_await w->must_sync("skr", request_for(all.first));
-  auto request = request_for(all.first);
-  request.to.pull_secret = "renamed";
-  bootstrapper::problems wrong;
-  request.wanted = bootstrapper::gather(all.first, request.to, request.now, wrong);
-  const auto report = co_await w->must_sync("skr", request);
-  BOOST_TEST(report.refused == "");
-  const auto renamed = co_await w->get("skr", "Secret", "renamed");
-  BOOST_TEST(renamed.is_object());
-  const auto former = co_await w->get("skr", "Secret", "registry-credentials");
-  BOOST_TEST(former.is_null());
+asio::awaitable<void> previews(sync_env* env, samples all) {
+  co_await env->add("skr");
+  env->like.write = false;
+  const auto broken = with_manifests(all.first, "2.0.0", R"(---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: broken, namespace: kyma-system}
+spec: {replicas: many}
+)");
+  auto report = co_await env->must_sync("skr", {broken});
+  BOOST_TEST(report.at(unit::bootstrapper).rejected.has_value());
+  BOOST_TEST(report.at(unit::credentials).differences.size() == 1U);
+  BOOST_TEST(report.writes == 0U);
+  for (const auto& each : objects_of(all.first)) {
+    const auto got = co_await env->api("skr")->get(each.type, k8s::key_of(each.object));
+    BOOST_TEST(got.has_error(), each.type.gvk.kind);
+  }
 }
 
-BOOST_AUTO_TEST_CASE(a_target_with_another_name_takes_the_former_ones_place) {
-  runtimes_world w;
-  test::run(w.context, moves(&w, samples()));
+BOOST_AUTO_TEST_CASE(preview_does_dry_runs_and_writes_nothing) {
+  sync_env env;
+  test::run(env.context, previews(&env, samples()));
 }
 
-asio::awaitable<void> looks(runtimes_world* w, samples all) {
-  co_await w->add("skr");
-  auto request = request_for(all.first);
-  request.write = false;
-  const auto report = co_await w->must_sync("skr", request);
-  BOOST_TEST(report.differences.size() == 7U);
-  BOOST_TEST(report.wanted == set_of(all.first).digest);
-  BOOST_TEST(report.digest == "");
-  BOOST_TEST(w->faults["skr"].seen == 0);
-  // The mode may change at any moment.
-  request.write = true;
-  int left = 5;
-  request.may_write = [&left] { return left-- > 0; };
-  const auto stopped = co_await w->sync("skr", request);
+asio::awaitable<void> is_fenced(sync_env* env, samples all) {
+  co_await env->add("skr");
+  int left = 3;
+  env->like.may_write = [&left] { return left-- > 0; };
+  const auto stopped = co_await env->sync("skr", {all.first});
   BOOST_TEST(stopped.has_error());
   BOOST_TEST(stopped.error().is(k8s::errc::fenced));
-  BOOST_TEST(w->faults["skr"].seen == 7 + 5);
+  const auto late = co_await env->get("skr", "Deployment", deployment);
+  BOOST_TEST(late.is_null());
 }
 
-BOOST_AUTO_TEST_CASE(it_can_look_without_writing_and_stops_when_it_may_not_write_any_more) {
-  runtimes_world w;
-  test::run(w.context, looks(&w, samples()));
+BOOST_AUTO_TEST_CASE(sync_ends_when_the_runtime_must_no_longer_be_written_to) {
+  sync_env env;
+  test::run(env.context, is_fenced(&env, samples()));
 }
 
-asio::awaitable<void> keeps_large_sets(runtimes_world* w, samples all) {
-  co_await w->add("skr");
-  auto from = all.first;
-  auto& data = from.configuration.object.as_object()["data"].as_object();
-  data["large"] = std::string(1'000'000, 'x');
-  co_await w->must_sync("skr", request_for(from));
-  auto second = from;
-  second.pull_secret.object = pull_secret("new");
-  w->faults["skr"] = {.refuse = 2, .only_path = "/secrets/registry-credentials"};
-  const auto report = co_await w->must_sync("skr", request_for(second));
-  BOOST_TEST(report.rolled_back);
-  const bool good = co_await w->has("skr", set_of(from), {});
-  BOOST_TEST(good);
+asio::awaitable<void> migrates(sync_env* env, samples all) {
+  co_await env->add("skr");
+  for (const auto* name : {"rt-bootstrapper-sync-record", "rt-bootstrapper-sync-abc-0"}) {
+    json::value record{{"apiVersion", "v1"},
+                       {"kind", "Secret"},
+                       {"metadata", {{"name", name}, {"namespace", "kyma-system"}}},
+                       {"stringData", {{"content", "x"}}}};
+    co_await env->must(env->api("skr")->apply(
+        secrets_type(), record, {.field_manager = env->options.field_manager, .force = true}));
+  }
+  env->states["skr"] = {};
+  co_await env->must_sync("skr", {all.first});
+  const auto left =
+      co_await env->must(env->api("skr")->list(secrets_type(), {.ns = "kyma-system"}));
+  BOOST_TEST(left.at("items").as_array().size() == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(a_set_larger_than_a_secret_is_kept_in_pieces) {
-  runtimes_world w;
-  test::run(w.context, keeps_large_sets(&w, samples()));
+BOOST_AUTO_TEST_CASE(records_of_earlier_versions_are_removed) {
+  sync_env env;
+  test::run(env.context, migrates(&env, samples()));
+}
+
+asio::awaitable<void> bounds_live(sync_env* env, samples all) {
+  co_await env->add("skr");
+  std::string many;
+  for (int i = 0; i < 18; ++i) {
+    const auto name = "large-" + std::to_string(i);
+    many += config_map_text(name);
+    json::value large{{"apiVersion", "v1"},
+                      {"kind", "ConfigMap"},
+                      {"metadata", {{"name", name}, {"namespace", "kyma-system"}}},
+                      {"data", {{"a", std::string(1'000'000, 'x')}}}};
+    co_await env->must(env->api("skr")->create(config_maps_type(), std::move(large)));
+  }
+  const auto report = co_await env->must_sync("skr", {with_manifests(all.first, "1.0.0", many)});
+  const auto& rejected = report.at(unit::bootstrapper).rejected;
+  BOOST_TEST_REQUIRE(rejected.has_value());
+  BOOST_TEST(rejected->message.find("have more than 16777216 bytes") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(objects_of_a_runtime_are_read_up_to_a_bound) {
+  sync_env env;
+  test::run(env.context, bounds_live(&env, samples()));
+}
+
+BOOST_AUTO_TEST_CASE(fields_are_subtracted_leaf_by_leaf) {
+  const auto fields = json::parse(
+      R"({"f:data": {".": {}, "f:a": {}, "f:b": {}}, "f:metadata": {"f:labels": {"f:x": {}}}})");
+  const auto owned =
+      json::parse(R"({"f:data": {"f:a": {}}, "f:metadata": {"f:labels": {"f:x": {}}}})");
+  BOOST_TEST((bootstrapper::subtract_fields(fields, owned) ==
+              json::parse(R"({"f:data": {".": {}, "f:b": {}}})")));
+  BOOST_TEST(bootstrapper::subtract_fields(fields, fields).is_null());
+  const auto both = json::parse(R"({"f:data": {"f:a": {}, "f:b": {}}, "f:metadata": {}})");
+  BOOST_TEST((bootstrapper::subtract_fields(fields, both) ==
+              json::parse(R"({"f:metadata": {"f:labels": {"f:x": {}}}})")));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,5 +1,7 @@
 // What is refused before it comes near a runtime, and what is said then.
 
+#include "reactors/bootstrapper/validation.hpp"
+
 #include "reactors/bootstrapper/desired_set.hpp"
 #include "reactors/bootstrapper/manifest_set.hpp"
 
@@ -15,9 +17,9 @@ namespace rw::bootstrapper_test {
 BOOST_AUTO_TEST_SUITE(validation)
 
 using bootstrapper::describe;
-using bootstrapper::problems;
-using bootstrapper::sources_of_set;
-using bootstrapper::target_names;
+using bootstrapper::diagnostics;
+using bootstrapper::render_input;
+using bootstrapper::unit;
 using namespace std::chrono_literals;
 
 namespace {
@@ -27,26 +29,39 @@ const std::string& shared_pem() {
   return pem;
 }
 
-/// What is wrong with a set; empty if nothing is.
-std::string wrong_with(const sources_of_set& from) {
-  problems wrong;
-  const auto set =
-      bootstrapper::gather(from, target_names(), std::chrono::system_clock::now(), wrong);
-  if (wrong.empty())
-    bootstrapper::check_whole(set.objects, target_names(), set.configured_by, wrong);
-  return describe(wrong, 20);
+/// All errors, or warnings, of both units; empty: none.
+diagnostics found_in(const render_input& from) {
+  diagnostics out;
+  for (const auto of : bootstrapper::all_units) {
+    const auto made = bootstrapper::render(of, from, std::chrono::system_clock::now());
+    out.errors.insert(out.errors.end(), made.found.errors.begin(), made.found.errors.end());
+    out.warnings.insert(out.warnings.end(), made.found.warnings.begin(), made.found.warnings.end());
+  }
+  return out;
 }
 
-std::string wrong_with_configuration(const std::string& text) {
-  auto from = good_sources(shared_pem());
-  from.configuration.object = config_map(text);
-  return wrong_with(from);
+std::string errors_of(const render_input& from) {
+  return describe(found_in(from).errors, 20);
 }
 
-std::string wrong_with_manifests(std::string text) {
+std::string warnings_of(const render_input& from) {
+  return describe(found_in(from).warnings, 20);
+}
+
+render_input with_configuration(const std::string& text) {
   auto from = good_sources(shared_pem());
-  from.manifests.text = std::move(text);
-  return wrong_with(from);
+  from.at(source_kind::configuration).object = config_map(text);
+  return from;
+}
+
+std::string errors_of_configuration(const std::string& text) {
+  return errors_of(with_configuration(text));
+}
+
+std::string errors_of_manifests(const std::string& text) {
+  auto from = good_sources(shared_pem());
+  from.at(source_kind::manifests).object = manifests_source(text);
+  return errors_of(from);
 }
 
 void check_has(const std::string& text, const std::string& part) {
@@ -61,32 +76,30 @@ std::string features(const std::string& available, const std::string& namespaces
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_good_set_is_taken_whole) {
-  BOOST_TEST(wrong_with(good_sources(shared_pem())) == "");
+  BOOST_TEST(errors_of(good_sources(shared_pem())) == "");
 }
 
 BOOST_AUTO_TEST_CASE(a_configuration_that_is_no_json_is_told_with_the_place) {
-  check_has(wrong_with_configuration("{\"overrides\": {}, oops}"),
+  check_has(errors_of_configuration("{\"overrides\": {}, oops}"),
             "rt-bootstrapper-config.json: is no JSON, from byte ");
-  check_has(wrong_with_configuration("{\"overrides\": {}} x"), "is no JSON, from byte 19");
-  check_has(wrong_with_configuration("[]"), "is no JSON object");
-  check_has(wrong_with_configuration(""), "is no JSON");
+  check_has(errors_of_configuration("{\"overrides\": {}} x"), "is no JSON, from byte 19");
+  check_has(errors_of_configuration("[]"), "is no JSON object");
+  check_has(errors_of_configuration(""), "is no JSON");
 }
 
 BOOST_AUTO_TEST_CASE(each_wrong_field_of_the_configuration_is_named) {
-  check_has(wrong_with_configuration("{}"), "overrides: is required");
-  check_has(wrong_with_configuration(R"({"overrides": {"a": 1}})"),
+  check_has(errors_of_configuration("{}"), "overrides: is required");
+  check_has(errors_of_configuration(R"({"overrides": {"a": 1}})"),
             "overrides.a: its value is no registry");
-  check_has(wrong_with_configuration(R"({"overrides": {"https://a": "b"}})"),
+  check_has(errors_of_configuration(R"({"overrides": {"https://a": "b"}})"),
             "overrides.https://a: is no registry");
-  check_has(wrong_with_configuration(R"({"overrides": {}, "override": {}})"),
-            "override: is no field");
-  const auto bundle = wrong_with_configuration(
+  const auto bundle = errors_of_configuration(
       R"({"overrides": {}, "clusterTrustBundle": {"name": "", "volumeName": "A_b",
           "volumeMountPath": "etc", "certWritePath": "../x", "path": "y"}})");
   for (const auto* field :
        {"clusterTrustBundle.name: is no string, or an empty one",
         "clusterTrustBundle.volumeName: \"A_b\"", "clusterTrustBundle.volumeMountPath: \"etc\"",
-        "clusterTrustBundle.certWritePath: \"../x\"", "clusterTrustBundle.path: is no field"}) {
+        "clusterTrustBundle.certWritePath: \"../x\""}) {
     check_has(bundle, field);
   }
 }
@@ -94,42 +107,41 @@ BOOST_AUTO_TEST_CASE(each_wrong_field_of_the_configuration_is_named) {
 BOOST_AUTO_TEST_CASE(a_namespaces_feature_must_be_known_and_available) {
   const std::string registry = R"("rt-cfg.kyma-project.io/alter-img-registry")";
   const std::string fips = R"("rt-cfg.kyma-project.io/set-fips-mode")";
-  BOOST_TEST(wrong_with_configuration(
+  BOOST_TEST(errors_of_configuration(
                  features("[" + registry + "]", R"({"a": [)" + registry + "]}")) == "");
-  BOOST_TEST(wrong_with_configuration(features("[]", R"({"a": ["rt-cfg.kyma-project.io/all"]})")) ==
+  BOOST_TEST(errors_of_configuration(features("[]", R"({"a": ["rt-cfg.kyma-project.io/all"]})")) ==
              "");
-  check_has(wrong_with_configuration(features("[" + registry + "]", R"({"a": [)" + fips + "]}")),
+  check_has(errors_of_configuration(features("[" + registry + "]", R"({"a": [)" + fips + "]}")),
             "namespaceFeatures.a: \"rt-cfg.kyma-project.io/set-fips-mode\" is not among "
             "availableFeatures");
-  check_has(wrong_with_configuration(features(R"(["rt-cfg.kyma-project.io/fly"])", "{}")),
+  check_has(errors_of_configuration(features(R"(["rt-cfg.kyma-project.io/fly"])", "{}")),
             "availableFeatures[0]: \"rt-cfg.kyma-project.io/fly\" is no feature");
-  check_has(wrong_with_configuration(features(R"(["rt-cfg.kyma-project.io/all"])", "{}")),
+  check_has(errors_of_configuration(features(R"(["rt-cfg.kyma-project.io/all"])", "{}")),
             "availableFeatures[0]");
-  check_has(wrong_with_configuration(features("[" + registry + "," + registry + "]", "{}")),
-            "availableFeatures[1]: \"rt-cfg.kyma-project.io/alter-img-registry\" is there twice");
-  check_has(wrong_with_configuration(features("[]", R"({"Not A Name": [7]})")),
+  check_has(errors_of_configuration(features("[]", R"({"Not A Name": [7]})")),
             "namespaceFeatures.Not A Name[0]: is no string");
 }
 
 BOOST_AUTO_TEST_CASE(the_version_to_be_installed_says_which_features_it_knows) {
   auto from = good_sources(shared_pem());
-  from.configuration.object =
+  from.at(source_kind::configuration).object =
       config_map(features(R"(["rt-cfg.kyma-project.io/fly"])", R"({"a": []})"));
-  check_has(wrong_with(from), "is no feature that the version to be installed knows");
-  auto& text = from.manifests.text;
+  check_has(errors_of(from), "is no feature that the version to be installed knows");
+  auto text = manifests();
   const std::string labels = "  labels: {";
   text.insert(text.find(labels),
               "  annotations: {operator.kyma-project.io/bootstrapper-features: "
               "\"rt-cfg.kyma-project.io/fly, rt-cfg.kyma-project.io/swim\"}\n");
-  BOOST_TEST(wrong_with(from) == "");
+  from.at(source_kind::manifests).object = manifests_source(text);
+  BOOST_TEST(errors_of(from) == "");
 }
 
 BOOST_AUTO_TEST_CASE(the_configuration_must_fit_the_trust_bundle) {
   auto from = good_sources(shared_pem());
-  from.trust_bundle.object.as_object()["metadata"].as_object()["name"] = "another";
-  check_has(wrong_with(from), "clusterTrustBundle.name: is \"" + bundle_name +
-                                  "\", but the bundle is called \"another\"");
-  check_has(wrong_with_configuration(
+  from.at(source_kind::trust_bundle).object.as_object()["metadata"].as_object()["name"] = "another";
+  check_has(errors_of(from), "clusterTrustBundle.name: is \"" + bundle_name +
+                                 "\", but the bundle is called \"another\"");
+  check_has(errors_of_configuration(
                 R"({"overrides": {},
                     "availableFeatures": ["rt-cfg.kyma-project.io/add-cluster-trust-bundle"]})"),
             "clusterTrustBundle: is required");
@@ -138,11 +150,11 @@ BOOST_AUTO_TEST_CASE(the_configuration_must_fit_the_trust_bundle) {
 BOOST_AUTO_TEST_CASE(a_pull_secret_must_be_one_and_have_credentials) {
   auto from = good_sources(shared_pem());
   const auto with = [&](const std::string& text, const std::string& type) {
-    auto& object = from.pull_secret.object;
+    auto& object = from.at(source_kind::pull_secret).object;
     object = pull_secret();
     object.as_object()["type"] = type;
     k8s::set_secret_data(object, bootstrapper::pull_secret_key, text);
-    return wrong_with(from);
+    return errors_of(from);
   };
   const std::string type(bootstrapper::pull_secret_type);
   check_has(with(R"({"auths": {"r": {"auth": "dTpw"}}})", "Opaque"),
@@ -158,15 +170,15 @@ BOOST_AUTO_TEST_CASE(a_pull_secret_must_be_one_and_have_credentials) {
   const auto broken = with(R"({"auths": hunter2})", type);
   check_has(broken, "is no JSON");
   BOOST_TEST(broken.find("hunter2") == broken.npos);
-  from.pull_secret.object.as_object().erase("data");
-  check_has(wrong_with(from), "data[.dockerconfigjson]: is missing or not base64");
+  from.at(source_kind::pull_secret).object.as_object().erase("data");
+  check_has(errors_of(from), "data[.dockerconfigjson]: is missing or not base64");
 }
 
 BOOST_AUTO_TEST_CASE(a_trust_bundle_with_garbage_is_refused_and_the_block_named) {
   auto from = good_sources(shared_pem());
   const auto with = [&](const std::string& pem) {
-    from.trust_bundle.object = trust_bundle(pem);
-    return wrong_with(from);
+    from.at(source_kind::trust_bundle).object = trust_bundle(pem);
+    return errors_of(from);
   };
   const auto other = ca_pem("other");
   BOOST_TEST(with("# ours\n" + shared_pem() + "# theirs\n" + other) == "");
@@ -178,27 +190,47 @@ BOOST_AUTO_TEST_CASE(a_trust_bundle_with_garbage_is_refused_and_the_block_named)
   check_has(with(shared_pem() + other.substr(0, other.size() / 2)), "block 2");
   check_has(with(shared_pem() + "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"),
             "PEM block 2 is no CERTIFICATE");
-  check_has(with(shared_pem() + shared_pem()), "certificate 2 (CN=btp) is there twice");
 }
 
-BOOST_AUTO_TEST_CASE(an_expired_certificate_is_refused_and_named) {
-  auto from = good_sources(shared_pem() + ca_pem("bygone", 1h, 48h));
-  check_has(wrong_with(from), "certificate 2 (CN=bygone) expired on 20");
-}
-
-BOOST_AUTO_TEST_CASE(a_certificate_that_is_no_cas_is_refused) {
+BOOST_AUTO_TEST_CASE(expired_repeated_and_foreign_certificates_are_warnings) {
   const auto ca = tls::issuer::create({.common_name = "btp"}).value();
   const auto leaf = ca.issue({.common_name = "leaf", .server_auth = true}).value();
-  check_has(wrong_with(good_sources(leaf.certificate)), "certificate 1 (CN=leaf) is no CA's");
+  const auto bygone = ca_pem("bygone", 1h, 48h);
+  auto from = good_sources(shared_pem() + bygone + leaf.certificate + shared_pem());
+  BOOST_TEST(errors_of(from) == "");
+  check_has(warnings_of(from), "certificate 2 (CN=bygone) expired on 20");
+  check_has(warnings_of(from), "certificate 3 (CN=leaf) is no CA's");
+  check_has(warnings_of(from), "certificate 4 (CN=btp) is listed twice");
+  check_has(errors_of(good_sources(bygone)), "all certificates have expired");
+}
+
+BOOST_AUTO_TEST_CASE(what_the_bootstrapper_tolerates_is_a_warning) {
+  auto from = with_configuration(
+      R"({"overrides": {}, "override": {},
+          "namespaceFeatures": {"a": ["rt-cfg.kyma-project.io/set-fips-mode"]}})");
+  BOOST_TEST(errors_of(from) == "");
+  check_has(warnings_of(from), "override: is no field");
+  check_has(warnings_of(from), "namespaceFeatures: has no effect without availableFeatures");
+}
+
+BOOST_AUTO_TEST_CASE(missing_trust_bundle_is_an_error_only_if_the_configuration_uses_it) {
+  auto from = with_configuration(R"({"overrides": {}})");
+  from.at(source_kind::trust_bundle).object = nullptr;
+  BOOST_TEST(errors_of(from) == "");
+  check_has(warnings_of(from),
+            "does not exist, and no valid content of it is stored; installed "
+            "without one");
+  from.at(source_kind::configuration).object = config_map(good_configuration());
+  check_has(errors_of(from), "ClusterTrustBundle " + bundle_name + ": does not exist");
 }
 
 BOOST_AUTO_TEST_CASE(a_broken_document_is_named_by_its_number) {
-  check_has(wrong_with_manifests(manifests() + "---\na: [\n"), "manifests.yaml: document 5");
-  check_has(wrong_with_manifests(manifests() + "---\nkind: ConfigMap\nmetadata: {name: a}\n"),
+  check_has(errors_of_manifests(manifests() + "---\na: [\n"), "manifests.yaml: document 5");
+  check_has(errors_of_manifests(manifests() + "---\nkind: ConfigMap\nmetadata: {name: a}\n"),
             "document 5, line");
-  check_has(wrong_with_manifests(""), "manifests.yaml: is missing or empty");
-  check_has(wrong_with_manifests("---\n"), "there is no Deployment kyma-system/rt-bootstrapper");
-  check_has(wrong_with_manifests(std::string((1u << 20) + 1, ' ')), "is larger than 1048576 bytes");
+  check_has(errors_of_manifests(""), "manifests.yaml: is missing or empty");
+  check_has(errors_of_manifests("---\n"), "there is no Deployment kyma-system/rt-bootstrapper");
+  check_has(errors_of_manifests(std::string((1u << 20) + 1, ' ')), "is larger than 1048576 bytes");
 }
 
 BOOST_AUTO_TEST_CASE(dashes_inside_a_block_of_text_do_not_end_a_document) {
@@ -212,89 +244,88 @@ data:
     ---
     two
 )";
-  BOOST_TEST(wrong_with_manifests(manifests("1.0.0", block)) == "");
+  BOOST_TEST(errors_of_manifests(manifests("1.0.0", block)) == "");
 }
 
 BOOST_AUTO_TEST_CASE(an_object_that_is_there_twice_is_refused) {
   const std::string twice =
       "---\napiVersion: v1\nkind: ServiceAccount\n"
       "metadata: {name: rt-bootstrapper, namespace: kyma-system}\n";
-  check_has(wrong_with_manifests(manifests("1.0.0", twice)),
-            "ServiceAccount kyma-system/rt-bootstrapper is there twice");
+  check_has(errors_of_manifests(manifests("1.0.0", twice)),
+            "ServiceAccount kyma-system/rt-bootstrapper is defined twice");
   const std::string elsewhere =
       "---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: rt-bootstrapper}\n";
-  check_has(wrong_with_manifests(manifests("1.0.0", elsewhere)),
-            "ServiceAccount kyma-system/rt-bootstrapper is there twice");
+  check_has(errors_of_manifests(manifests("1.0.0", elsewhere)),
+            "ServiceAccount kyma-system/rt-bootstrapper is defined twice");
   const std::string placed =
       "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\n"
       "metadata: {name: a, namespace: b}\n"
       "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: a}\n";
-  check_has(wrong_with_manifests(manifests("1.0.0", placed)), "ClusterRole a is there twice");
+  check_has(errors_of_manifests(manifests("1.0.0", placed)), "ClusterRole a is defined twice");
   const std::string custom =
       "---\napiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a}\n"
       "---\napiVersion: example.com/v1\nkind: Thing\n"
       "metadata: {name: a, namespace: kyma-system}\n";
-  check_has(wrong_with_manifests(manifests("1.0.0", custom)), "Thing kyma-system/a is there twice");
-  const std::string reserved =
-      "---\napiVersion: v1\nkind: Secret\n"
-      "metadata: {name: rt-bootstrapper-sync-record}\n";
-  check_has(wrong_with_manifests(manifests("1.0.0", reserved)), "has a name that is reserved");
+  check_has(errors_of_manifests(manifests("1.0.0", custom)),
+            "Thing kyma-system/a is defined twice");
 }
 
-BOOST_AUTO_TEST_CASE(a_set_that_no_runtime_could_keep_is_refused) {
+BOOST_AUTO_TEST_CASE(revision_beyond_the_size_limit_is_refused) {
   std::string large =
       "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: large}\ndata:\n  a: &a " +
       std::string(100'000, 'x') + "\n";
   for (int i = 0; i < 90; ++i) large += "  b" + std::to_string(i) + ": *a\n";
-  check_has(wrong_with_manifests(manifests("1.0.0", large)), "bytes, more than the 8388608");
+  check_has(errors_of_manifests(manifests("1.0.0", large)), "bytes, more than 8388608");
+}
+
+BOOST_AUTO_TEST_CASE(source_that_could_not_be_stored_is_refused) {
+  auto from = good_sources(shared_pem());
+  auto& data = from.at(source_kind::configuration).object.at("data").as_object();
+  data["large"] = std::string(bootstrapper::source_bytes, 'x');
+  check_has(errors_of(from), "is larger than");
 }
 
 BOOST_AUTO_TEST_CASE(manifests_give_way_to_the_other_sources) {
   auto from = good_sources(shared_pem());
-  from.manifests.text = manifests("1.0.0", R"(---
+  from.at(source_kind::manifests).object = manifests_source(manifests("1.0.0", R"(---
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: rt-bootstrapper-config, namespace: kyma-system}
 data: {rt-bootstrapper-config.json: "{}"}
-)");
-  problems wrong;
-  const auto set =
-      bootstrapper::gather(from, target_names(), std::chrono::system_clock::now(), wrong);
-  BOOST_TEST(wrong.empty());
-  BOOST_TEST(set.objects.size() == 7U);
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: registry-credentials, namespace: kyma-system}
+)"));
+  BOOST_TEST(errors_of(from) == "");
+  const auto made =
+      bootstrapper::render(unit::bootstrapper, from, std::chrono::system_clock::now());
+  BOOST_TEST(made.objects.size() == 6U);
 }
 
-BOOST_AUTO_TEST_CASE(a_source_that_is_gone_is_kept_or_removed_as_asked) {
+BOOST_AUTO_TEST_CASE(missing_source_is_an_error_or_has_no_objects) {
   auto from = good_sources(shared_pem());
-  from.pull_secret.object = nullptr;
-  problems wrong;
-  const auto now = std::chrono::system_clock::now();
-  auto set = bootstrapper::gather(from, target_names(), now, wrong);
-  BOOST_TEST((set.kept == std::vector{bootstrapper::part::pull_secret}));
+  from.at(source_kind::pull_secret).object = nullptr;
+  check_has(errors_of(from), "Secret kcp-system/registry-credentials: does not exist");
   from.remove_missing = true;
-  set = bootstrapper::gather(from, target_names(), now, wrong);
-  BOOST_TEST(set.kept.empty());
-  BOOST_TEST(set.objects.size() == 6U);
-  BOOST_TEST(wrong.empty());
+  BOOST_TEST(errors_of(from) == "");
+  const auto made = bootstrapper::render(unit::credentials, from, std::chrono::system_clock::now());
+  BOOST_TEST(made.objects.empty());
 }
 
-BOOST_AUTO_TEST_CASE(the_digest_tells_sets_apart_and_not_how_they_are_written) {
-  const auto digest = [](const sources_of_set& from) {
-    problems wrong;
-    return bootstrapper::digest_of(
-        bootstrapper::gather(from, target_names(), std::chrono::system_clock::now(), wrong)
-            .objects);
+BOOST_AUTO_TEST_CASE(digest_depends_on_content_and_not_on_the_order_of_fields) {
+  const auto digest = [](const render_input& from) {
+    return bootstrapper::render(unit::bootstrapper, from, std::chrono::system_clock::now()).digest;
   };
   const auto from = good_sources(shared_pem());
   auto same = from;
-  json::object data;
-  auto& object = same.configuration.object.as_object();
+  auto& object = same.at(source_kind::configuration).object.as_object();
   const auto was = object["data"];
   object.erase("data");
   object["data"] = was;
   BOOST_TEST(digest(from) == digest(same));
   auto other = from;
-  other.pull_secret.object = pull_secret("changed");
+  other.at(source_kind::configuration).object.at("data").as_object()["more"] = "x";
   BOOST_TEST(digest(from) != digest(other));
 }
 

@@ -205,7 +205,9 @@ asio::awaitable<void> land::make(std::vector<std::string> names) {
                            "dev/infrastructuremanager.kyma-project.io_runtimes.yaml"}) {
     co_await must(api("kcp").create(definitions, definition(file)));
   }
-  co_await must(api("kcp").create(namespaces_type(), object_of(namespaces_type(), {}, kcp)));
+  for (const auto& ns : {kcp, std::string("runtime-watcher-system")}) {
+    co_await must(api("kcp").create(namespaces_type(), object_of(namespaces_type(), {}, ns)));
+  }
   for (const auto which :
        {&versions::config, &versions::pull_secret, &versions::trust_bundle, &versions::manifests}) {
     co_await put_source(which);

@@ -1,0 +1,223 @@
+#include "reactors/bootstrapper/control_plane.hpp"
+
+#include "k8s/types.hpp"
+#include "reactors/kyma_resources.hpp"
+#include "reactors/runtime_access.hpp"
+
+#include <boost/json/object.hpp>
+
+#include <utility>
+
+namespace rw::bootstrapper {
+namespace {
+
+namespace json = boost::json;
+using k8s::delta;
+using k8s::object;
+using k8s::object_key;
+
+constexpr const char* by_kyma = "runtime-bootstrapper/kyma";
+constexpr const char* by_source = "runtime-bootstrapper/source";
+constexpr std::string_view kubeconfig_prefix = "kubeconfig-";
+
+std::string source_value(source_kind kind, std::string_view name) {
+  return std::string(to_string(kind)) + "/" + std::string(name);
+}
+
+std::string kyma_label_of(const json::value& of) {
+  return std::string(k8s::label(of, kyma_name_label).value_or(std::string_view()));
+}
+
+void index_by_kyma(k8s::informer& in) {
+  in.add_index(by_kyma, [](const object& each, std::vector<std::string>& values) {
+    auto kyma = kyma_label_of(each.parse());
+    if (!kyma.empty()) values.push_back(std::move(kyma));
+  });
+}
+
+bool content_changed(const delta& change) {
+  return content_of(change.before.parse()) != content_of(change.now.parse());
+}
+
+/// Changes of the status alone don't count.
+bool bootstrapper_changed(const delta& change) {
+  if (change.what != delta::kind::updated) return true;
+  const auto before = change.before.parse();
+  const auto now = change.now.parse();
+  return k8s::generation_of(before) != k8s::generation_of(now) ||
+         k8s::is_being_deleted(before) != k8s::is_being_deleted(now);
+}
+
+bool runtime_changed(const delta& change) {
+  if (change.what != delta::kind::updated) return true;
+  const auto before = change.before.parse();
+  const auto now = change.now.parse();
+  // A mark that is removed: Kyma Infrastructure Manager writes to the runtime, or has done so.
+  return carries_mark(before) != carries_mark(now) || is_suspended(before) != is_suspended(now) ||
+         k8s::annotation(before, bootstrapper_mode_annotation) !=
+             k8s::annotation(now, bootstrapper_mode_annotation) ||
+         k8s::annotation(before, opt_out_annotation) != k8s::annotation(now, opt_out_annotation) ||
+         kyma_label_of(before) != kyma_label_of(now) ||
+         k8s::is_being_deleted(before) != k8s::is_being_deleted(now);
+}
+
+}  // namespace
+
+control_plane::control_plane(const sources& from, bootstrapper_sources defaults,
+                             bootstrapper_mode mode, bool allow_inline_manifests)
+    : from_(from),
+      defaults_(std::move(defaults)),
+      mode_(mode),
+      allow_inline_manifests_(allow_inline_manifests) {
+  from_.bootstrappers.add_index(by_source,
+                                [this](const object& each, std::vector<std::string>& values) {
+                                  const auto view = view_of(each);
+                                  const auto add = [&](source_kind kind, const std::string& name) {
+                                    if (!name.empty()) values.push_back(source_value(kind, name));
+                                  };
+                                  add(source_kind::configuration, view.configuration);
+                                  add(source_kind::pull_secret, view.pull_secret);
+                                  add(source_kind::trust_bundle, view.trust_bundle);
+                                  add(source_kind::manifests, view.manifests);
+                                });
+  index_by_kyma(from_.runtimes);
+  index_by_kyma(from_.kubeconfigs);
+}
+
+control_plane::~control_plane() {
+  from_.bootstrappers.remove_index(by_source);
+  from_.runtimes.remove_index(by_kyma);
+  from_.kubeconfigs.remove_index(by_kyma);
+}
+
+void control_plane::watch(k8s::controller& controller, bool create, fan_out spread) {
+  using keys = k8s::controller::keys;
+  controller.watch(from_.bootstrappers, [](const delta& change, keys& out) {
+    if (bootstrapper_changed(change)) out.push_back(change.any().key());
+  });
+  controller.watch(from_.runtimes, [this, create](const delta& change, keys& out) {
+    if (!runtime_changed(change)) return;
+    const auto key = change.any().key();
+    if (create || from_.bootstrappers.objects().get(key)) out.push_back(key);
+  });
+  controller.watch(from_.kubeconfigs, [this](const delta& change, keys& out) {
+    for (const auto& each : {change.before, change.now}) {
+      if (!each) continue;
+      const auto name = each.name();
+      if (name.starts_with(kubeconfig_prefix)) {
+        out.push_back({std::string(each.ns()), std::string(name.substr(kubeconfig_prefix.size()))});
+      }
+      const auto kyma = kyma_label_of(each.parse());
+      if (kyma.empty()) continue;
+      for (const auto& runtime : from_.runtimes.objects().by_index(by_kyma, kyma)) {
+        out.push_back(runtime.key());
+      }
+    }
+  });
+  const auto watch_source = [&](k8s::informer& from, std::vector<source_kind> kinds) {
+    controller.watch(from, [this, kinds, spread](const delta& change, keys& out) {
+      const auto& source = change.any();
+      if ((!source.ns().empty() && source.ns() != kcp_namespace) || !content_changed(change))
+        return;
+      for (const auto kind : kinds) {
+        auto users = users_of(kind, source.name());
+        if (!users.empty()) spread(std::move(users), out);
+      }
+    });
+  };
+  watch_source(from_.config_maps, {source_kind::configuration, source_kind::manifests});
+  watch_source(from_.secrets, {source_kind::pull_secret});
+  if (from_.trust_bundles != nullptr) {
+    watch_source(*from_.trust_bundles, {source_kind::trust_bundle});
+  }
+}
+
+std::vector<object_key> control_plane::users_of(source_kind kind, std::string_view name) const {
+  std::vector<object_key> out;
+  const auto value = source_value(kind, name);
+  for (const auto& each : from_.bootstrappers.objects().by_index(by_source, value)) {
+    out.push_back(each.key());
+  }
+  return out;
+}
+
+resource_view control_plane::view_of(const object& bootstrapper) const {
+  diagnostics unused;
+  return read_resource(bootstrapper.parse(), defaults_, unused);
+}
+
+std::string control_plane::kyma_of(const object_key& key) const {
+  const auto resource = from_.bootstrappers.objects().get(key);
+  auto kyma = resource ? view_of(resource).kyma : std::string();
+  const auto runtime = from_.runtimes.objects().get(key);
+  return kyma.empty() && runtime ? kyma_label_of(runtime.parse()) : kyma;
+}
+
+std::string control_plane::client_name(const object_key& key) const {
+  const auto kyma = kyma_of(key);
+  return kyma.empty() ? "runtime/" + key.name : to_string(object_key{key.ns, kyma});
+}
+
+/// The mode is the Runtime's and the kubeconfig the Kyma's: they must be of one runtime.
+std::string control_plane::kyma_mismatch(const resource_view& view) const {
+  if (view.kyma.empty()) return {};
+  const auto runtime = from_.runtimes.objects().get(view.key);
+  const auto label = runtime ? kyma_label_of(runtime.parse()) : std::string();
+  if (!label.empty() && label != view.kyma) {
+    return "Runtime " + view.key.name + " is of Kyma " + label + " and not of " + view.kyma;
+  }
+  for (const auto& each : from_.runtimes.objects().by_index(by_kyma, view.kyma)) {
+    if (each.name() == view.key.name) continue;
+    return "Kyma " + view.kyma + " is that of Runtime " + std::string(each.name());
+  }
+  return {};
+}
+
+runtime_facts control_plane::facts_of(const object_key& key) const {
+  runtime_facts out;
+  if (const auto runtime = from_.runtimes.objects().get(key)) {
+    const auto value = runtime.parse();
+    out.runtime_exists = true;
+    out.runtime_deleting = k8s::is_being_deleted(value);
+    out.runtime_suspended = is_suspended(value);
+    out.opted_out = k8s::annotation(value, opt_out_annotation) == "true";
+    out.mode = mode_of(value, mode_);
+  }
+  const auto resource = from_.bootstrappers.objects().get(key);
+  if (!resource) return out;
+  const auto value = resource.parse();
+  diagnostics found;
+  const auto view = read_resource(value, defaults_, found);
+  const auto spec = field_path(found, {}).at("spec");
+  if (auto mismatch = kyma_mismatch(view); !mismatch.empty()) {
+    spec.error("runtimeRef.kymaName", std::move(mismatch));
+  }
+  if (!view.inline_manifests.empty() && !allow_inline_manifests_) {
+    spec.error("manifests.inline", "needs the manager's flag --allow-inline-manifests");
+  }
+  out.exists = true;
+  out.deleting = k8s::is_being_deleted(value);
+  out.has_finalizer = k8s::has_finalizer(value, finalizer);
+  out.has_objects = !read_state(value).objects.empty();
+  out.suspended = view.suspended;
+  out.invalid = describe(found.errors);
+  const auto access = kubeconfig_of(key);
+  if (!access) out.no_access = access.error().message;
+  return out;
+}
+
+k8s::result<std::string> control_plane::kubeconfig_of(const object_key& key) const {
+  const auto kyma = kyma_of(key);
+  const auto& secrets = from_.kubeconfigs.objects();
+  if (!kyma.empty()) {
+    const auto labelled = secrets.by_index(by_kyma, kyma);
+    if (!labelled.empty()) return rw::kubeconfig_of(kyma, labelled);
+  }
+  const auto name = std::string(kubeconfig_prefix) + key.name;
+  if (const auto secret = secrets.get(key.ns, name)) return kubeconfig_in(secret);
+  return k8s::failure{.code = k8s::errc::not_configured,
+                      .message = "neither a Secret with the label " + std::string(kyma_name_label) +
+                                 " nor the Secret " + name + " gives access to the runtime"};
+}
+
+}  // namespace rw::bootstrapper

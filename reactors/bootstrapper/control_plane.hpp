@@ -1,0 +1,52 @@
+#pragma once
+
+#include "k8s/controller.hpp"
+#include "reactors/bootstrapper/decision.hpp"
+#include "reactors/bootstrapper/revision_source.hpp"
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rw::bootstrapper {
+
+/// What the informers say of each runtime, and which runtimes a change concerns. A runtime's key is
+/// that of its Runtime and of its RuntimeBootstrapper.
+///
+/// Adds indexes to the informers of bootstrappers, Runtimes and kubeconfigs, and removes them when
+/// it is destroyed. Single executor.
+class control_plane {
+ public:
+  /// Enqueues the runtimes that a change of a source concerns; those that the queue does not take
+  /// are added to the keys.
+  using fan_out = std::function<void(std::vector<k8s::object_key>, k8s::controller::keys&)>;
+
+  control_plane(const sources& from, bootstrapper_sources defaults, bootstrapper_mode mode,
+                bool allow_inline_manifests);
+  ~control_plane();
+  control_plane(const control_plane&) = delete;
+  control_plane& operator=(const control_plane&) = delete;
+
+  /// Makes the controller watch the informers.
+  void watch(k8s::controller& controller, bool create, fan_out spread);
+
+  runtime_facts facts_of(const k8s::object_key& key) const;
+  resource_view view_of(const k8s::object& bootstrapper) const;
+  k8s::result<std::string> kubeconfig_of(const k8s::object_key& key) const;
+  /// What the pool calls a runtime's client: by its Kyma where that is known, as other reactors do,
+  /// so that they share the connection.
+  std::string client_name(const k8s::object_key& key) const;
+
+ private:
+  std::string kyma_of(const k8s::object_key& key) const;
+  std::string kyma_mismatch(const resource_view& view) const;
+  std::vector<k8s::object_key> users_of(source_kind kind, std::string_view name) const;
+
+  const sources from_;
+  const bootstrapper_sources defaults_;
+  const bootstrapper_mode mode_;
+  const bool allow_inline_manifests_;
+};
+
+}  // namespace rw::bootstrapper

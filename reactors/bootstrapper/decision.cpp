@@ -1,0 +1,54 @@
+#include "reactors/bootstrapper/decision.hpp"
+
+namespace rw::bootstrapper {
+namespace {
+
+decision decide_deletion(const runtime_facts& facts) {
+  if (!facts.has_finalizer) return {};
+  if (!facts.has_objects) return {action::release, "NothingDeployed", {}};
+  if (!facts.runtime_exists) return {action::release, "RuntimeNotFound", "the Runtime is gone"};
+  if (facts.runtime_deleting) {
+    return {action::release, "RuntimeDeleting", "the Runtime is being deleted"};
+  }
+  if (facts.mode != bootstrapper_mode::direct) {
+    return {action::release, "NotInCharge",
+            "the runtime's mode is " + std::string(to_string(facts.mode))};
+  }
+  if (!facts.no_access.empty()) return {action::release, "NoAccess", facts.no_access};
+  if (facts.runtime_suspended) {
+    return {action::wait, "RuntimeSuspended", "the Runtime is suspended"};
+  }
+  return {action::undeploy, "Deleting", {}};
+}
+
+}  // namespace
+
+decision decide(const runtime_facts& facts, bool create) {
+  const bool direct = facts.mode == bootstrapper_mode::direct;
+  const bool shadow = facts.mode == bootstrapper_mode::shadow;
+  if (!facts.exists) {
+    const bool wanted = create && facts.runtime_exists && !facts.runtime_deleting &&
+                        !facts.opted_out && (direct || shadow);
+    return {wanted ? action::create : action::none, {}, {}};
+  }
+  if (facts.deleting) return decide_deletion(facts);
+  if (!facts.invalid.empty()) return {action::reject, "Invalid", facts.invalid};
+  if (!facts.runtime_exists) {
+    return {action::wait, "RuntimeNotFound", "there is no Runtime of this name"};
+  }
+  if (facts.runtime_deleting) {
+    return {action::wait, "RuntimeDeleting", "the Runtime is being deleted"};
+  }
+  if (!direct && !shadow) {
+    return {action::wait, "NotInCharge",
+            "the runtime's mode is " + std::string(to_string(facts.mode))};
+  }
+  if (facts.suspended) return {action::wait, "Suspended", "spec.suspend is true"};
+  if (direct && facts.runtime_suspended) {
+    return {action::wait, "RuntimeSuspended", "the Runtime is suspended"};
+  }
+  if (!facts.no_access.empty()) return {action::wait, "NoAccess", facts.no_access};
+  return {shadow ? action::preview : action::sync, {}, {}};
+}
+
+}  // namespace rw::bootstrapper

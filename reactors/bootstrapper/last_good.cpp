@@ -1,0 +1,97 @@
+#include "reactors/bootstrapper/last_good.hpp"
+
+#include "k8s/types.hpp"
+#include "reactors/bootstrapper/desired_set.hpp"
+#include "reactors/kyma_resources.hpp"
+
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace rw::bootstrapper {
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+
+/// Keys in a Secret, the newest content first.
+constexpr std::array<std::string_view, 2> content_keys = {"newest", "previous"};
+constexpr std::string_view source_annotation = "operator.kyma-project.io/source";
+
+/// Names of sources may have characters that a Secret's may not.
+std::string secret_name(const std::string& source) {
+  return "bootstrapper-source-" + digest_of(json::value(source));
+}
+
+std::shared_ptr<const last_good::content> make_content(json::value value) {
+  auto digest = digest_of(value);
+  return std::make_shared<const last_good::content>(std::move(digest), std::move(value));
+}
+
+}  // namespace
+
+asio::awaitable<k8s::result<void>> last_good::fetch(std::string source) {
+  if (entries_.contains(source)) co_return k8s::result<void>();
+  k8s::object_key key{ns_, secret_name(source)};
+  const auto got = co_await kcp_.get(secrets_type(), std::move(key));
+  if (!got && !got.error().is(k8s::errc::not_found)) co_return got.error();
+  entry found;
+  if (got) {
+    found.resource_version = k8s::resource_version_of(*got);
+    for (const auto name : content_keys) {
+      const auto text = k8s::secret_data(*got, name);
+      diagnostics unused;
+      auto value = text ? parse_json(*text, {unused, {}}) : std::nullopt;
+      if (value) found.stored.push_back(make_content(std::move(*value)));
+    }
+  }
+  entries_.try_emplace(std::move(source), std::move(found));
+  co_return k8s::result<void>();
+}
+
+asio::awaitable<k8s::result<last_good::contents>> last_good::load(std::string source) {
+  const auto fetched = co_await fetch(source);
+  if (!fetched) co_return fetched.error();
+  co_return entries_[source].stored;
+}
+
+asio::awaitable<k8s::result<void>> last_good::store(std::string source, json::value value) {
+  const auto fetched = co_await fetch(source);
+  if (!fetched) co_return fetched.error();
+  auto& known = entries_[source];
+  auto added = make_content(std::move(value));
+  if (!known.stored.empty() && known.stored.front()->digest == added->digest) {
+    co_return k8s::result<void>();
+  }
+  const auto version = known.resource_version;
+  known.stored.insert(known.stored.begin(), std::move(added));
+  if (known.stored.size() > content_keys.size()) known.stored.pop_back();
+
+  json::object metadata{{"name", secret_name(source)},
+                        {"namespace", ns_},
+                        {"annotations", {{source_annotation, source}}}};
+  if (!version.empty()) metadata["resourceVersion"] = version;
+  json::value secret{{"apiVersion", "v1"}, {"kind", "Secret"}, {"metadata", std::move(metadata)}};
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < known.stored.size(); ++i) {
+    const auto text = json::serialize(known.stored[i]->value);
+    bytes += text.size();
+    if (bytes <= source_bytes) k8s::set_secret_data(secret, content_keys[i], text);
+  }
+  // The others that are here meanwhile have this content; they need not wait.
+  auto request = version.empty() ? kcp_.create(secrets_type(), std::move(secret))
+                                 : kcp_.update(secrets_type(), std::move(secret));
+  const auto written = co_await std::move(request);
+  const auto found = entries_.find(source);
+  if (!written) {
+    if (found != entries_.end()) entries_.erase(found);
+    co_return written.error();
+  }
+  if (found != entries_.end()) found->second.resource_version = k8s::resource_version_of(*written);
+  co_return k8s::result<void>();
+}
+
+}  // namespace rw::bootstrapper

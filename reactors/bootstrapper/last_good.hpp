@@ -1,0 +1,54 @@
+#pragma once
+
+#include "k8s/client.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/json/value.hpp>
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace rw::bootstrapper {
+
+/// The contents of each source that a runtime has taken, kept in the control plane for all
+/// runtimes: one Secret for each source, in a namespace that holds nothing else. It is what a unit
+/// falls back to when its source becomes invalid, is deleted, or is rejected by a runtime.
+///
+/// A Secret holds the newest such content and, as far as both fit into its 1 MiB, the one before
+/// it, since a runtime may reject in the midst what others have taken.
+///
+/// Assumes that nobody else writes there; a conflict reads again. Single executor.
+class last_good {
+ public:
+  struct content {
+    std::string digest;
+    boost::json::value value;
+  };
+  using contents = std::vector<std::shared_ptr<const content>>;  ///< the newest first
+
+  /// `kcp` must outlive the store.
+  last_good(k8s::client& kcp, std::string ns) : kcp_(kcp), ns_(std::move(ns)) {}
+
+  /// The stored contents of a source, which is named as for people.
+  boost::asio::awaitable<k8s::result<contents>> load(std::string source);
+
+  /// Stores a content as the newest. Nothing is written where it is so already.
+  boost::asio::awaitable<k8s::result<void>> store(std::string source, boost::json::value value);
+
+ private:
+  struct entry {
+    std::string resource_version = {};  ///< empty: the Secret does not exist
+    contents stored = {};
+  };
+
+  boost::asio::awaitable<k8s::result<void>> fetch(std::string source);
+
+  k8s::client& kcp_;
+  const std::string ns_;
+  std::unordered_map<std::string, entry> entries_;
+};
+
+}  // namespace rw::bootstrapper

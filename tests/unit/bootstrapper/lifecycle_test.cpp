@@ -1,0 +1,349 @@
+// Whose a runtime is: modes, opt-out, deletion, and runtimes that do not answer.
+
+#include "k8s/types.hpp"
+#include "reactors/kyma_resources.hpp"
+
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include "tests/unit/bootstrapper/test_env.hpp"
+#include "tests/unit/run.hpp"
+#include <functional>
+#include <string>
+
+namespace rw::bootstrapper_test {
+BOOST_AUTO_TEST_SUITE(lifecycle)
+
+using bootstrapper::options;
+using test::eventually;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string mode_annotation(bootstrapper_mode_annotation);
+const std::string opt_out(bootstrapper::opt_out_annotation);
+const k8s::object_key credentials{"kyma-system", "registry-credentials"};
+
+options quick(bootstrapper_mode mode = bootstrapper_mode::direct) {
+  options out;
+  out.mode = mode;
+  out.ready_interval = 50ms;
+  out.ready_interval_limit = 200ms;
+  out.backoff_base = 50ms;
+  out.backoff_limit = 500ms;
+  out.unhealthy_probe = 200ms;
+  out.probe_timeout = 300ms;
+  return out;
+}
+
+bool is_there(const json::value& object) {
+  return object.is_object();
+}
+bool is_gone(const json::value& object) {
+  return object.is_null();
+}
+
+std::function<bool(const json::value&)> has_data(const json::value& of) {
+  return [data = of.at("data")](const json::value& object) {
+    return object.is_object() && object.at("data") == data;
+  };
+}
+
+asio::awaitable<bool> until_resource(test_env* env, std::string name,
+                                     std::function<bool(const json::value&)> good) {
+  const bool came = co_await env->until("kcp", bootstrapper::runtime_bootstrappers_type(),
+                                        {"kcp-system", name}, std::move(good));
+  co_return came;
+}
+
+asio::awaitable<void> delete_resource(test_env* env, std::string name) {
+  co_await env->remove("kcp", bootstrapper::runtime_bootstrappers_type(), {"kcp-system", name});
+}
+
+asio::awaitable<void> one_synced_runtime(test_env* env) {
+  co_await env->begin();
+  co_await env->add_runtime("skr");
+  co_await env->add_bootstrapper("skr");
+  const bool good = co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
+  BOOST_REQUIRE(good);
+}
+
+/// As Gardener does, whose finalizer keeps it for a while.
+asio::awaitable<void> begin_deletion(test_env* env, std::string runtime) {
+  const json::value change =
+      json::parse(R"({"metadata": {"finalizers": ["example.com/gardener"]}})");
+  const auto done = co_await env->api("kcp").patch(runtimes_type(), {"kcp-system", runtime},
+                                                   k8s::patch_type::merge, change);
+  BOOST_REQUIRE(done.has_value());
+  co_await env->remove("kcp", runtimes_type(), {"kcp-system", runtime});
+}
+
+}  // namespace
+
+asio::awaitable<void> migrates(test_env* env) {
+  co_await env->begin();
+  co_await env->add_runtime("skr");
+  co_await env->add_bootstrapper("skr");
+  // signal: nothing is ours.
+  bool good = co_await env->until_condition("skr", "Ready", "Unknown", "NotInCharge");
+  BOOST_TEST(good);
+  BOOST_TEST(env->writes["skr"] == 0);
+  // shadow: dry runs, which the counter has as writes.
+  co_await env->annotate_runtime("skr", mode_annotation, "shadow");
+  good = co_await env->until_condition("skr", "InStep", "False", "WouldWrite");
+  BOOST_TEST(good);
+  good = co_await env->until("skr", deployments, deployment_key, is_gone);
+  BOOST_TEST(good);
+  BOOST_TEST(env->writes["skr"] > 0);
+  BOOST_TEST(env->metric("rw_bootstrapper_writes_total") == 0);
+  BOOST_TEST(env->metric("rw_bootstrapper_differing_runtimes") == 1);
+  auto object = co_await env->status("skr");
+  BOOST_TEST(!k8s::has_finalizer(object, bootstrapper::finalizer));
+  // direct, though the Runtime carries a mark: nobody is locked out.
+  co_await env->annotate_runtime("skr", std::string(force_reconciliation_mark), "true");
+  co_await env->annotate_runtime("skr", mode_annotation, "direct");
+  good = co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
+  BOOST_TEST(good);
+  object = co_await env->status("skr");
+  BOOST_TEST(!k8s::find_condition(object, "InStep").has_value());
+  // And back.
+  co_await env->annotate_runtime("skr", mode_annotation, "signal");
+  good = co_await env->until_condition("skr", "ConfigurationSynced", "Unknown", "NotInCharge");
+  BOOST_TEST(good);
+  BOOST_TEST(env->reactor->rollout_progress().managed() == 0U);
+  for (const auto each : {runtime_state::installed, runtime_state::not_ready, runtime_state::failed,
+                          runtime_state::unreachable}) {
+    BOOST_TEST(env->reactor->count(each) == 0U);
+  }
+  const auto before = env->writes["skr"];
+  co_await env->set_source(pull_secret("for another"));
+  env->reactor->requeue({"kcp-system", "skr"});
+  // It goes without touching the runtime.
+  co_await delete_resource(env, "skr");
+  good = co_await until_resource(env, "skr", is_gone);
+  BOOST_TEST(good);
+  BOOST_TEST(env->writes["skr"] == before);
+  good = co_await env->until("skr", deployments, deployment_key, is_there);
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(runtime_migrates_from_signal_over_shadow_to_direct_and_back) {
+  test_env env(quick(bootstrapper_mode::signal));
+  test::run(env.context, migrates(&env));
+}
+
+asio::awaitable<void> previews_rejections(test_env* env) {
+  env->now.at(source_kind::manifests).object = manifests_source(manifests("1.0.0", R"(---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: broken, namespace: kyma-system}
+spec: {replicas: many}
+)"));
+  co_await env->begin();
+  co_await env->add_runtime("skr");
+  co_await env->add_bootstrapper("skr");
+  const bool good =
+      co_await env->until_condition("skr", "Compatible", "False", "RejectedByRuntime");
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(shadow_finds_what_a_runtime_would_reject) {
+  test_env env(quick(bootstrapper_mode::shadow));
+  test::run(env.context, previews_rejections(&env));
+}
+
+asio::awaitable<void> opts_out(test_env* env) {
+  co_await env->begin();
+  co_await env->add_runtime("skr");
+  co_await env->add_runtime("other", "signal");
+  bool good = co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
+  BOOST_TEST(good);
+  const auto made = co_await env->status("skr");
+  const auto owners = k8s::owners_of(made);
+  BOOST_TEST_REQUIRE(owners.size() == 1U);
+  BOOST_TEST(owners.front().kind == "Runtime");
+  BOOST_TEST(owners.front().name == "skr");
+  good = co_await until_resource(env, "other", is_gone);
+  BOOST_TEST(good);
+  co_await delete_resource(env, "skr");
+  good = co_await env->until("skr", deployments, deployment_key, is_gone);
+  BOOST_TEST(good);
+  good = co_await env->until(
+      "kcp", runtimes_type(), {"kcp-system", "skr"},
+      [](const json::value& object) { return k8s::annotation(object, opt_out) == "true"; });
+  BOOST_TEST(good);
+  // It stays away, also with the next process, until the annotation is removed.
+  co_await env->restart();
+  co_await env->annotate_runtime("other", mode_annotation, "direct");
+  good = co_await env->until_condition("other", "ConfigurationSynced", "True", "Synced");
+  BOOST_TEST(good);
+  good = co_await until_resource(env, "skr", is_gone);
+  BOOST_TEST(good);
+  co_await env->annotate_runtime("skr", opt_out, nullptr);
+  good = co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(deleting_an_auto_created_resource_is_a_lasting_opt_out) {
+  auto with = quick();
+  with.create_for_runtimes = true;
+  test_env env(with);
+  test::run(env.context, opts_out(&env));
+}
+
+asio::awaitable<void> rejects_a_second(test_env* env) {
+  co_await one_synced_runtime(env);
+  json::value second{{"apiVersion", "operator.kyma-project.io/v1alpha1"},
+                     {"kind", "RuntimeBootstrapper"},
+                     {"metadata", {{"name", "earlier"}, {"namespace", "kcp-system"}}},
+                     {"spec", {{"runtimeRef", {{"name", "skr"}}}}}};
+  const auto made = co_await env->api("kcp").create(bootstrapper::runtime_bootstrappers_type(),
+                                                    std::move(second));
+  BOOST_REQUIRE(made.has_value());
+  bool good = co_await env->until_condition("earlier", "Ready", "False", "Invalid");
+  BOOST_TEST(good);
+  const auto earlier = co_await env->status("earlier");
+  BOOST_TEST(k8s::find_string(earlier, {"status", "lastError"}) ==
+             "spec.runtimeRef.name: is \"skr\", but a RuntimeBootstrapper has the name of its "
+             "Runtime");
+  const auto before = env->writes["skr"];
+  co_await delete_resource(env, "earlier");
+  good = co_await until_resource(env, "earlier", is_gone);
+  BOOST_TEST(good);
+  BOOST_TEST(env->writes["skr"] == before);
+  good = co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(resource_of_another_name_than_its_runtime_is_rejected) {
+  test_env env(quick());
+  test::run(env.context, rejects_a_second(&env));
+}
+
+asio::awaitable<void> respects_deletion(test_env* env) {
+  co_await one_synced_runtime(env);
+  co_await begin_deletion(env, "skr");
+  bool good = co_await env->until_condition("skr", "Ready", "Unknown", "RuntimeDeleting");
+  BOOST_TEST(good);
+  const auto before = env->writes["skr"];
+  // What is deleted on it now stays away.
+  co_await env->remove("skr", deployments, deployment_key);
+  const auto removing = env->writes["skr"];
+  BOOST_TEST(removing == before + 1);
+  env->reactor->requeue({"kcp-system", "skr"});
+  co_await delete_resource(env, "skr");
+  good = co_await until_resource(env, "skr", is_gone);
+  BOOST_TEST(good);
+  BOOST_TEST(env->writes["skr"] == removing);
+}
+
+BOOST_AUTO_TEST_CASE(runtime_that_is_being_deleted_is_not_repaired) {
+  test_env env(quick());
+  test::run(env.context, respects_deletion(&env));
+}
+
+asio::awaitable<void> rejects_a_mismatch(test_env* env) {
+  co_await env->begin();
+  co_await env->add_runtime("open");
+  co_await env->add_runtime("closed", "off");
+  co_await env->add_bootstrapper("open");
+  co_await env->change("open", {{"runtimeRef", {{"kymaName", "kyma-of-closed"}}}});
+  bool good = co_await env->until_condition("open", "Compatible", "False", "Invalid");
+  BOOST_TEST(good);
+  BOOST_TEST(env->writes["closed"] == 0);
+  const auto resource = co_await env->status("open");
+  BOOST_TEST(k8s::find_string(resource, {"status", "lastError"}) ==
+             "spec.runtimeRef.kymaName: Runtime open is of Kyma kyma-of-open and not of "
+             "kyma-of-closed");
+  co_await env->change("open", {{"runtimeRef", {{"kymaName", "kyma-of-open"}}}});
+  good = co_await env->until("open", deployments, deployment_key, is_there);
+  BOOST_TEST(good);
+  co_await env->change("open", {{"manifests", {{"inline", manifests("9.0.0")}}}});
+  good = co_await env->until_condition("open", "Compatible", "False", "Invalid");
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(mismatch_of_kyma_and_inline_manifests_without_the_flag_are_rejected) {
+  test_env env(quick());
+  test::run(env.context, rejects_a_mismatch(&env));
+}
+
+asio::awaitable<void> waits_for_removal(test_env* env) {
+  co_await one_synced_runtime(env);
+  const std::string suspended(suspend_reconciliation_annotation);
+  co_await env->annotate_runtime("skr", suspended, "true");
+  bool good = co_await env->until_condition("skr", "Ready", "Unknown", "RuntimeSuspended");
+  BOOST_TEST(good);
+  const auto before = env->writes["skr"];
+  co_await delete_resource(env, "skr");
+  good = co_await env->until_state("skr", "Deleting");
+  BOOST_TEST(good);
+  BOOST_TEST(env->writes["skr"] == before);
+  co_await env->annotate_runtime("skr", suspended, nullptr);
+  good = co_await until_resource(env, "skr", is_gone);
+  BOOST_TEST(good);
+  good = co_await env->until("skr", deployments, deployment_key, is_gone);
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(undeploying_waits_until_the_runtime_may_be_written_to) {
+  test_env env(quick());
+  test::run(env.context, waits_for_removal(&env));
+}
+
+asio::awaitable<void> survives_silence(test_env* env) {
+  co_await env->begin();
+  for (const auto* name : {"a", "b", "c"}) {
+    co_await env->add_runtime(name);
+    co_await env->add_bootstrapper(name);
+  }
+  for (const auto* name : {"a", "b", "c"}) {
+    const bool good = co_await env->until_condition(name, "ConfigurationSynced", "True", "Synced");
+    BOOST_REQUIRE(good);
+  }
+  env->hanging["b"] = true;
+  const auto rotated = pull_secret("rotated");
+  co_await env->set_source(rotated);
+  for (const auto* name : {"a", "c"}) {
+    const bool good = co_await env->until(name, secrets_type(), credentials, has_data(rotated));
+    BOOST_TEST(good, name);
+  }
+  bool good =
+      co_await env->until_condition("b", "ConfigurationSynced", "Unknown", "RuntimeUnreachable");
+  BOOST_TEST(good);
+  BOOST_TEST(env->metric("rw_bootstrapper_outdated_since_seconds") > 0);
+  env->hanging["b"] = false;
+  good = co_await env->until("b", secrets_type(), credentials, has_data(rotated));
+  BOOST_TEST(good);
+  good = co_await eventually([&] { return env->reactor->rollout_progress().currents() == 3; });
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(runtime_that_hangs_holds_up_no_other_and_is_synced_later) {
+  auto with = quick();
+  with.runtime_limit = 1s;
+  test_env env(with);
+  test::run(env.context, survives_silence(&env));
+}
+
+asio::awaitable<void> abandons_removal(test_env* env) {
+  co_await one_synced_runtime(env);
+  env->hanging["skr"] = true;
+  co_await delete_resource(env, "skr");
+  bool good = co_await env->until_state("skr", "Deleting");
+  BOOST_TEST(good);
+  good = co_await until_resource(env, "skr", is_gone);
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(unreachable_runtime_does_not_keep_its_resource) {
+  auto with = quick();
+  with.runtime_limit = 500ms;
+  with.removal_limit = 3s;
+  test_env env(with);
+  test::run(env.context, abandons_removal(&env));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace rw::bootstrapper_test
