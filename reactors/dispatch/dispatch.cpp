@@ -80,7 +80,7 @@ class dispatcher::implementation {
             {environment.transport, environment.watchdog, environment.log, environment.metrics}),
         timer_(clock_.make_timer(executor)),
         tasks_(executor) {
-    schedule_.connected(concurrency(false), false);
+    schedule_.connected(concurrency(false));
   }
 
   asio::awaitable<void> run();
@@ -230,8 +230,7 @@ asio::awaitable<void> dispatcher::implementation::work(worker* self) {
     if (error) {
       fail(*self, failure::connect, error);
     } else {
-      const bool shared = slot.multiplexed();
-      if (schedule_.connected(concurrency(shared), shared)) pump();
+      if (schedule_.connected(concurrency(slot.multiplexed()))) pump();
       write_request(*self);
       metrics_.requests.Increment();
       metrics_.batch_events.Observe(static_cast<double>(self->load->events.size()));

@@ -45,10 +45,9 @@ struct dispatch_environment {
 ///
 /// Events are coalesced: as long as one waits or is in flight, further ones for the same object
 /// become one, which is sent after it. Where the receiver offers it (header `watch-event-batch:
-/// <events>` in its answers) what has gathered is sent as one request. Nothing waits for a
-/// batch to fill, but over HTTP/2 requests go in rounds half a millisecond apart, so that those of
-/// a round share a write. What is sent when, and what is lost when there is too much, is the
-/// schedule's decision (schedule.hpp). The channel is always emptied at once.
+/// <events>` in its answers) what has gathered is sent as one request; nothing ever waits for a
+/// batch to fill. What is sent when, and what is lost when there is too much, is the schedule's
+/// decision (schedule.hpp). The channel is always emptied at once.
 ///
 /// Metrics: `rw_dispatch_events_total{outcome}` (delivered, coalesced, retried, rejected, expired,
 /// overflow, abandoned), `rw_dispatch_events{state}` (known, delayed),

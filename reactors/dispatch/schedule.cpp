@@ -152,18 +152,13 @@ core::time_point schedule::next_time(const lane& one, core::time_point now) cons
 }
 
 schedule::decision schedule::poll(core::time_point now) {
-  decision result;
-  if (shared_ && size_ > 0 && now != round_ && now < round_ + options_.gather) {
-    result.until = round_ + options_.gather;
-    return result;
-  }
   const auto suspects = tidy(now);
+  decision result;
   for (std::size_t i = 0; i < ring_.size(); ++i) {
     auto& one = *ring_[(turn_ + i) % ring_.size()];
     if (may_send(one, suspects, now)) {
       turn_ = (turn_ + i + 1) % ring_.size();
       result.send = load(one);
-      round_ = now;
       break;
     }
     result.until = std::min(result.until, next_time(one, now));
@@ -190,9 +185,8 @@ std::unique_ptr<schedule::batch> schedule::load(lane& one) {
   return into;
 }
 
-bool schedule::connected(std::size_t concurrency, bool shared) noexcept {
+bool schedule::connected(std::size_t concurrency) noexcept {
   const auto before = std::exchange(concurrency_, std::max<std::size_t>(concurrency, 1));
-  shared_ = shared;
   const bool closes = std::exchange(unreachable_, false);
   if (closes) upstream_.succeed();
   return closes || concurrency_ != before;

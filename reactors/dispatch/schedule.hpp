@@ -25,9 +25,6 @@ struct schedule_options {
   core::duration max_age = std::chrono::hours(1);  ///< after its latest change an event expires
   std::size_t managers = 256;                      ///< known at once
   std::size_t batch_requests = 2;                  ///< at once to one manager that takes batches
-  /// Where requests share a connection, shortest time between two rounds of sending. The first
-  /// request after a pause goes at once; those of a round share a TLS record.
-  core::duration gather = std::chrono::microseconds(500);
   /// How long a receiver's offer to take batches is not believed after it refused one: at first,
   /// and at most, doubled each time until one is taken.
   core::duration batch_pause = std::chrono::seconds(10);
@@ -142,9 +139,9 @@ class schedule {
   /// What to do now.
   decision poll(core::time_point now);
 
-  /// A connection was found for a request; so many requests may now be under way in all, and they
-  /// share it or not. True if that changes what `poll` says.
-  bool connected(std::size_t concurrency, bool shared) noexcept;
+  /// A connection was found for a request; so many requests may now be under way in all. True if
+  /// that changes what `poll` says.
+  bool connected(std::size_t concurrency) noexcept;
 
   /// Ends a request that was answered.
   settlement answered(std::unique_ptr<batch> sent, const answer& what, core::time_point now);
@@ -189,8 +186,6 @@ class schedule {
   std::vector<std::unique_ptr<batch>> spare_;
   std::size_t size_ = 0;
   std::size_t concurrency_ = 64;
-  bool shared_ = false;                               ///< requests share a connection
-  core::time_point round_ = core::time_point::min();  ///< when the latest request was sent
   std::size_t under_way_ = 0;
   std::uint64_t batches_ = 0;
   std::uint64_t lanes_made_ = 0;

@@ -500,28 +500,10 @@ BOOST_AUTO_TEST_CASE(schedule_sends_only_a_probe_while_no_connection_can_be_open
   auto probe = b.next();
   BOOST_TEST(probe->events.size() == 1U);
   BOOST_TEST((b.next_time() == b.now + 1h - 100ms));  // expiry
-  b.plan.connected(64, false);
+  b.plan.connected(64);
   // The connection is there, whatever its operator says: the others go at once.
   BOOST_TEST(b.hang().size() == 2U);
   b.reply(std::move(probe), 200);
-}
-
-BOOST_AUTO_TEST_CASE(schedule_sends_in_rounds_where_requests_share_a_connection) {
-  bench b;
-  b.plan.connected(64, true);
-  b.offer_many(2);
-  const auto round = b.now;
-  BOOST_TEST(b.hang()["m"] == 2U);  // the first ones after a pause go at once
-  b.now += 100us;
-  b.offer("x");
-  b.offer("y");
-  BOOST_TEST((b.next_time() == round + 500us));
-  b.now = round + 500us;
-  BOOST_TEST(b.hang()["m"] == 2U);
-  b.plan.connected(64, false);
-  b.now += 100us;
-  b.offer("z");
-  BOOST_TEST(b.hang()["m"] == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(failed_connect_counts_once_for_all_requests_that_waited_for_it) {
@@ -543,7 +525,7 @@ BOOST_AUTO_TEST_CASE(unsent_events_are_sent_again_without_an_attempt_or_a_failur
     BOOST_TEST(load->events.front().attempts() == 0U);
     b.fail(std::move(load), failure::connect);
   }
-  b.plan.connected(64, false);
+  b.plan.connected(64);
   BOOST_TEST(b.open_circuits() == 0U);
   BOOST_TEST(b.delayed() == 0U);
   b.send_next(200);
@@ -582,7 +564,7 @@ BOOST_AUTO_TEST_CASE(operator_that_closes_every_kept_connection_opens_its_own_br
   schedule_options options;
   options.threshold = 2;
   bench b(options);
-  b.plan.connected(8, false);
+  b.plan.connected(8);
   b.offer("x", "closes");
   for (int i = 0; i < 10; ++i) {
     BOOST_TEST(b.open_circuits() == 0U);
@@ -667,7 +649,7 @@ BOOST_AUTO_TEST_CASE(operators_that_hang_open_no_shared_breaker) {
 
 BOOST_AUTO_TEST_CASE(manager_that_is_alone_has_half_of_the_requests_under_way) {
   bench b;
-  b.plan.connected(8, false);
+  b.plan.connected(8);
   b.offer("x", "idle");
   b.send_next(200);
   b.offer_many(20, "hangs");
@@ -676,7 +658,7 @@ BOOST_AUTO_TEST_CASE(manager_that_is_alone_has_half_of_the_requests_under_way) {
 
 BOOST_AUTO_TEST_CASE(managers_that_hang_leave_slots_for_those_with_nothing_under_way) {
   bench b;
-  b.plan.connected(8, false);
+  b.plan.connected(8);
   b.offer_many(20, "a");
   b.offer_many(20, "b");
   const auto first = b.hang();
@@ -690,7 +672,7 @@ BOOST_AUTO_TEST_CASE(managers_that_hang_leave_slots_for_those_with_nothing_under
 
 BOOST_AUTO_TEST_CASE(manager_that_fails_has_one_request_under_way_and_all_that_fail_have_half) {
   bench b;
-  b.plan.connected(8, false);
+  b.plan.connected(8);
   b.draw(100ms);
   for (int i = 0; i < 7; ++i) {
     b.offer("first", "sick" + std::to_string(i));
@@ -1076,7 +1058,7 @@ class model {
       plan_.failed(std::move(one.load), static_cast<failure>(how), now_);
       return;
     }
-    plan_.connected(random_() % 12, random_() % 2 == 0);
+    plan_.connected(random_() % 12);
     answer a{.status = how == 4 ? 503U : how == 5 ? 404U : 200U, .batch_offer = random_() % 6};
     if (how == 6 && one.load->as_batch) {
       a.status = 207;
