@@ -55,8 +55,8 @@ struct followed {
                          {"resourceVersion", std::to_string(version)},
                          {"creationTimestamp", k8s::format_time(created)}}},
                        {"status", {{"state", kim}}}};
-    for (const auto& [name, to] : annotations) k8s::set_annotation(out, name, to);
-    for (const auto& [name, to] : labels) k8s::set_label(out, name, to);
+    for (const auto& [name, value] : annotations) k8s::set_annotation(out, name, value);
+    for (const auto& [name, value] : labels) k8s::set_label(out, name, value);
     return out;
   }
   signal_decision poll() {
