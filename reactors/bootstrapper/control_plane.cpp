@@ -175,8 +175,10 @@ std::string control_plane::kyma_mismatch(const resource_view& view) const {
 
 runtime_facts control_plane::facts_of(const object_key& key) const {
   runtime_facts out;
+  std::string runtime_uid;
   if (const auto runtime = from_.runtimes.objects().get(key)) {
     const auto value = runtime.parse();
+    runtime_uid = k8s::uid_of(value);
     out.runtime_exists = true;
     out.runtime_deleting = k8s::is_being_deleted(value);
     out.runtime_suspended = is_suspended(value);
@@ -190,7 +192,13 @@ runtime_facts control_plane::facts_of(const object_key& key) const {
   const auto view = read_resource(value, defaults_, found);
   const auto spec = field_path(found, {}).at("spec");
   if (auto mismatch = kyma_mismatch(view); !mismatch.empty()) {
-    spec.error("runtimeRef.kymaName", std::move(mismatch));
+    diagnostics wrong;
+    field_path(wrong, {}).at("spec").error("runtimeRef.kymaName", std::move(mismatch));
+    out.wrong_access = describe(wrong.errors);
+  }
+  for (const auto& owner : k8s::owners_of(value)) {
+    const bool former = owner.kind == runtimes_type().gvk.kind && owner.uid != runtime_uid;
+    out.of_former_runtime = out.of_former_runtime || (out.runtime_exists && former);
   }
   if (!view.inline_manifests.empty() && !allow_inline_manifests_) {
     spec.error("manifests.inline", "needs the manager's flag --allow-inline-manifests");

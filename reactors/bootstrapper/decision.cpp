@@ -10,11 +10,15 @@ decision decide_deletion(const runtime_facts& facts) {
   if (facts.runtime_deleting) {
     return {action::release, "RuntimeDeleting", "the Runtime is being deleted"};
   }
+  if (facts.of_former_runtime) {
+    return {action::release, "RuntimeReplaced", "the Runtime was deleted and created again"};
+  }
   if (facts.mode != bootstrapper_mode::direct) {
     return {action::release, "NotInCharge",
             "the runtime's mode is " + std::string(to_string(facts.mode))};
   }
-  if (!facts.no_access.empty()) return {action::release, "NoAccess", facts.no_access};
+  if (!facts.wrong_access.empty()) return {action::wait, "Invalid", facts.wrong_access};
+  if (!facts.no_access.empty()) return {action::wait, "NoAccess", facts.no_access};
   if (facts.runtime_suspended) {
     return {action::wait, "RuntimeSuspended", "the Runtime is suspended"};
   }
@@ -32,7 +36,9 @@ decision decide(const runtime_facts& facts, bool create) {
     return {wanted ? action::create : action::none, {}, {}};
   }
   if (facts.deleting) return decide_deletion(facts);
-  if (!facts.invalid.empty()) return {action::reject, "Invalid", facts.invalid};
+  for (const auto* error : {&facts.wrong_access, &facts.invalid}) {
+    if (!error->empty()) return {action::reject, "Invalid", *error};
+  }
   if (!facts.runtime_exists) {
     return {action::wait, "RuntimeNotFound", "there is no Runtime of this name"};
   }

@@ -77,7 +77,8 @@ asio::awaitable<k8s::reconcile_result> direct_sync::undeploy_all(pass* in) {
 asio::awaitable<k8s::reconcile_result> direct_sync::release(pass* in, std::string abandoned) {
   const auto runtime = from_.runtimes.objects().get(in->key);
   const bool opt_out = k8s::annotation(in->resource, auto_created_annotation) == "true" &&
-                       runtime && !k8s::is_being_deleted(runtime.parse());
+                       runtime && !k8s::is_being_deleted(runtime.parse()) &&
+                       !kcp_.facts_of(in->key).of_former_runtime;
   if (opt_out) {
     json::object annotations;
     annotations[opt_out_annotation] = "true";

@@ -7,6 +7,8 @@
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 namespace rw::bootstrapper {
 namespace {
@@ -32,6 +34,28 @@ json::array base_key(unit of, const resource_view& view,
           view.to.pull_secret,
           view.to.trust_bundle,
           std::chrono::floor<std::chrono::hours>(now).time_since_epoch().count()};
+}
+
+using stored_contents = std::array<last_good::contents, all_source_kinds.size()>;
+/// Of each source: 0 for the newest of its stored contents, 1 for the one before.
+using content_ages = std::array<std::size_t, all_source_kinds.size()>;
+
+/// All combinations, the newest first. Sources change at different times: what a runtime has may be
+/// the newest of one and the former of another.
+std::vector<content_ages> ages_of(const stored_contents& stored) {
+  std::vector<content_ages> out(1);
+  for (std::size_t i = 0; i < stored.size(); ++i) {
+    const auto before = stored[i].size() > 1 ? out.size() : 0;
+    for (std::size_t each = 0; each < before; ++each) {
+      auto older = out[each];
+      older[i] = 1;
+      out.push_back(older);
+    }
+  }
+  std::ranges::sort(out, {}, [](const content_ages& ages) {
+    return std::pair(std::accumulate(ages.begin(), ages.end(), std::size_t{0}), ages);
+  });
+  return out;
 }
 
 }  // namespace
@@ -80,8 +104,7 @@ asio::awaitable<k8s::result<resolved_unit>> revision_source::resolve_unit(
                      .inline_manifests = view->inline_manifests,
                      .remove_missing = view->remove_with_source};
   auto key = base_key(of, *view, now);
-  std::array<last_good::contents, all_source_kinds.size()> stored;
-  std::size_t levels = 0;
+  stored_contents stored;
   for (const auto kind : all_source_kinds) {
     const auto& source = (*live)[index_of(kind)];
     const auto& name = source.name;
@@ -97,7 +120,6 @@ asio::awaitable<k8s::result<resolved_unit>> revision_source::resolve_unit(
       out.status.warnings.push_back("the last good content can't be read: " +
                                     loaded.error().message);
     const auto& contents = stored[index_of(kind)];
-    levels = std::max(levels, contents.size());
     if (source.object) {
       key.push_back({source.object.uid(), source.object.resource_version()});
       out.contents.push_back(source);
@@ -105,9 +127,9 @@ asio::awaitable<k8s::result<resolved_unit>> revision_source::resolve_unit(
       key.push_back(json::string(contents.front()->digest));
     }
   }
-  const auto stored_at = [&](source_kind kind, std::size_t level) -> json::value {
+  const auto stored_at = [&](source_kind kind, std::size_t age) -> json::value {
     const auto& contents = stored[index_of(kind)];
-    return contents.empty() ? json::value() : contents[std::min(level, contents.size() - 1)]->value;
+    return contents.empty() ? json::value() : contents[age]->value;
   };
   const auto desired = render_once(
       of, json::serialize(key), input,
@@ -125,18 +147,18 @@ asio::awaitable<k8s::result<resolved_unit>> revision_source::resolve_unit(
     out.status.invalid = describe(desired->found.errors);
   }
   if (!desired->valid()) out.contents.clear();
-  for (std::size_t level = 0; level < levels; ++level) {
-    auto level_key = base_key(of, *view, now);
+  if (std::ranges::all_of(stored, [](const auto& each) { return each.empty(); })) co_return out;
+  for (const auto& ages : ages_of(stored)) {
+    auto stored_key = base_key(of, *view, now);
     for (const auto kind : all_source_kinds) {
-      level_key.push_back(json::string((*live)[index_of(kind)].name));
+      stored_key.push_back(json::string((*live)[index_of(kind)].name));
       const auto& contents = stored[index_of(kind)];
       if (contents.empty()) continue;
-      const auto at = std::min(level, contents.size() - 1);
-      level_key.push_back(json::string("stored " + contents[at]->digest));
+      stored_key.push_back(json::string("stored " + contents[ages[index_of(kind)]]->digest));
     }
     const auto fallback = render_once(
-        of, json::serialize(level_key), input,
-        [&](source_kind kind) { return stored_at(kind, level); }, now);
+        of, json::serialize(stored_key), input,
+        [&](source_kind kind) { return stored_at(kind, ages[index_of(kind)]); }, now);
     const bool known = std::ranges::any_of(
         out.revisions, [&](const revision_ptr& each) { return each->digest == fallback->digest; });
     if (fallback->valid() && !known) out.revisions.push_back(fallback);

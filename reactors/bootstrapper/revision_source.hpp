@@ -38,7 +38,8 @@ struct live_source {
 
 /// A unit as one runtime is to have it.
 struct resolved_unit {
-  /// Valid revisions, the most desired first: of the sources, then of the stored contents.
+  /// Valid revisions, the most desired first: of the sources, then of the stored contents, newest
+  /// and former ones in all combinations.
   std::vector<revision_ptr> revisions = {};
   unit_status status = {};
   /// The sources of the first revision, to be stored once it is applied; empty if they are invalid.
@@ -79,7 +80,7 @@ class revision_source {
   const sources& from_;
   last_good& stored_;
   core::counter& rendered_;
-  core::lru_map<std::string, revision_ptr> cache_{24};
+  core::lru_map<std::string, revision_ptr> cache_{64};
   std::unordered_map<std::string, k8s::object> stored_objects_;  ///< by source
 };
 

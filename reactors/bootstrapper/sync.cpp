@@ -53,7 +53,14 @@ class sync_pass {
     const auto& recorded = request_.state.digests[index(of)];
     report.applied = recorded;
     const auto& skipped = request_.rejected[index(of)];
-    for (const auto& each : request_.revisions[index(of)]) {
+    // Rather than another one, what is in place stays.
+    auto revisions = request_.revisions[index(of)];
+    const auto in_place = std::ranges::find(revisions, recorded,
+                                            [](const revision_ptr& each) { return each->digest; });
+    if (in_place != revisions.end() && in_place != revisions.begin()) {
+      std::rotate(revisions.begin() + 1, in_place, in_place + 1);
+    }
+    for (const auto& each : revisions) {
       if (each->digest == skipped.digest) {
         if (!report.rejected) report.rejected = skipped.because;
         continue;
@@ -93,7 +100,11 @@ class sync_pass {
     auto entries = plan->entries(of);
     inventory obsolete;
     for (const auto& each : out_.objects) {
-      if (each.of == of && !contains(entries, each)) obsolete.push_back(each);
+      if (each.of != of || contains(entries, each)) continue;
+      const bool moved = std::ranges::any_of(out_.objects, [&](const inventory_entry& other) {
+        return other.of != of && other.same_object(each);
+      });
+      if (!moved) obsolete.push_back(each);
     }
     for (const auto& each : obsolete) {
       report.differences.push_back(each.gvk.kind + " " + to_string(each.key) + " is obsolete");

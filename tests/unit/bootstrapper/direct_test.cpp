@@ -42,6 +42,10 @@ bool is_gone(const json::value& object) {
   return object.is_null();
 }
 
+bool is_there(const json::value& object) {
+  return object.is_object();
+}
+
 std::function<bool(const json::value&)> has_data(const json::value& of) {
   return [data = of.at("data")](const json::value& object) {
     return object.is_object() && object.at("data") == data;
@@ -318,16 +322,7 @@ BOOST_AUTO_TEST_CASE(deleting_the_resource_undeploys) {
   test::run(env.context, undeploys(&env));
 }
 
-asio::awaitable<void> learns_kinds(test_env* env) {
-  const std::string widget =
-      "---\napiVersion: example.com/v1\nkind: Widget\n"
-      "metadata: {name: one, namespace: kyma-system}\n";
-  env->now.at(source_kind::manifests).object = manifests_source(manifests("1.0.0", widget));
-  co_await env->begin();
-  co_await env->add_runtime("skr");
-  co_await env->add_bootstrapper("skr");
-  bool good = co_await env->until_condition("skr", "Compatible", "False", "UnknownKind");
-  BOOST_TEST(good);
+asio::awaitable<void> define_widgets(test_env* env, std::string runtime) {
   const json::value definition = json::parse(R"({
       "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
       "metadata": {"name": "widgets.example.com"},
@@ -338,8 +333,70 @@ asio::awaitable<void> learns_kinds(test_env* env) {
   const k8s::resource_type definitions{{"apiextensions.k8s.io", "v1", "CustomResourceDefinition"},
                                        "customresourcedefinitions",
                                        false};
-  const auto made = co_await env->api("skr").create(definitions, definition);
+  const auto made = co_await env->api(runtime).create(definitions, definition);
   BOOST_REQUIRE(made.has_value());
+}
+
+const std::string widget =
+    "---\napiVersion: example.com/v1\nkind: Widget\n"
+    "metadata: {name: one, namespace: kyma-system}\n";
+
+asio::awaitable<void> keeps_what_is_in_place(test_env* env) {
+  co_await env->begin();
+  for (const auto* name : {"rich", "poor"}) {
+    co_await env->add_runtime(name);
+    co_await env->add_bootstrapper(name);
+  }
+  co_await define_widgets(env, "rich");
+  bool good = true;
+  for (const auto* name : {"rich", "poor"}) {
+    good = co_await env->until_condition(name, "ConfigurationSynced", "True", "Synced");
+    BOOST_TEST(good);
+  }
+  // The configuration changes first, then the manifests, which only one of the runtimes takes.
+  auto text = good_configuration();
+  text.insert(1, R"("later": true, )");
+  const auto configured = config_map(text);
+  co_await env->set_source(configured);
+  for (const auto* name : {"rich", "poor"}) {
+    good = co_await env->until(name, config_maps_type(), settings, has_data(configured));
+    BOOST_TEST(good);
+    good = co_await env->until_condition(name, "ConfigurationSynced", "True", "Synced");
+    BOOST_TEST(good);
+  }
+  co_await env->set_source(manifests_source(manifests("1.0.0", widget)));
+  good = co_await env->until_condition("poor", "ConfigurationSynced", "False", "LastGoodKept");
+  BOOST_TEST(good);
+  const k8s::resource_type widgets{{"example.com", "v1", "Widget"}, "widgets", true};
+  good = co_await env->until("rich", widgets, {"kyma-system", "one"}, is_there);
+  BOOST_TEST(good);
+  good = co_await env->until_condition("rich", "ConfigurationSynced", "True", "Synced");
+  BOOST_TEST(good);
+  // By now the former content of each source is stored, too.
+  co_await env->restart();
+  co_await env->remove("poor", config_maps_type(), settings);
+  good = co_await env->until("poor", config_maps_type(), settings, is_there);
+  BOOST_TEST(good);
+  good = co_await env->until_condition("poor", "ConfigurationSynced", "False", "LastGoodKept");
+  BOOST_TEST(good);
+  const auto kept = co_await env->api("poor").get(config_maps_type(), settings);
+  BOOST_REQUIRE(kept.has_value());
+  BOOST_TEST(has_data(configured)(*kept));
+}
+
+BOOST_AUTO_TEST_CASE(runtime_that_rejects_new_manifests_keeps_its_newest_configuration) {
+  test_env env(quick());
+  test::run(env.context, keeps_what_is_in_place(&env));
+}
+
+asio::awaitable<void> learns_kinds(test_env* env) {
+  env->now.at(source_kind::manifests).object = manifests_source(manifests("1.0.0", widget));
+  co_await env->begin();
+  co_await env->add_runtime("skr");
+  co_await env->add_bootstrapper("skr");
+  bool good = co_await env->until_condition("skr", "Compatible", "False", "UnknownKind");
+  BOOST_TEST(good);
+  co_await define_widgets(env, "skr");
   good = co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
   BOOST_TEST(good);
 }

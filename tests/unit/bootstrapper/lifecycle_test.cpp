@@ -269,6 +269,70 @@ BOOST_AUTO_TEST_CASE(mismatch_of_kyma_and_inline_manifests_without_the_flag_are_
   test::run(env.context, rejects_a_mismatch(&env));
 }
 
+asio::awaitable<void> deletes_after_a_mismatch(test_env* env) {
+  co_await env->begin();
+  for (const auto* name : {"a", "b"}) {
+    co_await env->add_runtime(name);
+    co_await env->add_bootstrapper(name);
+    const bool synced =
+        co_await env->until_condition(name, "ConfigurationSynced", "True", "Synced");
+    BOOST_TEST(synced);
+  }
+  co_await env->change("a", {{"runtimeRef", {{"kymaName", "kyma-of-b"}}}});
+  bool good = co_await env->until_condition("a", "Compatible", "False", "Invalid");
+  BOOST_TEST(good);
+  const auto before = env->writes["b"];
+  co_await delete_resource(env, "a");
+  good = co_await env->until_state("a", "Deleting");
+  BOOST_TEST(good);
+  BOOST_TEST(env->writes["b"] == before);
+  // Corrected, it undeploys what is its own.
+  co_await env->change("a", {{"runtimeRef", {{"kymaName", "kyma-of-a"}}}});
+  good = co_await until_resource(env, "a", is_gone);
+  BOOST_TEST(good);
+  good = co_await env->until("a", deployments, deployment_key, is_gone);
+  BOOST_TEST(good);
+  BOOST_TEST(env->writes["b"] == before);
+}
+
+BOOST_AUTO_TEST_CASE(deletion_after_a_mismatch_of_kyma_writes_to_no_other_runtime) {
+  test_env env(quick());
+  test::run(env.context, deletes_after_a_mismatch(&env));
+}
+
+asio::awaitable<void> survives_replacement(test_env* env) {
+  co_await env->begin();
+  co_await env->add_runtime("skr");
+  bool good = co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
+  BOOST_TEST(good);
+  const auto writes = env->metric("rw_bootstrapper_writes_total");
+  // As after a restore: the owner is a Runtime of this name that is gone.
+  const auto made = co_await env->status("skr");
+  auto owners = made.at("metadata").at("ownerReferences");
+  owners.at(0).as_object()["uid"] = "former";
+  json::value change{{"metadata", {{"ownerReferences", std::move(owners)}}}};
+  const auto changed = co_await env->api("kcp").patch(bootstrapper::runtime_bootstrappers_type(),
+                                                      {"kcp-system", "skr"}, k8s::patch_type::merge,
+                                                      std::move(change));
+  BOOST_REQUIRE(changed.has_value());
+  const auto before = std::string(k8s::uid_of(*changed));
+  co_await delete_resource(env, "skr");
+  good = co_await until_resource(env, "skr", [before](const json::value& object) {
+    return object.is_object() && k8s::uid_of(object) != before;
+  });
+  BOOST_TEST(good);
+  good = co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
+  BOOST_TEST(good);
+  BOOST_TEST(env->metric("rw_bootstrapper_writes_total") == writes);
+}
+
+BOOST_AUTO_TEST_CASE(replaced_runtime_is_not_undeployed_and_has_not_opted_out) {
+  auto with = quick();
+  with.create_for_runtimes = true;
+  test_env env(with);
+  test::run(env.context, survives_replacement(&env));
+}
+
 asio::awaitable<void> waits_for_removal(test_env* env) {
   co_await one_synced_runtime(env);
   const std::string suspended(suspend_reconciliation_annotation);
