@@ -5,6 +5,7 @@
 #include "core/metrics.hpp"
 #include "core/token_bucket.hpp"
 #include "core/wake_list.hpp"
+#include "core/work_queue_metrics.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -62,32 +63,6 @@ struct work_queue_environment {
 };
 
 namespace work_queue_detail {
-
-/// Durations by powers of ten from 10 ns to 1,000 s, as client-go has them, until published.
-struct tally {
-  void add(duration each) noexcept {
-    std::size_t bucket = 0;
-    for (duration bound(10); each > bound && bucket < 12; bound *= 10) ++bucket;
-    ++counts[bucket];
-    sum += each;
-  }
-  void publish();
-
-  histogram& into;
-  std::vector<double> counts = std::vector<double>(13);
-  duration sum{0};
-};
-
-struct series {
-  series(metrics& registry, const labels& own);
-  void publish(duration unfinished_work, duration longest_running);
-
-  counter &retries, &refused_full, &refused_shut_down, &adds;
-  gauge &unfinished, &longest;
-  tally waited, worked;
-  std::array<gauge*, 3> depth;
-  std::uint64_t added = 0;  ///< since the last publication, as the tallies
-};
 
 /// Delay of a key's retry after so many failures.
 duration retry_delay(const work_queue_options& options, unsigned failures, std::uint64_t random);
