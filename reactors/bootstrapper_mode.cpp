@@ -50,11 +50,6 @@ bool carries_mark(const boost::json::value& runtime, mark_form form) {
   return value == "true";
 }
 
-bool is_handed_over(const boost::json::value& runtime) {
-  return !carries_mark(runtime) &&
-         k8s::annotation(runtime, signalled_annotation) == signalled_nothing;
-}
-
 bool is_suspended(const boost::json::value& runtime) {
   return k8s::annotation(runtime, suspend_reconciliation_annotation) == "true";
 }

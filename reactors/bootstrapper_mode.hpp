@@ -56,9 +56,6 @@ inline constexpr std::string_view signalled_annotation =
     "operator.kyma-project.io/signalled-configuration";
 inline constexpr std::string_view signalled_nothing = "none";
 
-/// True if no mark is on a Runtime in mode `direct` and its last signal was withdrawn.
-bool is_handed_over(const boost::json::value& runtime);
-
 /// On a Runtime, with the value "true": its runtime is to be left as it is.
 inline constexpr std::string_view suspend_reconciliation_annotation =
     "operator.kyma-project.io/suspend-patch-reconciliation";

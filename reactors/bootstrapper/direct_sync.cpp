@@ -303,8 +303,6 @@ asio::awaitable<k8s::result<sync_report>> direct_sync::execute(pass* in) {
     co_return k8s::failure{.code = k8s::errc::fenced, .message = in->ended->text};
   };
   const auto begin = in_.clock.now();
-  std::optional<write_guard> writing;
-  if (in->direct()) writing.emplace(writing_, key);
   auto sync = bootstrapper::sync(in->api, &with_.apply, std::move(request));
   auto got = co_await core::within(in_.clock, begin + with_.sync_timeout, std::move(sync));
   seconds_.Observe(std::chrono::duration<double>(in_.clock.now() - begin).count());

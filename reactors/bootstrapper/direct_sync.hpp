@@ -27,7 +27,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 namespace rw::bootstrapper {
@@ -130,9 +129,6 @@ class direct_sync final : private k8s::reconciler {
   /// Enqueues the runtime. Returns false if the queue is full or shut down.
   bool requeue(const k8s::object_key& key);
 
-  /// True while a write to this Runtime's runtime may be under way.
-  bool is_writing(const k8s::object_key& runtime) const { return writing_.contains(runtime); }
-
   const progress& rollout_progress() const noexcept { return progress_; }
   std::size_t count(runtime_state of) const noexcept { return runtimes_.count(of); }
 
@@ -180,7 +176,6 @@ class direct_sync final : private k8s::reconciler {
   class runtimes runtimes_;
   class places places_;  ///< of the unreachable ones
   reporter reporter_;
-  std::unordered_set<k8s::object_key, k8s::object_key_hash> writing_;
   drift_watch drift_;
   k8s::controller controller_;
 };

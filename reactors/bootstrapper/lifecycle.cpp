@@ -43,7 +43,6 @@ asio::awaitable<k8s::reconcile_result> direct_sync::undeploy_all(pass* in) {
   std::string error;
   const bool connected = co_await connect(in);
   if (connected) {
-    const write_guard writing(writing_, key);
     auto work = bootstrapper::undeploy(in->api, &with_.apply, read_state(in->resource).objects,
                                        [this, key] { return may(key, action::undeploy); });
     const auto until = in_.clock.now() + with_.runtime_limit;

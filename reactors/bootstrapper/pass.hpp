@@ -27,23 +27,6 @@ struct direct_sync::pass {
   resource_writer::ended ended = {};  ///< a write to KCP failed within the sync
 };
 
-/// While it lives, a runtime counts as being written to.
-class write_guard {
- public:
-  using keys = std::unordered_set<k8s::object_key, k8s::object_key_hash>;
-
-  write_guard(keys& into, k8s::object_key key) : keys_(into), key_(std::move(key)) {
-    keys_.insert(key_);
-  }
-  ~write_guard() { keys_.erase(key_); }
-  write_guard(const write_guard&) = delete;
-  write_guard& operator=(const write_guard&) = delete;
-
- private:
-  keys& keys_;
-  const k8s::object_key key_;
-};
-
 /// How much time a deletion has left for its runtime.
 core::duration removal_left(const boost::json::value& resource, core::duration limit,
                             std::chrono::system_clock::time_point now);

@@ -16,16 +16,24 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace rw::cli {
 
 /// What all parts of a process share. One executor drives everything.
 struct services {
   services(boost::asio::any_io_executor ex, core::log_level level)
-      : executor(ex), log(level), watchdog(clock, ex) {}
+      : executor(ex), clock(real_clock_), log(level), watchdog(clock, ex) {}
+  /// With a clock that outlives this, and a place for log lines.
+  services(boost::asio::any_io_executor ex, core::clock& time, core::logger::sink to)
+      : executor(ex), clock(time), log(core::log_level::info, std::move(to)), watchdog(clock, ex) {}
 
+ private:
+  core::real_clock real_clock_;
+
+ public:
   const boost::asio::any_io_executor executor;
-  core::real_clock clock;
+  core::clock& clock;
   core::logger log;
   core::metrics metrics;
   core::watchdog watchdog;

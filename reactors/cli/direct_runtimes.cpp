@@ -47,9 +47,7 @@ class direct_runtimes::term {
         bootstrapper::environment{of.in_.writing, of.in_.pool, of.in_.events, of.services_.clock,
                                   of.services_.watchdog, of.services_.log, of.services_.metrics,
                                   core::make_random_source()});
-    of_.now_ = this;
   }
-  ~term() { of_.now_ = nullptr; }
   term(const term&) = delete;
   term& operator=(const term&) = delete;
 
@@ -58,8 +56,6 @@ class direct_runtimes::term {
     if (bundles_) tasks.spawn(bundles_->run());
     tasks.spawn(reactor_->run());
   }
-
-  bool is_writing(const k8s::object_key& runtime) const { return reactor_->is_writing(runtime); }
 
  private:
   static k8s::informer_environment environment(services& with) {
@@ -79,10 +75,6 @@ direct_runtimes::direct_runtimes(services& with, const runtime_config_settings& 
     : services_(with), settings_(settings), in_(in) {}
 
 direct_runtimes::~direct_runtimes() = default;
-
-bool direct_runtimes::is_writing(const k8s::object_key& runtime) const {
-  return now_ != nullptr && now_->is_writing(runtime);
-}
 
 bootstrapper::options direct_runtimes::options() const {
   bootstrapper::options out;

@@ -39,9 +39,6 @@ class direct_runtimes {
   /// Until cancelled.
   boost::asio::awaitable<void> lead();
 
-  /// bootstrapper::direct_sync::is_writing; false while nothing of it runs.
-  bool is_writing(const k8s::object_key& runtime) const;
-
  private:
   class term;
   using bundles_type = std::optional<k8s::resource_type>;
@@ -54,7 +51,6 @@ class direct_runtimes {
   services& services_;
   const runtime_config_settings settings_;
   const environment in_;
-  const term* now_ = nullptr;
   core::log_limit log_limit_{1, std::chrono::minutes(5)};
 };
 

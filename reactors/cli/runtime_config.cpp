@@ -11,15 +11,8 @@ namespace {
 namespace asio = boost::asio;
 
 config_sync::sync_options sync_options_of(const runtime_config_settings& settings) {
-  config_sync::sync_options out;
+  auto out = settings.signal;
   out.mode = settings.mode;
-  out.form = settings.signal_by;
-  out.field_manager = settings.field_manager;
-  out.settle = settings.settle;
-  out.signal_all_once = settings.signal_all_once;
-  out.timing.quiet = settings.quiet;
-  out.timing.timeout = settings.timeout;
-  out.timing.retry = settings.retry;
   return out;
 }
 
@@ -33,11 +26,9 @@ runtime_config::runtime_config(services& with, runtime_config_settings settings,
                {with.clock, with.log, with.metrics, core::make_random_source()}),
       runtimes_(to.watching, runtimes_type(), config_sync::runtimes_informer(),
                 {with.clock, with.log, with.metrics, core::make_random_source()}),
-      config_sync_(
-          executor_, sources_, runtimes_, sync_options_of(settings_),
-          {to.writing, events, with.clock, with.watchdog, with.log, with.metrics,
-           core::make_random_source(),
-           [this](const k8s::object_key& runtime) { return direct_.is_writing(runtime); }}),
+      config_sync_(executor_, sources_, runtimes_, sync_options_of(settings_),
+                   {to.writing, events, with.clock, with.watchdog, with.log, with.metrics,
+                    core::make_random_source()}),
       direct_(with, settings_,
               {to.writing, to.watching, runtimes_, kubeconfigs, to.runtimes, events}) {}
 

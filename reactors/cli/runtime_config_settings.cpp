@@ -25,7 +25,7 @@ void describe_runtime_config(CLI::App& app, runtime_config_settings& to) {
       "direct would write is told); direct (RuntimeBootstrappers say what is written to runtimes). "
       "A Runtime's annotation operator.kyma-project.io/bootstrapper-mode overrides all but off");
   const auto form = [&to](const std::string& text) {
-    to.signal_by = text == "label" ? mark_form::label : mark_form::annotation;
+    to.signal.form = text == "label" ? mark_form::label : mark_form::annotation;
   };
   app.add_option_function<std::string>(
          "--signal-by", form,
@@ -33,18 +33,18 @@ void describe_runtime_config(CLI::App& app, runtime_config_settings& to) {
          "Kyma Infrastructure Manager reads the annotation only")
       ->check(CLI::IsMember({"annotation", "label"}))
       ->default_str("annotation");
-  add_duration(app, "--signal-settle", to.settle,
+  add_duration(app, "--signal-settle", to.signal.settle,
                "Time without changes of the configuration before Runtimes are marked");
-  add_duration(app, "--signal-quiet", to.quiet,
+  add_duration(app, "--signal-quiet", to.signal.timing.quiet,
                "Time for which a Runtime must be neither Pending nor Failed after its mark was "
                "taken off, to count as configured; one that was Pending counts when it is Ready");
-  add_duration(app, "--signal-timeout", to.timeout,
+  add_duration(app, "--signal-timeout", to.signal.timing.timeout,
                "Time after which a Runtime that is still Pending counts as failed");
-  add_duration(app, "--signal-retry", to.retry,
+  add_duration(app, "--signal-retry", to.signal.timing.retry,
                "Time from a mark to the next one for the same configuration where Kyma "
                "Infrastructure Manager fails; doubles with each, up to 4h",
                std::chrono::seconds(1));
-  app.add_flag("--signal-all-once", to.signal_all_once,
+  app.add_flag("--signal-all-once", to.signal.signal_all_once,
                "Mark every Runtime once, if no configuration was ever signalled. Without it the "
                "first start marks none, since all are taken to have the present configuration");
   app.add_flag("--create-runtime-bootstrappers", to.create_bootstrappers,
@@ -72,7 +72,8 @@ void describe_runtime_config(CLI::App& app, runtime_config_settings& to) {
   name("--pull-secret-name", to.sources.pull_secret,
        "Secret for pulling images on runtimes, in kcp-system");
   name("--trust-bundle-name", to.sources.trust_bundle, "ClusterTrustBundle for runtimes");
-  name("--signal-field-manager", to.field_manager, "Field manager of marks and of the record");
+  name("--signal-field-manager", to.signal.field_manager,
+       "Field manager of marks and of the record");
   check_object_names(app, {"--state-namespace", "--config-map-name", "--manifests-name",
                            "--pull-secret-name", "--trust-bundle-name"});
   group_options(app, first, "Configuration of runtimes");

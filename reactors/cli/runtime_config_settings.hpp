@@ -1,8 +1,8 @@
 #pragma once
 
 #include "reactors/bootstrapper_mode.hpp"
+#include "reactors/config_sync/runtime_signal.hpp"
 
-#include <chrono>
 #include <cstddef>
 #include <string>
 
@@ -14,13 +14,7 @@ struct runtime_config_settings {
   bootstrapper_mode mode = bootstrapper_mode::off;  ///< off: nothing of it runs
   bootstrapper_sources sources = {};
 
-  mark_form signal_by = mark_form::annotation;
-  std::string field_manager = "runtime-watcher-config-sync";
-  bool signal_all_once = false;
-  std::chrono::milliseconds settle = std::chrono::seconds(2);
-  std::chrono::milliseconds quiet = std::chrono::minutes(2);
-  std::chrono::milliseconds timeout = std::chrono::hours(1);
-  std::chrono::milliseconds retry = std::chrono::minutes(5);
+  config_sync::sync_options signal = {};  ///< its mode apart
 
   /// Runtimes in mode direct or shadow that have no RuntimeBootstrapper get one.
   bool create_bootstrappers = false;

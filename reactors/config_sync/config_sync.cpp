@@ -1,22 +1,12 @@
 #include "reactors/config_sync/config_sync.hpp"
 
-#include "core/channel.hpp"
-#include "core/task_group.hpp"
-#include "k8s/controller.hpp"
-#include "k8s/own_writes.hpp"
-#include "k8s/reconciler.hpp"
 #include "k8s/types.hpp"
-#include "reactors/config_sync/target.hpp"
 #include "reactors/kyma_resources.hpp"
 
 #include <boost/json/object.hpp>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <optional>
-#include <set>
-#include <unordered_map>
 #include <utility>
 
 namespace rw::config_sync {
@@ -25,12 +15,13 @@ namespace {
 namespace asio = boost::asio;
 namespace json = boost::json;
 using k8s::reconcile_result;
-using wall_time = std::chrono::system_clock::time_point;
 
 /// How long another client's change may take from the API server to the informer.
 constexpr auto catch_up = std::chrono::milliseconds(200);
-/// Between two checks whether a write to a runtime has ended.
-constexpr auto poll_period = std::chrono::milliseconds(100);
+
+/// The key of the target. Runtimes have a namespace.
+const k8s::object_key target_key{{}, std::string(record_name)};
+const k8s::object_key record_key{std::string(kcp_namespace), std::string(record_name)};
 
 constexpr std::array<std::string_view, 4> write_names{"none", "mark", "note", "withdraw"};
 
@@ -59,75 +50,7 @@ k8s::controller_options controller_options_of(const sync_options& options) {
                     .retry_burst = 200}};
 }
 
-/// As the informer would show a Runtime that was written.
-json::value projected(const json::value& runtime) {
-  json::object metadata = runtime.at("metadata").as_object();
-  metadata.erase("managedFields");
-  json::object out{{"apiVersion", runtimes_type().gvk.api_version()},
-                   {"kind", runtimes_type().gvk.kind},
-                   {"metadata", std::move(metadata)}};
-  if (const auto* const status = k8s::find(runtime, {"status"})) out["status"] = *status;
-  return out;
-}
-
 }  // namespace
-
-/// Counts the Runtimes in each state, and how long they have waited.
-class config_sync::state_metrics {
- public:
-  explicit state_metrics(core::metrics& metrics) {
-    for (const auto state : all_signal_states) {
-      const core::labels with{{"state", std::string(to_string(state))}};
-      counts_.at(index(state)) = &core::make_gauge(metrics, "rw_config_sync_runtimes",
-                                                   "Number of Runtimes in each state", with);
-      oldest_.at(index(state)) = &core::make_gauge(
-          metrics, "rw_config_sync_state_since_timestamp_seconds",
-          "When the Runtime of each state that has waited longest began to, in Unix time", with);
-      publish(state);
-    }
-  }
-
-  struct entry {
-    signal_state state = signal_state::current;
-    wall_time since = {};  ///< has waited, if it does
-  };
-
-  /// Returns what was known before.
-  std::optional<entry> set(const k8s::object_key& key, signal_state state, wall_time since) {
-    const auto before = remove(key);
-    const bool went_on = before && waits(before->state) && waits(state);
-    const entry now{state, went_on ? before->since : since};
-    entries_[key] = now;
-    all_.at(index(state)).insert(now.since);
-    publish(state);
-    return before;
-  }
-
-  std::optional<entry> remove(const k8s::object_key& key) {
-    const auto at = entries_.find(key);
-    if (at == entries_.end()) return std::nullopt;
-    const auto before = at->second;
-    entries_.erase(at);
-    auto& all = all_.at(index(before.state));
-    all.erase(all.find(before.since));
-    publish(before.state);
-    return before;
-  }
-
- private:
-  void publish(signal_state state) {
-    const auto& all = all_.at(index(state));
-    counts_.at(index(state))->Set(static_cast<double>(all.size()));
-    std::chrono::duration<double> since{};
-    if (waits(state) && !all.empty()) since = all.begin()->time_since_epoch();
-    oldest_.at(index(state))->Set(since.count());
-  }
-
-  std::unordered_map<k8s::object_key, entry, k8s::object_key_hash> entries_;
-  std::array<std::multiset<wall_time>, all_signal_states.size()> all_;
-  std::array<core::gauge*, all_signal_states.size()> counts_{};
-  std::array<core::gauge*, all_signal_states.size()> oldest_{};
-};
 
 k8s::informer_options runtimes_informer() {
   return {.what = {.ns = std::string(kcp_namespace)},
@@ -137,7 +60,7 @@ k8s::informer_options runtimes_informer() {
 config_sync::config_sync(asio::any_io_executor executor, source_watch& sources,
                          k8s::informer& runtimes, sync_options options,
                          sync_environment environment)
-    : executor_(std::move(executor)),
+    : sources_(sources),
       runtimes_(runtimes),
       options_(std::move(options)),
       environment_(std::move(environment)),
@@ -146,15 +69,9 @@ config_sync::config_sync(asio::any_io_executor executor, source_watch& sources,
                              "Number of Runtime writes rejected with a resourceVersion conflict")),
       revision_(core::make_gauge(environment_.metrics, "rw_config_sync_revision",
                                  "Number of the sources' revision that all Runtimes are to have")),
-      states_(std::make_unique<state_metrics>(environment_.metrics)),
-      published_(std::make_shared<core::channel<std::uint64_t>>(1)),
-      tracker_(executor_, sources, runtimes,
-               {options_.field_manager, options_.settle, options_.signal_all_once},
-               {environment_.api, environment_.clock, environment_.log, environment_.random},
-               [this] { on_target(); }),
-      core_(executor_, controller_options_of(options_), *this,
-            {environment_.clock, environment_.watchdog, environment_.log, environment_.metrics,
-             environment_.random}) {
+      controller_(std::move(executor), controller_options_of(options_), *this,
+                  {environment_.clock, environment_.watchdog, environment_.log,
+                   environment_.metrics, environment_.random}) {
   for (const auto* reason : {"change", "retry"}) {
     marks_.at(*reason == 'r') =
         &core::make_counter(environment_.metrics, "rw_config_sync_marks_total",
@@ -165,30 +82,110 @@ config_sync::config_sync(asio::any_io_executor executor, source_watch& sources,
                                         "Number of writes to Runtimes, by kind",
                                         {{"write", std::string(write_names.at(i))}});
   }
-  core_.watch(runtimes_);
-  core_.watch<std::uint64_t>(published_, [this](const std::uint64_t&, k8s::controller::keys& keys) {
-    runtimes_.objects().for_each([&](const k8s::object& one) { keys.push_back(one.key()); });
-  });
+  for (const auto state : all_signal_states) {
+    const core::labels with{{"state", std::string(to_string(state))}};
+    auto& one = states_.at(index(state));
+    one.count = &core::make_gauge(environment_.metrics, "rw_config_sync_runtimes",
+                                  "Number of Runtimes in each state", with);
+    one.oldest = &core::make_gauge(
+        environment_.metrics, "rw_config_sync_state_since_timestamp_seconds",
+        "When the Runtime of each state that has waited longest began to, in Unix time", with);
+    one.count->Set(0);
+    one.oldest->Set(0);
+  }
+  controller_.watch(runtimes_);
 }
 
 config_sync::~config_sync() = default;
 
 asio::awaitable<void> config_sync::run() {
-  core::task_group tasks(executor_);
-  tasks.spawn(core_.run());
-  tasks.spawn(tracker_.run());
-  co_await tasks.join();
+  const auto subscription = sources_.subscribe([this] { on_sources(); });
+  on_sources();
+  co_await controller_.run();
 }
 
-/// Enqueues every Runtime. One notice that was not received yet is enough.
-void config_sync::on_target() {
-  const auto& of = tracker_.current()->of;
-  revision_.Set(static_cast<double>(of.number));
-  environment_.log.info(
-      "configuration revision published",
-      {{"revision", of.number}, {"digest", of.digest}, {"runtimes", runtimes_.objects().size()}});
-  published_->try_send(std::uint64_t{of.number});
+// --- the target ------------------------------------------------------------------------
+
+/// Counts each change at once, so that none is missed while a request is under way.
+void config_sync::on_sources() {
+  auto digest = sources_.digest();
+  if (digest.empty() || digest == target_.digest) return;
+  if (!target_.digest.empty()) ++target_.changes;
+  target_.digest = std::move(digest);
+  const auto now = environment_.clock.now();
+  if (now >= target_.changed_at + options_.settle) target_.series_began = now;
+  target_.changed_at = now;
+  controller_.add(target_key);
 }
+
+/// Stores the target for the sources as they are, and publishes it.
+asio::awaitable<reconcile_result> config_sync::record_target() {
+  auto& stored = target_.stored;
+  if (!stored) {
+    auto found = co_await environment_.api.get(config_maps_type(), record_key);
+    const bool absent = found.has_error() && found.error().is(k8s::errc::not_found);
+    if (found.has_error() && !absent) co_return result::error(found.error());
+    stored = absent ? json::value() : std::move(*found);
+  }
+  const auto changes = target_.changes;
+  const auto version = sources_.version();
+  auto to = next();
+  if (read_record(*stored) != to) {
+    auto object = write_record(to, *stored);
+    const k8s::write_options by{.field_manager = options_.field_manager};
+    auto& api = environment_.api;
+    auto request = stored->is_null() ? api.create(config_maps_type(), std::move(object), by)
+                                     : api.update(config_maps_type(), std::move(object), by);
+    auto written = co_await std::move(request);
+    if (written.has_error()) {
+      stored.reset();
+      co_return result::error(written.error());
+    }
+    stored = std::move(*written);
+  }
+  target_.recorded_changes = changes;
+  target_.visible_at = version;
+  publish(std::move(to));
+  co_return changes == target_.changes ? result::done() : result::requeue_after({});
+}
+
+target config_sync::next() const {
+  target_input in{.recorded = read_record(*target_.stored),
+                  .digest = target_.digest,
+                  .changed = target_.changes != target_.recorded_changes,
+                  .all_once = options_.signal_all_once,
+                  .now = environment_.clock.wall()};
+  if (in.recorded) return next_target(in);
+  // A signal that can't be read still tells that this is no first start.
+  runtimes_.objects().for_each([&](const k8s::object& one) {
+    const auto runtime = one.parse();
+    const auto text = k8s::annotation(runtime, signalled_annotation);
+    if (text) in.signalled.push_back(parse_signal(*text).value_or(signal{}).of);
+  });
+  return next_target(in);
+}
+
+void config_sync::publish(target to) {
+  const bool first = !std::exchange(target_.current, std::move(to));
+  const auto& now = *target_.current;
+  revision_.Set(static_cast<double>(now.of.number));
+  auto& log = environment_.log;
+  log.info("configuration revision published", {{"revision", now.of.number},
+                                                {"digest", now.of.digest},
+                                                {"runtimes", runtimes_.objects().size()}});
+  if (first && !now.since) {
+    log.info(
+        "first start: no Runtime is marked, since all are taken to have the present "
+        "configuration; --signal-all-once marks each of them once",
+        {{"revision", now.of.number}});
+  } else if (first && options_.signal_all_once) {
+    log.info("--signal-all-once: Runtimes are marked for this revision, unless they were already",
+             {{"revision", now.of.number}});
+  }
+  runtimes_.objects().for_each([&](const k8s::object& one) { controller_.add(one.key()); });
+}
+
+// --- Runtimes --------------------------------------------------------------------------
 
 void config_sync::warn(const json::value& runtime, const std::string& reason,
                        const std::string& text) {
@@ -212,60 +209,83 @@ bootstrapper_mode config_sync::mode_for(tracked& one, const json::value& runtime
 }
 
 signal_decision config_sync::decide(tracked& one, const json::value& runtime) {
-  const auto now = environment_.clock.now();
   const auto seen = view_of(runtime, mode_for(one, runtime), options_.form);
   auto version = number_of(k8s::resource_version_of(runtime));
   const auto stored = runtimes_.objects().get(k8s::key_of(runtime));
   if (stored && stored.resource_version() == k8s::resource_version_of(runtime)) {
     version = std::max(version, number_of(runtimes_.resource_version()));
   }
-  one.machine.observe(seen, version, options_.timing, now);
-  return one.machine.poll(seen, options_.timing,
-                          {.now = now,
-                           .wall = environment_.clock.wall(),
-                           .to = *tracker_.current(),
-                           .visible_at = tracker_.visible_at(),
-                           .due = tracker_.still_at(),
-                           .due_in_series = tracker_.series_began() + options_.settle_limit,
-                           .gap = options_.settle_limit});
+  const signal_moment at{.now = environment_.clock.now(),
+                         .wall = environment_.clock.wall(),
+                         .timing = options_.timing,
+                         .to = *target_.current,
+                         .visible_at = target_.visible_at,
+                         .due = target_.changed_at + options_.settle,
+                         .due_in_series = target_.series_began + options_.settle_limit,
+                         .gap = options_.settle_limit};
+  one.machine.observe(seen, version, at);
+  return one.machine.poll(seen, at);
 }
 
-void config_sync::report(const json::value& runtime, signal_state state) {
-  const auto& to = *tracker_.current();
-  const auto wall = environment_.clock.wall();
-  const auto key = k8s::key_of(runtime);
-  const auto before = states_->set(key, state, std::min(wall, to.since.value_or(wall)));
-  const bool fails = state == signal_state::failed;
-  if (fails && !(before && before->state == state)) {
-    warn(runtime, "ConfigurationFailed",
-         "Kyma Infrastructure Manager has taken the mark off and has not reached Ready; the "
-         "Runtime is marked again after a backoff");
+/// Moves a Runtime to another state; none: it is gone. One that waits goes on waiting since when it
+/// began to.
+void config_sync::count(tracked& one, std::optional<signal_state> state, wall_time since) {
+  const auto before = std::exchange(one.state, state);
+  if (before) {
+    auto& all = states_.at(index(*before)).since;
+    all.erase(all.find(one.since));
   }
+  if (!before || !state || !waits(*before) || !waits(*state)) one.since = since;
+  if (state) states_.at(index(*state)).since.insert(one.since);
+  for (const auto each : {before, state}) {
+    if (!each) continue;
+    const auto& now = states_.at(index(*each));
+    now.count->Set(static_cast<double>(now.since.size()));
+    std::chrono::duration<double> oldest{};
+    if (waits(*each) && !now.since.empty()) oldest = now.since.begin()->time_since_epoch();
+    now.oldest->Set(oldest.count());
+  }
+}
+
+void config_sync::report(tracked& one, const json::value& runtime,
+                         const signal_decision& decision) {
+  const auto wall = environment_.clock.wall();
+  const bool is_new = one.state != signal_state::failed;
+  count(one, decision.state, std::min(wall, decision.since.value_or(wall)));
+  if (decision.state != signal_state::failed || !is_new) return;
+  warn(runtime, "ConfigurationFailed",
+       "Kyma Infrastructure Manager has taken the mark off, and the Runtime has not reached Ready "
+       "or is no longer; it is marked again after a backoff");
+}
+
+reconcile_result config_sync::recheck_at(core::time_point when) const {
+  if (when == core::time_point::max()) return result::done();
+  return result::requeue_after(when - environment_.clock.now());
 }
 
 asio::awaitable<reconcile_result> config_sync::reconcile(k8s::object_key key) {
+  if (key == target_key) {
+    auto recorded = co_await record_target();
+    co_return recorded;
+  }
   // Before there is a target nothing can be compared; with one, every Runtime is enqueued.
-  if (!tracker_.current()) co_return reconcile_result::done();
+  if (!target_.current) co_return result::done();
   const auto found = runtimes_.objects().get(key);
+  auto& one = tracked_[key];
   if (!found) {
-    own_writes_.forget(key);
+    count(one, {}, {});
     tracked_.erase(key);
-    states_->remove(key);
-    co_return reconcile_result::done();
+    co_return result::done();
   }
-  auto runtime = own_writes_.newest(found);
-  auto decision = decide(tracked_[key], runtime);
-  report(runtime, decision.state);
-  if (decision.write != signal_write::none) {
-    const bool is_mark = decision.write == signal_write::mark;
-    if (is_mark && environment_.is_written && environment_.is_written(key)) {
-      co_return reconcile_result::requeue_after(poll_period);
-    }
-    auto result = co_await write(std::move(runtime), std::move(decision));
-    co_return result;
+  if (number_of(found.resource_version()) < std::exchange(one.written, 0)) {
+    co_return result::requeue_after(catch_up);  // a write of ours is on its way
   }
-  if (decision.recheck_at == core::time_point::max()) co_return reconcile_result::done();
-  co_return reconcile_result::requeue_after(decision.recheck_at - environment_.clock.now());
+  auto runtime = found.parse();
+  auto decision = decide(one, runtime);
+  report(one, runtime, decision);
+  if (decision.write == signal_write::none) co_return recheck_at(decision.recheck_at);
+  auto written = co_await write(std::move(runtime), std::move(decision));
+  co_return written;
 }
 
 asio::awaitable<reconcile_result> config_sync::write(json::value runtime,
@@ -276,37 +296,33 @@ asio::awaitable<reconcile_result> config_sync::write(json::value runtime,
   if (written.has_error()) co_return on_failure(runtime, written.error());
   const auto kind = static_cast<std::size_t>(decision.write);
   writes_.at(kind)->Increment();
-  const bool is_retry = decision.as.attempt > 1;
+  const bool is_retry = decision.as.attempt > 1 || decision.state == signal_state::failed;
   const bool is_mark =
       decision.write == signal_write::mark && (is_retry || !carries_mark(runtime, options_.form));
   if (is_mark) marks_.at(is_retry ? 1 : 0)->Increment();
-  const auto after = projected(*written);
-  const auto key = k8s::key_of(after);
-  environment_.log.debug("Runtime written", {{"name", key.name},
+  environment_.log.debug("Runtime written", {{"name", k8s::key_of(*written).name},
                                              {"write", write_names.at(kind)},
                                              {"revision", decision.as.of.number},
                                              {"attempt", decision.as.attempt}});
-  own_writes_.wrote(after);
-  auto& one = tracked_[key];
+  auto& one = tracked_[k8s::key_of(*written)];
   one.rejected = false;
-  const auto next = decide(one, after);
-  report(after, next.state);
-  if (next.recheck_at == core::time_point::max()) co_return reconcile_result::done();
-  co_return reconcile_result::requeue_after(next.recheck_at - environment_.clock.now());
+  one.written = number_of(k8s::resource_version_of(*written));
+  const auto next_decision = decide(one, *written);
+  report(one, *written, next_decision);
+  co_return recheck_at(next_decision.recheck_at);
 }
 
 reconcile_result config_sync::on_failure(const json::value& runtime, const k8s::failure& error) {
-  if (error.is(k8s::errc::not_found)) return reconcile_result::done();
+  if (error.is(k8s::errc::not_found)) return result::done();
   const auto key = k8s::key_of(runtime);
   if (error.is(k8s::errc::conflict)) {
-    own_writes_.forget(key);
     conflicts_.Increment();
-    return reconcile_result::requeue_after(catch_up);
+    return result::requeue_after(catch_up);
   }
   const bool is_our_own = error.is(k8s::errc::fenced) || error.is(k8s::errc::shut_down);
   const bool is_new = !is_our_own && !std::exchange(tracked_[key].rejected, true);
   if (is_new) warn(runtime, "ConfigurationNotSignalled", error.message);
-  return reconcile_result::error(error);
+  return result::error(error);
 }
 
 }  // namespace rw::config_sync

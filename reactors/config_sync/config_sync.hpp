@@ -1,6 +1,5 @@
 #pragma once
 
-#include "core/channel.hpp"
 #include "core/clock.hpp"
 #include "core/log.hpp"
 #include "core/metrics.hpp"
@@ -9,7 +8,6 @@
 #include "k8s/controller.hpp"
 #include "k8s/event_recorder.hpp"
 #include "k8s/informer.hpp"
-#include "k8s/own_writes.hpp"
 #include "k8s/reconciler.hpp"
 #include "reactors/bootstrapper_mode.hpp"
 #include "reactors/config_sync/runtime_signal.hpp"
@@ -18,30 +16,19 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/json/value.hpp>
 
 #include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 namespace rw::config_sync {
-
-struct sync_options {
-  bootstrapper_mode mode = bootstrapper_mode::signal;  ///< of Runtimes without the annotation
-  mark_form form = mark_form::annotation;
-  std::string field_manager = "runtime-watcher-config-sync";
-  /// Runtimes are marked when the sources have been still for so long: changes that belong together
-  /// become one. At most `settle_limit` after the first of them, and then every `settle_limit`.
-  core::duration settle = std::chrono::seconds(2);
-  core::duration settle_limit = std::chrono::seconds(30);
-  bool signal_all_once = false;  ///< target.hpp
-  signal_timing timing = {};
-  std::size_t concurrent = 8;  ///< Runtimes at once
-};
 
 /// How Runtimes are to be watched for it, in `kcp_namespace`: metadata and status.state.
 k8s::informer_options runtimes_informer();
@@ -55,22 +42,21 @@ struct sync_environment {
   core::logger& log;
   core::metrics& metrics;
   core::random_source random;
-  /// Whether a write of ours to this Runtime's runtime is under way, from when its mode was
-  /// `direct`: then it is marked when that has ended. Empty: there never is.
-  std::function<bool(const k8s::object_key& runtime)> is_written = {};
 };
 
 /// Has Kyma Infrastructure Manager (KIM) configure every runtime with the content of the sources:
 /// when one of them is created, changed or deleted, every Runtime in a mode that is signalled gets
 /// the mark that KIM reconciles for.
 ///
-/// No change is lost, and none is signalled again after a restart, since the state is stored on
-/// objects: the target in a ConfigMap (target.hpp), and on each Runtime what its last mark stood
-/// for (runtime_signal.hpp). Mark and signal are one write at the resourceVersion that was read.
-/// What is created and deleted again while no replica watches is not observed.
+/// Every observed change of the sources makes a new target, even one that is undone at once. No
+/// change is lost, and none is signalled again after a restart, since the state is stored on
+/// objects: the target in a ConfigMap (target.hpp), before the first Runtime is marked for it, and
+/// on each Runtime what its last mark stood for (runtime_signal.hpp). Mark and signal are one write
+/// at the resourceVersion that was read. What is created and deleted again while no replica watches
+/// is not observed.
 ///
-/// What KIM makes of a mark is watched to its end. A Runtime on which KIM fails is marked again,
-/// with a backoff of its own, and gets the event `ConfigurationFailed`. Other events:
+/// What KIM makes of a mark is watched. A Runtime on which KIM fails, then or later, is marked
+/// again, with a backoff of its own, and gets the event `ConfigurationFailed`. Other events:
 /// `BootstrapperModeUnknown`, `ConfigurationNotSignalled`. Suspended Runtimes are marked when their
 /// suspension ends. One Runtime's failure does not delay the others.
 ///
@@ -99,24 +85,51 @@ class config_sync final : private k8s::reconciler {
   boost::asio::awaitable<void> run();
 
  private:
-  class state_metrics;
+  using result = k8s::reconcile_result;
+  using wall_time = std::chrono::system_clock::time_point;
   struct tracked {
     signal_machine machine = {};
+    std::uint64_t written = 0;  ///< the version of our last write, until the store has shown it
+    std::optional<signal_state> state = {};
+    wall_time since = {};       ///< has waited, if it does
     bool mode_unknown = false;  ///< an event says so
     bool rejected = false;      ///< an event says so
   };
+  /// The Runtimes in one state, by `tracked::since`.
+  struct state_metrics {
+    std::multiset<wall_time> since = {};
+    core::gauge* count = nullptr;
+    core::gauge* oldest = nullptr;
+  };
+  /// The sources as they are, and what was stored of them.
+  struct known_target {
+    std::string digest = {};             ///< of the sources; empty: not known yet
+    std::uint64_t changes = 0;           ///< of the digest
+    std::uint64_t recorded_changes = 0;  ///< those that `current` includes
+    core::time_point changed_at = {};
+    core::time_point series_began = {};             ///< the changes that the latest one belongs to
+    std::optional<boost::json::value> stored = {};  ///< the record; null: absent; none: to be read
+    std::optional<target> current = {};             ///< none: not known yet
+    std::uint64_t visible_at = 0;  ///< the sources had its content at this version, or before
+  };
 
-  boost::asio::awaitable<k8s::reconcile_result> reconcile(k8s::object_key key) override;
-  boost::asio::awaitable<k8s::reconcile_result> write(boost::json::value runtime,
-                                                      signal_decision decision);
-  k8s::reconcile_result on_failure(const boost::json::value& runtime, const k8s::failure& error);
+  boost::asio::awaitable<result> reconcile(k8s::object_key key) override;
+
+  void on_sources();
+  boost::asio::awaitable<result> record_target();
+  target next() const;
+  void publish(target to);
+
+  boost::asio::awaitable<result> write(boost::json::value runtime, signal_decision decision);
+  result on_failure(const boost::json::value& runtime, const k8s::failure& error);
   signal_decision decide(tracked& one, const boost::json::value& runtime);
   bootstrapper_mode mode_for(tracked& one, const boost::json::value& runtime);
-  void report(const boost::json::value& runtime, signal_state state);
+  void report(tracked& one, const boost::json::value& runtime, const signal_decision& decision);
+  void count(tracked& one, std::optional<signal_state> state, wall_time since);
   void warn(const boost::json::value& runtime, const std::string& reason, const std::string& text);
-  void on_target();
+  result recheck_at(core::time_point when) const;
 
-  const boost::asio::any_io_executor executor_;
+  source_watch& sources_;
   k8s::informer& runtimes_;
   const sync_options options_;
   const sync_environment environment_;
@@ -124,12 +137,10 @@ class config_sync final : private k8s::reconciler {
   std::array<core::counter*, 4> writes_{};
   core::counter& conflicts_;
   core::gauge& revision_;
-  std::unique_ptr<state_metrics> states_;
-  k8s::own_writes own_writes_;
+  std::array<state_metrics, all_signal_states.size()> states_;
   std::unordered_map<k8s::object_key, tracked, k8s::object_key_hash> tracked_;
-  std::shared_ptr<core::channel<std::uint64_t>> published_;
-  target_tracker tracker_;
-  k8s::controller core_;
+  known_target target_;
+  k8s::controller controller_;
 };
 
 }  // namespace rw::config_sync

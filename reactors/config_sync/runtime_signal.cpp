@@ -35,6 +35,20 @@ bool is_newer(const runtime_view& seen, const target& to, std::chrono::seconds l
   return !to.since || (seen.created && *seen.created > *to.since + late);
 }
 
+std::chrono::milliseconds delay_after(unsigned attempt, const signal_timing& timing) {
+  auto delay = timing.retry;
+  for (; attempt > 1 && delay < timing.retry_limit; --attempt) delay *= 2;
+  return std::min(delay, timing.retry_limit);
+}
+
+/// When the first mark of the last one's series was set, if all were set in time.
+std::optional<std::chrono::system_clock::time_point> began_at(const signal& last,
+                                                              const signal_timing& timing) {
+  auto out = last.at;
+  for (auto i = last.attempt; out && i > 1; --i) *out -= delay_after(i - 1, timing);
+  return out;
+}
+
 }  // namespace
 
 std::string to_string(const signal& value) {
@@ -80,34 +94,43 @@ runtime_view view_of(const json::value& runtime, bootstrapper_mode mode, mark_fo
 }
 
 void signal_machine::observe(const runtime_view& seen, std::uint64_t version,
-                             const signal_timing& timing, core::time_point now) {
-  using kim_state = runtime_view::kim_state;
+                             const signal_moment& at) {
   if (!signals(seen.mode)) {
     *this = {};
     return;
   }
+  if (seen.withdrawn && !returned_at_) returned_at_ = at.now;
   if (seen.marked) {
     marked_version_ = std::max(marked_version_, version);
     phase_ = phase::marked;
     return;
   }
-  if (phase_ == phase::done) return;
-  const bool begins = phase_ == phase::unknown || phase_ == phase::marked;
-  const bool resumes =
-      phase_ == phase::failed && seen.kim == kim_state::pending && !std::exchange(pending_, true);
-  if (begins || resumes) {
+  if (phase_ == phase::unknown || phase_ == phase::marked) {
+    const bool is_old = phase_ == phase::unknown && seen.last && seen.last->at &&
+                        *seen.last->at + at.timing.quiet <= at.wall;
     phase_ = phase::running;
-    since_ = now;
+    since_ = is_old ? at.now - at.timing.quiet : at.now;
     pending_ = false;
   }
-  if (seen.kim == kim_state::failed) {
+  observe_kim(seen.kim, at);
+  was_done_ = was_done_ || phase_ == phase::done;
+}
+
+void signal_machine::observe_kim(runtime_view::kim_state kim, const signal_moment& at) {
+  using kim_state = runtime_view::kim_state;
+  if (kim == kim_state::failed) {
+    if (phase_ == phase::done) failed_at_ = at.now;
     phase_ = phase::failed;
     pending_ = false;
-  } else if (seen.kim == kim_state::pending) {
-    pending_ = true;
-    if (now >= since_ + timing.timeout) phase_ = phase::failed;
-  } else if (phase_ == phase::failed || pending_ || now >= since_ + timing.quiet) {
+  } else if (kim == kim_state::pending) {
+    const bool resumes = phase_ == phase::failed && !pending_;
+    if (resumes) since_ = at.now;
+    if (resumes) phase_ = phase::running;
+    pending_ = phase_ != phase::done;
+    if (pending_ && at.now >= since_ + at.timing.timeout) phase_ = phase::failed;
+  } else if (phase_ != phase::running || pending_ || at.now >= since_ + at.timing.quiet) {
     phase_ = phase::done;
+    pending_ = false;
   }
 }
 
@@ -121,16 +144,14 @@ void signal_machine::mark_at(signal_decision& out, core::time_point due, unsigne
   }
 }
 
-core::time_point signal_machine::retry_at(const signal& last, const signal_timing& timing,
-                                          const signal_moment& at) const {
-  if (!last.at) return since_ + timing.retry;
-  auto delay = timing.retry;
-  for (auto i = last.attempt; i > 1 && delay < timing.retry_limit; --i) delay *= 2;
-  return at.now + (*last.at - at.wall) + std::min(delay, timing.retry_limit);
+core::time_point signal_machine::retry_at(const signal& last, const signal_moment& at) const {
+  const auto after_failure = failed_at_ + at.timing.retry;
+  if (!last.at) return std::max(after_failure, since_ + at.timing.retry);
+  return std::max(after_failure,
+                  at.now + (*last.at - at.wall) + delay_after(last.attempt, at.timing));
 }
 
-signal_decision signal_machine::poll(const runtime_view& seen, const signal_timing& timing,
-                                     const signal_moment& at) const {
+signal_decision signal_machine::poll(const runtime_view& seen, const signal_moment& at) const {
   signal_decision out;
   if (seen.mode == bootstrapper_mode::off) return out;
   if (seen.mode == bootstrapper_mode::direct) {
@@ -140,7 +161,13 @@ signal_decision signal_machine::poll(const runtime_view& seen, const signal_timi
   }
   const bool noted = seen.last && seen.last->of == at.to.of;
   const bool covered = noted || marked_version_ > at.visible_at;
-  const bool needs_none = !seen.noted && is_newer(seen, at.to, timing.late);
+  const bool needs_none = !seen.noted && is_newer(seen, at.to, at.timing.late);
+  // Whether a mark that is older than any reconcile is still ours can't be told.
+  const bool is_recent = seen.last && seen.last->at && at.wall < *seen.last->at + at.timing.timeout;
+  if (noted && !was_done_ && (is_recent || !seen.marked)) {
+    out.since = began_at(*seen.last, at.timing);
+  }
+  if (!noted && !needs_none && !seen.withdrawn) out.since = at.to.since;
   if (seen.suspended) {
     const bool is_current = !seen.marked && (needs_none || (covered && phase_ == phase::done));
     out.state = is_current ? signal_state::current : signal_state::suspended;
@@ -152,14 +179,16 @@ signal_decision signal_machine::poll(const runtime_view& seen, const signal_timi
     if (seen.last && seen.last->at) {
       in_series = std::max(in_series, at.now + (*seen.last->at - at.wall) + at.gap);
     }
-    mark_at(out, std::min(at.due, in_series), 1, at);
+    auto due = std::min(at.due, in_series);
+    if (seen.withdrawn && returned_at_) due = std::max(due, *returned_at_ + at.timing.late_write);
+    mark_at(out, due, 1, at);
     return out;
   }
   if (seen.marked) {
     out.state = signal_state::marked;
     // KIM may have failed before it took the mark off.
     const bool failed = seen.kim == runtime_view::kim_state::failed;
-    if (failed && noted) mark_at(out, retry_at(*seen.last, timing, at), seen.last->attempt + 1, at);
+    if (failed && noted) mark_at(out, retry_at(*seen.last, at), seen.last->attempt + 1, at);
     if (failed && !noted && !needs_none) mark_at(out, at.due, 1, at);
     return out;
   }
@@ -167,10 +196,10 @@ signal_decision signal_machine::poll(const runtime_view& seen, const signal_timi
     out.state = signal_state::current;
   } else if (phase_ == phase::failed) {
     out.state = signal_state::failed;
-    if (noted) mark_at(out, retry_at(*seen.last, timing, at), seen.last->attempt + 1, at);
+    if (noted) mark_at(out, retry_at(*seen.last, at), seen.last->attempt + 1, at);
   } else {
     out.state = signal_state::in_progress;
-    out.recheck_at = since_ + (pending_ ? timing.timeout : timing.quiet);
+    out.recheck_at = since_ + (pending_ ? at.timing.timeout : at.timing.quiet);
   }
   if (!noted && !needs_none) {
     out.write = signal_write::note;

@@ -61,14 +61,15 @@ struct followed {
   }
   signal_decision poll() {
     const auto seen = view_of(object(), mode, form);
-    machine.observe(seen, version, timing, now);
     const signal_moment at{.now = now,
                            .wall = day0 + 24h + (now - core::time_point{}),
+                           .timing = timing,
                            .to = to,
                            .visible_at = 100,
                            .due = due,
                            .due_in_series = {}};
-    return machine.poll(seen, timing, at);
+    machine.observe(seen, version, at);
+    return machine.poll(seen, at);
   }
   void check(state expected, written what = written::none) {
     const auto got = poll();
@@ -110,7 +111,7 @@ BOOST_AUTO_TEST_CASE(a_signal_is_read_as_it_was_written) {
 }
 
 BOOST_AUTO_TEST_CASE(a_runtime_with_another_signal_is_marked) {
-  for (const auto* note : {before, "none", "garbage", "1 c3"})
+  for (const auto* note : {before, "garbage", "1 c3"})
     followed(note).check(state::outdated, written::mark);
   const auto got = followed(before).poll();
   BOOST_TEST((got.as == rw::config_sync::signal{{3, "c3"}, 1, day0 + 24h}));
@@ -139,10 +140,41 @@ BOOST_AUTO_TEST_CASE(a_runtime_that_stays_ready_is_current_after_a_quiet_time) {
   one.check(state::in_progress);
   one.now += 1s;
   one.check(state::current);
-  // What befalls it later is of no concern.
-  one.kim = "Failed";
-  one.now += 10h;
+}
+
+BOOST_AUTO_TEST_CASE(a_runtime_that_fails_after_it_was_current_is_marked_again_with_a_backoff) {
+  followed one(covered);
+  one.check(state::in_progress);
+  one.now += 2min;
   one.check(state::current);
+  one.kim = "Pending";  // KIM is busy with something else
+  one.check(state::current);
+  one.now += 10h;
+  one.kim = "Failed";
+  one.check(state::failed);
+  BOOST_TEST((one.poll().recheck_at == one.now + 5min));
+  one.now += 5min;
+  one.check(state::failed, written::mark);
+  BOOST_TEST(one.poll().as.attempt == 2U);
+  // As long as it is Failed, whatever the reason is.
+  one.set("3 c3 30 2026-03-02T10:07:00Z");
+  one.check(state::failed);
+  BOOST_TEST((one.poll().recheck_at == one.now + 4h));
+  // Another revision does not wait for it.
+  one.to.of = {4, "c4"};
+  one.check(state::outdated, written::mark);
+  one.to.of = {3, "c3"};
+  one.kim = "Ready";
+  one.check(state::current);
+}
+
+BOOST_AUTO_TEST_CASE(a_runtime_whose_last_mark_is_old_is_current_when_it_is_seen_first) {
+  followed one(covered);
+  one.set("3 c3 1 2026-03-01T23:58:00Z");
+  one.check(state::current);
+  one.machine = {};
+  one.kim = "Pending";
+  one.check(state::in_progress);
 }
 
 BOOST_AUTO_TEST_CASE(a_runtime_that_was_pending_is_current_when_it_is_ready) {
@@ -284,6 +316,10 @@ BOOST_AUTO_TEST_CASE(a_mark_in_mode_direct_is_a_state_of_its_own) {
   // Back again: the mark of then does not count if it is gone.
   one.be_taken(111);
   one.mode = bootstrapper_mode::shadow;
+  // KIM is to write after the last write of ours.
+  one.check(state::outdated);
+  BOOST_TEST((one.poll().recheck_at == one.now + 10s));
+  one.now += 10s;
   one.check(state::outdated, written::mark);
 }
 

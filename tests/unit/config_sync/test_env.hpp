@@ -73,6 +73,8 @@ class test_env : public rw::test::simulated {
   double count(const std::string& state) const {
     return metric("rw_config_sync_runtimes{state=\"" + state + "\"}");
   }
+  /// In whole seconds, of the Runtime that has waited longest.
+  double age(const std::string& state) const;
 
   // One Runtime.
   bool is_marked(const std::string& name) { return carries_mark(runtime(name)); }

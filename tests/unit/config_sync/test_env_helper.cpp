@@ -6,6 +6,7 @@
 #include <boost/json/serialize.hpp>
 
 #include "tests/unit/config_sync/test_env.hpp"
+#include <cmath>
 
 namespace rw::config_sync::test {
 namespace {
@@ -171,6 +172,13 @@ cli::dev::kim& test_env::kim() {
 
 std::string test_env::content() {
   return ok(running_kim::read_sources(&api("kcp")));
+}
+
+double test_env::age(const std::string& state) const {
+  const auto since =
+      metric("rw_config_sync_state_since_timestamp_seconds{state=\"" + state + "\"}");
+  const std::chrono::duration<double> now = clock.wall().time_since_epoch();
+  return std::round(now.count() - since);
 }
 
 std::string test_env::noted(const std::string& name) {
