@@ -24,8 +24,9 @@ namespace rw::cli {
 struct services {
   services(boost::asio::any_io_executor ex, core::log_level level)
       : executor(ex), clock(real_clock_), log(level), watchdog(clock, ex) {}
-  /// With a clock that outlives this, and a place for log lines.
-  services(boost::asio::any_io_executor ex, core::clock& time, core::logger::sink to)
+  /// With a clock that outlives this, a place for log lines, and the watchdog's tick.
+  services(boost::asio::any_io_executor ex, core::clock& time, core::logger::sink to,
+           core::duration tick)
       : executor(ex), clock(time), log(core::log_level::info, std::move(to)), watchdog(clock, ex) {}
 
  private:

@@ -57,6 +57,7 @@ class simulated : public environment {
 
  private:
   simulated(k8s::devserver::server_options server, std::unique_ptr<core::manual_clock> time);
+  void step(core::time_point until);
   template <class T>
   static asio::awaitable<void> keep(asio::awaitable<T> request, std::optional<T>* into) {
     into->emplace(co_await std::move(request));

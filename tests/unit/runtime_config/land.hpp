@@ -50,8 +50,7 @@ class land : public test::simulated {
 
   /// The source gets its content at the version that `now` has.
   void put(int versions::* which);
-  /// It gets a new version.
-  void change(int versions::* which);
+  void withdraw(int versions::* which);
 
   /// Why the runtime does not have what the sources hold, or is not at rest; empty: it has.
   std::string lacks(const std::string& runtime);

@@ -115,8 +115,9 @@ void land::end() {
 land::land(std::uint64_t seed)
     : simulated({.history = 100000, .storage_delay = 1s}),
       chance(seed),
-      services_(context.get_executor(), clock,
-                [this](std::string_view line) { logged.emplace_back(line); }) {
+      services_(
+          context.get_executor(), clock,
+          [this](std::string_view line) { logged.emplace_back(line); }, 10s) {
   settings.sources.trust_bundle = bundle_name;
   settings.create_bootstrappers = true;
   tasks.spawn(services_.watchdog.run());
@@ -188,9 +189,9 @@ void land::put(int versions::* which) {
   finish(apply(object_at(which, now.*which), kind_of(which).type));
 }
 
-void land::change(int versions::* which) {
-  ++(now.*which);
-  put(which);
+void land::withdraw(int versions::* which) {
+  const auto& kind = kind_of(which);
+  finish(remove("kcp", kind.type, kind.from));
 }
 
 bootstrapper_mode land::mode_of(const std::string& runtime) const {
@@ -257,12 +258,11 @@ std::string land::lacks(const std::string& runtime) {
   if (k8s::label(deployment(runtime), "app.kubernetes.io/version") != version) {
     return runtime + " lacks the newest Deployment";
   }
+  // Where we write ourselves, KIM is not asked to try again.
+  if (mode_of(runtime) == bootstrapper_mode::direct) return {};
   const auto object = this->runtime(runtime);
   if (carries_mark(object)) return runtime + " carries a mark";
-  // Where we write ourselves, KIM is not asked to try again.
-  const bool at_rest = mode_of(runtime) == bootstrapper_mode::direct ||
-                       k8s::find_string(object, {"status", "state"}) == "Ready";
-  return at_rest ? "" : runtime + " is not Ready";
+  return k8s::find_string(object, {"status", "state"}) == "Ready" ? "" : runtime + " is not Ready";
 }
 
 void land::set_all_ready() {
