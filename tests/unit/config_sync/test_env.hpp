@@ -14,7 +14,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -41,8 +40,6 @@ class test_env : public rw::test::simulated {
   /// The source holds `content`, whether it was there before or not.
   void put(source which, const std::string& content);
   void remove(source which);
-  /// Of the source as it is.
-  std::string digest(source which);
   /// Changes nothing but metadata.
   void touch(source which, const std::string& label);
 
@@ -55,7 +52,6 @@ class test_env : public rw::test::simulated {
   void change(const std::string& name, const value& metadata);
 
   value record();
-  std::optional<value> find_record();
   void remove_record();
 
   /// KIM, which writes what it reads of the sources to `configured`.

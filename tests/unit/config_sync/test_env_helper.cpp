@@ -213,15 +213,6 @@ void test_env::remove(source which) {
   require(gone.has_value() || gone.error().is(k8s::errc::not_found), "it can't be removed");
 }
 
-std::string test_env::digest(source which) {
-  const auto got = call(api("kcp").get(type_of(which), key_of(which)));
-  if (got.has_value()) {
-    return digest_of(which, k8s::object::from_text(boost::json::serialize(*got)));
-  }
-  require(got.error().is(k8s::errc::not_found), got.error().message);
-  return digest_of(which, {});
-}
-
 void test_env::touch(source which, const std::string& label) {
   ok(api("kcp").patch(type_of(which), key_of(which), k8s::patch_type::merge,
                       {{"metadata", {{"labels", {{"touched", label}}}}}}));
@@ -255,13 +246,6 @@ void test_env::change(const std::string& name, const json& metadata) {
 
 json test_env::record() {
   return ok(api("kcp").get(config_maps_type(), record_key));
-}
-
-std::optional<json> test_env::find_record() {
-  auto got = call(api("kcp").get(config_maps_type(), record_key));
-  if (got.has_value()) return std::move(*got);
-  require(got.error().is(k8s::errc::not_found), got.error().message);
-  return std::nullopt;
 }
 
 void test_env::remove_record() {
