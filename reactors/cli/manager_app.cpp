@@ -206,7 +206,7 @@ void manager_app::make_reactors() {
 
   watcher_installer::options how;
   how.concurrent = settings_.concurrent;
-  how.success_interval = settings_.success_interval;
+  how.resync_period = settings_.success_interval;
   how.how.delays.propagation = settings_.ca_propagation;
   if (settings_.kcp_port != 0) how.kcp_port = settings_.kcp_port;
   how.how.set.image = settings_.skr_image;

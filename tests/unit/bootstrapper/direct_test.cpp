@@ -1,7 +1,6 @@
 // The reactor on embedded API servers: a runtime's bootstrapper from its installation to its end.
 
 #include "k8s/types.hpp"
-#include "reactors/bootstrapper/manifest_set.hpp"
 #include "reactors/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
@@ -220,7 +219,7 @@ asio::awaitable<void> repairs(test_env* env) {
     BOOST_TEST(good, each.type.gvk.kind << " is not repaired");
   }
   const bool good = co_await eventually(
-      [&] { return env->metric("rw_bootstrapper_heard_total{from=\"others\"}") >= 7; });
+      [&] { return env->metric("rw_bootstrapper_observed_changes_total{from=\"others\"}") >= 7; });
   BOOST_TEST(good);
 }
 

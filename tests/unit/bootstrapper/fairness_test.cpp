@@ -45,7 +45,7 @@ asio::awaitable<void> stays_sick(test_env* env) {
   env->hanging_writes["skr"] = true;
   const auto rotated = pull_secret("rotated");
   co_await env->set_source(rotated);
-  const auto sick = [env] { return env->metric("rw_bootstrapper_sick_runtimes") == 1; };
+  const auto sick = [env] { return env->metric("rw_bootstrapper_unhealthy_runtimes") == 1; };
   good = co_await eventually(sick);
   BOOST_REQUIRE(good);
   int tried = 0;
@@ -80,14 +80,14 @@ asio::awaitable<void> gathers_once(test_env* env) {
     const bool good = co_await env->until_condition(name, "ConfigurationSynced", "True", "Synced");
     BOOST_TEST(good);
   }
-  const auto gathered = env->metric("rw_bootstrapper_gathered_total");
+  const auto gathered = env->metric("rw_bootstrapper_rendered_total");
   BOOST_TEST(gathered >= 1);
   BOOST_TEST(gathered <= 12);  // both units, live and stored contents; the hour may have passed
   // Another state of a source is another set.
   const auto rotated = pull_secret("rotated");
   co_await env->set_source(rotated);
   const bool good =
-      co_await eventually([&] { return env->metric("rw_bootstrapper_gathered_total") > gathered; });
+      co_await eventually([&] { return env->metric("rw_bootstrapper_rendered_total") > gathered; });
   BOOST_TEST(good);
 }
 

@@ -1,7 +1,6 @@
 // One pass over a runtime: install, change, repair, ownership, rejection, removal.
 
 #include "k8s/manifests.hpp"
-#include "reactors/bootstrapper/manifest_set.hpp"
 #include "reactors/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
