@@ -37,7 +37,10 @@ void index_by_kyma(k8s::informer& in) {
 }
 
 bool content_changed(const delta& change) {
-  return content_of(change.before.parse()) != content_of(change.now.parse());
+  const auto before = change.before.parse();
+  const auto now = change.now.parse();
+  return content_of(before) != content_of(now) ||
+         k8s::label(before, manifests_label) != k8s::label(now, manifests_label);
 }
 
 /// Changes of the status alone don't count.

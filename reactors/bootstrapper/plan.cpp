@@ -78,6 +78,22 @@ std::optional<std::string> find_reportable(json::value desired, const json::valu
   return k8s::find_difference(desired, live);
 }
 
+/// True if an object has fields that somebody must have set.
+bool has_content(const json::value& object) {
+  const auto is_set = [](const json::value& value) {
+    return !value.is_null() && !(value.is_array() && value.get_array().empty()) &&
+           !(value.is_object() && value.get_object().empty());
+  };
+  for (const auto& [name, value] : object.as_object()) {
+    const bool bookkeeping =
+        name == "apiVersion" || name == "kind" || name == "metadata" || name == "status";
+    if (!bookkeeping && is_set(value)) return true;
+  }
+  const auto* const labels = k8s::find(object, {"metadata", "labels"});
+  const auto* const annotations = k8s::find(object, {"metadata", "annotations"});
+  return (labels != nullptr && is_set(*labels)) || (annotations != nullptr && is_set(*annotations));
+}
+
 /// Without what other controllers, or each write, change; of the bookkeeping only the fields of one
 /// manager.
 json::value comparable(json::value object, std::string_view manager) {
@@ -209,10 +225,11 @@ void applier::order(const revision& desired, unit_plan& plan) const {
 }
 
 /// True if all managers of an object are ours or Kyma Infrastructure Manager's. One without
-/// managers was made before servers noted them, or has lost them: whose it is, nobody knows.
+/// managers is nobody's as long as it has no content; else it was made before servers noted them,
+/// or has lost them.
 bool applier::may_take_over(const json::value& live, std::string& manager) const {
   const auto& kims = options_.kim_managers;
-  bool known = false;
+  if (managed_fields(live).empty() && has_content(live)) manager = "an unknown manager";
   for (const auto& each : managed_fields(live)) {
     const auto name = find_string(each, {"manager"});
     if (name == options_.field_manager) return true;
@@ -225,10 +242,8 @@ bool applier::may_take_over(const json::value& live, std::string& manager) const
         name == "kube-controller-manager") {
       continue;
     }
-    known = true;
     if (std::ranges::find(kims, name) == kims.end()) manager = name;
   }
-  if (!known) manager = "an unknown manager";
   return manager.empty();
 }
 

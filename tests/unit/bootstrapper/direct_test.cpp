@@ -10,54 +10,21 @@
 
 #include "tests/unit/bootstrapper/test_env.hpp"
 #include "tests/unit/run.hpp"
+#include <chrono>
 #include <functional>
 #include <string>
 
 namespace rw::bootstrapper_test {
 BOOST_AUTO_TEST_SUITE(direct)
 
-using bootstrapper::options;
 using test::eventually;
 using namespace std::chrono_literals;
 
 namespace {
 
-const k8s::object_key credentials{"kyma-system", "registry-credentials"};
-const k8s::object_key settings{"kyma-system", "rt-bootstrapper-config"};
-const k8s::object_key skr{"kcp-system", "skr"};
-
-options quick() {
-  options out;
-  out.mode = bootstrapper_mode::direct;
-  out.ready_interval = 50ms;
-  out.ready_interval_limit = 200ms;
-  out.backoff_base = 50ms;
-  out.backoff_limit = 500ms;
-  out.drift_delay = 20ms;
-  return out;
-}
-
-bool is_gone(const json::value& object) {
-  return object.is_null();
-}
-
-bool is_there(const json::value& object) {
-  return object.is_object();
-}
-
-std::function<bool(const json::value&)> has_data(const json::value& of) {
-  return [data = of.at("data")](const json::value& object) {
-    return object.is_object() && object.at("data") == data;
-  };
-}
-
 asio::awaitable<void> one_ready_runtime(test_env* env) {
   co_await env->begin();
-  co_await env->add_runtime("skr");
-  co_await env->add_bootstrapper("skr");
-  co_await env->set_ready("skr");
-  const bool ready = co_await env->until_state("skr", "Ready");
-  BOOST_REQUIRE(ready);
+  co_await env->add_ready("skr");
 }
 
 std::string unit_text(const json::value& object, std::size_t unit, std::string_view field) {
@@ -121,8 +88,7 @@ asio::awaitable<void> rotates(test_env* env) {
   env->now.at(source_kind::pull_secret).object = rotated;
   const auto digest = rendered(bootstrapper::unit::credentials, env->now).digest;
   good = co_await env->until(
-      "kcp", bootstrapper::runtime_bootstrappers_type(), skr,
-      [&](const json::value& object) { return unit_text(object, 0, "digest") == digest; });
+      "skr", [&](const json::value& object) { return unit_text(object, 0, "digest") == digest; });
   BOOST_TEST(good);
   // Settled: another pass writes nothing, there or here.
   const auto before = env->writes["skr"];
@@ -185,11 +151,10 @@ asio::awaitable<void> tolerates(test_env* env) {
   co_await env->set_source(config_map(text));
   const auto bygone = ca_pem("bygone", 1h, 48h);
   co_await env->set_source(trust_bundle(ca_pem() + bygone));
-  const bool good = co_await env->until(
-      "kcp", bootstrapper::runtime_bootstrappers_type(), skr, [](const json::value& object) {
-        const auto* const warnings = k8s::find(object, {"status", "warnings"});
-        return warnings != nullptr && warnings->as_array().size() == 2;
-      });
+  const bool good = co_await env->until("skr", [](const json::value& object) {
+    const auto* const warnings = k8s::find(object, {"status", "warnings"});
+    return warnings != nullptr && warnings->as_array().size() == 2;
+  });
   BOOST_TEST(good);
   const bool synced = co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
   BOOST_TEST(synced);
@@ -200,27 +165,17 @@ BOOST_AUTO_TEST_CASE(expired_certificates_and_unknown_fields_are_applied_with_wa
   test::run(env.context, tolerates(&env));
 }
 
-/// How many objects each kind's watch has been told of at least: all of them began.
-asio::awaitable<void> until_watched(test_env* env) {
-  const bool good =
-      co_await eventually([&] { return env->metric("rw_bootstrapper_watched_runtimes") == 1; });
-  BOOST_REQUIRE(good);
-}
-
 asio::awaitable<void> repairs(test_env* env) {
   co_await one_ready_runtime(env);
-  co_await until_watched(env);
-  const auto is_there = [](const json::value& object) { return object.is_object(); };
+  bool good = co_await env->until_metric("rw_bootstrapper_watched_runtimes", 1);
   // No pass is due for minutes.
   for (const auto& each : objects_of(env->now)) {
     const auto key = k8s::key_of(each.object);
     co_await env->remove("skr", each.type, key);
-    const bool good = co_await env->until("skr", each.type, key, is_there);
+    good = co_await env->until("skr", each.type, key, is_there);
     BOOST_TEST(good, each.type.gvk.kind << " is not repaired");
   }
-  const bool good = co_await eventually(
-      [&] { return env->metric("rw_bootstrapper_observed_changes_total{from=\"others\"}") >= 7; });
-  BOOST_TEST(good);
+  co_await env->until_metric("rw_bootstrapper_observed_changes_total{from=\"others\"}", 7);
 }
 
 BOOST_AUTO_TEST_CASE(each_kind_of_the_inventory_is_watched_and_repaired) {
@@ -306,9 +261,8 @@ BOOST_AUTO_TEST_CASE(deleted_source_is_kept_on_the_runtime_unless_it_is_to_be_re
 
 asio::awaitable<void> undeploys(test_env* env) {
   co_await one_ready_runtime(env);
-  co_await env->remove("kcp", bootstrapper::runtime_bootstrappers_type(), skr);
-  const bool good =
-      co_await env->until("kcp", bootstrapper::runtime_bootstrappers_type(), skr, is_gone);
+  co_await env->remove_bootstrapper("skr");
+  const bool good = co_await env->until("skr", is_gone);
   BOOST_TEST(good);
   for (const auto& each : objects_of(env->now)) {
     const auto got = co_await env->api("skr").get(each.type, k8s::key_of(each.object));
@@ -403,6 +357,58 @@ asio::awaitable<void> learns_kinds(test_env* env) {
 BOOST_AUTO_TEST_CASE(kind_that_is_defined_later_is_found_soon) {
   test_env env(quick());
   test::run(env.context, learns_kinds(&env));
+}
+
+asio::awaitable<void> needs_the_label(test_env* env) {
+  co_await env->begin();
+  auto source = manifests_source(manifests("3.0.0"));
+  source.at("metadata").as_object()["name"] = "own";
+  co_await env->set_source(source);
+  co_await env->add_runtime("skr");
+  co_await env->add_bootstrapper("skr", {{"manifests", {{"configMapRef", {{"name", "own"}}}}}});
+  bool good = co_await env->until_condition("skr", "Compatible", "False", "Invalid");
+  BOOST_TEST(good);
+  const auto object = co_await env->status("skr");
+  BOOST_TEST(k8s::find_string(object, {"status", "lastError"}) ==
+             "ConfigMap kcp-system/own: needs the label "
+             "operator.kyma-project.io/bootstrapper-manifests=true");
+  good = co_await env->until("skr", deployments, deployment_key, is_gone);
+  BOOST_TEST(good);
+  k8s::set_label(source, bootstrapper::manifests_label, "true");
+  co_await env->set_source(source);
+  good = co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(manifests_of_another_config_map_need_a_label) {
+  test_env env(quick());
+  test::run(env.context, needs_the_label(&env));
+}
+
+asio::awaitable<void> collects_contents(test_env* env) {
+  co_await one_ready_runtime(env);
+  std::size_t left = co_await stored(env);
+  BOOST_TEST(left == 4U);
+  co_await env->change("skr", {{"pullSecretRef", nullptr}});
+  co_await env->remove_source(secrets_type(), "registry-credentials");
+  const auto end = std::chrono::steady_clock::now() + test::patience / 2;
+  while (left != 3 && std::chrono::steady_clock::now() < end) left = co_await stored(env);
+  BOOST_TEST(left == 3U);
+  // What is referred to stays, whether it exists or not.
+  co_await env->remove_source(config_maps_type(), "rt-bootstrapper-config");
+  const bool good = co_await env->until_metric(
+      "rw_kube_requests_total{client=\"test\",code=\"200\",verb=\"list\"}",
+      env->metric("rw_kube_requests_total{client=\"test\",code=\"200\",verb=\"list\"}") + 3);
+  BOOST_TEST(good);
+  left = co_await stored(env);
+  BOOST_TEST(left == 3U);
+}
+
+BOOST_AUTO_TEST_CASE(stored_contents_of_sources_that_nothing_refers_to_are_deleted) {
+  auto with = quick();
+  with.resync_period = 200ms;
+  test_env env(with);
+  test::run(env.context, collects_contents(&env));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -20,23 +20,18 @@ using namespace std::chrono_literals;
 
 namespace {
 
-options quick() {
-  options out;
-  out.mode = bootstrapper_mode::direct;
-  out.ready_interval = 50ms;
-  out.ready_interval_limit = 200ms;
-  out.backoff_base = 50ms;
+options strict() {
+  auto out = quick();
   out.backoff_limit = 200ms;
-  out.unhealthy_probe = 200ms;
   out.probe_timeout = 1s;
+  out.prompt_limit = 1s;
   out.runtime_limit = 1s;
-  out.drift_delay = 20ms;
   return out;
 }
 
 }  // namespace
 
-asio::awaitable<void> stays_sick(test_env* env) {
+asio::awaitable<void> stays_unhealthy(test_env* env) {
   co_await env->begin();
   co_await env->add_runtime("skr");
   co_await env->add_bootstrapper("skr");
@@ -45,29 +40,29 @@ asio::awaitable<void> stays_sick(test_env* env) {
   env->hanging_writes["skr"] = true;
   const auto rotated = pull_secret("rotated");
   co_await env->set_source(rotated);
-  const auto sick = [env] { return env->metric("rw_bootstrapper_unhealthy_runtimes") == 1; };
-  good = co_await eventually(sick);
+  const auto unhealthy = [env] { return env->metric("rw_bootstrapper_unhealthy_runtimes") == 1; };
+  good = co_await eventually(unhealthy);
   BOOST_REQUIRE(good);
   int tried = 0;
   int tried_as_healthy = 0;
   env->wrote = [&](const std::string&) {
     ++tried;
-    if (!sick()) ++tried_as_healthy;
+    if (!unhealthy()) ++tried_as_healthy;
   };
   good = co_await eventually([&] { return tried >= 2; });
   BOOST_TEST(good);
   BOOST_TEST(tried_as_healthy == 0);
   env->wrote = {};
   env->hanging_writes["skr"] = false;
-  good = co_await eventually([&] { return !sick(); });
+  good = co_await eventually([&] { return !unhealthy(); });
   BOOST_TEST(good);
   good = co_await eventually([&] { return env->reactor->rollout_progress().currents() == 1; });
   BOOST_TEST(good);
 }
 
 BOOST_AUTO_TEST_CASE(runtime_that_hangs_on_writes_stays_unreachable) {
-  test_env env(quick());
-  test::run(env.context, stays_sick(&env));
+  test_env env(strict());
+  test::run(env.context, stays_unhealthy(&env));
 }
 
 asio::awaitable<void> gathers_once(test_env* env) {
@@ -92,27 +87,20 @@ asio::awaitable<void> gathers_once(test_env* env) {
 }
 
 BOOST_AUTO_TEST_CASE(revisions_are_rendered_once_for_all_runtimes) {
-  test_env env(quick());
+  test_env env(strict());
   test::run(env.context, gathers_once(&env));
 }
 
 asio::awaitable<void> slows_down(test_env* env) {
   co_await env->begin();
-  co_await env->add_runtime("skr");
-  co_await env->add_bootstrapper("skr");
-  co_await env->set_ready("skr");
-  bool good = co_await env->until_state("skr", "Ready");
-  BOOST_REQUIRE(good);
-  good = co_await eventually([&] { return env->metric("rw_bootstrapper_watched_runtimes") == 1; });
-  BOOST_REQUIRE(good);
-  const auto is_there = [](const json::value& one) { return one.is_object(); };
+  co_await env->add_ready("skr");
+  bool good = co_await env->until_metric("rw_bootstrapper_watched_runtimes", 1);
   for (int i = 0; i < 3; ++i) {
     co_await env->remove("skr", bundles, {"", bundle_name});
     good = co_await env->until("skr", bundles, {"", bundle_name}, is_there);
     BOOST_TEST(good);
   }
-  good = co_await eventually([&] { return env->metric("rw_bootstrapper_held_back_total") >= 1; });
-  BOOST_TEST(good);
+  co_await env->until_metric("rw_bootstrapper_held_back_total", 1);
   const auto told = [&](const std::string& line) {
     return line.find("repairs on a runtime are undone") != line.npos;
   };
@@ -121,7 +109,7 @@ asio::awaitable<void> slows_down(test_env* env) {
 }
 
 BOOST_AUTO_TEST_CASE(repairs_that_are_undone_are_reported_and_delayed) {
-  test_env env(quick());
+  test_env env(strict());
   test::run(env.context, slows_down(&env));
 }
 
@@ -129,14 +117,7 @@ asio::awaitable<void> is_patient(test_env* env) {
   co_await env->begin();
   co_await env->add_runtime("bad");
   co_await env->add_runtime("good");
-  json::value object{
-      {"apiVersion", "operator.kyma-project.io/v1alpha1"},
-      {"kind", "RuntimeBootstrapper"},
-      {"metadata", {{"name", "bad"}, {"namespace", "kcp-system"}}},
-      {"spec", {{"runtimeRef", {{"name", "bad"}}}, {"manifests", {{"inline", "no: manifest"}}}}}};
-  const auto made = co_await env->api("kcp").create(bootstrapper::runtime_bootstrappers_type(),
-                                                    std::move(object));
-  BOOST_REQUIRE_MESSAGE(made.has_value(), made.error().message);
+  co_await env->add_bootstrapper("bad", {{"manifests", {{"inline", "no: manifest"}}}});
   bool good = co_await env->until_condition("bad", "Compatible", "False", "Invalid");
   BOOST_TEST(good);
   // Its pods are on their way, so it is looked at again and again.
@@ -148,8 +129,87 @@ asio::awaitable<void> is_patient(test_env* env) {
 }
 
 BOOST_AUTO_TEST_CASE(rejected_revision_on_a_fresh_runtime_is_not_polled) {
-  test_env env(quick());
+  test_env env(strict());
   test::run(env.context, is_patient(&env));
+}
+
+asio::awaitable<void> defers_the_slow(test_env* env) {
+  co_await env->begin();
+  for (const auto* name : {"slow-1", "slow-2"}) {
+    co_await env->add_runtime(name);
+    env->latency[name] = 100ms;
+    co_await env->add_bootstrapper(name);
+  }
+  // Both workers are busy with runtimes that respond to each request, but slowly.
+  co_await env->until_metric("rw_bootstrapper_unhealthy_runtimes", 2);
+  const auto begin = std::chrono::steady_clock::now();
+  co_await env->add_runtime("good");
+  co_await env->add_bootstrapper("good");
+  bool good = co_await env->until_condition("good", "ConfigurationSynced", "True", "Synced");
+  BOOST_TEST(good);
+  // Each of the slow ones takes three seconds.
+  BOOST_TEST((std::chrono::steady_clock::now() - begin < 3s));
+  for (const auto* name : {"slow-1", "slow-2"}) {
+    good = co_await env->until_condition(name, "ConfigurationSynced", "True", "Synced");
+    BOOST_TEST(good);
+  }
+  BOOST_TEST(env->metric("rw_bootstrapper_unhealthy_runtimes") == 2);
+}
+
+BOOST_AUTO_TEST_CASE(slow_runtimes_leave_passes_to_the_others_and_are_synced_in_turn) {
+  auto with = strict();
+  with.concurrent = 2;
+  with.unhealthy_concurrent = 1;
+  with.prompt_limit = 300ms;
+  with.runtime_limit = 10s;
+  test_env env(with);
+  test::run(env.context, defers_the_slow(&env));
+}
+
+asio::awaitable<void> bounds_idle_passes(test_env* env) {
+  co_await env->begin();
+  co_await env->add_ready("skr");
+  co_await env->until_metric("rw_bootstrapper_watched_runtimes", 1);
+  // Nothing of it has to be repaired.
+  for (int i = 0; env->metric("rw_bootstrapper_held_back_total") < 1 && i < 1000; ++i) {
+    json::object annotations;
+    annotations["example.com/noise"] = std::to_string(i);
+    const json::value noise{{"metadata", {{"annotations", std::move(annotations)}}}};
+    const auto done =
+        co_await env->api("skr").patch(secrets_type(), credentials, k8s::patch_type::merge, noise);
+    BOOST_REQUIRE(done.has_value());
+  }
+  BOOST_TEST(env->metric("rw_bootstrapper_held_back_total") >= 1);
+}
+
+BOOST_AUTO_TEST_CASE(changes_that_need_no_repair_are_followed_less_and_less_often) {
+  test_env env(strict());
+  test::run(env.context, bounds_idle_passes(&env));
+}
+
+asio::awaitable<void> reports_half_a_unit(test_env* env) {
+  co_await env->begin();
+  co_await env->add_ready("skr");
+  // The dry run is let through, the write is not.
+  int seen = 0;
+  env->wrote = [&](const std::string&) { env->hanging_writes["skr"] = ++seen > 1; };
+  co_await env->set_source(pull_secret("rotated"));
+  bool good = co_await env->until("skr", [](const json::value& object) {
+    const auto& unit = object.at("status").at("units").at(0);
+    return k8s::find_string(unit, {"phase"}) == "Applying" && !unit.as_object().contains("digest");
+  });
+  BOOST_TEST(good);
+  env->wrote = {};
+  env->hanging_writes["skr"] = false;
+  good = co_await env->until("skr", secrets_type(), credentials, has_data(pull_secret("rotated")));
+  BOOST_TEST(good);
+  good = co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(unit_that_was_cut_off_is_reported_as_applying) {
+  test_env env(strict());
+  test::run(env.context, reports_half_a_unit(&env));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

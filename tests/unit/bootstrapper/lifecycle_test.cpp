@@ -9,13 +9,14 @@
 
 #include "tests/unit/bootstrapper/test_env.hpp"
 #include "tests/unit/run.hpp"
+#include <algorithm>
+#include <chrono>
 #include <functional>
 #include <string>
 
 namespace rw::bootstrapper_test {
 BOOST_AUTO_TEST_SUITE(lifecycle)
 
-using bootstrapper::options;
 using test::eventually;
 using namespace std::chrono_literals;
 
@@ -23,43 +24,6 @@ namespace {
 
 const std::string mode_annotation(bootstrapper_mode_annotation);
 const std::string opt_out(bootstrapper::opt_out_annotation);
-const k8s::object_key credentials{"kyma-system", "registry-credentials"};
-
-options quick(bootstrapper_mode mode = bootstrapper_mode::direct) {
-  options out;
-  out.mode = mode;
-  out.ready_interval = 50ms;
-  out.ready_interval_limit = 200ms;
-  out.backoff_base = 50ms;
-  out.backoff_limit = 500ms;
-  out.unhealthy_probe = 200ms;
-  out.probe_timeout = 300ms;
-  return out;
-}
-
-bool is_there(const json::value& object) {
-  return object.is_object();
-}
-bool is_gone(const json::value& object) {
-  return object.is_null();
-}
-
-std::function<bool(const json::value&)> has_data(const json::value& of) {
-  return [data = of.at("data")](const json::value& object) {
-    return object.is_object() && object.at("data") == data;
-  };
-}
-
-asio::awaitable<bool> until_resource(test_env* env, std::string name,
-                                     std::function<bool(const json::value&)> good) {
-  const bool came = co_await env->until("kcp", bootstrapper::runtime_bootstrappers_type(),
-                                        {"kcp-system", name}, std::move(good));
-  co_return came;
-}
-
-asio::awaitable<void> delete_resource(test_env* env, std::string name) {
-  co_await env->remove("kcp", bootstrapper::runtime_bootstrappers_type(), {"kcp-system", name});
-}
 
 asio::awaitable<void> one_synced_runtime(test_env* env) {
   co_await env->begin();
@@ -100,6 +64,8 @@ asio::awaitable<void> migrates(test_env* env) {
   BOOST_TEST(env->metric("rw_bootstrapper_differing_runtimes") == 1);
   auto object = co_await env->status("skr");
   BOOST_TEST(!k8s::has_finalizer(object, bootstrapper::finalizer));
+  good = co_await env->until_condition("skr", "Ready", "Unknown", "Shadow");
+  BOOST_TEST(good);
   // direct, though the Runtime carries a mark: nobody is locked out.
   co_await env->annotate_runtime("skr", std::string(force_reconciliation_mark), "true");
   co_await env->annotate_runtime("skr", mode_annotation, "direct");
@@ -118,10 +84,10 @@ asio::awaitable<void> migrates(test_env* env) {
   }
   const auto before = env->writes["skr"];
   co_await env->set_source(pull_secret("for another"));
-  env->reactor->requeue({"kcp-system", "skr"});
+  env->reactor->requeue(skr);
   // It goes without touching the runtime.
-  co_await delete_resource(env, "skr");
-  good = co_await until_resource(env, "skr", is_gone);
+  co_await env->remove_bootstrapper("skr");
+  good = co_await env->until("skr", is_gone);
   BOOST_TEST(good);
   BOOST_TEST(env->writes["skr"] == before);
   good = co_await env->until("skr", deployments, deployment_key, is_there);
@@ -164,9 +130,9 @@ asio::awaitable<void> opts_out(test_env* env) {
   BOOST_TEST_REQUIRE(owners.size() == 1U);
   BOOST_TEST(owners.front().kind == "Runtime");
   BOOST_TEST(owners.front().name == "skr");
-  good = co_await until_resource(env, "other", is_gone);
+  good = co_await env->until("other", is_gone);
   BOOST_TEST(good);
-  co_await delete_resource(env, "skr");
+  co_await env->remove_bootstrapper("skr");
   good = co_await env->until("skr", deployments, deployment_key, is_gone);
   BOOST_TEST(good);
   good = co_await env->until(
@@ -178,7 +144,7 @@ asio::awaitable<void> opts_out(test_env* env) {
   co_await env->annotate_runtime("other", mode_annotation, "direct");
   good = co_await env->until_condition("other", "ConfigurationSynced", "True", "Synced");
   BOOST_TEST(good);
-  good = co_await until_resource(env, "skr", is_gone);
+  good = co_await env->until("skr", is_gone);
   BOOST_TEST(good);
   co_await env->annotate_runtime("skr", opt_out, nullptr);
   good = co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
@@ -208,8 +174,8 @@ asio::awaitable<void> rejects_a_second(test_env* env) {
              "spec.runtimeRef.name: is \"skr\", but a RuntimeBootstrapper has the name of its "
              "Runtime");
   const auto before = env->writes["skr"];
-  co_await delete_resource(env, "earlier");
-  good = co_await until_resource(env, "earlier", is_gone);
+  co_await env->remove_bootstrapper("earlier");
+  good = co_await env->until("earlier", is_gone);
   BOOST_TEST(good);
   BOOST_TEST(env->writes["skr"] == before);
   good = co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
@@ -231,9 +197,9 @@ asio::awaitable<void> respects_deletion(test_env* env) {
   co_await env->remove("skr", deployments, deployment_key);
   const auto removing = env->writes["skr"];
   BOOST_TEST(removing == before + 1);
-  env->reactor->requeue({"kcp-system", "skr"});
-  co_await delete_resource(env, "skr");
-  good = co_await until_resource(env, "skr", is_gone);
+  env->reactor->requeue(skr);
+  co_await env->remove_bootstrapper("skr");
+  good = co_await env->until("skr", is_gone);
   BOOST_TEST(good);
   BOOST_TEST(env->writes["skr"] == removing);
 }
@@ -282,13 +248,13 @@ asio::awaitable<void> deletes_after_a_mismatch(test_env* env) {
   bool good = co_await env->until_condition("a", "Compatible", "False", "Invalid");
   BOOST_TEST(good);
   const auto before = env->writes["b"];
-  co_await delete_resource(env, "a");
+  co_await env->remove_bootstrapper("a");
   good = co_await env->until_state("a", "Deleting");
   BOOST_TEST(good);
   BOOST_TEST(env->writes["b"] == before);
   // Corrected, it undeploys what is its own.
   co_await env->change("a", {{"runtimeRef", {{"kymaName", "kyma-of-a"}}}});
-  good = co_await until_resource(env, "a", is_gone);
+  good = co_await env->until("a", is_gone);
   BOOST_TEST(good);
   good = co_await env->until("a", deployments, deployment_key, is_gone);
   BOOST_TEST(good);
@@ -316,8 +282,8 @@ asio::awaitable<void> survives_replacement(test_env* env) {
                                                       std::move(change));
   BOOST_REQUIRE(changed.has_value());
   const auto before = std::string(k8s::uid_of(*changed));
-  co_await delete_resource(env, "skr");
-  good = co_await until_resource(env, "skr", [before](const json::value& object) {
+  co_await env->remove_bootstrapper("skr");
+  good = co_await env->until("skr", [before](const json::value& object) {
     return object.is_object() && k8s::uid_of(object) != before;
   });
   BOOST_TEST(good);
@@ -340,12 +306,12 @@ asio::awaitable<void> waits_for_removal(test_env* env) {
   bool good = co_await env->until_condition("skr", "Ready", "Unknown", "RuntimeSuspended");
   BOOST_TEST(good);
   const auto before = env->writes["skr"];
-  co_await delete_resource(env, "skr");
+  co_await env->remove_bootstrapper("skr");
   good = co_await env->until_state("skr", "Deleting");
   BOOST_TEST(good);
   BOOST_TEST(env->writes["skr"] == before);
   co_await env->annotate_runtime("skr", suspended, nullptr);
-  good = co_await until_resource(env, "skr", is_gone);
+  good = co_await env->until("skr", is_gone);
   BOOST_TEST(good);
   good = co_await env->until("skr", deployments, deployment_key, is_gone);
   BOOST_TEST(good);
@@ -394,10 +360,10 @@ BOOST_AUTO_TEST_CASE(runtime_that_hangs_holds_up_no_other_and_is_synced_later) {
 asio::awaitable<void> abandons_removal(test_env* env) {
   co_await one_synced_runtime(env);
   env->hanging["skr"] = true;
-  co_await delete_resource(env, "skr");
+  co_await env->remove_bootstrapper("skr");
   bool good = co_await env->until_state("skr", "Deleting");
   BOOST_TEST(good);
-  good = co_await until_resource(env, "skr", is_gone);
+  good = co_await env->until("skr", is_gone);
   BOOST_TEST(good);
 }
 
@@ -407,6 +373,71 @@ BOOST_AUTO_TEST_CASE(unreachable_runtime_does_not_keep_its_resource) {
   with.removal_limit = 3s;
   test_env env(with);
   test::run(env.context, abandons_removal(&env));
+}
+
+asio::awaitable<void> remembers_the_opt_out(test_env* env) {
+  co_await env->begin();
+  co_await env->add_runtime("skr");
+  bool good = co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
+  BOOST_REQUIRE(good);
+  // The informer of Runtimes never shows the annotation.
+  co_await env->stop_observing_runtimes();
+  co_await env->remove_bootstrapper("skr");
+  good = co_await env->until("skr", is_gone);
+  BOOST_TEST(good);
+  const auto created = env->creations;
+  const std::string passes =
+      "controller_runtime_reconcile_total{controller=\"runtime-bootstrapper\",result=\"success\"}";
+  for (int i = 0; i < 3; ++i) {
+    const auto before = env->metric(passes);
+    env->reactor->requeue(skr);
+    co_await env->until_metric(passes, before + 1);
+  }
+  BOOST_TEST(env->creations == created);
+}
+
+BOOST_AUTO_TEST_CASE(opt_out_holds_while_the_informer_does_not_show_it) {
+  auto with = quick();
+  with.create_for_runtimes = true;
+  test_env env(with);
+  test::run(env.context, remembers_the_opt_out(&env));
+}
+
+asio::awaitable<void> reports_unmanaged(test_env* env) {
+  const std::string unmanaged = "rw_bootstrapper_unmanaged_runtimes";
+  co_await env->begin();
+  co_await env->add_runtime("skr");
+  bool good = co_await env->until_metric(unmanaged + "{reason=\"NoResource\"}", 1);
+  BOOST_TEST(good);
+  const auto told = [&]() -> asio::awaitable<bool> {
+    const auto list = co_await env->api("kcp").list(k8s::events_type(), {.ns = "kcp-system"});
+    BOOST_REQUIRE(list.has_value());
+    co_return std::ranges::any_of(list->at("items").as_array(), [](const json::value& each) {
+      return k8s::find_string(each, {"reason"}) == "BootstrapperUnmanaged" &&
+             k8s::find_string(each, {"involvedObject", "kind"}) == "Runtime" &&
+             k8s::find_string(each, {"involvedObject", "name"}) == "skr";
+    });
+  };
+  const auto end = std::chrono::steady_clock::now() + test::patience / 2;
+  for (good = false; !good && std::chrono::steady_clock::now() < end;) good = co_await told();
+  BOOST_TEST(good);
+  co_await env->add_bootstrapper("skr");
+  good = co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
+  BOOST_TEST(good);
+  BOOST_TEST(env->metric(unmanaged + "{reason=\"NoResource\"}") == 0);
+  co_await env->change("skr", {{"runtimeRef", {{"name", "another"}}}});
+  co_await env->until_metric(unmanaged + "{reason=\"Invalid\"}", 1);
+  good = co_await env->until_condition("skr", "RuntimeBootstrapperReady", "False",
+                                       "RuntimeBootstrapperConfigurationFailed");
+  BOOST_TEST(good);
+  co_await env->annotate_runtime("skr", mode_annotation, "off");
+  good = co_await eventually([&] { return env->metric(unmanaged + "{reason=\"Invalid\"}") == 0; });
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(runtime_in_mode_direct_without_a_working_resource_is_reported) {
+  test_env env(quick());
+  test::run(env.context, reports_unmanaged(&env));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -199,6 +199,9 @@ BOOST_AUTO_TEST_CASE(shadow_reports_what_would_be_written) {
   BOOST_TEST(is(status, "InStep") == "False WouldWrite");
   BOOST_TEST(is(status, "ConfigurationSynced") == "False Shadow");
   BOOST_TEST(!status.as_object().contains("inventory"));
+  // Also where both units are still in place from mode direct.
+  BOOST_TEST(is(next(input, next(in_place())), "Ready") == "Unknown Shadow");
+  BOOST_TEST(is(status, "RuntimeBootstrapperReady") == "Unknown RuntimeBootstrapperStatusUnknown");
   input.report->units[1].differences.clear();
   status = next(input, status);
   BOOST_TEST(is(status, "InStep") == "True NothingToWrite");
@@ -224,6 +227,8 @@ BOOST_AUTO_TEST_CASE(nothing_is_true_of_a_runtime_that_was_not_observed) {
   status = next(unobserved(action::reject, "Invalid", "spec: x"), before);
   BOOST_TEST(is(status, "Ready") == "False Invalid");
   BOOST_TEST(is(status, "ConfigurationSynced") == "Unknown Invalid");
+  BOOST_TEST(is(status, "RuntimeBootstrapperReady") ==
+             "False RuntimeBootstrapperConfigurationFailed");
   status = next(unobserved(action::undeploy, "Deleting", {}), before);
   BOOST_TEST(text(status, "state") == "Deleting");
   // What is known to be on it stays known.

@@ -24,6 +24,22 @@ namespace rw::bootstrapper_test {
 
 namespace asio = boost::asio;
 
+inline const k8s::object_key skr{"kcp-system", "skr"};
+inline const k8s::object_key credentials{"kyma-system", "registry-credentials"};
+inline const k8s::object_key settings{"kyma-system", "rt-bootstrapper-config"};
+
+/// In mode direct, with short pauses.
+bootstrapper::options quick(bootstrapper_mode mode = bootstrapper_mode::direct);
+
+using predicate = std::function<bool(const json::value&)>;
+inline bool is_there(const json::value& object) {
+  return object.is_object();
+}
+inline bool is_gone(const json::value& object) {
+  return object.is_null();
+}
+predicate has_data(const json::value& of);
+
 /// A control plane and its runtimes on an embedded API server, with the reactor.
 class test_env {
  public:
@@ -35,7 +51,13 @@ class test_env {
 
   /// A cluster with the namespace kyma-system, its Runtime and its kubeconfig Secret.
   asio::awaitable<void> add_runtime(std::string name, std::string mode = {});
-  asio::awaitable<void> add_bootstrapper(std::string name);
+  asio::awaitable<void> add_bootstrapper(std::string name, json::value spec = json::object());
+  /// Both, until the runtime is in state Ready.
+  asio::awaitable<void> add_ready(std::string name);
+  /// Deletes a RuntimeBootstrapper.
+  asio::awaitable<void> remove_bootstrapper(std::string name);
+  /// From now on changes of Runtimes are not observed.
+  asio::awaitable<void> stop_observing_runtimes();
   asio::awaitable<void> annotate_runtime(std::string name, std::string annotation,
                                          json::value value);
   asio::awaitable<void> set_source(json::value object);
@@ -51,13 +73,16 @@ class test_env {
 
   /// Reads an object until it is as `good` says; false if that does not happen. Null: not there.
   asio::awaitable<bool> until(std::string cluster, k8s::resource_type type, k8s::object_key key,
-                              std::function<bool(const json::value&)> good);
+                              predicate good);
+  /// The same of a RuntimeBootstrapper.
+  asio::awaitable<bool> until(std::string name, predicate good);
   /// The status' condition has this status and reason.
   asio::awaitable<bool> until_condition(std::string name, std::string condition, std::string is,
                                         std::string reason);
   asio::awaitable<bool> until_state(std::string name, std::string state);
   asio::awaitable<json::value> status(std::string name);
   double metric(const std::string& series) const;
+  asio::awaitable<bool> until_metric(std::string series, double least);
 
   asio::io_context context{1};
   core::real_clock clock;
@@ -67,9 +92,11 @@ class test_env {
                    [this](std::string_view line) { logged.emplace_back(line); }};
   core::watchdog watchdog{clock, context.get_executor(), std::chrono::milliseconds(20)};
   k8s::devserver::server server{context.get_executor(), {}, {clock, watchdog, log, numbers}};
-  std::map<std::string, int> writes;              ///< of each runtime, dry runs among them
-  std::map<std::string, bool> hanging;            ///< runtimes that take requests and do not answer
-  std::map<std::string, bool> hanging_writes;     ///< that do so with writes only
+  std::map<std::string, int> writes;           ///< of each runtime, dry runs among them
+  std::map<std::string, bool> hanging;         ///< runtimes that take requests and do not answer
+  std::map<std::string, bool> hanging_writes;  ///< that do so with writes only
+  std::map<std::string, std::chrono::milliseconds> latency;  ///< of runtimes, for each request
+  int creations = 0;                                         ///< of RuntimeBootstrappers
   std::function<void(const std::string&)> wrote;  ///< called for each write; may be empty
   bootstrapper::render_input now;                 ///< as they are in the control plane
   std::unique_ptr<bootstrapper::direct_sync> reactor;
@@ -89,6 +116,7 @@ class test_env {
       bundles_;
   std::unique_ptr<core::task_group> reacting_;
   core::task_group tasks_{context.get_executor()};
+  core::task_group observing_runtimes_{context.get_executor()};
 };
 
 }  // namespace rw::bootstrapper_test

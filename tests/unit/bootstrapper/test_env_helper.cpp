@@ -42,11 +42,34 @@ asio::awaitable<void> end(core::task_group* tasks) {
 
 }  // namespace
 
+bootstrapper::options quick(bootstrapper_mode mode) {
+  using namespace std::chrono_literals;
+  bootstrapper::options out;
+  out.mode = mode;
+  out.ready_interval = 50ms;
+  out.ready_interval_limit = 200ms;
+  out.backoff_base = 50ms;
+  out.backoff_limit = 500ms;
+  out.unhealthy_probe = 200ms;
+  out.drift_delay = 20ms;
+  return out;
+}
+
+predicate has_data(const json::value& of) {
+  return [data = of.at("data")](const json::value& object) {
+    return object.is_object() && object.at("data") == data;
+  };
+}
+
 test_env::test_env(bootstrapper::options with) : with_(std::move(with)) {
   static const auto pem = ca_pem();
   now = good_sources(pem);
   with_.defaults.trust_bundle = bundle_name;
   server.add_cluster("kcp");
+  server.faults("kcp").decide = [this](const std::string& verb, const std::string& path) {
+    if (verb == "create" && path.ends_with("/runtimebootstrappers")) ++creations;
+    return k8s::devserver::fault();
+  };
   tasks_.spawn(watchdog.run());
   tasks_.spawn(server.run());
 }
@@ -55,6 +78,7 @@ test_env::~test_env() {
   test::run(context, [](test_env* self) -> asio::awaitable<void> {
     if (self->reacting_) co_await end(self->reacting_.get());
     co_await end(&self->tasks_);
+    co_await end(&self->observing_runtimes_);
     if (self->pool_) co_await self->pool_->close();
     for (auto& [name, api] : self->clients_) co_await api->close();
   }(this));
@@ -92,7 +116,7 @@ std::unique_ptr<k8s::informer> test_env::inform(const k8s::resource_type& type,
   auto made = std::make_unique<k8s::informer>(
       api("kcp"), type, k8s::informer_options{.what = std::move(what)},
       k8s::informer_environment{clock, log, numbers, core::make_random_source()});
-  tasks_.spawn(made->run());
+  (type == runtimes_type() ? observing_runtimes_ : tasks_).spawn(made->run());
   return made;
 }
 
@@ -156,7 +180,7 @@ asio::awaitable<void> test_env::add_runtime(std::string name, std::string mode) 
     const bool writing = !reads(verb);
     if (writing) ++writes[name];
     if (writing && wrote) wrote(name);
-    k8s::devserver::fault out;
+    k8s::devserver::fault out{.latency = latency[name]};
     if (hanging[name] || (writing && hanging_writes[name])) out.latency = std::chrono::hours(1);
     return out;
   };
@@ -173,12 +197,29 @@ asio::awaitable<void> test_env::add_runtime(std::string name, std::string mode) 
   co_await create("kcp", runtimes_type(), std::move(runtime));
 }
 
-asio::awaitable<void> test_env::add_bootstrapper(std::string name) {
+asio::awaitable<void> test_env::add_bootstrapper(std::string name, json::value spec) {
   auto object = object_of(bootstrapper::runtime_bootstrappers_type(), "kcp-system", name);
   object.as_object()["spec"] = {{"runtimeRef", {{"name", name}}},
                                 {"pullSecretRef", {{"name", "registry-credentials"}}},
                                 {"trustBundleRef", {{"name", bundle_name}}}};
+  for (const auto& [field, value] : spec.as_object()) object.at("spec").as_object()[field] = value;
   co_await create("kcp", bootstrapper::runtime_bootstrappers_type(), std::move(object));
+}
+
+asio::awaitable<void> test_env::add_ready(std::string name) {
+  co_await add_runtime(name);
+  co_await add_bootstrapper(name);
+  co_await set_ready(name);
+  const bool ready = co_await until_state(name, "Ready");
+  BOOST_REQUIRE(ready);
+}
+
+asio::awaitable<void> test_env::remove_bootstrapper(std::string name) {
+  co_await remove("kcp", bootstrapper::runtime_bootstrappers_type(), {"kcp-system", name});
+}
+
+asio::awaitable<void> test_env::stop_observing_runtimes() {
+  co_await end(&observing_runtimes_);
 }
 
 asio::awaitable<void> test_env::annotate_runtime(std::string name, std::string annotation,
@@ -233,8 +274,7 @@ asio::awaitable<void> test_env::set_ready(std::string runtime) {
 }
 
 asio::awaitable<bool> test_env::until(std::string cluster, k8s::resource_type type,
-                                      k8s::object_key key,
-                                      std::function<bool(const json::value&)> good) {
+                                      k8s::object_key key, predicate good) {
   const auto end = std::chrono::steady_clock::now() + test::patience / 2;
   while (std::chrono::steady_clock::now() < end) {
     auto got = co_await api(cluster).get(type, key);
@@ -242,6 +282,18 @@ asio::awaitable<bool> test_env::until(std::string cluster, k8s::resource_type ty
     co_await test::turn();
   }
   co_return false;
+}
+
+asio::awaitable<bool> test_env::until(std::string name, predicate good) {
+  const bool came = co_await until("kcp", bootstrapper::runtime_bootstrappers_type(),
+                                   {"kcp-system", name}, std::move(good));
+  co_return came;
+}
+
+asio::awaitable<bool> test_env::until_metric(std::string series, double least) {
+  const bool came = co_await test::eventually([&] { return metric(series) >= least; });
+  BOOST_TEST(came, series << " is " << metric(series) << ", less than " << least);
+  co_return came;
 }
 
 asio::awaitable<json::value> test_env::status(std::string name) {
@@ -254,22 +306,19 @@ asio::awaitable<json::value> test_env::status(std::string name) {
 asio::awaitable<bool> test_env::until_condition(std::string name, std::string condition,
                                                 std::string is, std::string reason) {
   std::string last;
-  const bool told =
-      co_await until("kcp", bootstrapper::runtime_bootstrappers_type(), {"kcp-system", name},
-                     [&](const json::value& one) {
-                       const auto found = k8s::find_condition(one, condition);
-                       if (found)
-                         last = found->status + " " + found->reason + ": " + found->message;
-                       return found && found->status == is && found->reason == reason;
-                     });
+  const bool told = co_await until(name, [&](const json::value& one) {
+    const auto found = k8s::find_condition(one, condition);
+    if (found) last = found->status + " " + found->reason + ": " + found->message;
+    return found && found->status == is && found->reason == reason;
+  });
   BOOST_TEST(told, condition << " is " << last << " and not " << is << " " << reason);
   co_return told;
 }
 
 asio::awaitable<bool> test_env::until_state(std::string name, std::string state) {
-  const bool told = co_await until(
-      "kcp", bootstrapper::runtime_bootstrappers_type(), {"kcp-system", name},
-      [&](const json::value& one) { return k8s::find_string(one, {"status", "state"}) == state; });
+  const bool told = co_await until(name, [&](const json::value& one) {
+    return k8s::find_string(one, {"status", "state"}) == state;
+  });
   co_return told;
 }
 
