@@ -142,6 +142,7 @@ asio::awaitable<void> defers_the_slow(test_env* env) {
   }
   // Both workers are busy with runtimes that respond to each request, but slowly.
   co_await env->until_metric("rw_bootstrapper_unhealthy_runtimes", 2);
+  BOOST_TEST(env->reactor->rollout_progress().currents() == 0U);
   const auto begin = std::chrono::steady_clock::now();
   co_await env->add_runtime("good");
   co_await env->add_bootstrapper("good");
