@@ -11,12 +11,12 @@
 #include "tests/unit/bootstrapper/test_env.hpp"
 #include "tests/unit/run.hpp"
 #include <chrono>
-#include <functional>
 #include <string>
 
 namespace rw::bootstrapper_test {
 BOOST_AUTO_TEST_SUITE(direct)
 
+using bootstrapper::options;
 using test::eventually;
 using namespace std::chrono_literals;
 
@@ -24,7 +24,11 @@ namespace {
 
 asio::awaitable<void> one_ready_runtime(test_env* env) {
   co_await env->begin();
-  co_await env->add_ready("skr");
+  co_await env->add_runtime("skr");
+  co_await env->add_bootstrapper("skr");
+  co_await env->set_ready("skr");
+  const bool ready = co_await env->until_state("skr", "Ready");
+  BOOST_REQUIRE(ready);
 }
 
 std::string unit_text(const json::value& object, std::size_t unit, std::string_view field) {
@@ -32,9 +36,9 @@ std::string unit_text(const json::value& object, std::size_t unit, std::string_v
 }
 
 asio::awaitable<std::size_t> stored(test_env* env) {
-  const auto list = co_await env->api("kcp").list(secrets_type(), {.ns = "runtime-watcher-system"});
-  BOOST_REQUIRE(list.has_value());
-  co_return list->at("items").as_array().size();
+  const auto list =
+      co_await env->must(env->api("kcp").list(secrets_type(), {.ns = "runtime-watcher-system"}));
+  co_return list.at("items").as_array().size();
 }
 
 }  // namespace
@@ -75,7 +79,7 @@ asio::awaitable<void> installs(test_env* env) {
 }
 
 BOOST_AUTO_TEST_CASE(bootstrapper_is_installed_configured_and_reported) {
-  test_env env(quick());
+  test_env env(quick_options());
   test::run(env.context, installs(&env));
 }
 
@@ -88,23 +92,24 @@ asio::awaitable<void> rotates(test_env* env) {
   env->now.at(source_kind::pull_secret).object = rotated;
   const auto digest = rendered(bootstrapper::unit::credentials, env->now).digest;
   good = co_await env->until(
-      "skr", [&](const json::value& object) { return unit_text(object, 0, "digest") == digest; });
+      "kcp", bootstrapper::runtime_bootstrappers_type(), skr,
+      [&](const json::value& object) { return unit_text(object, 0, "digest") == digest; });
   BOOST_TEST(good);
   // Settled: another pass writes nothing, there or here.
-  const auto before = env->writes["skr"];
+  const auto before = env->asked["skr"].writes;
   const auto object = co_await env->status("skr");
   const std::string unchanged = "rw_bootstrapper_syncs_total{result=\"unchanged\"}";
   const auto passes = env->metric(unchanged);
   env->reactor->requeue(skr);
   good = co_await eventually([&] { return env->metric(unchanged) > passes; });
   BOOST_TEST(good);
-  BOOST_TEST(env->writes["skr"] == before);
+  BOOST_TEST(env->asked["skr"].writes == before);
   const auto after = co_await env->status("skr");
   BOOST_TEST(k8s::resource_version_of(after) == k8s::resource_version_of(object));
 }
 
 BOOST_AUTO_TEST_CASE(rotated_pull_secret_reaches_the_runtime) {
-  test_env env(quick());
+  test_env env(quick_options());
   test::run(env.context, rotates(&env));
 }
 
@@ -140,7 +145,7 @@ asio::awaitable<void> keeps_last_good(test_env* env) {
 }
 
 BOOST_AUTO_TEST_CASE(invalid_unit_keeps_its_last_good_content_and_the_other_goes_on) {
-  test_env env(quick());
+  test_env env(quick_options());
   test::run(env.context, keeps_last_good(&env));
 }
 
@@ -151,35 +156,46 @@ asio::awaitable<void> tolerates(test_env* env) {
   co_await env->set_source(config_map(text));
   const auto bygone = ca_pem("bygone", 1h, 48h);
   co_await env->set_source(trust_bundle(ca_pem() + bygone));
-  const bool good = co_await env->until("skr", [](const json::value& object) {
-    const auto* const warnings = k8s::find(object, {"status", "warnings"});
-    return warnings != nullptr && warnings->as_array().size() == 2;
-  });
+  const bool good = co_await env->until(
+      "kcp", bootstrapper::runtime_bootstrappers_type(), skr, [](const json::value& object) {
+        const auto* const warnings = k8s::find(object, {"status", "warnings"});
+        return warnings != nullptr && warnings->as_array().size() == 2;
+      });
   BOOST_TEST(good);
   const bool synced = co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
   BOOST_TEST(synced);
 }
 
 BOOST_AUTO_TEST_CASE(expired_certificates_and_unknown_fields_are_applied_with_warnings) {
-  test_env env(quick());
+  test_env env(quick_options());
   test::run(env.context, tolerates(&env));
+}
+
+/// How many objects each kind's watch has been told of at least: all of them began.
+asio::awaitable<void> until_watched(test_env* env) {
+  const bool good =
+      co_await eventually([&] { return env->metric("rw_bootstrapper_watched_runtimes") == 1; });
+  BOOST_REQUIRE(good);
 }
 
 asio::awaitable<void> repairs(test_env* env) {
   co_await one_ready_runtime(env);
-  bool good = co_await env->until_metric("rw_bootstrapper_watched_runtimes", 1);
+  co_await until_watched(env);
+  const auto is_there = [](const json::value& object) { return object.is_object(); };
   // No pass is due for minutes.
   for (const auto& each : objects_of(env->now)) {
     const auto key = k8s::key_of(each.object);
     co_await env->remove("skr", each.type, key);
-    good = co_await env->until("skr", each.type, key, is_there);
+    const bool good = co_await env->until("skr", each.type, key, is_there);
     BOOST_TEST(good, each.type.gvk.kind << " is not repaired");
   }
-  co_await env->until_metric("rw_bootstrapper_observed_changes_total{from=\"others\"}", 7);
+  const bool good = co_await eventually(
+      [&] { return env->metric("rw_bootstrapper_observed_changes_total{from=\"others\"}") >= 7; });
+  BOOST_TEST(good);
 }
 
 BOOST_AUTO_TEST_CASE(each_kind_of_the_inventory_is_watched_and_repaired) {
-  auto with = quick();
+  auto with = quick_options();
   with.resync_period = 10min;
   test_env env(with);
   test::run(env.context, repairs(&env));
@@ -212,7 +228,7 @@ asio::awaitable<void> upgrades(test_env* env) {
 }
 
 BOOST_AUTO_TEST_CASE(new_manifests_upgrade_and_obsolete_objects_are_removed) {
-  test_env env(quick());
+  test_env env(quick_options());
   test::run(env.context, upgrades(&env));
 }
 
@@ -221,7 +237,7 @@ asio::awaitable<void> suspends(test_env* env) {
   co_await env->change("skr", {{"suspend", true}});
   bool good = co_await env->until_state("skr", "Suspended");
   BOOST_TEST(good);
-  const auto before = env->writes["skr"];
+  const auto before = env->asked["skr"].writes;
   co_await env->set_source(pull_secret("unseen"));
   env->reactor->requeue(skr);
   const auto passes =
@@ -230,14 +246,14 @@ asio::awaitable<void> suspends(test_env* env) {
   const auto seen = env->metric(passes);
   good = co_await eventually([&] { return env->metric(passes) > seen; });
   BOOST_TEST(good);
-  BOOST_TEST(env->writes["skr"] == before);
+  BOOST_TEST(env->asked["skr"].writes == before);
   co_await env->change("skr", {{"suspend", false}});
   good = co_await env->until("skr", secrets_type(), credentials, has_data(pull_secret("unseen")));
   BOOST_TEST(good);
 }
 
 BOOST_AUTO_TEST_CASE(suspended_runtime_is_not_written_to) {
-  test_env env(quick());
+  test_env env(quick_options());
   test::run(env.context, suspends(&env));
 }
 
@@ -255,14 +271,15 @@ asio::awaitable<void> follows_sources(test_env* env) {
 }
 
 BOOST_AUTO_TEST_CASE(deleted_source_is_kept_on_the_runtime_unless_it_is_to_be_removed) {
-  test_env env(quick());
+  test_env env(quick_options());
   test::run(env.context, follows_sources(&env));
 }
 
 asio::awaitable<void> undeploys(test_env* env) {
   co_await one_ready_runtime(env);
-  co_await env->remove_bootstrapper("skr");
-  const bool good = co_await env->until("skr", is_gone);
+  co_await env->remove("kcp", bootstrapper::runtime_bootstrappers_type(), skr);
+  const bool good =
+      co_await env->until("kcp", bootstrapper::runtime_bootstrappers_type(), skr, is_gone);
   BOOST_TEST(good);
   for (const auto& each : objects_of(env->now)) {
     const auto got = co_await env->api("skr").get(each.type, k8s::key_of(each.object));
@@ -271,7 +288,7 @@ asio::awaitable<void> undeploys(test_env* env) {
 }
 
 BOOST_AUTO_TEST_CASE(deleting_the_resource_undeploys) {
-  test_env env(quick());
+  test_env env(quick_options());
   test::run(env.context, undeploys(&env));
 }
 
@@ -283,11 +300,7 @@ asio::awaitable<void> define_widgets(test_env* env, std::string runtime) {
                "names": {"kind": "Widget", "plural": "widgets"},
                "versions": [{"name": "v1", "served": true, "storage": true,
                              "schema": {"openAPIV3Schema": {"type": "object"}}}]}})");
-  const k8s::resource_type definitions{{"apiextensions.k8s.io", "v1", "CustomResourceDefinition"},
-                                       "customresourcedefinitions",
-                                       false};
-  const auto made = co_await env->api(runtime).create(definitions, definition);
-  BOOST_REQUIRE(made.has_value());
+  co_await env->create(runtime, definition, test::definitions);
 }
 
 const std::string widget =
@@ -338,7 +351,7 @@ asio::awaitable<void> keeps_what_is_in_place(test_env* env) {
 }
 
 BOOST_AUTO_TEST_CASE(runtime_that_rejects_new_manifests_keeps_its_newest_configuration) {
-  test_env env(quick());
+  test_env env(quick_options());
   test::run(env.context, keeps_what_is_in_place(&env));
 }
 
@@ -355,7 +368,7 @@ asio::awaitable<void> learns_kinds(test_env* env) {
 }
 
 BOOST_AUTO_TEST_CASE(kind_that_is_defined_later_is_found_soon) {
-  test_env env(quick());
+  test_env env(quick_options());
   test::run(env.context, learns_kinds(&env));
 }
 
@@ -381,7 +394,7 @@ asio::awaitable<void> needs_the_label(test_env* env) {
 }
 
 BOOST_AUTO_TEST_CASE(manifests_of_another_config_map_need_a_label) {
-  test_env env(quick());
+  test_env env(quick_options());
   test::run(env.context, needs_the_label(&env));
 }
 
@@ -405,7 +418,7 @@ asio::awaitable<void> collects_contents(test_env* env) {
 }
 
 BOOST_AUTO_TEST_CASE(stored_contents_of_sources_that_nothing_refers_to_are_deleted) {
-  auto with = quick();
+  auto with = quick_options();
   with.resync_period = 200ms;
   test_env env(with);
   test::run(env.context, collects_contents(&env));

@@ -20,11 +20,11 @@ using namespace std::chrono_literals;
 
 namespace {
 
-options strict() {
-  auto out = quick();
+options quick() {
+  auto out = quick_options();
   out.backoff_limit = 200ms;
+  out.unhealthy_probe = 200ms;
   out.probe_timeout = 1s;
-  out.prompt_limit = 1s;
   out.runtime_limit = 1s;
   return out;
 }
@@ -32,27 +32,24 @@ options strict() {
 }  // namespace
 
 asio::awaitable<void> stays_unhealthy(test_env* env) {
-  co_await env->begin();
-  co_await env->add_runtime("skr");
-  co_await env->add_bootstrapper("skr");
-  bool good = co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
-  BOOST_REQUIRE(good);
+  co_await env->begin_with({"skr"});
   env->hanging_writes["skr"] = true;
   const auto rotated = pull_secret("rotated");
   co_await env->set_source(rotated);
   const auto unhealthy = [env] { return env->metric("rw_bootstrapper_unhealthy_runtimes") == 1; };
-  good = co_await eventually(unhealthy);
+  bool good = co_await eventually(unhealthy);
   BOOST_REQUIRE(good);
   int tried = 0;
   int tried_as_healthy = 0;
-  env->wrote = [&](const std::string&) {
-    ++tried;
-    if (!unhealthy()) ++tried_as_healthy;
+  env->on_request = [&](const std::string&, const std::string& verb, const std::string&) {
+    if (!test::reads(verb)) ++tried;
+    if (!test::reads(verb) && !unhealthy()) ++tried_as_healthy;
+    return k8s::devserver::fault();
   };
   good = co_await eventually([&] { return tried >= 2; });
   BOOST_TEST(good);
   BOOST_TEST(tried_as_healthy == 0);
-  env->wrote = {};
+  env->on_request = {};
   env->hanging_writes["skr"] = false;
   good = co_await eventually([&] { return !unhealthy(); });
   BOOST_TEST(good);
@@ -61,20 +58,12 @@ asio::awaitable<void> stays_unhealthy(test_env* env) {
 }
 
 BOOST_AUTO_TEST_CASE(runtime_that_hangs_on_writes_stays_unreachable) {
-  test_env env(strict());
+  test_env env(quick());
   test::run(env.context, stays_unhealthy(&env));
 }
 
 asio::awaitable<void> gathers_once(test_env* env) {
-  co_await env->begin();
-  for (const auto* name : {"a", "b", "c"}) {
-    co_await env->add_runtime(name);
-    co_await env->add_bootstrapper(name);
-  }
-  for (const auto* name : {"a", "b", "c"}) {
-    const bool good = co_await env->until_condition(name, "ConfigurationSynced", "True", "Synced");
-    BOOST_TEST(good);
-  }
+  co_await env->begin_with({"a", "b", "c"});
   const auto gathered = env->metric("rw_bootstrapper_rendered_total");
   BOOST_TEST(gathered >= 1);
   BOOST_TEST(gathered <= 12);  // both units, live and stored contents; the hour may have passed
@@ -87,20 +76,26 @@ asio::awaitable<void> gathers_once(test_env* env) {
 }
 
 BOOST_AUTO_TEST_CASE(revisions_are_rendered_once_for_all_runtimes) {
-  test_env env(strict());
+  test_env env(quick());
   test::run(env.context, gathers_once(&env));
 }
 
 asio::awaitable<void> slows_down(test_env* env) {
   co_await env->begin();
-  co_await env->add_ready("skr");
-  bool good = co_await env->until_metric("rw_bootstrapper_watched_runtimes", 1);
+  co_await env->add_runtime("skr");
+  co_await env->add_bootstrapper("skr");
+  co_await env->set_ready("skr");
+  bool good = co_await env->until_state("skr", "Ready");
+  BOOST_REQUIRE(good);
+  good = co_await eventually([&] { return env->metric("rw_bootstrapper_watched_runtimes") == 1; });
+  BOOST_REQUIRE(good);
   for (int i = 0; i < 3; ++i) {
     co_await env->remove("skr", bundles, {"", bundle_name});
     good = co_await env->until("skr", bundles, {"", bundle_name}, is_there);
     BOOST_TEST(good);
   }
-  co_await env->until_metric("rw_bootstrapper_held_back_total", 1);
+  good = co_await eventually([&] { return env->metric("rw_bootstrapper_held_back_total") >= 1; });
+  BOOST_TEST(good);
   const auto told = [&](const std::string& line) {
     return line.find("repairs on a runtime are undone") != line.npos;
   };
@@ -109,7 +104,7 @@ asio::awaitable<void> slows_down(test_env* env) {
 }
 
 BOOST_AUTO_TEST_CASE(repairs_that_are_undone_are_reported_and_delayed) {
-  test_env env(strict());
+  test_env env(quick());
   test::run(env.context, slows_down(&env));
 }
 
@@ -129,15 +124,17 @@ asio::awaitable<void> is_patient(test_env* env) {
 }
 
 BOOST_AUTO_TEST_CASE(rejected_revision_on_a_fresh_runtime_is_not_polled) {
-  test_env env(strict());
+  test_env env(quick());
   test::run(env.context, is_patient(&env));
 }
 
 asio::awaitable<void> defers_the_slow(test_env* env) {
   co_await env->begin();
+  env->on_request = [](const std::string& cluster, const std::string&, const std::string&) {
+    return k8s::devserver::fault{.latency = cluster.starts_with("slow") ? 100ms : 0ms};
+  };
   for (const auto* name : {"slow-1", "slow-2"}) {
     co_await env->add_runtime(name);
-    env->latency[name] = 100ms;
     co_await env->add_bootstrapper(name);
   }
   // Both workers are busy with runtimes that respond to each request, but slowly.
@@ -158,7 +155,7 @@ asio::awaitable<void> defers_the_slow(test_env* env) {
 }
 
 BOOST_AUTO_TEST_CASE(slow_runtimes_leave_passes_to_the_others_and_are_synced_in_turn) {
-  auto with = strict();
+  auto with = quick();
   with.concurrent = 2;
   with.unhealthy_concurrent = 1;
   with.prompt_limit = 300ms;
@@ -168,8 +165,7 @@ BOOST_AUTO_TEST_CASE(slow_runtimes_leave_passes_to_the_others_and_are_synced_in_
 }
 
 asio::awaitable<void> bounds_idle_passes(test_env* env) {
-  co_await env->begin();
-  co_await env->add_ready("skr");
+  co_await env->begin_with({"skr"});
   co_await env->until_metric("rw_bootstrapper_watched_runtimes", 1);
   // Nothing of it has to be repaired.
   for (int i = 0; env->metric("rw_bootstrapper_held_back_total") < 1 && i < 1000; ++i) {
@@ -184,23 +180,25 @@ asio::awaitable<void> bounds_idle_passes(test_env* env) {
 }
 
 BOOST_AUTO_TEST_CASE(changes_that_need_no_repair_are_followed_less_and_less_often) {
-  test_env env(strict());
+  test_env env(quick());
   test::run(env.context, bounds_idle_passes(&env));
 }
 
 asio::awaitable<void> reports_half_a_unit(test_env* env) {
-  co_await env->begin();
-  co_await env->add_ready("skr");
+  co_await env->begin_with({"skr"});
   // The dry run is let through, the write is not.
   int seen = 0;
-  env->wrote = [&](const std::string&) { env->hanging_writes["skr"] = ++seen > 1; };
+  env->on_request = [&](const std::string&, const std::string& verb, const std::string&) {
+    if (!test::reads(verb)) env->hanging_writes["skr"] = ++seen > 1;
+    return k8s::devserver::fault();
+  };
   co_await env->set_source(pull_secret("rotated"));
-  bool good = co_await env->until("skr", [](const json::value& object) {
+  bool good = co_await env->until_resource("skr", [](const json::value& object) {
     const auto& unit = object.at("status").at("units").at(0);
     return k8s::find_string(unit, {"phase"}) == "Applying" && !unit.as_object().contains("digest");
   });
   BOOST_TEST(good);
-  env->wrote = {};
+  env->on_request = {};
   env->hanging_writes["skr"] = false;
   good = co_await env->until("skr", secrets_type(), credentials, has_data(pull_secret("rotated")));
   BOOST_TEST(good);
@@ -209,7 +207,7 @@ asio::awaitable<void> reports_half_a_unit(test_env* env) {
 }
 
 BOOST_AUTO_TEST_CASE(unit_that_was_cut_off_is_reported_as_applying) {
-  test_env env(strict());
+  test_env env(quick());
   test::run(env.context, reports_half_a_unit(&env));
 }
 

@@ -9,14 +9,12 @@
 
 #include "tests/unit/bootstrapper/test_env.hpp"
 #include "tests/unit/run.hpp"
-#include <algorithm>
-#include <chrono>
-#include <functional>
 #include <string>
 
 namespace rw::bootstrapper_test {
 BOOST_AUTO_TEST_SUITE(lifecycle)
 
+using bootstrapper::options;
 using test::eventually;
 using namespace std::chrono_literals;
 
@@ -25,21 +23,23 @@ namespace {
 const std::string mode_annotation(bootstrapper_mode_annotation);
 const std::string opt_out(bootstrapper::opt_out_annotation);
 
-asio::awaitable<void> one_synced_runtime(test_env* env) {
-  co_await env->begin();
-  co_await env->add_runtime("skr");
-  co_await env->add_bootstrapper("skr");
-  const bool good = co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
-  BOOST_REQUIRE(good);
+options quick(bootstrapper_mode mode = bootstrapper_mode::direct) {
+  auto out = quick_options();
+  out.mode = mode;
+  out.unhealthy_probe = 200ms;
+  out.probe_timeout = 300ms;
+  return out;
+}
+
+asio::awaitable<void> delete_resource(test_env* env, std::string name) {
+  co_await env->remove("kcp", bootstrapper::runtime_bootstrappers_type(), {"kcp-system", name});
 }
 
 /// As Gardener does, whose finalizer keeps it for a while.
 asio::awaitable<void> begin_deletion(test_env* env, std::string runtime) {
   const json::value change =
       json::parse(R"({"metadata": {"finalizers": ["example.com/gardener"]}})");
-  const auto done = co_await env->api("kcp").patch(runtimes_type(), {"kcp-system", runtime},
-                                                   k8s::patch_type::merge, change);
-  BOOST_REQUIRE(done.has_value());
+  co_await env->merge(runtimes_type(), {"kcp-system", runtime}, change);
   co_await env->remove("kcp", runtimes_type(), {"kcp-system", runtime});
 }
 
@@ -52,14 +52,14 @@ asio::awaitable<void> migrates(test_env* env) {
   // signal: nothing is ours.
   bool good = co_await env->until_condition("skr", "Ready", "Unknown", "NotInCharge");
   BOOST_TEST(good);
-  BOOST_TEST(env->writes["skr"] == 0);
+  BOOST_TEST(env->asked["skr"].writes == 0);
   // shadow: dry runs, which the counter has as writes.
   co_await env->annotate_runtime("skr", mode_annotation, "shadow");
   good = co_await env->until_condition("skr", "InStep", "False", "WouldWrite");
   BOOST_TEST(good);
   good = co_await env->until("skr", deployments, deployment_key, is_gone);
   BOOST_TEST(good);
-  BOOST_TEST(env->writes["skr"] > 0);
+  BOOST_TEST(env->asked["skr"].writes > 0);
   BOOST_TEST(env->metric("rw_bootstrapper_writes_total") == 0);
   BOOST_TEST(env->metric("rw_bootstrapper_differing_runtimes") == 1);
   auto object = co_await env->status("skr");
@@ -82,14 +82,14 @@ asio::awaitable<void> migrates(test_env* env) {
                           runtime_state::unreachable}) {
     BOOST_TEST(env->reactor->count(each) == 0U);
   }
-  const auto before = env->writes["skr"];
+  const auto before = env->asked["skr"].writes;
   co_await env->set_source(pull_secret("for another"));
-  env->reactor->requeue(skr);
+  env->reactor->requeue({"kcp-system", "skr"});
   // It goes without touching the runtime.
-  co_await env->remove_bootstrapper("skr");
-  good = co_await env->until("skr", is_gone);
+  co_await delete_resource(env, "skr");
+  good = co_await env->until_resource("skr", is_gone);
   BOOST_TEST(good);
-  BOOST_TEST(env->writes["skr"] == before);
+  BOOST_TEST(env->asked["skr"].writes == before);
   good = co_await env->until("skr", deployments, deployment_key, is_there);
   BOOST_TEST(good);
 }
@@ -130,9 +130,9 @@ asio::awaitable<void> opts_out(test_env* env) {
   BOOST_TEST_REQUIRE(owners.size() == 1U);
   BOOST_TEST(owners.front().kind == "Runtime");
   BOOST_TEST(owners.front().name == "skr");
-  good = co_await env->until("other", is_gone);
+  good = co_await env->until_resource("other", is_gone);
   BOOST_TEST(good);
-  co_await env->remove_bootstrapper("skr");
+  co_await delete_resource(env, "skr");
   good = co_await env->until("skr", deployments, deployment_key, is_gone);
   BOOST_TEST(good);
   good = co_await env->until(
@@ -144,7 +144,7 @@ asio::awaitable<void> opts_out(test_env* env) {
   co_await env->annotate_runtime("other", mode_annotation, "direct");
   good = co_await env->until_condition("other", "ConfigurationSynced", "True", "Synced");
   BOOST_TEST(good);
-  good = co_await env->until("skr", is_gone);
+  good = co_await env->until_resource("skr", is_gone);
   BOOST_TEST(good);
   co_await env->annotate_runtime("skr", opt_out, nullptr);
   good = co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(deleting_an_auto_created_resource_is_a_lasting_opt_out) {
 }
 
 asio::awaitable<void> rejects_a_second(test_env* env) {
-  co_await one_synced_runtime(env);
+  co_await env->begin_with({"skr"});
   json::value second{{"apiVersion", "operator.kyma-project.io/v1alpha1"},
                      {"kind", "RuntimeBootstrapper"},
                      {"metadata", {{"name", "earlier"}, {"namespace", "kcp-system"}}},
@@ -173,11 +173,11 @@ asio::awaitable<void> rejects_a_second(test_env* env) {
   BOOST_TEST(k8s::find_string(earlier, {"status", "lastError"}) ==
              "spec.runtimeRef.name: is \"skr\", but a RuntimeBootstrapper has the name of its "
              "Runtime");
-  const auto before = env->writes["skr"];
-  co_await env->remove_bootstrapper("earlier");
-  good = co_await env->until("earlier", is_gone);
+  const auto before = env->asked["skr"].writes;
+  co_await delete_resource(env, "earlier");
+  good = co_await env->until_resource("earlier", is_gone);
   BOOST_TEST(good);
-  BOOST_TEST(env->writes["skr"] == before);
+  BOOST_TEST(env->asked["skr"].writes == before);
   good = co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
   BOOST_TEST(good);
 }
@@ -188,20 +188,20 @@ BOOST_AUTO_TEST_CASE(resource_of_another_name_than_its_runtime_is_rejected) {
 }
 
 asio::awaitable<void> respects_deletion(test_env* env) {
-  co_await one_synced_runtime(env);
+  co_await env->begin_with({"skr"});
   co_await begin_deletion(env, "skr");
   bool good = co_await env->until_condition("skr", "Ready", "Unknown", "RuntimeDeleting");
   BOOST_TEST(good);
-  const auto before = env->writes["skr"];
+  const auto before = env->asked["skr"].writes;
   // What is deleted on it now stays away.
   co_await env->remove("skr", deployments, deployment_key);
-  const auto removing = env->writes["skr"];
+  const auto removing = env->asked["skr"].writes;
   BOOST_TEST(removing == before + 1);
-  env->reactor->requeue(skr);
-  co_await env->remove_bootstrapper("skr");
-  good = co_await env->until("skr", is_gone);
+  env->reactor->requeue({"kcp-system", "skr"});
+  co_await delete_resource(env, "skr");
+  good = co_await env->until_resource("skr", is_gone);
   BOOST_TEST(good);
-  BOOST_TEST(env->writes["skr"] == removing);
+  BOOST_TEST(env->asked["skr"].writes == removing);
 }
 
 BOOST_AUTO_TEST_CASE(runtime_that_is_being_deleted_is_not_repaired) {
@@ -217,7 +217,7 @@ asio::awaitable<void> rejects_a_mismatch(test_env* env) {
   co_await env->change("open", {{"runtimeRef", {{"kymaName", "kyma-of-closed"}}}});
   bool good = co_await env->until_condition("open", "Compatible", "False", "Invalid");
   BOOST_TEST(good);
-  BOOST_TEST(env->writes["closed"] == 0);
+  BOOST_TEST(env->asked["closed"].writes == 0);
   const auto resource = co_await env->status("open");
   BOOST_TEST(k8s::find_string(resource, {"status", "lastError"}) ==
              "spec.runtimeRef.kymaName: Runtime open is of Kyma kyma-of-open and not of "
@@ -247,18 +247,18 @@ asio::awaitable<void> deletes_after_a_mismatch(test_env* env) {
   co_await env->change("a", {{"runtimeRef", {{"kymaName", "kyma-of-b"}}}});
   bool good = co_await env->until_condition("a", "Compatible", "False", "Invalid");
   BOOST_TEST(good);
-  const auto before = env->writes["b"];
-  co_await env->remove_bootstrapper("a");
+  const auto before = env->asked["b"].writes;
+  co_await delete_resource(env, "a");
   good = co_await env->until_state("a", "Deleting");
   BOOST_TEST(good);
-  BOOST_TEST(env->writes["b"] == before);
+  BOOST_TEST(env->asked["b"].writes == before);
   // Corrected, it undeploys what is its own.
   co_await env->change("a", {{"runtimeRef", {{"kymaName", "kyma-of-a"}}}});
-  good = co_await env->until("a", is_gone);
+  good = co_await env->until_resource("a", is_gone);
   BOOST_TEST(good);
   good = co_await env->until("a", deployments, deployment_key, is_gone);
   BOOST_TEST(good);
-  BOOST_TEST(env->writes["b"] == before);
+  BOOST_TEST(env->asked["b"].writes == before);
 }
 
 BOOST_AUTO_TEST_CASE(deletion_after_a_mismatch_of_kyma_writes_to_no_other_runtime) {
@@ -282,8 +282,8 @@ asio::awaitable<void> survives_replacement(test_env* env) {
                                                       std::move(change));
   BOOST_REQUIRE(changed.has_value());
   const auto before = std::string(k8s::uid_of(*changed));
-  co_await env->remove_bootstrapper("skr");
-  good = co_await env->until("skr", [before](const json::value& object) {
+  co_await delete_resource(env, "skr");
+  good = co_await env->until_resource("skr", [before](const json::value& object) {
     return object.is_object() && k8s::uid_of(object) != before;
   });
   BOOST_TEST(good);
@@ -300,18 +300,18 @@ BOOST_AUTO_TEST_CASE(replaced_runtime_is_not_undeployed_and_has_not_opted_out) {
 }
 
 asio::awaitable<void> waits_for_removal(test_env* env) {
-  co_await one_synced_runtime(env);
+  co_await env->begin_with({"skr"});
   const std::string suspended(suspend_reconciliation_annotation);
   co_await env->annotate_runtime("skr", suspended, "true");
   bool good = co_await env->until_condition("skr", "Ready", "Unknown", "RuntimeSuspended");
   BOOST_TEST(good);
-  const auto before = env->writes["skr"];
-  co_await env->remove_bootstrapper("skr");
+  const auto before = env->asked["skr"].writes;
+  co_await delete_resource(env, "skr");
   good = co_await env->until_state("skr", "Deleting");
   BOOST_TEST(good);
-  BOOST_TEST(env->writes["skr"] == before);
+  BOOST_TEST(env->asked["skr"].writes == before);
   co_await env->annotate_runtime("skr", suspended, nullptr);
-  good = co_await env->until("skr", is_gone);
+  good = co_await env->until_resource("skr", is_gone);
   BOOST_TEST(good);
   good = co_await env->until("skr", deployments, deployment_key, is_gone);
   BOOST_TEST(good);
@@ -323,15 +323,7 @@ BOOST_AUTO_TEST_CASE(undeploying_waits_until_the_runtime_may_be_written_to) {
 }
 
 asio::awaitable<void> survives_silence(test_env* env) {
-  co_await env->begin();
-  for (const auto* name : {"a", "b", "c"}) {
-    co_await env->add_runtime(name);
-    co_await env->add_bootstrapper(name);
-  }
-  for (const auto* name : {"a", "b", "c"}) {
-    const bool good = co_await env->until_condition(name, "ConfigurationSynced", "True", "Synced");
-    BOOST_REQUIRE(good);
-  }
+  co_await env->begin_with({"a", "b", "c"});
   env->hanging["b"] = true;
   const auto rotated = pull_secret("rotated");
   co_await env->set_source(rotated);
@@ -358,12 +350,12 @@ BOOST_AUTO_TEST_CASE(runtime_that_hangs_holds_up_no_other_and_is_synced_later) {
 }
 
 asio::awaitable<void> abandons_removal(test_env* env) {
-  co_await one_synced_runtime(env);
+  co_await env->begin_with({"skr"});
   env->hanging["skr"] = true;
-  co_await env->remove_bootstrapper("skr");
+  co_await delete_resource(env, "skr");
   bool good = co_await env->until_state("skr", "Deleting");
   BOOST_TEST(good);
-  good = co_await env->until("skr", is_gone);
+  good = co_await env->until_resource("skr", is_gone);
   BOOST_TEST(good);
 }
 
@@ -376,16 +368,21 @@ BOOST_AUTO_TEST_CASE(unreachable_runtime_does_not_keep_its_resource) {
 }
 
 asio::awaitable<void> remembers_the_opt_out(test_env* env) {
+  int created = 0;
+  env->server.faults("kcp").decide = [&](const std::string& verb, const std::string& path) {
+    if (verb == "create" && path.ends_with("/runtimebootstrappers")) ++created;
+    return k8s::devserver::fault();
+  };
   co_await env->begin();
   co_await env->add_runtime("skr");
   bool good = co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
   BOOST_REQUIRE(good);
+  BOOST_TEST(created == 1);
   // The informer of Runtimes never shows the annotation.
   co_await env->stop_observing_runtimes();
-  co_await env->remove_bootstrapper("skr");
-  good = co_await env->until("skr", is_gone);
+  co_await delete_resource(env, "skr");
+  good = co_await env->until_resource("skr", is_gone);
   BOOST_TEST(good);
-  const auto created = env->creations;
   const std::string passes =
       "controller_runtime_reconcile_total{controller=\"runtime-bootstrapper\",result=\"success\"}";
   for (int i = 0; i < 3; ++i) {
@@ -393,7 +390,8 @@ asio::awaitable<void> remembers_the_opt_out(test_env* env) {
     env->reactor->requeue(skr);
     co_await env->until_metric(passes, before + 1);
   }
-  BOOST_TEST(env->creations == created);
+  BOOST_TEST(created == 1);
+  env->server.faults("kcp").decide = {};
 }
 
 BOOST_AUTO_TEST_CASE(opt_out_holds_while_the_informer_does_not_show_it) {
@@ -409,17 +407,7 @@ asio::awaitable<void> reports_unmanaged(test_env* env) {
   co_await env->add_runtime("skr");
   bool good = co_await env->until_metric(unmanaged + "{reason=\"NoResource\"}", 1);
   BOOST_TEST(good);
-  const auto told = [&]() -> asio::awaitable<bool> {
-    const auto list = co_await env->api("kcp").list(k8s::events_type(), {.ns = "kcp-system"});
-    BOOST_REQUIRE(list.has_value());
-    co_return std::ranges::any_of(list->at("items").as_array(), [](const json::value& each) {
-      return k8s::find_string(each, {"reason"}) == "BootstrapperUnmanaged" &&
-             k8s::find_string(each, {"involvedObject", "kind"}) == "Runtime" &&
-             k8s::find_string(each, {"involvedObject", "name"}) == "skr";
-    });
-  };
-  const auto end = std::chrono::steady_clock::now() + test::patience / 2;
-  for (good = false; !good && std::chrono::steady_clock::now() < end;) good = co_await told();
+  good = co_await env->until_event("skr", "BootstrapperUnmanaged", "has no RuntimeBootstrapper");
   BOOST_TEST(good);
   co_await env->add_bootstrapper("skr");
   good = co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
