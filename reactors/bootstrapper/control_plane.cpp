@@ -152,6 +152,10 @@ std::vector<object_key> control_plane::users_of(source_kind kind, std::string_vi
 }
 
 bool control_plane::is_used(std::string_view source) const {
+  const auto is_source = [&](std::string_view kind) { return source.starts_with(kind); };
+  constexpr std::array<std::string_view, 3> kinds = {"ConfigMap ", "Secret ",
+                                                     "ClusterTrustBundle "};
+  if (std::ranges::none_of(kinds, is_source)) return true;  // another content than a source's
   const auto name = source.substr(source.find_last_of("/ ") + 1);
   return std::ranges::any_of(all_source_kinds,
                              [&](source_kind kind) { return !users_of(kind, name).empty(); });
