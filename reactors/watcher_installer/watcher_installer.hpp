@@ -86,6 +86,9 @@ struct sources {
   /// Of what is named `<kyma>-webhook-tls`: the runtimes' Certificates and their Secrets. Without
   /// them certificates are only looked at when something else happens.
   std::vector<k8s::informer*> certificates = {};
+  /// Remember the last valid state of Watchers (watcher.hpp); without them an edit to something
+  /// invalid takes a Watcher's webhook off all runtimes.
+  k8s::informer* virtual_services = nullptr;
 };
 
 /// All of it must outlive the installer.
@@ -161,6 +164,7 @@ class watcher_installer final : public runtime_controller {
   void forget(const k8s::object_key& key);
 
   void watch_all();
+  k8s::object virtual_service_of(const k8s::object_key& watcher) const;
   void fan_out(keys& some);
 
   const options with_;
