@@ -39,6 +39,10 @@ certificates::service_options certificate_options(const manager_settings& settin
   out.certificates.issuer = settings.issuer;
   out.certificates.issuer_ns = settings.issuer_namespace;
   out.certificates.extra_dns_names = settings.extra_dns_names;
+  out.certificates.key = tls::parse_key_type(settings.certificate_key).value();
+  out.certificates.duration = std::chrono::floor<std::chrono::hours>(settings.certificate_duration);
+  out.certificates.renew_before =
+      std::chrono::floor<std::chrono::hours>(settings.certificate_renew_before);
   out.judge.gateway_settles = whole_seconds(settings.ca_gateway_settles);
   return out;
 }
@@ -206,7 +210,7 @@ void manager_app::make_reactors() {
 
   watcher_installer::options how;
   how.concurrent = settings_.concurrent;
-  how.success_interval = settings_.success_interval;
+  how.resync_period = settings_.success_interval;
   how.how.delays.propagation = settings_.ca_propagation;
   if (settings_.kcp_port != 0) how.kcp_port = settings_.kcp_port;
   how.how.set.image = settings_.skr_image;
@@ -227,7 +231,8 @@ void manager_app::make_reactors() {
                                  kubeconfigs_,
                                  gateways_,
                                  gateway_secret_,
-                                 {&certificates_, &certificate_secrets_}},
+                                 {&certificates_, &certificate_secrets_},
+                                 &virtual_services_},
       watcher_installer::environment{.kcp = *kcp_,
                                      .runtimes = *pool_,
                                      .certificates = *provider_,

@@ -46,18 +46,15 @@ bool kyma_changed(const delta& change) {
   return false;
 }
 
-std::optional<watcher> valid_watcher(const object& from) {
+/// None: it has no webhook. (An invalid edit takes none away.)
+std::optional<watcher> watcher_of(const object& from, const object& virtual_service) {
   if (!from) return {};
   const auto value = from.parse();
   if (k8s::is_being_deleted(value)) return {};
-  auto read = read_watcher(value);
-  if (!read) return {};
-  return std::move(*read);
+  return effective_watcher(value, virtual_service.parse());
 }
 
-bool watcher_changed(const delta& change) {
-  const auto before = valid_watcher(change.before);
-  const auto now = valid_watcher(change.now);
+bool differ(const std::optional<watcher>& before, const std::optional<watcher>& now) {
   if (!before || !now) return before.has_value() != now.has_value();
   return !same_webhook(*before, *now);
 }
@@ -68,8 +65,12 @@ k8s::selection kubeconfig_secrets() {
   return {.ns = std::string(kcp_namespace), .labels = std::string(kyma_name_label)};
 }
 
+object watcher_installer::virtual_service_of(const k8s::object_key& watcher) const {
+  if (from_.virtual_services == nullptr) return {};
+  return from_.virtual_services->objects().get(watcher);
+}
+
 void watcher_installer::watch_all() {
-  using keys = k8s::controller::keys;
   from_.kubeconfigs.add_index(by_kyma, [](const object& one, std::vector<std::string>& values) {
     auto name = kyma_of_secret(one);
     if (!name.empty()) values.push_back(std::move(name));
@@ -78,8 +79,15 @@ void watcher_installer::watch_all() {
     if (kyma_changed(change)) some.push_back(change.any().key());
   });
   controller_.watch(from_.watchers, [this](const delta& change, keys& some) {
-    if (watcher_changed(change)) fan_out(some);
+    const auto kept = virtual_service_of(change.any().key());
+    if (differ(watcher_of(change.before, kept), watcher_of(change.now, kept))) fan_out(some);
   });
+  if (from_.virtual_services != nullptr) {
+    controller_.watch(*from_.virtual_services, [this](const delta& change, keys& some) {
+      const auto of = from_.watchers.objects().get(change.any().key());
+      if (differ(watcher_of(of, change.before), watcher_of(of, change.now))) fan_out(some);
+    });
+  }
   controller_.watch(from_.kubeconfigs, [](const delta& change, keys& some) {
     // It may have been given to another Kyma.
     const auto before = change.before ? kyma_of_secret(change.before) : std::string();
@@ -109,33 +117,23 @@ void watcher_installer::watch_all() {
   }
 }
 
-core::duration watcher_installer::up_to(core::duration most) const {
-  const auto range = static_cast<std::uint64_t>(std::max<core::duration::rep>(most.count(), 0)) + 1;
-  return core::duration(static_cast<core::duration::rep>(in_.random() % range));
-}
-
-/// All runtimes, each at a moment of its own, so that neither they nor this process are flooded.
-void watcher_installer::fan_out(k8s::controller::keys& some) {
-  const auto& kymas = from_.kymas.objects();
-  const auto count = static_cast<core::duration::rep>(kymas.size());
-  const auto within = std::min(with_.spread * count, with_.spread_limit);
-  kymas.for_each([&](const object& one) {
-    const auto added = controller_.add_after(one.key(), up_to(within));
-    if (added == core::add_result::full) some.push_back(one.key());  // the source then waits
-  });
+void watcher_installer::fan_out(keys& some) {
+  std::vector<k8s::object_key> all;
+  from_.kymas.objects().for_each([&](const object& one) { all.push_back(one.key()); });
+  spread(std::move(all), some);
 }
 
 /// Nobody has to wait for a runtime that never got a certificate: no gateway will see one of it.
-bool watcher_installer::may_have_certificate(const object& kyma) const {
-  const auto name = std::string(kyma.name()) + std::string(certificate_suffix);
+bool watcher_installer::may_have_certificate(std::string_view kyma) const {
+  const auto name = std::string(kyma) + std::string(certificate_suffix);
   const auto has = [&](const k8s::informer* from) {
     return static_cast<bool>(from->objects().get(istio_namespace, name));
   };
   return from_.certificates.empty() || std::ranges::any_of(from_.certificates, has);
 }
 
-std::vector<object> watcher_installer::kubeconfigs_for(const object& kyma) const {
-  return from_.kubeconfigs.objects().by_index(by_kyma, kyma.name());
+std::vector<object> watcher_installer::kubeconfigs_for(std::string_view kyma) const {
+  return from_.kubeconfigs.objects().by_index(by_kyma, kyma);
 }
 
 /// The CAs that the gateway believes, or why they must not go to the runtimes. Read once for each
@@ -179,7 +177,7 @@ in_words<order> watcher_installer::order_for(const certificate_answer& own) {
     out.trust.version = own.current.version;
   }
   from_.watchers.objects().for_each([&](const object& one) {
-    auto valid = valid_watcher(one);
+    auto valid = watcher_of(one, virtual_service_of(one.key()));
     if (valid) out.watchers.push_back(std::move(*valid));
   });
   return out;

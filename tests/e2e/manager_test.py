@@ -8,6 +8,7 @@ has put on the runtime.
 
 import base64
 import json
+import re
 import ssl
 import urllib.request
 
@@ -51,12 +52,43 @@ class Story:
         with urllib.request.urlopen(request, timeout=10, context=context) as answer:
             self.assertTrue(json.load(answer)["response"]["allowed"])
 
+    def set_manager(self, value, state):
+        self.kcp.kubectl("patch", "watcher", "kyma", "-n", "kcp-system", "--type=merge", "-p", json.dumps({"spec": {"manager": value}}))
+        self.kcp.until("watchers", "kyma", "kcp-system",
+                       lambda w: w["status"]["state"] == state and (value or "") in json.dumps(w["status"]), f"is {state}")
+
     def select_gateways(self, value, state):
         change = {"spec": {"gateway": {"selector": {"matchLabels": {"operator.kyma-project.io/watcher-gateway": value}}}}}
         self.kcp.kubectl("patch", "watcher", "second", "-n", "kcp-system", "--type=merge", "-p", json.dumps(change))
         self.kcp.until("watchers", "second", "kcp-system", lambda w: w["status"]["state"] == state, f"is {state}")
 
+    def check_authority(self):
+        """deploy/pki is as the schemas want it. Gardener's Issuer has no definition here."""
+        for name in ("cert-manager", "gardener"):
+            text = (ROOT / "deploy" / "pki" / f"{name}.yaml").read_text()
+            parts = [part for part in text.split("\n---\n")
+                     if self.kcp.attempt("get", self.resource_of(part), "-A").returncode == 0]
+            if name == "cert-manager":
+                self.assertEqual(len(parts), 3)
+            for part in parts:
+                self.kcp.kubectl("apply", "--server-side", "--dry-run=server", "-f", "-", stdin=part)
+
+    @staticmethod
+    def resource_of(text):
+        group = re.search(r"^apiVersion: ([\w.-]+)/", text, flags=re.MULTILINE)[1]
+        return re.search(r"^kind: (\w+)", text, flags=re.MULTILINE)[1].lower() + "s." + group
+
+    def check_names(self):
+        """Applying deploy/manager beside lifecycle-manager changes nothing of that."""
+        text = self.kcp.kubectl("kustomize", ROOT / "deploy" / "manager")
+        names = re.findall(r"^  name: (\S+)", text, flags=re.MULTILINE)
+        self.assertGreaterEqual(len(names), 10)
+        for each in names:
+            self.assertNotRegex(each, "^(klm|lifecycle-manager|template-operator)", "such a name is lifecycle-manager's")
+
     def test_a_runtime_is_installed_heard_of_changed_and_removed(self):
+        self.check_authority()
+        self.check_names()
         self.kcp.kubectl("apply", "-f", ROOT / "deploy" / "samples" / "watcher.yaml")
         ready = lambda w: w.get("status", {}).get("state") == "Ready"
         self.kcp.until("watchers", "kyma", "kcp-system", ready, "is Ready")
@@ -67,6 +99,13 @@ class Story:
         self.add_kyma()
         self.issue()
         configuration = self.installed(["kyma"])
+        # An invalid edit is reported, and takes nothing away, by a new manager either.
+        self.set_manager("../elsewhere", "Error")
+        self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
+        self.manager = self.start_manager(*self.OPTIONS)
+        self.set_manager("../nowhere", "Error")
+        self.assertEqual(self.installed(["kyma"])["webhooks"], configuration["webhooks"])
+        self.set_manager(None, "Ready")
         hook = configuration["webhooks"][0]
         self.assertEqual(hook["failurePolicy"], "Ignore")
         self.assertEqual(hook["sideEffects"], "NoneOnDryRun")

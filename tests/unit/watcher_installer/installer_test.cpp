@@ -4,6 +4,7 @@
 #include "k8s/types.hpp"
 #include "reactors/kyma_resources.hpp"
 #include "reactors/managers_file.hpp"
+#include "reactors/watcher.hpp"
 #include "tls/trust_store.hpp"
 
 #include <boost/json/array.hpp>
@@ -172,9 +173,24 @@ asio::awaitable<void> follows_watchers(world* w) {
   BOOST_REQUIRE(gone.has_value());
   good = co_await arrived({"/validate/keda"});
   BOOST_TEST(good);
+  // What became invalid stays as its VirtualService remembers it.
+  const auto valid = co_await w->api("kcp").get(watchers_type(), {"kcp-system", "other"});
+  BOOST_REQUIRE(valid.has_value());
+  auto route = test::object_of(virtual_services_type(), "kcp-system", "other");
+  k8s::set_owner(route, {watchers_type().gvk.api_version(), "Watcher", "other",
+                         std::string(k8s::uid_of(*valid))});
+  k8s::set_annotation(route, last_valid_annotation, last_valid_text(*valid));
+  co_await w->apply(route, virtual_services_type());
   // Path elements can't hold this, and no definition says so.
   co_await w->add_watcher("other", "../keda", "status");
-  good = co_await arrived({});
+  co_await w->add_watcher("third", "warden", "status");
+  good = co_await arrived({"/validate/keda", "/validate/warden"});
+  BOOST_TEST(good);
+  // Without that it was never valid.
+  const auto forgotten =
+      co_await w->api("kcp").remove(virtual_services_type(), {"kcp-system", "other"});
+  BOOST_REQUIRE(forgotten.has_value());
+  good = co_await arrived({"/validate/warden"});
   BOOST_TEST(good);
 }
 
@@ -280,7 +296,7 @@ BOOST_AUTO_TEST_CASE(nothing_runs_before_there_is_a_certificate) {
   test::run(w.context, waits_for_certificate(&w));
 }
 
-asio::awaitable<void> bears_the_sick(world* w) {
+asio::awaitable<void> bears_the_unhealthy(world* w) {
   co_await w->begin();
   co_await w->add_watcher("kyma", "lifecycle-manager", "spec");
   w->add_cluster("hanging");
@@ -320,14 +336,14 @@ asio::awaitable<void> bears_the_sick(world* w) {
   BOOST_TEST(w->installer->count(state::unreachable) == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(sick_runtimes_do_not_keep_the_others_waiting) {
+BOOST_AUTO_TEST_CASE(unhealthy_runtimes_do_not_keep_the_others_waiting) {
   auto with = quick();
   with.concurrent = 3;
-  with.sick_at_once = 1;
+  with.unhealthy_concurrent = 1;
   with.runtime_limit = 2s;
-  with.sick_limit = 300ms;
+  with.unhealthy_probe = 300ms;
   world w(with);
-  test::run(w.context, bears_the_sick(&w));
+  test::run(w.context, bears_the_unhealthy(&w));
 }
 
 asio::awaitable<void> removes(world* w) {
@@ -380,7 +396,7 @@ asio::awaitable<void> gives_up(world* w) {
 BOOST_AUTO_TEST_CASE(a_kyma_does_not_wait_for_ever_for_a_runtime_that_is_gone) {
   auto with = quick();
   with.runtime_limit = 2s;
-  with.sick_limit = 300ms;
+  with.unhealthy_probe = 300ms;
   with.removal_limit = 1s;
   world w(with);
   test::run(w.context, gives_up(&w));
