@@ -146,7 +146,7 @@ asio::awaitable<reconcile_result> config_sync::record_target() {
   target_.recorded_changes = changes;
   target_.visible_at = version;
   publish(std::move(to));
-  co_return changes == target_.changes ? result::done() : result::requeue_after({});
+  co_return result::done();  // a change meanwhile has added the key again
 }
 
 target config_sync::next() const {

@@ -62,11 +62,6 @@ struct generations {
   render_input third = generation(ca_pem("third"), "3.0.0", "newest");
 };
 
-asio::awaitable<void> add_with_first(sync_env* env, std::string name, const generations* all) {
-  co_await env->add(name);
-  co_await env->must_sync(name, {all->first});
-}
-
 /// The sync of the second generation stops after `k` writes; true if it did not get to them.
 asio::awaitable<bool> stop_after(sync_env* env, std::string name, int k, const generations* all) {
   env->faults[name] = {.stop_after = k};
@@ -94,7 +89,7 @@ asio::awaitable<void> completes(sync_env* env, const generations* all) {
   int k = 0;
   for (; !complete && k < 60; ++k) {
     const auto name = "skr-" + std::to_string(k);
-    co_await add_with_first(env, name, all);
+    co_await env->add_synced(name, all->first);
     complete = co_await stop_after(env, name, k, all);
     const auto report = co_await env->must_sync(name, {all->second});
     for (const auto of : all_units) BOOST_TEST(!report.at(of).rejected.has_value());
@@ -120,7 +115,7 @@ asio::awaitable<void> falls_back(sync_env* env, const generations* all, render_i
   bool complete = false;
   for (int k = 0; !complete && k < 60; ++k) {
     const auto name = "skr-" + std::to_string(k);
-    co_await add_with_first(env, name, all);
+    co_await env->add_synced(name, all->first);
     complete = co_await stop_after(env, name, k, all);
     co_await env->must_sync(name, {stored});
     const int second = co_await check_units(env, name, all);
@@ -145,7 +140,7 @@ asio::awaitable<void> supersedes(sync_env* env, const generations* all) {
   bool complete = false;
   for (int k = 0; !complete && k < 60; k += 2) {
     const auto name = "skr-" + std::to_string(k);
-    co_await add_with_first(env, name, all);
+    co_await env->add_synced(name, all->first);
     complete = co_await stop_after(env, name, k, all);
     co_await env->must_sync(name, {all->third});
     for (const auto& other : {all->first, all->second}) {
@@ -185,7 +180,7 @@ asio::awaitable<void> restores(sync_env* env, const generations* all) {
   int restored = 0;
   for (int k = 1; k < 60; ++k) {
     const auto name = "skr-" + std::to_string(k);
-    co_await add_with_first(env, name, all);
+    co_await env->add_synced(name, all->first);
     env->faults[name] = {.refuse = k};
     const auto report = co_await env->must_sync(name, {all->second, all->first});
     const bool reached = env->faults[name].seen >= k;

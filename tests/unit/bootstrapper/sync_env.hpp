@@ -36,6 +36,8 @@ class sync_env : public test::environment {
 
   /// A cluster with nothing but the namespace kyma-system, unless `bare`.
   asio::awaitable<void> add(std::string name, bool bare = false);
+  /// The same, synced to these sources.
+  asio::awaitable<void> add_synced(std::string name, bootstrapper::render_input from);
   /// The runtime "skr": on the real API server that RW_CONFORMANCE_KUBECONFIG leads to, if it is
   /// set, cleaned of the objects of `leftovers`.
   asio::awaitable<void> add_any(std::vector<bootstrapper::render_input> leftovers);

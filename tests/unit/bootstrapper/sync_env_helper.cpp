@@ -53,6 +53,11 @@ asio::awaitable<void> sync_env::add(std::string name, bool bare) {
   faults[name] = {};
 }
 
+asio::awaitable<void> sync_env::add_synced(std::string name, render_input from) {
+  co_await add(name);
+  co_await must_sync(std::move(name), {std::move(from)});
+}
+
 asio::awaitable<void> sync_env::add_any(std::vector<render_input> leftovers) {
   if (!use_real("skr")) {
     co_await remove_cluster("skr");

@@ -89,8 +89,7 @@ BOOST_AUTO_TEST_CASE(sync_costs_reads_only_when_nothing_differs) {
 }
 
 asio::awaitable<void> rotates(sync_env* env, samples all) {
-  co_await env->add("skr");
-  co_await env->must_sync("skr", {all.first});
+  co_await env->add_synced("skr", all.first);
   BOOST_TEST(env->recorded == 2);  // one for each unit
   env->faults["skr"] = {};
   const auto second = with_secret(all.first, "rotated");
@@ -108,8 +107,7 @@ BOOST_AUTO_TEST_CASE(rotated_credentials_cost_one_write_and_no_inventory) {
 }
 
 asio::awaitable<void> orders_units(sync_env* env, samples all) {
-  co_await env->add("skr");
-  co_await env->must_sync("skr", {all.first});
+  co_await env->add_synced("skr", all.first);
   env->faults["skr"] = {};
   co_await env->must_sync("skr", {with_secret(with_manifests(all.first, "2.0.0"), "rotated")});
   const auto& paths = env->faults["skr"].paths;
@@ -123,8 +121,7 @@ BOOST_AUTO_TEST_CASE(credentials_are_written_before_the_bootstrapper) {
 }
 
 asio::awaitable<void> refuses_dry(sync_env* env, samples all) {
-  co_await env->add("skr");
-  co_await env->must_sync("skr", {all.first});
+  co_await env->add_synced("skr", all.first);
   // Valid as far as can be told here; the API server knows better.
   const auto second = with_secret(with_manifests(all.first, "2.0.0", R"(---
 apiVersion: apps/v1
@@ -194,8 +191,7 @@ BOOST_AUTO_TEST_CASE(unknown_kind_is_rejected_unless_the_manifests_define_it) {
 }
 
 asio::awaitable<void> repairs(sync_env* env, samples all) {
-  co_await env->add("skr");
-  co_await env->must_sync("skr", {all.first});
+  co_await env->add_synced("skr", all.first);
   json::value change{{"data", {{bootstrapper::configuration_key, "{}"}}}};
   co_await env->must(
       env->api("skr")->patch(config_maps_type(), config_key, k8s::patch_type::merge, change));
@@ -334,8 +330,7 @@ BOOST_AUTO_TEST_CASE(obsolete_objects_are_removed_but_no_namespaces) {
 }
 
 asio::awaitable<void> undeploys(sync_env* env, samples all) {
-  co_await env->add("skr");
-  co_await env->must_sync("skr", {all.first});
+  co_await env->add_synced("skr", all.first);
   // Another actor makes one of the objects again: it is foreign now.
   const auto services = *k8s::well_known_type("v1", "Service");
   const k8s::object_key key{"kyma-system", "rt-bootstrapper-webhook-service"};
@@ -462,8 +457,7 @@ BOOST_AUTO_TEST_CASE(fields_are_subtracted_leaf_by_leaf) {
 }
 
 asio::awaitable<void> gives_way_to_kim(sync_env* env, samples all) {
-  co_await env->add("skr");
-  co_await env->must_sync("skr", {all.first});
+  co_await env->add_synced("skr", all.first);
   // Back in mode signal: KIM writes a newer content over it, and is not hindered.
   json::value secret{{"apiVersion", "v1"},
                      {"kind", "Secret"},

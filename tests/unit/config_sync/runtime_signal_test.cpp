@@ -47,6 +47,11 @@ struct followed {
     version = at;
     annotations.erase(mark);
   }
+  void be_marked_and_taken() {
+    be_marked(110);
+    check(state::marked);
+    be_taken(120);
+  }
   json::value object() const {
     json::value out = {{"metadata",
                         {{"name", "r1"},
@@ -131,9 +136,7 @@ BOOST_AUTO_TEST_CASE(a_runtime_without_signal_is_marked_only_if_it_is_older_than
 
 BOOST_AUTO_TEST_CASE(a_runtime_that_stays_ready_is_current_after_a_quiet_time) {
   followed one(covered);
-  one.be_marked(110);
-  one.check(state::marked);
-  one.be_taken(120);
+  one.be_marked_and_taken();
   one.check(state::in_progress);
   BOOST_TEST((one.poll().recheck_at == one.now + 2min));
   one.now += 119s;
@@ -179,9 +182,7 @@ BOOST_AUTO_TEST_CASE(a_runtime_whose_last_mark_is_old_is_current_when_it_is_seen
 
 BOOST_AUTO_TEST_CASE(a_runtime_that_was_pending_is_current_when_it_is_ready) {
   followed one(covered);
-  one.be_marked(110);
-  one.check(state::marked);
-  one.be_taken(120);
+  one.be_marked_and_taken();
   one.kim = "Pending";
   one.check(state::in_progress);
   one.now += 50min;
@@ -192,9 +193,7 @@ BOOST_AUTO_TEST_CASE(a_runtime_that_was_pending_is_current_when_it_is_ready) {
 
 BOOST_AUTO_TEST_CASE(a_failed_runtime_is_marked_again_with_a_backoff) {
   followed one(covered);
-  one.be_marked(110);
-  one.check(state::marked);
-  one.be_taken(120);
+  one.be_marked_and_taken();
   one.kim = "Failed";
   one.check(state::failed);
   BOOST_TEST((one.poll().recheck_at == one.now + 5min));

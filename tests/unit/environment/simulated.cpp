@@ -34,61 +34,57 @@ void loopback_fence::flush() {
   asio::read(far_, asio::buffer(&byte, 1));
 }
 
-simulated::simulated(k8s::devserver::server_options server)
-    : simulated(std::move(server), std::make_unique<core::manual_clock>()) {}
-
-simulated::simulated(k8s::devserver::server_options server,
-                     std::unique_ptr<core::manual_clock> time)
-    : environment({.server = std::move(server),
-                   .tick = std::chrono::seconds(10),
-                   .client = {.name = "test", .retry_base = {}},  // whose jitter is not of a seed
-                   .clock = std::move(time)}),
-      time_(static_cast<core::manual_clock&>(clock)) {}
-
-simulated::~simulated() {
-  finish(close());
+simulated_time::simulated_time(asio::io_context& context, core::manual_clock& time, bool fenced)
+    : context_(context), time_(time) {
+  if (fenced) loopback_.emplace();
 }
 
 /// A connection takes the kernel three deliveries of its own before anybody is told.
-void simulated::settle() {
-  context.restart();
+void simulated_time::settle() {
+  context_.restart();
   for (int quiet = 0; quiet < 3;) {
-    quiet = context.poll() > 0 ? 0 : quiet + 1;
-    if (quiet > 0 && quiet < 3) loopback_.flush();
+    quiet = context_.poll() > 0 ? 0 : quiet + 1;
+    if (loopback_ && quiet > 0 && quiet < 3) loopback_->flush();
   }
 }
 
-/// Until the next alarm, at most.
-void simulated::step(core::time_point until) {
-  settle();
+/// To the next alarm, at most, and to what follows from it.
+void simulated_time::step(core::time_point until) {
   const auto next = std::min(time_.next_alarm(), until);
-  time_.advance(std::max(next - clock.now(), core::duration::zero()));
-}
-
-void simulated::pass(core::duration by) {
-  const auto until = clock.now() + by;
-  do {
-    step(until);
-  } while (clock.now() < until);
+  time_.advance(std::max(next - time_.now(), core::duration::zero()));
   settle();
 }
 
-void simulated::finish(asio::awaitable<void> work) {
+void simulated_time::pass(core::duration by) {
+  const auto until = time_.now() + by;
+  settle();
+  while (time_.now() < until) step(until);
+}
+
+void simulated_time::finish(asio::awaitable<void> work) {
   bool done = false;
   std::exception_ptr failure;
-  context.restart();
-  asio::co_spawn(context, std::move(work), [&](std::exception_ptr thrown) {
+  context_.restart();
+  asio::co_spawn(context_, std::move(work), [&](std::exception_ptr thrown) {
     failure = std::move(thrown);
     done = true;
   });
   settle();
-  const auto patience = clock.now() + std::chrono::minutes(10);
-  while (!done && clock.now() < patience) {
-    step(patience);
-    settle();
-  }
+  const auto patience = time_.now() + std::chrono::minutes(10);
+  while (!done && time_.now() < patience) step(patience);
   require(done, "the test's own work did not end");
   if (failure) std::rethrow_exception(failure);
+}
+
+simulated::simulated(k8s::devserver::server_options server)
+    : environment({.server = std::move(server),
+                   .tick = std::chrono::seconds(10),
+                   .client = {.name = "test", .retry_base = {}},  // whose jitter is not of a seed
+                   .clock = std::make_unique<core::manual_clock>()}),
+      simulated_time(context, static_cast<core::manual_clock&>(clock)) {}
+
+simulated::~simulated() {
+  finish(close());
 }
 
 void simulated::eventually(const std::function<bool()>& condition, std::string_view what) {

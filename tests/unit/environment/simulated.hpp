@@ -27,44 +27,55 @@ class loopback_fence {
   asio::ip::tcp::socket far_{context_};
 };
 
-/// An environment on a clock that is advanced whenever nothing else is left to happen. The test
-/// drives it from outside, without coroutines of its own.
-class simulated : public environment {
+/// A clock that is advanced whenever nothing else is left to happen on a context. The test drives
+/// it from outside, without coroutines of its own.
+class simulated_time {
  public:
-  explicit simulated(k8s::devserver::server_options server = {});
-  ~simulated() override;
+  /// Both must outlive it. `fenced`: waits for what the kernel may put off on a busy machine.
+  simulated_time(asio::io_context& context, core::manual_clock& time, bool fenced = true);
 
   /// Lets everything happen that can without time passing.
   void settle();
   /// Lets time pass, alarm by alarm.
   void pass(core::duration by);
-  /// Lets time pass until `condition` holds, which must be so within simulated minutes.
-  void eventually(const std::function<bool()>& condition, std::string_view what);
   /// Runs until `work` has ended; time passes where it has to wait.
   void finish(asio::awaitable<void> work);
 
+ private:
+  void step(core::time_point until);
+
+  asio::io_context& context_;
+  core::manual_clock& time_;
+  std::optional<loopback_fence> loopback_;
+};
+
+/// An environment in simulated time.
+class simulated : public environment, public simulated_time {
+ public:
+  explicit simulated(k8s::devserver::server_options server = {});
+  ~simulated() override;
+
+  /// Lets time pass until `condition` holds, which must be so within simulated minutes.
+  void eventually(const std::function<bool()>& condition, std::string_view what);
+
+  /// What the work brings.
   template <class T>
   T call(asio::awaitable<T> request) {
     std::optional<T> got;
     finish(keep(std::move(request), &got));
     return std::move(*got);
   }
-  /// What the request brings, which must succeed.
+  /// The same of a request, which must succeed.
   template <class T>
   T ok(asio::awaitable<k8s::result<T>> request) {
     return required(call(std::move(request)));
   }
 
  private:
-  simulated(k8s::devserver::server_options server, std::unique_ptr<core::manual_clock> time);
-  void step(core::time_point until);
   template <class T>
   static asio::awaitable<void> keep(asio::awaitable<T> request, std::optional<T>* into) {
     into->emplace(co_await std::move(request));
   }
-
-  core::manual_clock& time_;
-  loopback_fence loopback_;
 };
 
 }  // namespace rw::test

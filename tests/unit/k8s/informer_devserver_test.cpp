@@ -10,19 +10,17 @@
 #include "k8s/informer.hpp"
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/json/value.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include "tests/unit/environment/simulated.hpp"
 #include "tests/unit/k8s/history_participant.hpp"
 #include "tests/unit/k8s/listed_truth.hpp"
 #include "tests/unit/k8s/restartable_server.hpp"
-#include "tests/unit/manual_clock.hpp"
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <exception>
 #include <memory>
 #include <set>
 #include <string>
@@ -251,39 +249,8 @@ class history {
                                                   << happened_.tail());
   }
 
-  /// Runs until `work` is done; time passes where it has to wait, before it tries again.
-  void finish(asio::awaitable<void> work) {
-    bool done = false;
-    std::exception_ptr failure;
-    context_.restart();
-    asio::co_spawn(context_, std::move(work), [&](std::exception_ptr thrown) {
-      failure = std::move(thrown);
-      done = true;
-    });
-    settle();
-    const auto patience = clock_.now() + 10min;
-    while (!done && clock_.now() < patience) pass(50ms);
-    BOOST_REQUIRE_MESSAGE(done, "the test's own work did not end");
-    if (failure) std::rethrow_exception(failure);
-  }
-
-  /// Lets everything happen that can without time passing: also what goes through the kernel.
-  void settle() {
-    context_.restart();
-    for (int quiet = 0; quiet < 3;) quiet = context_.poll() > 0 ? 0 : quiet + 1;
-  }
-
-  /// Lets time pass, alarm by alarm.
-  void pass(core::duration by) {
-    const auto until = clock_.now() + by;
-    for (;;) {
-      settle();
-      const auto next = std::min(clock_.next_alarm(), until);
-      clock_.advance(std::max(next - clock_.now(), core::duration::zero()));
-      if (next == until) break;
-    }
-    settle();
-  }
+  void finish(asio::awaitable<void> work) { time_.finish(std::move(work)); }
+  void pass(core::duration by) { time_.pass(by); }
 
   bool is_level() const {
     return std::ranges::all_of(participants_, [](const auto& each) { return each->is_level(); });
@@ -298,6 +265,7 @@ class history {
 
   asio::io_context context_{1};
   core::manual_clock clock_;
+  rw::test::simulated_time time_{context_, clock_, false};
   core::metrics metrics_;
   core::logger log_{core::log_level::error, [](std::string_view) {}};
   core::watchdog watchdog_{clock_, context_.get_executor(), 1s};
