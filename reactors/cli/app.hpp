@@ -27,7 +27,10 @@ struct services {
   /// With a clock that outlives this, a place for log lines, and the watchdog's tick.
   services(boost::asio::any_io_executor ex, core::clock& time, core::logger::sink to,
            core::duration tick)
-      : executor(ex), clock(time), log(core::log_level::info, std::move(to)), watchdog(clock, ex) {}
+      : executor(ex),
+        clock(time),
+        log(core::log_level::info, std::move(to)),
+        watchdog(clock, ex, tick) {}
 
  private:
   core::real_clock real_clock_;

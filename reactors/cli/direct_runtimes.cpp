@@ -29,8 +29,7 @@ k8s::informer_options of_kcp(std::string labels = {}) {
 class direct_runtimes::term {
  public:
   term(direct_runtimes& of, const bundles_type& bundles)
-      : of_(of),
-        bootstrappers_(of.in_.watching, bootstrapper::runtime_bootstrappers_type(), of_kcp(),
+      : bootstrappers_(of.in_.watching, bootstrapper::runtime_bootstrappers_type(), of_kcp(),
                        environment(of.services_)),
         config_maps_(of.in_.watching, config_maps_type(), of_kcp(), environment(of.services_)),
         // Kubeconfigs, of which there are thousands, are watched apart from the others.
@@ -62,7 +61,6 @@ class direct_runtimes::term {
     return {with.clock, with.log, with.metrics, core::make_random_source()};
   }
 
-  direct_runtimes& of_;
   k8s::informer bootstrappers_;
   k8s::informer config_maps_;
   k8s::informer secrets_;

@@ -24,6 +24,7 @@ constexpr auto binary_name = "manager";  // the field manager of updates and cre
 constexpr auto config_manager = "kim-bootstrapper";
 constexpr auto install_manager = "infrastructure-manager";
 constexpr auto requeue = std::chrono::milliseconds(100);
+constexpr auto held_poll = std::chrono::seconds(1);
 constexpr auto status_requeue = std::chrono::seconds(30);
 
 /// The content of an object of KCP, in another name.
@@ -140,7 +141,7 @@ asio::awaitable<reconcile_result> kim::reconcile(k8s::object_key key) {
   }
   if (!found) shoots_.erase(key.name);
   if (!found || k8s::is_being_deleted(*found)) co_return reconcile_result::done();
-  if (options_.held) co_return reconcile_result::requeue_after(requeue);
+  if (options_.held) co_return reconcile_result::requeue_after(held_poll);
   const auto state = k8s::find_string(*found, {"status", "state"});
   const bool at_rest = state == "Ready" || state == "Failed";
   const auto generation = k8s::generation_of(*found);
