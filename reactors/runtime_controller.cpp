@@ -114,8 +114,7 @@ k8s::failure runtime_controller::missed_limit(contact* of) {
 void runtime_controller::settle(contact* of, std::optional<k8s::failure> failed,
                                 core::duration taken) {
   if (failed && k8s::is_sick(*failed)) return set_unreachable(of, failed->message);
-  const bool own =
-      failed && (failed->is(k8s::errc::fenced) || failed->is(k8s::errc::shut_down));
+  const bool own = failed && (failed->is(k8s::errc::fenced) || failed->is(k8s::errc::shut_down));
   if (own) return;  // it says nothing about the runtime
   if (taken <= options_.prompt_limit) {
     runtimes_.set_healthy(of->key);
@@ -127,7 +126,16 @@ void runtime_controller::settle(contact* of, std::optional<k8s::failure> failed,
 
 void runtime_controller::note(const boost::json::value& resource, runtime_state state,
                               const std::string& reason, const std::string& message, bool changed) {
-  if (!runtimes_.set(k8s::key_of(resource), state, reason, changed)) return;
+  const auto key = k8s::key_of(resource);
+  if (!runtimes_.set(key, {state, reason, message, in_.clock.wall()}, changed)) return;
+  const auto text = names_.subject + " on a runtime: " + std::string(to_string(state));
+  const std::initializer_list<core::log_field> fields = {
+      {"namespace", key.ns}, {"name", key.name}, {"reason", reason}, {"message", message}};
+  if (state == runtime_state::installed) {
+    in_.log.info(text, fields);
+  } else {
+    in_.log.warning(text, fields);
+  }
   const auto& event = names_.events[static_cast<std::size_t>(state)];
   const auto about = k8s::reference_to(resource);
   if (state == runtime_state::installed) {

@@ -101,6 +101,7 @@ class runtime_controller : protected k8s::reconciler {
   bool requeue(const k8s::object_key& key);
 
   std::size_t count(runtime_state of) const noexcept { return runtimes_.count(of); }
+  const class runtimes& runtimes() const noexcept { return runtimes_; }
 
  protected:
   using result = k8s::reconcile_result;

@@ -42,15 +42,23 @@ void runtimes::move(std::optional<runtime_state> from, std::optional<runtime_sta
   if (to) change(*to, 1);
 }
 
-bool runtimes::set(const k8s::object_key& key, runtime_state now, const std::string& reason,
-                   bool changed) {
-  auto& known = records_[key];
-  if (known.state == now && (known.reason == reason || is_starting(now, reason))) return false;
+bool runtimes::set(const k8s::object_key& key, status now, bool changed) {
+  auto& known = records_[key].last;
+  const bool same = known.state == now.state;
+  if (same) now.since = known.since;
+  if (same && (known.reason == now.reason || is_starting(*now.state, now.reason))) {
+    if (known.reason == now.reason) known = std::move(now);
+    return false;
+  }
   const bool first = !known.state;
-  move(known.state, now);
-  known.state = now;
-  known.reason = reason;
-  return !first || changed || now != runtime_state::installed;
+  move(known.state, now.state);
+  known = std::move(now);
+  return !first || changed || known.state != runtime_state::installed;
+}
+
+const runtimes::status* runtimes::find(const k8s::object_key& key) const {
+  const auto found = records_.find(key);
+  return found == records_.end() ? nullptr : &found->second.last;
 }
 
 unsigned runtimes::inspected(const k8s::object_key& key, bool starting) {
@@ -97,7 +105,7 @@ void runtimes::forget(const k8s::object_key& key) {
   const auto found = records_.find(key);
   if (found == records_.end()) return;
   set_healthy(key);
-  move(found->second.state, std::nullopt);
+  move(found->second.last.state, std::nullopt);
   records_.erase(found);
 }
 

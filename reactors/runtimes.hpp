@@ -5,6 +5,7 @@
 #include "k8s/names.hpp"
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -33,10 +34,21 @@ class runtimes {
   /// `subject` is kept on the runtimes: "watcher".
   runtimes(core::metrics& registry, const std::string& prefix, const std::string& subject);
 
+  /// For people who look at one runtime.
+  struct status {
+    std::optional<runtime_state> state = {};           ///< none: not reconciled yet
+    std::string reason = {};                           ///< in a word; may be empty
+    std::string message = {};                          ///< in words; may be empty
+    std::chrono::system_clock::time_point since = {};  ///< of the state
+  };
+
   /// Sets the state. True if it, or its reason, is to be reported. The first `installed` of a
   /// runtime is not, unless something `changed`: the runtime was so before this process began.
   /// Neither is a pod that starts again after it was not ready for some reason.
-  bool set(const k8s::object_key& key, runtime_state now, const std::string& reason, bool changed);
+  bool set(const k8s::object_key& key, status now, bool changed);
+
+  /// Null: nothing is known. Valid until the next change.
+  const status* find(const k8s::object_key& key) const;
 
   /// Counts reconciles in a row that found pods starting. Returns the number before this one.
   unsigned inspected(const k8s::object_key& key, bool starting);
@@ -58,8 +70,7 @@ class runtimes {
 
  private:
   struct record {
-    std::optional<runtime_state> state = {};
-    std::string reason = {};
+    status last = {};
     std::string error = {};
     unsigned failures = 0;  ///< probes in a row
     unsigned inspections = 0;

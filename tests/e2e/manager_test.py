@@ -14,7 +14,7 @@ import urllib.request
 
 import harness
 import landscape
-from harness import ROOT, Gateway, Webhook, wait_until
+from harness import ROOT, Gateway, Webhook, runtime_watcher, wait_until
 from landscape import DOMAIN, MANAGER, PATIENCE, RUNTIME, RUNTIME_SPEC, Issuer, decoded, encoded
 
 
@@ -51,6 +51,28 @@ class Story:
                                          {"Content-Type": "application/json"})
         with urllib.request.urlopen(request, timeout=10, context=context) as answer:
             self.assertTrue(json.load(answer)["response"]["allowed"])
+
+    def check_status(self):
+        """A runtime whose pods nobody starts, and one that has no domain."""
+        self.kcp.apply({"apiVersion": "operator.kyma-project.io/v1beta2", "kind": "Kyma",
+                        "metadata": {"name": "kyma-ill", "namespace": "kcp-system", "labels": {"kyma-project.io/runtime-id": "r-ill"}},
+                        "spec": {"channel": "regular"}})
+        address = f"127.0.0.1:{self.manager.admin}"
+        states = {}
+
+        def judged():
+            done = runtime_watcher("status", "--address", address, "-o", "json")
+            self.assertEqual(done.returncode, 3, done.stderr)
+            states.update((r["kyma"], r) for r in json.loads(done.stdout)["runtimes"])
+            return all(states.get(name, {}).get("state") not in (None, "unknown") for name in ("kyma-1", "kyma-ill"))
+        wait_until(judged, PATIENCE, lambda: f"the states of two runtimes; they are {states}", every=0.1)
+        self.assertEqual((states["kyma-1"]["state"], states["kyma-1"]["runtimeId"]), ("not_ready", RUNTIME))
+        self.assertEqual(states["kyma-ill"]["state"], "failed", states)
+        table = runtime_watcher("status", "--address", address, "--state=failed", "-o", "wide")
+        self.note(table.stdout)
+        self.assertIn("kyma-ill", table.stdout)
+        self.assertNotIn("kyma-1 ", table.stdout)
+        self.kcp.kubectl("delete", "kyma", "kyma-ill", "-n", "kcp-system", "--timeout=30s")
 
     def set_manager(self, value, state):
         self.kcp.kubectl("patch", "watcher", "kyma", "-n", "kcp-system", "--type=merge", "-p", json.dumps({"spec": {"manager": value}}))
@@ -106,6 +128,7 @@ class Story:
         self.set_manager("../nowhere", "Error")
         self.assertEqual(self.installed(["kyma"])["webhooks"], configuration["webhooks"])
         self.set_manager(None, "Ready")
+        self.check_status()
         hook = configuration["webhooks"][0]
         self.assertEqual(hook["failurePolicy"], "Ignore")
         self.assertEqual(hook["sideEffects"], "NoneOnDryRun")
