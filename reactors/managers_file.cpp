@@ -40,8 +40,9 @@ class watch_reader {
     out.watched.version = text("version", "an API version or *", [](auto version) {
       return version == "*" || k8s::dns_label_errors(version).empty();
     });
-    out.watched.plural = text("resource", "a plural name such as kymas",
-                              [](auto name) { return k8s::dns_label_errors(name).empty(); });
+    out.watched.plural = text("resource", "a plural name such as kymas or *", [](auto name) {
+      return name == "*" || k8s::dns_label_errors(name).empty();
+    });
     out.field = text("field", "spec, status or the name of a subresource",
                      [](auto name) { return k8s::dns_label_errors(name).empty(); });
     read_labels(out);
@@ -87,7 +88,11 @@ class watch_reader {
 }  // namespace
 
 managed_watch watch_of(const watcher& from) {
-  return {from.manager, from.watched, std::string(to_string(from.field)), from.labels};
+  const auto& one = from.watched;
+  return {from.manager,
+          {one.group, one.version, one.plural},
+          one.subresource.empty() ? std::string(to_string(from.field)) : one.subresource,
+          from.labels};
 }
 
 known_managers::known_managers(std::vector<managed_watch> watches) : watches_(std::move(watches)) {

@@ -22,6 +22,12 @@ constexpr auto retry_limit = std::chrono::minutes(1);
 /// A watch ends between this and twice this, so that those of many clusters do not end at once.
 constexpr std::uint64_t timeout_seconds = 300;
 
+/// Copies share it.
+const k8s::projection& names_only() {
+  static const auto out = k8s::projection::fields({"metadata.name"});
+  return out;
+}
+
 }  // namespace
 
 // --- drift_backoff ---------------------------------------------------------------------
@@ -61,22 +67,14 @@ std::string watch_key(const k8s::resource_type& type, const k8s::object_key& key
   return type.plural + "." + type.gvk.group + " " + to_string(key);
 }
 
-struct remote_watch::entry {
+struct remote_watch::entry : std::enable_shared_from_this<entry> {
   entry(const asio::any_io_executor& executor, k8s::object_key of,
         std::shared_ptr<k8s::client> through, watched_set set)
       : key(std::move(of)),
         api(std::move(through)),
         types(std::move(set.types)),
         versions(std::move(set.versions)),
-        over(executor),
-        changed(executor) {}
-
-  void note(const std::string& object, std::string version) {
-    if (!versions.contains(object)) return;
-    if (!pending.contains(object) && versions[object] == version) return;
-    pending[object] = std::move(version);
-    changed.set();
-  }
+        over(executor) {}
 
   const k8s::object_key key;
   const std::shared_ptr<k8s::client> api;
@@ -84,7 +82,6 @@ struct remote_watch::entry {
   std::map<std::string, std::string> versions;
   std::map<std::string, std::string> pending;  ///< newest version; empty: deleted
   core::wake over;
-  core::wake changed;
 };
 
 remote_watch::remote_watch(asio::any_io_executor executor, remote_watch_options options,
@@ -152,8 +149,7 @@ asio::awaitable<void> remote_watch::watch_kind(entry* cluster, k8s::resource_typ
   for (;;) {
     bool expired = false;
     k8s::watch_decoder decoder(
-        format, k8s::projection::fields({"metadata.generation"}), event_bytes,
-        [&](const k8s::watch_event& event) {
+        format, names_only(), event_bytes, [&](const k8s::watch_event& event) {
           if (event.what == event_kind::error) {
             expired = true;
             return false;
@@ -161,8 +157,8 @@ asio::awaitable<void> remote_watch::watch_kind(entry* cluster, k8s::resource_typ
           version = event.resource_version;
           if (event.what == event_kind::bookmark) return true;
           const bool deleted = event.what == event_kind::deleted;
-          cluster->note(watch_key(type, event.subject.key()),
-                        deleted ? std::string() : std::string(event.subject.resource_version()));
+          note(*cluster, watch_key(type, event.subject.key()),
+               deleted ? std::string() : std::string(event.subject.resource_version()));
           return true;
         });
     k8s::watch_attempt attempt(in_.clock, std::move(decoder), [] {});
@@ -182,27 +178,48 @@ asio::awaitable<void> remote_watch::watch_kind(entry* cluster, k8s::resource_typ
   }
 }
 
-asio::awaitable<void> remote_watch::notify(entry* cluster) {
-  const auto pause = in_.clock.make_timer(executor_);
+/// One for all clusters: those with a change, each at its time.
+asio::awaitable<void> remote_watch::notify() {
+  const auto executor = co_await asio::this_coro::executor;
+  const auto pause = in_.clock.make_timer(executor);
+  alarm_ = pause.get();
   for (;;) {
-    co_await cluster->changed.wait();
-    pause->expires_at(in_.clock.now() + options_.delay);
-    const bool due = co_await pause->wait();
-    if (!due) co_return;
-    bool drifted = false;
-    for (const auto& [object, version] : std::exchange(cluster->pending, {})) {
-      const auto expected = cluster->versions.find(object);
-      if (expected == cluster->versions.end()) continue;
-      const bool own = expected->second == version;
-      (own ? own_ : foreign_).Increment();
-      drifted = drifted || !own;
+    pause->expires_at(due_.empty() ? core::time_point::max() : due_.front().first);
+    co_await pause->wait();
+    while (!due_.empty() && due_.front().first <= in_.clock.now()) {
+      const auto cluster = due_.front().second.lock();
+      due_.pop_front();
+      if (cluster) check(*cluster);
     }
-    if (!drifted) continue;
-    changed_.insert(cluster->key);
-    const auto wait = backoff_.wait(cluster->key, in_.clock.now());
-    if (wait > core::duration::zero()) held_back_.Increment();
-    on_change_(cluster->key, wait);
   }
+}
+
+/// Compares what has changed with what the last reconcile has left.
+void remote_watch::check(entry& cluster) {
+  bool drifted = false;
+  for (const auto& [object, version] : std::exchange(cluster.pending, {})) {
+    const auto expected = cluster.versions.find(object);
+    if (expected == cluster.versions.end()) continue;
+    const bool own = expected->second == version;
+    (own ? own_ : foreign_).Increment();
+    drifted = drifted || !own;
+  }
+  if (!drifted) return;
+  changed_.insert(cluster.key);
+  const auto wait = backoff_.wait(cluster.key, in_.clock.now());
+  if (wait > core::duration::zero()) held_back_.Increment();
+  on_change_(cluster.key, wait);
+}
+
+void remote_watch::note(entry& cluster, const std::string& object, std::string version) {
+  const auto expected = cluster.versions.find(object);
+  if (expected == cluster.versions.end()) return;
+  if (!cluster.pending.contains(object) && expected->second == version) return;
+  if (cluster.pending.empty()) {
+    due_.emplace_back(in_.clock.now() + options_.delay, cluster.weak_from_this());
+    if (due_.size() == 1 && alarm_ != nullptr) alarm_->cancel();
+  }
+  cluster.pending[object] = std::move(version);
 }
 
 asio::awaitable<void> remote_watch::watch_cluster(entry_ptr cluster) {
@@ -211,7 +228,6 @@ asio::awaitable<void> remote_watch::watch_cluster(entry_ptr cluster) {
   // From here on the tasks have to be joined.
   co_await asio::this_coro::throw_if_cancelled(false);
   for (const auto& type : cluster->types) tasks.spawn(watch_kind(cluster.get(), type));
-  tasks.spawn(notify(cluster.get()));
   if (cancellation.cancelled() == asio::cancellation_type::none) co_await cluster->over.wait();
   tasks.cancel();
   co_await tasks.join();
@@ -222,11 +238,14 @@ asio::awaitable<void> remote_watch::run() {
   core::wake never(executor_);
   const auto cancellation = co_await asio::this_coro::cancellation_state;
   co_await asio::this_coro::throw_if_cancelled(false);
+  tasks_->spawn(notify());
   if (cancellation.cancelled() == asio::cancellation_type::none) co_await never.wait();
   tasks_->cancel();
   co_await tasks_->join();
   tasks_.reset();
+  alarm_ = nullptr;
   entries_.clear();
+  due_.clear();
   publish();
 }
 

@@ -11,12 +11,14 @@
 #include <boost/asio/awaitable.hpp>
 
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 namespace rw {
@@ -126,7 +128,9 @@ class remote_watch {
 
   boost::asio::awaitable<void> watch_cluster(entry_ptr cluster);
   boost::asio::awaitable<void> watch_kind(entry* cluster, k8s::resource_type type);
-  boost::asio::awaitable<void> notify(entry* cluster);
+  boost::asio::awaitable<void> notify();
+  void note(entry& cluster, const std::string& object, std::string version);
+  void check(entry& cluster);
   void publish() { watched_.Set(static_cast<double>(entries_.size())); }
 
   const boost::asio::any_io_executor executor_;
@@ -141,6 +145,9 @@ class remote_watch {
   std::unordered_map<k8s::object_key, entry_ptr, k8s::object_key_hash> entries_;
   /// Clusters with a change that no reconcile has followed yet.
   std::unordered_set<k8s::object_key, k8s::object_key_hash> changed_;
+  /// Clusters with pending changes, each with the time at which they are compared.
+  std::deque<std::pair<core::time_point, std::weak_ptr<entry>>> due_;
+  core::timer* alarm_ = nullptr;             ///< of `notify`
   std::unique_ptr<core::task_group> tasks_;  ///< while it runs
 };
 

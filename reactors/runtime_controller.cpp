@@ -131,11 +131,9 @@ void runtime_controller::note(const boost::json::value& resource, runtime_state 
   const auto text = names_.subject + " on a runtime: " + std::string(to_string(state));
   const std::initializer_list<core::log_field> fields = {
       {"namespace", key.ns}, {"name", key.name}, {"reason", reason}, {"message", message}};
-  if (state == runtime_state::installed) {
-    in_.log.info(text, fields);
-  } else {
-    in_.log.warning(text, fields);
-  }
+  // The controller logs errors itself.
+  if (state == runtime_state::installed) in_.log.info(text, fields);
+  if (state == runtime_state::not_ready) in_.log.warning(text, fields);
   const auto& event = names_.events[static_cast<std::size_t>(state)];
   const auto about = k8s::reference_to(resource);
   if (state == runtime_state::installed) {

@@ -28,6 +28,16 @@ constexpr std::string_view label_rule =
 constexpr std::string_view dns_label_rule =
     "1 to 63 lower case letters, digits and '-', beginning and ending with a letter or digit";
 
+/// Of "kymas", "*", "deployments/scale" and "*/scale".
+std::vector<std::string> resource_errors(std::string_view name) {
+  const auto slash = std::min(name.find('/'), name.size());
+  const auto plural = name.substr(0, slash);
+  auto errors = plural == "*" ? std::vector<std::string>() : k8s::dns_label_errors(plural);
+  if (slash == name.size()) return errors;
+  for (auto& one : k8s::dns_label_errors(name.substr(slash + 1))) errors.push_back(std::move(one));
+  return errors;
+}
+
 std::string dotted(path names) {
   std::string text;
   for (const auto name : names) text.append(text.empty() ? "" : ".").append(name);
@@ -58,6 +68,7 @@ class watcher_reader {
     read_manager();
     read_receiver();
     read_gateways();
+    check_together();
     if (!problems_.sentences.empty()) return std::move(problems_);
     return std::move(into_);
   }
@@ -108,10 +119,43 @@ class watcher_reader {
              [](std::string_view version) {
                return version == "*" ? std::vector<std::string>{} : k8s::dns_label_errors(version);
              });
-    into_.watched.plural =
-        text({"spec", "resourceToWatch", "resource"},
-             "the plural name of a resource in lower case such as kymas, without a subresource",
-             k8s::dns_label_errors);
+    const auto resource = text(
+        {"spec", "resourceToWatch", "resource"},
+        "the plural name of a resource in lower case such as kymas, or * for all, maybe with a "
+        "subresource such as deployments/scale",
+        resource_errors);
+    const auto slash = std::min(resource.find('/'), resource.size());
+    into_.watched.plural = resource.substr(0, slash);
+    into_.watched.subresource = resource.substr(std::min(slash + 1, resource.size()));
+  }
+
+  /// What concerns several fields. A webhook for leases, events or access reviews would delay each
+  /// of them by its timeout while nobody serves it.
+  void check_together() {
+    auto& watched = into_.watched;
+    if (watched.subresource == "status") {
+      if (into_.field != watched_field::status) {
+        wrong(
+            "spec.resourceToWatch.resource names the subresource status, so spec.field must be "
+            "status");
+      }
+      watched.subresource.clear();
+    } else if (!watched.subresource.empty() && into_.field == watched_field::status) {
+      wrong("spec.field is status, but spec.resourceToWatch.resource names the subresource " +
+            watched.subresource);
+    }
+    if (watched.plural != "*") return;
+    if (into_.labels.empty()) {
+      wrong(
+          "spec.resourceToWatch.resource is \"*\", which needs spec.labelsToWatch: otherwise the "
+          "webhook would be called for each write");
+    }
+    static constexpr std::array never{"coordination.k8s.io", "events.k8s.io",
+                                      "authorization.k8s.io", "authentication.k8s.io"};
+    if (std::ranges::find(never, watched.group) != never.end()) {
+      wrong("spec.resourceToWatch.resource must not be \"*\" in the group " + watched.group +
+            ": leases, events and access reviews must not depend on a webhook");
+    }
   }
 
   void read_labels() {

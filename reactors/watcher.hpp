@@ -30,7 +30,10 @@ struct watcher {
   struct resource {
     std::string group;    ///< empty: the core group
     std::string version;  ///< "*": all of them
-    std::string plural;   ///< "kymas"
+    std::string plural;   ///< "kymas"; "*": all of the group, of those that carry the labels
+    /// "scale", for instance: each operation on it is an event. Empty: the resource itself, or what
+    /// `field` says.
+    std::string subresource = {};
 
     auto operator<=>(const resource&) const = default;
   };

@@ -1,6 +1,6 @@
 #include "reactors/watcher_installer/installation.hpp"
 
-#include "core/task_group.hpp"
+#include "core/gather.hpp"
 #include "k8s/difference.hpp"
 #include "k8s/manifests.hpp"
 #include "k8s/types.hpp"
@@ -46,33 +46,6 @@ struct part {
 };
 
 using answer = k8s::result<json::value>;
-
-asio::awaitable<void> get_into(k8s::client* api, k8s::resource_type type, k8s::object_key key,
-                               std::optional<answer>* into) {
-  auto got = co_await api->get(std::move(type), std::move(key));
-  into->emplace(std::move(got));
-}
-
-asio::awaitable<void> apply_into(k8s::client* api, json::value object, k8s::apply_options options,
-                                 std::optional<answer>* into) {
-  const auto type = type_of(object);
-  auto got = co_await api->apply(type, std::move(object), std::move(options));
-  into->emplace(std::move(got));
-}
-
-asio::awaitable<void> remove_into(k8s::client* api, k8s::resource_type type, k8s::object_key key,
-                                  std::optional<answer>* into) {
-  auto got = co_await api->remove(std::move(type), std::move(key));
-  into->emplace(std::move(got));
-}
-
-/// Runs all at once and waits for all.
-asio::awaitable<void> together(std::vector<asio::awaitable<void>> work) {
-  const auto executor = co_await asio::this_coro::executor;
-  core::task_group tasks(executor);
-  for (auto& one : work) tasks.spawn(std::move(one));
-  co_await tasks.join();
-}
 
 }  // namespace
 
@@ -126,17 +99,14 @@ class visit::implementation {
 
 asio::awaitable<k8s::result<void>> visit::implementation::read() {
   for (const auto& one : how_.manifests.objects()) parts_.push_back({.wanted = one});
-  std::vector<std::optional<answer>> answers(parts_.size() + 1);
-  std::vector<asio::awaitable<void>> work;
-  for (std::size_t i = 0; i < parts_.size(); ++i) {
-    const auto& one = parts_[i].wanted;
-    work.push_back(get_into(api_.get(), type_of(one), k8s::key_of(one), &answers[i]));
+  std::vector<asio::awaitable<answer>> work;
+  for (const auto& each : parts_) {
+    work.push_back(api_->get(type_of(each.wanted), k8s::key_of(each.wanted)));
   }
-  work.push_back(
-      get_into(api_.get(), namespaces_type(), {{}, std::string(skr_namespace)}, &answers.back()));
-  co_await together(std::move(work));
+  work.push_back(api_->get(namespaces_type(), {{}, std::string(skr_namespace)}));
+  auto answers = co_await core::gather(std::move(work));
   for (std::size_t i = 0; i < answers.size(); ++i) {
-    auto& got = *answers[i];
+    auto& got = answers[i];
     const bool missing = got.has_error() && got.error().is(k8s::errc::not_found);
     if (got.has_error() && !missing) co_return got.error();
     if (i == parts_.size()) {
@@ -215,16 +185,15 @@ asio::awaitable<k8s::result<void>> visit::implementation::ensure_namespace() {
 }
 
 asio::awaitable<k8s::result<void>> visit::implementation::write_rank(std::vector<part*> some) {
-  std::vector<std::optional<answer>> answers(some.size());
-  std::vector<asio::awaitable<void>> work;
-  for (std::size_t i = 0; i < some.size(); ++i) {
+  std::vector<asio::awaitable<answer>> work;
+  for (const auto* each : some) {
     k8s::apply_options options{.field_manager = how_.field_manager, .force = true};
-    work.push_back(apply_into(api_.get(), some[i]->wanted, std::move(options), &answers[i]));
+    work.push_back(api_->apply(type_of(each->wanted), each->wanted, std::move(options)));
   }
   out_.writes += some.size();
-  co_await together(std::move(work));
+  auto answers = co_await core::gather(std::move(work));
   for (std::size_t i = 0; i < some.size(); ++i) {
-    auto& got = *answers[i];
+    auto& got = answers[i];
     if (!got) co_return got.error();
     some[i]->present = std::move(*got);
   }
@@ -371,17 +340,13 @@ asio::awaitable<k8s::result<void>> uninstall(std::shared_ptr<k8s::client> api, c
   const auto& objects = how->manifests.objects();
   for (auto end = objects.rbegin(); end != objects.rend();) {
     const auto begin = end;
-    std::vector<asio::awaitable<void>> work;
-    std::vector<std::optional<answer>> answers(objects.size());
+    std::vector<asio::awaitable<answer>> work;
     for (; end != objects.rend() && rank_of(*end) == rank_of(*begin); ++end) {
-      work.push_back(
-          remove_into(api.get(), type_of(*end), k8s::key_of(*end), &answers[work.size()]));
+      work.push_back(api->remove(type_of(*end), k8s::key_of(*end)));
     }
-    co_await together(std::move(work));
+    const auto answers = co_await core::gather(std::move(work));
     for (const auto& got : answers) {
-      if (got && got->has_error() && !got->error().is(k8s::errc::not_found)) {
-        co_return got->error();
-      }
+      if (!got && !got.error().is(k8s::errc::not_found)) co_return got.error();
     }
   }
   co_return k8s::result<void>();

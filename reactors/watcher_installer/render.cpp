@@ -100,6 +100,7 @@ json::value fill_webhook(json::object from, const watcher& what, const std::stri
   from["objectSelector"] = json::object();
   if (!labels.empty()) from["objectSelector"] = {{"matchLabels", std::move(labels)}};
   auto resource = what.watched.plural;
+  if (!what.watched.subresource.empty()) resource += "/" + what.watched.subresource;
   if (what.field == watched_field::status) resource += "/status";
   from["rules"] = json::array{{{"apiGroups", json::array{what.watched.group}},
                                {"apiVersions", json::array{what.watched.version}},

@@ -213,7 +213,7 @@ BOOST_FIXTURE_TEST_CASE(each_invalid_field_is_told_and_nothing_half_made, lenien
       {"/spec/manager", "absent", "spec.manager is missing"},
       {"/spec/resourceToWatch/group", "\"A\"", "spec.resourceToWatch.group is \"A\""},
       {"/spec/resourceToWatch/version", "\"V1\"", "spec.resourceToWatch.version is \"V1\""},
-      {"/spec/resourceToWatch/resource", "\"*\"", "spec.resourceToWatch.resource is \"*\""},
+      {"/spec/resourceToWatch/resource", "\"*/*\"", "spec.resourceToWatch.resource is \"*/*\""},
       {"/spec/labelsToWatch", R"({"-": "b"})", "spec.labelsToWatch[\"-\"] is no label"},
       {"/spec/gateway/selector", R"({"matchLabels": {"gw": "-"}})",
        "spec.gateway.selector.matchLabels[\"gw\"] can't be used"},

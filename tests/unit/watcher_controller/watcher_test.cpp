@@ -1,6 +1,7 @@
 #include "reactors/watcher.hpp"
 
 #include "k8s/types.hpp"
+#include "reactors/managers_file.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -122,11 +123,45 @@ BOOST_AUTO_TEST_CASE(the_watched_resource_must_be_one) {
   BOOST_TEST(problems("/spec/resourceToWatch/version", "\"\"") ==
              "spec.resourceToWatch.version is \"\", but must be an API version such as v1, or * "
              "for all");
-  for (const auto* bad : {"\"\"", "\"Kymas\"", "\"kymas/status\"", "\"*\""}) {
+  for (const auto* bad : {"\"\"", "\"Kymas\"", "\"kymas/\"", "\"/scale\"", "\"kymas/Scale\"",
+                          "\"*/*\"", "\"a/b/c\""}) {
     BOOST_TEST(problems("/spec/resourceToWatch/resource", bad) ==
                "spec.resourceToWatch.resource is " + std::string(bad) +
-                   ", but must be the plural name of a resource in lower case such as kymas, "
-                   "without a subresource");
+                   ", but must be the plural name of a resource in lower case such as kymas, or * "
+                   "for all, maybe with a subresource such as deployments/scale");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_subresource_is_watched_beside_or_instead_of_the_resource) {
+  const auto of = [](std::string_view resource, std::string_view field) {
+    return with(with(valid_watcher(), "/spec/resourceToWatch/resource", resource), "/spec/field",
+                field);
+  };
+  const auto scale = rw::read_watcher(of(R"("kymas/scale")", R"("spec")"));
+  BOOST_TEST_REQUIRE(scale.has_value());
+  BOOST_TEST(scale->watched.plural == "kymas");
+  BOOST_TEST(scale->watched.subresource == "scale");
+  BOOST_TEST(rw::watch_of(*scale).field == "scale");
+  const auto status = rw::read_watcher(of(R"("kymas/status")", R"("status")"));
+  BOOST_TEST_REQUIRE(status.has_value());
+  BOOST_TEST(status->watched.subresource.empty());
+  BOOST_TEST(rw::watch_of(*status).field == "status");
+  BOOST_TEST(problems(of(R"("kymas/status")", R"("spec")")) ==
+             "spec.resourceToWatch.resource names the subresource status, so spec.field must be "
+             "status");
+  BOOST_TEST(problems(of(R"("kymas/scale")", R"("status")")) ==
+             "spec.field is status, but spec.resourceToWatch.resource names the subresource scale");
+}
+
+BOOST_AUTO_TEST_CASE(all_resources_of_a_group_need_labels_and_another_group_than_that_of_leases) {
+  const auto all = with(valid_watcher(), "/spec/resourceToWatch/resource", R"("*")");
+  BOOST_TEST(problems(all).empty());
+  BOOST_TEST(problems(with(all, "/spec/labelsToWatch", "absent"))
+                 .starts_with("spec.resourceToWatch.resource is \"*\", which needs "));
+  for (const auto* group : {"coordination", "events", "authorization", "authentication"}) {
+    const auto name = '"' + std::string(group) + ".k8s.io\"";
+    BOOST_TEST(problems(with(all, "/spec/resourceToWatch/group", name))
+                   .starts_with("spec.resourceToWatch.resource must not be \"*\" in the group "));
   }
 }
 

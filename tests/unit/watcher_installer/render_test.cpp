@@ -133,6 +133,12 @@ BOOST_AUTO_TEST_CASE(a_watched_status_is_a_subresource) {
   BOOST_TEST(at(webhooks(runtime), "/0/rules/0/resources") == json::array{"kymas/status"});
 }
 
+BOOST_AUTO_TEST_CASE(another_subresource_is_in_the_rule) {
+  auto runtime = sample();
+  runtime.watchers.front().watched.subresource = "scale";
+  BOOST_TEST(at(webhooks(runtime), "/0/rules/0/resources") == json::array{"kymas/scale"});
+}
+
 BOOST_AUTO_TEST_CASE(a_watcher_without_labels_watches_all_objects) {
   auto runtime = sample();
   runtime.watchers.front().labels.clear();
