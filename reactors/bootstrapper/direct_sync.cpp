@@ -62,6 +62,7 @@ direct_sync::direct_sync(asio::any_io_executor executor, options with, sources f
       from_(from),
       last_good_(in_.kcp, with_.state_namespace),
       revisions_(from_, last_good_, in_.metrics),
+      usual_(from_, with_.defaults, with_.trust_at_once, last_good_),
       kcp_(from_, with_.defaults, with_.mode, with_.allow_inline_manifests),
       writer_(in_.kcp),
       progress_(in_.metrics),
@@ -83,9 +84,14 @@ direct_sync::direct_sync(asio::any_io_executor executor, options with, sources f
              [this](std::vector<object_key> keys, k8s::controller::keys& rest) {
                fan_out(std::move(keys), rest);
              });
+  if (in_.gate == nullptr) return;
+  in_.gate->attach({[this](const object_key& key) { requeue(key); },
+                    [this](std::string digest) { return usual_.store(std::move(digest)); }});
 }
 
-direct_sync::~direct_sync() = default;
+direct_sync::~direct_sync() {
+  if (in_.gate != nullptr) in_.gate->attach({});
+}
 
 asio::awaitable<void> direct_sync::run() {
   const auto executor = co_await asio::this_coro::executor;
@@ -125,6 +131,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::reconcile(object_key key) {
   in.input.decided = decide(facts, with_.create_for_runtimes);
   const auto stored = from_.bootstrappers.objects().get(key);
   if (stored) in.resource = writer_.newest(stored);
+  if (in_.gate != nullptr && !in.direct()) in_.gate->leave(key);
   switch (in.input.decided.what) {
     case action::none:
     case action::create: {
@@ -236,8 +243,12 @@ asio::awaitable<k8s::reconcile_result> direct_sync::unreachable(pass* in, std::s
 
 asio::awaitable<k8s::reconcile_result> direct_sync::report(pass* in, result then) {
   auto status = next_status(in->resource, in->input, in_.clock.wall());
-  if (!status) co_return then;
-  auto ended = co_await writer_.write_status(&in->resource, std::move(*status));
+  resource_writer::ended ended;
+  if (status) ended = co_await writer_.write_status(&in->resource, std::move(*status));
+  if (!ended && in_.gate != nullptr) {
+    const auto& report_of = in->input.report;
+    in_.gate->observe(in->resource, report_of && report_of->at(unit::bootstrapper).ahead);
+  }
   co_return ended.value_or(then);
 }
 
@@ -269,18 +280,43 @@ asio::awaitable<bool> direct_sync::prepare(pass* in) {
   }
   diagnostics unused;
   in->view = read_resource(in->resource, with_.defaults, unused);
+  auto content = usual_.current().digest;
   auto resolved = co_await revisions_.resolve(in->view, in_.clock.wall());
   if (!resolved) {
     in->then = result::error(resolved.error());
     co_return false;
   }
   in->units = std::move(*resolved);
+  const bool decided = co_await ask_gate(in, std::move(content));
+  if (!decided) co_return false;
   for (std::size_t i = 0; i < in->units.size(); ++i) in->input.units[i] = in->units[i].status;
   auto marked = in->resource;
   if (!in->direct() || !k8s::add_finalizer(marked, finalizer)) co_return true;
   const auto ended = co_await writer_.write_finalizers(&in->resource, std::move(marked));
   in->then = ended.value_or(result::done());
   co_return !ended;
+}
+
+/// Lets the roll-out decide which content the runtime gets. False: the pass ends with `in->then`.
+asio::awaitable<bool> direct_sync::ask_gate(pass* in, std::string digest) {
+  if (in_.gate == nullptr || !in->direct()) co_return true;
+  if (!usual_.used_by(in->view)) {
+    in_.gate->leave(in->key);
+    co_return true;
+  }
+  const auto loaded = co_await usual_.load();
+  const auto& content = usual_.current();
+  if (!loaded || content.digest != digest) {
+    in->then = loaded ? result::requeue_after(catch_up) : result::error(loaded.error());
+    co_return false;
+  }
+  auto& of = in->units[static_cast<std::size_t>(unit::bootstrapper)];
+  const auto completed = revisions_.render_contents(in->view, usual_.completed(), in_.clock.wall());
+  const content_revisions desired{of.status.desired, completed ? completed->digest : std::string()};
+  if (in_.gate->admit(in->resource, content, desired)) co_return true;
+  const auto state = read_state(in->resource);
+  hold(of, state.digests[static_cast<std::size_t>(unit::bootstrapper)], completed);
+  co_return true;
 }
 
 asio::awaitable<k8s::result<sync_report>> direct_sync::execute(pass* in) {
@@ -295,6 +331,7 @@ asio::awaitable<k8s::result<sync_report>> direct_sync::execute(pass* in) {
   }
   request.rejected = rejections_.current(key, in_.clock.now());
   request.state = read_state(in->resource);
+  request.withheld = in->units[static_cast<std::size_t>(unit::bootstrapper)].withheld;
   request.may_write = [this, key] { return may(key, action::sync); };
   request.record = [this, in](unit of, inventory objects) -> work<k8s::result<void>> {
     json::value change{{"status", applying_status(in->resource, of, objects)}};
@@ -370,8 +407,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::finish(pass* in) {
 /// Soon where pods are on their way, or a rejected revision is due; else at the resync.
 core::duration direct_sync::next_pass(pass* in) {
   const auto& report_of = *in->input.report;
-  const auto state =
-      installation_of(report_of.deployment, report_of.at(unit::bootstrapper).version);
+  const auto state = installation_of(report_of);
   // Pods of what is rejected do not come, and those that have given up come back seldom.
   const bool coming = state == installation::in_progress ||
                       (blocked_by(in->input).empty() && state != installation::failed &&

@@ -13,8 +13,10 @@
 #include "reactors/bootstrapper/reporter.hpp"
 #include "reactors/bootstrapper/resource_writer.hpp"
 #include "reactors/bootstrapper/revision_source.hpp"
+#include "reactors/bootstrapper/rollout_turn.hpp"
 #include "reactors/bootstrapper/status.hpp"
 #include "reactors/bootstrapper/sync.hpp"
+#include "reactors/content_gate.hpp"
 #include "reactors/places.hpp"
 #include "reactors/runtimes.hpp"
 
@@ -69,6 +71,8 @@ struct options {
   bool watch_runtimes = true;
   /// From a change on a runtime to the pass; repairs in a row wait longer (drift_backoff.hpp).
   core::duration drift_delay = std::chrono::milliseconds(500);
+  /// A change of the trust bundle alone does not wait for a roll-out.
+  bool trust_at_once = false;
   /// How long a deletion waits for a runtime that can't be written to.
   core::duration removal_limit = std::chrono::minutes(5);
 };
@@ -83,6 +87,9 @@ struct environment {
   core::logger& log;
   core::metrics& metrics;
   core::random_source random;
+  /// Decides which runtimes without sources of their own may take new content of unit
+  /// `bootstrapper`; null: all at once.
+  content_gate* gate = nullptr;
 };
 
 /// Keeps the Runtime Bootstrapper installed and configured on every runtime that has a
@@ -100,8 +107,10 @@ struct environment {
 /// Beside Kyma Infrastructure Manager, which writes from the same sources, it converges: nobody is
 /// locked out, and repairs in a row wait longer each time.
 ///
-/// A change of a source goes to all runtimes that it concerns, spread over a little time, each a
-/// key with its own backoff. Unreachable runtimes take a bounded part of the passes.
+/// A change of a source is looked at for all runtimes that it concerns, spread over a little time,
+/// each a key with its own backoff. Credentials are written then; the unit `bootstrapper` where the
+/// roll-out, if there is one, admits the runtime (content_gate.hpp). Unreachable runtimes take a
+/// bounded part of the passes.
 ///
 /// Deleting a RuntimeBootstrapper undeploys what is in its inventory, for `removal_limit` at most,
 /// and only in mode `direct`. Deleting an auto-created one is an opt-out: an annotation on the
@@ -150,6 +159,7 @@ class direct_sync final : private k8s::reconciler {
   work<result> stand_by(pass* in);
   work<result> run_sync(pass* in);
   work<bool> prepare(pass* in);
+  work<bool> ask_gate(pass* in, std::string digest);
   work<bool> connect(pass* in);
   work<k8s::result<sync_report>> execute(pass* in);
   work<result> fail(pass* in, k8s::failure error);
@@ -172,6 +182,7 @@ class direct_sync final : private k8s::reconciler {
   const sources from_;
   last_good last_good_;
   revision_source revisions_;
+  usual_content usual_;
   control_plane kcp_;
   resource_writer writer_;
   progress progress_;

@@ -41,7 +41,7 @@ void reporter::note_observed(const boost::json::value& resource, const status_in
   const auto error = blocked_by(input);
   if (!error.empty()) return note(resource, runtime_state::failed, error, error);
   const auto& version = input.report->at(unit::bootstrapper).version;
-  const auto state = installation_of(input.report->deployment, version);
+  const auto state = installation_of(*input.report);
   if (state == installation::ready) {
     return note(resource, runtime_state::installed, {}, version, changed);
   }

@@ -178,6 +178,28 @@ asio::awaitable<k8s::result<resolved_units>> revision_source::resolve(
   co_return out;
 }
 
+revision_ptr revision_source::render_contents(const resource_view& view,
+                                              const json::value& contents,
+                                              std::chrono::system_clock::time_point now) {
+  if (!contents.is_object()) return {};
+  const auto live = locate(view);
+  render_input input{.to = view.to, .manifests_key = view.manifests_key};
+  auto key = base_key(unit::bootstrapper, view, now);
+  for (const auto kind : all_source_kinds) {
+    input.at(kind).name = live[index_of(kind)].name;
+    key.push_back(json::string(input.at(kind).name));
+  }
+  key.push_back(json::string("given " + digest_of(contents)));
+  const auto rendered = render_once(
+      unit::bootstrapper, json::serialize(key), input,
+      [&](source_kind kind) {
+        const auto* const found = k8s::find(contents, {to_string(kind)});
+        return found == nullptr || input.at(kind).name.empty() ? json::value() : *found;
+      },
+      now);
+  return rendered->valid() ? rendered : revision_ptr();
+}
+
 asio::awaitable<k8s::result<void>> revision_source::store(const resolved_unit* unit,
                                                           bool absent_only) {
   for (const auto& each : unit->contents) {

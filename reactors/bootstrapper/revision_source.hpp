@@ -44,6 +44,8 @@ struct resolved_unit {
   unit_status status = {};
   /// The sources of the first revision, to be stored once it is applied; empty if they are invalid.
   std::vector<live_source> contents = {};
+  /// The newest revision, if the runtime must wait for its turn in a roll-out; null: it need not.
+  revision_ptr withheld = {};
 };
 using resolved_units = std::array<resolved_unit, all_units.size()>;
 
@@ -61,6 +63,10 @@ class revision_source {
   /// Fails if a stored content is needed and can't be read: a request to the control plane.
   boost::asio::awaitable<k8s::result<resolved_units>> resolve(
       resource_view view, std::chrono::system_clock::time_point now);
+
+  /// Unit `bootstrapper` of given contents, by source_kind; null of null, and if it is invalid.
+  revision_ptr render_contents(const resource_view& view, const boost::json::value& contents,
+                               std::chrono::system_clock::time_point now);
 
   /// Stores the contents of the first revision, as far as they are still those of the sources.
   /// `absent_only`: of sources of which none is stored yet.

@@ -148,7 +148,7 @@ class status_writer {
   void write_installation() {
     const auto& deployment = input_.report->deployment;
     const auto& version = input_.report->at(unit::bootstrapper).version;
-    installation_ = installation_of(deployment, version);
+    installation_ = installation_of(*input_.report);
     status()["state"] = to_string(installation_);
     // A label on a cluster of others, who may not keep to the rules for labels.
     std::string runs(k8s::first_bytes(version_of(deployment), version_limit));
@@ -164,7 +164,9 @@ class status_writer {
         return set("Installed", "True", "Ready", "version " + runs);
       case installation::failed:
         return set("Installed", "False", "Failed",
-                   "the Deployment's pods did not become ready in time");
+                   input_.report->pod_error.empty()
+                       ? "the Deployment's pods did not become ready in time"
+                       : input_.report->pod_error);
       case installation::upgrade_needed:
         return set("Installed", "True", "UpgradeNeeded",
                    "version " + runs + " runs, " + version + " is desired");
@@ -176,9 +178,12 @@ class status_writer {
     for (const auto of : all_units) {
       const auto& known = input_.units[static_cast<std::size_t>(of)];
       const auto& report = input_.report->at(of);
-      json::object unit{{"name", to_string(of)}, {"phase", phase_of(known, report)}};
+      const bool waits = !known.waiting.empty() && !report.failed;
+      json::object unit{{"name", to_string(of)},
+                        {"phase", waits ? "Waiting" : phase_of(known, report)}};
       if (!report.applied.empty()) unit["digest"] = report.applied;
-      if (!known.desired.empty()) unit["desiredDigest"] = known.desired;
+      const auto& newest = known.waiting.empty() ? known.desired : known.waiting;
+      if (!newest.empty()) unit["desiredDigest"] = newest;
       const auto* const before = find_unit(resource_, of);
       const bool same = before != nullptr && find_string(*before, {"digest"}) == report.applied;
       const auto* const time = same ? k8s::find(*before, {"lastAppliedTime"}) : nullptr;
@@ -222,6 +227,11 @@ class status_writer {
   void write_synced() {
     if (input_.mode == bootstrapper_mode::shadow) {
       return set("ConfigurationSynced", "False", "Shadow", "nothing is written in this mode");
+    }
+    for (const auto& each : input_.units) {
+      if (each.waiting.empty()) continue;
+      return set("ConfigurationSynced", "False", "WaitingForRollout",
+                 "the newest content waits for its turn");
     }
     if (is_synced(input_)) {
       return set("ConfigurationSynced", "True", "Synced", "both units are in place");
@@ -319,6 +329,12 @@ installation installation_of(const json::value& deployment, std::string_view des
   if (!desired.empty() && version_of(deployment) != desired) return installation::upgrade_needed;
   if (is_rolled_out(deployment)) return installation::ready;
   return has_given_up(deployment) ? installation::failed : installation::in_progress;
+}
+
+installation installation_of(const sync_report& report) {
+  const auto out = installation_of(report.deployment, report.at(unit::bootstrapper).version);
+  const bool fails = out == installation::in_progress && !report.pod_error.empty();
+  return fails ? installation::failed : out;
 }
 
 bool is_synced(const status_input& input) {

@@ -2,6 +2,7 @@
 
 #include "k8s/client_pool.hpp"
 #include "k8s/types.hpp"
+#include "reactors/bootstrapper/rollout_turn.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -24,6 +25,7 @@ class sync_pass {
  public:
   sync_pass(std::shared_ptr<k8s::client> api, const apply_options& options, sync_request request)
       : request_(std::move(request)),
+        api_(api),
         applier_(std::move(api), options, request_.to, request_.adopt, request_.may_write) {
     out_.objects = request_.state.objects;
   }
@@ -40,6 +42,9 @@ class sync_pass {
     auto deployment = co_await applier_.deployment();
     if (!deployment) co_return deployment.error();
     out_.deployment = std::move(*deployment);
+    auto pods = co_await find_pod_error(api_.get(), out_.deployment);
+    if (!pods && k8s::is_sick(pods.error())) co_return pods.error();
+    if (pods) out_.pod_error = std::move(*pods);
     out_.writes = applier_.writes();
     co_return std::move(out_);
   }
@@ -97,6 +102,8 @@ class sync_pass {
     if (plan->rejected) co_return std::move(plan->rejected);
     if (report.differences.empty()) report.differences = std::move(plan->differences);
     report.warnings = std::move(plan->warnings);
+    report.ahead =
+        of == unit::bootstrapper && request_.withheld && has_newer(*plan, *request_.withheld);
     auto entries = plan->entries(of);
     inventory obsolete;
     for (const auto& each : out_.objects) {
@@ -109,7 +116,7 @@ class sync_pass {
     for (const auto& each : obsolete) {
       report.differences.push_back(each.gvk.kind + " " + to_string(each.key) + " is obsolete");
     }
-    if (request_.write) {
+    if (request_.write && !report.ahead) {
       const auto done = co_await execute(of, &*plan, obsolete);
       if (!done) co_return rejection_or_error(done.error());
       std::erase_if(out_.objects, [of](const inventory_entry& each) { return each.of == of; });
@@ -157,6 +164,7 @@ class sync_pass {
   }
 
   const sync_request request_;
+  const std::shared_ptr<k8s::client> api_;
   applier applier_;
   sync_report out_;
 };

@@ -1,0 +1,275 @@
+#include "reactors/runtime_rollout/runtime_rollout.hpp"
+
+#include "k8s/types.hpp"
+#include "reactors/kyma_resources.hpp"
+
+#include <boost/json/object.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace rw::runtime_rollout {
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+using k8s::object_key;
+
+/// How long a write of others may be on its way from the API server.
+constexpr auto catch_up = std::chrono::milliseconds(200);
+
+k8s::controller_options controller_options_of(const options& with) {
+  k8s::controller_options out{.name = "rollout-" + with.component, .concurrent = 1};
+  out.queue.retry_base = std::chrono::milliseconds(500);
+  out.queue.retry_limit = std::chrono::seconds(30);
+  return out;
+}
+
+}  // namespace
+
+runtime_rollout::runtime_rollout(asio::any_io_executor executor, options with, environment in)
+    : with_(std::move(with)),
+      in_(std::move(in)),
+      key_{std::string(kcp_namespace), with_.component},
+      controller_(std::move(executor), controller_options_of(with_), *this,
+                  {in_.clock, in_.watchdog, in_.log, in_.metrics, in_.random}) {
+  controller_.watch(in_.rollouts, [this](const k8s::delta& change, k8s::controller::keys& out) {
+    if (change.any().key() == key_) out.push_back(key_);
+  });
+}
+
+runtime_rollout::~runtime_rollout() = default;
+
+asio::awaitable<void> runtime_rollout::run() {
+  started_ = in_.clock.now();
+  look_soon();
+  co_await controller_.run();
+}
+
+bool runtime_rollout::admit(const json::value& resource, const shared_content& content,
+                            const content_revisions& desired) {
+  const auto key = k8s::key_of(resource);
+  if (content != content_) {
+    content_ = content;
+    new_ahead_ = 0;
+    for (auto& [name, each] : entries_) {
+      each.facts.wanted.clear();
+      each.facts.admitted.reset();
+      each.facts.ahead = false;
+    }
+  }
+  if (desired.newest.empty()) {
+    leave(key);
+    return false;
+  }
+  if (!warm_) seen_.insert(key);
+  auto& now = entries_[key.name];
+  now.completed = desired.completed;
+  now.selected.reset();
+  now.facts.wanted = desired.newest;
+  set_facts(now, resource);
+  look_soon();
+  return now.facts.updated() || now.facts.admitted;
+}
+
+void runtime_rollout::observe(const json::value& resource, bool ahead) {
+  const auto found = entries_.find(k8s::key_of(resource).name);
+  if (found == entries_.end()) return;
+  auto& facts = found->second.facts;
+  set_facts(found->second, resource);
+  if (ahead && !facts.ahead) ++new_ahead_;
+  facts.ahead = facts.ahead || ahead;
+  look_soon();
+}
+
+void runtime_rollout::leave(const object_key& runtime) {
+  if (!warm_) seen_.insert(runtime);
+  if (entries_.erase(runtime.name) > 0) look_soon();
+}
+
+void runtime_rollout::set_facts(entry& of, const json::value& resource) {
+  auto now = read_facts(resource);
+  now.left_over = !now.in_place.empty() && now.in_place != of.completed;
+  now.wanted = std::move(of.facts.wanted);
+  now.admitted = of.facts.admitted;
+  now.ahead = of.facts.ahead;
+  of.facts = std::move(now);
+}
+
+/// Shares are of all runtimes, so all must be known.
+bool runtime_rollout::has_warmed_up() {
+  if (warm_) return true;
+  bool all = in_.resources.synced();
+  in_.resources.objects().for_each(
+      [&](const k8s::object& each) { all = all && seen_.contains(each.key()); });
+  warm_ = all || in_.clock.now() >= started_ + with_.warm_up;
+  if (warm_) seen_.clear();
+  return warm_;
+}
+
+runtimes runtime_rollout::facts(const rollout_spec& spec) {
+  runtimes out;
+  for (auto& [name, each] : entries_) {
+    if (spec.with.canaries_by_label && !each.selected) {
+      const auto runtime = in_.runtimes.objects().get(key_.ns, name);
+      const auto value = runtime ? runtime.parse() : json::value();
+      each.selected = spec.canaries.matches(k8s::find(value, {"metadata", "labels"}));
+    }
+    each.facts.selected = each.selected.value_or(false);
+    out.emplace(name, each.facts);
+  }
+  return out;
+}
+
+asio::awaitable<k8s::reconcile_result> runtime_rollout::create() {
+  const auto made = co_await in_.kcp.create(runtime_rollouts_type(), make_rollout(with_.component));
+  if (!made && !made.error().is(k8s::errc::already_exists)) co_return result::error(made.error());
+  co_return result::requeue_after(catch_up);
+}
+
+asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
+  const auto stored = in_.rollouts.objects().get(key_);
+  if (!stored) {
+    own_writes_.forget(key_);
+    auto created = co_await create();
+    co_return created;
+  }
+  if (!has_warmed_up()) co_return result::requeue_after(catch_up);
+  if (content_.digest.empty()) co_return result::done();
+  auto object = own_writes_.newest(stored);
+  const auto spec = read_spec(object, with_.usual);
+  if (auto text = std::string(k8s::find_string(object, {"spec", "canaries"})); text != selector_) {
+    selector_ = std::move(text);
+    for (auto& [name, each] : entries_) each.selected.reset();
+  }
+  const auto content = content_;
+  auto before = read_state(object);
+  const auto added = new_ahead_;
+  if (before.content == content.digest) before.ahead += added;
+  auto decided = decide(before, {content.digest, content.at_once, spec.paused, spec.resume},
+                        facts(spec), spec.with, in_.clock.wall());
+  if (before.content != content.digest) decided.next.ahead = added;
+  const bool completes = decided.next.at == phase::completed && before.at != phase::completed;
+  if (completes && to_.store) {
+    const auto done = co_await to_.store(content.digest);
+    if (!done) co_return result::error(done.error());
+  }
+  auto ended = co_await record(&object, &decided, &spec, decided.next != read_state(object));
+  if (ended) co_return std::move(*ended);
+  if (content != content_) co_return result::requeue_after(with_.settle);
+  new_ahead_ -= added;
+  note(object, before, decided);
+  publish(decided);
+  let_in(decided);
+  if (!decided.look_again) co_return result::done();
+  const auto wait =
+      std::chrono::duration_cast<core::duration>(*decided.look_again - in_.clock.wall());
+  co_return result::requeue_after(std::max<core::duration>(wait, with_.settle));
+}
+
+/// Writes the status. None: it is written, or is soon, as only counts differ.
+asio::awaitable<std::optional<k8s::reconcile_result>> runtime_rollout::record(
+    json::value* object, const decision* decided, const rollout_spec* spec, bool urgent) {
+  auto status = next_status(*object, *decided, *spec, in_.clock.wall());
+  if (!status) co_return std::nullopt;
+  const auto now = in_.clock.now();
+  if (!urgent && reported_ && now < *reported_ + with_.report_interval) {
+    controller_.add_after(key_, *reported_ + with_.report_interval - now);
+    co_return std::nullopt;
+  }
+  json::value change{{"metadata", {{"resourceVersion", k8s::resource_version_of(*object)}}},
+                     {"status", std::move(*status)}};
+  auto written = co_await in_.kcp.patch(runtime_rollouts_type(), key_, k8s::patch_type::merge,
+                                        std::move(change), {.subresource = "status"});
+  if (!written) {
+    own_writes_.forget(key_);
+    const auto& error = written.error();
+    const bool passes = error.is(k8s::errc::conflict) || error.is(k8s::errc::not_found);
+    co_return passes ? result::requeue_after(catch_up) : result::error(error);
+  }
+  reported_ = now;
+  own_writes_.wrote(*written);
+  *object = std::move(*written);
+  co_return std::nullopt;
+}
+
+void runtime_rollout::let_in(const decision& decided) {
+  const auto now = in_.clock.wall();
+  for (auto& [name, each] : entries_) {
+    auto& facts = each.facts;
+    if (!decided.admitted.contains(name)) {
+      facts.admitted.reset();
+      continue;
+    }
+    if (facts.admitted) continue;
+    facts.admitted = now;
+    if (!facts.updated() && to_.requeue) to_.requeue({key_.ns, name});
+  }
+}
+
+void runtime_rollout::note(const json::value& object, const state& before,
+                           const decision& decided) {
+  const auto& next = decided.next;
+  const auto about = k8s::reference_to(object);
+  const bool same = before.content == next.content;
+  if (next.ahead > 0 && (!same || k8s::find_number(object, {"status", "ahead"}) == 0)) {
+    in_.events.warning(about, "WavesBypassed",
+                       "Another writer has brought the content to runtimes before their turn");
+  }
+  if (same && before.at == next.at && before.reason == next.reason) return;
+  const auto& now = decided.now;
+  in_.log.info("roll-out changed its phase", {{"component", with_.component},
+                                              {"phase", to_string(next.at)},
+                                              {"reason", next.reason},
+                                              {"content", next.content},
+                                              {"updated", now.updated},
+                                              {"ready", now.ready},
+                                              {"failed", now.failed},
+                                              {"total", now.total},
+                                              {"message", decided.message}});
+  const auto text = "content " + next.content.substr(0, 16) + ": " + std::to_string(now.updated) +
+                    " updated, " + std::to_string(now.ready) + " ready, " +
+                    std::to_string(now.failed) + " failed of " + std::to_string(now.total);
+  const bool unfinished = before.at != phase::completed && before.at != phase::idle;
+  switch (next.at) {
+    case phase::idle:
+      return;
+    case phase::canary:
+      return in_.events.normal(about, !same && unfinished ? "RolloutSuperseded" : "RolloutStarted",
+                               text + (decided.message.empty() ? "" : "; " + decided.message));
+    case phase::waves:
+      return in_.events.normal(about, "RolloutWaves", text);
+    case phase::paused:
+      return in_.events.warning(about, "RolloutPaused",
+                                next.reason + "; " + text + "; " + decided.message);
+    case phase::completed:
+      return in_.events.normal(about, "RolloutCompleted", text);
+  }
+}
+
+void runtime_rollout::publish(const decision& decided) {
+  const auto set = [&](const char* name, const char* help, core::labels with, std::size_t value) {
+    with.emplace("component", with_.component);
+    core::make_gauge(in_.metrics, name, help, with).Set(static_cast<double>(value));
+  };
+  const auto& now = decided.now;
+  const auto runtimes_in = [&](const char* is, std::size_t value) {
+    set("rw_rollout_runtimes", "Number of runtimes that take part in a roll-out", {{"state", is}},
+        value);
+  };
+  runtimes_in("ready", now.ready);
+  runtimes_in("updating", now.updating);
+  runtimes_in("failed", now.failed);
+  runtimes_in("waiting", now.waiting);
+  runtimes_in("set_aside", now.aside);
+  for (const auto each :
+       {phase::idle, phase::canary, phase::waves, phase::paused, phase::completed}) {
+    set("rw_rollout_phase", "1 if a roll-out is in this phase",
+        {{"phase", std::string(to_string(each))}}, each == decided.next.at ? 1 : 0);
+  }
+  set("rw_rollout_ahead_runtimes",
+      "Number of runtimes that another writer brought the content to before their turn", {},
+      decided.next.ahead);
+}
+
+}  // namespace rw::runtime_rollout

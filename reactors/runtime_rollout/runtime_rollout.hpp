@@ -1,0 +1,122 @@
+#pragma once
+
+#include "core/backoff.hpp"
+#include "core/clock.hpp"
+#include "core/log.hpp"
+#include "core/metrics.hpp"
+#include "core/watchdog.hpp"
+#include "k8s/client.hpp"
+#include "k8s/controller.hpp"
+#include "k8s/event_recorder.hpp"
+#include "k8s/informer.hpp"
+#include "k8s/own_writes.hpp"
+#include "reactors/content_gate.hpp"
+#include "reactors/runtime_rollout/decision.hpp"
+#include "reactors/runtime_rollout/resource.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/json/value.hpp>
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_set>
+
+namespace rw::runtime_rollout {
+
+struct options {
+  std::string component = "bootstrapper";  ///< also the object's name
+  defaults usual = {};
+  /// From a change on a runtime to the next decision; many changes become one.
+  core::duration settle = std::chrono::milliseconds(100);
+  /// Between two writes of the status in which only counts differ.
+  core::duration report_interval = std::chrono::seconds(1);
+  /// After a start nothing is decided before each resource was looked at once, or this has passed.
+  core::duration warm_up = std::chrono::minutes(1);
+};
+
+/// All of it must outlive the roll-out. Informers are run by others.
+struct environment {
+  k8s::client& kcp;
+  k8s::informer& rollouts;   ///< RuntimeRollouts of kcp-system
+  k8s::informer& resources;  ///< one for each runtime; only their keys count
+  k8s::informer& runtimes;   ///< Runtimes, for the labels of canaries
+  k8s::event_recorder& events;
+  core::clock& clock;
+  core::watchdog& watchdog;
+  core::logger& log;
+  core::metrics& metrics;
+  core::random_source random;
+};
+
+/// Rolls content out to many runtimes, as the RuntimeRollout of its component says (decision.hpp):
+///
+///     passes over runtimes -> admit, observe -> facts -> decide (pure) -> status in KCP
+///                                                              -> runtimes that are admitted
+///
+/// The object is created where it does not exist. A decision that has to survive a restart is in
+/// its status before a runtime is admitted by it; who was admitted is not kept: a runtime either
+/// has the content, as its own resource says, or is admitted anew within the same limits.
+///
+/// Events on the RuntimeRollout: RolloutStarted, RolloutSuperseded, RolloutWaves, RolloutPaused,
+/// RolloutCompleted, WavesBypassed. Metrics, with the label `component`:
+/// `rw_rollout_runtimes{state}` (ready, updating, failed, waiting, set_aside),
+/// `rw_rollout_phase{phase}` (1: it is in this phase), `rw_rollout_ahead_runtimes`.
+///
+/// Single executor, which is also the informers'.
+class runtime_rollout final : public content_gate, private k8s::reconciler {
+ public:
+  runtime_rollout(boost::asio::any_io_executor executor, options with, environment in);
+  ~runtime_rollout() override;
+  runtime_rollout(const runtime_rollout&) = delete;
+  runtime_rollout& operator=(const runtime_rollout&) = delete;
+
+  /// Runs until cancelled.
+  boost::asio::awaitable<void> run();
+
+  void attach(callbacks to) override { to_ = std::move(to); }
+  bool admit(const boost::json::value& resource, const shared_content& content,
+             const content_revisions& desired) override;
+  void observe(const boost::json::value& resource, bool ahead) override;
+  void leave(const k8s::object_key& runtime) override;
+
+ private:
+  using result = k8s::reconcile_result;
+  struct entry {
+    runtime_facts facts = {};
+    std::string completed = {};  ///< revision
+    std::optional<bool> selected = {};
+  };
+
+  boost::asio::awaitable<result> reconcile(k8s::object_key key) override;
+  boost::asio::awaitable<result> create();
+  boost::asio::awaitable<std::optional<result>> record(boost::json::value* object,
+                                                       const decision* decided,
+                                                       const rollout_spec* spec, bool urgent);
+  bool has_warmed_up();
+  void look_soon() { controller_.add_after(key_, with_.settle); }
+  void set_facts(entry& of, const boost::json::value& resource);
+  runtimes facts(const rollout_spec& spec);
+  void let_in(const decision& decided);
+  void note(const boost::json::value& object, const state& before, const decision& decided);
+  void publish(const decision& decided);
+
+  const options with_;
+  const environment in_;
+  const k8s::object_key key_;
+  callbacks to_;
+  core::time_point started_{};
+  bool warm_ = false;
+  std::unordered_set<k8s::object_key, k8s::object_key_hash> seen_;  ///< until it has warmed up
+  shared_content content_;
+  std::map<std::string, entry> entries_;
+  std::string selector_;       ///< that `selected` was found by
+  std::size_t new_ahead_ = 0;  ///< not in the status yet
+  std::optional<core::time_point> reported_;
+  k8s::own_writes own_writes_;
+  k8s::controller controller_;
+};
+
+}  // namespace rw::runtime_rollout
