@@ -89,9 +89,7 @@ direct_sync::direct_sync(asio::any_io_executor executor, options with, sources f
                     [this](std::string digest) { return usual_.store(std::move(digest)); }});
 }
 
-direct_sync::~direct_sync() {
-  if (in_.gate != nullptr) in_.gate->attach({});
-}
+direct_sync::~direct_sync() = default;
 
 asio::awaitable<void> direct_sync::run() {
   const auto executor = co_await asio::this_coro::executor;

@@ -88,7 +88,7 @@ struct environment {
   core::metrics& metrics;
   core::random_source random;
   /// Decides which runtimes without sources of their own may take new content of unit
-  /// `bootstrapper`; null: all at once.
+  /// `bootstrapper`; null: all at once. It must run no longer than the reactor lives.
   content_gate* gate = nullptr;
 };
 

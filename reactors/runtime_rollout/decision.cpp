@@ -169,8 +169,10 @@ class planner {
     if (all || paused) return;
     auto allowed = std::max(with_.max_unavailable.of(all_.size(), 1), std::size_t{1});
     if (by_number_ && next.at == phase::canary) allowed = std::max(allowed, canaries_.size());
-    auto unavailable =
-        out_.now.updating + out_.now.failed - std::min(out_.now.failed, next.accepted);
+    // Those that failed take room, but not all of it: otherwise one could keep all from going on.
+    const auto failed = out_.now.failed - std::min(out_.now.failed, next.accepted);
+    allowed = std::max(allowed - std::min(allowed, failed), std::size_t{1});
+    auto unavailable = out_.now.updating;
     const auto add = [&](const auto& is_one) {
       for (const auto& [name, is] : standings_) {
         if (unavailable >= allowed) return;

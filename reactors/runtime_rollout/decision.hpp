@@ -111,7 +111,8 @@ struct decision {
 ///
 ///   - Canaries take the content first: all at once if chosen by number. When all of them have been
 ///     ready for `soak`, the others follow, as many at a time as `max_unavailable` allows. It
-///     counts those admitted and not ready, and those that failed since the last resume by hand.
+///     counts those admitted and not ready, and those that failed since the last resume by hand;
+///     where these alone are as many, one at a time follows, until the budget is exceeded.
 ///   - A canary that fails, or more failures than the budget, pause the roll-out, until `resume`
 ///     has another value or the content is superseded. What has taken the content keeps it.
 ///   - Runtimes that do not answer, or were failing before with what was rolled out to the end, are

@@ -46,6 +46,8 @@ class test_env {
   asio::awaitable<void> set_ready(std::string runtime);
 
   k8s::client& api(const std::string& cluster);
+  /// Ends the reactor.
+  asio::awaitable<void> stop();
   /// Ends the reactor and begins another one, as after a crash.
   asio::awaitable<void> restart();
 
@@ -73,6 +75,7 @@ class test_env {
   std::function<void(const std::string&)> wrote;  ///< called for each write; may be empty
   bootstrapper::render_input now;                 ///< as they are in the control plane
   std::unique_ptr<bootstrapper::direct_sync> reactor;
+  content_gate* gate = nullptr;  ///< of the next reactor
 
  private:
   asio::awaitable<void> create(std::string cluster, k8s::resource_type type, json::value object);

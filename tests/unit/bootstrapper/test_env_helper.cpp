@@ -119,13 +119,15 @@ void test_env::react() {
                                 .watchdog = watchdog,
                                 .log = log,
                                 .metrics = numbers,
-                                .random = core::make_random_source()});
+                                .random = core::make_random_source(),
+                                .gate = gate});
   reacting_ = std::make_unique<core::task_group>(context.get_executor());
   reacting_->spawn(reactor->run());
 }
 
 asio::awaitable<void> test_env::begin() {
   for (const auto* file : {"crds/operator.kyma-project.io_runtimebootstrappers.yaml",
+                           "crds/operator.kyma-project.io_runtimerollouts.yaml",
                            "dev/infrastructuremanager.kyma-project.io_runtimes.yaml"}) {
     co_await define(file);
   }
@@ -273,10 +275,14 @@ asio::awaitable<bool> test_env::until_state(std::string name, std::string state)
   co_return told;
 }
 
-asio::awaitable<void> test_env::restart() {
-  co_await end(reacting_.get());
+asio::awaitable<void> test_env::stop() {
+  if (reacting_) co_await end(reacting_.get());
   reacting_.reset();
   reactor.reset();
+}
+
+asio::awaitable<void> test_env::restart() {
+  co_await stop();
   react();
 }
 

@@ -121,9 +121,6 @@ class history {
     }
   }
 
-  /// Runtimes that are on their way to the content, or failed by it.
-  std::size_t unavailable() const { return of_.last.now.updating + of_.last.now.failed; }
-
   bool is_canary(const std::string& key) const {
     const auto& chosen = of_.state.canaries;
     return chosen.empty() ? of_.all.at(key).selected : chosen.contains(key);
@@ -153,7 +150,8 @@ class history {
     if (!now.next.canaries.empty() && now.next.at == phase::canary) {
       allowed = std::max(allowed, now.next.canaries.size());
     }
-    if (added > 0) BOOST_TEST(unavailable() + added <= allowed + now.next.accepted);
+    const auto failed = now.now.failed - std::min(now.now.failed, now.next.accepted);
+    if (added > 0) BOOST_TEST(now.now.updating + added + failed <= std::max(allowed, failed + 1));
     // Never past the canaries while one is not well, unless a person said so.
     if (others > 0) {
       std::size_t ill = 0;
