@@ -1,6 +1,7 @@
 #pragma once
 
 #include "reactors/bootstrapper_mode.hpp"
+#include "reactors/runtime_rollout/resource.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -28,6 +29,9 @@ struct runtime_config_settings {
   std::string state_namespace = "runtime-watcher-system";  ///< of the sources' last good contents
   bool watch_runtimes = true;                              ///< for drift
   std::size_t concurrent = 16;                             ///< runtimes that are written to at once
+
+  runtime_rollout::defaults rollout = {};
+  bool trust_at_once = false;  ///< a change of the trust bundle alone waits for no roll-out
 };
 
 }  // namespace rw::cli

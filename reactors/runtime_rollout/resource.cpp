@@ -171,7 +171,8 @@ runtime_facts read_facts(const json::value& bootstrapper) {
   const auto state = find_string(bootstrapper, {"status", "state"});
   out.in_place = find_string(unit, {"digest"});
   out.since = time_at(unit, "lastAppliedTime");
-  if (find_string(ready, {"status"}) == "Unknown") {
+  // Neither does one answer that was never looked at.
+  if (ready.is_null() || find_string(ready, {"status"}) == "Unknown") {
     out.is = health::unreachable;
     out.since = std::max(out.since, time_at(ready, "lastTransitionTime"));
     return out;
