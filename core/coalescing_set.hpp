@@ -1,13 +1,15 @@
 #pragma once
 
 #include <boost/intrusive/list.hpp>
+#include <boost/intrusive/unordered_set.hpp>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <set>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -30,8 +32,9 @@ enum class insert_result : std::uint8_t {
 /// newest. By the newest it expires: `expire` removes what nobody changed for a while.
 ///
 /// Times that are passed in must not go backwards. Without delays all operations are O(1) on
-/// average, `take` in the number of keys taken; one allocation for each key inside. A delay costs
-/// O(log n). Not thread-safe: for one executor.
+/// average, `take` in the number of keys taken. A delay costs O(log n). Entries live in blocks that
+/// are reused, and freed when the set becomes empty. Not thread-safe: for one executor. `Key`:
+/// default constructible, movable, equality comparable.
 template <typename Key, typename Hash = std::hash<Key>>
 class coalescing_set {
   struct entry;
@@ -42,7 +45,7 @@ class coalescing_set {
   /// A key in flight. Valid until its flight is ended, once, by done or retry.
   class taken {
    public:
-    const Key& key() const noexcept { return *entry_->key; }
+    const Key& key() const noexcept { return entry_->key; }
     /// When the oldest, and the newest, change that this flight carries was accepted.
     time_point first_accepted() const noexcept { return first_; }
     time_point latest_accepted() const noexcept { return latest_; }
@@ -65,12 +68,15 @@ class coalescing_set {
   /// Records a change of `key`, accepted at `now`. `key` is moved from only if the answer is
   /// `added`.
   insert_result insert(Key&& key, time_point now) {
-    const auto [at, added] = nodes_.try_emplace(std::move(key));
-    entry& what = at->second;
+    if (size() == buckets_.size()) grow();
+    typename index::insert_commit_data where_to;
+    const auto [known, added] = index_.insert_check(key, where_to);
+    entry& what = added ? make() : *known;
     what.latest = now;
     if (added) {
-      what.key = &at->first;
+      what.key = std::move(key);
       what.first = now;
+      index_.insert_commit(what, where_to);
       enqueue(what);
     } else {
       if (what.age.is_linked()) ages_.erase(ages_.iterator_to(what));
@@ -149,7 +155,7 @@ class coalescing_set {
         ages_.pop_front();
         continue;
       }
-      removed(*oldest.key);
+      removed(oldest.key);
       drop(oldest);
     }
   }
@@ -165,32 +171,41 @@ class coalescing_set {
   template <typename Function>
   void shed(Function removed) {
     entry& last = queue_.empty() ? *delays_.rbegin()->second : queue_.back();
-    removed(*last.key);
+    removed(last.key);
     drop(last);
   }
 
-  std::size_t queued() const noexcept { return nodes_.size() - in_flight_ - delays_.size(); }
+  std::size_t queued() const noexcept { return index_.size() - in_flight_ - delays_.size(); }
   std::size_t delayed() const noexcept { return delays_.size(); }
   std::size_t in_flight() const noexcept { return in_flight_; }
-  std::size_t size() const noexcept { return nodes_.size(); }
-  bool empty() const noexcept { return nodes_.empty(); }
+  std::size_t size() const noexcept { return index_.size(); }
+  bool empty() const noexcept { return index_.empty(); }
 
  private:
   enum class where : std::uint8_t { queued, in_flight, delayed };
 
   using hook = boost::intrusive::list_member_hook<>;
 
-  struct entry {
-    const Key* key = nullptr;  ///< in the map
-    time_point first{};        ///< of the oldest change not delivered that the key stands for
-    time_point latest{};       ///< of the newest change
-    time_point since{};  ///< in flight and dirty: of the first change meanwhile; delayed: until
-    hook queue;          ///< while queued
-    hook age;            ///< in the order of `latest`; not in a flight that `expire` met
+  struct entry : boost::intrusive::unordered_set_base_hook<boost::intrusive::store_hash<true>> {
+    hook queue;           ///< while queued, or free
+    hook age;             ///< in the order of `latest`; not in a flight that `expire` met
+    time_point first{};   ///< of the oldest change not delivered that the key stands for
+    time_point latest{};  ///< of the newest change
+    time_point since{};   ///< in flight and dirty: of the first change meanwhile; delayed: until
     std::uint32_t attempts = 0;
     where place = where::queued;
     bool dirty = false;  ///< changed in flight
+    Key key{};
   };
+  struct key_of {
+    using type = Key;
+    const Key& operator()(const entry& of) const noexcept { return of.key; }
+  };
+  using index = boost::intrusive::unordered_set<
+      entry, boost::intrusive::key_of_value<key_of>, boost::intrusive::hash<Hash>,
+      boost::intrusive::equal<std::equal_to<Key>>, boost::intrusive::power_2_buckets<true>>;
+  using buckets = std::vector<typename index::bucket_type>;
+  using block = std::array<entry, 32>;
   template <hook entry::* Member>
   using list = boost::intrusive::list<entry, boost::intrusive::member_hook<entry, hook, Member>,
                                       boost::intrusive::constant_time_size<false>>;
@@ -223,13 +238,38 @@ class coalescing_set {
     forget(what);
   }
 
-  void forget(entry& what) {
-    if (what.age.is_linked()) ages_.erase(ages_.iterator_to(what));
-    nodes_.erase(nodes_.find(*what.key));
+  entry& make() {
+    if (free_.empty()) {
+      blocks_.push_back(std::make_unique<block>());
+      for (auto& each : *blocks_.back()) free_.push_back(each);
+    }
+    entry& made = free_.front();
+    free_.pop_front();
+    made.attempts = 0;
+    return made;
   }
 
-  std::unordered_map<Key, entry, Hash> nodes_;
+  void grow() {
+    buckets larger(2 * size());
+    index_.rehash({larger.data(), larger.size()});
+    buckets_.swap(larger);
+  }
+
+  void forget(entry& what) {
+    if (what.age.is_linked()) ages_.erase(ages_.iterator_to(what));
+    index_.erase(index_.iterator_to(what));
+    what.key = Key();
+    free_.push_front(what);
+    if (!empty() || blocks_.size() == 1) return;
+    free_.clear();
+    blocks_.clear();
+  }
+
+  std::vector<std::unique_ptr<block>> blocks_;
+  buckets buckets_ = buckets(64);
+  index index_{{buckets_.data(), buckets_.size()}};
   list<&entry::queue> queue_;
+  list<&entry::queue> free_;
   list<&entry::age> ages_;
   std::set<std::pair<time_point, entry*>> delays_;
   std::size_t in_flight_ = 0;

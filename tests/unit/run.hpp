@@ -6,11 +6,11 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/test/unit_test.hpp>
 
 #include <chrono>
 #include <exception>
 #include <functional>
+#include <stdexcept>
 #include <utility>
 
 namespace rw::test {
@@ -30,7 +30,7 @@ inline void run(boost::asio::io_context& context, boost::asio::awaitable<void> b
   context.restart();
   while (!done && context.run_one_until(end) > 0) {
   }
-  BOOST_REQUIRE_MESSAGE(done, "the test's coroutine did not end in time");
+  if (!done) throw std::runtime_error("the test's coroutine did not end in time");
   if (failure) std::rethrow_exception(failure);
 }
 

@@ -1,7 +1,6 @@
 // A set on a real API server, with its defaults and schemas, as on the embedded one. Trust bundles
 // are left out: not every version serves them.
 
-#include "k8s/manifests.hpp"
 #include "reactors/bootstrapper/resource.hpp"
 #include "reactors/bootstrapper/status.hpp"
 
@@ -10,8 +9,6 @@
 
 #include "tests/unit/bootstrapper/sync_env.hpp"
 #include "tests/unit/run.hpp"
-#include <fstream>
-#include <iterator>
 #include <string>
 
 namespace rw::bootstrapper_test {
@@ -155,13 +152,8 @@ BOOST_AUTO_TEST_CASE(objects_of_kim_are_taken_over_without_a_new_generation, *ku
 
 /// The definition as deploy/ has it, waited for until it is served.
 asio::awaitable<void> define(sync_env* env) {
-  std::ifstream in(RW_SOURCE_DIR "/deploy/crds/operator.kyma-project.io_runtimebootstrappers.yaml");
-  const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  const auto all = k8s::parse_manifests(text);
-  BOOST_REQUIRE_MESSAGE(all.has_value(), all.error().message());
-  const auto type = *k8s::well_known_type("apiextensions.k8s.io/v1", "CustomResourceDefinition");
-  const auto made = co_await env->api("skr")->apply(type, all->front(), {.force = true});
-  BOOST_REQUIRE_MESSAGE(made.has_value(), made.error().message);
+  const auto all = test::documents_of("crds/operator.kyma-project.io_runtimebootstrappers.yaml");
+  co_await env->must(env->api("skr")->apply(test::definitions, all.front(), {.force = true}));
   const auto end = std::chrono::steady_clock::now() + test::patience / 2;
   bool served = false;
   while (!served && std::chrono::steady_clock::now() < end) {

@@ -11,7 +11,6 @@
 
 #include "tests/unit/bootstrapper/test_env.hpp"
 #include "tests/unit/run.hpp"
-#include <functional>
 #include <string>
 
 namespace rw::bootstrapper_test {
@@ -27,31 +26,6 @@ const k8s::object_key credentials{"kyma-system", "registry-credentials"};
 const k8s::object_key settings{"kyma-system", "rt-bootstrapper-config"};
 const k8s::object_key skr{"kcp-system", "skr"};
 
-options quick() {
-  options out;
-  out.mode = bootstrapper_mode::direct;
-  out.ready_interval = 50ms;
-  out.ready_interval_limit = 200ms;
-  out.backoff_base = 50ms;
-  out.backoff_limit = 500ms;
-  out.drift_delay = 20ms;
-  return out;
-}
-
-bool is_gone(const json::value& object) {
-  return object.is_null();
-}
-
-bool is_there(const json::value& object) {
-  return object.is_object();
-}
-
-std::function<bool(const json::value&)> has_data(const json::value& of) {
-  return [data = of.at("data")](const json::value& object) {
-    return object.is_object() && object.at("data") == data;
-  };
-}
-
 asio::awaitable<void> one_ready_runtime(test_env* env) {
   co_await env->begin();
   co_await env->add_runtime("skr");
@@ -66,9 +40,9 @@ std::string unit_text(const json::value& object, std::size_t unit, std::string_v
 }
 
 asio::awaitable<std::size_t> stored(test_env* env) {
-  const auto list = co_await env->api("kcp").list(secrets_type(), {.ns = "runtime-watcher-system"});
-  BOOST_REQUIRE(list.has_value());
-  co_return list->at("items").as_array().size();
+  const auto list =
+      co_await env->must(env->api("kcp").list(secrets_type(), {.ns = "runtime-watcher-system"}));
+  co_return list.at("items").as_array().size();
 }
 
 }  // namespace
@@ -109,7 +83,7 @@ asio::awaitable<void> installs(test_env* env) {
 }
 
 BOOST_AUTO_TEST_CASE(bootstrapper_is_installed_configured_and_reported) {
-  test_env env(quick());
+  test_env env(quick_options());
   test::run(env.context, installs(&env));
 }
 
@@ -126,20 +100,20 @@ asio::awaitable<void> rotates(test_env* env) {
       [&](const json::value& object) { return unit_text(object, 0, "digest") == digest; });
   BOOST_TEST(good);
   // Settled: another pass writes nothing, there or here.
-  const auto before = env->writes["skr"];
+  const auto before = env->asked["skr"].writes;
   const auto object = co_await env->status("skr");
   const std::string unchanged = "rw_bootstrapper_syncs_total{result=\"unchanged\"}";
   const auto passes = env->metric(unchanged);
   env->reactor->requeue(skr);
   good = co_await eventually([&] { return env->metric(unchanged) > passes; });
   BOOST_TEST(good);
-  BOOST_TEST(env->writes["skr"] == before);
+  BOOST_TEST(env->asked["skr"].writes == before);
   const auto after = co_await env->status("skr");
   BOOST_TEST(k8s::resource_version_of(after) == k8s::resource_version_of(object));
 }
 
 BOOST_AUTO_TEST_CASE(rotated_pull_secret_reaches_the_runtime) {
-  test_env env(quick());
+  test_env env(quick_options());
   test::run(env.context, rotates(&env));
 }
 
@@ -175,7 +149,7 @@ asio::awaitable<void> keeps_last_good(test_env* env) {
 }
 
 BOOST_AUTO_TEST_CASE(invalid_unit_keeps_its_last_good_content_and_the_other_goes_on) {
-  test_env env(quick());
+  test_env env(quick_options());
   test::run(env.context, keeps_last_good(&env));
 }
 
@@ -197,7 +171,7 @@ asio::awaitable<void> tolerates(test_env* env) {
 }
 
 BOOST_AUTO_TEST_CASE(expired_certificates_and_unknown_fields_are_applied_with_warnings) {
-  test_env env(quick());
+  test_env env(quick_options());
   test::run(env.context, tolerates(&env));
 }
 
@@ -225,7 +199,7 @@ asio::awaitable<void> repairs(test_env* env) {
 }
 
 BOOST_AUTO_TEST_CASE(each_kind_of_the_inventory_is_watched_and_repaired) {
-  auto with = quick();
+  auto with = quick_options();
   with.resync_period = 10min;
   test_env env(with);
   test::run(env.context, repairs(&env));
@@ -258,7 +232,7 @@ asio::awaitable<void> upgrades(test_env* env) {
 }
 
 BOOST_AUTO_TEST_CASE(new_manifests_upgrade_and_obsolete_objects_are_removed) {
-  test_env env(quick());
+  test_env env(quick_options());
   test::run(env.context, upgrades(&env));
 }
 
@@ -267,7 +241,7 @@ asio::awaitable<void> suspends(test_env* env) {
   co_await env->change("skr", {{"suspend", true}});
   bool good = co_await env->until_state("skr", "Suspended");
   BOOST_TEST(good);
-  const auto before = env->writes["skr"];
+  const auto before = env->asked["skr"].writes;
   co_await env->set_source(pull_secret("unseen"));
   env->reactor->requeue(skr);
   const auto passes =
@@ -276,14 +250,14 @@ asio::awaitable<void> suspends(test_env* env) {
   const auto seen = env->metric(passes);
   good = co_await eventually([&] { return env->metric(passes) > seen; });
   BOOST_TEST(good);
-  BOOST_TEST(env->writes["skr"] == before);
+  BOOST_TEST(env->asked["skr"].writes == before);
   co_await env->change("skr", {{"suspend", false}});
   good = co_await env->until("skr", secrets_type(), credentials, has_data(pull_secret("unseen")));
   BOOST_TEST(good);
 }
 
 BOOST_AUTO_TEST_CASE(suspended_runtime_is_not_written_to) {
-  test_env env(quick());
+  test_env env(quick_options());
   test::run(env.context, suspends(&env));
 }
 
@@ -301,7 +275,7 @@ asio::awaitable<void> follows_sources(test_env* env) {
 }
 
 BOOST_AUTO_TEST_CASE(deleted_source_is_kept_on_the_runtime_unless_it_is_to_be_removed) {
-  test_env env(quick());
+  test_env env(quick_options());
   test::run(env.context, follows_sources(&env));
 }
 
@@ -318,7 +292,7 @@ asio::awaitable<void> undeploys(test_env* env) {
 }
 
 BOOST_AUTO_TEST_CASE(deleting_the_resource_undeploys) {
-  test_env env(quick());
+  test_env env(quick_options());
   test::run(env.context, undeploys(&env));
 }
 
@@ -330,11 +304,7 @@ asio::awaitable<void> define_widgets(test_env* env, std::string runtime) {
                "names": {"kind": "Widget", "plural": "widgets"},
                "versions": [{"name": "v1", "served": true, "storage": true,
                              "schema": {"openAPIV3Schema": {"type": "object"}}}]}})");
-  const k8s::resource_type definitions{{"apiextensions.k8s.io", "v1", "CustomResourceDefinition"},
-                                       "customresourcedefinitions",
-                                       false};
-  const auto made = co_await env->api(runtime).create(definitions, definition);
-  BOOST_REQUIRE(made.has_value());
+  co_await env->create(runtime, definition, test::definitions);
 }
 
 const std::string widget =
@@ -385,7 +355,7 @@ asio::awaitable<void> keeps_what_is_in_place(test_env* env) {
 }
 
 BOOST_AUTO_TEST_CASE(runtime_that_rejects_new_manifests_keeps_its_newest_configuration) {
-  test_env env(quick());
+  test_env env(quick_options());
   test::run(env.context, keeps_what_is_in_place(&env));
 }
 
@@ -402,7 +372,7 @@ asio::awaitable<void> learns_kinds(test_env* env) {
 }
 
 BOOST_AUTO_TEST_CASE(kind_that_is_defined_later_is_found_soon) {
-  test_env env(quick());
+  test_env env(quick_options());
   test::run(env.context, learns_kinds(&env));
 }
 

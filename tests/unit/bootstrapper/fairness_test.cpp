@@ -21,43 +21,35 @@ using namespace std::chrono_literals;
 namespace {
 
 options quick() {
-  options out;
-  out.mode = bootstrapper_mode::direct;
-  out.ready_interval = 50ms;
-  out.ready_interval_limit = 200ms;
-  out.backoff_base = 50ms;
+  auto out = quick_options();
   out.backoff_limit = 200ms;
   out.unhealthy_probe = 200ms;
   out.probe_timeout = 1s;
   out.runtime_limit = 1s;
-  out.drift_delay = 20ms;
   return out;
 }
 
 }  // namespace
 
 asio::awaitable<void> stays_sick(test_env* env) {
-  co_await env->begin();
-  co_await env->add_runtime("skr");
-  co_await env->add_bootstrapper("skr");
-  bool good = co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
-  BOOST_REQUIRE(good);
+  co_await env->begin_with({"skr"});
   env->hanging_writes["skr"] = true;
   const auto rotated = pull_secret("rotated");
   co_await env->set_source(rotated);
   const auto sick = [env] { return env->metric("rw_bootstrapper_sick_runtimes") == 1; };
-  good = co_await eventually(sick);
+  bool good = co_await eventually(sick);
   BOOST_REQUIRE(good);
   int tried = 0;
   int tried_as_healthy = 0;
-  env->wrote = [&](const std::string&) {
-    ++tried;
-    if (!sick()) ++tried_as_healthy;
+  env->on_request = [&](const std::string&, const std::string& verb, const std::string&) {
+    if (!test::reads(verb)) ++tried;
+    if (!test::reads(verb) && !sick()) ++tried_as_healthy;
+    return k8s::devserver::fault();
   };
   good = co_await eventually([&] { return tried >= 2; });
   BOOST_TEST(good);
   BOOST_TEST(tried_as_healthy == 0);
-  env->wrote = {};
+  env->on_request = {};
   env->hanging_writes["skr"] = false;
   good = co_await eventually([&] { return !sick(); });
   BOOST_TEST(good);
@@ -71,15 +63,7 @@ BOOST_AUTO_TEST_CASE(runtime_that_hangs_on_writes_stays_unreachable) {
 }
 
 asio::awaitable<void> gathers_once(test_env* env) {
-  co_await env->begin();
-  for (const auto* name : {"a", "b", "c"}) {
-    co_await env->add_runtime(name);
-    co_await env->add_bootstrapper(name);
-  }
-  for (const auto* name : {"a", "b", "c"}) {
-    const bool good = co_await env->until_condition(name, "ConfigurationSynced", "True", "Synced");
-    BOOST_TEST(good);
-  }
+  co_await env->begin_with({"a", "b", "c"});
   const auto gathered = env->metric("rw_bootstrapper_gathered_total");
   BOOST_TEST(gathered >= 1);
   BOOST_TEST(gathered <= 12);  // both units, live and stored contents; the hour may have passed
@@ -105,7 +89,6 @@ asio::awaitable<void> slows_down(test_env* env) {
   BOOST_REQUIRE(good);
   good = co_await eventually([&] { return env->metric("rw_bootstrapper_watched_runtimes") == 1; });
   BOOST_REQUIRE(good);
-  const auto is_there = [](const json::value& one) { return one.is_object(); };
   for (int i = 0; i < 3; ++i) {
     co_await env->remove("skr", bundles, {"", bundle_name});
     good = co_await env->until("skr", bundles, {"", bundle_name}, is_there);
@@ -134,9 +117,7 @@ asio::awaitable<void> is_patient(test_env* env) {
       {"kind", "RuntimeBootstrapper"},
       {"metadata", {{"name", "bad"}, {"namespace", "kcp-system"}}},
       {"spec", {{"runtimeRef", {{"name", "bad"}}}, {"manifests", {{"inline", "no: manifest"}}}}}};
-  const auto made = co_await env->api("kcp").create(bootstrapper::runtime_bootstrappers_type(),
-                                                    std::move(object));
-  BOOST_REQUIRE_MESSAGE(made.has_value(), made.error().message);
+  co_await env->create("kcp", std::move(object), bootstrapper::runtime_bootstrappers_type());
   bool good = co_await env->until_condition("bad", "Compatible", "False", "Invalid");
   BOOST_TEST(good);
   // Its pods are on their way, so it is looked at again and again.

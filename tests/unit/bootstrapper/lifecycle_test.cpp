@@ -9,7 +9,6 @@
 
 #include "tests/unit/bootstrapper/test_env.hpp"
 #include "tests/unit/run.hpp"
-#include <functional>
 #include <string>
 
 namespace rw::bootstrapper_test {
@@ -26,56 +25,22 @@ const std::string opt_out(bootstrapper::opt_out_annotation);
 const k8s::object_key credentials{"kyma-system", "registry-credentials"};
 
 options quick(bootstrapper_mode mode = bootstrapper_mode::direct) {
-  options out;
+  auto out = quick_options();
   out.mode = mode;
-  out.ready_interval = 50ms;
-  out.ready_interval_limit = 200ms;
-  out.backoff_base = 50ms;
-  out.backoff_limit = 500ms;
   out.unhealthy_probe = 200ms;
   out.probe_timeout = 300ms;
   return out;
-}
-
-bool is_there(const json::value& object) {
-  return object.is_object();
-}
-bool is_gone(const json::value& object) {
-  return object.is_null();
-}
-
-std::function<bool(const json::value&)> has_data(const json::value& of) {
-  return [data = of.at("data")](const json::value& object) {
-    return object.is_object() && object.at("data") == data;
-  };
-}
-
-asio::awaitable<bool> until_resource(test_env* env, std::string name,
-                                     std::function<bool(const json::value&)> good) {
-  const bool came = co_await env->until("kcp", bootstrapper::runtime_bootstrappers_type(),
-                                        {"kcp-system", name}, std::move(good));
-  co_return came;
 }
 
 asio::awaitable<void> delete_resource(test_env* env, std::string name) {
   co_await env->remove("kcp", bootstrapper::runtime_bootstrappers_type(), {"kcp-system", name});
 }
 
-asio::awaitable<void> one_synced_runtime(test_env* env) {
-  co_await env->begin();
-  co_await env->add_runtime("skr");
-  co_await env->add_bootstrapper("skr");
-  const bool good = co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
-  BOOST_REQUIRE(good);
-}
-
 /// As Gardener does, whose finalizer keeps it for a while.
 asio::awaitable<void> begin_deletion(test_env* env, std::string runtime) {
   const json::value change =
       json::parse(R"({"metadata": {"finalizers": ["example.com/gardener"]}})");
-  const auto done = co_await env->api("kcp").patch(runtimes_type(), {"kcp-system", runtime},
-                                                   k8s::patch_type::merge, change);
-  BOOST_REQUIRE(done.has_value());
+  co_await env->merge(runtimes_type(), {"kcp-system", runtime}, change);
   co_await env->remove("kcp", runtimes_type(), {"kcp-system", runtime});
 }
 
@@ -88,14 +53,14 @@ asio::awaitable<void> migrates(test_env* env) {
   // signal: nothing is ours.
   bool good = co_await env->until_condition("skr", "Ready", "Unknown", "NotInCharge");
   BOOST_TEST(good);
-  BOOST_TEST(env->writes["skr"] == 0);
+  BOOST_TEST(env->asked["skr"].writes == 0);
   // shadow: dry runs, which the counter has as writes.
   co_await env->annotate_runtime("skr", mode_annotation, "shadow");
   good = co_await env->until_condition("skr", "InStep", "False", "WouldWrite");
   BOOST_TEST(good);
   good = co_await env->until("skr", deployments, deployment_key, is_gone);
   BOOST_TEST(good);
-  BOOST_TEST(env->writes["skr"] > 0);
+  BOOST_TEST(env->asked["skr"].writes > 0);
   BOOST_TEST(env->metric("rw_bootstrapper_writes_total") == 0);
   BOOST_TEST(env->metric("rw_bootstrapper_differing_runtimes") == 1);
   auto object = co_await env->status("skr");
@@ -116,14 +81,14 @@ asio::awaitable<void> migrates(test_env* env) {
                           runtime_state::unreachable}) {
     BOOST_TEST(env->reactor->count(each) == 0U);
   }
-  const auto before = env->writes["skr"];
+  const auto before = env->asked["skr"].writes;
   co_await env->set_source(pull_secret("for another"));
   env->reactor->requeue({"kcp-system", "skr"});
   // It goes without touching the runtime.
   co_await delete_resource(env, "skr");
-  good = co_await until_resource(env, "skr", is_gone);
+  good = co_await env->until_resource("skr", is_gone);
   BOOST_TEST(good);
-  BOOST_TEST(env->writes["skr"] == before);
+  BOOST_TEST(env->asked["skr"].writes == before);
   good = co_await env->until("skr", deployments, deployment_key, is_there);
   BOOST_TEST(good);
 }
@@ -164,7 +129,7 @@ asio::awaitable<void> opts_out(test_env* env) {
   BOOST_TEST_REQUIRE(owners.size() == 1U);
   BOOST_TEST(owners.front().kind == "Runtime");
   BOOST_TEST(owners.front().name == "skr");
-  good = co_await until_resource(env, "other", is_gone);
+  good = co_await env->until_resource("other", is_gone);
   BOOST_TEST(good);
   co_await delete_resource(env, "skr");
   good = co_await env->until("skr", deployments, deployment_key, is_gone);
@@ -178,7 +143,7 @@ asio::awaitable<void> opts_out(test_env* env) {
   co_await env->annotate_runtime("other", mode_annotation, "direct");
   good = co_await env->until_condition("other", "ConfigurationSynced", "True", "Synced");
   BOOST_TEST(good);
-  good = co_await until_resource(env, "skr", is_gone);
+  good = co_await env->until_resource("skr", is_gone);
   BOOST_TEST(good);
   co_await env->annotate_runtime("skr", opt_out, nullptr);
   good = co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
@@ -193,7 +158,7 @@ BOOST_AUTO_TEST_CASE(deleting_an_auto_created_resource_is_a_lasting_opt_out) {
 }
 
 asio::awaitable<void> rejects_a_second(test_env* env) {
-  co_await one_synced_runtime(env);
+  co_await env->begin_with({"skr"});
   json::value second{{"apiVersion", "operator.kyma-project.io/v1alpha1"},
                      {"kind", "RuntimeBootstrapper"},
                      {"metadata", {{"name", "earlier"}, {"namespace", "kcp-system"}}},
@@ -207,11 +172,11 @@ asio::awaitable<void> rejects_a_second(test_env* env) {
   BOOST_TEST(k8s::find_string(earlier, {"status", "lastError"}) ==
              "spec.runtimeRef.name: is \"skr\", but a RuntimeBootstrapper has the name of its "
              "Runtime");
-  const auto before = env->writes["skr"];
+  const auto before = env->asked["skr"].writes;
   co_await delete_resource(env, "earlier");
-  good = co_await until_resource(env, "earlier", is_gone);
+  good = co_await env->until_resource("earlier", is_gone);
   BOOST_TEST(good);
-  BOOST_TEST(env->writes["skr"] == before);
+  BOOST_TEST(env->asked["skr"].writes == before);
   good = co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
   BOOST_TEST(good);
 }
@@ -222,20 +187,20 @@ BOOST_AUTO_TEST_CASE(resource_of_another_name_than_its_runtime_is_rejected) {
 }
 
 asio::awaitable<void> respects_deletion(test_env* env) {
-  co_await one_synced_runtime(env);
+  co_await env->begin_with({"skr"});
   co_await begin_deletion(env, "skr");
   bool good = co_await env->until_condition("skr", "Ready", "Unknown", "RuntimeDeleting");
   BOOST_TEST(good);
-  const auto before = env->writes["skr"];
+  const auto before = env->asked["skr"].writes;
   // What is deleted on it now stays away.
   co_await env->remove("skr", deployments, deployment_key);
-  const auto removing = env->writes["skr"];
+  const auto removing = env->asked["skr"].writes;
   BOOST_TEST(removing == before + 1);
   env->reactor->requeue({"kcp-system", "skr"});
   co_await delete_resource(env, "skr");
-  good = co_await until_resource(env, "skr", is_gone);
+  good = co_await env->until_resource("skr", is_gone);
   BOOST_TEST(good);
-  BOOST_TEST(env->writes["skr"] == removing);
+  BOOST_TEST(env->asked["skr"].writes == removing);
 }
 
 BOOST_AUTO_TEST_CASE(runtime_that_is_being_deleted_is_not_repaired) {
@@ -251,7 +216,7 @@ asio::awaitable<void> rejects_a_mismatch(test_env* env) {
   co_await env->change("open", {{"runtimeRef", {{"kymaName", "kyma-of-closed"}}}});
   bool good = co_await env->until_condition("open", "Compatible", "False", "Invalid");
   BOOST_TEST(good);
-  BOOST_TEST(env->writes["closed"] == 0);
+  BOOST_TEST(env->asked["closed"].writes == 0);
   const auto resource = co_await env->status("open");
   BOOST_TEST(k8s::find_string(resource, {"status", "lastError"}) ==
              "spec.runtimeRef.kymaName: Runtime open is of Kyma kyma-of-open and not of "
@@ -281,18 +246,18 @@ asio::awaitable<void> deletes_after_a_mismatch(test_env* env) {
   co_await env->change("a", {{"runtimeRef", {{"kymaName", "kyma-of-b"}}}});
   bool good = co_await env->until_condition("a", "Compatible", "False", "Invalid");
   BOOST_TEST(good);
-  const auto before = env->writes["b"];
+  const auto before = env->asked["b"].writes;
   co_await delete_resource(env, "a");
   good = co_await env->until_state("a", "Deleting");
   BOOST_TEST(good);
-  BOOST_TEST(env->writes["b"] == before);
+  BOOST_TEST(env->asked["b"].writes == before);
   // Corrected, it undeploys what is its own.
   co_await env->change("a", {{"runtimeRef", {{"kymaName", "kyma-of-a"}}}});
-  good = co_await until_resource(env, "a", is_gone);
+  good = co_await env->until_resource("a", is_gone);
   BOOST_TEST(good);
   good = co_await env->until("a", deployments, deployment_key, is_gone);
   BOOST_TEST(good);
-  BOOST_TEST(env->writes["b"] == before);
+  BOOST_TEST(env->asked["b"].writes == before);
 }
 
 BOOST_AUTO_TEST_CASE(deletion_after_a_mismatch_of_kyma_writes_to_no_other_runtime) {
@@ -317,7 +282,7 @@ asio::awaitable<void> survives_replacement(test_env* env) {
   BOOST_REQUIRE(changed.has_value());
   const auto before = std::string(k8s::uid_of(*changed));
   co_await delete_resource(env, "skr");
-  good = co_await until_resource(env, "skr", [before](const json::value& object) {
+  good = co_await env->until_resource("skr", [before](const json::value& object) {
     return object.is_object() && k8s::uid_of(object) != before;
   });
   BOOST_TEST(good);
@@ -334,18 +299,18 @@ BOOST_AUTO_TEST_CASE(replaced_runtime_is_not_undeployed_and_has_not_opted_out) {
 }
 
 asio::awaitable<void> waits_for_removal(test_env* env) {
-  co_await one_synced_runtime(env);
+  co_await env->begin_with({"skr"});
   const std::string suspended(suspend_reconciliation_annotation);
   co_await env->annotate_runtime("skr", suspended, "true");
   bool good = co_await env->until_condition("skr", "Ready", "Unknown", "RuntimeSuspended");
   BOOST_TEST(good);
-  const auto before = env->writes["skr"];
+  const auto before = env->asked["skr"].writes;
   co_await delete_resource(env, "skr");
   good = co_await env->until_state("skr", "Deleting");
   BOOST_TEST(good);
-  BOOST_TEST(env->writes["skr"] == before);
+  BOOST_TEST(env->asked["skr"].writes == before);
   co_await env->annotate_runtime("skr", suspended, nullptr);
-  good = co_await until_resource(env, "skr", is_gone);
+  good = co_await env->until_resource("skr", is_gone);
   BOOST_TEST(good);
   good = co_await env->until("skr", deployments, deployment_key, is_gone);
   BOOST_TEST(good);
@@ -357,15 +322,7 @@ BOOST_AUTO_TEST_CASE(undeploying_waits_until_the_runtime_may_be_written_to) {
 }
 
 asio::awaitable<void> survives_silence(test_env* env) {
-  co_await env->begin();
-  for (const auto* name : {"a", "b", "c"}) {
-    co_await env->add_runtime(name);
-    co_await env->add_bootstrapper(name);
-  }
-  for (const auto* name : {"a", "b", "c"}) {
-    const bool good = co_await env->until_condition(name, "ConfigurationSynced", "True", "Synced");
-    BOOST_REQUIRE(good);
-  }
+  co_await env->begin_with({"a", "b", "c"});
   env->hanging["b"] = true;
   const auto rotated = pull_secret("rotated");
   co_await env->set_source(rotated);
@@ -392,12 +349,12 @@ BOOST_AUTO_TEST_CASE(runtime_that_hangs_holds_up_no_other_and_is_synced_later) {
 }
 
 asio::awaitable<void> abandons_removal(test_env* env) {
-  co_await one_synced_runtime(env);
+  co_await env->begin_with({"skr"});
   env->hanging["skr"] = true;
   co_await delete_resource(env, "skr");
   bool good = co_await env->until_state("skr", "Deleting");
   BOOST_TEST(good);
-  good = co_await until_resource(env, "skr", is_gone);
+  good = co_await env->until_resource("skr", is_gone);
   BOOST_TEST(good);
 }
 

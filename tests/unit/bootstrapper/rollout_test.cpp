@@ -33,17 +33,6 @@ const k8s::object_key credentials{"kyma-system", "registry-credentials"};
 const k8s::object_key settings{"kyma-system", "rt-bootstrapper-config"};
 const k8s::resource_type pods{{"", "v1", "Pod"}, "pods"};
 
-bootstrapper::options quick() {
-  bootstrapper::options out;
-  out.mode = bootstrapper_mode::direct;
-  out.ready_interval = 50ms;
-  out.ready_interval_limit = 200ms;
-  out.backoff_base = 50ms;
-  out.backoff_limit = 500ms;
-  out.drift_delay = 20ms;
-  return out;
-}
-
 /// "1.0.0" of an image "example.com/rt-bootstrapper:1.0.0".
 std::string version_of(const json::value& deployment) {
   if (!deployment.is_object()) return {};
@@ -54,40 +43,36 @@ std::string version_of(const json::value& deployment) {
 }
 
 /// Runtimes whose clusters run what is installed there; images of the version "crash" crash.
-class landscape {
+class landscape : public test_env {
  public:
-  explicit landscape(std::size_t count, bootstrapper::options with = quick())
-      : env(std::move(with)) {
+  explicit landscape(std::size_t count, bootstrapper::options with = quick_options())
+      : test_env(std::move(with)) {
     for (std::size_t i = 1; i <= count; ++i) names.push_back("skr-" + std::to_string(i));
   }
-  ~landscape() {
-    test::run(env.context, [](landscape* self) -> asio::awaitable<void> {
+  ~landscape() override {
+    test::run(context, [](landscape* self) -> asio::awaitable<void> {
       self->playing_.cancel();
       co_await self->playing_.join();
       co_await self->stop_rollout();
-      co_await self->env.stop();
-      self->informing_.cancel();
-      co_await self->informing_.join();
+      co_await self->stop();
     }(this));
   }
 
   asio::awaitable<void> begin() {
-    rollouts_ = inform(runtime_rollouts_type());
-    resources_ = inform(bootstrapper::runtime_bootstrappers_type());
-    runtimes_ = inform(runtimes_type());
-    events_ = std::make_unique<k8s::event_recorder>(
-        env.context.get_executor(), k8s::objects_of(env.api("kcp")),
-        k8s::event_recorder_options{.component = "rollout"},
-        k8s::event_recorder_environment{env.clock, env.log, env.numbers,
-                                        core::make_random_source()});
-    informing_.spawn(events_->run());
+    const auto of_kcp = [this](const k8s::resource_type& type) {
+      return &inform(type, {.what = {.ns = "kcp-system"}});
+    };
+    rollouts_ = of_kcp(runtime_rollouts_type());
+    resources_ = of_kcp(bootstrapper::runtime_bootstrappers_type());
+    runtimes_ = of_kcp(runtimes_type());
+    rollout_events_ = &record_events("rollout");
     make_rollout();
-    co_await env.begin();
+    co_await test_env::begin();
     rolling_->spawn(gate_->run());
     playing_.spawn(play());
     for (const auto& name : names) {
-      co_await env.add_runtime(name);
-      co_await env.add_bootstrapper(name);
+      co_await add_runtime(name);
+      co_await add_bootstrapper(name);
     }
     const bool good = co_await until_rollout([this](const json::value& object) {
       return phase(object) == "Completed" && ready(object) == names.size();
@@ -96,11 +81,11 @@ class landscape {
   }
 
   /// Another process takes over.
-  asio::awaitable<void> restart() {
+  asio::awaitable<void> take_over() {
     co_await stop_rollout();
-    co_await env.stop();
+    co_await stop();
     make_rollout();
-    co_await env.restart();
+    co_await restart();
     rolling_->spawn(gate_->run());
   }
 
@@ -115,26 +100,25 @@ class landscape {
   }
 
   asio::awaitable<bool> until_rollout(std::function<bool(const json::value&)> good) {
-    bool out =
-        co_await env.until("kcp", runtime_rollouts_type(), rollout_key,
-                           [&](const json::value& one) { return one.is_object() && good(one); });
+    bool out = co_await until("kcp", runtime_rollouts_type(), rollout_key,
+                              [&](const json::value& one) { return one.is_object() && good(one); });
     if (!out) {
-      const auto now = co_await env.api("kcp").get(runtime_rollouts_type(), rollout_key);
+      const auto now = co_await api("kcp").get(runtime_rollouts_type(), rollout_key);
       BOOST_TEST_MESSAGE("the roll-out is " << (now ? json::serialize(*now) : now.error().message));
     }
     co_return out;
   }
   asio::awaitable<void> change_rollout(json::value spec) {
-    const auto done = co_await env.api("kcp").patch(
+    const auto done = co_await api("kcp").patch(
         runtime_rollouts_type(), rollout_key, k8s::patch_type::merge, {{"spec", std::move(spec)}});
     BOOST_REQUIRE_MESSAGE(done.has_value(), done.error().message);
   }
   asio::awaitable<void> set_version(std::string version) {
     const auto source = manifests_source(manifests(version));
-    co_await env.set_source(source);
+    co_await set_source(source);
   }
   asio::awaitable<std::string> version_on(std::string runtime) {
-    const auto got = co_await env.api(runtime).get(deployments, deployment_key);
+    const auto got = co_await api(runtime).get(deployments, deployment_key);
     co_return got ? version_of(*got) : std::string();
   }
   asio::awaitable<std::size_t> count(std::string version) {
@@ -146,37 +130,21 @@ class landscape {
     co_return out;
   }
 
-  test_env env;
   std::vector<std::string> names;
 
  private:
-  std::unique_ptr<k8s::informer> inform(const k8s::resource_type& type) {
-    auto made = std::make_unique<k8s::informer>(
-        env.api("kcp"), type, k8s::informer_options{.what = {.ns = "kcp-system"}},
-        k8s::informer_environment{env.clock, env.log, env.numbers, core::make_random_source()});
-    informing_.spawn(made->run());
-    return made;
-  }
-
   void make_rollout() {
     runtime_rollout::options with;
     with.settle = 10ms;
     with.report_interval = 50ms;
     with.usual.soak = 0ms;
     gate_ = std::make_unique<runtime_rollout::runtime_rollout>(
-        env.context.get_executor(), with,
-        runtime_rollout::environment{.kcp = env.api("kcp"),
-                                     .rollouts = *rollouts_,
-                                     .resources = *resources_,
-                                     .runtimes = *runtimes_,
-                                     .events = *events_,
-                                     .clock = env.clock,
-                                     .watchdog = env.watchdog,
-                                     .log = env.log,
-                                     .metrics = env.numbers,
-                                     .random = core::make_random_source()});
-    env.gate = gate_.get();
-    rolling_ = std::make_unique<core::task_group>(env.context.get_executor());
+        context.get_executor(), with,
+        runtime_rollout::environment{api("kcp"), *rollouts_, *resources_, *runtimes_,
+                                     *rollout_events_, clock, watchdog, log, numbers,
+                                     core::make_random_source()});
+    gate = gate_.get();
+    rolling_ = std::make_unique<core::task_group>(context.get_executor());
   }
   asio::awaitable<void> stop_rollout() {
     if (!rolling_) co_return;
@@ -186,17 +154,17 @@ class landscape {
 
   /// What the controllers of the clusters do.
   asio::awaitable<void> play() {
-    const auto pause = env.clock.make_timer(env.context.get_executor());
+    const auto pause = clock.make_timer(context.get_executor());
     for (;;) {
       for (const auto& name : names) co_await play_one(name);
-      pause->expires_at(env.clock.now() + 20ms);
+      pause->expires_at(clock.now() + 20ms);
       const bool due = co_await pause->wait();
       if (!due) co_return;
     }
   }
   asio::awaitable<void> play_one(std::string name) {
-    if (env.hanging[name] || !env.writes.contains(name)) co_return;
-    const auto got = co_await env.api(name).get(deployments, deployment_key);
+    if (hanging[name] || !asked.contains(name)) co_return;
+    const auto got = co_await api(name).get(deployments, deployment_key);
     if (!got) co_return;
     const auto crashes = version_of(*got) == "crash";
     const auto generation = k8s::generation_of(*got);
@@ -215,7 +183,7 @@ class landscape {
             {"namespace", pod_key.ns},
             {"labels", {{"app", "rt-bootstrapper"}}}}},
           {"spec", {{"containers", json::array{{{"name", "manager"}, {"image", "a"}}}}}}};
-      co_await env.api(name).create(pods, std::move(pod));
+      co_await api(name).create(pods, std::move(pod));
       json::value status{
           {"status",
            {{"containerStatuses",
@@ -225,24 +193,25 @@ class landscape {
                           {"ready", false},
                           {"restartCount", 1},
                           {"state", {{"waiting", {{"reason", "CrashLoopBackOff"}}}}}}}}}}};
-      co_await env.api(name).patch(pods, pod_key, k8s::patch_type::merge, std::move(status),
-                                   {.subresource = "status"});
+      co_await api(name).patch(pods, pod_key, k8s::patch_type::merge, std::move(status),
+                               {.subresource = "status"});
     } else {
-      co_await env.api(name).remove(pods, pod_key);
+      co_await api(name).remove(pods, pod_key);
     }
     json::value status{{"status",
                         {{"observedGeneration", generation},
                          {"replicas", 1},
                          {"updatedReplicas", 1},
                          {"readyReplicas", ready}}}};
-    co_await env.api(name).patch(deployments, deployment_key, k8s::patch_type::merge,
-                                 std::move(status), {.subresource = "status"});
+    co_await api(name).patch(deployments, deployment_key, k8s::patch_type::merge, std::move(status),
+                             {.subresource = "status"});
   }
 
-  core::task_group informing_{env.context.get_executor()};
-  core::task_group playing_{env.context.get_executor()};
-  std::unique_ptr<k8s::informer> rollouts_, resources_, runtimes_;
-  std::unique_ptr<k8s::event_recorder> events_;
+  core::task_group playing_{context.get_executor()};
+  k8s::informer* rollouts_ = nullptr;
+  k8s::informer* resources_ = nullptr;
+  k8s::informer* runtimes_ = nullptr;
+  k8s::event_recorder* rollout_events_ = nullptr;
   std::unique_ptr<runtime_rollout::runtime_rollout> gate_;
   std::unique_ptr<core::task_group> rolling_;
 };
@@ -251,19 +220,18 @@ class landscape {
 
 asio::awaitable<void> crash_stays_with_canaries(landscape* land) {
   co_await land->begin();
-  auto& env = land->env;
-  const auto begin = env.clock.now();
+  const auto begin = land->clock.now();
   co_await land->set_version("crash");
   bool good = co_await land->until_rollout([](const json::value& one) {
     return landscape::phase(one) == "Paused" && landscape::reason(one) == "CanaryFailed";
   });
   BOOST_TEST(good);
-  BOOST_TEST((env.clock.now() - begin < 30s));
+  BOOST_TEST((land->clock.now() - begin < 30s));
   // Credentials go everywhere at once, whatever is paused.
   const auto rotated = pull_secret("rotated");
-  co_await env.set_source(rotated);
+  co_await land->set_source(rotated);
   for (const auto& name : land->names) {
-    good = co_await env.until(name, secrets_type(), credentials, [&](const json::value& one) {
+    good = co_await land->until(name, secrets_type(), credentials, [&](const json::value& one) {
       return one.is_object() && one.at("data") == rotated.at("data");
     });
     BOOST_TEST(good);
@@ -273,21 +241,22 @@ asio::awaitable<void> crash_stays_with_canaries(landscape* land) {
   BOOST_TEST(crashing <= 2U);
   // Runtimes that wait keep what they have, also where it is changed by hand.
   const auto waiting = land->names.back();
-  co_await env.remove(waiting, config_maps_type(), settings);
-  good = co_await env.until(waiting, config_maps_type(), settings,
-                            [](const json::value& one) { return one.is_object(); });
+  co_await land->remove(waiting, config_maps_type(), settings);
+  good = co_await land->until(waiting, config_maps_type(), settings,
+                              [](const json::value& one) { return one.is_object(); });
   BOOST_TEST(good);
   auto version = co_await land->version_on(waiting);
   BOOST_TEST(version == "1.0.0");
-  good = co_await env.until_condition(waiting, "ConfigurationSynced", "False", "WaitingForRollout");
+  good =
+      co_await land->until_condition(waiting, "ConfigurationSynced", "False", "WaitingForRollout");
   BOOST_TEST(good);
-  good = co_await env.until_condition(waiting, "Ready", "True", "Ready");
+  good = co_await land->until_condition(waiting, "Ready", "True", "Ready");
   BOOST_TEST(good);
   // A new runtime gets what was rolled out last.
-  co_await env.add_runtime("late");
-  co_await env.add_bootstrapper("late");
-  good = co_await env.until("late", deployments, deployment_key,
-                            [](const json::value& one) { return one.is_object(); });
+  co_await land->add_runtime("late");
+  co_await land->add_bootstrapper("late");
+  good = co_await land->until("late", deployments, deployment_key,
+                              [](const json::value& one) { return one.is_object(); });
   BOOST_TEST(good);
   version = co_await land->version_on("late");
   BOOST_TEST(version == "1.0.0");
@@ -304,7 +273,7 @@ asio::awaitable<void> crash_stays_with_canaries(landscape* land) {
 
 BOOST_AUTO_TEST_CASE(crashing_manifest_reaches_the_canaries_only) {
   landscape land(8);
-  test::run(land.env.context, crash_stays_with_canaries(&land));
+  test::run(land.context, crash_stays_with_canaries(&land));
 }
 
 asio::awaitable<void> goes_on_after_a_restart(landscape* land) {
@@ -316,9 +285,9 @@ asio::awaitable<void> goes_on_after_a_restart(landscape* land) {
   bool good = co_await land->until_rollout(paused);
   BOOST_TEST(good);
   const auto before = co_await land->count("crash");
-  co_await land->restart();
+  co_await land->take_over();
   const auto passes = [land] {
-    return land->env.metric(
+    return land->metric(
         "controller_runtime_reconcile_total{controller=\"rollout-bootstrapper\","
         "result=\"success\"}");
   };
@@ -341,12 +310,11 @@ asio::awaitable<void> goes_on_after_a_restart(landscape* land) {
 
 BOOST_AUTO_TEST_CASE(paused_rollout_outlives_the_process_and_is_resumed_by_hand) {
   landscape land(5);
-  test::run(land.env.context, goes_on_after_a_restart(&land));
+  test::run(land.context, goes_on_after_a_restart(&land));
 }
 
 asio::awaitable<void> keeps_what_kim_brings(landscape* land) {
   co_await land->begin();
-  auto& env = land->env;
   const json::value pause{{"paused", true}};
   co_await land->change_rollout(pause);
   co_await land->set_version("2.0.0");
@@ -354,14 +322,14 @@ asio::awaitable<void> keeps_what_kim_brings(landscape* land) {
       [](const json::value& one) { return landscape::reason(one) == "ByHand"; });
   BOOST_TEST(good);
   const auto name = land->names.back();
-  good = co_await env.until_condition(name, "ConfigurationSynced", "False", "WaitingForRollout");
+  good = co_await land->until_condition(name, "ConfigurationSynced", "False", "WaitingForRollout");
   BOOST_TEST(good);
   // Kyma Infrastructure Manager writes what is in KCP.
   const auto parsed = k8s::parse_manifests(manifests("2.0.0"));
   BOOST_REQUIRE(parsed.has_value());
   for (const auto& each : *parsed) {
     if (k8s::find_string(each, {"kind"}) != "Deployment") continue;
-    const auto done = co_await env.api(name).apply(
+    const auto done = co_await land->api(name).apply(
         deployments, each, {.field_manager = "kim-bootstrapper", .force = true});
     BOOST_REQUIRE_MESSAGE(done.has_value(), done.error().message);
   }
@@ -387,40 +355,39 @@ asio::awaitable<void> keeps_what_kim_brings(landscape* land) {
 
 BOOST_AUTO_TEST_CASE(newer_content_of_another_writer_is_kept_and_counted) {
   landscape land(4);
-  test::run(land.env.context, keeps_what_kim_brings(&land));
+  test::run(land.context, keeps_what_kim_brings(&land));
 }
 
 asio::awaitable<void> leaves_own_sources_out(landscape* land) {
   co_await land->begin();
-  auto& env = land->env;
-  co_await env.add_runtime("own");
+  co_await land->add_runtime("own");
   auto source = manifests_source(manifests("1.0.0"));
   source.as_object()["metadata"].as_object()["name"] = "own-manifests";
-  co_await env.set_source(source);
+  co_await land->set_source(source);
   json::value object{{"apiVersion", "operator.kyma-project.io/v1alpha1"},
                      {"kind", "RuntimeBootstrapper"},
                      {"metadata", {{"name", "own"}, {"namespace", "kcp-system"}}},
                      {"spec", {{"manifests", {{"configMapRef", {{"name", "own-manifests"}}}}}}}};
-  const auto made =
-      co_await env.api("kcp").create(bootstrapper::runtime_bootstrappers_type(), std::move(object));
+  const auto made = co_await land->api("kcp").create(bootstrapper::runtime_bootstrappers_type(),
+                                                     std::move(object));
   BOOST_REQUIRE_MESSAGE(made.has_value(), made.error().message);
   const json::value pause{{"paused", true}};
   co_await land->change_rollout(pause);
   source = manifests_source(manifests("3.0.0"));
   source.as_object()["metadata"].as_object()["name"] = "own-manifests";
-  co_await env.set_source(source);
+  co_await land->set_source(source);
   const bool good =
-      co_await env.until("own", deployments, deployment_key,
-                         [](const json::value& one) { return version_of(one) == "3.0.0"; });
+      co_await land->until("own", deployments, deployment_key,
+                           [](const json::value& one) { return version_of(one) == "3.0.0"; });
   BOOST_TEST(good);
-  const auto now = co_await env.api("kcp").get(runtime_rollouts_type(), rollout_key);
+  const auto now = co_await land->api("kcp").get(runtime_rollouts_type(), rollout_key);
   BOOST_REQUIRE(now.has_value());
   BOOST_TEST(k8s::find_number(*now, {"status", "total"}) == 2);
 }
 
 BOOST_AUTO_TEST_CASE(runtime_with_sources_of_its_own_is_no_part_of_waves) {
   landscape land(2);
-  test::run(land.env.context, leaves_own_sources_out(&land));
+  test::run(land.context, leaves_own_sources_out(&land));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

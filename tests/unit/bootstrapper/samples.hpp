@@ -16,6 +16,7 @@ namespace rw::bootstrapper_test {
 
 namespace json = boost::json;
 
+inline const k8s::object_key deployment_key{"kyma-system", "rt-bootstrapper-controller-manager"};
 inline const std::string bundle_name = "rt-bootstrapper.example.com:ctb:1";
 
 inline std::string ca_pem(const std::string& name = "btp",

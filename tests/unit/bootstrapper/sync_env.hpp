@@ -1,17 +1,13 @@
 #pragma once
 
-#include "core/task_group.hpp"
-#include "core/watchdog.hpp"
 #include "k8s/client.hpp"
-#include "k8s/devserver/server.hpp"
 #include "reactors/bootstrapper/sync.hpp"
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/io_context.hpp>
 #include <boost/json/value.hpp>
 
 #include "tests/unit/bootstrapper/samples.hpp"
-#include <functional>
+#include "tests/unit/environment/environment.hpp"
 #include <map>
 #include <memory>
 #include <string>
@@ -21,14 +17,7 @@ namespace rw::bootstrapper_test {
 
 namespace asio = boost::asio;
 
-extern const k8s::resource_type bundles;
-extern const k8s::resource_type deployments;
-inline const k8s::object_key deployment_key{"kyma-system", "rt-bootstrapper-controller-manager"};
-
-/// True for the verbs of requests that change nothing.
-inline bool reads(const std::string& verb) {
-  return verb == "get" || verb == "list" || verb == "watch";
-}
+using test::bundles;
 
 /// What is to happen to a runtime's writing requests, dry runs among them.
 struct write_faults {
@@ -39,18 +28,18 @@ struct write_faults {
   std::vector<std::string> paths = {};
 };
 
-/// Runtimes on an embedded API server, and what the control plane remembers of each.
-class sync_env {
+/// Runtimes, and what the control plane remembers of each.
+class sync_env : public test::environment {
  public:
   sync_env();
-  ~sync_env();
+  ~sync_env() override { shut_down(); }
 
   /// A cluster with nothing but the namespace kyma-system, unless `bare`.
   asio::awaitable<void> add(std::string name, bool bare = false);
   /// The runtime "skr": on the real API server that RW_CONFORMANCE_KUBECONFIG leads to, if it is
   /// set, cleaned of the objects of `leftovers`.
   asio::awaitable<void> add_any(std::vector<bootstrapper::render_input> leftovers);
-  std::shared_ptr<k8s::client> api(const std::string& runtime);
+  std::shared_ptr<k8s::client> api(const std::string& runtime) { return client(runtime); }
 
   /// Syncs to the first of the sources that the runtime takes.
   asio::awaitable<k8s::result<bootstrapper::sync_report>> sync(
@@ -68,23 +57,12 @@ class sync_env {
   asio::awaitable<json::value> get(std::string runtime, std::string kind, std::string name);
   /// As Kyma Infrastructure Manager leaves it: what it copies applied, the manifests created.
   asio::awaitable<void> install_as_kim(std::string runtime, bootstrapper::render_input from);
-  asio::awaitable<json::value> must(asio::awaitable<k8s::result<json::value>> call);
 
-  asio::io_context context{1};
-  core::real_clock clock;
-  core::metrics numbers;
-  core::logger log{core::log_level::error, [](std::string_view) {}};
-  core::watchdog watchdog{clock, context.get_executor(), std::chrono::milliseconds(20)};
-  k8s::devserver::server server{context.get_executor(), {}, {clock, watchdog, log, numbers}};
   std::map<std::string, write_faults> faults;
   std::map<std::string, bootstrapper::recorded_state> states;  ///< as the status has it
   int recorded = 0;                                            ///< writes of inventories
   bootstrapper::apply_options options;
   bootstrapper::sync_request like;  ///< of each request: `write`, `adopt`, `may_write`, `rejected`
-
- private:
-  std::map<std::string, std::shared_ptr<k8s::client>> clients_;
-  core::task_group tasks_{context.get_executor()};
 };
 
 bootstrapper::revision rendered(bootstrapper::unit of, const bootstrapper::render_input& from);

@@ -1,24 +1,17 @@
 #include "k8s/difference.hpp"
-#include "k8s/kubeconfig.hpp"
 #include "k8s/manifests.hpp"
 #include "reactors/kyma_resources.hpp"
 
 #include <boost/json/object.hpp>
-#include <boost/test/unit_test.hpp>
 
 #include "tests/unit/bootstrapper/sync_env.hpp"
-#include "tests/unit/run.hpp"
-#include <cstdlib>
+#include <algorithm>
 #include <utility>
 
 namespace rw::bootstrapper_test {
 
 using bootstrapper::render_input;
 using bootstrapper::unit;
-
-const k8s::resource_type deployments{{"apps", "v1", "Deployment"}, "deployments", true};
-const k8s::resource_type bundles{
-    {"certificates.k8s.io", "v1beta1", "ClusterTrustBundle"}, "clustertrustbundles", false};
 
 namespace {
 
@@ -27,19 +20,11 @@ k8s::devserver::fault next_fault(write_faults& state, const std::string& verb,
   k8s::devserver::fault out;
   const bool stopped = state.stop_after >= 0 && state.seen >= state.stop_after;
   out.drop = stopped;
-  if (reads(verb) || stopped || path.find(state.only_path) == path.npos) return out;
+  if (test::reads(verb) || stopped || path.find(state.only_path) == path.npos) return out;
   ++state.seen;
   state.paths.push_back(verb + " " + path);
   if (state.refuse == state.seen) out.status = 422;
   return out;
-}
-
-asio::awaitable<void> close(sync_env* env, core::task_group* tasks,
-                            std::map<std::string, std::shared_ptr<k8s::client>>* clients) {
-  for (auto& [name, api] : *clients) co_await api->close();
-  env->server.drop_connections();
-  tasks->cancel();
-  co_await tasks->join();
 }
 
 /// Without what an apply can't be seen in.
@@ -55,61 +40,24 @@ bool holds(const json::value& desired, const json::value& live) {
 
 }  // namespace
 
-sync_env::sync_env() {
-  tasks_.spawn(watchdog.run());
-  tasks_.spawn(server.run());
-}
-
-sync_env::~sync_env() {
-  test::run(context, close(this, &tasks_, &clients_));
-}
-
-std::shared_ptr<k8s::client> sync_env::api(const std::string& runtime) {
-  auto& api = clients_[runtime];
-  if (!api) {
-    auto config = k8s::parse_kubeconfig(server.kubeconfig(runtime, "admin"), runtime, "");
-    api = std::make_shared<k8s::client>(context.get_executor(), std::move(*config),
-                                        k8s::client_options{.name = "test", .retries = 0},
-                                        k8s::client_environment{clock, watchdog, log, numbers});
-  }
-  return api;
-}
-
-asio::awaitable<json::value> sync_env::must(asio::awaitable<k8s::result<json::value>> call) {
-  auto got = co_await std::move(call);
-  BOOST_REQUIRE_MESSAGE(got.has_value(), got.error().message);
-  co_return std::move(*got);
+sync_env::sync_env() : environment({.client = {.name = "test", .retries = 0}}) {
+  on_request = [this](const std::string& runtime, const std::string& verb,
+                      const std::string& path) { return next_fault(faults[runtime], verb, path); };
 }
 
 asio::awaitable<void> sync_env::add(std::string name, bool bare) {
-  server.add_cluster(name);
-  server.faults(name).decide = [this, name](const std::string& verb, const std::string& path) {
-    return next_fault(faults[name], verb, path);
-  };
+  add_cluster(name);
   states[name] = {.exists = true};
   if (bare) co_return;
-  json::value object{
-      {"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", "kyma-system"}}}};
-  co_await must(api(name)->create(namespaces_type(), std::move(object)));
+  co_await create(name, test::object_of(namespaces_type(), {}, "kyma-system"), namespaces_type());
   faults[name] = {};
 }
 
 asio::awaitable<void> sync_env::add_any(std::vector<render_input> leftovers) {
-  const auto* const file = std::getenv("RW_CONFORMANCE_KUBECONFIG");
-  if (file == nullptr && clients_.contains("skr")) {
-    co_await clients_["skr"]->close();
-    clients_.erase("skr");
-    server.remove_cluster("skr");
-  }
-  if (file == nullptr) {
+  if (!use_real("skr")) {
+    co_await remove_cluster("skr");
     co_await add("skr", true);
     co_return;
-  }
-  if (!clients_.contains("skr")) {
-    auto real = k8s::load_kubeconfig({file});
-    clients_["skr"] = std::make_shared<k8s::client>(
-        context.get_executor(), std::move(*real), k8s::client_options{.name = "real"},
-        k8s::client_environment{clock, watchdog, log, numbers});
   }
   bootstrapper::inventory all;
   for (const auto& from : leftovers) {
@@ -118,7 +66,7 @@ asio::awaitable<void> sync_env::add_any(std::vector<render_input> leftovers) {
     }
   }
   const auto cleaned = co_await bootstrapper::undeploy(api("skr"), &options, std::move(all), {});
-  BOOST_REQUIRE_MESSAGE(cleaned.has_value(), cleaned.error().message);
+  test::required(cleaned);
   states["skr"] = {.exists = true};
 }
 
@@ -152,8 +100,7 @@ asio::awaitable<k8s::result<bootstrapper::sync_report>> sync_env::sync(
 asio::awaitable<bootstrapper::sync_report> sync_env::must_sync(std::string runtime,
                                                                std::vector<render_input> from) {
   auto report = co_await sync(runtime, std::move(from));
-  BOOST_REQUIRE_MESSAGE(report.has_value(), report.error().message);
-  co_return std::move(*report);
+  co_return test::required(std::move(report));
 }
 
 asio::awaitable<bool> sync_env::has(std::string runtime, unit of, render_input these,
@@ -187,7 +134,7 @@ asio::awaitable<json::value> sync_env::get(std::string runtime, std::string kind
                                            std::string name) {
   auto type = bundles;
   for (const auto* version : {"v1", "apps/v1", "admissionregistration.k8s.io/v1"}) {
-    if (const auto known = k8s::well_known_type(version, kind)) type = *known;
+    type = k8s::well_known_type(version, kind).value_or(type);
   }
   const k8s::object_key key{type.namespaced ? "kyma-system" : "", name};
   auto got = co_await api(runtime)->get(type, key);
@@ -201,9 +148,7 @@ asio::awaitable<void> sync_env::install_as_kim(std::string runtime, render_input
       auto& labels = object.at("metadata").at("labels").as_object();
       labels.erase(bootstrapper::digest_label);
       labels.erase(bootstrapper::synced_by_label);
-      const auto type = k8s::well_known_type(k8s::find_string(object, {"apiVersion"}),
-                                             k8s::find_string(object, {"kind"}))
-                            .value_or(bundles);
+      const auto type = test::type_of(object);
       if (each.from == source_kind::manifests) {
         co_await must(api(runtime)->create(type, object, {.field_manager = "manager"}));
       } else {
@@ -220,12 +165,10 @@ bootstrapper::revision rendered(unit of, const render_input& from) {
 
 std::vector<typed_object> objects_of(unit of, const render_input& from) {
   const auto made = rendered(of, from);
-  BOOST_REQUIRE_MESSAGE(made.valid(), bootstrapper::describe(made.found.errors));
+  test::require(made.valid(), bootstrapper::describe(made.found.errors));
   std::vector<typed_object> out;
   for (const auto& each : made.objects) {
-    const auto type = k8s::well_known_type(k8s::find_string(each.object, {"apiVersion"}),
-                                           k8s::find_string(each.object, {"kind"}));
-    out.push_back({type.value_or(bundles), each.object});
+    out.push_back({test::type_of(each.object), each.object});
   }
   return out;
 }

@@ -154,9 +154,9 @@ class story {
       annotate(name, force_reconciliation_mark, "true");
     } else {
       journal_.note("the spec changes: " + name);
-      here_.ok(here_.author().patch(runtimes_type(), {std::string(kcp_namespace), name},
-                                    k8s::patch_type::merge,
-                                    {{"spec", {{"seed", chance_.draw(1u << 30)}}}}));
+      here_.ok(here_.api("kcp").patch(runtimes_type(), {std::string(kcp_namespace), name},
+                                      k8s::patch_type::merge,
+                                      {{"spec", {{"seed", chance_.draw(1u << 30)}}}}));
     }
   }
 

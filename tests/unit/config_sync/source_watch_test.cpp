@@ -37,16 +37,16 @@ struct watched : test_env {
   }
   ~watched() {
     stop_watch();
-    if (api) finish(api->close());
+    if (api_of_watch) finish(api_of_watch->close());
   }
 
   void start_watch() {
-    api = connect("watch");
+    api_of_watch = connect("kcp", {.name = "watch"});
     watch = std::make_unique<rw::source_watch>(
-        *api, source_watch_options{},
-        source_watch_environment{clock, log, metrics, core::make_random_source()});
+        *api_of_watch, source_watch_options{},
+        source_watch_environment{clock, log, numbers, core::make_random_source()});
     listening = watch->subscribe([this] { ++changes; });
-    running = std::make_unique<core::task_group>(executor());
+    running = std::make_unique<core::task_group>(context.get_executor());
     running->spawn(watch->run());
   }
   void stop_watch() {
@@ -55,19 +55,11 @@ struct watched : test_env {
     finish(running->join());
     running.reset();
   }
-  std::size_t times_said(std::string_view what) const {
-    std::size_t times = 0;
-    for (auto at = logged().find(what); at != std::string::npos; at = logged().find(what, at + 1)) {
-      ++times;
-    }
-    return times;
-  }
-
   bool hidden = false;
   bool broken = false;
   bool together = false;  ///< all other answers come at the same moment
   int changes = 0;
-  std::unique_ptr<k8s::client> api;
+  std::unique_ptr<k8s::client> api_of_watch;
   std::unique_ptr<rw::source_watch> watch;
   std::shared_ptr<void> listening;
   std::unique_ptr<core::task_group> running;
@@ -130,8 +122,8 @@ BOOST_FIXTURE_TEST_CASE(what_is_told_first_is_all_of_it, watched) {
     });
     pass(30s);
     stop_watch();
-    finish(api->close());
-    api.reset();
+    finish(api_of_watch->close());
+    api_of_watch.reset();
   }
   BOOST_TEST(seen.size() == 1U);
 }
@@ -166,7 +158,7 @@ BOOST_FIXTURE_TEST_CASE(a_server_without_trust_bundles_is_told_once_and_the_othe
   pass(10min);
   BOOST_REQUIRE(watch->ready());
   BOOST_TEST(!watch->get(source::trust_bundle));
-  BOOST_TEST(times_said("ClusterTrustBundles are not served;") == 1U);
+  BOOST_TEST(lines("ClusterTrustBundles are not served;") == 1);
   const auto without = watch->digest();
   put(source::config, "v2");
   pass(1s);
@@ -184,7 +176,7 @@ BOOST_FIXTURE_TEST_CASE(a_server_without_trust_bundles_is_told_once_and_the_othe
   hidden = true;
   pass(10min);
   BOOST_TEST(static_cast<bool>(watch->get(source::trust_bundle)));
-  BOOST_TEST(times_said("ClusterTrustBundles are no longer served") == 1U);
+  BOOST_TEST(lines("ClusterTrustBundles are no longer served") == 1);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -31,12 +31,12 @@ struct world : gateway_secret::test::cluster {
   explicit world(dialect of, options with = {}) : speaks(of), type(certificates_type(of)) {
     define(of == dialect::gardener ? "cert.gardener.cloud_certificates.yaml"
                                    : "cert-manager.io_certificates.yaml");
-    certificates = inform(type, {});
-    secrets = inform(secrets_type(), {.what = {.ns = "istio-system"}});
+    certificates = &inform(type, {});
+    secrets = &inform(secrets_type(), {.what = {.ns = "istio-system"}});
     with.speaks = of;
-    under_test.emplace(
-        io.get_executor(), std::move(with), sources{*certificates, *secrets},
-        environment{*api, clock, watchdog, log, metrics, core::make_random_source()});
+    under_test.emplace(context.get_executor(), std::move(with), sources{*certificates, *secrets},
+                       rw::dev_issuer::environment{*reactor_api, clock, watchdog, log, numbers,
+                                                   core::make_random_source()});
     tasks.spawn(under_test->run());
   }
   ~world() { stop(); }
@@ -71,14 +71,14 @@ struct world : gateway_secret::test::cluster {
     if (speaks == dialect::gardener) {
       update(type, now);
     } else {
-      ok(own->update(type, now, {.subresource = "status"}));
+      ok(own().update(type, now, {.subresource = "status"}));
     }
   }
 
   const dialect speaks;
   const k8s::resource_type type;
-  std::unique_ptr<k8s::informer> certificates;
-  std::unique_ptr<k8s::informer> secrets;
+  k8s::informer* certificates = nullptr;
+  k8s::informer* secrets = nullptr;
   std::optional<issuer> under_test;
 };
 
@@ -216,10 +216,10 @@ BOOST_AUTO_TEST_CASE(a_request_that_comes_in_the_middle_is_not_lost) {
   w.begin();
   for (int i = 0; i < 20; ++i) {
     const auto before = w.leaf();
-    auto asked = w.call(w.own->get(w.type, {"istio-system", name}));
+    auto asked = w.call(w.own().get(w.type, {"istio-system", name}));
     BOOST_REQUIRE(asked.has_value());
     ask(*asked, dialect::cert_manager);
-    const auto said = w.call(w.own->update(w.type, *asked, {.subresource = "status"}));
+    const auto said = w.call(w.own().update(w.type, *asked, {.subresource = "status"}));
     if (!said) continue;  // it was just written: a user would look again
     w.pass(std::chrono::milliseconds(37 * i));
     w.until([&] { return w.ready() && !(w.leaf() == before); }, "another certificate");

@@ -22,11 +22,11 @@ struct bench : cluster {
   explicit bench(rotation_options rotation = {.grace = grace})
       : roots(inform(secrets_type(), informer_of({"istio-system", "klm-watcher"}))),
         gateways(inform(secrets_type(), informer_of({"istio-system", gateway_name}))),
-        events(io.get_executor(), k8s::objects_of(*own), {.component = "test"},
-               {clock, log, metrics, [] { return std::uint64_t{0}; }}),
-        under_test(io.get_executor(), *api, *roots, *gateways, board,
+        events(context.get_executor(), k8s::objects_of(own()), {.component = "test"},
+               {clock, log, numbers, [] { return std::uint64_t{0}; }}),
+        under_test(context.get_executor(), *reactor_api, roots, gateways, board,
                    {.rotation = rotation, .revisit = 30s},
-                   {clock, watchdog, log, metrics, [] { return std::uint64_t{0}; }, &events}) {
+                   {clock, watchdog, log, numbers, [] { return std::uint64_t{0}; }, &events}) {
     tasks.spawn(events.run());
   }
   ~bench() { stop(); }
@@ -58,15 +58,15 @@ struct bench : cluster {
     return std::max(0.0, metric("rw_gateway_secret_steps_total{step=\"" + name + "\"}"));
   }
   bool has_event(std::string_view reason) {
-    const auto all = ok(own->list(k8s::events_type(), {.ns = "istio-system"}));
+    const auto all = ok(own().list(k8s::events_type(), {.ns = "istio-system"}));
     return std::ranges::any_of(all.at("items").as_array(), [&](const value& one) {
       return k8s::find_string(one, {"reason"}) == reason;
     });
   }
 
   rollout_board board;
-  std::unique_ptr<k8s::informer> roots;
-  std::unique_ptr<k8s::informer> gateways;
+  k8s::informer& roots;
+  k8s::informer& gateways;
   k8s::event_recorder events;
   gateway_secret::rotator under_test;
 };
@@ -137,9 +137,9 @@ BOOST_AUTO_TEST_CASE(a_step_that_was_planned_for_an_older_state_is_not_written) 
   b.create(secrets_type(), write_gateway_secret(gateway(r1, {r1.certificate}, before), key));
   b.put_root(r2);
   // This one hears of nothing any more after its list, as if its leader were cut off.
-  core::task_group brief(b.io.get_executor());
-  k8s::informer frozen(*b.api, secrets_type(), informer_of(key),
-                       {b.clock, b.log, b.metrics, [] { return std::uint64_t{0}; }});
+  core::task_group brief(b.context.get_executor());
+  k8s::informer frozen(*b.reactor_api, secrets_type(), informer_of(key),
+                       {b.clock, b.log, b.numbers, [] { return std::uint64_t{0}; }});
   brief.spawn(frozen.run());
   b.until([&] { return frozen.synced(); }, "a list");
   brief.cancel();
@@ -149,8 +149,8 @@ BOOST_AUTO_TEST_CASE(a_step_that_was_planned_for_an_older_state_is_not_written) 
            write_gateway_secret(gateway(r3, {r3.certificate, r1.certificate}, before), key,
                                 b.get(secrets_type(), gateway_name)));
   gateway_secret::rotator deposed(
-      b.io.get_executor(), *b.api, *b.roots, frozen, b.board, {},
-      {b.clock, b.watchdog, b.log, b.metrics, [] { return std::uint64_t{0}; }, nullptr});
+      b.context.get_executor(), *b.reactor_api, b.roots, frozen, b.board, {},
+      {b.clock, b.watchdog, b.log, b.numbers, [] { return std::uint64_t{0}; }, nullptr});
   b.tasks.spawn(deposed.run());
   const std::string series =
       "rw_kube_requests_total{client=\"reactor\",code=\"409\",verb=\"update\"}";

@@ -46,13 +46,6 @@ options quick() {
   return out;
 }
 
-bool is_there(const json::value& one) {
-  return one.is_object();
-}
-bool is_gone(const json::value& one) {
-  return one.is_null();
-}
-
 /// The manager that each webhook's path names.
 std::set<std::string> managers(const json::value& of) {
   std::set<std::string> out;
@@ -93,7 +86,7 @@ asio::awaitable<void> installs(world* w) {
   co_await w->add_any_runtime();
   co_await w->add_watcher("kyma", "lifecycle-manager", "spec");
   co_await w->add_kyma("skr", w->kubeconfig("skr"));
-  const bool told = co_await w->until_told("skr", "WatcherNotReady", "NoPods");
+  const bool told = co_await w->until_event("skr", "WatcherNotReady", "NoPods");
   BOOST_TEST(told);
   BOOST_TEST(w->installer->count(state::not_ready) == 1U);
   BOOST_TEST((w->board.find({"kcp-system", "skr"}) != nullptr));
@@ -223,8 +216,8 @@ BOOST_AUTO_TEST_CASE(a_webhook_of_ours_goes_even_if_somebody_else_wrote_it, *kub
 
 asio::awaitable<void> moves(world* w) {
   co_await one_runtime(w);
-  w->add_runtime("new");
-  co_await w->set_kubeconfig("skr", w->kubeconfig("new"));
+  w->add_cluster("new");
+  co_await w->set_kubeconfig("skr", "skr", w->kubeconfig("new"));
   const bool good = co_await w->until("new", deployments, deployment, is_there);
   BOOST_TEST(good);
 }
@@ -257,7 +250,8 @@ asio::awaitable<void> follows_the_gateway(world* w) {
   BOOST_TEST(good);
   done = co_await set({"one.example.com", "two.example.com"}, 8443);
   BOOST_REQUIRE(done.has_value());
-  good = co_await w->until_told("skr", "WatcherFailed", "Gateway klm-watcher has 2 hosts, not one");
+  good =
+      co_await w->until_event("skr", "WatcherFailed", "Gateway klm-watcher has 2 hosts, not one");
   BOOST_TEST(good);
 }
 
@@ -269,9 +263,9 @@ BOOST_AUTO_TEST_CASE(another_address_for_events_reaches_the_runtimes) {
 asio::awaitable<void> waits_for_certificate(world* w) {
   w->certificates.issues = false;
   co_await w->begin();
-  w->add_runtime("skr");
+  w->add_cluster("skr");
   co_await w->add_kyma("skr", w->kubeconfig("skr"));
-  bool good = co_await w->until_told("skr", "WatcherNotReady", "the issuer is asleep");
+  bool good = co_await w->until_event("skr", "WatcherNotReady", "the issuer is asleep");
   BOOST_TEST(good);
   const auto got = co_await w->api("skr").get(deployments, deployment);
   BOOST_TEST(got.has_error());
@@ -289,9 +283,9 @@ BOOST_AUTO_TEST_CASE(nothing_runs_before_there_is_a_certificate) {
 asio::awaitable<void> bears_the_sick(world* w) {
   co_await w->begin();
   co_await w->add_watcher("kyma", "lifecycle-manager", "spec");
-  w->add_runtime("hanging");
+  w->add_cluster("hanging");
   w->hanging["hanging"] = true;
-  w->add_runtime("refusing");
+  w->add_cluster("refusing");
   auto refusing = w->kubeconfig("refusing");
   const auto port = ":" + std::to_string(w->server.address().port()) + "/";
   refusing.replace(refusing.find(port), port.size(), ":1/");
@@ -301,7 +295,7 @@ asio::awaitable<void> bears_the_sick(world* w) {
   co_await w->add_kyma("running", "{users: [{name: u, user: {exec: {command: /bin/sh}}}]}");
   for (int i = 0; i < 8; ++i) {
     const auto name = "well-" + std::to_string(i);
-    w->add_runtime(name);
+    w->add_cluster(name);
     co_await w->add_kyma(name, w->kubeconfig(name));
   }
   for (int i = 0; i < 8; ++i) {
@@ -312,9 +306,9 @@ asio::awaitable<void> bears_the_sick(world* w) {
     return w->installer->count(state::unreachable) == 2 && w->installer->count(state::failed) == 2;
   });
   BOOST_TEST(good);
-  good = co_await w->until_told("garbage", "WatcherFailed", "kubeconfig of kcp-system/garbage");
+  good = co_await w->until_event("garbage", "WatcherFailed", "kubeconfig of kcp-system/garbage");
   BOOST_TEST(good);
-  good = co_await w->until_told("refusing", "RuntimeUnreachable");
+  good = co_await w->until_event("refusing", "RuntimeUnreachable");
   BOOST_TEST(good);
   const auto* entry = w->board.find({"kcp-system", "hanging"});
   BOOST_TEST((entry != nullptr && entry->unreachable_since.has_value()));
@@ -350,7 +344,7 @@ asio::awaitable<void> removes(world* w) {
     BOOST_TEST(good, type.plural);
   }
   BOOST_TEST(w->certificates.removed == std::vector<std::string>{"skr"});
-  good = co_await w->until_told("skr", "WatcherRemoved");
+  good = co_await w->until_event("skr", "WatcherRemoved");
   BOOST_TEST(good);
   good = co_await eventually([w] { return w->board.find({"kcp-system", "skr"}) == nullptr; });
   BOOST_TEST(good);
@@ -363,14 +357,14 @@ BOOST_AUTO_TEST_CASE(a_kyma_that_goes_leaves_a_clean_runtime, *kube) {
 
 asio::awaitable<void> gives_up(world* w) {
   co_await one_runtime(w);
-  w->add_runtime("lost");
+  w->add_cluster("lost");
   co_await w->add_kyma("lost", w->kubeconfig("lost"));
   bool good = co_await w->until_ready("lost");
   BOOST_REQUIRE(good);
   w->hanging["skr"] = true;
   auto done = co_await w->api("kcp").remove(kymas_type(), {"kcp-system", "skr"});
   BOOST_REQUIRE(done.has_value());
-  good = co_await w->until_told("skr", "WatcherRemovalGivenUp");
+  good = co_await w->until_event("skr", "WatcherRemovalGivenUp");
   BOOST_TEST(good);
   good = co_await w->until("kcp", kymas_type(), {"kcp-system", "skr"}, is_gone);
   BOOST_TEST(good);
@@ -379,7 +373,7 @@ asio::awaitable<void> gives_up(world* w) {
   BOOST_REQUIRE(done.has_value());
   done = co_await w->api("kcp").remove(kymas_type(), {"kcp-system", "lost"});
   BOOST_REQUIRE(done.has_value());
-  good = co_await w->until_told("lost", "WatcherRemovalGivenUp", "no Secret");
+  good = co_await w->until_event("lost", "WatcherRemovalGivenUp", "no Secret");
   BOOST_TEST(good);
 }
 
@@ -482,12 +476,12 @@ asio::awaitable<void> keeps_the_good_bundle(world* w) {
   BOOST_TEST(good);
   // Somebody takes out the authority of what the gateway serves.
   co_await w->set_bundle(w->second.pem());
-  good = co_await w->until_told("skr", "WatcherFailed", "lacks the authority of tls.crt");
+  good = co_await w->until_event("skr", "WatcherFailed", "lacks the authority of tls.crt");
   BOOST_TEST(good);
   good = co_await trusted(w->first.pem());
   BOOST_TEST(good);
   co_await w->set_bundle(w->first.pem() + "-----BEGIN CERTIFICATE-----\nAAAA\n");
-  good = co_await w->until_told("skr", "WatcherFailed", "ca.crt is damaged");
+  good = co_await w->until_event("skr", "WatcherFailed", "ca.crt is damaged");
   BOOST_TEST(good);
   co_await w->set_bundle(w->second.pem() + w->first.pem());
   good = co_await trusted(w->second.pem() + w->first.pem());

@@ -45,7 +45,7 @@ std::string well(int i) {
 }
 
 asio::awaitable<void> add(world* w, std::string name) {
-  w->add_runtime(name);
+  w->add_cluster(name);
   co_await w->add_kyma(name, w->kubeconfig(name));
   const bool ready = co_await w->until_ready(name);
   BOOST_REQUIRE(ready);

@@ -1,0 +1,97 @@
+#include "tests/unit/environment/simulated.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/write.hpp>
+
+#include <algorithm>
+#include <exception>
+#include <sched.h>
+
+namespace rw::test {
+namespace {
+
+using tcp = asio::ip::tcp;
+
+}  // namespace
+
+/// On a busy machine the kernel may put off the delivery of what was sent over loopback. It
+/// delivers what one CPU sent in order, so when a byte that was sent last has come, all has.
+loopback_fence::loopback_fence() {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<unsigned>(sched_getcpu()), &one);
+  sched_setaffinity(0, sizeof one, &one);
+  tcp::acceptor acceptor(context_, {asio::ip::address_v4::loopback(), 0});
+  near_.connect(acceptor.local_endpoint());
+  near_.set_option(tcp::no_delay(true));
+  acceptor.accept(far_);
+}
+
+void loopback_fence::flush() {
+  char byte = 0;
+  asio::write(near_, asio::buffer(&byte, 1));
+  asio::read(far_, asio::buffer(&byte, 1));
+}
+
+simulated::simulated(k8s::devserver::server_options server)
+    : simulated(std::move(server), std::make_unique<core::manual_clock>()) {}
+
+simulated::simulated(k8s::devserver::server_options server,
+                     std::unique_ptr<core::manual_clock> time)
+    : environment({.server = std::move(server),
+                   .tick = std::chrono::seconds(10),
+                   .client = {.name = "test", .retry_base = {}},  // whose jitter is not of a seed
+                   .clock = std::move(time)}),
+      time_(static_cast<core::manual_clock&>(clock)) {}
+
+simulated::~simulated() {
+  finish(close());
+}
+
+/// A connection takes the kernel three deliveries of its own before anybody is told.
+void simulated::settle() {
+  context.restart();
+  for (int quiet = 0; quiet < 3;) {
+    quiet = context.poll() > 0 ? 0 : quiet + 1;
+    if (quiet > 0) loopback_.flush();
+  }
+}
+
+void simulated::pass(core::duration by) {
+  const auto until = clock.now() + by;
+  for (;;) {
+    settle();
+    const auto next = std::min(time_.next_alarm(), until);
+    time_.advance(std::max(next - clock.now(), core::duration::zero()));
+    if (next == until) break;
+  }
+  settle();
+}
+
+void simulated::finish(asio::awaitable<void> work) {
+  bool done = false;
+  std::exception_ptr failure;
+  context.restart();
+  asio::co_spawn(context, std::move(work), [&](std::exception_ptr thrown) {
+    failure = std::move(thrown);
+    done = true;
+  });
+  settle();
+  const auto patience = clock.now() + std::chrono::minutes(10);
+  while (!done && clock.now() < patience) pass(std::chrono::milliseconds(1));
+  require(done, "the test's own work did not end");
+  if (failure) std::rethrow_exception(failure);
+}
+
+void simulated::eventually(const std::function<bool()>& condition, std::string_view what) {
+  const auto patience = clock.now() + std::chrono::minutes(10);
+  bool holds = condition();
+  while (!holds && clock.now() < patience) {
+    pass(std::chrono::milliseconds(100));
+    holds = condition();
+  }
+  require(holds, "not in time: " + std::string(what));
+}
+
+}  // namespace rw::test

@@ -1,0 +1,69 @@
+#pragma once
+
+#include "k8s/failure.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
+#include "tests/unit/environment/environment.hpp"
+#include "tests/unit/manual_clock.hpp"
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace rw::test {
+
+/// Waits until the kernel has delivered what this thread sent over loopback.
+class loopback_fence {
+ public:
+  loopback_fence();
+  void flush();
+
+ private:
+  asio::io_context context_{1};
+  asio::ip::tcp::socket near_{context_};
+  asio::ip::tcp::socket far_{context_};
+};
+
+/// An environment on a clock that is advanced whenever nothing else is left to happen. The test
+/// drives it from outside, without coroutines of its own.
+class simulated : public environment {
+ public:
+  explicit simulated(k8s::devserver::server_options server = {});
+  ~simulated() override;
+
+  /// Lets everything happen that can without time passing.
+  void settle();
+  /// Lets time pass, alarm by alarm.
+  void pass(core::duration by);
+  /// Lets time pass until `condition` holds, which must be so within simulated minutes.
+  void eventually(const std::function<bool()>& condition, std::string_view what);
+  /// Runs until `work` has ended; time passes where it has to wait.
+  void finish(asio::awaitable<void> work);
+
+  template <class T>
+  T call(asio::awaitable<T> request) {
+    std::optional<T> got;
+    finish(keep(std::move(request), &got));
+    return std::move(*got);
+  }
+  /// What the request brings, which must succeed.
+  template <class T>
+  T ok(asio::awaitable<k8s::result<T>> request) {
+    return required(call(std::move(request)));
+  }
+
+ private:
+  simulated(k8s::devserver::server_options server, std::unique_ptr<core::manual_clock> time);
+  template <class T>
+  static asio::awaitable<void> keep(asio::awaitable<T> request, std::optional<T>* into) {
+    into->emplace(co_await std::move(request));
+  }
+
+  core::manual_clock& time_;
+  loopback_fence loopback_;
+};
+
+}  // namespace rw::test
