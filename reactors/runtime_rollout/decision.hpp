@@ -34,7 +34,7 @@ struct limits {
   /// Without readiness, or without having taken the content, a runtime counts as failed after this
   /// time; one that does not answer counts no longer.
   std::chrono::seconds silence = std::chrono::minutes(5);
-  std::chrono::seconds soak{10};  ///< canaries must have been ready for so long
+  std::chrono::milliseconds soak = std::chrono::seconds(10);  ///< canaries must have been ready for so long
 
   friend bool operator==(const limits&, const limits&) = default;
 };

@@ -53,7 +53,7 @@ bool is_canaries(std::string_view text) {
 
 rollout_spec read_spec(const json::value& object, const defaults& otherwise) {
   rollout_spec out;
-  out.with.soak = std::chrono::ceil<std::chrono::seconds>(otherwise.soak);
+  out.with.soak = otherwise.soak;
   const auto use = [&](std::string_view field, const share& usual, share& into) {
     const auto text = int_or_string(object, field);
     const auto given = parse_share(text);
@@ -117,6 +117,7 @@ std::optional<json::value> next_status(const json::value& object, const decision
   if (conditions != nullptr) status["conditions"] = *conditions;
   const auto generation = k8s::generation_of(object);
   const auto set = [&](const char* type, bool is, std::string reason, std::string message) {
+    if (message.empty()) message = reason;  // the schema wants one
     k8s::set_condition(
         out, {type, is ? "True" : "False", std::move(reason), std::move(message), generation}, now);
   };

@@ -112,6 +112,7 @@ struct land::manager {
     out.settle = 50ms;
     out.quiet = 200ms;
     out.retry = 500ms;
+    out.rollout.soak = 100ms;
     out.create_bootstrappers = true;
     return out;
   }
@@ -202,6 +203,7 @@ asio::awaitable<void> land::pause(core::duration by) {
 
 asio::awaitable<void> land::make(std::vector<std::string> names) {
   for (const auto* file : {"crds/operator.kyma-project.io_runtimebootstrappers.yaml",
+                           "crds/operator.kyma-project.io_runtimerollouts.yaml",
                            "dev/infrastructuremanager.kyma-project.io_runtimes.yaml"}) {
     co_await must(api("kcp").create(definitions, definition(file)));
   }
