@@ -11,6 +11,11 @@ namespace rw::core {
 using time_point = std::chrono::steady_clock::time_point;
 using duration = std::chrono::steady_clock::duration;
 
+/// As metrics have them.
+constexpr double seconds(duration of) noexcept {
+  return std::chrono::duration<double>(of).count();
+}
+
 /// One waiter's alarm. To be used from the executor that it was made for.
 class timer {
  public:

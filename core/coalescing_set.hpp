@@ -203,7 +203,8 @@ class coalescing_set {
   };
   using index = boost::intrusive::unordered_set<
       entry, boost::intrusive::key_of_value<key_of>, boost::intrusive::hash<Hash>,
-      boost::intrusive::equal<std::equal_to<Key>>, boost::intrusive::power_2_buckets<true>>;
+      boost::intrusive::equal<std::equal_to<Key>>, boost::intrusive::power_2_buckets<true>,
+      boost::intrusive::compare_hash<true>>;
   using buckets = std::vector<typename index::bucket_type>;
   using block = std::array<entry, 32>;
   template <hook entry::* Member>

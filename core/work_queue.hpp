@@ -11,7 +11,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/intrusive/list.hpp>
-#include <boost/intrusive/unordered_set.hpp>
+#include <boost/unordered/unordered_flat_set.hpp>
 
 #include <algorithm>
 #include <array>
@@ -53,6 +53,9 @@ struct work_queue_options {
   double retry_jitter = 0.2;
   double retries_per_second = 10;  ///< of all keys together; 0: no limit
   unsigned retry_burst = 100;
+
+  /// Of a key's retry after so many failures, with 64 random bits.
+  duration retry_delay(unsigned failures, std::uint64_t random) const;
 };
 
 /// All of it must outlive the queue.
@@ -61,13 +64,6 @@ struct work_queue_environment {
   metrics& numbers;
   random_source random;
 };
-
-namespace work_queue_detail {
-
-/// Delay of a key's retry after so many failures.
-duration retry_delay(const work_queue_options& options, unsigned failures, std::uint64_t random);
-
-}  // namespace work_queue_detail
 
 /// The keys with work to do, each at most once. (k8s.io/client-go/util/workqueue has the
 /// vocabulary.)
@@ -80,25 +76,20 @@ duration retry_delay(const work_queue_options& options, unsigned failures, std::
 ///     key of any level waits for at most 8 others and one of each level below.
 ///   - A key added with a higher priority than it waits with moves to the back of the higher level.
 ///
-/// **Delays.** A key has at most one; a shorter one replaces it, a longer one changes nothing. A
-/// key that is added without delay meanwhile is processed now and again when the delay is over (as
-/// in client-go: both were requested). Delays end while `run` runs.
+/// **Delays.** A key has at most one, the shortest. A key that is added without delay meanwhile is
+/// processed now and again when the delay is over, as in client-go. Delays end while `run` runs.
 ///
-/// **Retries.** `add_rate_limited` delays by exponential backoff of the key's own failures, or by
-/// the token bucket for all retries, whichever is longer. `forget` ends the series of failures. A
-/// key that is only remembered for its failures gives way when there is no room.
-///
-/// **Bound.** A key that is not inside is refused with `full` beyond `capacity`; a key that is
-/// inside, being processed for instance, never is.
+/// **Bound.** Beyond `capacity` a key that is not inside is refused with `full`; one that is inside
+/// never is, and one that is only remembered for its failures gives way.
 ///
 /// **End.** After `shut_down` additions are refused and delays forgotten; what is queued, or was
 /// added while being processed, is still handed out, and then `get` returns no item.
 ///
 /// **Cost.** Adding, taking and being done are amortised O(1); a delay is O(log n). The clock is
-/// read once for each turn of the executor. `run` publishes metrics every 500 ms.
+/// read once for each turn of the executor.
 ///
-/// Metrics: the `workqueue_*` of client-go, with the label `name`; their depth has `priority`, and
-/// `workqueue_refused_total` beside them `reason`.
+/// Metrics, published every 500 ms: client-go's `workqueue_*`, with the label `name`; the depth by
+/// `priority`; and `workqueue_refused_total` by `reason`.
 ///
 /// Not thread-safe: everything happens on one executor (thread or strand). Items and waiting
 /// coroutines must be gone before the queue is. `Key`: default constructible, copyable, equality
@@ -115,12 +106,8 @@ class work_queue final {
     explicit operator bool() const noexcept { return key_ != nullptr; }
     const Key& key() const noexcept { return key_->key; }
     core::priority priority() const noexcept { return key_->level; }
-    /// Number of its rate-limited additions since it was last forgotten.
-    std::uint32_t retries() const noexcept { return key_->failures; }
     /// Ends the processing; the item is empty then.
     void done() { key_.reset(); }
-    /// Leaves the end of the processing to work_queue::done(key); the item is empty then.
-    void release() noexcept { (void)key_.release(); }
 
    private:
     friend work_queue;
@@ -146,26 +133,24 @@ class work_queue final {
     return add_after(key, {}, level);
   }
 
-  /// Without `level` a key that is being processed keeps its own, and another has the normal one.
-  add_result add_after(const Key& key, duration delay, std::optional<priority> level = {}) {
+  add_result add_after(const Key& key, duration delay, priority level = priority::normal) {
     const auto [found, refusal] = find_or_make(key);
     if (found == nullptr) return refusal;
-    if (delay > duration::zero()) return postpone(*found, level, delay);
-    return enqueue(*found, level.value_or(default_level(*found)));
+    return delay > duration::zero() ? postpone(*found, level, delay) : enqueue(*found, level);
   }
 
-  /// After `at_least`, if the backoff is shorter.
-  add_result add_rate_limited(const Key& key, std::optional<priority> level = {},
+  /// After the key's own exponential backoff, the wait for the token bucket of all retries, or
+  /// `at_least`, whichever is longest.
+  add_result add_rate_limited(const Key& key, priority level = priority::normal,
                               duration at_least = {}) {
     const auto [found, refusal] = find_or_make(key);
     if (found == nullptr) return refusal;
-    const auto backoff =
-        work_queue_detail::retry_delay(options_, found->failures++, environment_.random());
+    const auto backoff = options_.retry_delay(found->failures++, environment_.random());
     const auto share = bucket_.take(environment_.time.now());
     return postpone(*found, level, std::max({backoff, at_least, share}));
   }
 
-  /// Ends a key's series of failures: its next retry is delayed as its first.
+  /// The key's next retry is delayed as its first.
   void forget(const Key& key) {
     if (auto* const found = find(key)) forget(*found);
   }
@@ -207,14 +192,6 @@ class work_queue final {
     co_return item();
   }
 
-  /// Ends the processing of a key whose item was released. False: it is not being processed.
-  bool done(const Key& key) {
-    auto* const found = find(key);
-    if (found == nullptr || found->where != place::processing) return false;
-    finish(*found);
-    return true;
-  }
-
   /// Makes the next operation read the clock, within a turn of the executor that took long.
   void time_has_passed() noexcept { *now_valid_ = false; }
 
@@ -235,17 +212,13 @@ class work_queue final {
   void publish() {
     const auto when = environment_.time.now();
     const auto& in_work = at(place::processing);
-    duration unfinished{0};
-    std::array<std::size_t, 3> again{};
+    work_queue_detail::figures now{.depth = {lists_[0].size(), lists_[1].size(), lists_[2].size()}};
     for (const auto& each : in_work) {
-      unfinished += when - each.started;
-      if (each.again) ++again[static_cast<std::size_t>(*each.again)];
+      now.unfinished += when - each.started;
+      if (each.again) ++now.depth[static_cast<std::size_t>(*each.again)];
     }
-    const auto longest = in_work.empty() ? duration(0) : when - in_work.front().started;
-    series_.publish(unfinished, longest);
-    for (std::size_t i = 0; i < again.size(); ++i) {
-      series_.depth[i]->Set(static_cast<double>(lists_[i].size() + again[i]));
-    }
+    if (!in_work.empty()) now.longest = when - in_work.front().started;
+    series_.publish(now);
     // At rest until something happens, which then must read the clock to find that out.
     publish_at_ = in_work.empty() ? never : when + publish_every;
     time_has_passed();
@@ -286,11 +259,8 @@ class work_queue final {
   /// The list that a record is in. The first three are the priorities.
   enum class place : std::uint8_t { high, normal, low, processing, remembered, delayed, free };
 
-  using link_mode = boost::intrusive::link_mode<boost::intrusive::normal_link>;
-
-  struct record
-      : boost::intrusive::list_base_hook<link_mode>,
-        boost::intrusive::unordered_set_base_hook<link_mode, boost::intrusive::store_hash<true>> {
+  struct record : boost::intrusive::list_base_hook<
+                      boost::intrusive::link_mode<boost::intrusive::normal_link>> {
     Key key{};  ///< of a free record: the last one, into whose memory the next is written
     place where = place::free;
     priority level = priority::normal;  ///< with which it is, or was last, queued
@@ -303,20 +273,18 @@ class work_queue final {
   };
   using list = boost::intrusive::list<record>;
 
-  struct key_of {
-    using type = Key;
-    const Key& operator()(const record& of) const noexcept { return of.key; }
+  /// Finds records by their keys.
+  struct hash_of : Hash {
+    using is_transparent = void;
+    using Hash::operator();
+    std::size_t operator()(const record* of) const { return (*this)(of->key); }
   };
-  /// The lowest bits, which choose the bucket, depend on all of the key's hash.
-  struct mixed_hash {
-    std::size_t operator()(const Key& key) const {
-      return std::uint64_t{Hash{}(key)} * 0x9E3779B97F4A7C15ULL >> 32;
-    }
+  struct same_key {
+    using is_transparent = void;
+    bool operator()(const record* a, const record* b) const { return a == b; }
+    bool operator()(const Key& key, const record* of) const { return key == of->key; }
+    bool operator()(const record* of, const Key& key) const { return key == of->key; }
   };
-  using index = boost::intrusive::unordered_set<
-      record, boost::intrusive::key_of_value<key_of>, boost::intrusive::hash<mixed_hash>,
-      boost::intrusive::equal<std::equal_to<Key>>, boost::intrusive::power_2_buckets<true>>;
-  using buckets = std::vector<typename index::bucket_type>;
 
   list& at(place where) noexcept { return lists_[static_cast<std::size_t>(where)]; }
   const list& at(place where) const noexcept { return lists_[static_cast<std::size_t>(where)]; }
@@ -327,7 +295,7 @@ class work_queue final {
 
   record* find(const Key& key) const {
     const auto at = index_.find(key);
-    return at == index_.end() ? nullptr : const_cast<record*>(&*at);
+    return at == index_.end() ? nullptr : *at;
   }
 
   /// A new key is in no place yet: the caller sees to that. Null: the key is not inside, and the
@@ -337,9 +305,7 @@ class work_queue final {
       series_.refused_shut_down.Increment();
       return {nullptr, add_result::shut_down};
     }
-    typename index::insert_commit_data where;
-    const auto [known, is_new] = index_.insert_check(key, where);
-    if (!is_new) return {&*known, {}};
+    if (auto* const known = find(key)) return {known, {}};
     if (!has_room()) {
       series_.refused_full.Increment();
       return {nullptr, add_result::full};
@@ -348,17 +314,8 @@ class work_queue final {
     if (at(place::free).empty()) at(place::free).push_back(records_.emplace_back());
     auto& fresh = at(place::free).back();
     fresh.key = key;
-    index_.insert_commit(fresh, where);
-    if (size() == buckets_.size()) {
-      buckets larger(2 * size());
-      index_.rehash({larger.data(), larger.size()});
-      buckets_.swap(larger);
-    }
+    index_.insert(&fresh);
     return {&fresh, {}};
-  }
-
-  priority default_level(const record& key) const noexcept {
-    return key.where == place::processing ? key.level : priority::normal;
   }
 
   time_point now() {
@@ -389,12 +346,11 @@ class work_queue final {
     return add_result::added;
   }
 
-  add_result postpone(record& key, std::optional<priority> level, duration by) {
+  add_result postpone(record& key, priority level, duration by) {
     series_.retries.Increment();
     const auto due = now() + std::min(by, never - now() - duration(1));
     const bool has_delay = key.due != never;
-    const auto desired = level.value_or(default_level(key));
-    key.delayed_level = has_delay ? std::min(key.delayed_level, desired) : desired;
+    key.delayed_level = has_delay ? std::min(key.delayed_level, level) : level;
     if (has_delay && due >= key.due) return add_result::merged;
     if (key.where > place::processing) move(key, place::delayed);
     delays_.erase({key.due, &key});
@@ -444,7 +400,7 @@ class work_queue final {
   /// A key is neither queued nor processed: it stays for its delay or its failures, or not at all.
   void settle(record& key) {
     if (key.due != never) return move(key, place::delayed);
-    if (key.failures == 0) index_.erase(index_.iterator_to(key));
+    if (key.failures == 0) index_.erase(&key);
     move(key, key.failures > 0 ? place::remembered : place::free);
     if (!room_.empty()) room_.wake_one();
   }
@@ -469,8 +425,7 @@ class work_queue final {
   const work_queue_options options_;
   const work_queue_environment environment_;
   std::deque<record> records_;
-  buckets buckets_ = buckets(64);
-  index index_{{buckets_.data(), buckets_.size()}};
+  boost::unordered_flat_set<record*, hash_of, same_key> index_;
   std::array<list, 7> lists_;                   ///< by place; each oldest first
   std::array<std::uint32_t, 3> passed_over_{};  ///< levels, in a row, while there was a choice
   std::set<std::pair<time_point, record*>> delays_;

@@ -24,10 +24,17 @@ struct tally {
   duration sum{0};
 };
 
+/// What a queue holds at one moment.
+struct figures {
+  std::array<std::size_t, 3> depth;  ///< by priority
+  duration unfinished{0};            ///< age of all keys that are being processed, added up
+  duration longest{0};               ///< age of the oldest of them
+};
+
 /// The metrics of one work_queue, counted on its executor and published from time to time.
 struct series {
   series(metrics& registry, const labels& own);
-  void publish(duration unfinished_work, duration longest_running);
+  void publish(const figures& now);
 
   counter &retries, &refused_full, &refused_shut_down, &adds;
   gauge &unfinished, &longest;

@@ -148,7 +148,7 @@ class controller::implementation {
   asio::awaitable<void> work(worker* self);
   asio::awaitable<void> process(worker* self, work_queue::item item);
   asio::awaitable<std::optional<reconcile_result>> call(worker* self, object_key key);
-  void settle(const object_key& key, const reconcile_result& result);
+  void settle(const work_queue::item& item, const reconcile_result& result);
   void tell_error(const object_key& key, const reconcile_result& result);
   void tell_success(const object_key& key);
   asio::awaitable<void> await_end(core::task_group* of);
@@ -325,7 +325,7 @@ asio::awaitable<void> controller::implementation::process(worker* self, work_que
   numbers_.time.Observe(took.count());
   numbers_.active.Decrement();
   queue.time_has_passed();
-  if (result) settle(item.key(), *result);
+  if (result) settle(item, *result);
 }
 
 /// Calls the reconciler, with a cancellation of its own: this coroutine goes on when it is
@@ -351,7 +351,9 @@ asio::awaitable<std::optional<reconcile_result>> controller::implementation::cal
   co_return reconcile_result::error("the reconcile did not end within its time limit");
 }
 
-void controller::implementation::settle(const object_key& key, const reconcile_result& result) {
+void controller::implementation::settle(const work_queue::item& item,
+                                        const reconcile_result& result) {
+  const auto& key = item.key();
   switch (result.what) {
     case reconcile_result::kind::done:
       numbers_.success.Increment();
@@ -361,13 +363,13 @@ void controller::implementation::settle(const object_key& key, const reconcile_r
     case reconcile_result::kind::requeue_after:
       numbers_.requeue_after.Increment();
       queue.forget(key);
-      queue.add_after(key, result.after);
+      queue.add_after(key, result.after, item.priority());
       tell_success(key);
       break;
     case reconcile_result::kind::error:
       numbers_.error.Increment();
       numbers_.errors.Increment();
-      queue.add_rate_limited(key, {}, result.after);
+      queue.add_rate_limited(key, item.priority(), result.after);
       tell_error(key, result);
       break;
     case reconcile_result::kind::terminal:

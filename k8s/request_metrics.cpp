@@ -4,13 +4,6 @@
 #include <utility>
 
 namespace rw::k8s {
-namespace {
-
-double seconds(core::duration time) {
-  return std::chrono::duration<double>(time).count();
-}
-
-}  // namespace
 
 request_metrics::request_metrics(core::metrics& registry, std::string client)
     : registry_(registry),
@@ -43,7 +36,7 @@ void request_metrics::took(verb what, core::duration time) {
                                       {{"client", client_}, {"verb", std::string(label_of(what))}},
                                       core::latency_bounds());
   }
-  histogram->Observe(seconds(time));
+  histogram->Observe(core::seconds(time));
 }
 
 void request_metrics::limited(core::duration wait) {
@@ -52,7 +45,7 @@ void request_metrics::limited(core::duration wait) {
                                    "Time that requests waited for the client's own rate limit",
                                    {{"client", client_}});
   }
-  limited_->Increment(seconds(wait));
+  limited_->Increment(core::seconds(wait));
 }
 
 }  // namespace rw::k8s

@@ -61,6 +61,22 @@ class certificate_service::implementation {
     const auto name = k8s::key_of(kyma).name;
     const auto key = key_for(name);
     auto present = caches_.certificates.get(key).parse();
+    evidence known{std::string(k8s::label(kyma, runtime_id_label).value_or("")), present,
+                   caches_.secrets.get(key).parse(), trust()};
+    const auto now = with_.clock.wall();
+    auto state = judge(known, pairs_, speaks(), options_.judge, now);
+    const bool ask = must_ask(state, present, now);
+    auto as_it_is = *wanted;
+    const bool other_key = !ask && state.issued && keep_key(as_it_is, present);
+    if (other_key) {
+      // It takes the new key a little before the issuer renews it by itself.
+      const auto renewal = state.issued->not_after - options_.certificates.renew_before;
+      const auto left = renewal - std::chrono::hours(1) - now;
+      if (left > time_point::duration{}) {
+        *wanted = std::move(as_it_is);
+        look_again(state, left);
+      }
+    }
     if (!covers(present, *wanted)) {
       k8s::apply_options how{.field_manager = options_.field_manager, .force = true};
       auto request = api_.apply(type_, std::move(*wanted), std::move(how));
@@ -68,16 +84,10 @@ class certificate_service::implementation {
       if (!applied) co_return failed(applied.error());
       present = std::move(*applied);
     }
-    const evidence known{std::string(k8s::label(kyma, runtime_id_label).value_or("")), present,
-                         caches_.secrets.get(key).parse(), trust()};
-    const auto now = with_.clock.wall();
-    auto state = judge(known, pairs_, speaks(), options_.judge, now);
     watch_overdue(name, state, now);
-    if (!state.must_be_reissued || is_being_issued(present, speaks())) {
-      refusals_.erase(name);
-      co_return state;
-    }
-    auto request = reissue(name, std::move(present), now);
+    if (!state.must_be_reissued) refusals_.erase(name);
+    if (!ask) co_return state;
+    auto request = reissue(name, std::move(present), state.cause, now);
     const auto asked = co_await std::move(request);
     const bool our_own =
         !asked && (asked.error().is(k8s::errc::fenced) || asked.error().is(k8s::errc::shut_down));
@@ -110,25 +120,42 @@ class certificate_service::implementation {
     return {options_.certificates.ns, certificate_name(kyma)};
   }
 
-  /// Success, too, where somebody else has changed the object meanwhile, or it has gone: its
-  /// informer will tell, and then it is looked at again.
+  /// Whether the issuer is to be asked now; sets when else to come again.
+  bool must_ask(certificate_state& state, const json::value& present, time_point now) {
+    if (!state.must_be_reissued || is_being_issued(present, speaks(), state.cause)) return false;
+    const auto turn = next_reissue(present, state.cause, options_.pace, now);
+    if (turn.at > now) look_again(state, turn.at - now);
+    return turn.at <= now;
+  }
+
+  /// Succeeds also where another writer has changed the object meanwhile, or it has gone: its
+  /// informer reports that, and the Kyma is reconciled again. The count is written before the
+  /// issuer is asked, so that a crash in between delays the request instead of repeating it.
   boost::asio::awaitable<k8s::result<void>> reissue(std::string kyma, json::value present,
-                                                    time_point now) {
-    auto request = request_reissue(present, speaks(), now);
-    k8s::write_options how{.field_manager = options_.field_manager,
-                           .subresource = std::move(request.subresource)};
-    auto patch = api_.patch(type_, k8s::key_of(present), k8s::patch_type::merge,
-                            std::move(request.change), std::move(how));
-    const auto done = co_await std::move(patch);
+                                                    reissue_cause cause, time_point now) {
+    const auto attempt = next_reissue(present, cause, options_.pace, now).attempt;
+    auto done = co_await patch(request_reissue(present, speaks(), attempt, now), present, "");
+    if (done && speaks() == dialect::cert_manager) {
+      done = co_await patch(trigger_cert_manager(*done, now), present, "status");
+    }
     if (done) {
       reissues_.Increment();
-      with_.log.info("certificate is to be issued anew", {{"kyma", kyma}});
+      with_.log.info("certificate is to be issued anew",
+                     {{"kyma", kyma}, {"attempt", std::uint64_t{attempt}}});
       co_return k8s::result<void>();
     }
     if (done.error().is(k8s::errc::conflict) || done.error().is(k8s::errc::not_found)) {
       co_return k8s::result<void>();
     }
     co_return done.error();
+  }
+
+  boost::asio::awaitable<k8s::result<json::value>> patch(json::value change,
+                                                         const json::value& certificate,
+                                                         const char* subresource) {
+    k8s::write_options how{.field_manager = options_.field_manager, .subresource = subresource};
+    return api_.patch(type_, k8s::key_of(certificate), k8s::patch_type::merge, std::move(change),
+                      std::move(how));
   }
 
   /// Tells why the issuer could not be asked, where that is news; empty: it could.

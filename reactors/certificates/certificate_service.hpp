@@ -23,6 +23,7 @@ namespace rw::certificates {
 struct service_options {
   certificate_options certificates = {};
   judge_options judge = {};
+  reissue_pace pace = {};
   k8s::object_key gateway = {"istio-system", "klm-istio-gateway"};
   std::string field_manager = "lifecycle-manager";
   /// Re-issue is overdue so long after the bundle has grown.
@@ -51,9 +52,9 @@ k8s::informer_options certificates_informer(const certificate_options& options);
 k8s::informer_options secrets_informer(const certificate_options& options);
 
 /// Provides each Kyma with its certificate: keeps the Certificate object as it should be, asks the
-/// issuer for a new one when the gateway's bundle has grown, and tells whether what has been issued
-/// may go to the runtime. Reads caches only, and writes only where something differs. To be used by
-/// the leader only.
+/// issuer for a new one when the gateway's bundle has grown, with a backoff that the Certificate
+/// remembers (renewal.hpp), and tells whether what has been issued may go to the runtime. Reads
+/// caches only, and writes only where something differs. To be used by the leader only.
 ///
 /// That the issuer can't be asked for a new certificate is told when it begins: it is logged, and a
 /// Kubernetes event of the Kyma (CertificateNotReissued).

@@ -42,9 +42,9 @@ json::array dns_names(std::string_view domain, const certificate_options& option
     if (!there) names.emplace_back(name);
   };
   add(domain);
+  for (const auto& extra : options.extra_dns_names) add(extra);
   add(service + ".cluster.local");
   add(service);
-  for (const auto& extra : options.extra_dns_names) add(extra);
   return names;
 }
 
@@ -56,22 +56,36 @@ std::string in_hours(std::chrono::hours time) {
   return std::to_string(time.count()) + "h";
 }
 
+json::object private_key(tls::key_type key) {
+  switch (key) {
+    case tls::key_type::rsa_2048:
+      return {{"algorithm", "RSA"}, {"size", 2048}};
+    case tls::key_type::rsa_3072:
+      return {{"algorithm", "RSA"}, {"size", 3072}};
+    case tls::key_type::rsa_4096:
+      return {{"algorithm", "RSA"}, {"size", 4096}};
+    case tls::key_type::ecdsa_p256:
+      break;
+  }
+  return {{"algorithm", "ECDSA"}, {"size", 256}};
+}
+
 void speak_cert_manager(json::object& spec, const certificate_options& options) {
   spec["renewBefore"] = in_hours(options.renew_before);
   spec["secretTemplate"] = json::object{{"labels", secret_labels()}};
-  spec["issuerRef"] =
-      json::object{{"name", options.issuer}, {"kind", "Issuer"}, {"group", "cert-manager.io"}};
-  spec["privateKey"] = json::object{{"algorithm", "RSA"},
-                                    {"encoding", "PKCS1"},
-                                    {"size", options.rsa_bits},
-                                    {"rotationPolicy", "Always"}};
+  // Without its group: cert-manager 1.13.0 to 1.19.0 take one that lifecycle-manager's last request
+  // did not have for another issuer, and issue anew (cert-manager issue 8158).
+  spec["issuerRef"] = json::object{{"name", options.issuer}, {"kind", "Issuer"}};
+  spec["privateKey"] = private_key(options.key);
+  spec["privateKey"].as_object()["encoding"] = "PKCS1";
+  spec["privateKey"].as_object()["rotationPolicy"] = "Always";
   spec["usages"] = json::array{"digital signature", "key encipherment"};
 }
 
 void speak_gardener(json::object& spec, const certificate_options& options) {
   spec["secretLabels"] = secret_labels();
   spec["issuerRef"] = json::object{{"name", options.issuer}, {"namespace", options.issuer_ns}};
-  spec["privateKey"] = json::object{{"algorithm", "RSA"}, {"size", options.rsa_bits}};
+  spec["privateKey"] = private_key(options.key);
 }
 
 /// A Go duration of whole hours, minutes and seconds, such as "1440h0m0s"; -1 for anything else.
@@ -151,6 +165,20 @@ boost::system::result<json::value, problem> certificate_for(const json::value& k
                                 {"namespace", options.ns},
                                 {"labels", json::object{{managed_by_label, manager}}}}},
       {"spec", std::move(spec)}};
+}
+
+bool keep_key(json::value& wanted, const json::value& existing) {
+  const auto* const there = k8s::find(existing, {"spec", "privateKey"});
+  auto& own = wanted.at("spec").as_object()["privateKey"].as_object();
+  if (there == nullptr || !there->is_object()) return false;
+  bool differs = false;
+  for (const char* field : {"algorithm", "size"}) {
+    const auto* const at = there->get_object().if_contains(field);
+    if (at == nullptr || *at == own[field]) continue;
+    own[field] = *at;
+    differs = true;
+  }
+  return differs;
 }
 
 bool covers(const json::value& existing, const json::value& wanted) {

@@ -8,6 +8,7 @@
 #include <boost/json/object.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 namespace rw::certificates {
@@ -24,14 +25,34 @@ std::optional<validity> validity_in_status(const json::value& certificate, diale
   return validity{*from, *to};
 }
 
-bool is_being_issued(const json::value& certificate, dialect speaks) {
+bool is_being_issued(const json::value& certificate, dialect speaks, reissue_cause cause) {
   if (speaks == dialect::cert_manager) {
     const auto issuing = k8s::find_condition(certificate, "Issuing");
     return issuing && issuing->status == "True";
   }
   const auto* const renew = k8s::find(certificate, {"spec", "renew"});
   const bool asked = renew != nullptr && renew->is_bool() && renew->get_bool();
-  return asked || k8s::find_string(certificate, {"status", "state"}) == "Pending";
+  const auto state = k8s::find_string(certificate, {"status", "state"});
+  if (asked || state == "Pending") return true;
+  const auto after =
+      k8s::parse_rfc3339(k8s::find_string(certificate, {"spec", "ensureRenewedAfter"}));
+  return after && *after > cause.issued && (state == "Error" || *after >= cause.since);
+}
+
+reissue_turn next_reissue(const json::value& certificate, reissue_cause cause,
+                          const reissue_pace& pace, time_point now) {
+  const auto text = k8s::annotation(certificate, reissue_annotation).value_or("");
+  const auto blank = std::min(text.find(' '), text.size());
+  const auto last = k8s::parse_rfc3339(text.substr(0, blank));
+  // The times are whole seconds: of two in the same one nobody knows which came first.
+  if (!last || *last <= cause.issued || *last <= cause.since) return {now};
+  unsigned count = 1;
+  const auto digits = text.substr(std::min(blank + 1, text.size()));
+  std::from_chars(digits.data(), digits.data() + digits.size(), count);
+  count = std::clamp(count, 1U, 30U);
+  const auto pause = std::min(pace.first * (std::int64_t{1} << (count - 1)), pace.limit);
+  // A clock that was set back does not make it longer.
+  return {std::min(*last, now) + pause, count + 1};
 }
 
 std::string issuer_message(const json::value& certificate, dialect speaks) {
@@ -52,13 +73,20 @@ bool must_be_reissued(const tls::certificate& leaf, const std::optional<validity
   return issued + patience < now && trust.authorities.issuer_of(leaf) == nullptr;
 }
 
-reissue_request request_reissue(const json::value& certificate, dialect speaks, time_point now) {
+json::value request_reissue(const json::value& certificate, dialect speaks, unsigned attempt,
+                            time_point now) {
   json::object change{
-      {"metadata", json::object{{"resourceVersion", k8s::resource_version_of(certificate)}}}};
+      {"metadata", json::object{{"resourceVersion", k8s::resource_version_of(certificate)},
+                                {"annotations", json::object{{reissue_annotation,
+                                                              k8s::format_time(now) + " " +
+                                                                  std::to_string(attempt)}}}}}};
   if (speaks == dialect::gardener) {
     change["spec"] = json::object{{"renew", true}, {"ensureRenewedAfter", nullptr}};
-    return {"", std::move(change)};
   }
+  return change;
+}
+
+json::value trigger_cert_manager(const json::value& certificate, time_point now) {
   // A merge patch replaces a list, so all conditions go along.
   auto with = certificate;
   k8s::set_condition(with,
@@ -68,8 +96,9 @@ reissue_request request_reissue(const json::value& certificate, dialect speaks, 
                       .message = "the gateway's CA bundle has grown since it was issued",
                       .observed_generation = k8s::generation_of(certificate)},
                      now);
-  change["status"] = json::object{{"conditions", *k8s::find(with, {"status", "conditions"})}};
-  return {"status", std::move(change)};
+  return json::object{
+      {"metadata", json::object{{"resourceVersion", k8s::resource_version_of(certificate)}}},
+      {"status", json::object{{"conditions", *k8s::find(with, {"status", "conditions"})}}}};
 }
 
 }  // namespace rw::certificates

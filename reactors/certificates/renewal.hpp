@@ -9,6 +9,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace rw::certificates {
 
@@ -25,8 +26,43 @@ struct validity {
 /// issuanceDate, expirationDate; cert-manager: notBefore, notAfter); none if it does not.
 std::optional<validity> validity_in_status(const boost::json::value& certificate, dialect speaks);
 
-/// True while it is being issued, or will be because somebody has asked for it.
-bool is_being_issued(const boost::json::value& certificate, dialect speaks);
+/// Why a certificate has to be issued anew, as times.
+struct reissue_cause {
+  time_point issued;  ///< the present certificate (notBefore)
+  time_point since;   ///< the gateway's bundle has grown (caAddedToBundleAt)
+};
+
+/// True while the certificate is being issued for this cause, or will be because the issuer was
+/// asked.
+///
+/// Gardener's controller first replaces `spec.renew` by `spec.ensureRenewedAfter` with the state
+/// still Ready, and begins a second later (cert-management, pkg/controller/issuer/certificate,
+/// updateForRenewalAndRepeat). Asking again in between would restart it; after a failure (state
+/// Error) it tries again by itself. A time before the cause is an earlier renewal's, which may
+/// stand there for good.
+bool is_being_issued(const boost::json::value& certificate, dialect speaks, reissue_cause cause);
+
+/// How often the issuer is asked. cert-manager does not try again by itself what was asked for by
+/// hand, and setting the condition goes past its own backoff (1 to 32 h), so this is the only one.
+struct reissue_pace {
+  std::chrono::seconds first = std::chrono::minutes(10);  ///< after the first time, then doubled
+  std::chrono::seconds limit = std::chrono::hours(6);
+};
+
+/// The annotation of a Certificate that remembers when the issuer was asked, and how often for the
+/// same cause: "<RFC 3339 time> <count>". Neither status has a field for that.
+inline constexpr std::string_view reissue_annotation = "operator.kyma-project.io/reissue-requested";
+
+/// When the issuer is to be asked, and the how manieth time in a row for this cause that is. A
+/// certificate issued since it was last asked, or a bundle that grew since, begins a new row.
+struct reissue_turn {
+  time_point at;
+  unsigned attempt = 1;
+
+  friend bool operator==(const reissue_turn&, const reissue_turn&) = default;
+};
+reissue_turn next_reissue(const boost::json::value& certificate, reissue_cause cause,
+                          const reissue_pace& pace, time_point now);
 
 /// What the issuer says about a certificate that is not there yet; may be empty.
 std::string issuer_message(const boost::json::value& certificate, dialect speaks);
@@ -47,15 +83,14 @@ bool must_be_reissued(const tls::certificate& leaf, const std::optional<validity
                       const trust_bundle& trust, time_point now,
                       std::chrono::seconds patience = std::chrono::minutes(10));
 
-/// The write that asks the issuer for a new certificate.
-struct reissue_request {
-  std::string subresource;    ///< "status", or empty
-  boost::json::value change;  ///< a merge patch, for the object's resourceVersion only
-};
+/// A merge patch of the Certificate, for its resourceVersion only: remembers that the issuer is
+/// asked, and asks Gardener's (`spec.renew`, without `spec.ensureRenewedAfter`, which would
+/// restrict it).
+boost::json::value request_reissue(const boost::json::value& certificate, dialect speaks,
+                                   unsigned attempt, time_point now);
 
-/// cert-manager: the condition Issuing is True with reason ManuallyTriggered, as `cmctl renew` does
-/// it. Gardener: `spec.renew`, without `spec.ensureRenewedAfter`, which would restrict it.
-reissue_request request_reissue(const boost::json::value& certificate, dialect speaks,
-                                time_point now);
+/// A merge patch of the status, for its resourceVersion only, that asks cert-manager: the condition
+/// Issuing is True with reason ManuallyTriggered, as `cmctl renew` sets it.
+boost::json::value trigger_cert_manager(const boost::json::value& certificate, time_point now);
 
 }  // namespace rw::certificates

@@ -75,8 +75,11 @@ certificate_state judge(const evidence& of, usable_pairs& pairs, dialect speaks,
     return waiting("the certificate is still that of runtime " + leaf.common_name());
   }
   auto out = deliver(pair, leaf, of, options, now);
-  out.must_be_reissued =
-      must_be_reissued(leaf, validity_in_status(of.certificate, speaks), *of.trust, now);
+  const auto told = validity_in_status(of.certificate, speaks);
+  out.issued = {leaf.not_before(), leaf.not_after()};
+  out.must_be_reissued = must_be_reissued(leaf, told, *of.trust, now);
+  out.cause.issued = told ? std::max(leaf.not_before(), told->not_before) : leaf.not_before();
+  out.cause.since = of.trust->added_at.value_or(time_point{});
   if (of.trust->added_at && *of.trust->added_at > now && out.again == core::duration{}) {
     out.again = *of.trust->added_at - now;
   }

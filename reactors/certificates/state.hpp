@@ -38,8 +38,10 @@ struct certificate_state {
   kind what = kind::waiting;
   std::optional<runtime_certificate> current = {};
   std::string why = {};
-  bool must_be_reissued = false;  ///< by the issuer; until then `current` stays good
-  core::duration again{0};        ///< when time alone changes something; 0: it does not
+  bool must_be_reissued = false;        ///< by the issuer; until then `current` stays good
+  reissue_cause cause = {};             ///< if it must
+  std::optional<validity> issued = {};  ///< the certificate in the Secret
+  core::duration again{0};              ///< when time alone changes something; 0: it does not
   /// Why it failed; or, beside another kind, why the issuer could not be asked for a new one.
   std::optional<k8s::failure> failure = {};
 };

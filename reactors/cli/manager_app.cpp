@@ -39,6 +39,10 @@ certificates::service_options certificate_options(const manager_settings& settin
   out.certificates.issuer = settings.issuer;
   out.certificates.issuer_ns = settings.issuer_namespace;
   out.certificates.extra_dns_names = settings.extra_dns_names;
+  out.certificates.key = tls::parse_key_type(settings.certificate_key).value();
+  out.certificates.duration = std::chrono::floor<std::chrono::hours>(settings.certificate_duration);
+  out.certificates.renew_before =
+      std::chrono::floor<std::chrono::hours>(settings.certificate_renew_before);
   out.judge.gateway_settles = whole_seconds(settings.ca_gateway_settles);
   return out;
 }

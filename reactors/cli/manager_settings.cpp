@@ -71,6 +71,14 @@ void describe_certificates(CLI::App& app, manager_settings& to) {
   add(app, "--issuer-namespace", to.issuer_namespace, "", "Of the issuer, with gardener");
   add(app, "--extra-dns-names", to.extra_dns_names, "NAME,...",
       "Further names in each certificate");
+  add(app, "--certificate-key", to.certificate_key, "",
+      "Key of the SKRs' certificates, from their next renewal on; a handshake with rsa-4096 costs "
+      "the webhook ten times the CPU")
+      ->check(CLI::IsMember({"ecdsa-p256", "rsa-2048", "rsa-3072", "rsa-4096"}));
+  add_duration(app, "--certificate-duration", to.certificate_duration,
+               "Validity of the SKRs' certificates, in whole hours", std::chrono::hours(1));
+  add_duration(app, "--certificate-renew-before", to.certificate_renew_before,
+               "Before its end a certificate is renewed, in whole hours", std::chrono::hours(1));
   add_duration(app, "--ca-grace-period", to.ca_grace,
                "From when a new CA is in the bundle until the gateway may serve with it");
   app.add_flag("--ca-switch-by-time-only", to.ca_time_only,
@@ -121,6 +129,9 @@ void check_manager(const manager_settings& of) {
   problems wrong;
   check_listening(of.listening, wrong);
   if (of.leader_elect) check_election(of, wrong);
+  if (of.certificate_renew_before >= of.certificate_duration) {
+    wrong.add("--certificate-renew-before must be shorter than --certificate-duration");
+  }
   wrong.raise();
 }
 

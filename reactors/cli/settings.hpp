@@ -90,6 +90,9 @@ struct manager_settings {
   std::string issuer = "klm-watcher-selfsigned";
   std::string issuer_namespace = "istio-system";
   std::vector<std::string> extra_dns_names;
+  std::string certificate_key = "ecdsa-p256";
+  std::chrono::milliseconds certificate_duration = std::chrono::hours(1440);
+  std::chrono::milliseconds certificate_renew_before = std::chrono::hours(720);
   std::chrono::milliseconds ca_grace = std::chrono::hours(96);
   bool ca_time_only = false;
   std::chrono::milliseconds ca_unreachable = std::chrono::hours(1);

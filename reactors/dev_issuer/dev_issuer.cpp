@@ -25,6 +25,7 @@ using k8s::reconcile_result;
 constexpr auto secret_index = "dev-issuer/secret";
 constexpr auto no_root_yet = std::chrono::milliseconds(250);
 constexpr auto overtaken = std::chrono::milliseconds(50);
+constexpr auto request_taken = std::chrono::seconds(1);  // as cert-management
 
 }  // namespace
 
@@ -123,6 +124,10 @@ asio::awaitable<reconcile_result> issuer::implementation::reconcile(k8s::object_
   if (!secret && !secret.error().is(k8s::errc::not_found)) {
     co_return reconcile_result::error(secret.error());
   }
+  if (auto taken = take_request(*newest, with_.speaks, now())) {
+    const auto ended = co_await write(&*newest, std::move(*taken));
+    co_return ended.value_or(reconcile_result::requeue_after(request_taken));
+  }
   const json::value live = secret ? std::move(*secret) : json::value(nullptr);
   wanted = read_order(*newest, with_.speaks, with_.key, with_.honour_private_key);
   if (!wanted) co_return reconcile_result::requeue_after(overtaken);
@@ -165,10 +170,6 @@ issuer::implementation::step issuer::implementation::begin(json::value* certific
                                                            const std::string* reason) {
   if (auto said = say_issuing(*certificate, with_.speaks, *reason, now())) {
     const auto ended = co_await write(certificate, std::move(*said));
-    if (ended) co_return ended;
-  }
-  if (auto taken = take_request(*certificate, with_.speaks)) {
-    const auto ended = co_await write(certificate, std::move(*taken));
     if (ended) co_return ended;
   }
   co_return std::nullopt;

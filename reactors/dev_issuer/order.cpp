@@ -89,14 +89,17 @@ std::optional<tls::certificate> certificate_in(const json::value& secret) {
   return made ? made->leaf() : std::nullopt;
 }
 
-bool is_asked_for(const json::value& certificate, dialect speaks) {
+bool is_asked_for(const json::value& certificate, const std::optional<tls::certificate>& leaf,
+                  dialect speaks) {
   if (speaks == dialect::cert_manager) {
     const auto issuing = k8s::find_condition(certificate, "Issuing");
     return issuing && issuing->status == "True";
   }
-  const auto* const renew = k8s::find(certificate, {"spec", "renew"});
-  const bool asked = renew != nullptr && renew->is_bool() && renew->get_bool();
-  return asked || k8s::find_string(certificate, {"status", "state"}) == "Pending";
+  if (k8s::find(certificate, {"spec", "renew"}) != nullptr) return true;
+  if (k8s::find_string(certificate, {"status", "state"}) == "Pending") return true;
+  const auto after =
+      k8s::parse_rfc3339(k8s::find_string(certificate, {"spec", "ensureRenewedAfter"}));
+  return leaf && after && leaf->not_before() < *after;
 }
 
 bool is_for(const tls::certificate& leaf, const order& wanted) {
@@ -157,9 +160,9 @@ boost::system::result<order, problem> read_order(const json::value& certificate,
 
 std::string_view reason_to_issue(const json::value& certificate, const json::value& secret,
                                  const order& wanted, dialect speaks, time_point now) {
-  if (is_asked_for(certificate, speaks)) return "ManuallyTriggered";
-  if (secret.is_null()) return "DoesNotExist";
   const auto leaf = certificate_in(secret);
+  if (is_asked_for(certificate, leaf, speaks)) return "ManuallyTriggered";
+  if (secret.is_null()) return "DoesNotExist";
   if (!leaf) return "InvalidKeyPair";
   if (!is_for(*leaf, wanted)) return "SecretMismatch";
   if (leaf->not_after() - wanted.renew_before <= now) return "Renewing";

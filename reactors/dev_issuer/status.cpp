@@ -72,13 +72,14 @@ std::optional<change> say_issuing(const json::value& certificate, dialect speaks
   return of_status(certificate, {{"conditions", conditions_of(with)}});
 }
 
-std::optional<change> take_request(const json::value& certificate, dialect speaks) {
+std::optional<change> take_request(const json::value& certificate, dialect speaks, time_point now) {
   if (speaks != dialect::gardener) return std::nullopt;
   if (k8s::find(certificate, {"spec", "renew"}) == nullptr) return std::nullopt;
   return change{
       "", json::object{{"metadata",
                         json::object{{"resourceVersion", k8s::resource_version_of(certificate)}}},
-                       {"spec", json::object{{"renew", nullptr}}}}};
+                       {"spec", json::object{{"renew", nullptr},
+                                             {"ensureRenewedAfter", k8s::format_time(now)}}}}};
 }
 
 change say_issued(const json::value& certificate, dialect speaks, const tls::certificate& leaf,

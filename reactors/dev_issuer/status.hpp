@@ -22,9 +22,10 @@ struct change {
 std::optional<change> say_issuing(const boost::json::value& certificate, dialect speaks,
                                   std::string_view reason, time_point now);
 
-/// Gardener: takes the request to renew away, once it is said that it is being issued; none if
-/// there is none.
-std::optional<change> take_request(const boost::json::value& certificate, dialect speaks);
+/// Gardener: replaces the request `spec.renew` by `spec.ensureRenewedAfter`, with the state as it
+/// was; none if there is no request. (cert-management, updateForRenewalAndRepeat.)
+std::optional<change> take_request(const boost::json::value& certificate, dialect speaks,
+                                   time_point now);
 
 /// Says what was issued, and that nothing is being issued any more.
 change say_issued(const boost::json::value& certificate, dialect speaks,

@@ -23,10 +23,6 @@ core::counter& failed_total(core::metrics& registry, const char* reason) {
                             {{"error_reason", reason}});
 }
 
-double seconds(core::duration of) {
-  return std::chrono::duration<double>(of).count();
-}
-
 }  // namespace
 
 dispatch_metrics::dispatch_metrics(core::metrics& r, core::logger& log)
@@ -78,8 +74,8 @@ void dispatch_metrics::lost(loss what, const watch_event& event) {
 void dispatch_metrics::answered(const std::string& manager, unsigned status,
                                 const settlement& result) {
   delivered.Increment(static_cast<double>(result.delivered));
-  retried.Increment(static_cast<double>(result.retried));
   if (result.retried == 0 && result.lost == 0) return;
+  retried.Increment(static_cast<double>(result.retried));
   failed_.Increment();
   series_of(manager, status != 404).failures.Increment();
   log_.limited(failure_log_, core::log_level::warning, "KCP did not accept events",
@@ -124,7 +120,7 @@ void dispatch_metrics::publish(const schedule& from, std::size_t in_channel, cor
     auto& series = series_of(lane.manager, lane.real);
     const bool waits = lane.oldest != core::time_point::max();
     series.pending += static_cast<double>(lane.events);
-    series.age = std::max(series.age, waits ? seconds(now - lane.oldest) : 0);
+    series.age = std::max(series.age, waits ? core::seconds(now - lane.oldest) : 0);
     longest = std::max(longest, series.age);
     delayed += static_cast<double>(lane.delayed);
     circuits += lane.open ? 1 : 0;

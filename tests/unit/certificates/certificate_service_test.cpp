@@ -64,6 +64,7 @@ struct bench : cluster {
     auto made = get(type, name);
     if (speaks == dialect::gardener) {
       made.at("spec").as_object().erase("renew");
+      made.at("spec").as_object().erase("ensureRenewedAfter");
       update(type, made);
     } else {
       made.as_object()["status"] = json::object{};
@@ -80,7 +81,7 @@ struct bench : cluster {
   }
 
   certificate_state ensure() { return call(under_test->ensure(kyma_object)); }
-  bool asked() { return is_being_issued(get(type, name), speaks); }
+  bool asked() { return is_being_issued(get(type, name), speaks, {}); }
   double applies() const {
     double sum = 0;
     for (const auto* code : {"200", "201"}) {
@@ -188,6 +189,41 @@ BOOST_AUTO_TEST_CASE(a_certificate_is_made_renewed_and_removed_with_cert_manager
 
 BOOST_AUTO_TEST_CASE(a_certificate_is_made_renewed_and_removed_with_gardener) {
   a_life(dialect::gardener);
+}
+
+BOOST_AUTO_TEST_CASE(a_key_of_another_kind_comes_with_the_next_renewal_only) {
+  for (const bool rotates : {true, false}) {
+    bench b(dialect::cert_manager);
+    const root r1("r1", b.now() - 24h * 7);
+    const root r2("r2", b.now() - 24h * 7);
+    auto rsa = *certificate_for(b.kyma_object, {.key = tls::key_type::rsa_4096});
+    rsa.at("metadata").as_object()["namespace"] = "istio-system";
+    b.create(b.type, rsa);
+    b.trust({r1.certificate}, b.now() - 2h);
+    b.issue(r1, b.now() - 1h);
+    b.catch_up();
+    const auto algorithm = [&] {
+      const auto made = b.get(b.type, name);
+      return std::string(k8s::find_string(made, {"spec", "privateKey", "algorithm"}));
+    };
+    const auto is = b.ensure();
+    BOOST_TEST((is.what == kind::ready), is.why);
+    BOOST_TEST(b.applies() == 0);
+    if (rotates) {
+      b.pass(2s);
+      b.trust({r2.certificate, r1.certificate}, b.now());
+    } else {
+      // They last for 60 days, and are renewed 30 before the end.
+      BOOST_TEST((is.again > 24h * 29));
+      b.pass(is.again - 1min);
+      b.ensure();
+      BOOST_TEST(algorithm() == "RSA");
+      b.pass(1min);
+    }
+    b.ensure();
+    BOOST_TEST(algorithm() == "ECDSA");
+    BOOST_TEST(b.asked() == rotates);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_kyma_that_can_have_none_is_refused_without_a_request) {

@@ -41,22 +41,24 @@ BOOST_AUTO_TEST_CASE(cert_manager_gets_its_certificate) {
                  "labels": {"operator.kyma-project.io/managed-by": "lifecycle-manager"}},
     "spec": {
       "commonName": "runtime-1",
-      "dnsNames": ["a.skr.example.com", "skr-webhook.kyma-system.svc.cluster.local",
-                   "skr-webhook.kyma-system.svc", "localhost"],
+      "dnsNames": ["a.skr.example.com", "localhost", "skr-webhook.kyma-system.svc.cluster.local",
+                   "skr-webhook.kyma-system.svc"],
       "duration": "1440h", "renewBefore": "720h",
       "secretName": "k1-webhook-tls",
       "secretTemplate": {"labels": {
         "operator.kyma-project.io/purpose": "klm-watcher-cert-manager",
         "operator.kyma-project.io/managed-by": "lifecycle-manager"}},
-      "issuerRef": {"name": "klm-watcher-selfsigned", "kind": "Issuer", "group": "cert-manager.io"},
-      "privateKey": {"algorithm": "RSA", "encoding": "PKCS1", "size": 4096,
+      "issuerRef": {"name": "klm-watcher-selfsigned", "kind": "Issuer"},
+      "privateKey": {"algorithm": "ECDSA", "encoding": "PKCS1", "size": 256,
                      "rotationPolicy": "Always"},
       "usages": ["digital signature", "key encipherment"]}})"));
 }
 
 BOOST_AUTO_TEST_CASE(gardener_gets_its_certificate) {
-  const auto made =
-      certificate_for(kyma(), {.speaks = dialect::gardener, .issuer = "i", .issuer_ns = "garden"});
+  const auto made = certificate_for(kyma(), {.speaks = dialect::gardener,
+                                             .issuer = "i",
+                                             .issuer_ns = "garden",
+                                             .key = rw::tls::key_type::rsa_4096});
   BOOST_REQUIRE(made.has_value());
   BOOST_TEST(*made == json::parse(R"({
     "apiVersion": "cert.gardener.cloud/v1alpha1", "kind": "Certificate",
@@ -73,6 +75,17 @@ BOOST_AUTO_TEST_CASE(gardener_gets_its_certificate) {
         "operator.kyma-project.io/managed-by": "lifecycle-manager"},
       "issuerRef": {"name": "i", "namespace": "garden"},
       "privateKey": {"algorithm": "RSA", "size": 4096}}})"));
+}
+
+BOOST_AUTO_TEST_CASE(a_certificate_keeps_the_key_that_it_has) {
+  const auto rsa = *certificate_for(kyma(), {.key = rw::tls::key_type::rsa_4096});
+  auto wanted = *certificate_for(kyma(), {});
+  BOOST_TEST(!covers(rsa, wanted));
+  BOOST_TEST(keep_key(wanted, rsa));
+  BOOST_TEST(wanted == rsa);
+  BOOST_TEST(!keep_key(wanted, rsa));
+  BOOST_TEST(!keep_key(wanted, nullptr));
+  BOOST_TEST(wanted == rsa);
 }
 
 BOOST_AUTO_TEST_CASE(a_kyma_that_can_have_no_certificate_is_told_what_to_change) {
@@ -116,8 +129,8 @@ BOOST_AUTO_TEST_CASE(a_name_that_is_there_twice_is_written_once) {
   auto one = kyma();
   k8s::set_annotation(one, "skr-domain", "skr-webhook.kyma-system.svc");
   const auto made = certificate_for(one, {.extra_dns_names = {"x", "x"}});
-  BOOST_TEST(made->at("spec").at("dnsNames") == json::parse(R"(["skr-webhook.kyma-system.svc",
-                             "skr-webhook.kyma-system.svc.cluster.local", "x"])"));
+  BOOST_TEST(made->at("spec").at("dnsNames") == json::parse(R"(["skr-webhook.kyma-system.svc", "x",
+                             "skr-webhook.kyma-system.svc.cluster.local"])"));
 }
 
 BOOST_AUTO_TEST_CASE(names_lead_from_kyma_to_certificate_and_back) {

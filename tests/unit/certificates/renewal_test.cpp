@@ -1,9 +1,13 @@
 #include "reactors/certificates/renewal.hpp"
 
+#include "k8s/rfc3339.hpp"
+#include "k8s/types.hpp"
+
 #include <boost/json/parse.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include "tests/unit/gateway_secret/world.hpp"
+#include <optional>
 #include <string>
 
 BOOST_AUTO_TEST_SUITE(renewal)
@@ -94,8 +98,9 @@ BOOST_AUTO_TEST_CASE(validity_is_read_from_either_status) {
 }
 
 BOOST_AUTO_TEST_CASE(an_issuer_at_work_is_seen_as_such) {
-  const auto cert_manager = [](const char* text) {
-    return is_being_issued(json::parse(text), dialect::cert_manager);
+  const reissue_cause cause{.issued = day0 - 24h, .since = day0};
+  const auto cert_manager = [&](const char* text) {
+    return is_being_issued(json::parse(text), dialect::cert_manager, cause);
   };
   BOOST_TEST(
       cert_manager(R"({"status": {"conditions": [{"type": "Issuing", "status": "True"}]}})"));
@@ -103,12 +108,47 @@ BOOST_AUTO_TEST_CASE(an_issuer_at_work_is_seen_as_such) {
       !cert_manager(R"({"status": {"conditions": [{"type": "Issuing", "status": "False"}]}})"));
   BOOST_TEST(!cert_manager(R"({"status": {"conditions": [{"type": "Ready", "status": "True"}]}})"));
   BOOST_TEST(!cert_manager("{}"));
-  const auto gardener = [](const char* text) {
-    return is_being_issued(json::parse(text), dialect::gardener);
+  const auto gardener = [&](const char* text) {
+    return is_being_issued(json::parse(text), dialect::gardener, cause);
   };
   BOOST_TEST(gardener(R"({"spec": {"renew": true}})"));
   BOOST_TEST(gardener(R"({"status": {"state": "Pending"}})"));
   BOOST_TEST(!gardener(R"({"spec": {"renew": false}, "status": {"state": "Ready"}})"));
+  // It has taken the request, and has not begun yet.
+  BOOST_TEST(gardener(R"({"spec": {"ensureRenewedAfter": "2026-03-01T00:00:00Z"},
+                          "status": {"state": "Ready"}})"));
+  // An earlier renewal's, which stays there.
+  BOOST_TEST(!gardener(R"({"spec": {"ensureRenewedAfter": "2026-02-28T00:00:00Z"},
+                           "status": {"state": "Ready"}})"));
+  BOOST_TEST(!gardener(R"({"spec": {"ensureRenewedAfter": "2026-02-28T12:00:00Z"},
+                           "status": {"state": "Ready"}})"));
+  // It failed at that one, and goes on trying.
+  BOOST_TEST(gardener(R"({"spec": {"ensureRenewedAfter": "2026-02-28T12:00:00Z"},
+                          "status": {"state": "Error"}})"));
+}
+
+BOOST_AUTO_TEST_CASE(an_issuer_is_asked_at_once_and_again_with_a_backoff_for_each_cause) {
+  const reissue_cause cause{.issued = day0 - 24h, .since = day0};
+  const reissue_pace pace{.first = 10min, .limit = 1h};
+  const auto now = day0 + 2h;
+  const auto turn = [&](const char* memory, reissue_cause of) {
+    json::value one = json::object{{"metadata", json::object{}}};
+    if (*memory != 0) k8s::set_annotation(one, reissue_annotation, memory);
+    return next_reissue(one, of, pace, now);
+  };
+  BOOST_TEST((turn("", cause) == reissue_turn{now, 1}));
+  BOOST_TEST((turn("2026-03-01T00:30:00Z 1", cause) == reissue_turn{day0 + 40min, 2}));
+  BOOST_TEST((turn("2026-03-01T00:30:00Z 2", cause) == reissue_turn{day0 + 50min, 3}));
+  BOOST_TEST((turn("2026-03-01T01:30:00Z 4000000000", cause) == reissue_turn{day0 + 150min, 31}));
+  // Asked for an earlier cause, or in the same second; or issued since.
+  BOOST_TEST((turn("2026-02-28T23:00:00Z 5", cause) == reissue_turn{now, 1}));
+  BOOST_TEST((turn("2026-03-01T00:00:00Z 5", cause) == reissue_turn{now, 1}));
+  BOOST_TEST((turn("2026-03-01T00:30:00Z 5", {day0 + 1h, day0}) == reissue_turn{now, 1}));
+  // What nobody can read, and a clock that was set back.
+  BOOST_TEST((turn("yesterday", cause) == reissue_turn{now, 1}));
+  BOOST_TEST((turn("2026-03-01T00:30:00Z", cause) == reissue_turn{day0 + 40min, 2}));
+  BOOST_TEST((turn("2026-03-01T00:30:00Z -3", cause) == reissue_turn{day0 + 40min, 2}));
+  BOOST_TEST((turn("2026-03-09T00:00:00Z 1", cause) == reissue_turn{now + 10min, 2}));
 }
 
 BOOST_AUTO_TEST_CASE(what_the_issuer_says_is_passed_on) {
@@ -124,13 +164,14 @@ BOOST_AUTO_TEST_CASE(what_the_issuer_says_is_passed_on) {
 }
 
 BOOST_AUTO_TEST_CASE(cert_manager_is_asked_by_a_condition_beside_the_others) {
-  const auto made = request_reissue(json::parse(R"({
+  const auto present = json::parse(R"({
       "metadata": {"resourceVersion": "7", "generation": 3},
       "status": {"conditions": [{"type": "Ready", "status": "True"},
-                                {"type": "Issuing", "status": "False"}]}})"),
-                                    dialect::cert_manager, day0);
-  BOOST_TEST(made.subresource == "status");
-  BOOST_TEST(made.change == json::parse(R"({
+                                {"type": "Issuing", "status": "False"}]}})");
+  BOOST_TEST(request_reissue(present, dialect::cert_manager, 3, day0) == json::parse(R"({
+      "metadata": {"resourceVersion": "7", "annotations": {
+        "operator.kyma-project.io/reissue-requested": "2026-03-01T00:00:00Z 3"}}})"));
+  BOOST_TEST(trigger_cert_manager(present, day0) == json::parse(R"({
       "metadata": {"resourceVersion": "7"},
       "status": {"conditions": [
         {"type": "Ready", "status": "True"},
@@ -141,11 +182,161 @@ BOOST_AUTO_TEST_CASE(cert_manager_is_asked_by_a_condition_beside_the_others) {
 }
 
 BOOST_AUTO_TEST_CASE(gardener_is_asked_by_its_spec) {
-  const auto made = request_reissue(json::parse(R"({"metadata": {"resourceVersion": "7"}})"),
-                                    dialect::gardener, day0);
-  BOOST_TEST(made.subresource.empty());
-  BOOST_TEST(made.change == json::parse(R"({"metadata": {"resourceVersion": "7"},
-                                            "spec": {"renew": true, "ensureRenewedAfter": null}})"));
+  const auto present = json::parse(R"({"metadata": {"resourceVersion": "7"}})");
+  BOOST_TEST(request_reissue(present, dialect::gardener, 1, day0) == json::parse(R"({
+      "metadata": {"resourceVersion": "7", "annotations": {
+        "operator.kyma-project.io/reissue-requested": "2026-03-01T00:00:00Z 1"}},
+      "spec": {"renew": true, "ensureRenewedAfter": null}})"));
+}
+
+namespace {
+
+/// What a controller does with a Certificate from one second to the next. After the sources of
+/// cert-manager (pkg/controller/certificates: trigger, issuing) and of cert-management
+/// (pkg/controller/issuer/certificate: checkForRenewAndSucceeded).
+struct controller_model {
+  dialect speaks;
+  time_point works_from = time_point::max();  ///< before, each issuance fails
+  std::chrono::seconds takes = 20s;
+
+  void step(json::value& certificate, time_point now) {
+    if (speaks == dialect::cert_manager) {
+      step_cert_manager(certificate, now);
+    } else {
+      step_gardener(certificate, now);
+    }
+  }
+
+  void step_cert_manager(json::value& certificate, time_point now) {
+    const auto issuing = k8s::find_condition(certificate, "Issuing");
+    if (!issuing || issuing->status != "True") return begun.reset();
+    if (!begun) {
+      begun = now;
+      ++started;
+    }
+    if (now < *begun + takes) return;
+    begun.reset();
+    auto& status = certificate.at("status").as_object();
+    if (now < works_from) {
+      // The certificate is still good: the trigger controller has no reason to try again.
+      k8s::set_condition(certificate, {.type = "Issuing", .status = "False", .reason = "Failed"},
+                         now);
+      status["lastFailureTime"] = k8s::format_time(now);
+      return;
+    }
+    status["conditions"] = json::array();
+    status["notBefore"] = k8s::format_time(now);
+    status["notAfter"] = k8s::format_time(now + 1440h);
+  }
+
+  void step_gardener(json::value& certificate, time_point now) {
+    auto& spec = certificate.at("spec").as_object();
+    auto& status = certificate.at("status").as_object();
+    const auto issued =
+        k8s::parse_rfc3339(k8s::find_string(certificate, {"status", "issuanceDate"}));
+    if (spec.contains("renew")) {
+      spec.erase("renew");
+      spec["ensureRenewedAfter"] = k8s::format_time(now);
+      begun.reset();  // an order that was under way is given up
+      return;
+    }
+    const auto after =
+        k8s::parse_rfc3339(k8s::find_string(certificate, {"spec", "ensureRenewedAfter"}));
+    if (!after || *after <= *issued) return;
+    if (!begun) {
+      if (failed && now < *failed + 10min) return;
+      begun = now;
+      ++started;
+      status["state"] = "Pending";
+    }
+    if (now < *begun + takes) return;
+    begun.reset();
+    if (now < works_from) {
+      failed = now;
+      status["state"] = "Error";
+      return;
+    }
+    status["state"] = "Ready";
+    status["issuanceDate"] = k8s::format_time(now);
+    status["expirationDate"] = k8s::format_time(now + 1440h);
+  }
+
+  std::optional<time_point> begun = {};
+  std::optional<time_point> failed = {};
+  unsigned started = 0;
+};
+
+struct rotation {
+  unsigned asked = 0;
+  unsigned started = 0;
+  std::optional<time_point> renewed = {};
+};
+
+void merge(json::value& into, const json::value& change) {
+  if (!change.is_object()) {
+    into = change;
+    return;
+  }
+  if (!into.is_object()) into = json::object();
+  for (const auto& [name, each] : change.get_object()) {
+    if (each.is_null()) {
+      into.as_object().erase(name);
+    } else {
+      merge(into.as_object()[name], each);
+    }
+  }
+}
+
+/// The bundle grew at day 0; each second the controller works, and then the reissue is decided.
+rotation rotate(controller_model controller, std::chrono::hours how_long) {
+  auto certificate = json::parse(R"({
+      "metadata": {"name": "k1-webhook-tls", "resourceVersion": "1"}, "spec": {},
+      "status": {"state": "Ready", "issuanceDate": "2026-02-27T00:00:00Z",
+                 "expirationDate": "2026-04-27T00:00:00Z", "notBefore": "2026-02-27T00:00:00Z",
+                 "notAfter": "2026-04-27T00:00:00Z"}})");
+  rotation out;
+  const reissue_pace pace;
+  for (auto now = day0 + 1s; now < day0 + how_long; now += 1s) {
+    controller.step(certificate, now);
+    const auto told = validity_in_status(certificate, controller.speaks);
+    if (told->not_before > day0) {
+      out.renewed = told->not_before;
+      break;
+    }
+    const reissue_cause cause{told->not_before, day0};
+    if (is_being_issued(certificate, controller.speaks, cause)) continue;
+    const auto turn = next_reissue(certificate, cause, pace, now);
+    if (turn.at > now) continue;
+    ++out.asked;
+    merge(certificate, request_reissue(certificate, controller.speaks, turn.attempt, now));
+    if (controller.speaks == dialect::cert_manager) {
+      merge(certificate, trigger_cert_manager(certificate, now));
+    }
+  }
+  out.started = controller.started;
+  return out;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_controller_that_works_is_asked_once) {
+  for (const auto speaks : {dialect::cert_manager, dialect::gardener}) {
+    const auto seen = rotate({.speaks = speaks, .works_from = day0}, 24h);
+    BOOST_TEST(seen.asked == 1U);
+    BOOST_TEST(seen.started == 1U);
+    BOOST_TEST((seen.renewed && *seen.renewed < day0 + 1min));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_controller_that_fails_is_asked_seldom_and_has_issued_soon_after_it_works) {
+  for (const auto speaks : {dialect::cert_manager, dialect::gardener}) {
+    const auto never = rotate({.speaks = speaks}, 96h);
+    BOOST_TEST(never.asked >= 1U);
+    BOOST_TEST(never.asked <= 25U);
+    BOOST_TEST(!never.renewed);
+    const auto later = rotate({.speaks = speaks, .works_from = day0 + 24h}, 96h);
+    BOOST_TEST((later.renewed && *later.renewed < day0 + 24h + 6h + 1min));
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()
