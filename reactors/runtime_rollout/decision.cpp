@@ -15,6 +15,9 @@ constexpr std::size_t most_named = 3;
 
 enum class standing : std::uint8_t { waiting, aside, updating, ready, failed, lost };
 
+constexpr std::array counted_as = {&counts::waiting, &counts::aside,  &counts::updating,
+                                   &counts::ready,   &counts::failed, &counts::aside};
+
 /// One call of `decide`.
 class planner {
  public:
@@ -27,8 +30,7 @@ class planner {
     out_.next = {.content = of.content,
                  .at = phase::canary,
                  .canaries = before.canaries,
-                 .resumed = of.resume,
-                 .began = std::chrono::floor<std::chrono::seconds>(now)};
+                 .resumed = of.resume};
   }
 
   decision run() {
@@ -73,11 +75,7 @@ class planner {
       standings_.emplace(name, is);
       ++now.total;
       now.updated += each.updated() ? 1 : 0;
-      now.ready += is == standing::ready ? 1 : 0;
-      now.updating += is == standing::updating ? 1 : 0;
-      now.failed += is == standing::failed ? 1 : 0;
-      now.waiting += is == standing::waiting ? 1 : 0;
-      now.aside += is == standing::aside || is == standing::lost ? 1 : 0;
+      ++(now.*counted_as[static_cast<std::size_t>(is)]);
     }
   }
 
@@ -190,14 +188,10 @@ class planner {
   void describe() {
     std::size_t named = 0;
     for (const auto& [name, is] : standings_) {
-      if (is != standing::failed) continue;
-      if (++named > most_named) continue;
+      if (is != standing::failed || ++named > most_named) continue;
       const auto& error = all_.at(name).error;
       out_.message += (named == 1 ? "" : "; ") + name + ": " +
                       (error.empty() ? std::string("not ready in time") : error);
-    }
-    if (named > most_named) {
-      out_.message += "; and " + std::to_string(named - most_named) + " more";
     }
     if (canaries_.empty()) out_.message = "no runtime answers";
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace rw::runtime_rollout {
 
@@ -34,7 +36,8 @@ struct limits {
   /// Without readiness, or without having taken the content, a runtime counts as failed after this
   /// time; one that does not answer counts no longer.
   std::chrono::seconds silence = std::chrono::minutes(5);
-  std::chrono::milliseconds soak = std::chrono::seconds(10);  ///< canaries must have been ready for so long
+  std::chrono::milliseconds soak =
+      std::chrono::seconds(10);  ///< canaries must have been ready for so long
 
   friend bool operator==(const limits&, const limits&) = default;
 };
@@ -71,7 +74,6 @@ struct state {
   std::size_t accepted = 0;             ///< failures at the last resume by hand
   std::string resumed = {};             ///< spec.resume that was acted upon last
   std::size_t ahead = 0;                ///< runtimes that another writer has brought the content to
-  time_point began = {};                ///< the content's roll-out, in full seconds
 
   /// Paused by failures, until it is resumed by hand or superseded.
   bool stopped() const noexcept { return at == phase::paused && reason != by_hand; }
@@ -95,9 +97,16 @@ struct counts {
   std::size_t failed = 0;    ///< with the content, or by it
   std::size_t waiting = 0;   ///< for their turn
   std::size_t aside = 0;     ///< unreachable, or failing before: not waited for
-
-  friend bool operator==(const counts&, const counts&) = default;
 };
+/// By the names that the status and the metrics have for them.
+inline constexpr std::array<std::pair<std::string_view, std::size_t counts::*>, 7> count_names{
+    {{"total", &counts::total},
+     {"updated", &counts::updated},
+     {"ready", &counts::ready},
+     {"updating", &counts::updating},
+     {"failed", &counts::failed},
+     {"waiting", &counts::waiting},
+     {"aside", &counts::aside}}};
 
 struct decision {
   state next = {};

@@ -54,17 +54,20 @@ bool is_canaries(std::string_view text) {
 rollout_spec read_spec(const json::value& object, const defaults& otherwise) {
   rollout_spec out;
   out.with.soak = otherwise.soak;
+  const auto refuse = [&](std::string_view field, const std::string& text) {
+    out.invalid += "spec." + std::string(field) + " can't be used: " + text + "; ";
+  };
   const auto use = [&](std::string_view field, const share& usual, share& into) {
     const auto text = int_or_string(object, field);
     const auto given = parse_share(text);
     into = given.value_or(usual);
-    if (!given && !text.empty()) out.invalid += "spec." + std::string(field) + ": " + text + "; ";
+    if (!given && !text.empty()) refuse(field, text);
   };
   use("maxUnavailable", otherwise.max_unavailable, out.with.max_unavailable);
   use("failureBudget", otherwise.failure_budget, out.with.failure_budget);
   auto canaries = int_or_string(object, "canaries");
   if (!canaries.empty() && !is_canaries(canaries)) {
-    out.invalid += "spec.canaries: " + canaries + "; ";
+    refuse("canaries", canaries);
     canaries.clear();
   }
   if (canaries.empty()) canaries = otherwise.canaries;
@@ -96,8 +99,7 @@ state read_state(const json::value& object) {
             .reason = std::string(find_string(*status, {"reason"})),
             .accepted = static_cast<std::size_t>(k8s::find_number(*status, {"acceptedFailures"})),
             .resumed = std::string(find_string(*status, {"resumed"})),
-            .ahead = static_cast<std::size_t>(k8s::find_number(*status, {"ahead"})),
-            .began = time_at(*status, "startTime")};
+            .ahead = static_cast<std::size_t>(k8s::find_number(*status, {"ahead"}))};
   if (const auto* const canaries = k8s::find_array(*status, {"canaries"})) {
     for (const auto& each : *canaries) {
       if (each.is_string()) out.canaries.emplace(each.get_string());
@@ -109,53 +111,38 @@ state read_state(const json::value& object) {
 std::optional<json::value> next_status(const json::value& object, const decision& decided,
                                        const rollout_spec& spec, time_point now) {
   const auto& next = decided.next;
-  const auto& count = decided.now;
-  const auto* const before = k8s::find(object, {"status"});
-  json::value out{{"status", json::object()}};
-  const auto* const conditions = k8s::find_array(object, {"status", "conditions"});
+  json::value out{{"status",
+                   {{"phase", to_string(next.at)},
+                    {"observedGeneration", k8s::generation_of(object)},
+                    {"ahead", static_cast<std::int64_t>(next.ahead)},
+                    {"acceptedFailures", static_cast<std::int64_t>(next.accepted)}}}};
   auto& status = out.as_object()["status"].as_object();
-  if (conditions != nullptr) status["conditions"] = *conditions;
-  const auto generation = k8s::generation_of(object);
-  const auto set = [&](const char* type, bool is, std::string reason, std::string message) {
-    if (message.empty()) message = reason;  // the schema wants one
-    k8s::set_condition(
-        out, {type, is ? "True" : "False", std::move(reason), std::move(message), generation}, now);
-  };
-  const bool moving = next.at == phase::canary || next.at == phase::waves;
-  set("Progressing", moving, next.reason.empty() ? std::string(to_string(next.at)) : next.reason,
-      decided.message);
-  set("WavesBypassed", next.ahead > 0, next.ahead > 0 ? "WrittenByOthers" : "None",
-      next.ahead == 0 ? std::string()
-                      : "another writer brought the content to " + std::to_string(next.ahead) +
-                            " runtimes before their turn; waves are guaranteed only if nobody else "
-                            "writes, so with Kyma Infrastructure Manager's "
-                            "--runtime-bootstrapper-enabled=false");
-  set("Valid", spec.invalid.empty(), spec.invalid.empty() ? "Valid" : "Invalid", spec.invalid);
-  const auto add = [&](std::string_view name, const std::string& text) {
-    if (!text.empty()) status[name] = text;
-  };
-  status["phase"] = to_string(next.at);
-  status["observedGeneration"] = generation;
-  add("reason", next.reason);
-  add("message", decided.message);
-  add("content", next.content);
-  add("resumed", next.resumed);
-  if (next.began != time_point()) status["startTime"] = k8s::format_time(next.began);
+  for (const auto& [name, member] : count_names) {
+    status[name] = static_cast<std::int64_t>(decided.now.*member);
+  }
+  const auto message = spec.invalid + decided.message;
+  for (const auto& [name, text] : {std::pair("reason", &next.reason),
+                                   {"message", &message},
+                                   {"content", &next.content},
+                                   {"resumed", &next.resumed}}) {
+    if (!text->empty()) status[name] = *text;
+  }
   if (!next.canaries.empty()) {
     status["canaries"] = json::array(next.canaries.begin(), next.canaries.end());
   }
-  const auto number = [&](std::string_view name, std::size_t of) {
-    status[name] = static_cast<std::int64_t>(of);
-  };
-  number("total", count.total);
-  number("updated", count.updated);
-  number("ready", count.ready);
-  number("updating", count.updating);
-  number("failed", count.failed);
-  number("waiting", count.waiting);
-  number("setAside", count.aside);
-  number("ahead", next.ahead);
-  number("acceptedFailures", next.accepted);
+  const auto* const before = k8s::find(object, {"status"});
+  const auto* const conditions = k8s::find(object, {"status", "conditions"});
+  if (conditions != nullptr) status["conditions"] = *conditions;
+  const bool bypassed = next.ahead > 0;
+  const auto* const text =
+      bypassed ? "another writer brought the content to runtimes before their turn; only if nobody "
+                 "else writes (Kyma Infrastructure Manager: --runtime-bootstrapper-enabled=false) "
+                 "do all wait for it"
+               : "nobody else brought the content to runtimes";
+  k8s::set_condition(out,
+                     {"WavesBypassed", bypassed ? "True" : "False",
+                      bypassed ? "WrittenByOthers" : "None", text, k8s::generation_of(object)},
+                     now);
   if (before != nullptr && *before == out.at("status")) return std::nullopt;
   // A member that is gone has to be removed by name (RFC 7386).
   if (before != nullptr && before->is_object()) {
@@ -164,8 +151,8 @@ std::optional<json::value> next_status(const json::value& object, const decision
   return std::move(out.as_object()["status"]);
 }
 
-runtime_facts read_facts(const json::value& bootstrapper) {
-  runtime_facts out;
+runtime_facts read_facts(const json::value& bootstrapper, std::string wanted) {
+  runtime_facts out{.wanted = std::move(wanted)};
   const auto& unit = element(bootstrapper, "units", "name", "bootstrapper");
   const auto& ready = element(bootstrapper, "conditions", "type", "Ready");
   const auto& installed = element(bootstrapper, "conditions", "type", "Installed");
@@ -183,8 +170,10 @@ runtime_facts read_facts(const json::value& bootstrapper) {
                                : health::progressing;
   out.since = std::max(out.since, time_at(installed, "lastTransitionTime"));
   const auto phase = find_string(unit, {"phase"});
-  out.rejected =
-      (phase == "LastGood" || phase == "NotApplied") && !find_string(unit, {"message"}).empty();
+  // The status may be about an earlier revision.
+  out.rejected = find_string(unit, {"desiredDigest"}) == out.wanted &&
+                 (phase == "LastGood" || phase == "NotApplied") &&
+                 !find_string(unit, {"message"}).empty();
   out.error = out.rejected ? find_string(unit, {"message"}) : find_string(installed, {"message"});
   return out;
 }

@@ -32,7 +32,8 @@ struct rollout_spec {
   k8s::label_selector canaries = {};  ///< if `with.canaries_by_label`
   bool paused = false;
   std::string resume = {};
-  std::string invalid = {};  ///< fields that can't be used, for which the defaults stand
+  std::string invalid =
+      {};  ///< fields that can't be used, for which the defaults stand; for people
 };
 rollout_spec read_spec(const boost::json::value& object, const defaults& otherwise);
 
@@ -41,15 +42,14 @@ boost::json::value make_rollout(std::string_view component);
 
 state read_state(const boost::json::value& object);
 
-/// The status to write; none if nothing changes. Conditions: `Progressing` (False: paused or
-/// completed), `WavesBypassed` (True: another writer brought the content to runtimes before their
-/// turn), `Valid` (of the spec).
+/// The status to write; none if nothing changes. Condition `WavesBypassed`: True if another writer
+/// brought the content to runtimes before their turn.
 std::optional<boost::json::value> next_status(const boost::json::value& object,
                                               const decision& decided, const rollout_spec& spec,
                                               time_point now);
 
-/// What the status of a RuntimeBootstrapper says: all but `wanted`, `selected`, `ahead` and
-/// `admitted`.
-runtime_facts read_facts(const boost::json::value& bootstrapper);
+/// What the status of a RuntimeBootstrapper says of the runtime and of a revision: all but
+/// `selected`, `ahead` and `admitted`.
+runtime_facts read_facts(const boost::json::value& bootstrapper, std::string wanted);
 
 }  // namespace rw::runtime_rollout

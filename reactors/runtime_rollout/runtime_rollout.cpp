@@ -88,9 +88,8 @@ void runtime_rollout::leave(const object_key& runtime) {
 }
 
 void runtime_rollout::set_facts(entry& of, const json::value& resource) {
-  auto now = read_facts(resource);
+  auto now = read_facts(resource, std::move(of.facts.wanted));
   now.left_over = !now.in_place.empty() && now.in_place != of.completed;
-  now.wanted = std::move(of.facts.wanted);
   now.admitted = of.facts.admitted;
   now.ahead = of.facts.ahead;
   of.facts = std::move(now);
@@ -121,18 +120,14 @@ runtimes runtime_rollout::facts(const rollout_spec& spec) {
   return out;
 }
 
-asio::awaitable<k8s::reconcile_result> runtime_rollout::create() {
-  const auto made = co_await in_.kcp.create(runtime_rollouts_type(), make_rollout(with_.component));
-  if (!made && !made.error().is(k8s::errc::already_exists)) co_return result::error(made.error());
-  co_return result::requeue_after(catch_up);
-}
-
 asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
   const auto stored = in_.rollouts.objects().get(key_);
   if (!stored) {
     own_writes_.forget(key_);
-    auto created = co_await create();
-    co_return created;
+    const auto made =
+        co_await in_.kcp.create(runtime_rollouts_type(), make_rollout(with_.component));
+    const bool there = made || made.error().is(k8s::errc::already_exists);
+    co_return there ? result::requeue_after(catch_up) : result::error(made.error());
   }
   if (!has_warmed_up()) co_return result::requeue_after(catch_up);
   if (content_.digest.empty()) co_return result::done();
@@ -143,19 +138,30 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
     for (auto& [name, each] : entries_) each.selected.reset();
   }
   const auto content = content_;
-  auto before = read_state(object);
+  const auto before = read_state(object);
+  auto known = before;
   const auto added = new_ahead_;
-  if (before.content == content.digest) before.ahead += added;
-  auto decided = decide(before, {content.digest, content.at_once, spec.paused, spec.resume},
+  if (before.content == content.digest) known.ahead += added;
+  auto decided = decide(known, {content.digest, content.at_once, spec.paused, spec.resume},
                         facts(spec), spec.with, in_.clock.wall());
   if (before.content != content.digest) decided.next.ahead = added;
-  const bool completes = decided.next.at == phase::completed && before.at != phase::completed;
-  if (completes && to_.store) {
+  if (decided.next.at == phase::completed && before.at != phase::completed) {
     const auto done = co_await to_.store(content.digest);
     if (!done) co_return result::error(done.error());
   }
-  auto ended = co_await record(&object, &decided, &spec, decided.next != read_state(object));
-  if (ended) co_return std::move(*ended);
+  if (auto status = next_status(object, decided, spec, in_.clock.wall())) {
+    json::value change{{"metadata", {{"resourceVersion", k8s::resource_version_of(object)}}},
+                       {"status", std::move(*status)}};
+    const auto written =
+        co_await in_.kcp.patch(runtime_rollouts_type(), key_, k8s::patch_type::merge,
+                               std::move(change), {.subresource = "status"});
+    if (!written) own_writes_.forget(key_);
+    if (!written && written.error().is(k8s::errc::conflict)) {
+      co_return result::requeue_after(catch_up);
+    }
+    if (!written) co_return result::error(written.error());
+    own_writes_.wrote(*written);
+  }
   if (content != content_) co_return result::requeue_after(with_.settle);
   new_ahead_ -= added;
   note(object, before, decided);
@@ -165,32 +171,6 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
   const auto wait =
       std::chrono::duration_cast<core::duration>(*decided.look_again - in_.clock.wall());
   co_return result::requeue_after(std::max<core::duration>(wait, with_.settle));
-}
-
-/// Writes the status. None: it is written, or is soon, as only counts differ.
-asio::awaitable<std::optional<k8s::reconcile_result>> runtime_rollout::record(
-    json::value* object, const decision* decided, const rollout_spec* spec, bool urgent) {
-  auto status = next_status(*object, *decided, *spec, in_.clock.wall());
-  if (!status) co_return std::nullopt;
-  const auto now = in_.clock.now();
-  if (!urgent && reported_ && now < *reported_ + with_.report_interval) {
-    controller_.add_after(key_, *reported_ + with_.report_interval - now);
-    co_return std::nullopt;
-  }
-  json::value change{{"metadata", {{"resourceVersion", k8s::resource_version_of(*object)}}},
-                     {"status", std::move(*status)}};
-  auto written = co_await in_.kcp.patch(runtime_rollouts_type(), key_, k8s::patch_type::merge,
-                                        std::move(change), {.subresource = "status"});
-  if (!written) {
-    own_writes_.forget(key_);
-    const auto& error = written.error();
-    const bool passes = error.is(k8s::errc::conflict) || error.is(k8s::errc::not_found);
-    co_return passes ? result::requeue_after(catch_up) : result::error(error);
-  }
-  reported_ = now;
-  own_writes_.wrote(*written);
-  *object = std::move(*written);
-  co_return std::nullopt;
 }
 
 void runtime_rollout::let_in(const decision& decided) {
@@ -203,47 +183,36 @@ void runtime_rollout::let_in(const decision& decided) {
     }
     if (facts.admitted) continue;
     facts.admitted = now;
-    if (!facts.updated() && to_.requeue) to_.requeue({key_.ns, name});
+    if (!facts.updated()) to_.requeue({key_.ns, name});
   }
 }
 
+/// Logs and emits what has changed.
 void runtime_rollout::note(const json::value& object, const state& before,
                            const decision& decided) {
   const auto& next = decided.next;
   const auto about = k8s::reference_to(object);
   const bool same = before.content == next.content;
-  if (next.ahead > 0 && (!same || k8s::find_number(object, {"status", "ahead"}) == 0)) {
+  if (next.ahead > 0 && (!same || before.ahead == 0)) {
     in_.events.warning(about, "WavesBypassed",
                        "Another writer has brought the content to runtimes before their turn");
   }
   if (same && before.at == next.at && before.reason == next.reason) return;
   const auto& now = decided.now;
+  const auto text = "content " + next.content + ": " + std::to_string(now.updated) + " updated, " +
+                    std::to_string(now.ready) + " ready, " + std::to_string(now.failed) +
+                    " failed of " + std::to_string(now.total) +
+                    (decided.message.empty() ? "" : "; " + decided.message);
   in_.log.info("roll-out changed its phase", {{"component", with_.component},
                                               {"phase", to_string(next.at)},
                                               {"reason", next.reason},
-                                              {"content", next.content},
-                                              {"updated", now.updated},
-                                              {"ready", now.ready},
-                                              {"failed", now.failed},
-                                              {"total", now.total},
-                                              {"message", decided.message}});
-  const auto text = "content " + next.content.substr(0, 16) + ": " + std::to_string(now.updated) +
-                    " updated, " + std::to_string(now.ready) + " ready, " +
-                    std::to_string(now.failed) + " failed of " + std::to_string(now.total);
+                                              {"progress", text}});
   const bool unfinished = before.at != phase::completed && before.at != phase::idle;
-  switch (next.at) {
-    case phase::idle:
-      return;
-    case phase::canary:
-      return in_.events.normal(about, !same && unfinished ? "RolloutSuperseded" : "RolloutStarted",
-                               text + (decided.message.empty() ? "" : "; " + decided.message));
-    case phase::waves:
-      return in_.events.normal(about, "RolloutWaves", text);
-    case phase::paused:
-      return in_.events.warning(about, "RolloutPaused",
-                                next.reason + "; " + text + "; " + decided.message);
-    case phase::completed:
-      return in_.events.normal(about, "RolloutCompleted", text);
+  if (!same && unfinished) in_.events.normal(about, "RolloutSuperseded", text);
+  if (next.at == phase::paused) {
+    in_.events.warning(about, "RolloutPaused", next.reason + "; " + text);
+  } else {
+    in_.events.normal(about, "Rollout" + std::string(to_string(next.at)), text);
   }
 }
 
@@ -252,18 +221,11 @@ void runtime_rollout::publish(const decision& decided) {
     with.emplace("component", with_.component);
     core::make_gauge(in_.metrics, name, help, with).Set(static_cast<double>(value));
   };
-  const auto& now = decided.now;
-  const auto runtimes_in = [&](const char* is, std::size_t value) {
-    set("rw_rollout_runtimes", "Number of runtimes that take part in a roll-out", {{"state", is}},
-        value);
-  };
-  runtimes_in("ready", now.ready);
-  runtimes_in("updating", now.updating);
-  runtimes_in("failed", now.failed);
-  runtimes_in("waiting", now.waiting);
-  runtimes_in("set_aside", now.aside);
-  for (const auto each :
-       {phase::idle, phase::canary, phase::waves, phase::paused, phase::completed}) {
+  for (const auto& [name, member] : count_names) {
+    set("rw_rollout_runtimes", "Number of runtimes of a roll-out, in each state",
+        {{"state", std::string(name)}}, decided.now.*member);
+  }
+  for (auto each : {phase::idle, phase::canary, phase::waves, phase::paused, phase::completed}) {
     set("rw_rollout_phase", "1 if a roll-out is in this phase",
         {{"phase", std::string(to_string(each))}}, each == decided.next.at ? 1 : 0);
   }

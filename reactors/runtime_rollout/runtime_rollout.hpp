@@ -29,10 +29,8 @@ namespace rw::runtime_rollout {
 struct options {
   std::string component = "bootstrapper";  ///< also the object's name
   defaults usual = {};
-  /// From a change on a runtime to the next decision; many changes become one.
-  core::duration settle = std::chrono::milliseconds(100);
-  /// Between two writes of the status in which only counts differ.
-  core::duration report_interval = std::chrono::seconds(1);
+  /// From a change on a runtime to the next decision, and the status; many changes become one.
+  core::duration settle = std::chrono::milliseconds(300);
   /// After a start nothing is decided before each resource was looked at once, or this has passed.
   core::duration warm_up = std::chrono::minutes(1);
 };
@@ -60,10 +58,10 @@ struct environment {
 /// its status before a runtime is admitted by it; who was admitted is not kept: a runtime either
 /// has the content, as its own resource says, or is admitted anew within the same limits.
 ///
-/// Events on the RuntimeRollout: RolloutStarted, RolloutSuperseded, RolloutWaves, RolloutPaused,
-/// RolloutCompleted, WavesBypassed. Metrics, with the label `component`:
-/// `rw_rollout_runtimes{state}` (ready, updating, failed, waiting, set_aside),
-/// `rw_rollout_phase{phase}` (1: it is in this phase), `rw_rollout_ahead_runtimes`.
+/// Events on the RuntimeRollout: RolloutSuperseded, WavesBypassed, and when a phase begins
+/// RolloutCanary, RolloutWaves, RolloutPaused, RolloutCompleted. Metrics, with the label
+/// `component`: `rw_rollout_runtimes{state}` (as the status' counts), `rw_rollout_phase{phase}` (1:
+/// it is in this phase), `rw_rollout_ahead_runtimes`.
 ///
 /// Single executor, which is also the informers'.
 class runtime_rollout final : public content_gate, private k8s::reconciler {
@@ -91,10 +89,6 @@ class runtime_rollout final : public content_gate, private k8s::reconciler {
   };
 
   boost::asio::awaitable<result> reconcile(k8s::object_key key) override;
-  boost::asio::awaitable<result> create();
-  boost::asio::awaitable<std::optional<result>> record(boost::json::value* object,
-                                                       const decision* decided,
-                                                       const rollout_spec* spec, bool urgent);
   bool has_warmed_up();
   void look_soon() { controller_.add_after(key_, with_.settle); }
   void set_facts(entry& of, const boost::json::value& resource);
@@ -114,7 +108,6 @@ class runtime_rollout final : public content_gate, private k8s::reconciler {
   std::map<std::string, entry> entries_;
   std::string selector_;       ///< that `selected` was found by
   std::size_t new_ahead_ = 0;  ///< not in the status yet
-  std::optional<core::time_point> reported_;
   k8s::own_writes own_writes_;
   k8s::controller controller_;
 };

@@ -136,7 +136,6 @@ class landscape : public test_env {
   void make_rollout() {
     runtime_rollout::options with;
     with.settle = 10ms;
-    with.report_interval = 50ms;
     with.usual.soak = 0ms;
     gate_ = std::make_unique<runtime_rollout::runtime_rollout>(
         context.get_executor(), with,

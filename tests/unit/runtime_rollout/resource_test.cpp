@@ -11,12 +11,12 @@
 
 #include "tests/unit/runtime_rollout/fleet.hpp"
 #include <string>
+#include <utility>
 
 namespace rw::runtime_rollout_test {
 BOOST_AUTO_TEST_SUITE(resource)
 
 namespace json = boost::json;
-using runtime_rollout::read_facts;
 using runtime_rollout::read_spec;
 
 namespace {
@@ -27,12 +27,17 @@ json::value with_spec(json::value spec) {
   return out;
 }
 
+runtime_rollout::runtime_facts read_facts(const json::value& of, std::string wanted = "d2") {
+  return runtime_rollout::read_facts(of, std::move(wanted));
+}
+
 /// As a pass over a runtime leaves it.
 json::value bootstrapper(std::string_view state, std::string_view phase,
                          std::string_view message = {}) {
   json::object unit{{"name", "bootstrapper"},
                     {"phase", phase},
                     {"digest", "d1"},
+                    {"desiredDigest", "d2"},
                     {"lastAppliedTime", "2026-11-22T10:00:00Z"}};
   if (!message.empty()) unit["message"] = message;
   return {{"status",
@@ -83,7 +88,8 @@ BOOST_AUTO_TEST_CASE(field_that_cannot_be_used_is_named_and_the_default_stands) 
       read_spec(with_spec({{"canaries", "=="}, {"maxUnavailable", "many"}}), {.canaries = "7"});
   BOOST_TEST((spec.with.canaries == runtime_rollout::share{7, false}));
   BOOST_TEST((spec.with.max_unavailable == runtime_rollout::share{10, true}));
-  BOOST_TEST(spec.invalid == "spec.maxUnavailable: many; spec.canaries: ==; ");
+  BOOST_TEST(spec.invalid ==
+             "spec.maxUnavailable can't be used: many; spec.canaries can't be used: ==; ");
 }
 
 BOOST_AUTO_TEST_CASE(state_survives_in_the_status) {
@@ -94,8 +100,7 @@ BOOST_AUTO_TEST_CASE(state_survives_in_the_status) {
                   .canaries = {"r1", "r2"},
                   .accepted = 3,
                   .resumed = "1",
-                  .ahead = 2,
-                  .began = start};
+                  .ahead = 2};
   decided.now = {.total = 9, .updated = 4, .ready = 3, .failed = 1};
   auto object = runtime_rollout::make_rollout("bootstrapper");
   const auto status = next_status(object, decided, {}, start);
@@ -103,10 +108,6 @@ BOOST_AUTO_TEST_CASE(state_survives_in_the_status) {
   object.as_object()["status"] = *status;
   BOOST_TEST((runtime_rollout::read_state(object) == decided.next));
   BOOST_TEST(k8s::find_condition(object, "WavesBypassed")->status == "True");
-  BOOST_TEST(k8s::find_condition(object, "Progressing")->reason == "CanaryFailed");
-  for (const auto& each : object.at("status").at("conditions").as_array()) {
-    BOOST_TEST(!k8s::find_string(each, {"message"}).empty());
-  }
   BOOST_TEST(!next_status(object, decided, {}, start + 1h).has_value());
   // What does not hold any longer is removed by name.
   decided.next = {.content = "abc", .at = phase::completed};
@@ -142,6 +143,8 @@ BOOST_AUTO_TEST_CASE(content_is_rejected_where_another_one_is_kept_for_a_reason)
   const auto rejected = read_facts(bootstrapper("Ready", "LastGood", "unknown kind"));
   BOOST_TEST(rejected.rejected);
   BOOST_TEST(rejected.error == "unknown kind");
+  // Of another content the status says nothing.
+  BOOST_TEST(!read_facts(bootstrapper("Ready", "LastGood", "unknown kind"), "d3").rejected);
   BOOST_TEST(!read_facts(bootstrapper("Ready", "Waiting", "unknown kind")).rejected);
   BOOST_TEST(!read_facts(bootstrapper("Ready", "Applying", "it timed out")).rejected);
 }
