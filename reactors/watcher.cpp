@@ -7,6 +7,7 @@
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
@@ -50,6 +51,7 @@ class watcher_reader {
     into_.key = k8s::key_of(object_);
     into_.uid = k8s::uid_of(object_);
     into_.generation = k8s::generation_of(object_);
+    read_name();
     read_resource();
     read_labels();
     read_field();
@@ -84,6 +86,14 @@ class watcher_reader {
     if (at->is_string() && errors(at->get_string()).empty()) return std::string(at->get_string());
     wrong(dotted(field), *at, allowed);
     return {};
+  }
+
+  /// A webhook's name is a DNS subdomain; the API server refuses a whole configuration for one.
+  void read_name() {
+    const auto webhook = webhook_name(into_.key);
+    if (webhook.size() <= 253) return;
+    wrong("the Watcher's name is too long: its webhook's, " + shown(json::value(webhook)) +
+          ", may have at most 253 characters");
   }
 
   void read_resource() {
@@ -245,6 +255,35 @@ std::string watcher_problems::text() const {
 
 boost::system::result<watcher, watcher_problems> read_watcher(const json::value& object) {
   return watcher_reader(object).read();
+}
+
+std::string webhook_name(const k8s::object_key& watcher) {
+  return watcher.ns + "." + watcher.name + std::string(webhook_suffix);
+}
+
+std::string last_valid_text(const json::value& watcher) {
+  json::object kept;
+  if (const auto* const spec = k8s::find(watcher, {"spec"})) kept["spec"] = *spec;
+  if (const auto manager = k8s::label(watcher, managed_by_label)) kept["manager"] = *manager;
+  return json::serialize(kept);
+}
+
+std::optional<watcher> effective_watcher(const json::value& object,
+                                         const json::value& virtual_service) {
+  if (auto now = read_watcher(object)) return std::move(*now);
+  const auto owners = k8s::owners_of(virtual_service);
+  const auto is_own = [&](const auto& owner) { return owner.uid == k8s::uid_of(object); };
+  const auto text = k8s::annotation(virtual_service, last_valid_annotation);
+  if (!text || std::ranges::none_of(owners, is_own)) return std::nullopt;
+  boost::system::error_code error;
+  const auto kept = json::parse(*text, error);
+  if (error || !kept.is_object()) return std::nullopt;
+  auto before = object;
+  const auto* const spec = kept.get_object().if_contains("spec");
+  before.as_object()["spec"] = spec == nullptr ? json::value() : *spec;
+  k8s::set_label(before, managed_by_label, k8s::find_string(kept, {"manager"}));
+  if (auto valid = read_watcher(before)) return std::move(*valid);
+  return std::nullopt;
 }
 
 }  // namespace rw

@@ -9,6 +9,7 @@
 #include <compare>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,5 +67,25 @@ struct watcher_problems {
 /// Reads a Watcher as the API writes it. Nothing is taken for granted that a
 /// CustomResourceDefinition may or may not check.
 boost::system::result<watcher, watcher_problems> read_watcher(const boost::json::value& object);
+
+/// What ends the name of each of our webhooks.
+inline constexpr std::string_view webhook_suffix = ".operator.kyma-project.io";
+/// Of a Watcher: "<namespace>.<name>.operator.kyma-project.io".
+std::string webhook_name(const k8s::object_key& watcher);
+
+/// The annotation of a Watcher's VirtualService that keeps what the Watcher said when it was valid
+/// last (`last_valid_text`). An edit to something invalid then takes no webhook off the runtimes,
+/// after a restart of the manager either.
+inline constexpr std::string_view last_valid_annotation =
+    "operator.kyma-project.io/last-valid-watcher";
+
+/// JSON of what `read_watcher` reads beside the object's identity: spec, and the label that names
+/// the manager.
+std::string last_valid_text(const boost::json::value& watcher);
+
+/// The Watcher as it is; if it is invalid, as its VirtualService (null: there is none) remembers
+/// it. None: it was never valid, or the VirtualService is that of another Watcher of its name.
+std::optional<watcher> effective_watcher(const boost::json::value& object,
+                                         const boost::json::value& virtual_service);
 
 }  // namespace rw

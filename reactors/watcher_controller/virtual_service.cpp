@@ -117,7 +117,11 @@ boost::system::result<json::value, obstacle> virtual_service_for(const watcher& 
 
 bool is_as_desired(const json::value& live, const json::value& desired) {
   const auto* const spec = k8s::find(live, {"spec"});
-  return spec != nullptr && covers(*spec, desired.at("spec")) && has_owners(live, desired);
+  const auto remembers = [](const json::value& of) {
+    return k8s::annotation(of, last_valid_annotation);
+  };
+  return spec != nullptr && covers(*spec, desired.at("spec")) && has_owners(live, desired) &&
+         remembers(live) == remembers(desired);
 }
 
 bool is_owned_by(const json::value& object, std::string_view uid) {

@@ -174,6 +174,7 @@ asio::awaitable<reconcile_result> controller::implementation::configure(json::va
                                    reconcile_result::error(why.message, why.reason));
     co_return result;
   }
+  k8s::set_annotation(*desired, last_valid_annotation, last_valid_text(*watcher));
   const auto live = sources_.virtual_services.objects().get(view->key);
   if (!live || !is_as_desired(live.parse(), *desired)) {
     const auto ended = co_await apply(watcher, std::move(*desired));

@@ -71,7 +71,8 @@ struct controller_environment {
 ///   - `WatcherStatusUpdate`: the status could not be written.
 ///   - `WatcherVirtualServiceContested`: something else undoes each repair. Only told.
 /// A Watcher that was Ready and is in Error keeps its VirtualService as it last was: events that
-/// found their way go on finding it while somebody mends the Watcher.
+/// found their way go on finding it until the Watcher is corrected. An annotation of the
+/// VirtualService remembers the last valid Watcher (watcher.hpp), for the runtimes' webhooks.
 ///
 /// Deletion: the finalizer `operator.kyma-project.io/watcher` keeps a Watcher, in state Deleting,
 /// until its VirtualService is gone (`WatcherVirtualServiceNotDeleted` where that fails). Only a

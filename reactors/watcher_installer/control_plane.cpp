@@ -46,18 +46,15 @@ bool kyma_changed(const delta& change) {
   return false;
 }
 
-std::optional<watcher> valid_watcher(const object& from) {
+/// None: it has no webhook. (An invalid edit takes none away.)
+std::optional<watcher> watcher_of(const object& from, const object& virtual_service) {
   if (!from) return {};
   const auto value = from.parse();
   if (k8s::is_being_deleted(value)) return {};
-  auto read = read_watcher(value);
-  if (!read) return {};
-  return std::move(*read);
+  return effective_watcher(value, virtual_service.parse());
 }
 
-bool watcher_changed(const delta& change) {
-  const auto before = valid_watcher(change.before);
-  const auto now = valid_watcher(change.now);
+bool differ(const std::optional<watcher>& before, const std::optional<watcher>& now) {
   if (!before || !now) return before.has_value() != now.has_value();
   return !same_webhook(*before, *now);
 }
@@ -66,6 +63,11 @@ bool watcher_changed(const delta& change) {
 
 k8s::selection kubeconfig_secrets() {
   return {.ns = std::string(kcp_namespace), .labels = std::string(kyma_name_label)};
+}
+
+object watcher_installer::virtual_service_of(const k8s::object_key& watcher) const {
+  if (from_.virtual_services == nullptr) return {};
+  return from_.virtual_services->objects().get(watcher);
 }
 
 void watcher_installer::watch_all() {
@@ -78,8 +80,15 @@ void watcher_installer::watch_all() {
     if (kyma_changed(change)) some.push_back(change.any().key());
   });
   controller_.watch(from_.watchers, [this](const delta& change, keys& some) {
-    if (watcher_changed(change)) fan_out(some);
+    const auto kept = virtual_service_of(change.any().key());
+    if (differ(watcher_of(change.before, kept), watcher_of(change.now, kept))) fan_out(some);
   });
+  if (from_.virtual_services != nullptr) {
+    controller_.watch(*from_.virtual_services, [this](const delta& change, keys& some) {
+      const auto of = from_.watchers.objects().get(change.any().key());
+      if (differ(watcher_of(of, change.before), watcher_of(of, change.now))) fan_out(some);
+    });
+  }
   controller_.watch(from_.kubeconfigs, [](const delta& change, keys& some) {
     // It may have been given to another Kyma.
     const auto before = change.before ? kyma_of_secret(change.before) : std::string();
@@ -179,7 +188,7 @@ in_words<order> watcher_installer::order_for(const certificate_answer& own) {
     out.trust.version = own.current.version;
   }
   from_.watchers.objects().for_each([&](const object& one) {
-    auto valid = valid_watcher(one);
+    auto valid = watcher_of(one, virtual_service_of(one.key()));
     if (valid) out.watchers.push_back(std::move(*valid));
   });
   return out;

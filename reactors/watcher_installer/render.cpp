@@ -88,7 +88,7 @@ void fill_secret(json::value& object, const inputs& runtime) {
 }
 
 json::value fill_webhook(json::object from, const watcher& what, const std::string& bundle) {
-  from["name"] = webhook_name_of(what);
+  from["name"] = webhook_name(what.key);
   auto& client = child(from, "clientConfig");
   client["caBundle"] = bundle;
   auto& service = child(client, "service");
@@ -139,10 +139,6 @@ std::string digest_of(const json::value& object) {
 }
 
 }  // namespace
-
-std::string webhook_name_of(const watcher& from) {
-  return from.key.ns + "." + from.key.name + std::string(webhook_suffix);
-}
 
 bool same_webhook(const watcher& a, const watcher& b) {
   return a.key == b.key && a.manager == b.manager && a.watched == b.watched &&

@@ -54,10 +54,6 @@ inline constexpr std::string_view managers_entry = "managers.json";
 /// A digest of what was applied, so that fields which are no longer asked for are noticed as well.
 inline constexpr std::string_view applied_annotation = "operator.kyma-project.io/applied-digest";
 
-/// What ends the name of each of our webhooks.
-inline constexpr std::string_view webhook_suffix = ".operator.kyma-project.io";
-/// "<Watcher's namespace>.<Watcher's name>.operator.kyma-project.io".
-std::string webhook_name_of(const watcher& from);
 /// True if both give the same webhook.
 bool same_webhook(const watcher& a, const watcher& b);
 

@@ -108,6 +108,9 @@ struct sources {
   /// Of what is named `<kyma>-webhook-tls`: the runtimes' Certificates and their Secrets. Without
   /// them certificates are only looked at when something else happens.
   std::vector<k8s::informer*> certificates = {};
+  /// Remember the last valid state of Watchers (watcher.hpp); without them an edit to something
+  /// invalid takes a Watcher's webhook off all runtimes.
+  k8s::informer* virtual_services = nullptr;
 };
 
 /// All of it must outlive the installer.
@@ -210,6 +213,7 @@ class watcher_installer final : private k8s::reconciler {
             const std::string& message, bool done = false);
 
   void watch_all();
+  k8s::object virtual_service_of(const k8s::object_key& watcher) const;
   void fan_out(k8s::controller::keys& some);
   core::duration up_to(core::duration most) const;
   core::duration a_little_longer(core::duration base) const { return base + up_to(base / 10); }

@@ -64,7 +64,7 @@ def watcher(name, **spec):
             "metadata": {"name": name, "namespace": "kcp-system"},
             "spec": {"resourceToWatch": {"group": "operator.kyma-project.io", "version": "*", "resource": "kymas"},
                      "field": "spec", "manager": "lifecycle-manager",
-                     "serviceInfo": {"name": "klm-controller-manager-events", "port": 8082, "namespace": "kcp-system"},
+                     "serviceInfo": {"name": "runtime-watcher-manager-events", "port": 8082, "namespace": "kcp-system"},
                      "gateway": {"selector": {"matchLabels": {GATEWAY: "default"}}}, **spec}}
 
 

@@ -1,5 +1,7 @@
 #include "reactors/watcher.hpp"
 
+#include "k8s/types.hpp"
+
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
@@ -13,6 +15,7 @@
 BOOST_AUTO_TEST_SUITE(watcher)
 
 namespace json = boost::json;
+namespace k8s = rw::k8s;
 using rw::watcher_controller_test::valid_watcher;
 using rw::watcher_controller_test::with;
 
@@ -47,6 +50,43 @@ BOOST_AUTO_TEST_CASE(a_watcher_is_read) {
   const auto labels = json::parse(R"({"gw":"default"})");
   BOOST_TEST(read->gateways.matches(&labels));
   BOOST_TEST(!read->gateways.matches(nullptr));
+}
+
+BOOST_AUTO_TEST_CASE(its_webhooks_name_must_fit) {
+  // "kcp-system." and ".operator.kyma-project.io" leave 217 of 253 characters.
+  const auto named = [](std::size_t length) {
+    return problems("/metadata/name", '"' + std::string(length, 'a') + '"');
+  };
+  BOOST_TEST(named(217).empty());
+  BOOST_TEST(named(218).starts_with("the Watcher's name is too long: its webhook's, "));
+}
+
+BOOST_AUTO_TEST_CASE(an_invalid_watcher_is_what_its_virtual_service_remembers) {
+  auto virtual_service = json::parse(
+      R"({"metadata": {"ownerReferences": [{"kind": "Watcher", "name": "kyma", "uid": "u1"}]}})");
+  const auto good = valid_watcher();
+  const auto bad = with(good, "/spec/manager", R"("../x")");
+  BOOST_TEST(!rw::effective_watcher(bad, virtual_service));
+  BOOST_TEST(!rw::effective_watcher(bad, nullptr));
+  k8s::set_annotation(virtual_service, rw::last_valid_annotation, rw::last_valid_text(good));
+  const auto kept = rw::effective_watcher(bad, virtual_service);
+  BOOST_TEST_REQUIRE(kept.has_value());
+  BOOST_TEST(kept->manager == "lifecycle-manager");
+  // Where it is valid that is not asked.
+  const auto changed = with(good, "/spec/manager", R"("warden")");
+  BOOST_TEST(rw::effective_watcher(changed, virtual_service)->manager == "warden");
+  // Another Watcher of this name.
+  BOOST_TEST(!rw::effective_watcher(with(bad, "/metadata/uid", R"("u2")"), virtual_service));
+  for (const auto* text : {"", "[]", "{", R"({"spec": 1})", "{}"}) {
+    k8s::set_annotation(virtual_service, rw::last_valid_annotation, text);
+    BOOST_TEST(!rw::effective_watcher(bad, virtual_service), text);
+  }
+  // The manager may have been the label's.
+  const auto labelled = with(with(good, "/spec/manager", "absent"), "/metadata/labels",
+                             R"({"operator.kyma-project.io/managed-by": "keda"})");
+  k8s::set_annotation(virtual_service, rw::last_valid_annotation, rw::last_valid_text(labelled));
+  BOOST_TEST(rw::effective_watcher(with(labelled, "/metadata/labels", "absent"), virtual_service)
+                 ->manager == "keda");
 }
 
 BOOST_AUTO_TEST_CASE(the_manager_is_the_label_where_the_spec_names_none) {

@@ -4,6 +4,7 @@
 #include "k8s/types.hpp"
 #include "reactors/kyma_resources.hpp"
 #include "reactors/managers_file.hpp"
+#include "reactors/watcher.hpp"
 #include "tls/trust_store.hpp"
 
 #include <boost/json/array.hpp>
@@ -172,9 +173,24 @@ asio::awaitable<void> follows_watchers(world* w) {
   BOOST_REQUIRE(gone.has_value());
   good = co_await arrived({"/validate/keda"});
   BOOST_TEST(good);
+  // What became invalid stays as its VirtualService remembers it.
+  const auto valid = co_await w->api("kcp").get(watchers_type(), {"kcp-system", "other"});
+  BOOST_REQUIRE(valid.has_value());
+  auto route = test::object_of(virtual_services_type(), "kcp-system", "other");
+  k8s::set_owner(route, {watchers_type().gvk.api_version(), "Watcher", "other",
+                         std::string(k8s::uid_of(*valid))});
+  k8s::set_annotation(route, last_valid_annotation, last_valid_text(*valid));
+  co_await w->apply(route, virtual_services_type());
   // Path elements can't hold this, and no definition says so.
   co_await w->add_watcher("other", "../keda", "status");
-  good = co_await arrived({});
+  co_await w->add_watcher("third", "warden", "status");
+  good = co_await arrived({"/validate/keda", "/validate/warden"});
+  BOOST_TEST(good);
+  // Without that it was never valid.
+  const auto forgotten =
+      co_await w->api("kcp").remove(virtual_services_type(), {"kcp-system", "other"});
+  BOOST_REQUIRE(forgotten.has_value());
+  good = co_await arrived({"/validate/warden"});
   BOOST_TEST(good);
 }
 

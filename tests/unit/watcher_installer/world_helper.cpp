@@ -57,7 +57,7 @@ asio::awaitable<void> world::add_any_runtime() {
 asio::awaitable<void> world::begin() {
   co_await define(
       {"crds/operator.kyma-project.io_watchers.yaml", "dev/operator.kyma-project.io_kymas.yaml",
-       "dev/networking.istio.io_gateways.yaml"},
+       "dev/networking.istio.io_gateways.yaml", "dev/networking.istio.io_virtualservices.yaml"},
       {"kcp-system", "istio-system"});
   auto gateway = object_of(gateways_type(), "kcp-system", "klm-watcher");
   gateway.as_object()["spec"] = {
@@ -72,10 +72,16 @@ asio::awaitable<void> world::begin() {
   auto& watchers = inform(watchers_type(), {});
   auto& kubeconfigs = inform(secrets_type(), {.what = watcher_installer::kubeconfig_secrets()});
   auto& gateways = inform(gateways_type(), {.what = {.ns = "kcp-system"}});
+  auto& routes = inform(virtual_services_type(), {.what = {.ns = "kcp-system"}});
   auto& secrets = inform(secrets_type(), {.what = {.ns = "istio-system"}});
   installer = std::make_unique<watcher_installer::watcher_installer>(
       context.get_executor(), with_,
-      watcher_installer::sources{kymas, watchers, kubeconfigs, gateways, secrets},
+      watcher_installer::sources{.kymas = kymas,
+                                 .watchers = watchers,
+                                 .kubeconfigs = kubeconfigs,
+                                 .gateways = gateways,
+                                 .gateway_secrets = secrets,
+                                 .virtual_services = &routes},
       watcher_installer::environment{
           .kcp = api("kcp"),
           .runtimes = open_pool({.client = watcher_installer::runtime_client_options()}),
