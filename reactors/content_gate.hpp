@@ -15,8 +15,6 @@ namespace rw {
 struct shared_content {
   std::string digest = {};
   bool at_once = false;  ///< it may go to all runtimes at once
-
-  friend bool operator==(const shared_content&, const shared_content&) = default;
 };
 
 /// Revisions that one runtime can have of a content, as digests.

@@ -26,6 +26,7 @@ constexpr std::array<std::string_view, 3> passing_reasons = {"ContainerCreating"
                                                              "ErrImagePull"};
 
 bool differ_in_trust_only(json::value a, json::value b) {
+  if (a == b || !b.is_object()) return false;
   for (auto* const each : {&a, &b}) each->as_object().erase(to_string(source_kind::trust_bundle));
   return a == b;
 }
@@ -46,8 +47,9 @@ asio::awaitable<k8s::result<void>> usual_content::load() {
   if (loaded_) co_return k8s::result<void>();
   const auto got = co_await stored_.load(stored_name());
   if (!got && !is_permanent(got.error())) co_return got.error();
-  if (got && !got->empty() && completed_.is_null()) completed_ = got->front()->value;
+  if (got && !got->empty() && !loaded_) completed_ = got->front()->value;
   loaded_ = true;
+  current_ = {};  // it is compared with that
   co_return k8s::result<void>();
 }
 
@@ -58,17 +60,14 @@ const shared_content& usual_content::current() {
       from_.trust_bundles == nullptr
           ? k8s::object()
           : from_.trust_bundles->objects().get(std::string_view(), names_.trust_bundle)};
-  if (now != objects_ || current_.digest.empty()) {
-    objects_ = now;
-    json::object content;
-    for (std::size_t i = 0; i < kinds.size(); ++i) {
-      content[to_string(kinds[i])] = now[i] ? content_of(now[i].parse()) : json::value();
-    }
-    content_ = std::move(content);
-    current_.digest = digest_of(content_);
+  if (now == objects_ && !current_.digest.empty()) return current_;
+  objects_ = now;
+  json::object content;
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    content[to_string(kinds[i])] = now[i] ? content_of(now[i].parse()) : json::value();
   }
-  current_.at_once =
-      trust_at_once_ && completed_.is_object() && differ_in_trust_only(content_, completed_);
+  content_ = std::move(content);
+  current_ = {digest_of(content_), trust_at_once_ && differ_in_trust_only(content_, completed_)};
   return current_;
 }
 

@@ -49,8 +49,7 @@ asio::awaitable<void> runtime_rollout::run() {
 bool runtime_rollout::admit(const json::value& resource, const shared_content& content,
                             const content_revisions& desired) {
   const auto key = k8s::key_of(resource);
-  if (content != content_) {
-    content_ = content;
+  if (content.digest != content_.digest) {
     new_ahead_ = 0;
     for (auto& [name, each] : entries_) {
       each.facts.wanted.clear();
@@ -58,6 +57,7 @@ bool runtime_rollout::admit(const json::value& resource, const shared_content& c
       each.facts.ahead = false;
     }
   }
+  content_ = content;
   if (desired.newest.empty()) {
     leave(key);
     return false;
@@ -162,7 +162,7 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
     if (!written) co_return result::error(written.error());
     own_writes_.wrote(*written);
   }
-  if (content != content_) co_return result::requeue_after(with_.settle);
+  if (content.digest != content_.digest) co_return result::requeue_after(with_.settle);
   new_ahead_ -= added;
   note(object, before, decided);
   publish(decided);

@@ -389,5 +389,31 @@ BOOST_AUTO_TEST_CASE(runtime_with_sources_of_its_own_is_no_part_of_waves) {
   test::run(land.context, leaves_own_sources_out(&land));
 }
 
+asio::awaitable<void> trust_waits_for_nobody(landscape* land) {
+  co_await land->begin();
+  const auto canary_phases = [land] { return land->lines("\"phase\":\"Canary\""); };
+  const auto before = canary_phases();
+  const auto bundle = trust_bundle(ca_pem("another"));
+  co_await land->set_source(bundle);
+  const auto is_new = [&](const json::value& one) {
+    return one.is_object() && one.at("spec") == bundle.at("spec");
+  };
+  for (const auto& name : land->names) {
+    const bool good = co_await land->until(name, bundles, {"", bundle_name}, is_new);
+    BOOST_TEST(good);
+  }
+  BOOST_TEST(canary_phases() == before);
+  co_await land->set_version("2.0.0");
+  const bool good = co_await eventually([&] { return canary_phases() > before; });
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(trust_bundle_alone_may_go_to_all_at_once) {
+  auto with = quick_options();
+  with.trust_at_once = true;
+  landscape land(4, with);
+  test::run(land.context, trust_waits_for_nobody(&land));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 }  // namespace rw::bootstrapper_test
