@@ -9,8 +9,7 @@
 namespace rw::runtime_rollout {
 namespace {
 
-constexpr std::array<std::string_view, 5> phase_names = {"Idle", "Canary", "Waves", "Paused",
-                                                         "Completed"};
+constexpr std::array<std::string_view, 4> phase_names = {"Canary", "Waves", "Paused", "Completed"};
 constexpr std::size_t most_named = 3;
 
 enum class standing : std::uint8_t { waiting, aside, updating, ready, failed, lost };
@@ -27,19 +26,13 @@ class planner {
     out_.next = before;
     known_ = before.content == of.content;
     if (known_) return;
-    out_.next = {.content = of.content,
-                 .at = phase::canary,
-                 .canaries = before.canaries,
-                 .resumed = of.resume};
+    out_.next = {.content = of.content, .canaries = before.canaries, .resumed = of.resume};
   }
 
   decision run() {
     classify();
-    if (all_.empty()) {
-      if (!known_) out_.next.at = phase::idle;
-      out_.message = "no runtime takes part";
-      return std::move(out_);
-    }
+    if (all_.empty()) out_.message = "no runtime takes part";
+    if (all_.empty()) return std::move(out_);
     choose_canaries();
     look_at_canaries();
     stop_or_resume();
@@ -52,7 +45,7 @@ class planner {
  private:
   standing standing_of(const runtime_facts& of) {
     const bool admitted = known_ && of.admitted;
-    const bool ill = of.is == health::failed && !of.left_over;
+    const bool ill = of.is == health::failed && !of.left_over();
     if (ill && (of.updated() || !admitted)) return standing::aside;
     if (!of.updated() && !admitted) {
       return of.is == health::unreachable ? standing::aside : standing::waiting;
@@ -93,7 +86,6 @@ class planner {
       out_.next.canaries.clear();
       return;
     }
-    by_number_ = true;
     const auto count = std::min(with_.canaries.of(all_.size(), 2), all_.size());
     const auto add = [&](const auto& is_one) {
       for (const auto& [name, each] : standings_) {
@@ -111,6 +103,8 @@ class planner {
   void look_at_canaries() {
     for (const auto& name : canaries_) {
       const auto is = standings_.at(name);
+      // What was rolled out to the end before is not proven wrong by one that fails with it.
+      if (is == standing::aside && all_.at(name).updated()) continue;
       if (is == standing::failed) {
         ++failed_canaries_;
       } else if (is != standing::ready) {
@@ -143,7 +137,8 @@ class planner {
   void set_phase() {
     auto& next = out_.next;
     if (next.at == phase::completed || next.stopped()) return;
-    const bool canaries_done = !canaries_.empty() && !canaries_wait_;
+    const bool none = with_.canaries.of(all_.size(), 2) == 0;
+    const bool canaries_done = (none || !canaries_.empty()) && !canaries_wait_;
     if (of_.paused) {
       next.at = phase::paused;
       next.reason = state::by_hand;
@@ -166,7 +161,7 @@ class planner {
     }
     if (all || paused) return;
     auto allowed = std::max(with_.max_unavailable.of(all_.size(), 1), std::size_t{1});
-    if (by_number_ && next.at == phase::canary) allowed = std::max(allowed, canaries_.size());
+    if (next.at == phase::canary) allowed = std::max(allowed, next.canaries.size());
     // Those that failed take room, but not all of it: otherwise one could keep all from going on.
     const auto failed = out_.now.failed - std::min(out_.now.failed, next.accepted);
     allowed = std::max(allowed - std::min(allowed, failed), std::size_t{1});
@@ -193,7 +188,7 @@ class planner {
       out_.message += (named == 1 ? "" : "; ") + name + ": " +
                       (error.empty() ? std::string("not ready in time") : error);
     }
-    if (canaries_.empty()) out_.message = "no runtime answers";
+    if (out_.next.at == phase::canary && canaries_.empty()) out_.message = "no runtime answers";
   }
 
   void look_at(time_point when) {
@@ -208,7 +203,6 @@ class planner {
   decision out_;
   std::map<std::string, standing> standings_;
   std::set<std::string> canaries_;  ///< that answer
-  bool by_number_ = false;
   std::size_t failed_canaries_ = 0;
   bool canaries_wait_ = false;  ///< one of them is not ready yet
 };

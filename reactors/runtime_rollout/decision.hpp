@@ -28,29 +28,27 @@ struct share {
 std::optional<share> parse_share(std::string_view text);
 
 struct limits {
-  share canaries = {1, true};  ///< at least 2, where it is a percentage
+  share canaries = {1, true};  ///< at least 2, where it is a percentage; 0: none
   /// runtime_facts::selected says which; the number counts only while none of them answers.
   bool canaries_by_label = false;
   share max_unavailable = {10, true};  ///< at least 1
-  share failure_budget = {2, true};    ///< at least 2, where it is a percentage
+  share failure_budget = {2, true};    ///< at least 2, where it is a percentage; 0: none
   /// Without readiness, or without having taken the content, a runtime counts as failed after this
   /// time; one that does not answer counts no longer.
   std::chrono::seconds silence = std::chrono::minutes(5);
   std::chrono::milliseconds soak =
       std::chrono::seconds(10);  ///< canaries must have been ready for so long
-
-  friend bool operator==(const limits&, const limits&) = default;
 };
 
 enum class health : std::uint8_t { progressing, ready, failed, unreachable };
 
 /// One runtime that takes part.
 struct runtime_facts {
-  std::string wanted = {};    ///< revision of the content to be rolled out; empty: not known yet
-  std::string in_place = {};  ///< revision it has; empty: none
+  std::string wanted = {};     ///< revision of the content to be rolled out; empty: not known yet
+  std::string completed = {};  ///< of the content that was rolled out to the end last
+  std::string in_place = {};   ///< revision it has; empty: none
   health is = health::progressing;
   time_point since = {};   ///< of the health, or of the revision in place if that is later
-  bool left_over = false;  ///< what it has was never rolled out to the end
   bool selected = false;   ///< by the canaries' label
   bool ahead = false;      ///< another writer has brought the content
   bool rejected = false;   ///< it does not take the content
@@ -58,17 +56,19 @@ struct runtime_facts {
   std::optional<time_point> admitted = {};  ///< to the content that `state` names
 
   bool updated() const noexcept { return !wanted.empty() && in_place == wanted; }
+  /// What it has was never rolled out to the end.
+  bool left_over() const noexcept { return !in_place.empty() && in_place != completed; }
 };
 using runtimes = std::map<std::string, runtime_facts>;  ///< by name
 
-enum class phase : std::uint8_t { idle, canary, waves, paused, completed };
+enum class phase : std::uint8_t { canary, waves, paused, completed };
 std::string_view to_string(phase of) noexcept;
 std::optional<phase> parse_phase(std::string_view text) noexcept;
 
 /// What has to survive a restart; all else follows from the runtimes' own statuses.
 struct state {
   std::string content = {};  ///< digest
-  phase at = phase::idle;
+  phase at = phase::canary;
   std::string reason = {};              ///< why it is paused; CamelCase
   std::set<std::string> canaries = {};  ///< chosen by number
   std::size_t accepted = 0;             ///< failures at the last resume by hand
@@ -119,15 +119,15 @@ struct decision {
 /// The one decision on a roll-out. Pure.
 ///
 ///   - Canaries take the content first: all at once if chosen by number. When all of them have been
-///     ready for `soak`, the others follow, as many at a time as `max_unavailable` allows. It
-///     counts those admitted and not ready, and those that failed since the last resume by hand;
-///     where these alone are as many, one at a time follows, until the budget is exceeded.
+///     ready for `soak`, the others follow, as many as `max_unavailable` allows to be on their way
+///     or failed since the last resume by hand; one at a time in any case.
 ///   - A canary that fails, or more failures than the budget, pause the roll-out, until `resume`
 ///     has another value or the content is superseded. What has taken the content keeps it.
-///   - Runtimes that do not answer, or were failing before with what was rolled out to the end, are
-///     set aside: nobody waits for them. They get the content when the roll-out is completed, which
-///     it is when all others have it. One that ceases to answer after it was admitted is in the way
-///     for `silence` at most, and is no failure. Canaries by number are replaced by others.
+///   - Runtimes that do not answer, or fail with what was rolled out to the end, are set aside:
+///   they
+///     get the content when the roll-out is completed, which it is when all others have it. One
+///     that ceases to answer after it was admitted is in the way for `silence` at most, and is no
+///     failure. Canaries by number are replaced by others.
 ///   - Runtimes that another writer has brought the content to are admitted, since nothing is left
 ///     to protect, except in a pause.
 ///   - Runtimes failing with a superseded content are the first after the canaries.

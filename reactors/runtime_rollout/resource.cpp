@@ -95,7 +95,7 @@ state read_state(const json::value& object) {
   const auto* const status = k8s::find(object, {"status"});
   if (status == nullptr) return {};
   state out{.content = std::string(find_string(*status, {"content"})),
-            .at = parse_phase(find_string(*status, {"phase"})).value_or(phase::idle),
+            .at = parse_phase(find_string(*status, {"phase"})).value_or(phase::canary),
             .reason = std::string(find_string(*status, {"reason"})),
             .accepted = static_cast<std::size_t>(k8s::find_number(*status, {"acceptedFailures"})),
             .resumed = std::string(find_string(*status, {"resumed"})),
@@ -134,11 +134,8 @@ std::optional<json::value> next_status(const json::value& object, const decision
   const auto* const conditions = k8s::find(object, {"status", "conditions"});
   if (conditions != nullptr) status["conditions"] = *conditions;
   const bool bypassed = next.ahead > 0;
-  const auto* const text =
-      bypassed ? "another writer brought the content to runtimes before their turn; only if nobody "
-                 "else writes (Kyma Infrastructure Manager: --runtime-bootstrapper-enabled=false) "
-                 "do all wait for it"
-               : "nobody else brought the content to runtimes";
+  const auto* const text = bypassed ? "others, such as KIM, brought the content before its turn"
+                                    : "nobody else brought the content";
   k8s::set_condition(out,
                      {"WavesBypassed", bypassed ? "True" : "False",
                       bypassed ? "WrittenByOthers" : "None", text, k8s::generation_of(object)},
@@ -151,8 +148,7 @@ std::optional<json::value> next_status(const json::value& object, const decision
   return std::move(out.as_object()["status"]);
 }
 
-runtime_facts read_facts(const json::value& bootstrapper, std::string wanted) {
-  runtime_facts out{.wanted = std::move(wanted)};
+void read_facts(const json::value& bootstrapper, runtime_facts& out) {
   const auto& unit = element(bootstrapper, "units", "name", "bootstrapper");
   const auto& ready = element(bootstrapper, "conditions", "type", "Ready");
   const auto& installed = element(bootstrapper, "conditions", "type", "Installed");
@@ -163,7 +159,7 @@ runtime_facts read_facts(const json::value& bootstrapper, std::string wanted) {
   if (ready.is_null() || find_string(ready, {"status"}) == "Unknown") {
     out.is = health::unreachable;
     out.since = std::max(out.since, time_at(ready, "lastTransitionTime"));
-    return out;
+    return;
   }
   out.is = state == "Ready"    ? health::ready
            : state == "Failed" ? health::failed
@@ -175,7 +171,6 @@ runtime_facts read_facts(const json::value& bootstrapper, std::string wanted) {
                  (phase == "LastGood" || phase == "NotApplied") &&
                  !find_string(unit, {"message"}).empty();
   out.error = out.rejected ? find_string(unit, {"message"}) : find_string(installed, {"message"});
-  return out;
 }
 
 }  // namespace rw::runtime_rollout

@@ -18,27 +18,21 @@ using k8s::object_key;
 /// How long a write of others may be on its way from the API server.
 constexpr auto catch_up = std::chrono::milliseconds(200);
 
-k8s::controller_options controller_options_of(const options& with) {
-  k8s::controller_options out{.name = "rollout-" + with.component, .concurrent = 1};
-  out.queue.retry_base = std::chrono::milliseconds(500);
-  out.queue.retry_limit = std::chrono::seconds(30);
-  return out;
-}
-
 }  // namespace
 
 runtime_rollout::runtime_rollout(asio::any_io_executor executor, options with, environment in)
     : with_(std::move(with)),
       in_(std::move(in)),
       key_{std::string(kcp_namespace), with_.component},
-      controller_(std::move(executor), controller_options_of(with_), *this,
-                  {in_.clock, in_.watchdog, in_.log, in_.metrics, in_.random}) {
+      controller_(std::move(executor),
+                  {.name = "rollout-" + with_.component,
+                   .concurrent = 1,
+                   .queue = {.retry_limit = std::chrono::seconds(30)}},
+                  *this, {in_.clock, in_.watchdog, in_.log, in_.metrics, in_.random}) {
   controller_.watch(in_.rollouts, [this](const k8s::delta& change, k8s::controller::keys& out) {
     if (change.any().key() == key_) out.push_back(key_);
   });
 }
-
-runtime_rollout::~runtime_rollout() = default;
 
 asio::awaitable<void> runtime_rollout::run() {
   started_ = in_.clock.now();
@@ -51,10 +45,10 @@ bool runtime_rollout::admit(const json::value& resource, const shared_content& c
   const auto key = k8s::key_of(resource);
   if (content.digest != content_.digest) {
     new_ahead_ = 0;
-    for (auto& [name, each] : entries_) {
-      each.facts.wanted.clear();
-      each.facts.admitted.reset();
-      each.facts.ahead = false;
+    for (auto& [name, each] : runtimes_) {
+      each.wanted.clear();
+      each.admitted.reset();
+      each.ahead = false;
     }
   }
   content_ = content;
@@ -63,36 +57,27 @@ bool runtime_rollout::admit(const json::value& resource, const shared_content& c
     return false;
   }
   if (!warm_) seen_.insert(key);
-  auto& now = entries_[key.name];
+  auto& now = runtimes_[key.name];
+  now.wanted = desired.newest;
   now.completed = desired.completed;
-  now.selected.reset();
-  now.facts.wanted = desired.newest;
-  set_facts(now, resource);
+  read_facts(resource, now);
   look_soon();
-  return now.facts.updated() || now.facts.admitted;
+  return now.updated() || now.admitted;
 }
 
 void runtime_rollout::observe(const json::value& resource, bool ahead) {
-  const auto found = entries_.find(k8s::key_of(resource).name);
-  if (found == entries_.end()) return;
-  auto& facts = found->second.facts;
-  set_facts(found->second, resource);
-  if (ahead && !facts.ahead) ++new_ahead_;
-  facts.ahead = facts.ahead || ahead;
+  const auto found = runtimes_.find(k8s::key_of(resource).name);
+  if (found == runtimes_.end()) return;
+  auto& now = found->second;
+  read_facts(resource, now);
+  if (ahead && !now.ahead) ++new_ahead_;
+  now.ahead = now.ahead || ahead;
   look_soon();
 }
 
 void runtime_rollout::leave(const object_key& runtime) {
   if (!warm_) seen_.insert(runtime);
-  if (entries_.erase(runtime.name) > 0) look_soon();
-}
-
-void runtime_rollout::set_facts(entry& of, const json::value& resource) {
-  auto now = read_facts(resource, std::move(of.facts.wanted));
-  now.left_over = !now.in_place.empty() && now.in_place != of.completed;
-  now.admitted = of.facts.admitted;
-  now.ahead = of.facts.ahead;
-  of.facts = std::move(now);
+  if (runtimes_.erase(runtime.name) > 0) look_soon();
 }
 
 /// Shares are of all runtimes, so all must be known.
@@ -106,18 +91,12 @@ bool runtime_rollout::has_warmed_up() {
   return warm_;
 }
 
-runtimes runtime_rollout::facts(const rollout_spec& spec) {
-  runtimes out;
-  for (auto& [name, each] : entries_) {
-    if (spec.with.canaries_by_label && !each.selected) {
-      const auto runtime = in_.runtimes.objects().get(key_.ns, name);
-      const auto value = runtime ? runtime.parse() : json::value();
-      each.selected = spec.canaries.matches(k8s::find(value, {"metadata", "labels"}));
-    }
-    each.facts.selected = each.selected.value_or(false);
-    out.emplace(name, each.facts);
+void runtime_rollout::select_canaries(const k8s::label_selector& by) {
+  for (auto& [name, each] : runtimes_) {
+    const auto runtime = in_.runtimes.objects().get(key_.ns, name);
+    const auto value = runtime ? runtime.parse() : json::value();
+    each.selected = by.matches(k8s::find(value, {"metadata", "labels"}));
   }
-  return out;
 }
 
 asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
@@ -133,17 +112,14 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
   if (content_.digest.empty()) co_return result::done();
   auto object = own_writes_.newest(stored);
   const auto spec = read_spec(object, with_.usual);
-  if (auto text = std::string(k8s::find_string(object, {"spec", "canaries"})); text != selector_) {
-    selector_ = std::move(text);
-    for (auto& [name, each] : entries_) each.selected.reset();
-  }
+  if (spec.with.canaries_by_label) select_canaries(spec.canaries);
   const auto content = content_;
   const auto before = read_state(object);
   auto known = before;
   const auto added = new_ahead_;
   if (before.content == content.digest) known.ahead += added;
   auto decided = decide(known, {content.digest, content.at_once, spec.paused, spec.resume},
-                        facts(spec), spec.with, in_.clock.wall());
+                        runtimes_, spec.with, in_.clock.wall());
   if (before.content != content.digest) decided.next.ahead = added;
   if (decided.next.at == phase::completed && before.at != phase::completed) {
     const auto done = co_await to_.store(content.digest);
@@ -175,15 +151,13 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
 
 void runtime_rollout::let_in(const decision& decided) {
   const auto now = in_.clock.wall();
-  for (auto& [name, each] : entries_) {
-    auto& facts = each.facts;
+  for (auto& [name, each] : runtimes_) {
     if (!decided.admitted.contains(name)) {
-      facts.admitted.reset();
-      continue;
+      each.admitted.reset();
+    } else if (!each.admitted) {
+      each.admitted = now;
+      if (!each.updated()) to_.requeue({key_.ns, name});
     }
-    if (facts.admitted) continue;
-    facts.admitted = now;
-    if (!facts.updated()) to_.requeue({key_.ns, name});
   }
 }
 
@@ -207,7 +181,7 @@ void runtime_rollout::note(const json::value& object, const state& before,
                                               {"phase", to_string(next.at)},
                                               {"reason", next.reason},
                                               {"progress", text}});
-  const bool unfinished = before.at != phase::completed && before.at != phase::idle;
+  const bool unfinished = before.at != phase::completed && !before.content.empty();
   if (!same && unfinished) in_.events.normal(about, "RolloutSuperseded", text);
   if (next.at == phase::paused) {
     in_.events.warning(about, "RolloutPaused", next.reason + "; " + text);
@@ -225,12 +199,11 @@ void runtime_rollout::publish(const decision& decided) {
     set("rw_rollout_runtimes", "Number of runtimes of a roll-out, in each state",
         {{"state", std::string(name)}}, decided.now.*member);
   }
-  for (auto each : {phase::idle, phase::canary, phase::waves, phase::paused, phase::completed}) {
+  for (const auto each : {phase::canary, phase::waves, phase::paused, phase::completed}) {
     set("rw_rollout_phase", "1 if a roll-out is in this phase",
         {{"phase", std::string(to_string(each))}}, each == decided.next.at ? 1 : 0);
   }
-  set("rw_rollout_ahead_runtimes",
-      "Number of runtimes that another writer brought the content to before their turn", {},
+  set("rw_rollout_ahead_runtimes", "Number of runtimes with the content before their turn", {},
       decided.next.ahead);
 }
 

@@ -1,26 +1,17 @@
 #pragma once
 
-#include "core/backoff.hpp"
-#include "core/clock.hpp"
-#include "core/log.hpp"
-#include "core/metrics.hpp"
-#include "core/watchdog.hpp"
 #include "k8s/client.hpp"
 #include "k8s/controller.hpp"
 #include "k8s/event_recorder.hpp"
 #include "k8s/informer.hpp"
 #include "k8s/own_writes.hpp"
 #include "reactors/content_gate.hpp"
-#include "reactors/runtime_rollout/decision.hpp"
 #include "reactors/runtime_rollout/resource.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>
 
-#include <cstddef>
-#include <map>
-#include <optional>
 #include <string>
 #include <unordered_set>
 
@@ -67,9 +58,6 @@ struct environment {
 class runtime_rollout final : public content_gate, private k8s::reconciler {
  public:
   runtime_rollout(boost::asio::any_io_executor executor, options with, environment in);
-  ~runtime_rollout() override;
-  runtime_rollout(const runtime_rollout&) = delete;
-  runtime_rollout& operator=(const runtime_rollout&) = delete;
 
   /// Runs until cancelled.
   boost::asio::awaitable<void> run();
@@ -82,17 +70,10 @@ class runtime_rollout final : public content_gate, private k8s::reconciler {
 
  private:
   using result = k8s::reconcile_result;
-  struct entry {
-    runtime_facts facts = {};
-    std::string completed = {};  ///< revision
-    std::optional<bool> selected = {};
-  };
-
   boost::asio::awaitable<result> reconcile(k8s::object_key key) override;
   bool has_warmed_up();
   void look_soon() { controller_.add_after(key_, with_.settle); }
-  void set_facts(entry& of, const boost::json::value& resource);
-  runtimes facts(const rollout_spec& spec);
+  void select_canaries(const k8s::label_selector& by);
   void let_in(const decision& decided);
   void note(const boost::json::value& object, const state& before, const decision& decided);
   void publish(const decision& decided);
@@ -105,8 +86,7 @@ class runtime_rollout final : public content_gate, private k8s::reconciler {
   bool warm_ = false;
   std::unordered_set<k8s::object_key, k8s::object_key_hash> seen_;  ///< until it has warmed up
   shared_content content_;
-  std::map<std::string, entry> entries_;
-  std::string selector_;       ///< that `selected` was found by
+  runtimes runtimes_;
   std::size_t new_ahead_ = 0;  ///< not in the status yet
   k8s::own_writes own_writes_;
   k8s::controller controller_;

@@ -187,10 +187,37 @@ BOOST_AUTO_TEST_CASE(newer_content_supersedes_a_paused_one) {
   BOOST_TEST((of.decide().next.at == phase::waves));
 }
 
+BOOST_AUTO_TEST_CASE(canaries_stay_the_same_from_content_to_content) {
+  fleet of(30);
+  of.state.canaries = {"r05", "r06"};
+  BOOST_TEST((of.decide().admitted == names{"r05", "r06"}));
+  of.all.at("r05").is = health::unreachable;
+  of.request.content = "content c";
+  BOOST_TEST((of.decide().next.canaries == names{"r00", "r06"}));
+}
+
+BOOST_AUTO_TEST_CASE(failure_within_the_budget_does_not_stop_a_small_fleet) {
+  fleet of(10);
+  of.with.max_unavailable = {1, false};
+  of.pass_canaries();
+  of.take_all(health::failed);
+  BOOST_TEST((of.decide().next.at == phase::waves));
+  BOOST_TEST(of.last.admitted.size() == 4U);  // two canaries, the one that failed, the next one
+}
+
+BOOST_AUTO_TEST_CASE(rollout_is_not_completed_while_one_is_not_ready) {
+  fleet of(3);
+  of.pass_canaries();
+  of.take("r02", health::progressing);
+  BOOST_TEST((of.decide().next.at == phase::waves));
+  of.all.at("r02").is = health::ready;
+  BOOST_TEST((of.decide().next.at == phase::completed));
+}
+
 BOOST_AUTO_TEST_CASE(runtimes_failing_with_superseded_content_come_first) {
   fleet of(30);
   of.all.at("r25").is = health::failed;
-  of.all.at("r25").left_over = true;
+  of.all.at("r25").in_place = "superseded";
   of.pass_canaries();
   BOOST_TEST(of.last.admitted.contains("r25"));
 }
@@ -304,9 +331,24 @@ BOOST_AUTO_TEST_CASE(failures_of_the_last_completed_content_are_no_news) {
   BOOST_TEST((of.decide().next.at == phase::completed));
 }
 
+BOOST_AUTO_TEST_CASE(canary_that_fails_with_the_last_completed_content_holds_up_nobody) {
+  fleet of(10);
+  for (auto& [key, each] : of.all) each.wanted = "a";
+  of.state.canaries = {"r00", "r01"};
+  of.all.at("r00").is = health::failed;
+  BOOST_TEST((of.decide().next.at == phase::completed));
+}
+
+BOOST_AUTO_TEST_CASE(there_may_be_no_canaries) {
+  fleet of(30);
+  of.with.canaries = {0, false};
+  BOOST_TEST((of.decide().next.at == phase::waves));
+  BOOST_TEST(of.last.admitted.size() == 3U);
+}
+
 BOOST_AUTO_TEST_CASE(without_runtimes_nothing_is_completed) {
   fleet of(0);
-  BOOST_TEST((of.decide().next.at == phase::idle));
+  BOOST_TEST((of.decide().next.at == phase::canary));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -22,7 +22,11 @@ inline std::string name(std::size_t i) {
 struct fleet {
   explicit fleet(std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
-      all[name(i)] = {.wanted = "b", .in_place = "a", .is = health::ready, .since = start - 24h};
+      all[name(i)] = {.wanted = "b",
+                      .completed = "a",
+                      .in_place = "a",
+                      .is = health::ready,
+                      .since = start - 24h};
     }
     state.content = "content a";
     state.at = phase::completed;
@@ -46,7 +50,6 @@ struct fleet {
   void take(const std::string& key, health is = health::ready) {
     auto& each = all.at(key);
     each.in_place = each.wanted;
-    each.left_over = true;
     each.is = is;
     each.since = now;
   }

@@ -75,9 +75,7 @@ class history {
       each.admitted.reset();
       each.rejected = false;
       each.ahead = false;
-      if (of_.state.at == phase::completed && each.in_place == of_.state.content) {
-        each.left_over = false;
-      }
+      if (of_.state.at == phase::completed) each.completed = of_.state.content;
     }
   }
 

@@ -28,7 +28,9 @@ json::value with_spec(json::value spec) {
 }
 
 runtime_rollout::runtime_facts read_facts(const json::value& of, std::string wanted = "d2") {
-  return runtime_rollout::read_facts(of, std::move(wanted));
+  runtime_rollout::runtime_facts out{.wanted = std::move(wanted)};
+  runtime_rollout::read_facts(of, out);
+  return out;
 }
 
 /// As a pass over a runtime leaves it.
@@ -56,7 +58,8 @@ json::value bootstrapper(std::string_view state, std::string_view phase,
 
 BOOST_AUTO_TEST_CASE(spec_overrides_the_defaults) {
   const auto usual = read_spec(runtime_rollout::make_rollout("bootstrapper"), {});
-  BOOST_TEST((usual.with == runtime_rollout::limits()));
+  BOOST_TEST((usual.with.canaries == runtime_rollout::share{1, true}));
+  BOOST_TEST((usual.with.failure_budget == runtime_rollout::share{2, true}));
   BOOST_TEST(!usual.paused);
   const auto own = read_spec(with_spec({{"canaries", 3},
                                         {"maxUnavailable", "25%"},
