@@ -6,11 +6,11 @@
 namespace rw {
 namespace {
 
-constexpr std::array states = {runtime_state::installed, runtime_state::not_ready,
-                               runtime_state::failed, runtime_state::unreachable};
+constexpr std::array<std::string_view, 4> state_names = {"installed", "not_ready", "failed",
+                                                         "unreachable"};
 
-/// A pod that crashes is now and then only starting: that is no news.
-bool is_only_starting(runtime_state now, std::string_view reason) {
+/// A pod that crashes is starting now and then: that is no other state.
+bool is_starting(runtime_state now, std::string_view reason) {
   return now == runtime_state::not_ready &&
          (reason == "PodNotReady" || reason == "NoPods" || reason == "ContainerCreating" ||
           reason == "PodInitializing");
@@ -19,26 +19,16 @@ bool is_only_starting(runtime_state now, std::string_view reason) {
 }  // namespace
 
 std::string_view to_string(runtime_state of) noexcept {
-  switch (of) {
-    case runtime_state::installed:
-      return "installed";
-    case runtime_state::not_ready:
-      return "not_ready";
-    case runtime_state::failed:
-      return "failed";
-    case runtime_state::unreachable:
-      return "unreachable";
-  }
-  return "";
+  return state_names[static_cast<std::size_t>(of)];
 }
 
-runtimes::runtimes(core::metrics& registry, const std::string& prefix, const std::string& what)
-    : sick_gauge_(core::make_gauge(registry, prefix + "_sick_runtimes",
-                                   "Runtimes that did not answer when they were asked last")) {
-  for (const auto one : states) {
-    gauges_[static_cast<std::size_t>(one)] =
-        &core::make_gauge(registry, prefix + "_runtimes", "Runtimes by the state of their " + what,
-                          {{"state", std::string(to_string(one))}});
+runtimes::runtimes(core::metrics& registry, const std::string& prefix, const std::string& subject)
+    : unhealthy_gauge_(core::make_gauge(registry, prefix + "_unhealthy_runtimes",
+                                        "Number of runtimes that did not respond in time")) {
+  for (std::size_t i = 0; i < gauges_.size(); ++i) {
+    gauges_[i] = &core::make_gauge(registry, prefix + "_runtimes",
+                                   "Number of runtimes by the state of their " + subject,
+                                   {{"state", std::string(state_names[i])}});
   }
 }
 
@@ -52,70 +42,71 @@ void runtimes::move(std::optional<runtime_state> from, std::optional<runtime_sta
   if (to) change(*to, 1);
 }
 
-bool runtimes::set(const k8s::object_key& key, runtime_state now, const std::string& reason,
-                   bool done) {
-  auto& one = records_[key];
-  if (one.state == now && (one.reason == reason || is_only_starting(now, reason))) return false;
-  const bool first = !one.state;
-  move(one.state, now);
-  one.state = now;
-  one.reason = reason;
-  return !first || done || now != runtime_state::installed;
+bool runtimes::set(const k8s::object_key& key, status now, bool changed) {
+  auto& known = records_[key].last;
+  const bool same = known.state == now.state;
+  if (same) now.since = known.since;
+  if (same && (known.reason == now.reason || is_starting(*now.state, now.reason))) {
+    if (known.reason == now.reason) known = std::move(now);
+    return false;
+  }
+  const bool first = !known.state;
+  move(known.state, now.state);
+  known = std::move(now);
+  return !first || changed || known.state != runtime_state::installed;
 }
 
-unsigned runtimes::look(const k8s::object_key& key, bool on_their_way) {
-  auto& looks = records_[key].looks;
-  const auto before = looks;
-  looks = on_their_way ? looks + 1 : 0;
-  return before;
+const runtimes::status* runtimes::find(const k8s::object_key& key) const {
+  const auto found = records_.find(key);
+  return found == records_.end() ? nullptr : &found->second.last;
 }
 
-bool runtimes::sick(const k8s::object_key& key) const {
-  return !complaint(key).empty();
+unsigned runtimes::inspected(const k8s::object_key& key, bool starting) {
+  auto& count = records_[key].inspections;
+  return std::exchange(count, starting ? count + 1 : 0);
 }
 
-const std::string& runtimes::complaint(const k8s::object_key& key) const {
+bool runtimes::unhealthy(const k8s::object_key& key) const {
+  return !error(key).empty();
+}
+
+const std::string& runtimes::error(const k8s::object_key& key) const {
   static const std::string none;
   const auto found = records_.find(key);
-  return found == records_.end() ? none : found->second.complaint;
+  return found == records_.end() ? none : found->second.error;
 }
 
-void runtimes::set_sick(const k8s::object_key& key, std::string complaint) {
-  auto& one = records_[key];
-  if (one.complaint.empty()) ++sick_;
-  ++one.silences;
-  one.complaint = complaint.empty() ? "it did not answer" : std::move(complaint);
-  publish_sick();
+void runtimes::set_unhealthy(const k8s::object_key& key, std::string error) {
+  auto& known = records_[key];
+  if (known.error.empty()) ++unhealthy_;
+  ++known.failures;
+  known.error = error.empty() ? "it did not respond" : std::move(error);
+  unhealthy_gauge_.Set(static_cast<double>(unhealthy_));
 }
 
-core::duration runtimes::patience(const k8s::object_key& key, core::duration first,
-                                  core::duration most) const {
+core::duration runtimes::probe_timeout(const k8s::object_key& key, core::duration first,
+                                       core::duration most) const {
   const auto found = records_.find(key);
-  const auto before = found == records_.end() ? 0 : found->second.silences;
+  const auto failures = found == records_.end() ? 0 : found->second.failures;
   auto out = first;
-  for (unsigned i = 1; i < before && out < most; ++i) out *= 2;
+  for (unsigned i = 1; i < failures && out < most; ++i) out *= 2;
   return std::min(out, std::max(first, most));
 }
 
 void runtimes::set_healthy(const k8s::object_key& key) {
   const auto found = records_.find(key);
-  if (found == records_.end() || found->second.complaint.empty()) return;
-  found->second.complaint.clear();
-  found->second.silences = 0;
-  --sick_;
-  publish_sick();
+  if (found == records_.end() || found->second.error.empty()) return;
+  found->second.error.clear();
+  found->second.failures = 0;
+  unhealthy_gauge_.Set(static_cast<double>(--unhealthy_));
 }
 
 void runtimes::forget(const k8s::object_key& key) {
   const auto found = records_.find(key);
   if (found == records_.end()) return;
   set_healthy(key);
-  move(found->second.state, std::nullopt);
+  move(found->second.last.state, std::nullopt);
   records_.erase(found);
-}
-
-void runtimes::publish_sick() {
-  sick_gauge_.Set(static_cast<double>(sick_));
 }
 
 }  // namespace rw

@@ -5,6 +5,7 @@
 #include "k8s/names.hpp"
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -14,43 +15,52 @@
 
 namespace rw {
 
-/// How what a reactor keeps on a runtime is doing.
+/// State of what a reactor keeps on a runtime.
 enum class runtime_state : std::uint8_t { installed, not_ready, failed, unreachable };
 /// As the metrics' label has it.
 std::string_view to_string(runtime_state of) noexcept;
 
 /// What a reactor knows of each runtime between reconciles, by the resource that it keeps for it,
-/// and how many of them are in which state. Kept in memory only: what must survive stands on the
-/// objects.
+/// and how many runtimes are in which state. In memory only: what must survive is on objects.
 ///
-/// A runtime that did not answer is *sick*: it is only asked again within a few places
-/// (places.hpp), which all sick ones share, and with little patience, until it has answered once.
-/// So however many there are, they take a bounded part of the reconciles at once.
+/// A runtime that did not respond in time is *unhealthy* until it has: then it may be contacted
+/// with a permit only (permits.hpp), so that unhealthy ones take a bounded part of the reconciles.
 ///
-/// Metrics: `<prefix>_runtimes{state}`, `<prefix>_sick_runtimes`.
+/// Metrics: `<prefix>_runtimes{state}`, `<prefix>_unhealthy_runtimes`.
 ///
 /// Not thread-safe.
 class runtimes {
  public:
-  /// `what` is kept on the runtimes: "watcher".
-  runtimes(core::metrics& registry, const std::string& prefix, const std::string& what);
+  /// `subject` is kept on the runtimes: "watcher".
+  runtimes(core::metrics& registry, const std::string& prefix, const std::string& subject);
 
-  /// True if the state, or its reason, is news. The first `installed` of a runtime is none unless
-  /// something was `done` for it: it was so before this process began. A pod that is not ready for
-  /// some reason and starts again is no news either.
-  bool set(const k8s::object_key& key, runtime_state now, const std::string& reason, bool done);
+  /// For people who look at one runtime.
+  struct status {
+    std::optional<runtime_state> state = {};           ///< none: not reconciled yet
+    std::string reason = {};                           ///< in a word; may be empty
+    std::string message = {};                          ///< in words; may be empty
+    std::chrono::system_clock::time_point since = {};  ///< of the state
+  };
 
-  /// Notes a look at the runtime, and tells how many in a row before it found pods on their way.
-  unsigned look(const k8s::object_key& key, bool on_their_way);
+  /// Sets the state. True if it, or its reason, is to be reported. The first `installed` of a
+  /// runtime is not, unless something `changed`: the runtime was so before this process began.
+  /// Neither is a pod that starts again after it was not ready for some reason.
+  bool set(const k8s::object_key& key, status now, bool changed);
 
-  bool sick(const k8s::object_key& key) const;
-  /// What it did not do when it was asked last; empty if it is not sick.
-  const std::string& complaint(const k8s::object_key& key) const;
-  void set_sick(const k8s::object_key& key, std::string complaint);
-  /// How long to wait for a sick one: `first` at the first time, twice as long after each time in a
-  /// row, at most `most`, so that one which is only slow is not taken for dead for ever.
-  core::duration patience(const k8s::object_key& key, core::duration first,
-                          core::duration most) const;
+  /// Null: nothing is known. Valid until the next change.
+  const status* find(const k8s::object_key& key) const;
+
+  /// Counts reconciles in a row that found pods starting. Returns the number before this one.
+  unsigned inspected(const k8s::object_key& key, bool starting);
+
+  bool unhealthy(const k8s::object_key& key) const;
+  /// Why it is unhealthy; empty if it is not.
+  const std::string& error(const k8s::object_key& key) const;
+  void set_unhealthy(const k8s::object_key& key, std::string error);
+  /// How long an unhealthy one may take to respond: `first`, doubled for each time in a row that it
+  /// did not, at most `most`.
+  core::duration probe_timeout(const k8s::object_key& key, core::duration first,
+                               core::duration most) const;
   void set_healthy(const k8s::object_key& key);
 
   void forget(const k8s::object_key& key);
@@ -60,20 +70,18 @@ class runtimes {
 
  private:
   struct record {
-    std::optional<runtime_state> state = {};
-    std::string reason = {};
-    std::string complaint = {};
-    unsigned silences = 0;  ///< in a row
-    unsigned looks = 0;
+    status last = {};
+    std::string error = {};
+    unsigned failures = 0;  ///< probes in a row
+    unsigned inspections = 0;
   };
 
   void move(std::optional<runtime_state> from, std::optional<runtime_state> to);
-  void publish_sick();
 
-  std::size_t sick_ = 0;
+  std::size_t unhealthy_ = 0;
   std::array<std::size_t, 4> counts_{};
   std::array<core::gauge*, 4> gauges_{};
-  core::gauge& sick_gauge_;
+  core::gauge& unhealthy_gauge_;
   std::unordered_map<k8s::object_key, record, k8s::object_key_hash> records_;
 };
 

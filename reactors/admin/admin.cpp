@@ -1,5 +1,7 @@
 #include "reactors/admin/admin.hpp"
 
+#include <openssl/crypto.h>
+
 namespace rw::admin {
 
 boost::asio::awaitable<void> pages::handle(http::request& from, http::response& into) {
@@ -16,10 +18,39 @@ boost::asio::awaitable<void> pages::handle(http::request& from, http::response& 
   } else if (path == "/readyz") {
     const auto reasons = not_ready_();
     into.text(reasons.empty() ? 200 : 503, reasons.empty() ? "ok" : reasons);
+  } else if (path == "/runtimes" && runtimes_) {
+    show_runtimes(from, target.substr(std::min(path.size() + 1, target.size())), into);
   } else {
     into.text(404, "not found: try /metrics, /healthz, /livez or /readyz");
   }
   return {};
+}
+
+bool pages::may_see(const http::request& from) const {
+  if (from.peer.address.address().is_loopback()) return true;
+  const auto token = token_ ? token_() : std::string();
+  const auto shown = from.headers.get("authorization");
+  const auto wanted = "Bearer " + token;
+  // Compared in constant time, so that answers tell nothing of how much was right.
+  return !token.empty() && shown.size() == wanted.size() &&
+         CRYPTO_memcmp(shown.data(), wanted.data(), wanted.size()) == 0;
+}
+
+void pages::show_runtimes(const http::request& from, std::string_view query,
+                          http::response& into) const {
+  if (!may_see(from)) {
+    into.headers.add("www-authenticate", "Bearer");
+    into.text(401,
+              "the runtimes are shown to clients on the loopback interface, and to those with "
+              "the token of --admin-token-file");
+    return;
+  }
+  std::string error;
+  auto body = runtimes_(query, error);
+  if (!error.empty()) return into.text(400, error);
+  into.headers.add("content-type", "application/json");
+  into.headers.add("cache-control", "no-store");
+  into.body = std::move(body);
 }
 
 }  // namespace rw::admin

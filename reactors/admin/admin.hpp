@@ -5,26 +5,46 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 
 namespace rw::admin {
 
-/// What an operator looks at: `/metrics` (Prometheus text format 0.0.4), `/healthz` and `/livez`
-/// (200 as long as the process answers), `/readyz` (200, or 503 with the reasons, one a line). GET
-/// and HEAD. Thread-safe if `not_ready` is.
+/// The pages for the people who run a process: `/metrics` (Prometheus text format 0.0.4),
+/// `/healthz` and `/livez` (200 as long as the process answers), `/readyz` (200, or 503 with the
+/// reasons, one a line), and `/runtimes`, if there is such a view. GET and HEAD.
+///
+/// `/runtimes` names the runtimes of a landscape, so it is given to clients on the loopback
+/// interface, and to those that show the token (`Authorization: Bearer`, RFC 6750); 401 otherwise.
+///
+/// Thread-safe if the functions are.
 class pages final : public http::handler {
  public:
   /// Says why the process is not ready; empty if it is.
   using readiness = std::function<std::string()>;
+  /// JSON for the query of a URL ("state=failed&limit=10"); sets `error`, for status 400, where the
+  /// query can't be understood.
+  using view = std::function<std::string(std::string_view query, std::string& error)>;
+  /// The token as it is now; empty: there is none.
+  using token_source = std::function<std::string()>;
 
-  pages(const core::metrics& metrics, readiness not_ready)
-      : metrics_(metrics), not_ready_(std::move(not_ready)) {}
+  pages(const core::metrics& metrics, readiness not_ready, view runtimes = {},
+        token_source token = {})
+      : metrics_(metrics),
+        not_ready_(std::move(not_ready)),
+        runtimes_(std::move(runtimes)),
+        token_(std::move(token)) {}
 
   std::size_t body_limit(const http::request&) const override { return 0; }
   boost::asio::awaitable<void> handle(http::request& from, http::response& into) override;
 
  private:
+  bool may_see(const http::request& from) const;
+  void show_runtimes(const http::request& from, std::string_view query, http::response& into) const;
+
   const core::metrics& metrics_;
   const readiness not_ready_;
+  const view runtimes_;
+  const token_source token_;
 };
 
 }  // namespace rw::admin

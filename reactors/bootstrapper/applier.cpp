@@ -4,14 +4,11 @@
 
 #include "k8s/manifests.hpp"
 #include "k8s/types.hpp"
-#include "reactors/bootstrapper/manifest_set.hpp"
 #include "reactors/kyma_resources.hpp"
 
-#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 namespace rw::bootstrapper {
@@ -21,12 +18,6 @@ namespace json = boost::json;
 using k8s::find_string;
 using success = k8s::result<void>;
 
-const json::array& managed_fields(const json::value& object) {
-  static const json::array none;
-  const auto* const entries = k8s::find(object, {"metadata", "managedFields"});
-  return entries != nullptr && entries->is_array() ? entries->get_array() : none;
-}
-
 bool is_managed_by(const json::value& object, std::string_view manager) {
   return std::ranges::any_of(managed_fields(object), [&](const json::value& each) {
     return find_string(each, {"manager"}) == manager;
@@ -34,6 +25,23 @@ bool is_managed_by(const json::value& object, std::string_view manager) {
 }
 
 }  // namespace
+
+const json::array& managed_fields(const json::value& object) {
+  static const json::array none;
+  const auto* const entries = k8s::find_array(object, {"metadata", "managedFields"});
+  return entries == nullptr ? none : *entries;
+}
+
+json::value applied_fields(const json::value& object, std::string_view manager) {
+  for (const auto& each : managed_fields(object)) {
+    const auto* const fields = k8s::find(each, {"fieldsV1"});
+    const bool is_own = find_string(each, {"manager"}) == manager &&
+                        find_string(each, {"operation"}) == "Apply" &&
+                        find_string(each, {"subresource"}).empty();
+    if (is_own && fields != nullptr) return *fields;
+  }
+  return nullptr;
+}
 
 bool is_permanent(const k8s::failure& error) noexcept {
   // What does not fit the schema is refused with 500 by server-side apply, up to the newest version
@@ -84,24 +92,18 @@ applier::work<json::value> applier::apply(k8s::resource_type type, json::value o
   co_return applied;
 }
 
-applier::work<void> applier::ensure_namespace(std::string name) {
+applier::work<bool> applier::has_namespace(std::string name) {
+  if (namespaces_.contains(name)) co_return true;
   const auto found = co_await api_->get(namespaces_type(), {{}, name}, true);
-  if (found) co_return success();
-  if (!found.error().is(k8s::errc::not_found)) co_return found.error();
-  json::value object{{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", name}}}};
-  const auto made = co_await apply(namespaces_type(), std::move(object), false);
-  if (!made) co_return made.error();
-  co_return success();
+  if (!found && !found.error().is(k8s::errc::not_found)) co_return found.error();
+  if (found) namespaces_.insert(std::move(name));
+  co_return found.has_value();
 }
 
 /// Makes the fields of the desired object ours alone, so that a later revision without one of them
 /// removes it: Kyma Infrastructure Manager no longer owns them as well, whatever else it owns.
 applier::work<void> applier::release_fields(planned_object* object) {
-  json::value owned;
-  for (const auto& each : managed_fields(object->live)) {
-    if (find_string(each, {"manager"}) != options_.field_manager) continue;
-    if (const auto* const fields = k8s::find(each, {"fieldsV1"})) owned = *fields;
-  }
+  const auto owned = applied_fields(object->live, options_.field_manager);
   json::array changes{{{"op", "test"},
                        {"path", "/metadata/resourceVersion"},
                        {"value", k8s::resource_version_of(object->live)}}};
@@ -140,12 +142,16 @@ applier::work<void> applier::release_fields(planned_object* object) {
 }
 
 applier::work<void> applier::write(unit_plan* plan) {
-  std::set<std::string> namespaces;
   for (auto& each : plan->objects) {
     if (!each.write) continue;
-    if (each.live.is_null() && each.type.namespaced && namespaces.insert(each.key.ns).second) {
-      const auto ready = co_await ensure_namespace(each.key.ns);
-      if (!ready) co_return ready.error();
+    if (each.live.is_null() && each.type.namespaced) {
+      const auto found = co_await has_namespace(each.key.ns);
+      if (!found) co_return found.error();
+      json::value ns{
+          {"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", each.key.ns}}}};
+      const auto made = *found ? k8s::result<json::value>(nullptr)
+                               : co_await apply(namespaces_type(), std::move(ns), false);
+      if (!made) co_return made.error();
     }
     auto applied = co_await apply(each.type, each.desired, false);
     if (!applied) co_return applied.error();
@@ -197,9 +203,8 @@ applier::work<void> applier::remove_legacy_records() {
   k8s::selection all{.ns = std::string(skr_namespace), .metadata_only = true};
   const auto list = co_await api_->list(secrets_type(), std::move(all));
   if (!list) co_return list.error();
-  const auto* const items = k8s::find(*list, {"items"});
-  for (const auto& each :
-       items != nullptr && items->is_array() ? items->get_array() : json::array()) {
+  const auto* const items = k8s::find_array(*list, {"items"});
+  for (const auto& each : items == nullptr ? json::array() : *items) {
     if (!k8s::key_of(each).name.starts_with(prefix)) continue;
     const auto removed = co_await remove_one(secrets_type(), k8s::key_of(each));
     if (!removed) co_return removed.error();

@@ -4,6 +4,7 @@
 #include "reactors/bootstrapper/resource.hpp"
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/json/array.hpp>
 #include <boost/json/value.hpp>
 
 #include <cstddef>
@@ -11,7 +12,10 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace rw::bootstrapper {
@@ -37,8 +41,8 @@ struct planned_object {
   k8s::resource_type type = {};
   k8s::object_key key = {};
   boost::json::value desired = {};
-  boost::json::value live = {};  ///< null: it does not exist
-  int rank = 0;                  ///< in the order of application
+  boost::json::value live = {};            ///< null: it does not exist
+  std::pair<int, std::size_t> order = {};  ///< of application: rank, and position in the text
   bool write = false;
 };
 
@@ -50,6 +54,7 @@ struct unit_plan {
   std::optional<rejection> rejected = {};     ///< then nothing must be written
 
   bool has_writes() const noexcept;
+  /// As they are to be recorded before the writes.
   inventory entries(unit of) const;
 };
 
@@ -94,11 +99,11 @@ class applier {
   work<std::optional<k8s::resource_type>> find_type(k8s::group_version_kind gvk);
   work<void> resolve(const revision& desired, unit_plan& plan);
   work<void> read_live(unit_plan& plan);
+  work<bool> has_namespace(std::string name);
   work<void> dry_run(unit_plan& plan, planned_object& object);
   void order(const revision& desired, unit_plan& plan) const;
   bool may_take_over(const boost::json::value& live, std::string& manager) const;
   k8s::result<void> begin_write();
-  work<void> ensure_namespace(std::string name);
   work<boost::json::value> apply(k8s::resource_type type, boost::json::value object, bool dry);
   work<void> release_fields(planned_object* object);
   work<void> remove_one(k8s::resource_type type, k8s::object_key key);
@@ -108,8 +113,14 @@ class applier {
   const target_names to_;
   const bool adopt_;
   const std::function<bool()> may_write_;
+  std::set<std::string> namespaces_;  ///< that exist
   std::size_t writes_ = 0;
 };
+
+/// metadata.managedFields of an object.
+const boost::json::array& managed_fields(const boost::json::value& object);
+/// The fields that a manager has applied to the main resource; null: none.
+boost::json::value applied_fields(const boost::json::value& object, std::string_view manager);
 
 /// True if the API server understood the request and will refuse it again.
 bool is_permanent(const k8s::failure& error) noexcept;

@@ -6,6 +6,7 @@
 
 #include <boost/json/object.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace rw::bootstrapper {
@@ -36,7 +37,10 @@ void index_by_kyma(k8s::informer& in) {
 }
 
 bool content_changed(const delta& change) {
-  return content_of(change.before.parse()) != content_of(change.now.parse());
+  const auto before = change.before.parse();
+  const auto now = change.now.parse();
+  return content_of(before) != content_of(now) ||
+         k8s::label(before, manifests_label) != k8s::label(now, manifests_label);
 }
 
 /// Changes of the status alone don't count.
@@ -98,7 +102,13 @@ void control_plane::watch(k8s::controller& controller, bool create, fan_out spre
   controller.watch(from_.runtimes, [this, create](const delta& change, keys& out) {
     if (!runtime_changed(change)) return;
     const auto key = change.any().key();
-    if (create || from_.bootstrappers.objects().get(key)) out.push_back(key);
+    const auto is_direct = [this](const object& each) {
+      return each && mode_of(each.parse(), mode_) == bootstrapper_mode::direct;
+    };
+    if (create || from_.bootstrappers.objects().get(key) || is_direct(change.before) ||
+        is_direct(change.now)) {
+      out.push_back(key);
+    }
   });
   controller.watch(from_.kubeconfigs, [this](const delta& change, keys& out) {
     for (const auto& each : {change.before, change.now}) {
@@ -141,6 +151,26 @@ std::vector<object_key> control_plane::users_of(source_kind kind, std::string_vi
   return out;
 }
 
+bool control_plane::is_used(std::string_view source) const {
+  const auto is_source = [&](std::string_view kind) { return source.starts_with(kind); };
+  constexpr std::array<std::string_view, 3> kinds = {"ConfigMap ", "Secret ",
+                                                     "ClusterTrustBundle "};
+  if (std::ranges::none_of(kinds, is_source)) return true;  // another content than a source's
+  const auto name = source.substr(source.find_last_of("/ ") + 1);
+  return std::ranges::any_of(all_source_kinds,
+                             [&](source_kind kind) { return !users_of(kind, name).empty(); });
+}
+
+json::value control_plane::runtime_of(const object_key& key) const {
+  const auto stored = from_.runtimes.objects().get(key);
+  return stored ? runtime_writes_.newest(stored) : json::value();
+}
+
+void control_plane::wrote_runtime(const json::value& after) {
+  const json::value known{{"metadata", after.at("metadata")}};
+  runtime_writes_.wrote(known);
+}
+
 resource_view control_plane::view_of(const object& bootstrapper) const {
   diagnostics unused;
   return read_resource(bootstrapper.parse(), defaults_, unused);
@@ -176,8 +206,7 @@ std::string control_plane::kyma_mismatch(const resource_view& view) const {
 runtime_facts control_plane::facts_of(const object_key& key) const {
   runtime_facts out;
   std::string runtime_uid;
-  if (const auto runtime = from_.runtimes.objects().get(key)) {
-    const auto value = runtime.parse();
+  if (const auto value = runtime_of(key); !value.is_null()) {
     runtime_uid = k8s::uid_of(value);
     out.runtime_exists = true;
     out.runtime_deleting = k8s::is_being_deleted(value);
@@ -190,18 +219,16 @@ runtime_facts control_plane::facts_of(const object_key& key) const {
   const auto value = resource.parse();
   diagnostics found;
   const auto view = read_resource(value, defaults_, found);
-  const auto spec = field_path(found, {}).at("spec");
-  if (auto mismatch = kyma_mismatch(view); !mismatch.empty()) {
-    diagnostics wrong;
-    field_path(wrong, {}).at("spec").error("runtimeRef.kymaName", std::move(mismatch));
-    out.wrong_access = describe(wrong.errors);
+  if (const auto mismatch = kyma_mismatch(view); !mismatch.empty()) {
+    out.wrong_access = "spec.runtimeRef.kymaName: " + mismatch;
   }
   for (const auto& owner : k8s::owners_of(value)) {
     const bool former = owner.kind == runtimes_type().gvk.kind && owner.uid != runtime_uid;
     out.of_former_runtime = out.of_former_runtime || (out.runtime_exists && former);
   }
   if (!view.inline_manifests.empty() && !allow_inline_manifests_) {
-    spec.error("manifests.inline", "needs the manager's flag --allow-inline-manifests");
+    found.errors.emplace_back(
+        "spec.manifests.inline: needs the manager's flag --allow-inline-manifests");
   }
   out.exists = true;
   out.deleting = k8s::is_being_deleted(value);

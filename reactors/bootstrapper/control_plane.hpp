@@ -1,6 +1,7 @@
 #pragma once
 
 #include "k8s/controller.hpp"
+#include "k8s/own_writes.hpp"
 #include "reactors/bootstrapper/decision.hpp"
 #include "reactors/bootstrapper/revision_source.hpp"
 
@@ -33,6 +34,12 @@ class control_plane {
 
   runtime_facts facts_of(const k8s::object_key& key) const;
   resource_view view_of(const k8s::object& bootstrapper) const;
+  /// The Runtime in the newest state that is known; null if there is none.
+  boost::json::value runtime_of(const k8s::object_key& key) const;
+  /// A Runtime was written: nothing may be decided on an earlier state of it.
+  void wrote_runtime(const boost::json::value& after);
+  /// True if a RuntimeBootstrapper refers to a source: "ConfigMap kcp-system/a".
+  bool is_used(std::string_view source) const;
   k8s::result<std::string> kubeconfig_of(const k8s::object_key& key) const;
   /// What the pool calls a runtime's client: by its Kyma where that is known, as other reactors do,
   /// so that they share the connection.
@@ -47,6 +54,7 @@ class control_plane {
   const bootstrapper_sources defaults_;
   const bootstrapper_mode mode_;
   const bool allow_inline_manifests_;
+  mutable k8s::own_writes runtime_writes_;
 };
 
 }  // namespace rw::bootstrapper

@@ -31,9 +31,12 @@ decision decide(const runtime_facts& facts, bool create) {
   const bool direct = facts.mode == bootstrapper_mode::direct;
   const bool shadow = facts.mode == bootstrapper_mode::shadow;
   if (!facts.exists) {
-    const bool wanted = create && facts.runtime_exists && !facts.runtime_deleting &&
-                        !facts.opted_out && (direct || shadow);
-    return {wanted ? action::create : action::none, {}, {}};
+    if (!facts.runtime_exists || facts.runtime_deleting || !(direct || shadow)) return {};
+    if (create && !facts.opted_out) return {action::create, {}, {}};
+    if (shadow) return {};
+    return facts.opted_out ? decision{action::none, "OptedOut",
+                                      "its RuntimeBootstrapper was deleted, as an annotation says"}
+                           : decision{action::none, "NoResource", "it has no RuntimeBootstrapper"};
   }
   if (facts.deleting) return decide_deletion(facts);
   for (const auto* error : {&facts.wrong_access, &facts.invalid}) {

@@ -33,7 +33,7 @@ struct runtime_facts {
 };
 
 enum class action : std::uint8_t {
-  none,      ///< there is nothing to do, nor to report
+  none,      ///< nothing is to be done; with a reason the runtime should be managed and is not
   create,    ///< the Runtime gets a RuntimeBootstrapper
   reject,    ///< the spec is invalid: reported, nothing is written
   wait,      ///< the runtime is not ours to write to now: reported

@@ -1,14 +1,16 @@
 #include "reactors/bootstrapper/desired_set.hpp"
 
+#include "k8s/manifests.hpp"
+#include "k8s/text.hpp"
 #include "k8s/types.hpp"
-#include "reactors/bootstrapper/manifest_set.hpp"
-#include "reactors/bootstrapper/validation.hpp"
 #include "reactors/content_digest.hpp"
 
+#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace rw::bootstrapper {
@@ -16,6 +18,10 @@ namespace {
 
 namespace json = boost::json;
 using k8s::find_string;
+
+constexpr std::size_t manifest_bytes = 1u << 20;  ///< a ConfigMap can't hold more
+/// Of all objects of a revision: aliases in manifests let a short text stand for a long one.
+constexpr std::size_t revision_bytes = 8u << 20;
 
 json::value new_object(std::string_view api_version, std::string_view kind,
                        const k8s::object_key& key) {
@@ -30,6 +36,34 @@ void copy_fields(const json::value& from, std::initializer_list<std::string_view
     const auto* const value = k8s::find(from, {field});
     if (value != nullptr && !value->is_null()) to.as_object()[field] = *value;
   }
+}
+
+/// The first 64 bits: enough to tell revisions apart.
+std::string short_digest(std::string_view digest) {
+  return std::string(digest.substr(0, 16));
+}
+
+/// Removes what only the API server sets, and sets the namespace as the scope demands, for kinds
+/// that every cluster has. Returns the object's identity: where only discovery knows the scope, no
+/// namespace counts as `ns`, since two objects that differ in this alone are one.
+std::string normalize_manifest(json::value& object, std::string_view ns) {
+  auto& all = object.as_object();
+  all.erase("status");
+  auto& metadata = all["metadata"].as_object();
+  for (const auto* field : {"creationTimestamp", "deletionTimestamp", "generation", "managedFields",
+                            "resourceVersion", "selfLink", "uid"}) {
+    metadata.erase(field);
+  }
+  const auto version = find_string(object, {"apiVersion"});
+  const auto kind = find_string(object, {"kind"});
+  const auto type = k8s::well_known_type(version, kind);
+  if (type && !type->namespaced) metadata.erase("namespace");
+  auto key = k8s::key_of(object);
+  if (key.ns.empty() && (!type || type->namespaced)) key.ns = ns;
+  if (type && type->namespaced) metadata["namespace"] = key.ns;
+  k8s::group_version_kind gvk;
+  k8s::parse_api_version(version, gvk);
+  return gvk.group + "/" + std::string(kind) + " " + to_string(key);
 }
 
 /// One call of `render`.
@@ -76,21 +110,24 @@ class renderer {
   bool uses_trust_bundle() const {
     diagnostics unused;
     const auto& config_map = from_.at(source_kind::configuration).object;
-    const std::string text(find_string(config_map, {"data", configuration_key}));
+    const auto text = find_string(config_map, {"data", configuration_key});
     return !validate_configuration(text, features_, {unused, {}}).trust_bundle.empty();
   }
 
-  void add(source_kind from, json::value object) {
-    out_.objects.push_back({from, std::move(object)});
+  /// Adds the object of a source: its `fields`, under the target's name.
+  void add(source_kind kind, const json::value& source, const k8s::object_key& target,
+           std::initializer_list<std::string_view> fields) {
+    auto object =
+        new_object(find_string(source, {"apiVersion"}), find_string(source, {"kind"}), target);
+    copy_fields(source, fields, object);
+    out_.objects.push_back({kind, std::move(object)});
   }
 
   void add_pull_secret() {
     const auto* const source = source_of(source_kind::pull_secret);
     if (source == nullptr) return;
     validate_pull_secret(*source, path(source_kind::pull_secret));
-    auto object = new_object("v1", "Secret", {from_.to.ns, from_.to.pull_secret});
-    copy_fields(*source, {"type", "data"}, object);
-    add(source_kind::pull_secret, std::move(object));
+    add(source_kind::pull_secret, *source, {from_.to.ns, from_.to.pull_secret}, {"type", "data"});
   }
 
   std::string bundle_name(const json::value& source) const {
@@ -102,10 +139,7 @@ class renderer {
     if (source == nullptr) return;
     validate_trust_bundle(*source, now_, path(source_kind::trust_bundle));
     bundle_ = bundle_name(*source);
-    auto object =
-        new_object(find_string(*source, {"apiVersion"}), "ClusterTrustBundle", {{}, bundle_});
-    copy_fields(*source, {"spec"}, object);
-    add(source_kind::trust_bundle, std::move(object));
+    add(source_kind::trust_bundle, *source, {{}, bundle_}, {"spec"});
   }
 
   void add_configuration() {
@@ -113,11 +147,11 @@ class renderer {
     if (source == nullptr) return;
     const auto field = path(source_kind::configuration);
     if (k8s::find(*source, {"data", configuration_key}) == nullptr) {
-      field.error("data[" + std::string(configuration_key) + "]", "is missing");
+      field.at("data[" + std::string(configuration_key) + "]").error("is missing");
     } else {
-      const std::string text(find_string(*source, {"data", configuration_key}));
-      const auto config = field.at(std::string(configuration_key));
-      const auto configured = validate_configuration(text, features_, config);
+      const auto config = field.at(configuration_key);
+      const auto configured = validate_configuration(
+          find_string(*source, {"data", configuration_key}), features_, config);
       if (!bundle_.empty() && !configured.trust_bundle.empty() &&
           bundle_ != configured.trust_bundle) {
         config.at("clusterTrustBundle.name")
@@ -126,9 +160,8 @@ class renderer {
       }
       out_.features = configured.features;
     }
-    auto object = new_object("v1", "ConfigMap", {from_.to.ns, from_.to.configuration});
-    copy_fields(*source, {"data", "binaryData"}, object);
-    add(source_kind::configuration, std::move(object));
+    add(source_kind::configuration, *source, {from_.to.ns, from_.to.configuration},
+        {"data", "binaryData"});
   }
 
   /// True if another source's target has this name.
@@ -152,22 +185,38 @@ class renderer {
     if (text.empty()) {
       const auto* const source = source_of(source_kind::manifests);
       if (source == nullptr) return;
+      if (from_.labelled_only && k8s::label(*source, manifests_label) != "true") {
+        return path(source_kind::manifests)
+            .error("needs the label " + std::string(manifests_label) + "=true");
+      }
       text = find_string(*source, {"data", from_.manifests_key});
       name = from_.at(source_kind::manifests).name + ", " + from_.manifests_key;
     }
     const field_path field(out_.found, name);
     if (text.empty()) return field.error("is missing or empty");
-    auto parsed = parse_manifest_set(text, from_.to.ns, field);
-    out_.version = std::move(parsed.version);
-    features_ = std::move(parsed.features);
-    for (auto& object : parsed.objects) {
-      if (!gives_way(object)) add(source_kind::manifests, std::move(object));
+    auto parsed = k8s::parse_manifests(text, {.bytes = manifest_bytes});
+    if (!parsed) return field.error(parsed.error().message());
+    std::set<std::string> identities;
+    const auto deployment =
+        "apps/Deployment " + to_string(k8s::object_key{from_.to.ns, std::string(deployment_name)});
+    for (auto& object : *parsed) {
+      const auto identity = normalize_manifest(object, from_.to.ns);
+      if (!identities.insert(identity).second) {
+        field.error(identity.substr(identity.find('/') + 1) + " is defined twice");
+      }
+      if (identity == deployment) {
+        out_.version = version_of(object);
+        features_ = features_of(object);
+      }
+      if (!gives_way(object)) out_.objects.push_back({source_kind::manifests, std::move(object)});
+    }
+    if (!identities.contains(deployment)) {
+      field.error("there is no " + deployment.substr(deployment.find('/') + 1));
     }
   }
 
-  /// Labels and digests. Aliases in the manifests let a short text stand for a long one.
+  /// Sets labels and digests.
   void finish() {
-    constexpr std::size_t most = 8u << 20;
     std::size_t bytes = 0;
     std::vector<std::string> digests;
     for (auto& each : out_.objects) {
@@ -180,9 +229,10 @@ class renderer {
     content_digest all;
     for (const auto& each : digests) all.add(each);
     out_.digest = short_digest(all.hex());
-    if (bytes <= most) return;
+    if (bytes <= revision_bytes) return;
     field_path(out_.found, "the objects")
-        .error("have " + std::to_string(bytes) + " bytes, more than " + std::to_string(most));
+        .error("have " + std::to_string(bytes) + " bytes, more than " +
+               std::to_string(revision_bytes));
   }
 
   const render_input& from_;
@@ -199,10 +249,8 @@ std::string_view to_string(unit of) noexcept {
 }
 
 std::optional<unit> parse_unit(std::string_view text) noexcept {
-  for (const auto each : all_units) {
-    if (to_string(each) == text) return each;
-  }
-  return std::nullopt;
+  const auto found = std::ranges::find(all_units, text, [](unit each) { return to_string(each); });
+  return found == all_units.end() ? std::nullopt : std::optional(*found);
 }
 
 unit unit_of(source_kind kind) noexcept {
@@ -213,6 +261,23 @@ std::string_view to_string(source_kind kind) noexcept {
   constexpr std::array<std::string_view, 4> names = {"pullSecret", "trustBundle", "config",
                                                      "manifests"};
   return names[static_cast<std::size_t>(kind)];
+}
+
+std::string version_of(const json::value& deployment) {
+  return std::string(k8s::label(deployment, version_label).value_or(std::string_view()));
+}
+
+std::vector<std::string> features_of(const json::value& deployment) {
+  auto rest = k8s::annotation(deployment, features_annotation);
+  if (!rest) return default_features();
+  std::vector<std::string> out;
+  while (!rest->empty()) {
+    const auto end = std::min(rest->find(','), rest->size());
+    const auto feature = k8s::trimmed(rest->substr(0, end));
+    if (!feature.empty()) out.emplace_back(feature);
+    rest->remove_prefix(std::min(end + 1, rest->size()));
+  }
+  return out;
 }
 
 revision render(unit of, const render_input& from, std::chrono::system_clock::time_point now) {
@@ -228,10 +293,6 @@ json::value content_of(const json::value& source) {
 
 std::string digest_of(const json::value& value) {
   return content_digest().add(value).hex();
-}
-
-std::string short_digest(std::string_view digest) {
-  return std::string(digest.substr(0, 16));
 }
 
 }  // namespace rw::bootstrapper

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "k8s/names.hpp"
-#include "reactors/bootstrapper/diagnostics.hpp"
+#include "reactors/bootstrapper/validation.hpp"
 
 #include <boost/json/value.hpp>
 
@@ -33,6 +33,23 @@ inline constexpr std::string_view synced_by = "runtime-watcher";
 /// generation of a Deployment.)
 inline constexpr std::string_view digest_label = "operator.kyma-project.io/applied-digest";
 
+/// The bootstrapper's Deployment, in the namespace of the installation.
+inline constexpr std::string_view deployment_name = "rt-bootstrapper-controller-manager";
+/// On that Deployment: the version that the manifests bring.
+inline constexpr std::string_view version_label = "app.kubernetes.io/version";
+/// On that Deployment: the features that this version knows, separated by commas. Without it, the
+/// default ones (validation.hpp).
+inline constexpr std::string_view features_annotation =
+    "operator.kyma-project.io/bootstrapper-features";
+/// On a ConfigMap with manifests that is not the manager's default one: "true". Whoever writes
+/// manifests is admin on every runtime that installs them.
+inline constexpr std::string_view manifests_label =
+    "operator.kyma-project.io/bootstrapper-manifests";
+
+/// The version, and the features, that a Deployment of the bootstrapper says it has.
+std::string version_of(const boost::json::value& deployment);
+std::vector<std::string> features_of(const boost::json::value& deployment);
+
 /// Names on a runtime.
 struct target_names {
   std::string ns = "kyma-system";
@@ -60,6 +77,7 @@ struct render_input {
   target_names to = {};
   std::string manifests_key = {};
   std::string inline_manifests = {};  ///< in place of the source; empty: none
+  bool labelled_only = false;         ///< the manifests need the label
   bool remove_missing = false;  ///< a source that does not exist is no error: it has no objects
 
   source_input& at(source_kind kind) { return sources[static_cast<std::size_t>(kind)]; }
@@ -83,9 +101,14 @@ struct revision {
 };
 using revision_ptr = std::shared_ptr<const revision>;
 
-/// Validates the sources of a unit and renders its objects. Pure. An object of the manifests gives
-/// way to another source's target of the same name. A trust bundle that does not exist is a warning
-/// unless the configuration refers to it.
+/// Validates the sources of a unit and renders its objects. Pure.
+///
+/// Manifests are multi-document YAML (k8s/manifests.hpp). Fields that only the API server sets are
+/// removed; objects without a namespace get the target's, as far as their scope is known without
+/// discovery. An object gives way to another source's target of the same name. Errors: no
+/// bootstrapper Deployment, an object twice.
+///
+/// A trust bundle that does not exist is a warning unless the configuration refers to it.
 revision render(unit of, const render_input& from, std::chrono::system_clock::time_point now);
 
 /// Largest stored content of one source (last_good.hpp): an API server takes no larger Secret.
@@ -95,7 +118,5 @@ inline constexpr std::size_t source_bytes = (1u << 20) - 4096;
 boost::json::value content_of(const boost::json::value& source);
 
 std::string digest_of(const boost::json::value& value);
-/// Its first 64 bits: enough to tell revisions apart.
-std::string short_digest(std::string_view digest);
 
 }  // namespace rw::bootstrapper

@@ -1,10 +1,7 @@
 #include "reactors/bootstrapper/direct_sync.hpp"
 
 #include "core/task_group.hpp"
-#include "core/within.hpp"
 #include "k8s/types.hpp"
-#include "reactors/bootstrapper/pass.hpp"
-#include "reactors/kyma_resources.hpp"
 
 #include <boost/asio/this_coro.hpp>
 
@@ -20,14 +17,25 @@ using k8s::object_key;
 
 /// How long a change of others may be on its way from the API server.
 constexpr auto catch_up = std::chrono::milliseconds(200);
+/// So many repairs in a row are a fight.
+constexpr unsigned contested_after = 3;
 
-std::string not_stored(const k8s::failure& error) {
-  return "the content of the sources can't be stored to fall back to: " + error.message;
+runtime_names names() {
+  return {
+      .controller = "runtime-bootstrapper",
+      .metrics = "rw_bootstrapper",
+      .subject = "bootstrapper",
+      .events = {{{"BootstrapperReady", "The bootstrapper runs with both units in place; version "},
+                  {"BootstrapperNotReady", "The bootstrapper is not ready on the runtime: "},
+                  {"BootstrapperFailed", "The runtime does not have the desired revision: "},
+                  {"RuntimeUnreachable", "The runtime does not respond: "}}}};
 }
 
-core::duration random_below(core::duration most, const core::random_source& random) {
-  const auto range = static_cast<std::uint64_t>(std::max<core::duration::rep>(most.count(), 0)) + 1;
-  return core::duration(static_cast<core::duration::rep>(random() % range));
+remote_watch_options watch_options_of(const options& with) {
+  return {.metrics = "rw_bootstrapper",
+          .labels = std::string(synced_by_label) + "=" + std::string(synced_by),
+          .delay = with.drift_delay,
+          .backoff = {.base = with.drift_delay, .limit = with.resync_period}};
 }
 
 /// Without the controller no drift would be acted upon.
@@ -36,57 +44,39 @@ asio::awaitable<void> serve(k8s::controller* controller, core::task_group* all) 
   all->cancel();
 }
 
-k8s::controller_options controller_options_of(const options& with) {
-  k8s::controller_options out{.name = "runtime-bootstrapper", .concurrent = with.concurrent};
-  // Each wait in a pass has a limit of its own; this one is a net below them.
-  out.reconcile_limit =
-      4 * (with.runtime_limit + with.unhealthy_probe) + with.sync_timeout + std::chrono::minutes(2);
-  out.queue.retry_base = with.backoff_base;
-  out.queue.retry_limit = with.backoff_limit;
-  out.queue.retries_per_second = 0;  // each runtime has its own backoff
-  return out;
-}
-
 }  // namespace
 
-direct_sync::direct_sync(asio::any_io_executor executor, options with, sources from, environment in)
-    : with_(std::move(with)),
-      in_(std::move(in)),
+direct_sync::direct_sync(asio::any_io_executor executor, options with, sources from, environment in,
+                         content_gate* gate)
+    : runtime_controller(executor, names(), with, std::move(in), runtime_bootstrappers_type()),
+      with_(std::move(with)),
       writes_(core::make_counter(in_.metrics, "rw_bootstrapper_writes_total",
                                  "Number of writing requests to runtimes, without dry runs")),
       seconds_(core::make_histogram(in_.metrics, "rw_bootstrapper_sync_seconds",
                                     "Duration of passes over a runtime, with all writes", {},
                                     core::latency_bounds())),
-      held_back_(core::make_counter(in_.metrics, "rw_bootstrapper_held_back_total",
-                                    "Number of passes delayed because repairs are undone")),
       from_(from),
       last_good_(in_.kcp, with_.state_namespace),
       revisions_(from_, last_good_, in_.metrics),
       usual_(from_, with_.defaults, with_.trust_at_once, last_good_),
+      gate_(gate),
       kcp_(from_, with_.defaults, with_.mode, with_.allow_inline_manifests),
-      writer_(in_.kcp),
       progress_(in_.metrics),
-      backoff_({.base = with_.drift_delay, .limit = with_.resync_period}),
-      runtimes_(in_.metrics, "rw_bootstrapper", "bootstrapper"),
-      places_(in_.metrics, "rw_bootstrapper", std::max<std::size_t>(with_.unhealthy_concurrent, 1),
-              [this](const object_key& key) { return requeue(key); }),
-      reporter_(in_.events, in_.log, in_.metrics, runtimes_, backoff_),
-      drift_(executor, with_.drift_delay,
-             [this](const object_key& key) {
-               const auto wait = backoff_.wait(key, in_.clock.now());
-               if (wait > core::duration::zero()) held_back_.Increment();
+      drift_(executor, watch_options_of(with_),
+             [this](const object_key& key, core::duration wait) {
                controller_.add_after(key, wait);  // does not postpone a pending pass
              },
-             {in_.clock, in_.metrics, in_.random}),
-      controller_(std::move(executor), controller_options_of(with_), *this,
-                  {in_.clock, in_.watchdog, in_.log, in_.metrics, in_.random}) {
+             {in_.clock, in_.metrics, in_.random}) {
   kcp_.watch(controller_, with_.create_for_runtimes,
-             [this](std::vector<object_key> keys, k8s::controller::keys& rest) {
-               fan_out(std::move(keys), rest);
+             [this](std::vector<object_key> all, keys& rest) {
+               for (const auto& key : all) {
+                 if (may(key, action::sync)) progress_.outdated(key, in_.clock.wall());
+               }
+               spread(std::move(all), rest);
              });
-  if (in_.gate == nullptr) return;
-  in_.gate->attach({[this](const object_key& key) { requeue(key); },
-                    [this](std::string digest) { return usual_.store(std::move(digest)); }});
+  if (gate_ == nullptr) return;
+  gate_->attach({[this](const object_key& key) { requeue(key); },
+                 [this](std::string digest) { return usual_.store(std::move(digest)); }});
 }
 
 direct_sync::~direct_sync() = default;
@@ -95,24 +85,25 @@ asio::awaitable<void> direct_sync::run() {
   const auto executor = co_await asio::this_coro::executor;
   core::task_group tasks(executor);
   tasks.spawn(drift_.run());
+  tasks.spawn(collect_contents());
   tasks.spawn(serve(&controller_, &tasks));
   co_await tasks.join();
 }
 
-bool direct_sync::requeue(const object_key& key) {
-  const auto added = controller_.add(key);
-  return added == core::add_result::added || added == core::add_result::merged;
-}
-
-/// Each at a moment of its own, so that neither the runtimes nor this process are flooded.
-void direct_sync::fan_out(std::vector<object_key> keys, k8s::controller::keys& rest) {
-  const auto now = in_.clock.wall();
-  const auto count = static_cast<core::duration::rep>(keys.size());
-  const auto within = std::min(with_.spread * count, with_.spread_limit);
-  for (auto& key : keys) {
-    if (may(key, action::sync)) progress_.outdated(key, now);
-    const auto added = controller_.add_after(key, random_below(within, in_.random));
-    if (added == core::add_result::full) rest.push_back(std::move(key));  // the source waits
+/// Deletes stored contents of sources that are no longer in use, now and then.
+asio::awaitable<void> direct_sync::collect_contents() {
+  const auto executor = co_await asio::this_coro::executor;
+  const auto pause = in_.clock.make_timer(executor);
+  bool due = co_await from_.bootstrappers.wait_synced();
+  while (due) {
+    const auto collected = co_await last_good_.collect(
+        [this](std::string_view source) { return kcp_.is_used(source); });
+    if (!collected) {
+      in_.log.warning("unused contents of sources can't be deleted",
+                      {{"error", collected.error().message}});
+    }
+    pause->expires_at(in_.clock.now() + with_jitter(with_.resync_period));
+    due = co_await pause->wait();
   }
 }
 
@@ -123,19 +114,22 @@ bool direct_sync::may(const object_key& key, action what) const {
 // --- one pass --------------------------------------------------------------------------
 
 asio::awaitable<k8s::reconcile_result> direct_sync::reconcile(object_key key) {
-  pass in{.key = key, .permit = places_.claim(key)};
+  pass in{.to = begin(key)};
   const auto facts = kcp_.facts_of(key);
   in.input.mode = facts.mode;
   in.input.decided = decide(facts, with_.create_for_runtimes);
+  const auto& decided = in.input.decided;
   const auto stored = from_.bootstrappers.objects().get(key);
   if (stored) in.resource = writer_.newest(stored);
-  if (in_.gate != nullptr && !in.direct()) in_.gate->leave(key);
-  switch (in.input.decided.what) {
+  const bool direct = facts.mode == bootstrapper_mode::direct && !facts.deleting;
+  note_unmanaged(key, direct ? decided : decision());
+  if (gate_ != nullptr && !in.direct()) gate_->leave(key);
+  switch (decided.what) {
     case action::none:
     case action::create: {
       if (!stored) writer_.forget(key);
       forget(key);
-      if (in.input.decided.what == action::none) co_return result::done();
+      if (decided.what == action::none) co_return result::done();
       auto created = co_await create(key);
       co_return created;
     }
@@ -149,7 +143,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::reconcile(object_key key) {
       co_return undeployed;
     }
     case action::release: {
-      auto released = co_await release(&in, in.input.decided.message);
+      auto released = co_await release(&in, decided.message);
       co_return released;
     }
     case action::preview:
@@ -162,170 +156,105 @@ asio::awaitable<k8s::reconcile_result> direct_sync::reconcile(object_key key) {
 
 /// The runtime is left as it is.
 asio::awaitable<k8s::reconcile_result> direct_sync::stand_by(pass* in) {
+  const auto& key = in->to.key;
   const auto& decided = in->input.decided;
-  drift_.unwatch(in->key);
-  progress_.leave(in->key);
-  progress_.differs(in->key, false);
+  leave(key);
   const bool failed = decided.what == action::reject || decided.reason == "NoAccess";
   if (failed) {
-    reporter_.note(in->resource, runtime_state::failed, decided.message, decided.message);
+    note(in->resource, runtime_state::failed, decided.message, decided.message);
   } else {
-    runtimes_.forget(in->key);
+    runtimes_.forget(key);
   }
+  auto then = failed ? result::terminal(decided.message) : result::done();
   if (k8s::is_being_deleted(in->resource)) {
-    const auto left = removal_left(in->resource, with_.removal_limit, in_.clock.wall());
+    const auto left = removal_left(in->resource);
     if (left <= core::duration::zero()) {
       auto released = co_await release(in, decided.message);
       co_return released;
     }
     in->input.failed = "the bootstrapper can't be removed from the runtime: " + decided.message;
     in->input.decided.reason = "Deleting";
-    auto reported = co_await report(in, result::requeue_after(left));
-    co_return reported;
+    then = result::requeue_after(left);
   }
-  auto reported = co_await report(in, failed ? result::terminal(decided.message) : result::done());
+  auto reported = co_await report(in, std::move(then));
   co_return reported;
-}
-
-/// Makes a client and probes the runtime. False: the pass ends with `in->then`.
-asio::awaitable<bool> direct_sync::connect(pass* in) {
-  const auto& key = in->key;
-  const auto kubeconfig = kcp_.kubeconfig_of(key);
-  const bool sick = runtimes_.sick(key);
-  if (!sick) in->permit = {};
-  if (sick && !in->permit) in->permit = places_.take(key);
-  if (sick && !in->permit) {
-    // In its turn, in the same state as before.
-    const auto error = "the runtime does not answer: " + runtimes_.complaint(key);
-    in->then = result::error(error, "unreachable");
-    co_return false;
-  }
-  in->client_name = kcp_.client_name(key);
-  auto api = kubeconfig ? in_.runtimes.get(in->client_name, *kubeconfig)
-                        : k8s::result<std::shared_ptr<k8s::client>>(kubeconfig.error());
-  if (!api) {
-    in->then = co_await unreachable(in, api.error().message);
-    co_return false;
-  }
-  const auto limit = sick ? runtimes_.patience(key, with_.unhealthy_probe, with_.runtime_limit / 2)
-                          : with_.probe_timeout;
-  auto probe = (*api)->get(namespaces_type(), {{}, std::string(skr_namespace)}, true);
-  const auto got = co_await core::within(in_.clock, in_.clock.now() + limit, std::move(probe));
-  if (got && (*got || !k8s::is_sick(got->error()))) {
-    in->api = std::move(*api);
-    co_return true;
-  }
-  if (got || sick) {
-    in->then = co_await unreachable(in, got ? got->error().message : runtimes_.complaint(key));
-    co_return false;
-  }
-  // Nothing is known yet, so nothing is reported: the connection may be what is broken.
-  in_.runtimes.evict(in->client_name);
-  drift_.unwatch(key);
-  runtimes_.set_sick(key, "it was slow to answer");
-  places_.want(key);
-  in->then = result::requeue_after(with_.backoff_limit);  // it is called before
-  co_return false;
-}
-
-asio::awaitable<k8s::reconcile_result> direct_sync::unreachable(pass* in, std::string error) {
-  drift_.unwatch(in->key);
-  if (!in->client_name.empty()) in_.runtimes.evict(in->client_name);
-  runtimes_.set_sick(in->key, error);
-  reporter_.note(in->resource, runtime_state::unreachable, {}, error);
-  in->input.failed = "the runtime does not answer: " + error;
-  const auto then = result::error(in->input.failed, "unreachable");
-  auto reported = co_await report(in, then);
-  co_return reported;
-}
-
-asio::awaitable<k8s::reconcile_result> direct_sync::report(pass* in, result then) {
-  auto status = next_status(in->resource, in->input, in_.clock.wall());
-  resource_writer::ended ended;
-  if (status) ended = co_await writer_.write_status(&in->resource, std::move(*status));
-  if (!ended && in_.gate != nullptr) {
-    const auto& report_of = in->input.report;
-    in_.gate->observe(in->resource, report_of && report_of->at(unit::bootstrapper).ahead);
-  }
-  co_return ended.value_or(then);
 }
 
 asio::awaitable<k8s::reconcile_result> direct_sync::run_sync(pass* in) {
-  const bool prepared = co_await prepare(in);
-  if (!prepared) co_return in->then;
-  const bool connected = co_await connect(in);
-  if (!connected) co_return in->then;
-  auto got = co_await execute(in);
-  if (!got) {
-    auto failed = co_await fail(in, got.error());
-    co_return failed;
-  }
-  runtimes_.set_healthy(in->key);
-  in->permit = {};
-  in->input.report = std::move(*got);
-  auto finished = co_await finish(in);
+  auto ended = co_await prepare(in);
+  if (!ended) ended = co_await reach(in);
+  if (ended) co_return *ended;
+  const auto done = co_await execute(in);
+  auto then = done ? finish(in) : fail(in, done.error());
+  auto finished = co_await std::move(then);
   co_return finished;
 }
 
-/// Resolves what the runtime is to have. False: the pass ends with `in->then`.
-asio::awaitable<bool> direct_sync::prepare(pass* in) {
+/// Resolves what the runtime is to have; how the pass ends if that fails.
+asio::awaitable<std::optional<k8s::reconcile_result>> direct_sync::prepare(pass* in) {
+  const auto& key = in->to.key;
   if (in->direct()) {
-    progress_.expect(in->key, in_.clock.wall());
-    progress_.differs(in->key, false);
+    progress_.expect(key, in_.clock.wall());
+    progress_.differs(key, false);
   } else {
-    progress_.leave(in->key);
-    drift_.unwatch(in->key);
+    progress_.leave(key);
+    drift_.unwatch(key);
   }
   diagnostics unused;
   in->view = read_resource(in->resource, with_.defaults, unused);
   auto content = usual_.current().digest;
   auto resolved = co_await revisions_.resolve(in->view, in_.clock.wall());
-  if (!resolved) {
-    in->then = result::error(resolved.error());
-    co_return false;
-  }
+  if (!resolved) co_return result::error(resolved.error());
   in->units = std::move(*resolved);
-  const bool decided = co_await ask_gate(in, std::move(content));
-  if (!decided) co_return false;
+  auto refused = co_await ask_gate(in, std::move(content));
+  if (refused) co_return refused;
   for (std::size_t i = 0; i < in->units.size(); ++i) in->input.units[i] = in->units[i].status;
-  auto marked = in->resource;
-  if (!in->direct() || !k8s::add_finalizer(marked, finalizer)) co_return true;
-  const auto ended = co_await writer_.write_finalizers(&in->resource, std::move(marked));
-  in->then = ended.value_or(result::done());
-  co_return !ended;
+  if (!in->direct()) co_return std::nullopt;
+  auto ended = co_await writer_.set_finalizer(&in->resource, std::string(finalizer), true);
+  co_return ended;
 }
 
-/// Lets the roll-out decide which content the runtime gets. False: the pass ends with `in->then`.
-asio::awaitable<bool> direct_sync::ask_gate(pass* in, std::string digest) {
-  if (in_.gate == nullptr || !in->direct()) co_return true;
+/// Lets the roll-out decide which content the runtime gets; how the pass ends if that fails.
+asio::awaitable<std::optional<k8s::reconcile_result>> direct_sync::ask_gate(pass* in,
+                                                                            std::string digest) {
+  if (gate_ == nullptr || !in->direct()) co_return std::nullopt;
   if (!usual_.used_by(in->view)) {
-    in_.gate->leave(in->key);
-    co_return true;
+    gate_->leave(in->to.key);
+    co_return std::nullopt;
   }
   const auto loaded = co_await usual_.load();
+  if (!loaded) co_return result::error(loaded.error());
   const auto& content = usual_.current();
-  if (!loaded || content.digest != digest) {
-    in->then = loaded ? result::requeue_after(catch_up) : result::error(loaded.error());
-    co_return false;
-  }
+  if (content.digest != digest) co_return result::requeue_after(catch_up);
   auto& of = in->units[static_cast<std::size_t>(unit::bootstrapper)];
-  const auto completed = revisions_.render_contents(in->view, usual_.completed(), in_.clock.wall());
+  const auto completed = revisions_.render_stored(in->view, usual_.completed(), in_.clock.wall());
   const content_revisions desired{of.status.desired, completed ? completed->digest : std::string()};
-  if (in_.gate->admit(in->resource, content, desired)) co_return true;
+  if (gate_->admit(in->resource, content, desired)) co_return std::nullopt;
   const auto state = read_state(in->resource);
   hold(of, state.digests[static_cast<std::size_t>(unit::bootstrapper)], completed);
-  co_return true;
+  co_return std::nullopt;
 }
 
-asio::awaitable<k8s::result<sync_report>> direct_sync::execute(pass* in) {
-  const auto& key = in->key;
+/// Contacts the runtime; how the pass ends if that fails.
+asio::awaitable<std::optional<k8s::reconcile_result>> direct_sync::reach(pass* in) {
+  const auto& key = in->to.key;
+  const bool connected = co_await connect(&in->to, kcp_.client_name(key), kcp_.kubeconfig_of(key));
+  if (connected) co_return std::nullopt;
+  drift_.unwatch(key);
+  if (in->to.deferred) co_return in->to.deferred;
+  auto failed = co_await fail(in, {.code = k8s::errc::unreachable, .message = in->to.error});
+  co_return failed;
+}
+
+asio::awaitable<k8s::result<void>> direct_sync::execute(pass* in) {
+  const auto key = in->to.key;
   sync_request request{.to = in->view.to, .write = in->direct(), .adopt = in->view.adopt};
   for (std::size_t i = 0; i < in->units.size(); ++i) {
     request.revisions[i] = in->units[i].revisions;
-    if (!in->direct()) continue;
     // What is applied for the first time is all that there is to fall back to.
-    const auto stored = co_await revisions_.store(&in->units[i], true);
-    if (!stored) in->input.units[i].warnings.push_back(not_stored(stored.error()));
+    if (in->direct()) {
+      co_await revisions_.store(&in->units[i], true, &in->input.units[i].warnings);
+    }
   }
   request.rejected = rejections_.current(key, in_.clock.now());
   request.state = read_state(in->resource);
@@ -339,62 +268,75 @@ asio::awaitable<k8s::result<sync_report>> direct_sync::execute(pass* in) {
   };
   const auto begin = in_.clock.now();
   std::optional<write_guard> writing;
-  if (in->direct()) writing.emplace(writing_, key);
-  auto sync = bootstrapper::sync(in->api, &with_.apply, std::move(request));
-  auto got = co_await core::within(in_.clock, begin + with_.sync_timeout, std::move(sync));
+  if (in->direct()) writing.emplace(*this, key);
+  auto sync =
+      bootstrapper::sync(in->to.api, &with_.apply, std::move(request), &in->input.report.emplace());
+  auto done = co_await bounded(&in->to, std::move(sync));
   seconds_.Observe(std::chrono::duration<double>(in_.clock.now() - begin).count());
-  if (got) co_return std::move(*got);
-  co_return k8s::failure{.code = k8s::errc::timed_out,
-                         .message = "the runtime did not answer in time"};
+  writes_.Increment(static_cast<double>(in->input.report->writes));
+  co_return done;
 }
 
+/// The runtime is not, or not completely, as it is to be.
 asio::awaitable<k8s::reconcile_result> direct_sync::fail(pass* in, k8s::failure error) {
+  const auto& key = in->to.key;
   if (in->ended) co_return *in->ended;
-  if (k8s::is_sick(error)) {
-    auto ended = co_await unreachable(in, error.message);
-    co_return ended;
-  }
+  const bool unhealthy = runtimes_.unhealthy(key) || error.is(k8s::errc::unreachable);
   // The decision has changed meanwhile; the next pass follows at once.
-  if (in->direct() && !may(in->key, action::sync)) co_return result::requeue_after(catch_up);
+  if (!unhealthy && in->direct() && !may(key, action::sync)) {
+    co_return result::requeue_after(catch_up);
+  }
   if (error.is(k8s::errc::fenced)) co_return result::error(error);
-  runtimes_.set_healthy(in->key);
-  in->permit = {};
-  reporter_.count("failed");
-  const auto then = result::error(error);
+  if (unhealthy) drift_.unwatch(key);
+  const auto& begun = in->input.report;
+  const bool half_applied = begun && std::ranges::any_of(begun->units, [](const unit_report& each) {
+                              return each.changed && each.applied.empty();
+                            });
+  // One that was slow for the first time is not reported: the connection may be what is broken.
+  if (in->to.deferred && !half_applied) co_return *in->to.deferred;
+  auto then = result::error(error);
   in->input.failed = error.message;
-  reporter_.note(in->resource, runtime_state::failed, then.reason, error.message);
-  auto reported = co_await report(in, then);
+  if (unhealthy) {
+    in->input.failed = "the runtime does not respond: " + error.message;
+    then = in->to.deferred.value_or(result::error(in->input.failed, "unreachable"));
+    if (!in->to.deferred) note(in->resource, runtime_state::unreachable, {}, error.message);
+  } else {
+    count_pass("failed");
+    note(in->resource, runtime_state::failed, then.reason, error.message);
+  }
+  auto reported = co_await report(in, std::move(then));
   co_return reported;
 }
 
-/// After the runtime has answered everything.
+/// The runtime has answered everything.
 asio::awaitable<k8s::reconcile_result> direct_sync::finish(pass* in) {
+  const auto& key = in->to.key;
   auto& report_of = *in->input.report;
-  writes_.Increment(static_cast<double>(report_of.writes));
+  in->input.observed = true;
   std::optional<k8s::failure> failed;
   bool differs = false;
   for (const auto of : all_units) {
     const auto i = static_cast<std::size_t>(of);
     const auto& result_of = report_of.units[i];
-    const auto& desired = in->input.units[i].desired;
+    auto& status = in->input.units[i];
     if (result_of.failed) failed = result_of.failed;
     differs = differs || !result_of.differences.empty();
-    rejections_.update(in->key, of, desired, result_of, in_.clock.now());
-    if (!in->direct() || desired.empty() || result_of.applied != desired) continue;
-    const auto stored = co_await revisions_.store(&in->units[i], false);
-    if (!stored) in->input.units[i].warnings.push_back(not_stored(stored.error()));
+    rejections_.update(key, of, status.desired, result_of, in_.clock.now());
+    const bool applied = !status.desired.empty() && result_of.applied == status.desired;
+    if (in->direct() && applied) {
+      co_await revisions_.store(&in->units[i], false, &status.warnings);
+    }
   }
   if (!in->direct()) {
-    progress_.differs(in->key, differs);
+    progress_.differs(key, differs);
   } else if (is_synced(in->input)) {
-    progress_.current(in->key);
+    progress_.current(key);
   } else {
-    progress_.outdated(in->key, in_.clock.wall());
+    progress_.outdated(key, in_.clock.wall());
   }
-  reporter_.note_repair(in->resource, in->input, in_.clock.now());
-  reporter_.note_observed(in->resource, in->input);
+  note_observed(*in);
   if (in->direct() && with_.watch_runtimes) {
-    drift_.watch(in->key, in->api, std::move(report_of.left));
+    drift_.watch(key, in->to.api, std::move(report_of.left));
   }
   const auto again = next_pass(in);
   auto reported =
@@ -407,18 +349,70 @@ core::duration direct_sync::next_pass(pass* in) {
   const auto& report_of = *in->input.report;
   const auto state = installation_of(report_of);
   // Pods of what is rejected do not come, and those that have given up come back seldom.
-  const bool coming = state == installation::in_progress ||
-                      (blocked_by(in->input).empty() && state != installation::failed &&
-                       state != installation::ready);
-  auto again = with_.resync_period + random_below(with_.resync_period / 10, in_.random);
-  const auto times = std::min(runtimes_.look(in->key, coming), 10U);
-  if (coming) {
-    const auto pause = std::min(with_.ready_interval * (1U << times), with_.ready_interval_limit);
-    again = std::min(again, pause + random_below(pause / 10, in_.random));
-  }
-  const auto due = rejections_.due(in->key);
+  const bool starting = state == installation::in_progress ||
+                        (blocked_by(in->input).empty() && state != installation::failed &&
+                         state != installation::ready);
+  const auto again = next_pause(in->to.key, starting);
+  const auto due = rejections_.due(in->to.key);
   if (!due) return again;
   return std::min(again, std::max<core::duration>(*due - in_.clock.now(), catch_up));
+}
+
+asio::awaitable<k8s::reconcile_result> direct_sync::report(pass* in, result then) {
+  auto status = next_status(in->resource, in->input, in_.clock.wall());
+  resource_writer::ended ended;
+  if (status) ended = co_await writer_.write_status(&in->resource, std::move(*status));
+  if (!ended && gate_ != nullptr) {
+    const auto& report_of = in->input.report;
+    gate_->observe(in->resource, report_of && report_of->at(unit::bootstrapper).ahead);
+  }
+  co_return ended.value_or(then);
+}
+
+/// Counts and reports what the pass has found, and repairs that are undone again and again.
+void direct_sync::note_observed(const pass& in) {
+  const auto& report_of = *in.input.report;
+  const auto error = blocked_by(in.input);
+  const k8s::failure* failed = nullptr;
+  bool repaired = false;
+  bool changed = false;
+  std::string difference;
+  for (const auto& each : report_of.units) {
+    repaired = repaired || each.repaired;
+    changed = changed || each.changed;
+    if (each.failed && failed == nullptr) failed = &*each.failed;
+    if (each.repaired && !each.differences.empty()) difference = each.differences.front();
+  }
+  count_pass(!error.empty() ? "refused"
+             : repaired     ? "repaired"
+             : changed      ? "changed"
+                            : "unchanged");
+  const auto& version = report_of.at(unit::bootstrapper).version;
+  const auto state = installation_of(report_of);
+  if (failed != nullptr || !error.empty()) {
+    const auto& reason = failed != nullptr ? failed->code.message() : error;
+    note(in.resource, runtime_state::failed, reason, failed != nullptr ? failed->message : error);
+  } else if (state == installation::ready) {
+    note(in.resource, runtime_state::installed, {}, version.empty() ? "unknown" : version, changed);
+  } else {
+    const std::string name(to_string(state));
+    note(in.resource, runtime_state::not_ready, name, name);
+  }
+  const auto repairs = drift_.reconciled(in.to.key, repaired);
+  if (!repaired || repairs != contested_after) return;
+  in_.log.warning(
+      "repairs on a runtime are undone",
+      {{"namespace", in.to.key.ns}, {"name", in.to.key.name}, {"difference", difference}});
+  in_.events.warning(k8s::reference_to(in.resource), "BootstrapperContested",
+                     "Repairs on the runtime are undone, " + std::to_string(repairs) +
+                         " times in a row by now, last " + difference +
+                         "; they are made less and less often");
+}
+
+void direct_sync::count_pass(const char* outcome) {
+  core::make_counter(in_.metrics, "rw_bootstrapper_syncs_total", "Number of passes over runtimes",
+                     {{"result", outcome}})
+      .Increment();
 }
 
 }  // namespace rw::bootstrapper

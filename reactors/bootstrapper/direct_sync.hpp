@@ -1,32 +1,21 @@
 #pragma once
 
-#include "k8s/client.hpp"
-#include "k8s/client_pool.hpp"
-#include "k8s/controller.hpp"
-#include "k8s/event_recorder.hpp"
 #include "reactors/bootstrapper/control_plane.hpp"
-#include "reactors/bootstrapper/drift_backoff.hpp"
-#include "reactors/bootstrapper/drift_watch.hpp"
 #include "reactors/bootstrapper/last_good.hpp"
 #include "reactors/bootstrapper/progress.hpp"
-#include "reactors/bootstrapper/rejections.hpp"
-#include "reactors/bootstrapper/reporter.hpp"
-#include "reactors/bootstrapper/resource_writer.hpp"
 #include "reactors/bootstrapper/revision_source.hpp"
 #include "reactors/bootstrapper/rollout_turn.hpp"
 #include "reactors/bootstrapper/status.hpp"
 #include "reactors/bootstrapper/sync.hpp"
 #include "reactors/content_gate.hpp"
-#include "reactors/places.hpp"
-#include "reactors/runtimes.hpp"
+#include "reactors/remote_watch.hpp"
+#include "reactors/runtime_controller.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>
 
 #include <chrono>
-#include <cstddef>
-#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_set>
@@ -34,7 +23,12 @@
 
 namespace rw::bootstrapper {
 
-struct options {
+struct options : runtime_options {
+  options() {
+    ready_interval = std::chrono::seconds(2);
+    spread_limit = std::chrono::seconds(5);
+  }
+
   apply_options apply = {};
   bootstrapper_sources defaults = {};               ///< sources that a resource does not name
   bootstrapper_mode mode = bootstrapper_mode::off;  ///< of Runtimes without the annotation
@@ -44,53 +38,15 @@ struct options {
   bool allow_inline_manifests = false;
   /// In KCP, of the stored contents (last_good.hpp); nobody else should read it.
   std::string state_namespace = "runtime-watcher-system";
-
-  std::size_t concurrent = 16;           ///< runtimes at once
-  std::size_t unhealthy_concurrent = 4;  ///< of these, runtimes whose last probe failed
-  /// Of a removal; half of it bounds the probe of an unreachable runtime.
-  core::duration runtime_limit = std::chrono::seconds(30);
-  /// Of all requests of a pass on a runtime that answers; each has the client's own limit as well.
-  core::duration sync_timeout = std::chrono::minutes(5);
-  /// Of the probe of a runtime that answered last time. One that misses it waits for its turn among
-  /// the unreachable ones, so that many which fail at once hold up no others.
-  core::duration probe_timeout = std::chrono::seconds(2);
-  /// Of the first probe of an unreachable one; doubled each time in a row.
-  core::duration unhealthy_probe = std::chrono::seconds(3);
-  core::duration backoff_base = std::chrono::seconds(1);  ///< of one runtime's failures
-  core::duration backoff_limit = std::chrono::minutes(5);
-
-  core::duration resync_period = std::chrono::minutes(10);  ///< plus up to a tenth
-  /// First and longest pause between passes over a runtime whose pods are not ready.
-  core::duration ready_interval = std::chrono::seconds(2);
-  core::duration ready_interval_limit = std::chrono::minutes(1);
-  /// A change that concerns many runtimes reaches them at random within this for each of them, at
-  /// most within `spread_limit`.
-  core::duration spread = std::chrono::milliseconds(2);
-  core::duration spread_limit = std::chrono::seconds(5);
-  /// Watch applied objects (drift_watch.hpp); without it drift is only found by the resync.
+  /// Watch applied objects (remote_watch.hpp); without it drift is only found by the resync.
   bool watch_runtimes = true;
-  /// From a change on a runtime to the pass; repairs in a row wait longer (drift_backoff.hpp).
+  /// From a change on a runtime to the pass; those in a row wait longer.
   core::duration drift_delay = std::chrono::milliseconds(500);
   /// A change of the trust bundle alone does not wait for a roll-out.
   bool trust_at_once = false;
-  /// How long a deletion waits for a runtime that can't be written to.
-  core::duration removal_limit = std::chrono::minutes(5);
 };
 
-/// All of it must outlive the reactor.
-struct environment {
-  k8s::client& kcp;
-  k8s::client_pool& runtimes;
-  k8s::event_recorder& events;  ///< on the RuntimeBootstrappers
-  core::clock& clock;
-  core::watchdog& watchdog;
-  core::logger& log;
-  core::metrics& metrics;
-  core::random_source random;
-  /// Decides which runtimes without sources of their own may take new content of unit
-  /// `bootstrapper`; null: all at once. It must run no longer than the reactor lives.
-  content_gate* gate = nullptr;
-};
+using environment = runtime_environment;
 
 /// Keeps the Runtime Bootstrapper installed and configured on every runtime that has a
 /// RuntimeBootstrapper and whose mode is `direct`. How it is put together:
@@ -109,91 +65,109 @@ struct environment {
 ///
 /// A change of a source is looked at for all runtimes that it concerns, spread over a little time,
 /// each a key with its own backoff. Credentials are written then; the unit `bootstrapper` where the
-/// roll-out, if there is one, admits the runtime (content_gate.hpp). Unreachable runtimes take a
-/// bounded part of the passes.
+/// roll-out, if there is one, admits the runtime (content_gate.hpp). Unhealthy and slow ones get a
+/// bounded part of the passes (runtime_controller.hpp).
 ///
 /// Deleting a RuntimeBootstrapper undeploys what is in its inventory, for `removal_limit` at most,
 /// and only in mode `direct`. Deleting an auto-created one is an opt-out: an annotation on the
 /// Runtime keeps it from being created again.
 ///
 /// Events, when a state begins: BootstrapperReady, BootstrapperNotReady, BootstrapperFailed,
-/// RuntimeUnreachable, BootstrapperRemoved, BootstrapperRemovalAbandoned, BootstrapperContested.
-/// Metrics: `rw_bootstrapper_runtimes{state}`, `rw_bootstrapper_sick_runtimes`,
-/// `rw_bootstrapper_sick_waiting`, those of progress.hpp, `rw_bootstrapper_writes_total`,
-/// `rw_bootstrapper_syncs_total{result}` (changed, unchanged, repaired, refused, failed),
-/// `rw_bootstrapper_sync_seconds`, `rw_bootstrapper_held_back_total`, those of revision_source.hpp
-/// and drift_watch.hpp, and the controller's (`runtime-bootstrapper`).
+/// RuntimeUnreachable, BootstrapperRemoved, BootstrapperRemovalAbandoned, BootstrapperContested; on
+/// a Runtime in mode direct that nothing is written to: BootstrapperUnmanaged.
+/// Metrics: those of runtime_controller (`rw_bootstrapper`, `runtime-bootstrapper`), progress.hpp,
+/// revision_source.hpp and remote_watch.hpp, `rw_bootstrapper_writes_total`,
+/// `rw_bootstrapper_syncs_total{result}` (changed, unchanged, repaired, refused, failed) and
+/// `rw_bootstrapper_sync_seconds`.
 ///
 /// Single executor, which is also the informers' and the clients'.
-class direct_sync final : private k8s::reconciler {
+class direct_sync final : public runtime_controller {
  public:
-  direct_sync(boost::asio::any_io_executor executor, options with, sources from, environment in);
+  /// `gate` decides which runtimes without sources of their own may take new content of unit
+  /// `bootstrapper`; null: all at once. It must run no longer than the reactor lives.
+  direct_sync(boost::asio::any_io_executor executor, options with, sources from, environment in,
+              content_gate* gate = nullptr);
   ~direct_sync() override;
-  direct_sync(const direct_sync&) = delete;
-  direct_sync& operator=(const direct_sync&) = delete;
 
   /// Runs until cancelled. The pool is run and closed by its owner; while runtimes are watched it
   /// needs capacity for all of them.
   boost::asio::awaitable<void> run();
 
-  /// Enqueues the runtime. Returns false if the queue is full or shut down.
-  bool requeue(const k8s::object_key& key);
-
   /// True while a write to this Runtime's runtime may be under way.
   bool is_writing(const k8s::object_key& runtime) const { return writing_.contains(runtime); }
 
   const progress& rollout_progress() const noexcept { return progress_; }
-  std::size_t count(runtime_state of) const noexcept { return runtimes_.count(of); }
 
  private:
-  using result = k8s::reconcile_result;
-  template <class T>
-  using work = boost::asio::awaitable<T>;
   struct pass;
+  class write_guard;
 
-  void fan_out(std::vector<k8s::object_key> keys, k8s::controller::keys& rest);
   bool may(const k8s::object_key& key, action what) const;
+  work<void> collect_contents();
 
   // direct_sync.cpp: one pass.
   work<result> reconcile(k8s::object_key key) override;
   work<result> stand_by(pass* in);
   work<result> run_sync(pass* in);
-  work<bool> prepare(pass* in);
-  work<bool> ask_gate(pass* in, std::string digest);
-  work<bool> connect(pass* in);
-  work<k8s::result<sync_report>> execute(pass* in);
+  work<std::optional<result>> prepare(pass* in);
+  work<std::optional<result>> ask_gate(pass* in, std::string digest);
+  work<std::optional<result>> reach(pass* in);
+  work<k8s::result<void>> execute(pass* in);
   work<result> fail(pass* in, k8s::failure error);
   work<result> finish(pass* in);
   core::duration next_pass(pass* in);
-  work<result> unreachable(pass* in, std::string error);
   work<result> report(pass* in, result then);
+  void note_observed(const pass& in);
+  void count_pass(const char* outcome);
 
   // lifecycle.cpp: before the first pass, and the last one.
   work<result> create(k8s::object_key key);
   work<result> undeploy_all(pass* in);
   work<result> release(pass* in, std::string abandoned);
+  void leave(const k8s::object_key& key);
   void forget(const k8s::object_key& key);
+  void note_unmanaged(const k8s::object_key& key, const decision& decided);
 
   const options with_;
-  const environment in_;
   core::counter& writes_;
   core::histogram& seconds_;
-  core::counter& held_back_;
   const sources from_;
   last_good last_good_;
   revision_source revisions_;
   usual_content usual_;
+  content_gate* const gate_;
   control_plane kcp_;
-  resource_writer writer_;
   progress progress_;
-  drift_backoff backoff_;
   rejections rejections_;
-  class runtimes runtimes_;
-  class places places_;  ///< of the unreachable ones
-  reporter reporter_;
   std::unordered_set<k8s::object_key, k8s::object_key_hash> writing_;
-  drift_watch drift_;
-  k8s::controller controller_;
+  remote_watch drift_;
+};
+
+/// One pass over one runtime.
+struct direct_sync::pass {
+  bool direct() const noexcept { return input.decided.what == action::sync; }
+
+  contact to = {};
+  boost::json::value resource = {};  ///< the RuntimeBootstrapper, as it was written last
+  resource_view view = {};
+  status_input input = {};
+  resolved_units units = {};
+  resource_writer::ended ended = {};  ///< a write to KCP failed within the sync
+};
+
+/// While it lives, a runtime counts as being written to.
+class direct_sync::write_guard {
+ public:
+  write_guard(direct_sync& of, const k8s::object_key& key) : of_(of), key_(key) {
+    of_.writing_.insert(key_);
+  }
+  ~write_guard() { of_.writing_.erase(key_); }
+  write_guard(const write_guard&) = delete;
+  write_guard& operator=(const write_guard&) = delete;
+
+ private:
+  direct_sync& of_;
+  const k8s::object_key key_;
 };
 
 }  // namespace rw::bootstrapper

@@ -4,7 +4,9 @@
 #include "reactors/bootstrapper/desired_set.hpp"
 #include "reactors/kyma_resources.hpp"
 
+#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
@@ -43,9 +45,9 @@ asio::awaitable<k8s::result<void>> last_good::fetch(std::string source) {
     found.resource_version = k8s::resource_version_of(*got);
     for (const auto name : content_keys) {
       const auto text = k8s::secret_data(*got, name);
-      diagnostics unused;
-      auto value = text ? parse_json(*text, {unused, {}}) : std::nullopt;
-      if (value) found.stored.push_back(make_content(std::move(*value)));
+      boost::system::error_code damaged;
+      auto value = json::parse(text.value_or(std::string()), damaged);
+      if (!damaged) found.stored.push_back(make_content(std::move(value)));
     }
   }
   entries_.try_emplace(std::move(source), std::move(found));
@@ -91,6 +93,25 @@ asio::awaitable<k8s::result<void>> last_good::store(std::string source, json::va
     co_return written.error();
   }
   if (found != entries_.end()) found->second.resource_version = k8s::resource_version_of(*written);
+  co_return k8s::result<void>();
+}
+
+asio::awaitable<k8s::result<void>> last_good::collect(
+    std::function<bool(std::string_view)> is_used) {
+  const auto list = co_await kcp_.list(secrets_type(), {.ns = ns_, .metadata_only = true});
+  if (!list) co_return list.error();
+  const auto* const items = k8s::find_array(*list, {"items"});
+  for (const auto& each : items == nullptr ? json::array() : *items) {
+    const std::string source(k8s::annotation(each, source_annotation).value_or(""));
+    if (source.empty() || is_used(source)) continue;
+    const auto removed =
+        co_await kcp_.remove(secrets_type(), k8s::key_of(each),
+                             {.resource_version = std::string(k8s::resource_version_of(each))});
+    entries_.erase(source);
+    const bool gone = removed || removed.error().is(k8s::errc::not_found) ||
+                      removed.error().is(k8s::errc::conflict);
+    if (!gone) co_return removed.error();
+  }
   co_return k8s::result<void>();
 }
 

@@ -5,8 +5,10 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -37,6 +39,9 @@ class last_good {
 
   /// Stores a content as the newest. Nothing is written where it is so already.
   boost::asio::awaitable<k8s::result<void>> store(std::string source, boost::json::value value);
+
+  /// Deletes the contents of sources that are not in use.
+  boost::asio::awaitable<k8s::result<void>> collect(std::function<bool(std::string_view)> is_used);
 
  private:
   struct entry {

@@ -1,9 +1,7 @@
 // The begin and the end of a RuntimeBootstrapper.
 
-#include "core/within.hpp"
-#include "k8s/rfc3339.hpp"
 #include "k8s/types.hpp"
-#include "reactors/bootstrapper/pass.hpp"
+#include "reactors/bootstrapper/direct_sync.hpp"
 #include "reactors/kyma_resources.hpp"
 
 #include <boost/json/object.hpp>
@@ -18,95 +16,105 @@ namespace json = boost::json;
 
 }  // namespace
 
-core::duration removal_left(const json::value& resource, core::duration limit,
-                            std::chrono::system_clock::time_point now) {
-  const auto since =
-      k8s::parse_rfc3339(k8s::find_string(resource, {"metadata", "deletionTimestamp"}));
-  return since ? limit - std::chrono::duration_cast<core::duration>(now - *since)
-               : core::duration::zero();
-}
-
 asio::awaitable<k8s::reconcile_result> direct_sync::create(k8s::object_key key) {
-  const auto runtime = from_.runtimes.objects().get(key);
-  if (!runtime) co_return result::done();
-  const auto made = co_await in_.kcp.create(runtime_bootstrappers_type(),
-                                            resource_for(runtime.parse(), with_.defaults));
+  const auto runtime = kcp_.runtime_of(key);
+  if (runtime.is_null()) co_return result::done();
+  const auto made =
+      co_await in_.kcp.create(runtime_bootstrappers_type(), resource_for(runtime, with_.defaults));
   if (made || made.error().is(k8s::errc::already_exists)) co_return result::done();
   co_return result::error(made.error());
 }
 
 asio::awaitable<k8s::reconcile_result> direct_sync::undeploy_all(pass* in) {
-  const auto& key = in->key;
-  progress_.leave(key);
-  drift_.unwatch(key);
-  const auto left = removal_left(in->resource, with_.removal_limit, in_.clock.wall());
-  std::string error;
-  const bool connected = co_await connect(in);
+  const auto& key = in->to.key;
+  leave(key);
+  const auto left = removal_left(in->resource);
+  bool removed = false;
+  const bool connected = co_await connect(&in->to, kcp_.client_name(key), kcp_.kubeconfig_of(key));
   if (connected) {
-    const write_guard writing(writing_, key);
-    auto work = bootstrapper::undeploy(in->api, &with_.apply, read_state(in->resource).objects,
+    const write_guard writing(*this, key);
+    auto work = bootstrapper::undeploy(in->to.api, &with_.apply, read_state(in->resource).objects,
                                        [this, key] { return may(key, action::undeploy); });
-    const auto until = in_.clock.now() + with_.runtime_limit;
-    const auto got = co_await core::within(in_.clock, until, std::move(work));
-    const bool silent = !got || (got->has_error() && k8s::is_sick(got->error()));
-    if (!silent) runtimes_.set_healthy(key);
-    if (got && *got) {
-      writes_.Increment(static_cast<double>(**got));
-      auto released = co_await release(in, {});
-      co_return released;
-    }
-    error = got ? got->error().message : std::string("it did not answer in time");
-    if (silent) {
-      in_.runtimes.evict(in->client_name);
-      runtimes_.set_sick(key, error);
-    }
-  } else {
-    error = runtimes_.complaint(key);
+    const auto done = co_await bounded(&in->to, std::move(work));
+    removed = done.has_value();
+    if (removed) writes_.Increment(static_cast<double>(*done));
+    if (!removed) in->to.error = done.error().message;
   }
-  if (left <= core::duration::zero()) {
-    auto released = co_await release(in, error);
+  if (removed || left <= core::duration::zero()) {
+    auto released = co_await release(in, removed ? std::string() : in->to.error);
     co_return released;
   }
   controller_.add_after(key, left + std::chrono::milliseconds(10));  // the backoff may be longer
-  in->input.failed = "the bootstrapper can't be removed from the runtime: " + error;
+  in->input.failed = "the bootstrapper can't be removed from the runtime: " + in->to.error;
   auto reported = co_await report(in, result::error(in->input.failed, "removal failed"));
   co_return reported;
 }
 
 /// Lets the resource go. `abandoned`: why objects may be left on the runtime; empty: none are.
 asio::awaitable<k8s::reconcile_result> direct_sync::release(pass* in, std::string abandoned) {
-  const auto runtime = from_.runtimes.objects().get(in->key);
+  const auto& key = in->to.key;
+  const auto runtime = kcp_.runtime_of(key);
   const bool opt_out = k8s::annotation(in->resource, auto_created_annotation) == "true" &&
-                       runtime && !k8s::is_being_deleted(runtime.parse()) &&
-                       !kcp_.facts_of(in->key).of_former_runtime;
+                       !runtime.is_null() && !k8s::is_being_deleted(runtime) &&
+                       !kcp_.facts_of(key).of_former_runtime;
   if (opt_out) {
     json::object annotations;
     annotations[opt_out_annotation] = "true";
     json::value change{{"metadata", {{"annotations", std::move(annotations)}}}};
     const auto written =
-        co_await in_.kcp.patch(runtimes_type(), in->key, k8s::patch_type::merge, std::move(change),
+        co_await in_.kcp.patch(runtimes_type(), key, k8s::patch_type::merge, std::move(change),
                                {.field_manager = with_.apply.field_manager});
     if (!written && !written.error().is(k8s::errc::not_found)) {
       co_return result::error(written.error());
     }
+    if (written) kcp_.wrote_runtime(*written);
   }
-  auto released = in->resource;
-  k8s::remove_finalizer(released, finalizer);
-  const auto ended = co_await writer_.write_finalizers(&in->resource, std::move(released));
-  if (ended) co_return *ended;
-  forget(in->key);
-  reporter_.note_removed(in->resource, abandoned);
+  const auto ended = co_await writer_.set_finalizer(&in->resource, std::string(finalizer), false);
+  if (ended && ended->what != result::kind::done) co_return *ended;
+  forget(key);
+  const auto about = k8s::reference_to(in->resource);
+  if (abandoned.empty()) {
+    in_.events.normal(about, "BootstrapperRemoved", "The bootstrapper is removed from the runtime");
+  } else {
+    in_.log.warning("bootstrapper removal abandoned",
+                    {{"namespace", key.ns}, {"name", key.name}, {"reason", abandoned}});
+    in_.events.warning(about, "BootstrapperRemovalAbandoned",
+                       "The bootstrapper may still be on the runtime: " + abandoned);
+  }
   co_return result::done();
 }
 
-void direct_sync::forget(const k8s::object_key& key) {
+/// The runtime is not written to for now.
+void direct_sync::leave(const k8s::object_key& key) {
   progress_.leave(key);
   progress_.differs(key, false);
   drift_.unwatch(key);
-  runtimes_.forget(key);
-  backoff_.forget(key);
+}
+
+void direct_sync::forget(const k8s::object_key& key) {
+  leave(key);
+  drift_.forget(key);
   rejections_.forget(key);
-  in_.runtimes.evict(kcp_.client_name(key));
+  forget_runtime(key, kcp_.client_name(key));
+}
+
+/// Reports a Runtime in mode direct that nothing is written to, and that KIM need not configure.
+void direct_sync::note_unmanaged(const k8s::object_key& key, const decision& decided) {
+  const bool managed = decided.what != action::none && decided.what != action::reject &&
+                       decided.what != action::wait;
+  const bool is_new = progress_.unmanaged(key, managed ? std::string() : decided.reason);
+  if (!is_new || managed || decided.reason.empty()) return;
+  const auto runtime = kcp_.runtime_of(key);
+  const auto& type = runtimes_type().gvk;
+  // Where only metadata are watched, the object says that it is PartialObjectMetadata.
+  in_.events.warning(
+      {.api_version = type.api_version(),
+       .kind = type.kind,
+       .ns = key.ns,
+       .name = key.name,
+       .uid = std::string(k8s::uid_of(runtime))},
+      "BootstrapperUnmanaged",
+      "The mode is direct, but nothing is written to the runtime: " + decided.message);
 }
 
 }  // namespace rw::bootstrapper

@@ -1,21 +1,16 @@
 // What a revision needs on a runtime: discovery, reads and dry runs. Nothing is written.
 
-#include "core/task_group.hpp"
+#include "core/gather.hpp"
 #include "k8s/difference.hpp"
 #include "k8s/manifests.hpp"
 #include "k8s/types.hpp"
 #include "reactors/bootstrapper/applier.hpp"
-#include "reactors/bootstrapper/manifest_set.hpp"
 #include "reactors/bootstrapper/rollout_turn.hpp"
 #include "reactors/kyma_resources.hpp"
 #include "reactors/trust_bundles_type.hpp"
 
-#include <boost/asio/cancellation_type.hpp>
-#include <boost/asio/error.hpp>
-#include <boost/asio/this_coro.hpp>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
-#include <boost/system/system_error.hpp>
 
 #include <algorithm>
 #include <set>
@@ -24,11 +19,9 @@
 namespace rw::bootstrapper {
 namespace {
 
-namespace asio = boost::asio;
 namespace json = boost::json;
 using k8s::find_string;
 using success = k8s::result<void>;
-using read_result = k8s::result<json::value>;
 
 /// Bound on the objects read for one plan, about as many bytes of text: runtimes are not trusted,
 /// and one process reads thousands.
@@ -38,14 +31,8 @@ constexpr int trust_rank = 11;          ///< after definitions
 constexpr int configuration_rank = 58;  ///< before workloads
 constexpr int after_workloads = 65;
 
-std::string describe(const planned_object& object) {
+std::string name_of(const planned_object& object) {
   return object.type.gvk.kind + " " + to_string(object.key);
-}
-
-asio::awaitable<void> get_into(k8s::client* api, k8s::resource_type type, k8s::object_key key,
-                               std::optional<read_result>* into) {
-  auto got = co_await api->get(std::move(type), std::move(key));
-  into->emplace(std::move(got));
 }
 
 std::size_t bytes_of(const json::value& value) {
@@ -84,21 +71,6 @@ std::optional<k8s::resource_type> defined_in(const revision& desired,
   return std::nullopt;
 }
 
-/// The fields that a manager owns of the main resource; null: none.
-json::value fields_of(const json::value& object, std::string_view manager) {
-  const auto* const entries = k8s::find(object, {"metadata", "managedFields"});
-  if (entries == nullptr || !entries->is_array()) return nullptr;
-  for (const auto& each : entries->get_array()) {
-    if (find_string(each, {"manager"}) != manager || find_string(each, {"operation"}) != "Apply" ||
-        !find_string(each, {"subresource"}).empty()) {
-      continue;
-    }
-    const auto* const fields = k8s::find(each, {"fieldsV1"});
-    return fields == nullptr ? json::value() : *fields;
-  }
-  return nullptr;
-}
-
 /// The first field that is not as desired, without the bookkeeping of who applied what.
 std::optional<std::string> find_reportable(json::value desired, const json::value& live) {
   auto& labels = desired.at("metadata").at("labels").as_object();
@@ -107,16 +79,31 @@ std::optional<std::string> find_reportable(json::value desired, const json::valu
   return k8s::find_difference(desired, live);
 }
 
-/// Without what each write, or another controller, changes.
-json::value comparable(json::value object) {
-  auto* const fields = object.if_object();
-  if (fields == nullptr) return object;
-  fields->erase("status");
-  auto* const metadata = fields->if_contains("metadata");
-  if (metadata == nullptr || !metadata->is_object()) return object;
-  for (const auto* name : {"managedFields", "resourceVersion", "generation"}) {
-    metadata->as_object().erase(name);
+/// True if an object has fields that somebody must have set.
+bool has_content(const json::value& object) {
+  const auto is_set = [](const json::value& value) {
+    return !value.is_null() && !(value.is_array() && value.get_array().empty()) &&
+           !(value.is_object() && value.get_object().empty());
+  };
+  for (const auto& [name, value] : object.as_object()) {
+    const bool bookkeeping =
+        name == "apiVersion" || name == "kind" || name == "metadata" || name == "status";
+    if (!bookkeeping && is_set(value)) return true;
   }
+  const auto* const labels = k8s::find(object, {"metadata", "labels"});
+  const auto* const annotations = k8s::find(object, {"metadata", "annotations"});
+  return (labels != nullptr && is_set(*labels)) || (annotations != nullptr && is_set(*annotations));
+}
+
+/// Without what other controllers, or each write, change; of the bookkeeping only the fields of one
+/// manager.
+json::value comparable(json::value object, std::string_view manager) {
+  if (!object.is_object()) return object;
+  auto owned = applied_fields(object, manager);
+  object.as_object().erase("status");
+  auto& metadata = object.at("metadata").as_object();
+  for (const auto* name : {"resourceVersion", "generation"}) metadata.erase(name);
+  metadata["managedFields"] = std::move(owned);
   return object;
 }
 
@@ -124,8 +111,9 @@ json::value comparable(json::value object) {
 
 bool has_newer(const unit_plan& plan, const revision& newer) {
   return std::ranges::any_of(plan.objects, [&](const planned_object& each) {
-    if (!each.write || each.live.is_null() || !find_reportable(each.desired, each.live))
+    if (!each.write || each.live.is_null() || !find_reportable(each.desired, each.live)) {
       return false;
+    }
     return std::ranges::any_of(newer.objects, [&](const desired_object& other) {
       const auto& object = other.object;
       return gvk_of(object) == each.type.gvk && k8s::key_of(object).name == each.key.name &&
@@ -140,7 +128,9 @@ bool unit_plan::has_writes() const noexcept {
 
 inventory unit_plan::entries(unit of) const {
   inventory out;
-  for (const auto& each : objects) out.push_back({of, each.type.gvk, each.key});
+  for (const auto& each : objects) {
+    out.push_back({of, each.type.gvk, each.key, each.live.is_null()});
+  }
   return out;
 }
 
@@ -187,16 +177,15 @@ applier::work<void> applier::resolve(const revision& desired, unit_plan& plan) {
     if (object.type.namespaced && object.key.ns.empty()) object.key.ns = to_.ns;
     metadata.erase("namespace");
     if (object.type.namespaced) metadata["namespace"] = object.key.ns;
-    if (each.from == source_kind::trust_bundle)
-      object.rank = trust_rank;
-    else if (each.from == source_kind::configuration)
-      object.rank = configuration_rank;
-    else
-      object.rank = k8s::apply_rank(object.type.gvk.api_version(), object.type.gvk.kind);
-    const auto identity = object.type.gvk.group + "/" + describe(object);
+    const auto rank = each.from == source_kind::trust_bundle ? trust_rank
+                      : each.from == source_kind::configuration
+                          ? configuration_rank
+                          : k8s::apply_rank(object.type.gvk.api_version(), object.type.gvk.kind);
+    object.order = {rank, plan.objects.size()};
+    const auto identity = object.type.gvk.group + "/" + name_of(object);
     if (!identities.insert(identity).second) {
       plan.rejected = {rejection::reason::rejected_by_runtime,
-                       describe(object) + " is defined twice"};
+                       name_of(object) + " is defined twice"};
       co_return success();
     }
     plan.objects.push_back(std::move(object));
@@ -205,39 +194,26 @@ applier::work<void> applier::resolve(const revision& desired, unit_plan& plan) {
 }
 
 applier::work<void> applier::read_live(unit_plan& plan) {
-  const auto executor = co_await asio::this_coro::executor;
-  const auto cancellation = co_await asio::this_coro::cancellation_state;
-  const auto cancelled = [&] { return cancellation.cancelled() != asio::cancellation_type::none; };
-  const auto count = plan.objects.size();
-  std::vector<std::optional<read_result>> results(count);
-  // The groups have to be joined, also where the cancellation came together with a result.
-  const bool throws = co_await asio::this_coro::throw_if_cancelled();
-  co_await asio::this_coro::throw_if_cancelled(false);
   std::size_t bytes = 0;
-  for (std::size_t begin = 0; begin < count && !cancelled() && bytes <= most_live;
-       begin += options_.reads_at_once) {
-    const auto end = std::min(count, begin + options_.reads_at_once);
-    core::task_group tasks(executor);
+  for (std::size_t begin = 0; begin < plan.objects.size(); begin += options_.reads_at_once) {
+    const auto end = std::min(plan.objects.size(), begin + options_.reads_at_once);
+    std::vector<boost::asio::awaitable<k8s::result<json::value>>> reads;
     for (auto i = begin; i < end; ++i) {
-      tasks.spawn(get_into(api_.get(), plan.objects[i].type, plan.objects[i].key, &results[i]));
+      reads.push_back(api_->get(plan.objects[i].type, plan.objects[i].key));
     }
-    co_await tasks.join();
+    auto results = co_await core::gather(std::move(reads));
     for (auto i = begin; i < end; ++i) {
-      if (results[i] && results[i]->has_value()) bytes += bytes_of(**results[i]);
+      auto& got = results[i - begin];
+      if (!got && !got.error().is(k8s::errc::not_found)) co_return got.error();
+      if (!got) continue;
+      bytes += bytes_of(*got);
+      plan.objects[i].live = std::move(*got);
     }
-  }
-  co_await asio::this_coro::throw_if_cancelled(throws);
-  if (cancelled()) throw boost::system::system_error(asio::error::operation_aborted);
-  if (bytes > most_live) {
+    if (bytes <= most_live) continue;
     plan.rejected = {rejection::reason::rejected_by_runtime,
                      "the runtime's objects of these names have more than " +
                          std::to_string(most_live) + " bytes"};
-    co_return success();
-  }
-  for (std::size_t i = 0; i < count; ++i) {
-    auto& got = *results[i];
-    if (got.has_error() && !got.error().is(k8s::errc::not_found)) co_return got.error();
-    if (got.has_value()) plan.objects[i].live = std::move(*got);
+    break;
   }
   co_return success();
 }
@@ -255,23 +231,20 @@ void applier::order(const revision& desired, unit_plan& plan) const {
   const bool knows_all = std::ranges::all_of(desired.features, [&](const std::string& each) {
     return std::ranges::find(known, each) != known.end();
   });
-  std::vector<std::pair<int, std::size_t>> ranks;  // those of the same rank keep their order
-  for (std::size_t i = 0; i < plan.objects.size(); ++i) {
-    const auto rank = plan.objects[i].rank;
-    ranks.emplace_back(rank == configuration_rank && !knows_all ? after_workloads : rank, i);
+  for (auto& each : plan.objects) {
+    auto& rank = each.order.first;
+    if (rank == configuration_rank && !knows_all) rank = after_workloads;
   }
-  std::ranges::sort(ranks);
-  std::vector<planned_object> sorted;
-  for (const auto& [unused, at] : ranks) sorted.push_back(std::move(plan.objects[at]));
-  plan.objects = std::move(sorted);
+  std::ranges::sort(plan.objects, {}, &planned_object::order);
 }
 
-/// True if all managers of an object are ours or Kyma Infrastructure Manager's; or there is none,
-/// since nobody has set a field.
+/// True if all managers of an object are ours or Kyma Infrastructure Manager's. One without
+/// managers is nobody's as long as it has no content; else it was made before servers noted them,
+/// or has lost them.
 bool applier::may_take_over(const json::value& live, std::string& manager) const {
-  const auto* const entries = k8s::find(live, {"metadata", "managedFields"});
-  for (const auto& each :
-       entries != nullptr && entries->is_array() ? entries->get_array() : json::array()) {
+  const auto& kims = options_.kim_managers;
+  if (managed_fields(live).empty() && has_content(live)) manager = "an unknown manager";
+  for (const auto& each : managed_fields(live)) {
     const auto name = find_string(each, {"manager"});
     if (name == options_.field_manager) return true;
     // Servers before 1.22 do not name the subresource of a status.
@@ -283,7 +256,6 @@ bool applier::may_take_over(const json::value& live, std::string& manager) const
         name == "kube-controller-manager") {
       continue;
     }
-    const auto& kims = options_.kim_managers;
     if (std::ranges::find(kims, name) == kims.end()) manager = name;
   }
   return manager.empty();
@@ -294,28 +266,26 @@ applier::work<void> applier::dry_run(unit_plan& plan, planned_object& object) {
   auto sent = object.desired;
   bool namespace_missing = false;
   if (object.live.is_null() && object.type.namespaced) {
-    const auto found = co_await api_->get(namespaces_type(), {{}, object.key.ns}, true);
-    if (!found && !found.error().is(k8s::errc::not_found)) co_return found.error();
-    namespace_missing = !found;
+    const auto found = co_await has_namespace(object.key.ns);
+    if (!found) co_return found.error();
+    namespace_missing = !*found;
     // It is tried where it can be.
-    if (!found) sent.as_object()["metadata"].as_object()["namespace"] = "default";
+    if (namespace_missing) sent.as_object()["metadata"].as_object()["namespace"] = "default";
   }
   const auto tried = co_await apply(object.type, std::move(sent), true);
   if (tried) {
-    object.write =
-        namespace_missing || object.live.is_null() ||
-        comparable(*tried) != comparable(object.live) ||
-        fields_of(*tried, options_.field_manager) != fields_of(object.live, options_.field_manager);
+    object.write = namespace_missing || comparable(*tried, options_.field_manager) !=
+                                            comparable(object.live, options_.field_manager);
     co_return success();
   }
   const auto& error = tried.error();
   const bool inconclusive = error.is(k8s::errc::not_found) && object.live.is_null();
   const bool no_dry_runs = error.message.find("does not support dry run") != std::string::npos;
   if (inconclusive || no_dry_runs) {
-    plan.warnings.push_back(describe(object) + " could not be dry-run: " + error.message);
+    plan.warnings.push_back(name_of(object) + " could not be dry-run: " + error.message);
   } else if (is_permanent(error)) {
     plan.rejected = {rejection::reason::rejected_by_runtime,
-                     "the runtime would not take " + describe(object) + ": " + error.message};
+                     "the runtime would not take " + name_of(object) + ": " + error.message};
   } else {
     co_return error;
   }
@@ -330,7 +300,7 @@ applier::work<unit_plan> applier::plan(revision_ptr desired, inventory owned) {
   if (out.rejected) co_return out;
   order(*desired, out);
   for (auto& each : out.objects) {
-    const inventory_entry entry{unit::bootstrapper, each.type.gvk, each.key};
+    const inventory_entry entry{.gvk = each.type.gvk, .key = each.key};
     const bool is_owned = std::ranges::any_of(
         owned, [&](const inventory_entry& other) { return other.same_object(entry); });
     std::string manager;
@@ -340,7 +310,7 @@ applier::work<unit_plan> applier::plan(revision_ptr desired, inventory owned) {
       continue;
     }
     out.rejected = {rejection::reason::foreign_object,
-                    describe(each) + " is managed by " + manager +
+                    name_of(each) + " is managed by " + manager +
                         "; spec.adopt of the RuntimeBootstrapper lets it be taken over"};
     co_return out;
   }
@@ -351,9 +321,9 @@ applier::work<unit_plan> applier::plan(revision_ptr desired, inventory owned) {
     if (out.rejected) co_return out;
     if (!each.write) continue;
     if (each.live.is_null()) {
-      out.differences.push_back(describe(each) + " is missing");
+      out.differences.push_back(name_of(each) + " is missing");
     } else if (const auto difference = find_reportable(each.desired, each.live)) {
-      out.differences.push_back(describe(each) + ": " + *difference);
+      out.differences.push_back(name_of(each) + ": " + *difference);
     }
   }
   co_return out;

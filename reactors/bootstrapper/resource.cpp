@@ -7,6 +7,7 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
+#include <tuple>
 #include <utility>
 
 namespace rw::bootstrapper {
@@ -14,10 +15,6 @@ namespace {
 
 namespace json = boost::json;
 using k8s::find_string;
-
-std::string text_or(std::string_view text, const std::string& otherwise) {
-  return text.empty() ? otherwise : std::string(text);
-}
 
 bool is_true(const json::value& in, std::initializer_list<std::string_view> path) {
   const auto* const value = k8s::find(in, path);
@@ -32,16 +29,10 @@ std::string reference(const json::value& spec, std::string_view field,
   return std::string(find_string(*value, {"name"}));
 }
 
-void check_name(const std::string& name, const std::string& field, bool is_label,
-                const field_path& spec) {
-  const auto errors = is_label ? k8s::dns_label_errors(name) : k8s::dns_subdomain_errors(name);
-  if (!name.empty() && !errors.empty()) spec.error(field, "\"" + name + "\": " + errors.front());
-}
-
-const json::array& array_at(const json::value& in, std::initializer_list<std::string_view> path) {
-  static const json::array none;
-  const auto* const value = k8s::find(in, path);
-  return value != nullptr && value->is_array() ? value->get_array() : none;
+std::string text_at(const json::value& spec, std::initializer_list<std::string_view> path,
+                    std::string_view otherwise) {
+  const auto text = find_string(spec, path);
+  return std::string(text.empty() ? otherwise : text);
 }
 
 }  // namespace
@@ -64,16 +55,14 @@ resource_view read_resource(const json::value& object, const bootstrapper_source
   out.trust_bundle = reference(spec, "trustBundleRef", {});
   out.inline_manifests = find_string(spec, {"manifests", "inline"});
   if (out.inline_manifests.empty()) {
-    out.manifests =
-        text_or(find_string(spec, {"manifests", "configMapRef", "name"}), sources.manifests);
-    out.manifests_key = text_or(find_string(spec, {"manifests", "configMapRef", "key"}),
-                                std::string(default_manifests_key));
+    out.manifests = text_at(spec, {"manifests", "configMapRef", "name"}, sources.manifests);
+    out.manifests_key = text_at(spec, {"manifests", "configMapRef", "key"}, default_manifests_key);
+    out.own_manifests = out.manifests != sources.manifests;
   }
   const target_names defaults;
-  out.to.ns = text_or(find_string(spec, {"target", "namespace"}), defaults.ns);
-  out.to.configuration =
-      text_or(find_string(spec, {"target", "configMap"}), defaults.configuration);
-  out.to.pull_secret = text_or(find_string(spec, {"target", "pullSecret"}), defaults.pull_secret);
+  out.to.ns = text_at(spec, {"target", "namespace"}, defaults.ns);
+  out.to.configuration = text_at(spec, {"target", "configMap"}, defaults.configuration);
+  out.to.pull_secret = text_at(spec, {"target", "pullSecret"}, defaults.pull_secret);
   out.to.trust_bundle = find_string(spec, {"target", "trustBundle"});
   out.suspended = is_true(spec, {"suspend"});
   out.adopt = is_true(spec, {"adopt"});
@@ -81,12 +70,17 @@ resource_view read_resource(const json::value& object, const bootstrapper_source
 
   const auto all = field_path(found, {}).at("spec");
   if (!out.runtime.empty() && out.runtime != out.key.name) {
-    all.error("runtimeRef.name",
-              "is \"" + out.runtime + "\", but a RuntimeBootstrapper has the name of its Runtime");
+    all.at("runtimeRef.name")
+        .error("is \"" + out.runtime + "\", but a RuntimeBootstrapper has the name of its Runtime");
   }
-  check_name(out.to.ns, "target.namespace", true, all);
-  check_name(out.to.configuration, "target.configMap", false, all);
-  check_name(out.to.pull_secret, "target.pullSecret", false, all);
+  for (const auto& [field, name, errors] :
+       {std::tuple{"target.namespace", out.to.ns, k8s::dns_label_errors(out.to.ns)},
+        std::tuple{"target.configMap", out.to.configuration,
+                   k8s::dns_subdomain_errors(out.to.configuration)},
+        std::tuple{"target.pullSecret", out.to.pull_secret,
+                   k8s::dns_subdomain_errors(out.to.pull_secret)}}) {
+    if (!errors.empty()) all.at(field).error("\"" + name + "\": " + errors.front());
+  }
   return out;
 }
 
@@ -115,12 +109,14 @@ json::value resource_for(const json::value& runtime, const bootstrapper_sources&
 
 recorded_state read_state(const json::value& object) {
   recorded_state out;
-  out.exists = k8s::find(object, {"status", "units"}) != nullptr;
-  for (const auto& each : array_at(object, {"status", "units"})) {
+  const auto* const units = k8s::find_array(object, {"status", "units"});
+  out.exists = units != nullptr;
+  for (const auto& each : units == nullptr ? json::array() : *units) {
     const auto of = parse_unit(find_string(each, {"name"}));
     if (of) out.digests[static_cast<std::size_t>(*of)] = find_string(each, {"digest"});
   }
-  for (const auto& each : array_at(object, {"status", "inventory"})) {
+  const auto* const objects = k8s::find_array(object, {"status", "inventory"});
+  for (const auto& each : objects == nullptr ? json::array() : *objects) {
     inventory_entry entry;
     const auto of = parse_unit(find_string(each, {"unit"}));
     if (!of || !k8s::parse_api_version(find_string(each, {"apiVersion"}), entry.gvk)) continue;
@@ -128,6 +124,7 @@ recorded_state read_state(const json::value& object) {
     entry.gvk.kind = find_string(each, {"kind"});
     entry.key = {std::string(find_string(each, {"namespace"})),
                  std::string(find_string(each, {"name"}))};
+    entry.created = is_true(each, {"created"});
     out.objects.push_back(std::move(entry));
   }
   return out;
@@ -141,6 +138,7 @@ json::value write_inventory(const inventory& objects) {
                        {"kind", each.gvk.kind},
                        {"name", each.key.name}};
     if (!each.key.ns.empty()) entry["namespace"] = each.key.ns;
+    if (each.created) entry["created"] = true;
     out.push_back(std::move(entry));
   }
   return out;

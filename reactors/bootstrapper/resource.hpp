@@ -39,6 +39,7 @@ struct resource_view {
   std::string trust_bundle = {};   ///< ClusterTrustBundle; empty: none
   std::string manifests = {};      ///< ConfigMap; empty: `inline_manifests`
   std::string manifests_key = {};
+  bool own_manifests = false;  ///< another ConfigMap than the manager's default one
   std::string inline_manifests = {};
   target_names to = {};
   bool suspended = false;
@@ -62,6 +63,7 @@ struct inventory_entry {
   unit of = unit::bootstrapper;
   k8s::group_version_kind gvk = {};
   k8s::object_key key = {};  ///< of a cluster-scoped object without namespace
+  bool created = false;      ///< since the unit was last in place as a whole
 
   /// The same object in whichever version.
   bool same_object(const inventory_entry& other) const noexcept {

@@ -47,9 +47,8 @@ asio::awaitable<k8s::result<void>> usual_content::load() {
   if (loaded_) co_return k8s::result<void>();
   const auto got = co_await stored_.load(stored_name());
   if (!got && !is_permanent(got.error())) co_return got.error();
-  if (got && !got->empty() && !loaded_) completed_ = got->front()->value;
+  if (got && !got->empty() && !loaded_) set_completed(got->front()->value);
   loaded_ = true;
-  current_ = {};  // it is compared with that
   co_return k8s::result<void>();
 }
 
@@ -81,8 +80,20 @@ asio::awaitable<k8s::result<void>> usual_content::store(std::string digest) {
                      !content.at(to_string(source_kind::manifests)).is_null();
   if (!whole) co_return k8s::result<void>();
   const auto stored = co_await stored_.store(stored_name(), content);
-  if (stored) completed_ = std::move(content);
+  if (stored) set_completed(std::move(content));
   co_return stored;
+}
+
+void usual_content::set_completed(json::value contents) {
+  current_ = {};  // it is compared with these
+  completed_ = std::move(contents);
+  for (const auto kind : kinds) {
+    const auto* const found = k8s::find(completed_, {to_string(kind)});
+    auto& stored = completed_set_[static_cast<std::size_t>(kind)];
+    stored.reset();
+    if (found == nullptr || found->is_null()) continue;
+    stored = std::make_shared<const last_good::content>(digest_of(*found), *found);
+  }
 }
 
 void hold(resolved_unit& unit, const std::string& in_place, const revision_ptr& completed) {

@@ -35,8 +35,8 @@ class usual_content {
   /// The content in KCP.
   const shared_content& current();
 
-  /// The contents that were rolled out last, by source_kind; null: none were.
-  const boost::json::value& completed() const noexcept { return completed_; }
+  /// The contents that were rolled out last.
+  const stored_set& completed() const noexcept { return completed_set_; }
 
   /// Stores the content in KCP as rolled out. Fails if its digest is another one.
   boost::asio::awaitable<k8s::result<void>> store(std::string digest);
@@ -46,6 +46,7 @@ class usual_content {
                                        source_kind::trust_bundle};
 
   std::string stored_name() const;
+  void set_completed(boost::json::value contents);
 
   const sources& from_;
   const bootstrapper_sources names_;
@@ -54,7 +55,8 @@ class usual_content {
   std::array<k8s::object, kinds.size()> objects_;
   boost::json::value content_ = {};
   shared_content current_;
-  boost::json::value completed_ = {};
+  boost::json::value completed_ = {};  ///< by source_kind; null: none
+  stored_set completed_set_;
   bool loaded_ = false;
 };
 

@@ -2,7 +2,6 @@
 
 #include "k8s/text.hpp"
 #include "k8s/types.hpp"
-#include "reactors/bootstrapper/manifest_set.hpp"
 #include "reactors/workload.hpp"
 
 #include <boost/json/array.hpp>
@@ -20,16 +19,6 @@ using k8s::find_string;
 constexpr std::size_t message_limit = 4096;  // the schema's is 32768; this is more than one reads
 constexpr std::size_t version_limit = 63;    // of a label's value, and the schema's
 constexpr std::size_t most_listed = 10;
-
-std::string joined(const std::vector<std::string>& all) {
-  std::string out;
-  for (std::size_t i = 0; i < std::min(all.size(), most_listed); ++i) {
-    out += (i == 0 ? "" : "; ") + all[i];
-  }
-  if (all.size() > most_listed)
-    out += "; and " + std::to_string(all.size() - most_listed) + " more";
-  return out;
-}
 
 std::string text(std::string_view of) {
   return std::string(k8s::first_bytes(of, message_limit));
@@ -58,12 +47,53 @@ const json::value* find_unit(const json::value& resource, unit of) {
   return found == units->get_array().end() ? nullptr : &*found;
 }
 
+/// The status' units, each as `change` makes it of what it was.
+template <class Change>
+json::array make_units(const json::value& resource, Change change) {
+  json::array out;
+  for (const auto of : all_units) {
+    const auto* const before = find_unit(resource, of);
+    json::value unit =
+        before != nullptr ? *before : json::value{{"name", to_string(of)}, {"phase", "NotApplied"}};
+    change(of, unit.as_object());
+    out.push_back(std::move(unit));
+  }
+  return out;
+}
+
+/// The first unit whose desired revision is not in place, with its phase and why, for
+/// `ConfigurationSynced`.
+std::pair<std::string, std::string> unsynced_of(const status_input& input) {
+  for (const auto of : all_units) {
+    const auto& known = input.units[static_cast<std::size_t>(of)];
+    const auto& report = input.report->at(of);
+    if (is_applied(known, report)) continue;
+    const auto phase = std::string(phase_of(known, report));
+    return {phase == "LastGood" ? "LastGoodKept" : phase,
+            std::string(to_string(of)) + ": " +
+                (report.failed ? report.failed->message : blocked_by(input))};
+  }
+  return {};
+}
+
+std::string rejection_reason(const status_input& input) {
+  for (const auto of : all_units) {
+    if (!input.units[static_cast<std::size_t>(of)].invalid.empty()) return "Invalid";
+    const auto& rejected = input.report->at(of).rejected;
+    if (!rejected) continue;
+    return rejected->why == rejection::reason::foreign_object ? "ForeignObject"
+           : rejected->why == rejection::reason::unknown_kind ? "UnknownKind"
+                                                              : "RejectedByRuntime";
+  }
+  return {};
+}
+
 /// One call of `next_status`.
 class status_writer {
  public:
   status_writer(const json::value& resource, const status_input& input,
                 std::chrono::system_clock::time_point now)
-      : resource_(resource), input_(input), now_(now) {
+      : resource_(resource), input_(input), now_(now), error_(blocked_by(input)) {
     const auto* const status = k8s::find(resource, {"status"});
     next_ = {{"status", status != nullptr && status->is_object() ? *status : json::object()}};
     previous_version_ = find_string(next_, {"status", "installedVersion"});
@@ -75,9 +105,11 @@ class status_writer {
     write_texts();
     if (input_.decided.reason == "Deleting") {
       status()["state"] = "Deleting";
-      set("Ready", "False", "Deleting", input_.failed);
-    } else if (input_.report) {
-      write_observed();
+      set("Ready", {{true, "False", "Deleting", input_.failed}});
+    } else if (input_.observed) {
+      write_installation();
+      if (!shadow()) write_units();
+      write_observed_conditions();
     } else {
       write_unobserved();
     }
@@ -85,17 +117,28 @@ class status_writer {
   }
 
  private:
+  /// A condition, if it `applies`.
+  struct row {
+    bool applies;
+    const char* status;
+    std::string reason;
+    std::string message;  ///< empty: the reason
+  };
+
   json::object& status() { return next_.as_object()["status"].as_object(); }
+  bool shadow() const { return input_.mode == bootstrapper_mode::shadow; }
 
-  void set(std::string type, std::string is, std::string reason, std::string message) {
-    if (message.empty()) message = reason;  // the schema wants one
-    k8s::set_condition(next_,
-                       {std::move(type), std::move(is), std::move(reason), text(message),
-                        k8s::generation_of(resource_)},
-                       now_);
-  }
-
-  void drop(std::string_view type) {
+  /// Sets the condition to the first row that applies. Without one it is removed.
+  void set(std::string_view type, std::initializer_list<row> rows) {
+    const auto found = std::ranges::find_if(rows, &row::applies);
+    if (found != rows.end()) {
+      k8s::set_condition(next_,
+                         {std::string(type), found->status, found->reason,
+                          text(found->message.empty() ? found->reason : found->message),
+                          k8s::generation_of(resource_)},
+                         now_);
+      return;
+    }
     auto* const all = status().if_contains("conditions");
     if (all == nullptr || !all->is_array()) return;
     json::array kept;
@@ -106,13 +149,11 @@ class status_writer {
   }
 
   void write_texts() {
-    auto error = input_.decided.what == action::reject ? input_.decided.message : input_.failed;
-    if (error.empty()) error = blocked_by(input_);
-    if (error.empty()) {
-      status().erase("lastError");
-    } else {
-      status()["lastError"] = text(error);
-    }
+    const auto& decided = input_.decided;
+    const auto& error = decided.what == action::reject ? decided.message : input_.failed;
+    const auto& last = error.empty() ? error_ : error;
+    status().erase("lastError");
+    if (!last.empty()) status()["lastError"] = text(last);
     json::array warnings;
     for (const auto of : all_units) {
       auto all = input_.units[static_cast<std::size_t>(of)].warnings;
@@ -126,23 +167,9 @@ class status_writer {
     }
     if (!warnings.empty()) {
       status()["warnings"] = std::move(warnings);
-    } else if (input_.report) {
+    } else if (input_.observed) {
       status().erase("warnings");
     }
-  }
-
-  void write_observed() {
-    write_installation();
-    if (input_.mode == bootstrapper_mode::shadow) {
-      write_in_step();
-    } else {
-      write_units();
-      drop("InStep");
-    }
-    write_compatible();
-    write_synced();
-    write_kim_condition();
-    write_ready();
   }
 
   void write_installation() {
@@ -155,162 +182,119 @@ class status_writer {
     if (installation_ == installation::ready && !runs.empty()) status()["installedVersion"] = runs;
     if (installation_ == installation::not_started) status().erase("installedVersion");
     if (runs.empty()) runs = "unknown";
-    switch (installation_) {
-      case installation::not_started:
-        return set("Installed", "False", "NotStarted", "the Deployment does not exist");
-      case installation::in_progress:
-        return set("Installed", "False", "InProgress", "not all pods of the Deployment are ready");
-      case installation::ready:
-        return set("Installed", "True", "Ready", "version " + runs);
-      case installation::failed:
-        return set("Installed", "False", "Failed",
-                   input_.report->pod_error.empty()
-                       ? "the Deployment's pods did not become ready in time"
-                       : input_.report->pod_error);
-      case installation::upgrade_needed:
-        return set("Installed", "True", "UpgradeNeeded",
-                   "version " + runs + " runs, " + version + " is desired");
-    }
+    const auto is = [this](installation of) { return installation_ == of; };
+    set("Installed",
+        {{is(installation::not_started), "False", "NotStarted", "the Deployment does not exist"},
+         {is(installation::in_progress), "False", "InProgress",
+          "not all pods of the Deployment are ready"},
+         {is(installation::ready), "True", "Ready", "version " + runs},
+         {is(installation::failed) && !input_.report->pod_error.empty(), "False", "Failed",
+          input_.report->pod_error},
+         {is(installation::failed), "False", "Failed",
+          "the Deployment's pods did not become ready in time"},
+         {is(installation::upgrade_needed), "True", "UpgradeNeeded",
+          "version " + runs + " runs, " + version + " is desired"}});
   }
 
   void write_units() {
-    json::array all;
-    for (const auto of : all_units) {
+    status()["units"] = make_units(resource_, [this](unit of, json::object& unit) {
       const auto& known = input_.units[static_cast<std::size_t>(of)];
       const auto& report = input_.report->at(of);
+      const bool same = find_string(unit, {"digest"}) == report.applied;
+      const auto time = same && unit.contains("lastAppliedTime")
+                            ? unit["lastAppliedTime"]
+                            : json::value(k8s::format_time(now_));
       const bool waits = !known.waiting.empty() && !report.failed;
-      json::object unit{{"name", to_string(of)},
-                        {"phase", waits ? "Waiting" : phase_of(known, report)}};
-      if (!report.applied.empty()) unit["digest"] = report.applied;
+      unit = {{"name", to_string(of)}, {"phase", waits ? "Waiting" : phase_of(known, report)}};
+      if (!report.applied.empty()) {
+        unit["digest"] = report.applied;
+        unit["lastAppliedTime"] = time;
+      }
       const auto& newest = known.waiting.empty() ? known.desired : known.waiting;
       if (!newest.empty()) unit["desiredDigest"] = newest;
-      const auto* const before = find_unit(resource_, of);
-      const bool same = before != nullptr && find_string(*before, {"digest"}) == report.applied;
-      const auto* const time = same ? k8s::find(*before, {"lastAppliedTime"}) : nullptr;
-      if (time != nullptr) {
-        unit["lastAppliedTime"] = *time;
-      } else if (!report.applied.empty()) {
-        unit["lastAppliedTime"] = k8s::format_time(now_);
-      }
       const auto& error = !known.invalid.empty() ? known.invalid
                           : report.rejected      ? report.rejected->message
                           : report.failed        ? report.failed->message
                                                  : std::string();
       if (!error.empty()) unit["message"] = text(error);
-      all.push_back(std::move(unit));
-    }
-    status()["units"] = std::move(all);
+    });
     status()["inventory"] = write_inventory(input_.report->objects);
   }
 
-  void write_compatible() {
-    const auto error = blocked_by(input_);
-    if (error.empty()) {
-      return set("Compatible", "True", "Validated",
-                 "the sources are valid, and the runtime takes them");
-    }
-    set("Compatible", "False", rejection_reason(), error);
-  }
-
-  std::string rejection_reason() const {
-    for (const auto of : all_units) {
-      if (!input_.units[static_cast<std::size_t>(of)].invalid.empty()) return "Invalid";
-      const auto& rejected = input_.report->at(of).rejected;
-      if (!rejected) continue;
-      return rejected->why == rejection::reason::foreign_object ? "ForeignObject"
-             : rejected->why == rejection::reason::unknown_kind ? "UnknownKind"
-                                                                : "RejectedByRuntime";
-    }
-    return "Invalid";
-  }
-
-  void write_synced() {
-    if (input_.mode == bootstrapper_mode::shadow) {
-      return set("ConfigurationSynced", "False", "Shadow", "nothing is written in this mode");
-    }
-    for (const auto& each : input_.units) {
-      if (each.waiting.empty()) continue;
-      return set("ConfigurationSynced", "False", "WaitingForRollout",
-                 "the newest content waits for its turn");
-    }
-    if (is_synced(input_)) {
-      return set("ConfigurationSynced", "True", "Synced", "both units are in place");
-    }
-    for (const auto of : all_units) {
-      const auto& known = input_.units[static_cast<std::size_t>(of)];
-      const auto& report = input_.report->at(of);
-      if (is_applied(known, report)) continue;
-      const auto name = std::string(to_string(of));
-      const auto phase = phase_of(known, report);
-      return set("ConfigurationSynced", "False",
-                 phase == "LastGood" ? "LastGoodKept" : std::string(phase),
-                 name + ": " + (report.failed ? report.failed->message : blocked_by(input_)));
-    }
-  }
-
-  void write_in_step() {
-    const auto error = blocked_by(input_);
-    if (!error.empty()) return set("InStep", "Unknown", "NotCompatible", error);
+  void write_observed_conditions() {
+    const bool ready = installation_ == installation::ready;
+    const bool synced = is_synced(input_);
+    const bool valid = error_.empty();
+    const auto unsynced = unsynced_of(input_);
     std::vector<std::string> differences;
     for (const auto& each : input_.report->units) {
       differences.insert(differences.end(), each.differences.begin(), each.differences.end());
     }
-    if (differences.empty()) return set("InStep", "True", "NothingToWrite", "nothing differs");
-    set("InStep", "False", "WouldWrite", joined(differences));
-  }
-
-  /// As Kyma Infrastructure Manager would set it on the Runtime.
-  void write_kim_condition() {
+    const std::string in_shadow = "nothing is written in this mode";
+    set("Compatible",
+        {{valid, "True", "Validated", "the sources are valid, and the runtime takes them"},
+         {true, "False", rejection_reason(input_), error_}});
+    const bool waits = std::ranges::any_of(
+        input_.units, [](const unit_status& each) { return !each.waiting.empty(); });
+    set("ConfigurationSynced",
+        {{shadow(), "False", "Shadow", in_shadow},
+         {waits, "False", "WaitingForRollout", "the newest content waits for its turn"},
+         {synced, "True", "Synced", "both units are in place"},
+         {true, "False", unsynced.first, unsynced.second}});
+    set("InStep", {{shadow() && !valid, "Unknown", "NotCompatible", error_},
+                   {shadow() && differences.empty(), "True", "NothingToWrite", "nothing differs"},
+                   {shadow(), "False", "WouldWrite", describe(differences, most_listed)}});
+    set("Ready",
+        {{shadow(), "Unknown", "Shadow", in_shadow},
+         {ready && synced, "True", "Ready", "both units are in place, and the Deployment runs"},
+         {!valid, "False", "Rejected", error_},
+         {ready, "False", "NotSynced", {}},
+         {true, "False", std::string(to_string(installation_)), {}}});
+    // In the words of Kyma Infrastructure Manager, whose condition on the Runtime this would be.
     const auto& version = input_.report->at(unit::bootstrapper).version;
     const bool upgrade =
         !previous_version_.empty() && !version.empty() && previous_version_ != version;
-    const std::string what = upgrade ? "Upgrade" : "Installation";
-    const auto error = blocked_by(input_);
-    const auto set_kims = [&](const char* is, const std::string& reason, std::string message) {
-      set("RuntimeBootstrapperReady", is, "RuntimeBootstrapper" + reason, std::move(message));
-    };
-    if (installation_ == installation::failed) return set_kims("False", what + "Failed", error);
-    if (!error.empty()) return set_kims("False", "ConfigurationFailed", error);
-    if (installation_ == installation::ready && is_synced(input_)) {
-      return set_kims("True", "Configured",
-                      "version " + version + " runs, and both units are in place");
-    }
-    if (installation_ == installation::upgrade_needed)
-      return set_kims("False", "UpgradeInProgress", {});
-    set_kims("False", what + "InProgress", {});
+    const std::string prefix = "RuntimeBootstrapper";
+    const std::string work = prefix + (upgrade ? "Upgrade" : "Installation");
+    set("RuntimeBootstrapperReady",
+        {{shadow(), "Unknown", prefix + "StatusUnknown", in_shadow},
+         {installation_ == installation::failed, "False", work + "Failed", error_},
+         {!valid, "False", prefix + "ConfigurationFailed", error_},
+         {ready && synced, "True", prefix + "Configured",
+          "version " + version + " runs, and both units are in place"},
+         {installation_ == installation::upgrade_needed, "False", prefix + "UpgradeInProgress", {}},
+         {true, "False", work + "InProgress", {}}});
   }
 
-  void write_ready() {
-    const bool ready = installation_ == installation::ready;
-    if (ready && is_synced(input_)) {
-      return set("Ready", "True", "Ready", "both units are in place, and the Deployment runs");
-    }
-    const auto error = blocked_by(input_);
-    if (!error.empty()) return set("Ready", "False", "Rejected", error);
-    set("Ready", "False", ready ? "NotSynced" : std::string(to_string(installation_)), {});
-  }
-
-  /// The runtime was not looked at: what was known of it may not be so any longer.
+  /// The runtime was not, or not completely, observed: what was known of it may not be so any
+  /// longer.
   void write_unobserved() {
     const auto& decided = input_.decided;
-    if (decided.what == action::reject) {
-      status()["state"] = "Unknown";
-      set("Compatible", "False", decided.reason, decided.message);
-      set("Ready", "False", decided.reason, decided.message);
-      set("ConfigurationSynced", "Unknown", decided.reason, decided.message);
-      return;
-    }
-    const bool unreachable = decided.what != action::wait;
+    const bool rejected = decided.what == action::reject;
+    const bool unreachable = !rejected && decided.what != action::wait;
     const auto reason = unreachable ? std::string("RuntimeUnreachable") : decided.reason;
     const auto& message = unreachable ? input_.failed : decided.message;
     status()["state"] = reason == "Suspended" ? "Suspended" : "Unknown";
-    for (const auto* type : {"Ready", "ConfigurationSynced"}) set(type, "Unknown", reason, message);
-    set("RuntimeBootstrapperReady", "Unknown", "RuntimeBootstrapperStatusUnknown", message);
+    const auto* const is = rejected ? "False" : "Unknown";
+    if (rejected) set("Compatible", {{true, is, reason, message}});
+    set("Ready", {{true, is, reason, message}});
+    set("ConfigurationSynced", {{true, "Unknown", reason, message}});
+    const std::string prefix = "RuntimeBootstrapper";
+    set("RuntimeBootstrapperReady",
+        {{true, is, prefix + (rejected ? "ConfigurationFailed" : "StatusUnknown"), message}});
+    if (!input_.report || shadow()) return;
+    status()["units"] = make_units(resource_, [this](unit of, json::object& unit) {
+      const auto& report = input_.report->at(of);
+      if (!report.changed || !report.applied.empty()) return;
+      unit["phase"] = "Applying";
+      unit.erase("digest");
+    });
   }
 
   const json::value& resource_;
   const status_input& input_;
   const std::chrono::system_clock::time_point now_;
+  const std::string error_;  ///< blocked_by
   json::value next_;
   std::string previous_version_;
   installation installation_ = installation::not_started;
@@ -338,7 +322,7 @@ installation installation_of(const sync_report& report) {
 }
 
 bool is_synced(const status_input& input) {
-  return input.report && std::ranges::all_of(all_units, [&](unit of) {
+  return input.observed && std::ranges::all_of(all_units, [&](unit of) {
            return is_applied(input.units[static_cast<std::size_t>(of)], input.report->at(of));
          });
 }
@@ -364,15 +348,9 @@ std::optional<json::value> next_status(const json::value& resource, const status
 }
 
 json::value applying_status(const json::value& resource, unit of, const inventory& objects) {
-  json::array units;
-  for (const auto each : all_units) {
-    const auto* const before = find_unit(resource, each);
-    json::value next = before != nullptr
-                           ? *before
-                           : json::value{{"name", to_string(each)}, {"phase", "NotApplied"}};
-    if (each == of) next.as_object()["phase"] = "Applying";
-    units.push_back(std::move(next));
-  }
+  auto units = make_units(resource, [of](unit each, json::object& unit) {
+    if (each == of) unit["phase"] = "Applying";
+  });
   return {{"units", std::move(units)}, {"inventory", write_inventory(objects)}};
 }
 

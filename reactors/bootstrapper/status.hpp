@@ -8,6 +8,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,6 +33,7 @@ struct status_input {
   std::string failed = {};  ///< why the runtime was not, or not completely, observed
   std::array<unit_status, all_units.size()> units = {};
   std::optional<sync_report> report = {};
+  bool observed = false;  ///< the report is complete; else it has what was done by then
 };
 
 /// Installation states, as status.state has them.
@@ -54,7 +56,7 @@ std::string blocked_by(const status_input& input);
 /// (both units are in place), `Installed` (the Deployment runs), `Ready` (all of these);
 /// `RuntimeBootstrapperReady` in the words of Kyma Infrastructure Manager's Runtime; in mode shadow
 /// `InStep` (nothing would be written). Where the runtime was not observed, because it is not
-/// reachable or not ours, `Ready`, `ConfigurationSynced` and the state are Unknown.
+/// reachable or not ours, or is only previewed, what it may no longer be is Unknown.
 std::optional<boost::json::value> next_status(const boost::json::value& resource,
                                               const status_input& input,
                                               std::chrono::system_clock::time_point now);

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "reactors/bootstrapper/applier.hpp"
-#include "reactors/bootstrapper/drift_watch.hpp"
+#include "reactors/remote_watch.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>
@@ -46,7 +46,7 @@ struct unit_report {
   std::string version = {};                 ///< of that revision
   std::optional<rejection> rejected = {};   ///< the first revision
   bool repaired = false;                    ///< what was in place had drifted
-  bool changed = false;                     ///< objects were written or removed
+  bool changed = false;                     ///< objects were, or may have been, written or removed
   bool ahead = false;                       ///< another writer brought what is withheld
   std::optional<k8s::failure> failed = {};  ///< transient; the unit may be half applied
   std::vector<std::string> differences = {};
@@ -71,15 +71,17 @@ struct sync_report {
 ///   3. Apply what differs, in a safe order; remove what the revision does not have.
 ///
 /// A rejection in step 1 leaves the runtime as it is; one in step 3 is followed by the next
-/// revision, the last good one. Cut short anywhere, the next call ends with one whole revision:
-/// each object carries the digest of what it was applied from, so leftovers of another revision are
-/// seen. Where nothing differs, nothing is written.
+/// revision, the last good one; where there is none, and none was in place, what was created is
+/// removed. Cut short anywhere, the next call ends with one whole revision: each object carries the
+/// digest of what it was applied from, so leftovers of another revision are seen. Where nothing
+/// differs, nothing is written.
 ///
 /// Credentials come first, and neither unit's rejection holds up the other. Fails with what
-/// concerns the runtime as a whole: unreachable, `fenced`.
-boost::asio::awaitable<k8s::result<sync_report>> sync(std::shared_ptr<k8s::client> api,
-                                                      const apply_options* options,
-                                                      sync_request request);
+/// concerns the runtime as a whole: unreachable, `fenced`. `into` has what was done by then, also
+/// when the call is cancelled.
+boost::asio::awaitable<k8s::result<void>> sync(std::shared_ptr<k8s::client> api,
+                                               const apply_options* options, sync_request request,
+                                               sync_report* into);
 
 /// Removes all objects of an inventory that are still ours. Namespaces stay. The number of writes.
 boost::asio::awaitable<k8s::result<std::size_t>> undeploy(std::shared_ptr<k8s::client> api,

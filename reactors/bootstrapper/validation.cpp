@@ -1,14 +1,18 @@
 #include "reactors/bootstrapper/validation.hpp"
 
 #include "k8s/base64.hpp"
+#include "k8s/object.hpp"
 #include "k8s/qualified_name.hpp"
 #include "k8s/types.hpp"
 #include "tls/certificate.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
+#include <boost/json/parser.hpp>
 
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <set>
 
 namespace rw::bootstrapper {
@@ -17,9 +21,11 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::string_view trust_bundle_feature = "rt-cfg.kyma-project.io/add-cluster-trust-bundle";
+constexpr std::array<std::string_view, 4> configuration_fields = {
+    "overrides", "clusterTrustBundle", "availableFeatures", "namespaceFeatures"};
 
-bool contains(const std::vector<std::string>& list, std::string_view name) {
-  return std::ranges::find(list, name) != list.end();
+bool is_label(std::string_view text) {
+  return k8s::dns_label_errors(text).empty();
 }
 
 /// A registry as in an image's name before the first slash, perhaps with a path.
@@ -28,105 +34,121 @@ bool is_registry(std::string_view text) {
          std::ranges::none_of(text, [](unsigned char c) { return c <= ' ' || c == 0x7F; });
 }
 
-/// No element is empty or leads upwards.
-bool is_relative_path(std::string_view path) {
-  if (path.empty() || path.front() == '/') return false;
-  while (!path.empty()) {
-    const auto end = std::min(path.find('/'), path.size());
-    const auto element = path.substr(0, end);
-    if (element.empty() || element == "..") return false;
-    path.remove_prefix(std::min(end + 1, path.size()));
-  }
-  return true;
+bool is_absolute_path(std::string_view path) {
+  return path.starts_with('/') && path.find(':') == path.npos;
 }
 
-const json::object* object_at(const json::value* value, const field_path& path) {
+/// No element is empty or leads upwards.
+bool is_relative_path(std::string_view path) {
+  const auto text = '/' + std::string(path);
+  return !path.empty() && text.find("//") == text.npos && (text + '/').find("/../") == text.npos;
+}
+
+/// A required text of `clusterTrustBundle`.
+struct text_rule {
+  std::string_view name;
+  bool (*valid)(std::string_view);
+  std::string_view violation;
+};
+constexpr std::array<text_rule, 4> bundle_rules = {{
+    {"name", [](std::string_view) { return true; }, ""},
+    {"volumeName", is_label, "is no name of a volume (RFC 1123 label)"},
+    {"volumeMountPath", is_absolute_path, "is no absolute path without a colon"},
+    {"certWritePath", is_relative_path, "is no path below the mount path"},
+}};
+
+bool contains(const std::vector<std::string>& list, std::string_view name) {
+  return std::ranges::find(list, name) != list.end();
+}
+
+std::optional<json::value> parse_json(std::string_view text, const field_path& path) {
+  json::parse_options options;
+  options.max_depth = k8s::max_object_depth;
+  json::parser parser({}, options);
+  boost::system::error_code error;
+  const auto read = parser.write_some(text.data(), text.size(), error);
+  const bool complete = !error && text.find_first_not_of(" \t\r\n", read) == std::string_view::npos;
+  if (complete) return parser.release();
+  path.error("is no JSON, from byte " + std::to_string(read + 1) + " on" +
+             (error ? " (" + error.message() + ")" : std::string()));
+  return std::nullopt;
+}
+
+/// The member of this name; null if there is none, or it is no object, which is an error.
+const json::object* object_at(const json::object& in, std::string_view name,
+                              const field_path& path) {
+  const auto* const value = in.if_contains(name);
   if (value == nullptr) return nullptr;
-  if (!value->is_object()) path.error("is no JSON object");
+  if (!value->is_object()) path.at(name).error("is no JSON object");
   return value->if_object();
 }
 
-void warn_unknown_fields(const json::object& in, std::initializer_list<std::string_view> known,
-                         const field_path& path) {
+template <class Known>
+void warn_unknown_fields(const json::object& in, const Known& is_known, const field_path& path) {
   for (const auto& [name, unused] : in) {
-    if (std::ranges::find(known, std::string_view(name)) != known.end()) continue;
-    path.at(std::string(name)).warning("is no field of the configuration");
+    if (!is_known(name)) path.at(name).warning("is no field of the configuration");
   }
-}
-
-std::string required_text(const json::object& in, const std::string& name, const field_path& path) {
-  const auto* const value = in.if_contains(name);
-  if (value != nullptr && value->is_string() && !value->get_string().empty()) {
-    return std::string(value->get_string());
-  }
-  path.error(name, value == nullptr ? "is required" : "is no string, or an empty one");
-  return {};
 }
 
 void validate_overrides(const json::object& config, const field_path& path) {
-  if (!config.contains("overrides")) return path.error("is required");
-  const auto* const overrides = object_at(config.if_contains("overrides"), path);
+  const auto field = path.at("overrides");
+  if (!config.contains("overrides")) return field.error("is required");
+  const auto* const overrides = object_at(config, "overrides", path);
   if (overrides == nullptr) return;
   for (const auto& [from, to] : *overrides) {
-    const auto entry = path.at(std::string(from));
-    if (!is_registry(from)) entry.error("is no registry");
-    if (!to.is_string() || !is_registry(to.get_string())) entry.error("its value is no registry");
+    if (!is_registry(from)) field.at(from).error("is no registry");
+    const bool valid = to.is_string() && is_registry(to.get_string());
+    if (!valid) field.at(from).error("its value is no registry");
   }
 }
 
+/// The bundle's name.
 std::string validate_bundle_reference(const json::object& bundle, const field_path& path) {
-  auto name = required_text(bundle, "name", path);
-  const auto volume = required_text(bundle, "volumeName", path);
-  if (!volume.empty() && !k8s::dns_label_errors(volume).empty()) {
-    path.error("volumeName", "\"" + volume + "\" is no name of a volume (RFC 1123 label)");
+  for (const auto& rule : bundle_rules) {
+    const auto field = path.at(rule.name);
+    const auto* const value = bundle.if_contains(rule.name);
+    if (value == nullptr) {
+      field.error("is required");
+    } else if (!value->is_string() || value->get_string().empty()) {
+      field.error("is no string, or an empty one");
+    } else if (!rule.valid(value->get_string())) {
+      field.error("\"" + std::string(value->get_string()) + "\" " + std::string(rule.violation));
+    }
   }
-  const auto mount = required_text(bundle, "volumeMountPath", path);
-  if (!mount.empty() && (mount.front() != '/' || mount.find(':') != mount.npos)) {
-    path.error("volumeMountPath", "\"" + mount + "\" is no absolute path without a colon");
-  }
-  const auto file = required_text(bundle, "certWritePath", path);
-  if (!file.empty() && !is_relative_path(file)) {
-    path.error("certWritePath", "\"" + file + "\" is no path below the mount path");
-  }
-  warn_unknown_fields(bundle, {"name", "volumeName", "volumeMountPath", "certWritePath"}, path);
-  return name;
+  warn_unknown_fields(
+      bundle,
+      [](std::string_view name) {
+        return std::ranges::find(bundle_rules, name, &text_rule::name) != bundle_rules.end();
+      },
+      path);
+  const auto* const name = bundle.if_contains("name");
+  return name != nullptr && name->is_string() ? std::string(name->get_string()) : std::string();
 }
 
-/// The valid entries of a list of features.
+/// The valid entries of a list of features: known ones, or also `all`.
 std::vector<std::string> validate_features(const json::value& value,
-                                           const std::vector<std::string>& known,
-                                           bool all_is_allowed, const field_path& path) {
+                                           const std::vector<std::string>& known, bool all_is_valid,
+                                           const field_path& path) {
   std::vector<std::string> out;
-  const auto* const list = value.if_array();
-  if (list == nullptr) path.error("is no list");
-  for (std::size_t i = 0; list != nullptr && i < list->size(); ++i) {
-    const auto entry = path.at(i);
-    if (!(*list)[i].is_string()) {
+  if (!value.is_array()) {
+    path.error("is no list");
+    return out;
+  }
+  std::size_t index = 0;
+  for (const auto& each : value.get_array()) {
+    const auto entry = path.at(index++);
+    const std::string name(each.is_string() ? std::string_view(each.get_string()) : "");
+    if (!each.is_string()) {
       entry.error("is no string");
-      continue;
-    }
-    std::string name((*list)[i].get_string());
-    if (contains(out, name)) {
+    } else if (contains(out, name)) {
       entry.warning("\"" + name + "\" is listed twice");
-    } else if (!(all_is_allowed && name == all_features) && !contains(known, name)) {
+    } else if (!(all_is_valid && name == all_features) && !contains(known, name)) {
       entry.error("\"" + name + "\" is no feature that the version to be installed knows");
     } else {
-      out.push_back(std::move(name));
+      out.push_back(name);
     }
   }
   return out;
-}
-
-void validate_namespaces(const json::object& namespaces, const std::vector<std::string>& known,
-                         const std::vector<std::string>* available, const field_path& path) {
-  for (const auto& [ns, list] : namespaces) {
-    const auto entry = path.at(std::string(ns));
-    if (!k8s::dns_label_errors(ns).empty()) entry.error("is no name of a namespace");
-    for (const auto& name : validate_features(list, known, true, entry)) {
-      if (available == nullptr || name == all_features || contains(*available, name)) continue;
-      entry.error("\"" + name + "\" is not among availableFeatures");
-    }
-  }
 }
 
 void validate_registry(const json::value& entry, const field_path& path) {
@@ -135,7 +157,7 @@ void validate_registry(const json::value& entry, const field_path& path) {
   if (has("auth")) {
     const auto plain = k8s::base64_decode(k8s::find_string(entry, {"auth"}));
     const bool valid = plain && plain->find(':') != plain->npos && !plain->starts_with(':');
-    if (!valid) path.error("auth", "is not base64 of user:password");
+    if (!valid) path.at("auth").error("is not base64 of user:password");
     return;
   }
   const bool token = has("identitytoken") || has("registrytoken");
@@ -143,6 +165,13 @@ void validate_registry(const json::value& entry, const field_path& path) {
 }
 
 }  // namespace
+
+std::string describe(const std::vector<std::string>& all, std::size_t most) {
+  std::string out;
+  for (std::size_t i = 0; i < std::min(all.size(), most); ++i) out += (i == 0 ? "" : "; ") + all[i];
+  if (all.size() > most) out += "; and " + std::to_string(all.size() - most) + " more";
+  return out;
+}
 
 const std::vector<std::string>& default_features() {
   static const std::vector<std::string> all = {
@@ -152,41 +181,55 @@ const std::vector<std::string>& default_features() {
   return all;
 }
 
-configuration validate_configuration(const std::string& text, const std::vector<std::string>& known,
+configuration validate_configuration(std::string_view text, const std::vector<std::string>& known,
                                      const field_path& path) {
   configuration out;
   const auto value = parse_json(text, path);
-  const auto* const config = object_at(value ? &*value : nullptr, path);
-  if (config == nullptr) return out;
-  validate_overrides(*config, path.at("overrides"));
+  if (!value) return out;
+  if (!value->is_object()) {
+    path.error("is no JSON object");
+    return out;
+  }
+  const auto& config = value->get_object();
+  validate_overrides(config, path);
   const auto bundle_path = path.at("clusterTrustBundle");
-  const auto* const bundle = object_at(config->if_contains("clusterTrustBundle"), bundle_path);
+  const auto* const bundle = object_at(config, "clusterTrustBundle", path);
   if (bundle != nullptr) out.trust_bundle = validate_bundle_reference(*bundle, bundle_path);
-  const auto* const available = config->if_contains("availableFeatures");
+  const auto* const available = config.if_contains("availableFeatures");
   if (available != nullptr) {
     out.features = validate_features(*available, known, false, path.at("availableFeatures"));
   }
   const auto namespaces_path = path.at("namespaceFeatures");
-  const auto* const namespaces =
-      object_at(config->if_contains("namespaceFeatures"), namespaces_path);
-  if (namespaces != nullptr) {
-    if (available == nullptr) namespaces_path.warning("has no effect without availableFeatures");
-    validate_namespaces(*namespaces, known, available == nullptr ? nullptr : &out.features,
-                        namespaces_path);
+  const auto* const namespaces = object_at(config, "namespaceFeatures", path);
+  if (namespaces != nullptr && available == nullptr) {
+    namespaces_path.warning("has no effect without availableFeatures");
   }
-  if (contains(out.features, trust_bundle_feature) && !config->contains("clusterTrustBundle")) {
+  for (const auto& [ns, list] : namespaces == nullptr ? json::object() : *namespaces) {
+    const auto entry = namespaces_path.at(ns);
+    if (!is_label(ns)) entry.error("is no name of a namespace");
+    for (const auto& name : validate_features(list, known, true, entry)) {
+      if (available == nullptr || name == all_features || contains(out.features, name)) continue;
+      entry.error("\"" + name + "\" is not among availableFeatures");
+    }
+  }
+  if (contains(out.features, trust_bundle_feature) && !config.contains("clusterTrustBundle")) {
     bundle_path.error("is required, since the feature " + std::string(trust_bundle_feature) +
                       " is available");
   }
   warn_unknown_fields(
-      *config, {"overrides", "clusterTrustBundle", "availableFeatures", "namespaceFeatures"}, path);
+      config,
+      [](std::string_view name) {
+        return std::ranges::find(configuration_fields, name) != configuration_fields.end();
+      },
+      path);
   return out;
 }
 
 void validate_pull_secret(const json::value& secret, const field_path& path) {
   const auto type = k8s::find_string(secret, {"type"});
   if (type != pull_secret_type) {
-    path.error("type", "is \"" + std::string(type) + "\" and not " + std::string(pull_secret_type));
+    path.at("type").error("is \"" + std::string(type) + "\" and not " +
+                          std::string(pull_secret_type));
   }
   const auto text = k8s::secret_data(secret, pull_secret_key);
   const auto data = path.at("data[" + std::string(pull_secret_key) + "]");
@@ -199,7 +242,7 @@ void validate_pull_secret(const json::value& secret, const field_path& path) {
   if (auths->get_object().empty()) entries.error("has no registry");
   for (const auto& [registry, entry] : auths->get_object()) {
     if (registry.empty()) entries.error("has a registry without a name");
-    validate_registry(entry, entries.at(std::string(registry)));
+    validate_registry(entry, entries.at(registry));
   }
 }
 

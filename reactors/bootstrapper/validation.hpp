@@ -1,15 +1,53 @@
 #pragma once
 
-#include "reactors/bootstrapper/diagnostics.hpp"
-
 #include <boost/json/value.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace rw::bootstrapper {
+
+/// Findings of a validation, each with the field as an operator would search for it and what it
+/// violates: "ConfigMap kcp-system/a, rt-bootstrapper-config.json, namespaceFeatures.b[1]: ...".
+/// Errors make the input invalid; warnings are reported, and the input is used.
+struct diagnostics {
+  std::vector<std::string> errors = {};
+  std::vector<std::string> warnings = {};
+};
+
+/// All of them in one line; beyond `most` only their number.
+std::string describe(const std::vector<std::string>& all, std::size_t most = 5);
+
+/// A field below which diagnostics are collected. Refers to its diagnostics.
+class field_path {
+ public:
+  field_path(diagnostics& into, std::string path) : into_(into), path_(std::move(path)) {}
+
+  void error(const std::string& detail) const { into_.errors.push_back(text(detail)); }
+  void warning(const std::string& detail) const { into_.warnings.push_back(text(detail)); }
+
+  /// A member: "a.b"; below the name of a document: "a, b".
+  field_path at(std::string_view field) const {
+    return {into_, path_ + (path_.empty() ? "" : separator_) + std::string(field), "."};
+  }
+  field_path at(std::size_t index) const {
+    return {into_, path_ + "[" + std::to_string(index) + "]", "."};
+  }
+
+ private:
+  field_path(diagnostics& into, std::string path, const char* separator)
+      : into_(into), path_(std::move(path)), separator_(separator) {}
+  std::string text(const std::string& detail) const {
+    return path_.empty() ? detail : path_ + ": " + detail;
+  }
+
+  diagnostics& into_;
+  std::string path_;
+  const char* separator_ = ", ";
+};
 
 /// Key of the Runtime Bootstrapper's configuration in its ConfigMap.
 inline constexpr std::string_view configuration_key = "rt-bootstrapper-config.json";
@@ -19,7 +57,7 @@ inline constexpr std::string_view pull_secret_key = ".dockerconfigjson";
 inline constexpr std::string_view all_features = "rt-cfg.kyma-project.io/all";
 
 /// The Runtime Bootstrapper's features as of this version; a later one lists its own
-/// (manifest_set.hpp).
+/// (desired_set.hpp).
 const std::vector<std::string>& default_features();
 
 /// The parts of a configuration that others are checked against.
@@ -35,8 +73,8 @@ struct configuration {
 ///   - `availableFeatures`: of `known`.
 ///   - `namespaceFeatures`: per namespace, of the available ones, or `all`.
 /// What the bootstrapper tolerates is a warning: unknown fields, and `namespaceFeatures` without
-/// `availableFeatures`.
-configuration validate_configuration(const std::string& text, const std::vector<std::string>& known,
+/// `availableFeatures`. Quotes nothing of a text that is no JSON.
+configuration validate_configuration(std::string_view text, const std::vector<std::string>& known,
                                      const field_path& path);
 
 /// Validates a pull Secret as kubelet reads it: its type, and a docker config with credentials for

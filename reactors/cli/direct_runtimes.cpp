@@ -54,7 +54,8 @@ class direct_runtimes::term {
                               secrets_, bundles_ ? &*bundles_ : nullptr},
         bootstrapper::environment{of.in_.writing, of.in_.pool, of.in_.events, of.services_.clock,
                                   of.services_.watchdog, of.services_.log, of.services_.metrics,
-                                  core::make_random_source(), &*rollout_});
+                                  core::make_random_source()},
+        &*rollout_);
     of_.now_ = this;
   }
   ~term() { of_.now_ = nullptr; }

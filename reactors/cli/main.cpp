@@ -6,6 +6,7 @@
 #include "reactors/cli/listen_app.hpp"
 #include "reactors/cli/manager_app.hpp"
 #include "reactors/cli/settings.hpp"
+#include "reactors/cli/status_app.hpp"
 #include "reactors/cli/webhook_app.hpp"
 
 #include <boost/asio/co_spawn.hpp>
@@ -34,6 +35,8 @@ std::unique_ptr<app> make_app(const settings& chosen, services& with) {
       return std::make_unique<manager_app>(with, chosen.manager);
     case command::api_server:
       return std::make_unique<api_server_app>(with, chosen.api_server);
+    case command::status:
+      return std::make_unique<status_app>(with, chosen.status);
     default:
       return std::make_unique<dev_app>(with, chosen.dev);
   }

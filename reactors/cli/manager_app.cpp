@@ -2,12 +2,17 @@
 
 #include "k8s/config.hpp"
 #include "k8s/object_api.hpp"
+#include "k8s/rfc3339.hpp"
 #include "k8s/types.hpp"
 #include "reactors/cli/listening.hpp"
+#include "reactors/cli/runtimes_view.hpp"
 #include "reactors/cli/skr_manifests.hpp"
 #include "reactors/kyma_resources.hpp"
 #include "reactors/listener/san_pinning.hpp"
 #include "reactors/trust_bundle.hpp"
+#include "tls/files.hpp"
+
+#include <boost/json/serialize.hpp>
 
 #include <stdexcept>
 #include <utility>
@@ -114,7 +119,12 @@ manager_app::manager_app(services& with, manager_settings settings, manager_obse
       listener_(listener::register_component(with.executor, listener_options(),
                                              {with.clock, with.watchdog, with.log, with.metrics})),
       plain_(core::make_plain_transport()),
-      pages_(with.metrics, [this] { return not_ready(); }),
+      pages_(
+          with.metrics, [this] { return not_ready(); },
+          [this](std::string_view query, std::string& error) {
+            return show_runtimes(query, error);
+          },
+          [this] { return admin_token(); }),
       admin_(std::make_unique<http::server>(
           with.executor,
           http::server_options{
@@ -210,7 +220,7 @@ void manager_app::make_reactors() {
 
   watcher_installer::options how;
   how.concurrent = settings_.concurrent;
-  how.success_interval = settings_.success_interval;
+  how.resync_period = settings_.success_interval;
   how.how.delays.propagation = settings_.ca_propagation;
   if (settings_.kcp_port != 0) how.kcp_port = settings_.kcp_port;
   how.how.set.image = settings_.skr_image;
@@ -268,6 +278,65 @@ void manager_app::make_reactors() {
                             .retry_period = settings_.retry_period},
       std::vector<k8s::leader_elector::reactor>{[this] { return lead(); }}, fence_,
       k8s::leader_environment{services_.clock, services_.log, services_.metrics, random()});
+}
+
+/// Read anew each time, as it may be a mounted Secret. Without a file there is no token.
+std::string manager_app::admin_token() const {
+  if (settings_.admin_token_file.empty()) return {};
+  const auto read = tls::read_file(settings_.admin_token_file);
+  auto token = read ? *read : std::string();
+  while (!token.empty() && token.back() <= ' ') token.pop_back();
+  return token;
+}
+
+/// `/runtimes`.
+std::string manager_app::show_runtimes(std::string_view query, std::string& error) const {
+  const auto wanted = runtimes_query::parse(query, error);
+  if (!error.empty()) return {};
+  std::vector<runtime_summary> all;
+  kymas_.objects().for_each([&](const k8s::object& kyma) {
+    auto key = kyma.key();
+    const auto* const seen = installer_->runtimes().find(key);
+    runtime_summary one{.kyma = std::move(key), .state = "unknown", .reason = {}};
+    if (seen != nullptr && seen->state) {
+      one.state = to_string(*seen->state);
+      one.reason = seen->reason;
+      one.since = seen->since;
+    }
+    all.push_back(std::move(one));
+  });
+  auto page = runtimes_page(std::move(all), wanted, services_.clock.wall(),
+                            [this](const auto& one, auto& row) { describe(one.kyma, row); });
+  page["leads"] = leads_;
+  const auto& rotation = rotator_->last();
+  auto& phase = page["rotation"].emplace_object();
+  phase["phase"] = gateway_secret::name_of(rotation.where);
+  phase["missing"] = rotation.missing;
+  if (!rotation.waiting.empty()) phase["waiting"] = rotation.waiting;
+  if (rotation.look_again) phase["next"] = k8s::format_time(*rotation.look_again);
+  return boost::json::serialize(page);
+}
+
+void manager_app::describe(const k8s::object_key& kyma, boost::json::object& row) const {
+  const auto value = kymas_.objects().get(kyma).parse();
+  row["runtimeId"] = k8s::label(value, runtime_id_label).value_or("");
+  const auto* const seen = installer_->runtimes().find(kyma);
+  if (seen != nullptr && !seen->message.empty()) row["message"] = seen->message;
+  const auto speaks = certificate_options(settings_).certificates.speaks;
+  const auto certificate =
+      certificates_.objects()
+          .get({std::string(istio_namespace), certificates::certificate_name(kyma.name)})
+          .parse();
+  if (const auto valid = certificates::validity_in_status(certificate, speaks)) {
+    row["certificate"] = {{"notBefore", k8s::format_time(valid->not_before)},
+                          {"notAfter", k8s::format_time(valid->not_after)}};
+  }
+  const auto* const entry = board_.find(kyma);
+  if (entry == nullptr) return;
+  if (entry->seen) row["authorities"] = entry->seen->authorities.size();
+  if (entry->unreachable_since) {
+    row["unreachableSince"] = k8s::format_time(*entry->unreachable_since);
+  }
 }
 
 /// One reason a line; empty if all is well.

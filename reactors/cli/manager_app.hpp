@@ -21,7 +21,11 @@
 #include "reactors/watcher_installer/watcher_installer.hpp"
 #include "tls/reload.hpp"
 
+#include <boost/json/object.hpp>
+
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace rw::cli {
@@ -60,6 +64,9 @@ class manager_app final : public app {
   std::optional<std::string> domain_of(const k8s::object_key& owner,
                                        std::string_view runtime_id) const;
   std::string not_ready() const;
+  std::string admin_token() const;
+  std::string show_runtimes(std::string_view query, std::string& error) const;
+  void describe(const k8s::object_key& kyma, boost::json::object& row) const;
   void route(const k8s::object_key& kyma);
   void show(const listener::received_event& event) const;
   void make_reactors();

@@ -246,6 +246,30 @@ void describe_api_server(CLI::App& app, api_server_settings& to) {
                "kube-apiserver does while their storage is initializing; 0: none");
 }
 
+void describe_status(CLI::App& app, status_settings& to) {
+  app.add_option_function<std::string>(
+         "--address",
+         [&to](const std::string& text) {
+           const auto read = core::parse_host_port(text);
+           if (!read) throw CLI::ValidationError("--address must be HOST:PORT, not: " + text);
+           to.address = *read;
+         },
+         "Of the manager's metrics and /runtimes")
+      ->type_name("HOST:PORT")
+      ->default_str("127.0.0.1:8080");
+  add(app, "--token-file", to.token_file, "FILE", "The manager's --admin-token-file");
+  add(app, "--state", to.states, "STATE,...", "Only runtimes in these states")
+      ->check(CLI::IsMember({"installed", "not_ready", "failed", "unreachable", "unknown"}));
+  add(app, "--reason", to.reason, "TEXT", "Only runtimes whose reason contains it");
+  add(app, "--name", to.name, "TEXT", "Only runtimes whose Kyma's name contains it");
+  add_duration(app, "--for", to.at_least, "Only runtimes that have been in their state so long");
+  add(app, "--output,-o", to.format, "", "How they are printed")
+      ->check(CLI::IsMember({"table", "wide", "json"}));
+  app.add_flag("--watch,-w", to.watch, "Prints them again and again");
+  add_duration(app, "--interval", to.interval, "Between two times, with --watch",
+               std::chrono::milliseconds(100));
+}
+
 void describe_certs(CLI::App& app, certs_settings& to) {
   using role = certs_settings::role;
   const auto describe = [&](const char* name, role made, const char* help) {
@@ -366,6 +390,9 @@ settings read_settings(int argc, char** argv) {
                          "Runs an API server in memory that kubectl, controllers and validating "
                          "webhooks (called at their clientConfig.url) can be tried on");
   describe_api_server(*run_api_server, result.api_server);
+  auto* const show_status = app.add_subcommand(
+      "status", "Asks a manager for all runtimes: their states, why, and since when");
+  describe_status(*show_status, result.status);
   auto* const make_certs = app.add_subcommand("certs", "Makes certificates, for tests and trials");
   describe_certs(*make_certs, result.certs);
   auto* const say_version = app.add_subcommand("version", "Prints the version");
@@ -394,6 +421,8 @@ settings read_settings(int argc, char** argv) {
       result.what = command::dev;
     } else if (*run_api_server) {
       result.what = command::api_server;
+    } else if (*show_status) {
+      result.what = command::status;
     } else {
       result.what = command::certs;
     }

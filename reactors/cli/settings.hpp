@@ -67,6 +67,7 @@ struct manager_settings {
   listening_settings listening = {.address = {"0.0.0.0", 8082}, .component = "lifecycle-manager"};
   bool pin_san = false;
   core::host_port metrics_address = {"0.0.0.0", 8080};
+  std::string admin_token_file;  ///< empty: `/runtimes` is shown to loopback only
 
   bool leader_elect = true;
   std::string lease_namespace = "kcp-system";
@@ -160,7 +161,29 @@ struct certs_settings {
   std::string key = "ecdsa";
 };
 
-enum class command : std::uint8_t { none, webhook, listen, manager, dev, api_server, certs };
+/// `runtime-watcher status`.
+struct status_settings {
+  core::host_port address = {"127.0.0.1", 8080};
+  std::string token_file;
+  std::vector<std::string> states;
+  std::string reason;
+  std::string name;
+  std::chrono::milliseconds at_least{0};
+  std::string format = "table";
+  bool watch = false;
+  std::chrono::milliseconds interval = std::chrono::seconds(2);
+};
+
+enum class command : std::uint8_t {
+  none,
+  webhook,
+  listen,
+  manager,
+  dev,
+  api_server,
+  status,
+  certs
+};
 
 /// The command line, and what the environment adds to it.
 struct settings {
@@ -171,6 +194,7 @@ struct settings {
   manager_settings manager;
   dev_settings dev;
   api_server_settings api_server;
+  status_settings status;
   certs_settings certs;
 
   /// Flags whose values came from the environment, with the variables.

@@ -1,5 +1,6 @@
 #include "reactors/dev_issuer/order.hpp"
 
+#include "k8s/rfc3339.hpp"
 #include "k8s/types.hpp"
 #include "reactors/trust_bundle.hpp"
 #include "tls/material.hpp"

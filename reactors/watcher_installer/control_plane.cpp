@@ -71,7 +71,6 @@ object watcher_installer::virtual_service_of(const k8s::object_key& watcher) con
 }
 
 void watcher_installer::watch_all() {
-  using keys = k8s::controller::keys;
   from_.kubeconfigs.add_index(by_kyma, [](const object& one, std::vector<std::string>& values) {
     auto name = kyma_of_secret(one);
     if (!name.empty()) values.push_back(std::move(name));
@@ -118,33 +117,23 @@ void watcher_installer::watch_all() {
   }
 }
 
-core::duration watcher_installer::up_to(core::duration most) const {
-  const auto range = static_cast<std::uint64_t>(std::max<core::duration::rep>(most.count(), 0)) + 1;
-  return core::duration(static_cast<core::duration::rep>(in_.random() % range));
-}
-
-/// All runtimes, each at a moment of its own, so that neither they nor this process are flooded.
-void watcher_installer::fan_out(k8s::controller::keys& some) {
-  const auto& kymas = from_.kymas.objects();
-  const auto count = static_cast<core::duration::rep>(kymas.size());
-  const auto within = std::min(with_.spread * count, with_.spread_limit);
-  kymas.for_each([&](const object& one) {
-    const auto added = controller_.add_after(one.key(), up_to(within));
-    if (added == core::add_result::full) some.push_back(one.key());  // the source then waits
-  });
+void watcher_installer::fan_out(keys& some) {
+  std::vector<k8s::object_key> all;
+  from_.kymas.objects().for_each([&](const object& one) { all.push_back(one.key()); });
+  spread(std::move(all), some);
 }
 
 /// Nobody has to wait for a runtime that never got a certificate: no gateway will see one of it.
-bool watcher_installer::may_have_certificate(const object& kyma) const {
-  const auto name = std::string(kyma.name()) + std::string(certificate_suffix);
+bool watcher_installer::may_have_certificate(std::string_view kyma) const {
+  const auto name = std::string(kyma) + std::string(certificate_suffix);
   const auto has = [&](const k8s::informer* from) {
     return static_cast<bool>(from->objects().get(istio_namespace, name));
   };
   return from_.certificates.empty() || std::ranges::any_of(from_.certificates, has);
 }
 
-std::vector<object> watcher_installer::kubeconfigs_for(const object& kyma) const {
-  return from_.kubeconfigs.objects().by_index(by_kyma, kyma.name());
+std::vector<object> watcher_installer::kubeconfigs_for(std::string_view kyma) const {
+  return from_.kubeconfigs.objects().by_index(by_kyma, kyma);
 }
 
 /// The CAs that the gateway believes, or why they must not go to the runtimes. Read once for each

@@ -1,7 +1,6 @@
 #include "reactors/watcher_installer/watcher_installer.hpp"
 
 #include "core/task_group.hpp"
-#include "core/within.hpp"
 #include "k8s/types.hpp"
 #include "reactors/kyma_resources.hpp"
 #include "reactors/runtime_access.hpp"
@@ -17,22 +16,18 @@ namespace rw::watcher_installer {
 namespace {
 
 namespace asio = boost::asio;
+namespace json = boost::json;
 using k8s::object;
 using k8s::object_key;
 
-k8s::controller_options controller_options_of(const options& with) {
-  k8s::controller_options out{.name = "watcher-installer", .concurrent = with.concurrent};
-  // Each wait in a reconcile has a limit of its own; this one is a net below them.
-  out.reconcile_limit = 4 * (with.runtime_limit + with.sick_limit) + std::chrono::minutes(2);
-  out.queue.retry_base = with.backoff_base;
-  out.queue.retry_limit = with.backoff_limit;
-  out.queue.retries_per_second = 0;  // each runtime has its own backoff
-  return out;
-}
-
-/// Says something about this process and nothing about the runtime.
-bool is_our_own(const k8s::failure& why) {
-  return why.is(k8s::errc::fenced) || why.is(k8s::errc::shut_down);
+runtime_names names() {
+  return {.controller = "watcher-installer",
+          .metrics = "rw_watcher_installer",
+          .subject = "watcher",
+          .events = {{{"WatcherInstalled", "The watcher is installed on the runtime"},
+                      {"WatcherNotReady", "The watcher is not ready on the runtime: "},
+                      {"WatcherFailed", "The watcher can't be installed: "},
+                      {"RuntimeUnreachable", "The runtime does not respond: "}}}};
 }
 
 }  // namespace
@@ -49,16 +44,17 @@ k8s::client_options runtime_client_options() {
 
 watcher_installer::watcher_installer(asio::any_io_executor executor, options with, sources from,
                                      environment in)
-    : with_(std::move(with)),
+    : runtime_controller(
+          std::move(executor), names(), with,
+          {in.kcp, in.runtimes, in.events, in.clock, in.watchdog, in.log, in.metrics, in.random},
+          kymas_type()),
+      with_(std::move(with)),
       from_(from),
-      in_(std::move(in)),
+      certificates_(in.certificates),
+      board_(in.board),
+      on_reconcile_(std::move(in.on_reconcile)),
       writes_(core::make_counter(in_.metrics, "rw_watcher_installer_writes_total",
-                                 "Writing requests to runtimes")),
-      runtimes_(in_.metrics, "rw_watcher_installer", "watcher"),
-      places_(in_.metrics, "rw_watcher_installer", std::max<std::size_t>(with_.sick_at_once, 1),
-              [this](const object_key& key) { return requeue(key); }),
-      controller_(std::move(executor), controller_options_of(with_), *this,
-                  {in_.clock, in_.watchdog, in_.log, in_.metrics, in_.random}) {
+                                 "Writing requests to runtimes")) {
   watch_all();
 }
 
@@ -74,7 +70,7 @@ asio::awaitable<void> watcher_installer::run() {
 
 /// Nobody may conclude from the board that all runtimes have something before all are on it.
 asio::awaitable<void> watcher_installer::complete_board() {
-  if (in_.board == nullptr) co_return;
+  if (board_ == nullptr) co_return;
   const bool synced = co_await from_.kymas.wait_synced();
   if (!synced) co_return;
   for (auto* each : from_.certificates) {
@@ -82,226 +78,144 @@ asio::awaitable<void> watcher_installer::complete_board() {
     if (!known) co_return;
   }
   from_.kymas.objects().for_each([this](const object& one) {
-    if (may_have_certificate(one)) in_.board->expect(one.key());
+    if (may_have_certificate(one.name())) board_->expect(one.key());
   });
-  in_.board->complete();
-}
-
-bool watcher_installer::requeue(const object_key& kyma) {
-  const auto added = controller_.add(kyma);
-  return added == core::add_result::added || added == core::add_result::merged;
+  board_->complete();
 }
 
 // --- one runtime -----------------------------------------------------------------------
 
 asio::awaitable<k8s::reconcile_result> watcher_installer::reconcile(object_key key) {
-  if (in_.on_reconcile) in_.on_reconcile(key);
-  auto kyma = from_.kymas.objects().get(key);
-  auto kept = places_.claim(key);
-  if (!kyma) {
+  if (on_reconcile_) on_reconcile_(key);
+  const auto stored = from_.kymas.objects().get(key);
+  auto to = begin(key);
+  if (!stored) {
     forget(key);
+    writer_.forget(key);
     co_return result::done();
   }
-  if (k8s::is_being_deleted(kyma.parse())) {
-    auto removed = co_await keep_removed(std::move(kyma), &kept);
-    co_return removed;
-  }
-  auto installed = co_await keep_installed(std::move(kyma), &kept);
-  co_return installed;
+  auto kyma = writer_.newest(stored);
+  auto work = k8s::is_being_deleted(kyma) ? keep_removed(std::move(kyma), std::move(to))
+                                          : keep_installed(std::move(kyma), std::move(to));
+  auto done = co_await std::move(work);
+  co_return done;
 }
 
-asio::awaitable<k8s::reconcile_result> watcher_installer::keep_installed(object kyma,
-                                                                         places::place* kept) {
-  const auto key = kyma.key();
-  if (in_.board != nullptr && may_have_certificate(kyma)) in_.board->expect(key);
-  auto kubeconfig = kubeconfig_of(kyma.name(), kubeconfigs_for(kyma));
-  if (!kubeconfig) co_return no_access(kyma, kubeconfig.error().message);
-  auto first_answer = with_.first_answer;
-  if (runtimes_.sick(key)) {
-    // Before anything else, so that those which wait do no work.
-    if (!*kept) *kept = places_.take(key);
-    if (!*kept) co_return wait_for_place(key);
-    const auto limit = patience(key);
-    const auto silent = co_await sign_of_life(key, *kubeconfig, limit);
-    if (silent) co_return unreachable(kyma, *silent);
-    first_answer = with_.runtime_limit;
-  }
-  *kept = {};
-  auto marked = co_await add_finalizer(kyma);
-  if (marked) co_return *marked;
-  auto value = kyma.parse();
-  const auto own = co_await in_.certificates.ensure(std::move(value));
+/// Contacts the runtime; how the reconcile ends if that fails.
+asio::awaitable<std::optional<k8s::reconcile_result>> watcher_installer::reach(
+    const json::value* kyma, contact* to) {
+  auto kubeconfig = kubeconfig_of(to->key.name, kubeconfigs_for(to->key.name));
+  const bool connected = co_await connect(to, to_string(to->key), std::move(kubeconfig));
+  if (connected) co_return std::nullopt;
+  if (to->deferred) co_return to->deferred;
+  if (to->has_access) co_return refused(*kyma, *to, {.code = k8s::errc::unreachable});
+  // There is no way to the runtime until somebody changes a Secret.
+  if (board_ != nullptr) board_->unreachable(to->key, in_.clock.wall());
+  co_return failed(*kyma, to->error, false);
+}
+
+asio::awaitable<k8s::reconcile_result> watcher_installer::keep_installed(json::value kyma,
+                                                                         contact to) {
+  if (board_ != nullptr && may_have_certificate(to.key.name)) board_->expect(to.key);
+  // An unhealthy runtime comes first, so that nothing is done for those that wait.
+  std::optional<result> ended;
+  const bool has_access = kubeconfig_of(to.key.name, kubeconfigs_for(to.key.name)).has_value();
+  if (runtimes_.unhealthy(to.key) || !has_access) ended = co_await reach(&kyma, &to);
+  if (ended) co_return *ended;
+  ended = co_await writer_.set_finalizer(&kyma, with_.finalizer, true);
+  if (ended) co_return *ended;
+  const auto own = co_await certificates_.ensure(kyma);
   if (own.what == certificate_answer::kind::refused) co_return failed(kyma, own.why, false);
   if (own.what == certificate_answer::kind::failed) co_return failed(kyma, own.why, true);
   auto what = order_for(own);
   if (!what) co_return failed(kyma, what.error().message, false);
-  if (in_.board != nullptr) in_.board->expect(key);
-  auto brought =
-      co_await bring(std::move(kyma), std::move(*kubeconfig), std::move(*what), first_answer);
+  if (board_ != nullptr) board_->expect(to.key);
+  if (!to.api) ended = co_await reach(&kyma, &to);
+  if (ended) co_return *ended;
+  auto brought = co_await bring(std::move(kyma), std::move(to), std::move(*what));
   co_return brought;
 }
 
-/// A look at the runtime, and what is to be written then.
-asio::awaitable<k8s::reconcile_result> watcher_installer::bring(object kyma, std::string kubeconfig,
-                                                                order what,
-                                                                core::duration first_answer) {
-  const auto key = kyma.key();
-  auto api = in_.runtimes.get(to_string(key), kubeconfig);
-  if (!api) co_return no_access(kyma, api.error().message);
-  visit one(*api, with_.how, bundles_);
-  const auto begin = in_.clock.now();
-  auto reading = one.read();
-  const auto read = co_await core::within(in_.clock, begin + first_answer, std::move(reading));
-  if (!read && first_answer < with_.runtime_limit) co_return doubt(key);
-  if (!read) co_return unreachable(kyma, "it did not answer in time");
-  if (!*read) co_return refused(kyma, read->error());
-  auto bringing = one.bring(std::move(what), in_.clock.wall());
-  const auto seen =
-      co_await core::within(in_.clock, begin + with_.runtime_limit, std::move(bringing));
-  if (!seen) co_return unreachable(kyma, "it did not answer in time");
-  if (!*seen) co_return refused(kyma, seen->error());
-  set_healthy(key);
-  co_return settle(kyma, **seen);
+namespace {
+
+/// Reads the runtime, and writes what it is to have.
+asio::awaitable<k8s::result<outcome>> read_and_bring(visit* one, order what,
+                                                     std::chrono::system_clock::time_point now) {
+  const auto read = co_await one->read();
+  if (!read) co_return read.error();
+  auto brought = co_await one->bring(std::move(what), now);
+  co_return brought;
 }
 
-/// A request failed: the runtime is to blame, or this process, or what was asked for.
-k8s::reconcile_result watcher_installer::refused(const object& kyma, const k8s::failure& why) {
-  if (k8s::is_sick(why)) return unreachable(kyma, why.message);
-  if (is_our_own(why)) return result::error(why);
-  set_healthy(kyma.key());
-  return failed(kyma, why);
-}
+}  // namespace
 
-/// A runtime that did not answer last time is asked for little first. None: it answered.
-asio::awaitable<std::optional<std::string>> watcher_installer::sign_of_life(object_key key,
-                                                                            std::string kubeconfig,
-                                                                            core::duration limit) {
-  auto api = in_.runtimes.get(to_string(key), kubeconfig);
-  if (!api) co_return api.error().message;
-  auto work = (*api)->get(namespaces_type(), {{}, std::string(skr_namespace)}, true);
-  const auto until = in_.clock.now() + limit;
-  const auto got = co_await core::within(in_.clock, until, std::move(work));
-  if (!got) co_return "it did not answer in time";
-  if (!*got && k8s::is_sick(got->error())) co_return got->error().message;
-  set_healthy(key);
-  co_return std::nullopt;
-}
-
-core::duration watcher_installer::patience(const object_key& key) const {
-  return runtimes_.patience(key, with_.sick_limit, with_.runtime_limit / 2);
-}
-
-void watcher_installer::set_healthy(const object_key& key) {
-  runtimes_.set_healthy(key);
-  if (in_.board != nullptr) in_.board->reached(key);
-}
-
-/// All places for sick runtimes are taken: in its turn, in the same state as before.
-k8s::reconcile_result watcher_installer::wait_for_place(const object_key& key) {
-  return result::error("the runtime does not answer: " + runtimes_.complaint(key), "unreachable");
-}
-
-/// One that answered last time is silent. Nothing is known yet, so nothing is told.
-k8s::reconcile_result watcher_installer::doubt(const object_key& key) {
-  in_.runtimes.evict(to_string(key));  // the connection may be what is dead
-  runtimes_.set_sick(key, "it was slow to answer");
-  places_.want(key);
-  return result::requeue_after(with_.backoff_limit);  // it is called before
+asio::awaitable<k8s::reconcile_result> watcher_installer::bring(json::value kyma, contact to,
+                                                                order what) {
+  visit one(to.api, with_.how, bundles_);
+  auto bringing = read_and_bring(&one, std::move(what), in_.clock.wall());
+  const auto seen = co_await bounded(&to, std::move(bringing));
+  if (to.deferred) co_return *to.deferred;
+  if (!seen) co_return refused(kyma, to, seen.error());
+  if (board_ != nullptr) board_->reached(to.key);
+  co_return settle(kyma, *seen);
 }
 
 // --- what came of it -------------------------------------------------------------------
 
-k8s::reconcile_result watcher_installer::settle(const object& kyma, const outcome& seen) {
-  const auto key = kyma.key();
+k8s::reconcile_result watcher_installer::settle(const json::value& kyma, const outcome& seen) {
+  const auto key = k8s::key_of(kyma);
   writes_.Increment(static_cast<double>(seen.writes));
-  record(kyma, seen);
-  auto again = a_little_longer(with_.success_interval);
-  const bool on_their_way = !seen.ready || !seen.rolled_out;
-  const auto looks = std::min(runtimes_.look(key, on_their_way), 10U);
-  if (on_their_way) {
-    const auto pause = std::min(with_.ready_interval * (1U << looks), with_.ready_interval_limit);
-    again = std::min(again, a_little_longer(pause));
-  }
+  record(key, seen);
+  auto again = next_pause(key, !seen.ready || !seen.rolled_out);
   if (!seen.ready) {
-    tell(kyma, state::not_ready, seen.not_ready,
+    note(kyma, state::not_ready, seen.not_ready,
          seen.details.empty() ? seen.not_ready : seen.not_ready + ": " + seen.details);
   } else {
     // What only has to wait for its time is no news.
     const auto stuck = seen.again > core::duration::zero() ? std::string() : seen.pending;
-    tell(kyma, state::installed, stuck, stuck, seen.writes > 0);
+    note(kyma, state::installed, stuck, stuck.empty() ? " and ready" : "; " + stuck,
+         seen.writes > 0);
   }
   if (seen.again > core::duration::zero()) {
     again = std::min(again, seen.again + std::chrono::milliseconds(1));
   } else if (!seen.pending.empty()) {
-    again = std::min(again, a_little_longer(with_.certificate_interval));
+    again = std::min(again, with_jitter(with_.certificate_interval));
   }
   return result::requeue_after(again);
 }
 
-k8s::reconcile_result watcher_installer::unreachable(const object& kyma, const std::string& why) {
-  const auto key = kyma.key();
-  in_.runtimes.evict(to_string(key));
-  runtimes_.set_sick(key, why);
-  if (in_.board != nullptr) in_.board->unreachable(key, in_.clock.wall());
-  tell(kyma, state::unreachable, {}, why);
-  return result::error("the runtime does not answer: " + why, "unreachable");
-}
-
-/// There is no way to the runtime until somebody changes a Secret.
-k8s::reconcile_result watcher_installer::no_access(const object& kyma, const std::string& why) {
-  if (in_.board != nullptr) in_.board->unreachable(kyma.key(), in_.clock.wall());
-  return failed(kyma, why, false);
-}
-
-k8s::reconcile_result watcher_installer::failed(const object& kyma, const std::string& why,
-                                                bool again) {
-  tell(kyma, state::failed, why, why);
-  return again ? result::error(why) : result::terminal(why);
-}
-
-k8s::reconcile_result watcher_installer::failed(const object& kyma, const k8s::failure& why) {
-  auto again = result::error(why);
-  tell(kyma, state::failed, again.reason, why.message);
+/// A request failed: the runtime is to blame, or this process, or what was asked for.
+k8s::reconcile_result watcher_installer::refused(const json::value& kyma, const contact& to,
+                                                 const k8s::failure& error) {
+  if (error.is(k8s::errc::fenced) || error.is(k8s::errc::shut_down)) return result::error(error);
+  if (runtimes_.unhealthy(to.key)) {
+    if (board_ != nullptr) board_->unreachable(to.key, in_.clock.wall());
+    note(kyma, state::unreachable, {}, to.error);
+    return result::error("the runtime does not respond: " + to.error, "unreachable");
+  }
+  if (board_ != nullptr) board_->reached(to.key);
+  auto again = result::error(error);
+  note(kyma, state::failed, again.reason, error.message);
   return again;
 }
 
-/// What the pods run with, as far as their Deployment tells.
-void watcher_installer::record(const object& kyma, const outcome& seen) {
-  if (in_.board == nullptr || !seen.rolled_out) return;
-  const auto own = tls::certificate::from_pem(seen.certificate);
-  if (!own) return;
-  in_.board->observed(kyma.key(), observe_rollout(seen.webhook_bundle, seen.secret_bundle, *own));
+k8s::reconcile_result watcher_installer::failed(const json::value& kyma, const std::string& error,
+                                                bool again) {
+  note(kyma, state::failed, error, error);
+  return again ? result::error(error) : result::terminal(error);
 }
 
-/// Tells a state when it begins.
-void watcher_installer::tell(const object& kyma, state now, const std::string& reason,
-                             const std::string& message, bool done) {
-  const bool news = runtimes_.set(kyma.key(), now, reason, done);
-  if (!news) return;
-  const auto about = k8s::reference_to(kyma.parse());
-  switch (now) {
-    case state::installed:
-      in_.events.normal(about, "WatcherInstalled",
-                        message.empty() ? "The watcher is installed on the runtime and ready"
-                                        : "The watcher is installed on the runtime; " + message);
-      break;
-    case state::not_ready:
-      in_.events.warning(about, "WatcherNotReady",
-                         "The watcher is not ready on the runtime: " + message);
-      break;
-    case state::failed:
-      in_.events.warning(about, "WatcherFailed", "The watcher can't be installed: " + message);
-      break;
-    case state::unreachable:
-      in_.events.warning(about, "RuntimeUnreachable", "The runtime does not answer: " + message);
-      break;
-  }
+/// What the pods run with, as far as their Deployment tells.
+void watcher_installer::record(const object_key& kyma, const outcome& seen) {
+  if (board_ == nullptr || !seen.rolled_out) return;
+  const auto own = tls::certificate::from_pem(seen.certificate);
+  if (!own) return;
+  board_->observed(kyma, observe_rollout(seen.webhook_bundle, seen.secret_bundle, *own));
 }
 
 void watcher_installer::forget(const object_key& key) {
-  runtimes_.forget(key);
-  in_.runtimes.evict(to_string(key));
-  if (in_.board != nullptr) in_.board->forget(key);
+  forget_runtime(key, to_string(key));
+  if (board_ != nullptr) board_->forget(key);
 }
 
 }  // namespace rw::watcher_installer

@@ -5,9 +5,8 @@
 #include "k8s/controller.hpp"
 #include "k8s/event_recorder.hpp"
 #include "k8s/informer.hpp"
-#include "reactors/places.hpp"
 #include "reactors/rollout.hpp"
-#include "reactors/runtimes.hpp"
+#include "reactors/runtime_controller.hpp"
 #include "reactors/watcher_installer/access.hpp"
 #include "reactors/watcher_installer/installation.hpp"
 
@@ -62,38 +61,17 @@ class certificate_provider {
   virtual boost::asio::awaitable<k8s::result<void>> remove(k8s::object_key kyma) = 0;
 };
 
-struct options {
+/// Its `resync_period` is an hour unless set.
+struct options : runtime_options {
+  options() { resync_period = std::chrono::hours(1); }
+
   method how = {};
   std::string gateway = "klm-watcher";         ///< in kcp-system: where events come in
   std::optional<std::uint16_t> kcp_port = {};  ///< in place of the Gateway's
   std::string finalizer = "operator.kyma-project.io/runtime-watcher";
 
-  std::size_t concurrent = 16;  ///< runtimes at once
-  /// Runtimes at once that did not answer when they were asked last.
-  std::size_t sick_at_once = 4;
-  core::duration runtime_limit = std::chrono::seconds(20);  ///< for all that is done on one
-  /// For a sick one's first sign of life; doubled after each time in a row that there was none, up
-  /// to half of `runtime_limit`.
-  core::duration sick_limit = std::chrono::seconds(3);
-  /// For the first answers of one that answered last time. Then it makes room for the others, and
-  /// is asked again in its turn among the sick ones.
-  core::duration first_answer = std::chrono::seconds(2);
-  core::duration backoff_base = std::chrono::seconds(1);  ///< of one runtime's failures
-  core::duration backoff_limit = std::chrono::minutes(5);
-
-  /// Between looks at a runtime where nothing is known to have changed; up to a tenth longer.
-  core::duration success_interval = std::chrono::hours(1);
-  /// From the first to the longest pause between looks at one whose pods are not ready.
-  core::duration ready_interval = std::chrono::seconds(1);
-  core::duration ready_interval_limit = std::chrono::minutes(1);
   /// While a certificate is being issued; its Secret is watched as well where that is wired.
   core::duration certificate_interval = std::chrono::seconds(30);
-  /// What concerns all runtimes reaches them at random within this time for each of them, at most
-  /// within `spread_limit`.
-  core::duration spread = std::chrono::milliseconds(2);
-  core::duration spread_limit = std::chrono::seconds(30);
-  /// How long a Kyma that is being deleted waits for a runtime that does not answer.
-  core::duration removal_limit = std::chrono::minutes(5);
 };
 
 /// What the installer reads of the control plane, kept by informers that others may share and
@@ -141,8 +119,8 @@ k8s::client_options runtime_client_options();
 /// Whatever changes one of these reaches the runtimes that it concerns, spread over a little time
 /// where it concerns all. Nothing loops over all runtimes: each is a key of its own, with its own
 /// backoff. A runtime is written to only where it differs (installation.hpp), and in the order that
-/// keeps trust unbroken (trust.hpp). Those that do not answer get a bounded part of the reconciles
-/// (runtimes.hpp, places.hpp), and while they wait for it they cost nothing.
+/// keeps trust unbroken (trust.hpp). Unhealthy ones get a bounded part of the reconciles
+/// (runtime_controller.hpp).
 ///
 /// Each Kyma gets a finalizer. When it is deleted the watcher is removed from the runtime and the
 /// certificate from the control plane; a runtime that does not answer for `removal_limit`, or whose
@@ -153,81 +131,51 @@ k8s::client_options runtime_client_options();
 ///
 /// Told as Kubernetes events of the Kyma, when they begin: WatcherInstalled, WatcherNotReady (with
 /// what the pod waits for), WatcherFailed, RuntimeUnreachable, WatcherRemoved,
-/// WatcherRemovalGivenUp. Metrics: those of runtimes.hpp, `rw_watcher_installer_writes_total`, and
-/// the controller's (`watcher-installer`).
+/// WatcherRemovalGivenUp. Metrics: `rw_watcher_installer_writes_total`, and those of
+/// runtime_controller (`rw_watcher_installer`, `watcher-installer`).
 ///
 /// Everything happens on one executor, which is also the informers' and the clients'. It adds an
 /// index to the informer of kubeconfigs, so there is one installer for each of those.
-class watcher_installer final : private k8s::reconciler {
+class watcher_installer final : public runtime_controller {
  public:
   watcher_installer(boost::asio::any_io_executor executor, options with, sources from,
                     environment in);
   ~watcher_installer() override;
-  watcher_installer(const watcher_installer&) = delete;
-  watcher_installer& operator=(const watcher_installer&) = delete;
 
   /// Runs until cancelled. The pool is to be run and closed by its owner.
   boost::asio::awaitable<void> run();
 
-  /// Looks at a Kyma's runtime soon: something was heard of it.
-  /// False if there is no room, or this is the end.
-  bool requeue(const k8s::object_key& kyma);
-
-  std::size_t count(state of) const noexcept { return runtimes_.count(of); }
-
  private:
-  using result = k8s::reconcile_result;
-
-  boost::asio::awaitable<result> reconcile(k8s::object_key key) override;
-  boost::asio::awaitable<result> keep_installed(k8s::object kyma, places::place* kept);
-  boost::asio::awaitable<result> bring(k8s::object kyma, std::string kubeconfig, order what,
-                                       core::duration first_answer);
-  boost::asio::awaitable<result> keep_removed(k8s::object kyma, places::place* kept);
-  boost::asio::awaitable<std::optional<result>> add_finalizer(k8s::object kyma);
-  boost::asio::awaitable<result> drop_finalizer(k8s::object kyma);
-  boost::asio::awaitable<std::optional<std::string>> sign_of_life(k8s::object_key key,
-                                                                  std::string kubeconfig,
-                                                                  core::duration limit);
-  result wait_for_place(const k8s::object_key& key);
-  result doubt(const k8s::object_key& key);
-  core::duration patience(const k8s::object_key& key) const;
-  boost::asio::awaitable<std::optional<std::string>> clean(k8s::object_key key,
-                                                           std::string kubeconfig,
-                                                           places::place* kept);
+  work<result> reconcile(k8s::object_key key) override;
+  work<result> keep_installed(boost::json::value kyma, contact to);
+  work<result> bring(boost::json::value kyma, contact to, order what);
+  work<result> keep_removed(boost::json::value kyma, contact to);
+  work<std::optional<result>> reach(const boost::json::value* kyma, contact* to);
 
   in_words<order> order_for(const certificate_answer& own);
   const in_words<tls::ca_bundle>& gateway_trust();
-  void record(const k8s::object& kyma, const outcome& seen);
+  void record(const k8s::object_key& kyma, const outcome& seen);
   boost::asio::awaitable<void> complete_board();
-  std::vector<k8s::object> kubeconfigs_for(const k8s::object& kyma) const;
-  result settle(const k8s::object& kyma, const outcome& seen);
-  result refused(const k8s::object& kyma, const k8s::failure& why);
-  result unreachable(const k8s::object& kyma, const std::string& why);
-  result no_access(const k8s::object& kyma, const std::string& why);
-  result failed(const k8s::object& kyma, const std::string& why, bool again);
-  result failed(const k8s::object& kyma, const k8s::failure& why);
-  void set_healthy(const k8s::object_key& key);
-  bool may_have_certificate(const k8s::object& kyma) const;
+  std::vector<k8s::object> kubeconfigs_for(std::string_view kyma) const;
+  result settle(const boost::json::value& kyma, const outcome& seen);
+  result refused(const boost::json::value& kyma, const contact& to, const k8s::failure& error);
+  result failed(const boost::json::value& kyma, const std::string& error, bool again);
+  bool may_have_certificate(std::string_view kyma) const;
   void forget(const k8s::object_key& key);
-  void tell(const k8s::object& kyma, state now, const std::string& reason,
-            const std::string& message, bool done = false);
 
   void watch_all();
   k8s::object virtual_service_of(const k8s::object_key& watcher) const;
-  void fan_out(k8s::controller::keys& some);
-  core::duration up_to(core::duration most) const;
-  core::duration a_little_longer(core::duration base) const { return base + up_to(base / 10); }
+  void fan_out(keys& some);
 
   const options with_;
   const sources from_;
-  const environment in_;
+  certificate_provider& certificates_;
+  rollout_board* const board_;
+  const std::function<void(const k8s::object_key& kyma)> on_reconcile_;
   core::counter& writes_;
-  class runtimes runtimes_;
-  class places places_;  ///< of the sick ones
   known_bundles bundles_;
   k8s::object trust_from_;  ///< the gateway's Secret that `trust_` was read from
   in_words<tls::ca_bundle> trust_{tls::ca_bundle()};
-  k8s::controller controller_;
 };
 
 }  // namespace rw::watcher_installer

@@ -146,6 +146,14 @@ class Story(Bootstrapped):
         self.assertEqual(runtime["metadata"]["annotations"]["operator.kyma-project.io/bootstrapper-opt-out"], "true")
         wait_until(lambda: "BootstrapperRemoved" in self.kcp.events_of(NAME, KCP), PATIENCE, "it is told", every=0.1)
 
+    def collected(self):
+        """Nothing refers to the sources any longer, so the next process deletes their stored contents."""
+        stored = f"/api/v1/namespaces/{STATE}/secrets"
+        self.assertTrue(self.kcp_api.get(stored)["items"])
+        self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
+        self.manager = self.start_manager(*self.OPTIONS)
+        wait_until(lambda: not self.kcp_api.get(stored)["items"], PATIENCE, "the stored contents are deleted", every=0.1)
+
     def installed_by_hand(self):
         self.kcp.apply(self.made_by_hand())
         found = self.until("is being installed", lambda r: r.get("status", {}).get("state") == "InProgress")
@@ -169,7 +177,7 @@ class Story(Bootstrapped):
             self.put(each)
         self.kim_installs()
         for step in (self.taken_over, self.rotated, self.refused, self.upgraded, self.repaired, self.suspended, self.restarted,
-                     self.deleted, self.installed_by_hand):
+                     self.deleted, self.collected, self.installed_by_hand):
             step()
         self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
 

@@ -142,8 +142,10 @@ class Landscape:
         self.kcp.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", "--all")
         for ns in ("kcp-system", "istio-system", "runtime-watcher-system"):
             self.kcp.kubectl("create", "namespace", ns)
-        self.kcp.apply(self.gateway("klm-watcher", ["localhost"], {"operator.kyma-project.io/watcher-gateway": "default"}),
-                       self.issuer.root_secret)
+        gateway = (ROOT / "deploy" / "pki" / "gateway.yaml").read_text()
+        self.kcp.kubectl("apply", "-f", "-", stdin=gateway.replace("listener.kcp.example.com", "localhost").replace(
+            "number: 443", f"number: {self.port}"))
+        self.kcp.apply(self.issuer.root_secret)
         self.deploy_manager()
 
     def gateway(self, name, hosts, labels):
@@ -228,7 +230,7 @@ class Real(Landscape):
     the rights that deploy/manager gives to that, and `audit` knows what it asked for."""
 
     WANTED = ("watchers.operator.kyma-project.io", "kymas.operator.kyma-project.io", "gateways.networking.istio.io",
-              "virtualservices.networking.istio.io", "certificates.cert-manager.io")
+              "virtualservices.networking.istio.io", "certificates.cert-manager.io", "issuers.cert-manager.io")
     OURS = ()  # files of deploy/crds, of which nobody else has a truer form
 
     def definitions(self):

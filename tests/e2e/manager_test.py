@@ -8,12 +8,13 @@ has put on the runtime.
 
 import base64
 import json
+import re
 import ssl
 import urllib.request
 
 import harness
 import landscape
-from harness import ROOT, Gateway, Webhook, wait_until
+from harness import ROOT, Gateway, Webhook, runtime_watcher, wait_until
 from landscape import DOMAIN, MANAGER, PATIENCE, RUNTIME, RUNTIME_SPEC, Issuer, decoded, encoded
 
 
@@ -51,12 +52,65 @@ class Story:
         with urllib.request.urlopen(request, timeout=10, context=context) as answer:
             self.assertTrue(json.load(answer)["response"]["allowed"])
 
+    def check_status(self):
+        """A runtime whose pods nobody starts, and one that has no domain."""
+        self.kcp.apply({"apiVersion": "operator.kyma-project.io/v1beta2", "kind": "Kyma",
+                        "metadata": {"name": "kyma-ill", "namespace": "kcp-system", "labels": {"kyma-project.io/runtime-id": "r-ill"}},
+                        "spec": {"channel": "regular"}})
+        address = f"127.0.0.1:{self.manager.admin}"
+        states = {}
+
+        def judged():
+            done = runtime_watcher("status", "--address", address, "-o", "json")
+            self.assertEqual(done.returncode, 3, done.stderr)
+            states.update((r["kyma"], r) for r in json.loads(done.stdout)["runtimes"])
+            return all(states.get(name, {}).get("state") not in (None, "unknown") for name in ("kyma-1", "kyma-ill"))
+        wait_until(judged, PATIENCE, lambda: f"the states of two runtimes; they are {states}", every=0.1)
+        self.assertEqual((states["kyma-1"]["state"], states["kyma-1"]["runtimeId"]), ("not_ready", RUNTIME))
+        self.assertEqual(states["kyma-ill"]["state"], "failed", states)
+        table = runtime_watcher("status", "--address", address, "--state=failed", "-o", "wide")
+        self.note(table.stdout)
+        self.assertIn("kyma-ill", table.stdout)
+        self.assertNotIn("kyma-1 ", table.stdout)
+        self.kcp.kubectl("delete", "kyma", "kyma-ill", "-n", "kcp-system", "--timeout=30s")
+
+    def set_manager(self, value, state):
+        self.kcp.kubectl("patch", "watcher", "kyma", "-n", "kcp-system", "--type=merge", "-p", json.dumps({"spec": {"manager": value}}))
+        self.kcp.until("watchers", "kyma", "kcp-system",
+                       lambda w: w["status"]["state"] == state and (value or "") in json.dumps(w["status"]), f"is {state}")
+
     def select_gateways(self, value, state):
         change = {"spec": {"gateway": {"selector": {"matchLabels": {"operator.kyma-project.io/watcher-gateway": value}}}}}
         self.kcp.kubectl("patch", "watcher", "second", "-n", "kcp-system", "--type=merge", "-p", json.dumps(change))
         self.kcp.until("watchers", "second", "kcp-system", lambda w: w["status"]["state"] == state, f"is {state}")
 
+    def check_authority(self):
+        """deploy/pki is as the schemas want it. Gardener's Issuer has no definition here."""
+        for name in ("cert-manager", "gardener"):
+            text = (ROOT / "deploy" / "pki" / f"{name}.yaml").read_text()
+            parts = [part for part in text.split("\n---\n")
+                     if self.kcp.attempt("get", self.resource_of(part), "-A").returncode == 0]
+            if name == "cert-manager":
+                self.assertEqual(len(parts), 3)
+            for part in parts:
+                self.kcp.kubectl("apply", "--server-side", "--dry-run=server", "-f", "-", stdin=part)
+
+    @staticmethod
+    def resource_of(text):
+        group = re.search(r"^apiVersion: ([\w.-]+)/", text, flags=re.MULTILINE)[1]
+        return re.search(r"^kind: (\w+)", text, flags=re.MULTILINE)[1].lower() + "s." + group
+
+    def check_names(self):
+        """Applying deploy/manager beside lifecycle-manager changes nothing of that."""
+        text = self.kcp.kubectl("kustomize", ROOT / "deploy" / "manager")
+        names = re.findall(r"^  name: (\S+)", text, flags=re.MULTILINE)
+        self.assertGreaterEqual(len(names), 10)
+        for each in names:
+            self.assertNotRegex(each, "^(klm|lifecycle-manager|template-operator)", "such a name is lifecycle-manager's")
+
     def test_a_runtime_is_installed_heard_of_changed_and_removed(self):
+        self.check_authority()
+        self.check_names()
         self.kcp.kubectl("apply", "-f", ROOT / "deploy" / "samples" / "watcher.yaml")
         ready = lambda w: w.get("status", {}).get("state") == "Ready"
         self.kcp.until("watchers", "kyma", "kcp-system", ready, "is Ready")
@@ -67,6 +121,14 @@ class Story:
         self.add_kyma()
         self.issue()
         configuration = self.installed(["kyma"])
+        # An invalid edit is reported, and takes nothing away, by a new manager either.
+        self.set_manager("../elsewhere", "Error")
+        self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
+        self.manager = self.start_manager(*self.OPTIONS)
+        self.set_manager("../nowhere", "Error")
+        self.assertEqual(self.installed(["kyma"])["webhooks"], configuration["webhooks"])
+        self.set_manager(None, "Ready")
+        self.check_status()
         hook = configuration["webhooks"][0]
         self.assertEqual(hook["failurePolicy"], "Ignore")
         self.assertEqual(hook["sideEffects"], "NoneOnDryRun")

@@ -57,4 +57,48 @@ BOOST_FIXTURE_TEST_CASE(other_paths_and_methods_are_refused, fixture) {
   BOOST_TEST(answer.headers.get("allow") == "GET, HEAD");
 }
 
+BOOST_AUTO_TEST_CASE(runtimes_are_shown_to_loopback_and_to_who_has_the_token) {
+  rw::core::metrics metrics;
+  std::string token;
+  rw::admin::pages pages(
+      metrics, [] { return std::string(); },
+      [](std::string_view query, std::string& error) {
+        if (query == "bad") error = "unknown parameter bad";
+        return "{" + std::string(query) + "}";
+      },
+      [&] { return token; });
+  const auto get = [&](const char* from, const char* authorization,
+                       const char* target = "/runtimes?state=failed") {
+    rw::http::request request;
+    request.method = "GET";
+    request.target = target;
+    request.peer.address = {boost::asio::ip::make_address(from), 1};
+    if (*authorization != 0) request.headers.add("authorization", authorization);
+    rw::http::response response;
+    BOOST_TEST(!pages.handle(request, response).valid());
+    return response;
+  };
+  for (const auto* own : {"127.0.0.1", "127.1.2.3", "::1"}) {
+    const auto answer = get(own, "");
+    BOOST_TEST(answer.status == 200u);
+    BOOST_TEST(answer.body == "{state=failed}");
+    BOOST_TEST(answer.headers.get("content-type") == "application/json");
+  }
+  BOOST_TEST(get("127.0.0.1", "", "/runtimes").body == "{}");
+  BOOST_TEST(get("127.0.0.1", "", "/runtimes?bad").status == 400u);
+  // Without a token nothing opens it, an empty one neither.
+  for (const auto* shown : {"", "Bearer ", "Bearer", "Bearer x"}) {
+    BOOST_TEST(get("10.0.0.1", shown).status == 401u);
+  }
+  token = "secret";
+  for (const auto* shown :
+       {"", "Bearer ", "Bearer secre", "Bearer secret2", "secret", "Basic secret"}) {
+    const auto answer = get("10.0.0.1", shown);
+    BOOST_TEST(answer.status == 401u);
+    BOOST_TEST(answer.headers.get("www-authenticate") == "Bearer");
+    BOOST_TEST(answer.body.find("state") == std::string::npos);
+  }
+  BOOST_TEST(get("10.0.0.1", "Bearer secret").status == 200u);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

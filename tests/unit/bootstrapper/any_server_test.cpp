@@ -177,7 +177,7 @@ asio::awaitable<void> fits_its_schema(sync_env* env) {
   const auto made = co_await env->api("skr")->apply(type, object, {.force = true});
   BOOST_REQUIRE_MESSAGE(made.has_value(), made.error().message);
   BOOST_TEST(made->at("spec") == object.at("spec"));
-  bootstrapper::status_input input{.mode = bootstrapper_mode::direct};
+  bootstrapper::status_input input{.mode = bootstrapper_mode::direct, .observed = true};
   input.units[0] = {.desired = "a", .invalid = {}, .warnings = {"w"}};
   input.units[1] = {.desired = {}, .invalid = "x", .warnings = {}};
   input.report.emplace();

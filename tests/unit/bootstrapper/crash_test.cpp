@@ -5,6 +5,7 @@
 
 #include "tests/unit/bootstrapper/sync_env.hpp"
 #include "tests/unit/run.hpp"
+#include <algorithm>
 #include <string>
 
 namespace rw::bootstrapper_test {
@@ -232,6 +233,41 @@ asio::awaitable<void> progresses(sync_env* env) {
 BOOST_AUTO_TEST_CASE(sync_completes_step_by_step_when_each_pass_is_cut_short) {
   sync_env env;
   test::run(env.context, progresses(&env));
+}
+
+/// Nothing was in place before, and nothing is there to fall back to.
+asio::awaitable<void> leaves_nothing(sync_env* env, const generations* all) {
+  int rejections = 0;
+  for (int k = 1; k < 60; ++k) {
+    const auto name = "skr-" + std::to_string(k);
+    co_await env->add(name);
+    env->faults[name] = {.refuse = k};
+    const auto report = co_await env->must_sync(name, {all->second});
+    const bool reached = env->faults[name].seen >= k;
+    env->faults[name] = {};
+    if (!reached) break;
+    for (const auto of : all_units) {
+      if (!report.at(of).rejected) continue;
+      ++rejections;
+      const auto left = std::ranges::count(env->states[name].objects, of,
+                                           [](const auto& each) { return each.of; });
+      BOOST_TEST(left == 0, "after the refusal of write " << k);
+      for (const auto& each : objects_of(of, all->second)) {
+        const auto got = co_await env->api(name)->get(each.type, k8s::key_of(each.object));
+        BOOST_TEST(got.has_error(), each.type.gvk.kind << " after the refusal of write " << k);
+      }
+    }
+    co_await env->must_sync(name, {all->second});
+    const bool good = co_await env->has_all(name, all->second, all->second);
+    BOOST_TEST(good, "after the refusal of write " << k);
+  }
+  BOOST_TEST(rejections > 12);
+}
+
+BOOST_AUTO_TEST_CASE(refused_first_installation_leaves_nothing) {
+  sync_env env;
+  const generations all;
+  test::run(env.context, leaves_nothing(&env, &all));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

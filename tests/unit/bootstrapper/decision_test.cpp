@@ -119,8 +119,9 @@ BOOST_AUTO_TEST_CASE(runtime_gets_a_resource_unless_it_has_opted_out) {
   BOOST_TEST((decide(facts, false).what == action::none));
   BOOST_TEST(is(without_resource(mode::shadow), action::create));
   BOOST_TEST(is(without_resource(mode::signal), action::none));
+  BOOST_TEST((decide(facts, false).reason == "NoResource"));
   facts.opted_out = true;
-  BOOST_TEST(is(facts, action::none));
+  BOOST_TEST(is(facts, action::none, "OptedOut"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

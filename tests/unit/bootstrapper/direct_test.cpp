@@ -1,7 +1,6 @@
 // The reactor on embedded API servers: a runtime's bootstrapper from its installation to its end.
 
 #include "k8s/types.hpp"
-#include "reactors/bootstrapper/manifest_set.hpp"
 #include "reactors/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
@@ -11,6 +10,7 @@
 
 #include "tests/unit/bootstrapper/test_env.hpp"
 #include "tests/unit/run.hpp"
+#include <chrono>
 #include <string>
 
 namespace rw::bootstrapper_test {
@@ -21,10 +21,6 @@ using test::eventually;
 using namespace std::chrono_literals;
 
 namespace {
-
-const k8s::object_key credentials{"kyma-system", "registry-credentials"};
-const k8s::object_key settings{"kyma-system", "rt-bootstrapper-config"};
-const k8s::object_key skr{"kcp-system", "skr"};
 
 asio::awaitable<void> one_ready_runtime(test_env* env) {
   co_await env->begin();
@@ -194,7 +190,7 @@ asio::awaitable<void> repairs(test_env* env) {
     BOOST_TEST(good, each.type.gvk.kind << " is not repaired");
   }
   const bool good = co_await eventually(
-      [&] { return env->metric("rw_bootstrapper_heard_total{from=\"others\"}") >= 7; });
+      [&] { return env->metric("rw_bootstrapper_observed_changes_total{from=\"others\"}") >= 7; });
   BOOST_TEST(good);
 }
 
@@ -374,6 +370,58 @@ asio::awaitable<void> learns_kinds(test_env* env) {
 BOOST_AUTO_TEST_CASE(kind_that_is_defined_later_is_found_soon) {
   test_env env(quick_options());
   test::run(env.context, learns_kinds(&env));
+}
+
+asio::awaitable<void> needs_the_label(test_env* env) {
+  co_await env->begin();
+  auto source = manifests_source(manifests("3.0.0"));
+  source.at("metadata").as_object()["name"] = "own";
+  co_await env->set_source(source);
+  co_await env->add_runtime("skr");
+  co_await env->add_bootstrapper("skr", {{"manifests", {{"configMapRef", {{"name", "own"}}}}}});
+  bool good = co_await env->until_condition("skr", "Compatible", "False", "Invalid");
+  BOOST_TEST(good);
+  const auto object = co_await env->status("skr");
+  BOOST_TEST(k8s::find_string(object, {"status", "lastError"}) ==
+             "ConfigMap kcp-system/own: needs the label "
+             "operator.kyma-project.io/bootstrapper-manifests=true");
+  good = co_await env->until("skr", deployments, deployment_key, is_gone);
+  BOOST_TEST(good);
+  k8s::set_label(source, bootstrapper::manifests_label, "true");
+  co_await env->set_source(source);
+  good = co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(manifests_of_another_config_map_need_a_label) {
+  test_env env(quick_options());
+  test::run(env.context, needs_the_label(&env));
+}
+
+asio::awaitable<void> collects_contents(test_env* env) {
+  co_await one_ready_runtime(env);
+  std::size_t left = co_await stored(env);
+  BOOST_TEST(left == 4U);
+  co_await env->change("skr", {{"pullSecretRef", nullptr}});
+  co_await env->remove_source(secrets_type(), "registry-credentials");
+  const auto end = std::chrono::steady_clock::now() + test::patience / 2;
+  while (left != 3 && std::chrono::steady_clock::now() < end) left = co_await stored(env);
+  BOOST_TEST(left == 3U);
+  // What is referred to stays, whether it exists or not.
+  co_await env->remove_source(config_maps_type(), "rt-bootstrapper-config");
+  const bool good = co_await env->until_metric(
+      "rw_kube_requests_total{client=\"test\",code=\"200\",verb=\"list\"}",
+      env->metric("rw_kube_requests_total{client=\"test\",code=\"200\",verb=\"list\"}") + 3);
+  BOOST_TEST(good);
+  left = co_await stored(env);
+  BOOST_TEST(left == 3U);
+}
+
+BOOST_AUTO_TEST_CASE(stored_contents_of_sources_that_nothing_refers_to_are_deleted) {
+  auto with = quick_options();
+  with.resync_period = 200ms;
+  test_env env(with);
+  test::run(env.context, collects_contents(&env));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

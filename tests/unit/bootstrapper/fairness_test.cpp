@@ -31,19 +31,19 @@ options quick() {
 
 }  // namespace
 
-asio::awaitable<void> stays_sick(test_env* env) {
+asio::awaitable<void> stays_unhealthy(test_env* env) {
   co_await env->begin_with({"skr"});
   env->hanging_writes["skr"] = true;
   const auto rotated = pull_secret("rotated");
   co_await env->set_source(rotated);
-  const auto sick = [env] { return env->metric("rw_bootstrapper_sick_runtimes") == 1; };
-  bool good = co_await eventually(sick);
+  const auto unhealthy = [env] { return env->metric("rw_bootstrapper_unhealthy_runtimes") == 1; };
+  bool good = co_await eventually(unhealthy);
   BOOST_REQUIRE(good);
   int tried = 0;
   int tried_as_healthy = 0;
   env->on_request = [&](const std::string&, const std::string& verb, const std::string&) {
     if (!test::reads(verb)) ++tried;
-    if (!test::reads(verb) && !sick()) ++tried_as_healthy;
+    if (!test::reads(verb) && !unhealthy()) ++tried_as_healthy;
     return k8s::devserver::fault();
   };
   good = co_await eventually([&] { return tried >= 2; });
@@ -51,7 +51,7 @@ asio::awaitable<void> stays_sick(test_env* env) {
   BOOST_TEST(tried_as_healthy == 0);
   env->on_request = {};
   env->hanging_writes["skr"] = false;
-  good = co_await eventually([&] { return !sick(); });
+  good = co_await eventually([&] { return !unhealthy(); });
   BOOST_TEST(good);
   good = co_await eventually([&] { return env->reactor->rollout_progress().currents() == 1; });
   BOOST_TEST(good);
@@ -59,19 +59,19 @@ asio::awaitable<void> stays_sick(test_env* env) {
 
 BOOST_AUTO_TEST_CASE(runtime_that_hangs_on_writes_stays_unreachable) {
   test_env env(quick());
-  test::run(env.context, stays_sick(&env));
+  test::run(env.context, stays_unhealthy(&env));
 }
 
 asio::awaitable<void> gathers_once(test_env* env) {
   co_await env->begin_with({"a", "b", "c"});
-  const auto gathered = env->metric("rw_bootstrapper_gathered_total");
+  const auto gathered = env->metric("rw_bootstrapper_rendered_total");
   BOOST_TEST(gathered >= 1);
   BOOST_TEST(gathered <= 12);  // both units, live and stored contents; the hour may have passed
   // Another state of a source is another set.
   const auto rotated = pull_secret("rotated");
   co_await env->set_source(rotated);
   const bool good =
-      co_await eventually([&] { return env->metric("rw_bootstrapper_gathered_total") > gathered; });
+      co_await eventually([&] { return env->metric("rw_bootstrapper_rendered_total") > gathered; });
   BOOST_TEST(good);
 }
 
@@ -112,12 +112,7 @@ asio::awaitable<void> is_patient(test_env* env) {
   co_await env->begin();
   co_await env->add_runtime("bad");
   co_await env->add_runtime("good");
-  json::value object{
-      {"apiVersion", "operator.kyma-project.io/v1alpha1"},
-      {"kind", "RuntimeBootstrapper"},
-      {"metadata", {{"name", "bad"}, {"namespace", "kcp-system"}}},
-      {"spec", {{"runtimeRef", {{"name", "bad"}}}, {"manifests", {{"inline", "no: manifest"}}}}}};
-  co_await env->create("kcp", std::move(object), bootstrapper::runtime_bootstrappers_type());
+  co_await env->add_bootstrapper("bad", {{"manifests", {{"inline", "no: manifest"}}}});
   bool good = co_await env->until_condition("bad", "Compatible", "False", "Invalid");
   BOOST_TEST(good);
   // Its pods are on their way, so it is looked at again and again.
@@ -131,6 +126,89 @@ asio::awaitable<void> is_patient(test_env* env) {
 BOOST_AUTO_TEST_CASE(rejected_revision_on_a_fresh_runtime_is_not_polled) {
   test_env env(quick());
   test::run(env.context, is_patient(&env));
+}
+
+asio::awaitable<void> defers_the_slow(test_env* env) {
+  co_await env->begin();
+  env->on_request = [](const std::string& cluster, const std::string&, const std::string&) {
+    return k8s::devserver::fault{.latency = cluster.starts_with("slow") ? 100ms : 0ms};
+  };
+  for (const auto* name : {"slow-1", "slow-2"}) {
+    co_await env->add_runtime(name);
+    co_await env->add_bootstrapper(name);
+  }
+  // Both workers are busy with runtimes that respond to each request, but slowly.
+  co_await env->until_metric("rw_bootstrapper_unhealthy_runtimes", 2);
+  BOOST_TEST(env->reactor->rollout_progress().currents() == 0U);
+  const auto begin = std::chrono::steady_clock::now();
+  co_await env->add_runtime("good");
+  co_await env->add_bootstrapper("good");
+  bool good = co_await env->until_condition("good", "ConfigurationSynced", "True", "Synced");
+  BOOST_TEST(good);
+  // Each of the slow ones takes three seconds.
+  BOOST_TEST((std::chrono::steady_clock::now() - begin < 3s));
+  for (const auto* name : {"slow-1", "slow-2"}) {
+    good = co_await env->until_condition(name, "ConfigurationSynced", "True", "Synced");
+    BOOST_TEST(good);
+  }
+  BOOST_TEST(env->metric("rw_bootstrapper_unhealthy_runtimes") == 2);
+}
+
+BOOST_AUTO_TEST_CASE(slow_runtimes_leave_passes_to_the_others_and_are_synced_in_turn) {
+  auto with = quick();
+  with.concurrent = 2;
+  with.unhealthy_concurrent = 1;
+  with.prompt_limit = 300ms;
+  with.runtime_limit = 10s;
+  test_env env(with);
+  test::run(env.context, defers_the_slow(&env));
+}
+
+asio::awaitable<void> bounds_idle_passes(test_env* env) {
+  co_await env->begin_with({"skr"});
+  co_await env->until_metric("rw_bootstrapper_watched_runtimes", 1);
+  // Nothing of it has to be repaired.
+  for (int i = 0; env->metric("rw_bootstrapper_held_back_total") < 1 && i < 1000; ++i) {
+    json::object annotations;
+    annotations["example.com/noise"] = std::to_string(i);
+    const json::value noise{{"metadata", {{"annotations", std::move(annotations)}}}};
+    const auto done =
+        co_await env->api("skr").patch(secrets_type(), credentials, k8s::patch_type::merge, noise);
+    BOOST_REQUIRE(done.has_value());
+  }
+  BOOST_TEST(env->metric("rw_bootstrapper_held_back_total") >= 1);
+}
+
+BOOST_AUTO_TEST_CASE(changes_that_need_no_repair_are_followed_less_and_less_often) {
+  test_env env(quick());
+  test::run(env.context, bounds_idle_passes(&env));
+}
+
+asio::awaitable<void> reports_half_a_unit(test_env* env) {
+  co_await env->begin_with({"skr"});
+  // The dry run is let through, the write is not.
+  int seen = 0;
+  env->on_request = [&](const std::string&, const std::string& verb, const std::string&) {
+    if (!test::reads(verb)) env->hanging_writes["skr"] = ++seen > 1;
+    return k8s::devserver::fault();
+  };
+  co_await env->set_source(pull_secret("rotated"));
+  bool good = co_await env->until_resource("skr", [](const json::value& object) {
+    const auto& unit = object.at("status").at("units").at(0);
+    return k8s::find_string(unit, {"phase"}) == "Applying" && !unit.as_object().contains("digest");
+  });
+  BOOST_TEST(good);
+  env->on_request = {};
+  env->hanging_writes["skr"] = false;
+  good = co_await env->until("skr", secrets_type(), credentials, has_data(pull_secret("rotated")));
+  BOOST_TEST(good);
+  good = co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(unit_that_was_cut_off_is_reported_as_applying) {
+  test_env env(quick());
+  test::run(env.context, reports_half_a_unit(&env));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

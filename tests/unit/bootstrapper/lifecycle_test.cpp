@@ -22,7 +22,6 @@ namespace {
 
 const std::string mode_annotation(bootstrapper_mode_annotation);
 const std::string opt_out(bootstrapper::opt_out_annotation);
-const k8s::object_key credentials{"kyma-system", "registry-credentials"};
 
 options quick(bootstrapper_mode mode = bootstrapper_mode::direct) {
   auto out = quick_options();
@@ -65,6 +64,8 @@ asio::awaitable<void> migrates(test_env* env) {
   BOOST_TEST(env->metric("rw_bootstrapper_differing_runtimes") == 1);
   auto object = co_await env->status("skr");
   BOOST_TEST(!k8s::has_finalizer(object, bootstrapper::finalizer));
+  good = co_await env->until_condition("skr", "Ready", "Unknown", "Shadow");
+  BOOST_TEST(good);
   // direct, though the Runtime carries a mark: nobody is locked out.
   co_await env->annotate_runtime("skr", std::string(force_reconciliation_mark), "true");
   co_await env->annotate_runtime("skr", mode_annotation, "direct");
@@ -364,6 +365,67 @@ BOOST_AUTO_TEST_CASE(unreachable_runtime_does_not_keep_its_resource) {
   with.removal_limit = 3s;
   test_env env(with);
   test::run(env.context, abandons_removal(&env));
+}
+
+asio::awaitable<void> remembers_the_opt_out(test_env* env) {
+  int created = 0;
+  env->server.faults("kcp").decide = [&](const std::string& verb, const std::string& path) {
+    if (verb == "create" && path.ends_with("/runtimebootstrappers")) ++created;
+    return k8s::devserver::fault();
+  };
+  co_await env->begin();
+  co_await env->add_runtime("skr");
+  bool good = co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
+  BOOST_REQUIRE(good);
+  BOOST_TEST(created == 1);
+  // The informer of Runtimes never shows the annotation.
+  co_await env->stop_observing_runtimes();
+  co_await delete_resource(env, "skr");
+  good = co_await env->until_resource("skr", is_gone);
+  BOOST_TEST(good);
+  const std::string passes =
+      "controller_runtime_reconcile_total{controller=\"runtime-bootstrapper\",result=\"success\"}";
+  for (int i = 0; i < 3; ++i) {
+    const auto before = env->metric(passes);
+    env->reactor->requeue(skr);
+    co_await env->until_metric(passes, before + 1);
+  }
+  BOOST_TEST(created == 1);
+  env->server.faults("kcp").decide = {};
+}
+
+BOOST_AUTO_TEST_CASE(opt_out_holds_while_the_informer_does_not_show_it) {
+  auto with = quick();
+  with.create_for_runtimes = true;
+  test_env env(with);
+  test::run(env.context, remembers_the_opt_out(&env));
+}
+
+asio::awaitable<void> reports_unmanaged(test_env* env) {
+  const std::string unmanaged = "rw_bootstrapper_unmanaged_runtimes";
+  co_await env->begin();
+  co_await env->add_runtime("skr");
+  bool good = co_await env->until_metric(unmanaged + "{reason=\"NoResource\"}", 1);
+  BOOST_TEST(good);
+  good = co_await env->until_event("skr", "BootstrapperUnmanaged", "has no RuntimeBootstrapper");
+  BOOST_TEST(good);
+  co_await env->add_bootstrapper("skr");
+  good = co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
+  BOOST_TEST(good);
+  BOOST_TEST(env->metric(unmanaged + "{reason=\"NoResource\"}") == 0);
+  co_await env->change("skr", {{"runtimeRef", {{"name", "another"}}}});
+  co_await env->until_metric(unmanaged + "{reason=\"Invalid\"}", 1);
+  good = co_await env->until_condition("skr", "RuntimeBootstrapperReady", "False",
+                                       "RuntimeBootstrapperConfigurationFailed");
+  BOOST_TEST(good);
+  co_await env->annotate_runtime("skr", mode_annotation, "off");
+  good = co_await eventually([&] { return env->metric(unmanaged + "{reason=\"Invalid\"}") == 0; });
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(runtime_in_mode_direct_without_a_working_resource_is_reported) {
+  test_env env(quick());
+  test::run(env.context, reports_unmanaged(&env));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

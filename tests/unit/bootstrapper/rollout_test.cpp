@@ -362,6 +362,7 @@ asio::awaitable<void> leaves_own_sources_out(landscape* land) {
   co_await land->add_runtime("own");
   auto source = manifests_source(manifests("1.0.0"));
   source.as_object()["metadata"].as_object()["name"] = "own-manifests";
+  k8s::set_label(source, bootstrapper::manifests_label, "true");
   co_await land->set_source(source);
   json::value object{{"apiVersion", "operator.kyma-project.io/v1alpha1"},
                      {"kind", "RuntimeBootstrapper"},
@@ -374,6 +375,7 @@ asio::awaitable<void> leaves_own_sources_out(landscape* land) {
   co_await land->change_rollout(pause);
   source = manifests_source(manifests("3.0.0"));
   source.as_object()["metadata"].as_object()["name"] = "own-manifests";
+  k8s::set_label(source, bootstrapper::manifests_label, "true");
   co_await land->set_source(source);
   const bool good =
       co_await land->until("own", deployments, deployment_key,

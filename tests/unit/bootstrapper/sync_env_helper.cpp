@@ -87,12 +87,15 @@ asio::awaitable<k8s::result<bootstrapper::sync_report>> sync_env::sync(
     state.objects = std::move(objects);
     co_return k8s::result<void>();
   };
-  auto report = co_await bootstrapper::sync(api(runtime), &options, std::move(request));
-  if (!report || !like.write) co_return report;
+  bootstrapper::sync_report report;
+  const auto done =
+      co_await bootstrapper::sync(api(runtime), &options, std::move(request), &report);
+  if (!done) co_return done.error();
+  if (!like.write) co_return report;
   state.exists = true;
-  state.objects = report->objects;
-  for (std::size_t i = 0; i < report->units.size(); ++i) {
-    state.digests[i] = report->units[i].applied;
+  state.objects = report.objects;
+  for (std::size_t i = 0; i < report.units.size(); ++i) {
+    state.digests[i] = report.units[i].applied;
   }
   co_return report;
 }

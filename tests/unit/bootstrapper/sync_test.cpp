@@ -1,7 +1,6 @@
 // One pass over a runtime: install, change, repair, ownership, rejection, removal.
 
 #include "k8s/manifests.hpp"
-#include "reactors/bootstrapper/manifest_set.hpp"
 #include "reactors/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
@@ -460,6 +459,58 @@ BOOST_AUTO_TEST_CASE(fields_are_subtracted_leaf_by_leaf) {
   const auto both = json::parse(R"({"f:data": {"f:a": {}, "f:b": {}}, "f:metadata": {}})");
   BOOST_TEST((bootstrapper::subtract_fields(fields, both) ==
               json::parse(R"({"f:metadata": {"f:labels": {"f:x": {}}}})")));
+}
+
+asio::awaitable<void> gives_way_to_kim(sync_env* env, samples all) {
+  co_await env->add("skr");
+  co_await env->must_sync("skr", {all.first});
+  // Back in mode signal: KIM writes a newer content over it, and is not hindered.
+  json::value secret{{"apiVersion", "v1"},
+                     {"kind", "Secret"},
+                     {"metadata", {{"name", "registry-credentials"}, {"namespace", "kyma-system"}}},
+                     {"type", bootstrapper::pull_secret_type},
+                     {"data", pull_secret("newer").at("data")}};
+  co_await env->must(env->api("skr")->apply(secrets_type(), secret,
+                                            {.field_manager = "kim-bootstrapper", .force = true}));
+  json::value image = json::parse(R"({"apiVersion": "apps/v1", "kind": "Deployment",
+      "metadata": {"name": "rt-bootstrapper-controller-manager", "namespace": "kyma-system"},
+      "spec": {"template": {"spec": {"containers": [{"name": "manager", "image": "newer"}]}}}})");
+  co_await env->must(env->api("skr")->apply(
+      test::deployments, image, {.field_manager = "infrastructure-manager", .force = true}));
+  const auto live = co_await env->get("skr", "Secret", "registry-credentials");
+  BOOST_TEST((live.at("data") == secret.at("data")));
+  const auto pods = co_await env->get("skr", "Deployment", deployment);
+  const auto& containers = pods.at("spec").at("template").at("spec").at("containers");
+  BOOST_TEST(containers.as_array().size() == 1U);
+  BOOST_TEST(containers.at(0).at("image").as_string() == "newer");
+}
+
+BOOST_AUTO_TEST_CASE(kim_overwrites_what_was_applied_here) {
+  sync_env env;
+  test::run(env.context, gives_way_to_kim(&env, samples()));
+}
+
+asio::awaitable<void> leaves_unknown(sync_env* env, samples all) {
+  co_await env->add("skr");
+  json::value object{{"apiVersion", "v1"},
+                     {"kind", "ConfigMap"},
+                     {"metadata", {{"name", config_key.name}, {"namespace", config_key.ns}}},
+                     {"data", {{"a", "theirs"}}}};
+  co_await env->must(env->api("skr")->create(config_maps_type(), object));
+  // A client may reset the field managers (Kubernetes: "Server-Side Apply", clearing them).
+  const json::value cleared = json::parse(R"({"metadata": {"managedFields": [{}]}})");
+  const auto bare = co_await env->must(
+      env->api("skr")->patch(config_maps_type(), config_key, k8s::patch_type::merge, cleared));
+  BOOST_TEST(!k8s::find(bare, {"metadata", "managedFields"}));
+  const auto report = co_await env->must_sync("skr", {all.first});
+  const auto& rejected = report.at(unit::bootstrapper).rejected;
+  BOOST_TEST_REQUIRE(rejected.has_value());
+  BOOST_TEST((rejected->why == rejection::reason::foreign_object));
+}
+
+BOOST_AUTO_TEST_CASE(object_without_managers_is_foreign_if_it_has_content) {
+  sync_env env;
+  test::run(env.context, leaves_unknown(&env, samples()));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -20,6 +20,10 @@ using test::deployments;
 using test::is_gone;
 using test::is_there;
 
+inline const k8s::object_key skr{"kcp-system", "skr"};
+inline const k8s::object_key credentials{"kyma-system", "registry-credentials"};
+inline const k8s::object_key settings{"kyma-system", "rt-bootstrapper-config"};
+
 /// Mode direct, and quick where the real one is patient.
 bootstrapper::options quick_options();
 /// Of clients of runtimes that give up soon.
@@ -38,7 +42,7 @@ class test_env : public test::environment {
 
   /// A runtime that was never signalled; by the manager's mode where none is given.
   asio::awaitable<void> add_runtime(std::string name, std::string mode = {});
-  asio::awaitable<void> add_bootstrapper(std::string name);
+  asio::awaitable<void> add_bootstrapper(std::string name, json::value spec = json::object());
   /// Each a runtime with its RuntimeBootstrapper, synced.
   asio::awaitable<void> begin_with(std::vector<std::string> runtimes);
   asio::awaitable<void> annotate_runtime(std::string name, std::string annotation,
@@ -51,6 +55,8 @@ class test_env : public test::environment {
 
   /// Ends the reactor.
   asio::awaitable<void> stop();
+  /// From now on changes of Runtimes are not observed.
+  asio::awaitable<void> stop_observing_runtimes();
   /// Ends the reactor and begins another one, as after a crash.
   asio::awaitable<void> restart();
 
@@ -61,6 +67,7 @@ class test_env : public test::environment {
                                         std::string reason);
   asio::awaitable<bool> until_state(std::string name, std::string state);
   asio::awaitable<json::value> status(std::string name);
+  asio::awaitable<bool> until_metric(std::string series, double least);
 
   bootstrapper::render_input now;  ///< as they are in the control plane
   std::unique_ptr<bootstrapper::direct_sync> reactor;
@@ -75,6 +82,8 @@ class test_env : public test::environment {
   k8s::event_recorder* events_ = nullptr;
   std::unique_ptr<bootstrapper::sources> from_;
   std::unique_ptr<core::task_group> reacting_;
+  std::unique_ptr<k8s::informer> runtimes_;
+  core::task_group observing_runtimes_{context.get_executor()};
 };
 
 }  // namespace rw::bootstrapper_test

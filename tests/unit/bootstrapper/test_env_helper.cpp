@@ -51,6 +51,8 @@ test_env::test_env(bootstrapper::options with, k8s::client_pool_options runtimes
 
 test_env::~test_env() {
   if (reacting_) test::run(context, end(reacting_.get()));
+  test::run(context, end(&observing_runtimes_));
+  reactor.reset();  // before the informers that it has indexes on
   shut_down();
 }
 
@@ -61,11 +63,15 @@ void test_env::start() {
   const std::string label(kyma_name_label);
   auto* const bootstrappers =
       inform_of(bootstrapper::runtime_bootstrappers_type(), {.ns = "kcp-system"});
-  auto* const runtimes = inform_of(runtimes_type(), {.ns = "kcp-system", .metadata_only = true});
+  runtimes_ = std::make_unique<k8s::informer>(
+      api("kcp"), runtimes_type(),
+      k8s::informer_options{.what = {.ns = "kcp-system", .metadata_only = true}},
+      informer_environment());
+  observing_runtimes_.spawn(runtimes_->run());
   auto* const kubeconfigs = inform_of(secrets_type(), {.ns = "kcp-system", .labels = label});
   auto* const config_maps = inform_of(config_maps_type(), {.ns = "kcp-system"});
   auto* const secrets = inform_of(secrets_type(), {.ns = "kcp-system", .labels = "!" + label});
-  from_ = std::make_unique<bootstrapper::sources>(*bootstrappers, *runtimes, *kubeconfigs,
+  from_ = std::make_unique<bootstrapper::sources>(*bootstrappers, *runtimes_, *kubeconfigs,
                                                   *config_maps, *secrets, inform_of(bundles, {}));
   events_ = &record_events("runtime-bootstrapper");
   react();
@@ -81,8 +87,8 @@ void test_env::react() {
                                 .watchdog = watchdog,
                                 .log = log,
                                 .metrics = numbers,
-                                .random = core::make_random_source(),
-                                .gate = gate});
+                                .random = core::make_random_source()},
+      gate);
   reacting_ = std::make_unique<core::task_group>(context.get_executor());
   reacting_->spawn(reactor->run());
 }
@@ -106,12 +112,13 @@ asio::awaitable<void> test_env::add_runtime(std::string name, std::string mode) 
   co_await environment::add_runtime(std::move(name), std::move(annotations));
 }
 
-asio::awaitable<void> test_env::add_bootstrapper(std::string name) {
+asio::awaitable<void> test_env::add_bootstrapper(std::string name, json::value spec) {
   const auto& type = bootstrapper::runtime_bootstrappers_type();
   auto object = test::object_of(type, "kcp-system", name);
   object.as_object()["spec"] = {{"runtimeRef", {{"name", name}}},
                                 {"pullSecretRef", {{"name", "registry-credentials"}}},
                                 {"trustBundleRef", {{"name", bundle_name}}}};
+  for (const auto& [field, value] : spec.as_object()) object.at("spec").as_object()[field] = value;
   co_await create("kcp", std::move(object), type);
 }
 
@@ -184,6 +191,16 @@ asio::awaitable<bool> test_env::until_state(std::string name, std::string state)
     return k8s::find_string(one, {"status", "state"}) == state;
   });
   co_return told;
+}
+
+asio::awaitable<bool> test_env::until_metric(std::string series, double least) {
+  const bool came = co_await test::eventually([&] { return metric(series) >= least; });
+  if (!came) std::cerr << series << " is " << metric(series) << ", less than " << least << "\n";
+  co_return came;
+}
+
+asio::awaitable<void> test_env::stop_observing_runtimes() {
+  co_await end(&observing_runtimes_);
 }
 
 asio::awaitable<void> test_env::stop() {

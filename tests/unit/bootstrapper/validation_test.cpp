@@ -3,7 +3,6 @@
 #include "reactors/bootstrapper/validation.hpp"
 
 #include "reactors/bootstrapper/desired_set.hpp"
-#include "reactors/bootstrapper/manifest_set.hpp"
 
 #include <boost/json/serialize.hpp>
 #include <boost/test/unit_test.hpp>

@@ -296,7 +296,7 @@ BOOST_AUTO_TEST_CASE(nothing_runs_before_there_is_a_certificate) {
   test::run(w.context, waits_for_certificate(&w));
 }
 
-asio::awaitable<void> bears_the_sick(world* w) {
+asio::awaitable<void> bears_the_unhealthy(world* w) {
   co_await w->begin();
   co_await w->add_watcher("kyma", "lifecycle-manager", "spec");
   w->add_cluster("hanging");
@@ -336,14 +336,14 @@ asio::awaitable<void> bears_the_sick(world* w) {
   BOOST_TEST(w->installer->count(state::unreachable) == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(sick_runtimes_do_not_keep_the_others_waiting) {
+BOOST_AUTO_TEST_CASE(unhealthy_runtimes_do_not_keep_the_others_waiting) {
   auto with = quick();
   with.concurrent = 3;
-  with.sick_at_once = 1;
+  with.unhealthy_concurrent = 1;
   with.runtime_limit = 2s;
-  with.sick_limit = 300ms;
+  with.unhealthy_probe = 300ms;
   world w(with);
-  test::run(w.context, bears_the_sick(&w));
+  test::run(w.context, bears_the_unhealthy(&w));
 }
 
 asio::awaitable<void> removes(world* w) {
@@ -396,7 +396,7 @@ asio::awaitable<void> gives_up(world* w) {
 BOOST_AUTO_TEST_CASE(a_kyma_does_not_wait_for_ever_for_a_runtime_that_is_gone) {
   auto with = quick();
   with.runtime_limit = 2s;
-  with.sick_limit = 300ms;
+  with.unhealthy_probe = 300ms;
   with.removal_limit = 1s;
   world w(with);
   test::run(w.context, gives_up(&w));

@@ -1,6 +1,3 @@
-#include "reactors/runtimes.hpp"
-
-#include "core/metrics.hpp"
 #include "reactors/watcher_installer/installation.hpp"
 #include "reactors/watcher_installer/pods.hpp"
 #include "reactors/workload.hpp"
@@ -17,9 +14,6 @@ using namespace rw::watcher_installer;
 
 namespace {
 
-const k8s::object_key a{"kcp-system", "a"};
-const k8s::object_key b{"kcp-system", "b"};
-
 std::string why(const char* pods) {
   const auto got = waiting_of(boost::json::parse(pods));
   return got.reason + "|" + got.message;
@@ -35,71 +29,6 @@ std::string unwanted(const char* wanted, const char* present) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_CASE(a_state_is_news_when_it_or_its_reason_changes) {
-  core::metrics numbers;
-  class runtimes all(numbers, "rw_watcher_installer", "watcher");
-  BOOST_TEST(all.set(a, runtime_state::failed, "x", false));
-  BOOST_TEST(!all.set(a, runtime_state::failed, "x", true));
-  BOOST_TEST(all.set(a, runtime_state::failed, "y", false));
-  BOOST_TEST(all.set(a, runtime_state::installed, "", false));
-  BOOST_TEST(!all.set(a, runtime_state::installed, "", true));
-}
-
-BOOST_AUTO_TEST_CASE(what_was_installed_before_this_process_began_is_no_news) {
-  core::metrics numbers;
-  class runtimes all(numbers, "rw_watcher_installer", "watcher");
-  BOOST_TEST(!all.set(a, runtime_state::installed, "", false));
-  BOOST_TEST(all.set(b, runtime_state::installed, "", true));
-}
-
-BOOST_AUTO_TEST_CASE(looks_at_pods_on_their_way_are_counted_until_they_have_arrived) {
-  core::metrics numbers;
-  class runtimes all(numbers, "rw_watcher_installer", "watcher");
-  BOOST_TEST(all.look(a, true) == 0U);
-  BOOST_TEST(all.look(a, true) == 1U);
-  BOOST_TEST(all.look(b, true) == 0U);
-  BOOST_TEST(all.look(a, false) == 2U);
-  BOOST_TEST(all.look(a, true) == 0U);
-}
-
-BOOST_AUTO_TEST_CASE(a_pod_that_crashes_again_and_again_is_told_once) {
-  core::metrics numbers;
-  class runtimes all(numbers, "rw_watcher_installer", "watcher");
-  BOOST_TEST(all.set(a, runtime_state::not_ready, "NoPods", true));
-  BOOST_TEST(!all.set(a, runtime_state::not_ready, "ContainerCreating", false));
-  BOOST_TEST(all.set(a, runtime_state::not_ready, "CrashLoopBackOff", false));
-  BOOST_TEST(!all.set(a, runtime_state::not_ready, "PodNotReady", false));
-  BOOST_TEST(!all.set(a, runtime_state::not_ready, "CrashLoopBackOff", false));
-  BOOST_TEST(all.set(a, runtime_state::installed, "", false));
-  BOOST_TEST(all.set(a, runtime_state::not_ready, "PodNotReady", false));
-}
-
-BOOST_AUTO_TEST_CASE(runtimes_are_counted_by_state) {
-  core::metrics numbers;
-  class runtimes all(numbers, "rw_watcher_installer", "watcher");
-  all.set(a, runtime_state::installed, "", true);
-  all.set(b, runtime_state::not_ready, "CrashLoopBackOff", true);
-  BOOST_TEST(all.count(runtime_state::installed) == 1U);
-  BOOST_TEST(core::expose(numbers).find("rw_watcher_installer_runtimes{state=\"not_ready\"} 1") !=
-             std::string::npos);
-  all.set(b, runtime_state::installed, "", true);
-  BOOST_TEST(all.count(runtime_state::installed) == 2U);
-  all.forget(a);
-  all.forget(a);
-  BOOST_TEST(all.count(runtime_state::installed) == 1U);
-}
-
-BOOST_AUTO_TEST_CASE(a_sick_runtime_has_a_complaint_until_it_is_healthy) {
-  core::metrics numbers;
-  class runtimes all(numbers, "rw_watcher_installer", "watcher");
-  all.set_sick(a, "refused");
-  BOOST_TEST(all.sick(a));
-  BOOST_TEST(!all.sick(b));
-  BOOST_TEST(all.complaint(a) == "refused");
-  all.set_healthy(a);
-  BOOST_TEST(!all.sick(a));
-}
 
 BOOST_AUTO_TEST_CASE(a_pod_says_what_it_waits_for) {
   BOOST_TEST(why(R"({"items":[]})") == "NoPods|there is no pod yet");
@@ -132,21 +61,6 @@ BOOST_AUTO_TEST_CASE(pods_of_another_template_are_former_ones_until_they_have_en
   BOOST_TEST(
       rw::watcher_installer::has_former_pods(deployment, boost::json::parse(R"({"items":[{}]})")));
   BOOST_TEST(!rw::watcher_installer::has_former_pods(deployment, boost::json::parse("{}")));
-}
-
-BOOST_AUTO_TEST_CASE(a_sick_one_is_waited_for_longer_each_time_until_it_answers) {
-  core::metrics numbers;
-  rw::runtimes all(numbers, "test", "watcher");
-  const auto patience = [&] {
-    return all.patience(a, std::chrono::seconds(3), std::chrono::seconds(10));
-  };
-  for (const int expected : {3, 6, 10, 10}) {
-    all.set_sick(a, "silent");
-    BOOST_TEST((patience() == std::chrono::seconds(expected)));
-  }
-  all.set_healthy(a);
-  all.set_sick(a, "silent");
-  BOOST_TEST((patience() == std::chrono::seconds(3)));
 }
 
 BOOST_AUTO_TEST_CASE(a_deployment_is_rolled_out_when_all_pods_are_of_its_newest_kind) {

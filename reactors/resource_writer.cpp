@@ -1,19 +1,17 @@
-#include "reactors/bootstrapper/resource_writer.hpp"
+#include "reactors/resource_writer.hpp"
 
 #include "k8s/types.hpp"
-#include "reactors/bootstrapper/resource.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
-#include <utility>
-
-namespace rw::bootstrapper {
+namespace rw {
 namespace {
 
 namespace asio = boost::asio;
 namespace json = boost::json;
 
+/// How long a change of others may be on its way to the informer.
 constexpr auto conflict_pause = std::chrono::milliseconds(200);
 
 }  // namespace
@@ -26,8 +24,8 @@ asio::awaitable<resource_writer::ended> resource_writer::patch(json::value* reso
   auto& metadata = change.as_object()["metadata"];
   if (!metadata.is_object()) metadata = json::object();
   metadata.as_object()["resourceVersion"] = k8s::resource_version_of(*resource);
-  auto written = co_await kcp_.patch(runtime_bootstrappers_type(), key, k8s::patch_type::merge,
-                                     std::move(change), {.subresource = std::move(subresource)});
+  auto written = co_await kcp_.patch(type_, key, k8s::patch_type::merge, std::move(change),
+                                     {.subresource = std::move(subresource)});
   if (written) {
     own_writes_.wrote(*written);
     *resource = std::move(*written);
@@ -41,7 +39,7 @@ asio::awaitable<resource_writer::ended> resource_writer::patch(json::value* reso
 
 asio::awaitable<resource_writer::ended> resource_writer::write_status(json::value* resource,
                                                                       json::value status) {
-  // A member that is gone has to be removed by name (RFC 7386).
+  // A member that is gone has to be removed by name.
   const auto* const before = k8s::find(*resource, {"status"});
   if (before != nullptr && before->is_object()) {
     for (const auto& [name, unused] : before->get_object()) {
@@ -53,14 +51,18 @@ asio::awaitable<resource_writer::ended> resource_writer::write_status(json::valu
   co_return written;
 }
 
-asio::awaitable<resource_writer::ended> resource_writer::write_finalizers(json::value* resource,
-                                                                          json::value like) {
+asio::awaitable<resource_writer::ended> resource_writer::set_finalizer(json::value* resource,
+                                                                       std::string name,
+                                                                       bool present) {
+  auto next = *resource;
+  const bool differs = present ? k8s::add_finalizer(next, name) : k8s::remove_finalizer(next, name);
+  if (!differs) co_return std::nullopt;
   // A merge patch replaces the list as a whole.
-  const auto* const all = k8s::find(like, {"metadata", "finalizers"});
+  const auto* const all = k8s::find(next, {"metadata", "finalizers"});
   json::value change{
       {"metadata", {{"finalizers", all == nullptr ? json::value(json::array()) : *all}}}};
-  auto written = co_await patch(resource, std::move(change), {});
+  auto written = co_await patch(resource, std::move(change));
   co_return written;
 }
 
-}  // namespace rw::bootstrapper
+}  // namespace rw

@@ -1,0 +1,104 @@
+#include "reactors/cli/runtimes_view.hpp"
+
+#include "k8s/rfc3339.hpp"
+#include "k8s/types.hpp"
+#include "tls/xfcc.hpp"
+
+#include <boost/json/array.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+namespace rw::cli {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t most = 5000;
+
+template <class Number>
+bool read_number(std::string_view text, Number& into) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+std::string_view take(std::string_view& text, char until) {
+  const auto part = text.substr(0, text.find(until));
+  text.remove_prefix(std::min(part.size() + 1, text.size()));
+  return part;
+}
+
+}  // namespace
+
+runtimes_query runtimes_query::parse(std::string_view query, std::string& error) {
+  runtimes_query out;
+  while (!query.empty()) {
+    auto value = take(query, '&');
+    const auto name = take(value, '=');
+    const auto decoded = tls::percent_decode(value);
+    std::string text = decoded ? *decoded : std::string();
+    bool good = decoded.has_value();
+    if (name == "state") {
+      for (std::string_view rest = text; !rest.empty();) out.states.emplace_back(take(rest, ','));
+    } else if (name == "reason") {
+      out.reason = std::move(text);
+    } else if (name == "name") {
+      out.name = std::move(text);
+    } else if (name == "continue") {
+      out.after = std::move(text);
+    } else if (name == "limit") {
+      good = read_number(text, out.limit) && out.limit >= 1 && out.limit <= most;
+    } else if (name == "for") {
+      std::chrono::seconds::rep seconds = -1;
+      good = read_number(text, seconds) && seconds >= 0;
+      out.at_least = std::chrono::seconds(seconds);
+    } else {
+      error = "unknown parameter " + std::string(name) +
+              ": there are state, reason, name, for, limit and continue";
+      return out;
+    }
+    if (good) continue;
+    error = "the parameter " + std::string(name) + " can't have the value " + std::string(value);
+    return out;
+  }
+  return out;
+}
+
+bool runtimes_query::matches(const runtime_summary& one,
+                             std::chrono::system_clock::time_point now) const {
+  if (!states.empty() && std::ranges::find(states, one.state) == states.end()) return false;
+  if (one.reason.find(reason) == std::string_view::npos) return false;
+  if (one.kyma.name.find(name) == std::string::npos) return false;
+  return at_least == std::chrono::seconds(0) || one.since + at_least <= now;
+}
+
+json::object runtimes_page(
+    std::vector<runtime_summary> all, const runtimes_query& query,
+    std::chrono::system_clock::time_point now,
+    const std::function<void(const runtime_summary&, json::object&)>& describe) {
+  std::map<std::string_view, std::uint64_t> states;
+  for (const auto& one : all) ++states[one.state];
+  json::object out{{"total", all.size()}};
+  auto& counts = out["states"].emplace_object();
+  for (const auto& [state, count] : states) counts[state] = count;
+  std::erase_if(all, [&](const runtime_summary& one) { return !query.matches(one, now); });
+  out["matching"] = all.size();
+  std::erase_if(all, [&](const runtime_summary& one) { return one.kyma.name <= query.after; });
+  std::ranges::sort(all, {}, [](const runtime_summary& one) { return one.kyma.name; });
+  if (all.size() > query.limit) {
+    all.resize(query.limit);
+    out["continue"] = all.back().kyma.name;
+  }
+  auto& rows = out["runtimes"].emplace_array();
+  for (const auto& one : all) {
+    json::object row{{"kyma", one.kyma.name}, {"state", one.state}};
+    if (!one.reason.empty()) row["reason"] = one.reason;
+    if (one.since.time_since_epoch().count() > 0) row["since"] = k8s::format_time(one.since);
+    describe(one, row);
+    rows.push_back(std::move(row));
+  }
+  return out;
+}
+
+}  // namespace rw::cli

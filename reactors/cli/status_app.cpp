@@ -1,0 +1,226 @@
+#include "reactors/cli/status_app.hpp"
+
+#include "k8s/rfc3339.hpp"
+#include "k8s/types.hpp"
+#include "k8s/url.hpp"
+#include "tls/files.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <algorithm>
+#include <array>
+#include <unistd.h>
+#include <vector>
+
+namespace rw::cli {
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+
+std::string query_of(const status_settings& of) {
+  std::string out = "/runtimes?limit=5000";
+  const auto add = [&](std::string_view name, const std::string& value) {
+    if (value.empty()) return;
+    out.append("&").append(name).append("=");
+    k8s::append_percent_encoded(out, value, "");
+  };
+  std::string states;
+  for (const auto& one : of.states) states += (states.empty() ? "" : ",") + one;
+  add("state", states);
+  add("reason", of.reason);
+  add("name", of.name);
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(of.at_least).count();
+  if (seconds > 0) add("for", std::to_string(seconds));
+  return out;
+}
+
+/// As kubectl writes ages: "45s", "7m", "3h", "2d".
+std::string age(std::string_view since, std::chrono::system_clock::time_point now) {
+  const auto then = k8s::parse_rfc3339(since);
+  if (!then) return "-";
+  const auto seconds =
+      std::max<std::int64_t>(std::chrono::floor<std::chrono::seconds>(now - *then).count(), 0);
+  if (seconds < 120) return std::to_string(seconds) + "s";
+  if (seconds < 2 * 3600) return std::to_string(seconds / 60) + "m";
+  if (seconds < 2 * 86400) return std::to_string(seconds / 3600) + "h";
+  return std::to_string(seconds / 86400) + "d";
+}
+
+std::string number_at(const json::value& object, std::string_view name) {
+  const auto* const at = k8s::find(object, {name});
+  return at == nullptr ? "-" : json::serialize(*at);
+}
+
+/// What a runtime wrote must not steer a terminal.
+std::string printable(std::string_view text) {
+  std::string out(text.empty() ? "-" : text);
+  std::ranges::replace_if(out, [](unsigned char c) { return c < 0x20 || c == 0x7F; }, ' ');
+  return out;
+}
+
+}  // namespace
+
+std::string runtimes_table(const json::value& runtimes, bool wide,
+                           std::chrono::system_clock::time_point now) {
+  std::vector<std::vector<std::string>> rows = {{"KYMA", "RUNTIME", "STATE", "SINCE", "REASON"}};
+  if (wide) rows.front().insert(rows.front().end(), {"CERTIFICATE-END", "CAS", "MESSAGE"});
+  const auto text = [](const json::value& of, std::initializer_list<std::string_view> path) {
+    return printable(k8s::find_string(of, path));
+  };
+  for (const auto& one : runtimes.at("runtimes").as_array()) {
+    rows.push_back({text(one, {"kyma"}), text(one, {"runtimeId"}), text(one, {"state"}),
+                    age(k8s::find_string(one, {"since"}), now), text(one, {"reason"})});
+    if (!wide) continue;
+    rows.back().insert(rows.back().end(), {text(one, {"certificate", "notAfter"}),
+                                           number_at(one, "authorities"), text(one, {"message"})});
+  }
+  std::vector<std::size_t> widths(rows.front().size());
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string out;
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      out += row[i];
+      if (i + 1 < row.size()) out.append(widths[i] - row[i].size() + 3, ' ');
+    }
+    out += '\n';
+  }
+  out += number_at(runtimes, "matching") + " of " + number_at(runtimes, "total") + " runtimes;";
+  for (const auto& [state, count] : runtimes.at("states").as_object()) {
+    out += " " + std::string(state) + " " + json::serialize(count);
+  }
+  out += '\n';
+  const auto waiting = k8s::find_string(runtimes, {"rotation", "waiting"});
+  if (!waiting.empty()) {
+    out += "CA rotation (" + text(runtimes, {"rotation", "phase"}) + "): " + printable(waiting);
+    const auto until = k8s::find_string(runtimes, {"rotation", "next"});
+    out += (until.empty() ? "" : ", next step not before " + printable(until)) + "\n";
+  }
+  return out;
+}
+
+status_app::status_app(services& with, status_settings settings)
+    : app(with),
+      settings_(std::move(settings)),
+      query_(query_of(settings_)),
+      plain_(core::make_plain_transport()),
+      client_(with.executor,
+              {.name = "status",
+               .host = settings_.address.host,
+               .port = settings_.address.port,
+               .limits = {.body_bytes = 64u << 20}},
+              {*plain_, with.watchdog, with.log, with.metrics}),
+      output_(with.executor, STDOUT_FILENO) {}
+
+/// Why there is no answer; empty: there is one.
+asio::awaitable<std::string> status_app::get(const std::string* target, json::value* into) {
+  http::client_slot slot;
+  auto error = co_await client_.acquire(slot);
+  http::request request;
+  http::response response;
+  request.method = "GET";
+  request.target = *target;
+  request.headers.add("host", settings_.address.host);
+  if (!settings_.token_file.empty()) {
+    auto token = need(tls::read_file(settings_.token_file), "--token-file");
+    while (!token.empty() && token.back() <= ' ') token.pop_back();
+    request.headers.add("authorization", "Bearer " + token);
+  }
+  if (!error) error = co_await slot.exchange(request, response);
+  const auto where = settings_.address.host + ":" + std::to_string(settings_.address.port);
+  if (error) co_return "no answer from " + where + ": " + error.message();
+  if (response.status != 200) {
+    co_return where + " answers " + std::to_string(response.status) + ": " + response.body;
+  }
+  boost::system::error_code wrong;
+  *into = json::parse(response.body, wrong);
+  const bool good = !wrong && k8s::find(*into, {"runtimes"}) != nullptr &&
+                    into->at("runtimes").is_array() && k8s::find(*into, {"states"}) != nullptr &&
+                    into->at("states").is_object();
+  co_return good ? "" : where + " does not answer as a manager does";
+}
+
+asio::awaitable<status_app::answer> status_app::ask() {
+  answer out;
+  std::string page = query_;
+  for (;;) {
+    json::value next;
+    out.error = co_await get(&page, &next);
+    if (!out.error.empty()) co_return out;
+    const std::string more(k8s::find_string(next, {"continue"}));
+    if (out.runtimes.is_null()) {
+      out.runtimes = std::move(next);
+    } else {
+      auto& all = out.runtimes.at("runtimes").as_array();
+      for (auto& one : next.at("runtimes").as_array()) all.push_back(std::move(one));
+    }
+    if (more.empty()) break;
+    page = query_ + "&continue=";
+    k8s::append_percent_encoded(page, more, "");
+  }
+  out.runtimes.as_object().erase("continue");
+  const auto* const leads = k8s::find(out.runtimes, {"leads"});
+  if (leads != nullptr && *leads == false) {
+    out.error = "this manager does not lead, and so knows no states; ask the one that does";
+  }
+  co_return out;
+}
+
+asio::awaitable<int> status_app::show() {
+  for (bool first = true;; first = false) {
+    const auto got = co_await ask();
+    const auto now = services_.clock.wall();
+    std::string text;
+    int code = 0;
+    if (!got.error.empty()) {
+      if (!settings_.watch) throw std::runtime_error(got.error);
+      text = got.error + "\n";
+    } else if (settings_.format == "json") {
+      text = json::serialize(got.runtimes) + "\n";
+    } else {
+      text = runtimes_table(got.runtimes, settings_.format == "wide", now);
+    }
+    if (got.error.empty()) {
+      const auto& rows = got.runtimes.at("runtimes").as_array();
+      const bool all = std::ranges::all_of(
+          rows, [](const auto& one) { return k8s::find_string(one, {"state"}) == "installed"; });
+      code = all ? 0 : 3;
+    }
+    // A terminal shows one table, a pipe all of them.
+    if (settings_.watch && ::isatty(STDOUT_FILENO) == 1) text = "\x1b[H\x1b[2J" + text;
+    if (settings_.watch && !first && ::isatty(STDOUT_FILENO) != 1) text = "\n" + text;
+    const auto failed = co_await output_.write(std::move(text));
+    if (failed || !settings_.watch) co_return code;
+    const auto pause = services_.clock.make_timer(services_.executor);
+    pause->expires_at(services_.clock.now() + settings_.interval);
+    const bool due = co_await pause->wait();
+    if (!due) co_return code;
+  }
+}
+
+asio::awaitable<int> status_app::run() {
+  core::task_group background(services_.executor, fail_on_exception());
+  core::task_group showing(services_.executor, fail_on_exception());
+  background.spawn(services_.watchdog.run());
+  int code = 1;
+  const auto work = [](status_app* self, int* into) -> asio::awaitable<void> {
+    *into = co_await self->show();
+    self->stop();
+  };
+  showing.spawn(work(this, &code));
+  co_await stop_.wait();
+  showing.cancel();
+  co_await showing.join();
+  co_await client_.close();
+  background.cancel();
+  co_await background.join();
+  rethrow_failure();
+  co_return code;
+}
+
+}  // namespace rw::cli

@@ -1,0 +1,109 @@
+#include "reactors/cli/runtimes_view.hpp"
+
+#include "reactors/cli/status_app.hpp"
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+BOOST_AUTO_TEST_SUITE(runtimes_view)
+
+namespace json = boost::json;
+using namespace rw::cli;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::chrono::system_clock::time_point day{
+    std::chrono::sys_days{std::chrono::year{2026} / 3 / 1}};
+
+std::vector<runtime_summary> four() {
+  return {{{"kcp-system", "d"}, "unreachable", "", day - 1h},
+          {{"kcp-system", "a"}, "installed", "", day - 48h},
+          {{"kcp-system", "c"}, "failed", "the annotation skr-domain is missing", day - 10s},
+          {{"kcp-system", "b"}, "unknown", "", {}}};
+}
+
+std::string page(std::string_view query) {
+  std::string error;
+  const auto wanted = runtimes_query::parse(query, error);
+  BOOST_TEST(error.empty(), error);
+  return json::serialize(runtimes_page(four(), wanted, day, [](const auto& one, auto& row) {
+    row["id"] = "runtime-" + one.kyma.name;
+  }));
+}
+
+std::string error_of(std::string_view query) {
+  std::string error;
+  runtimes_query::parse(query, error);
+  return error;
+}
+
+std::string names(std::string_view query) {
+  std::string out;
+  const auto all = json::parse(page(query));
+  for (const auto& one : all.at("runtimes").as_array()) out += one.at("kyma").as_string();
+  return out;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_page_counts_all_and_has_what_matches_in_order) {
+  BOOST_TEST(page("state=failed,unreachable") ==
+             R"({"total":4,"states":{"failed":1,"installed":1,"unknown":1,"unreachable":1},)"
+             R"("matching":2,"runtimes":[)"
+             R"({"kyma":"c","state":"failed","reason":"the annotation skr-domain is missing",)"
+             R"("since":"2026-02-28T23:59:50Z","id":"runtime-c"},)"
+             R"({"kyma":"d","state":"unreachable","since":"2026-02-28T23:00:00Z",)"
+             R"("id":"runtime-d"}]})");
+  BOOST_TEST(names("") == "abcd");
+  BOOST_TEST(names("reason=skr-domain%20is") == "c");
+  BOOST_TEST(names("name=b") == "b");
+  BOOST_TEST(names("for=3600&state=unreachable,failed") == "d");
+}
+
+BOOST_AUTO_TEST_CASE(pages_follow_each_other) {
+  const auto first = json::parse(page("limit=3"));
+  BOOST_TEST(first.at("continue") == "c");
+  BOOST_TEST(first.at("matching") == 4);
+  BOOST_TEST(names("limit=3") == "abc");
+  BOOST_TEST(names("limit=3&continue=c") == "d");
+  BOOST_TEST(json::parse(page("limit=3&continue=c")).as_object().contains("continue") == false);
+}
+
+BOOST_AUTO_TEST_CASE(queries_that_nobody_understands_are_refused) {
+  BOOST_TEST(error_of("color=red") ==
+             "unknown parameter color: there are state, reason, name, for, limit and continue");
+  for (const auto* bad : {"limit=0", "limit=5001", "limit=x", "limit=", "limit=1x", "for=-1",
+                          "for=1h", "reason=%zz"}) {
+    BOOST_TEST(error_of(bad).starts_with("the parameter "), bad);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_table_shows_them_with_ages_and_what_the_rotation_waits_for) {
+  const auto all = json::parse(R"({
+    "total": 4, "matching": 2, "states": {"failed": 1, "installed": 3},
+    "rotation": {"phase": "distributing", "waiting": "1 runtime: c", "missing": 1,
+                 "next": "2026-03-02T00:00:00Z"},
+    "runtimes": [
+      {"kyma": "c", "runtimeId": "runtime-c", "state": "failed", "reason": "no\u001b[31m domain",
+       "since": "2026-02-28T23:50:00Z", "message": "m"},
+      {"kyma": "long-name", "runtimeId": "r", "state": "installed", "since": "2026-02-01T00:00:00Z",
+       "certificate": {"notAfter": "2026-04-01T00:00:00Z"}, "authorities": 2}]})");
+  BOOST_TEST(
+      runtimes_table(all, false, day) ==
+      "KYMA        RUNTIME     STATE       SINCE   REASON\n"
+      "c           runtime-c   failed      10m     no [31m domain\n"
+      "long-name   r           installed   28d     -\n"
+      "2 of 4 runtimes; failed 1 installed 3\n"
+      "CA rotation (distributing): 1 runtime: c, next step not before 2026-03-02T00:00:00Z\n");
+  const auto wide = runtimes_table(all, true, day);
+  BOOST_TEST(wide.find("CERTIFICATE-END        CAS   MESSAGE\n") != std::string::npos, wide);
+  BOOST_TEST(wide.find("2026-04-01T00:00:00Z   2     -\n") != std::string::npos, wide);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
