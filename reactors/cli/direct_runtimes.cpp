@@ -43,11 +43,15 @@ class direct_runtimes::term {
       bundles_.emplace(of.in_.watching, *bundles, k8s::informer_options{},
                        environment(of.services_));
     }
-    rollout_.emplace(of.services_.executor, runtime_rollout::options{.usual = of.settings_.rollout},
-                     runtime_rollout::environment{
-                         of.in_.writing, rollouts_, bootstrappers_, of.in_.runtimes, of.in_.events,
-                         of.services_.clock, of.services_.watchdog, of.services_.log,
-                         of.services_.metrics, core::make_random_source()});
+    rollout_.emplace(
+        of.services_.executor, runtime_rollout::options{.usual = of.settings_.rollout},
+        runtime_rollout::environment{of.in_.writing,
+                                     rollouts_,
+                                     bootstrappers_,
+                                     of.in_.runtimes,
+                                     of.in_.events,
+                                     {of.services_.clock, of.services_.watchdog, of.services_.log,
+                                      of.services_.metrics, core::make_random_source()}});
     reactor_.emplace(
         of.services_.executor, of.options(),
         bootstrapper::sources{bootstrappers_, of.in_.runtimes, of.in_.kubeconfigs, config_maps_,

@@ -10,7 +10,6 @@ namespace rw::runtime_rollout {
 namespace {
 
 constexpr std::array<std::string_view, 4> phase_names = {"Canary", "Waves", "Paused", "Completed"};
-constexpr std::size_t most_named = 3;
 
 enum class standing : std::uint8_t { waiting, aside, updating, ready, failed, lost };
 
@@ -183,7 +182,7 @@ class planner {
   void describe() {
     std::size_t named = 0;
     for (const auto& [name, is] : standings_) {
-      if (is != standing::failed || ++named > most_named) continue;
+      if (is != standing::failed || ++named > 3) continue;
       const auto& error = all_.at(name).error;
       out_.message += (named == 1 ? "" : "; ") + name + ": " +
                       (error.empty() ? std::string("not ready in time") : error);

@@ -7,8 +7,6 @@
 #include <boost/json/value.hpp>
 
 #include <optional>
-#include <string>
-#include <string_view>
 
 namespace rw::runtime_rollout {
 

@@ -15,8 +15,8 @@ namespace asio = boost::asio;
 namespace json = boost::json;
 using k8s::object_key;
 
-/// How long a write of others may be on its way from the API server.
-constexpr auto catch_up = std::chrono::milliseconds(200);
+/// After a start nothing is decided before each resource was looked at once, or this has passed.
+constexpr auto warm_up = std::chrono::minutes(1);
 
 }  // namespace
 
@@ -28,14 +28,14 @@ runtime_rollout::runtime_rollout(asio::any_io_executor executor, options with, e
                   {.name = "rollout-" + with_.component,
                    .concurrent = 1,
                    .queue = {.retry_limit = std::chrono::seconds(30)}},
-                  *this, {in_.clock, in_.watchdog, in_.log, in_.metrics, in_.random}) {
+                  *this, in_.common) {
   controller_.watch(in_.rollouts, [this](const k8s::delta& change, k8s::controller::keys& out) {
     if (change.any().key() == key_) out.push_back(key_);
   });
 }
 
 asio::awaitable<void> runtime_rollout::run() {
-  started_ = in_.clock.now();
+  started_ = in_.common.clock.now();
   look_soon();
   co_await controller_.run();
 }
@@ -82,11 +82,10 @@ void runtime_rollout::leave(const object_key& runtime) {
 
 /// Shares are of all runtimes, so all must be known.
 bool runtime_rollout::has_warmed_up() {
-  if (warm_) return true;
   bool all = in_.resources.synced();
-  in_.resources.objects().for_each(
-      [&](const k8s::object& each) { all = all && seen_.contains(each.key()); });
-  warm_ = all || in_.clock.now() >= started_ + with_.warm_up;
+  const auto look = [&](const k8s::object& each) { all = all && seen_.contains(each.key()); };
+  if (!warm_) in_.resources.objects().for_each(look);
+  warm_ = warm_ || all || in_.common.clock.now() >= started_ + warm_up;
   if (warm_) seen_.clear();
   return warm_;
 }
@@ -106,9 +105,9 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
     const auto made =
         co_await in_.kcp.create(runtime_rollouts_type(), make_rollout(with_.component));
     const bool there = made || made.error().is(k8s::errc::already_exists);
-    co_return there ? result::requeue_after(catch_up) : result::error(made.error());
+    co_return there ? result::requeue_after(with_.settle) : result::error(made.error());
   }
-  if (!has_warmed_up()) co_return result::requeue_after(catch_up);
+  if (!has_warmed_up()) co_return result::requeue_after(with_.settle);
   if (content_.digest.empty()) co_return result::done();
   auto object = own_writes_.newest(stored);
   const auto spec = read_spec(object, with_.usual);
@@ -119,13 +118,13 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
   const auto added = new_ahead_;
   if (before.content == content.digest) known.ahead += added;
   auto decided = decide(known, {content.digest, content.at_once, spec.paused, spec.resume},
-                        runtimes_, spec.with, in_.clock.wall());
+                        runtimes_, spec.with, in_.common.clock.wall());
   if (before.content != content.digest) decided.next.ahead = added;
   if (decided.next.at == phase::completed && before.at != phase::completed) {
     const auto done = co_await to_.store(content.digest);
     if (!done) co_return result::error(done.error());
   }
-  if (auto status = next_status(object, decided, spec, in_.clock.wall())) {
+  if (auto status = next_status(object, decided, spec, in_.common.clock.wall())) {
     json::value change{{"metadata", {{"resourceVersion", k8s::resource_version_of(object)}}},
                        {"status", std::move(*status)}};
     const auto written =
@@ -133,7 +132,7 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
                                std::move(change), {.subresource = "status"});
     if (!written) own_writes_.forget(key_);
     if (!written && written.error().is(k8s::errc::conflict)) {
-      co_return result::requeue_after(catch_up);
+      co_return result::requeue_after(with_.settle);
     }
     if (!written) co_return result::error(written.error());
     own_writes_.wrote(*written);
@@ -145,12 +144,12 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
   let_in(decided);
   if (!decided.look_again) co_return result::done();
   const auto wait =
-      std::chrono::duration_cast<core::duration>(*decided.look_again - in_.clock.wall());
+      std::chrono::duration_cast<core::duration>(*decided.look_again - in_.common.clock.wall());
   co_return result::requeue_after(std::max<core::duration>(wait, with_.settle));
 }
 
 void runtime_rollout::let_in(const decision& decided) {
-  const auto now = in_.clock.wall();
+  const auto now = in_.common.clock.wall();
   for (auto& [name, each] : runtimes_) {
     if (!decided.admitted.contains(name)) {
       each.admitted.reset();
@@ -177,10 +176,10 @@ void runtime_rollout::note(const json::value& object, const state& before,
                     std::to_string(now.ready) + " ready, " + std::to_string(now.failed) +
                     " failed of " + std::to_string(now.total) +
                     (decided.message.empty() ? "" : "; " + decided.message);
-  in_.log.info("roll-out changed its phase", {{"component", with_.component},
-                                              {"phase", to_string(next.at)},
-                                              {"reason", next.reason},
-                                              {"progress", text}});
+  in_.common.log.info("roll-out changed its phase", {{"component", with_.component},
+                                                     {"phase", to_string(next.at)},
+                                                     {"reason", next.reason},
+                                                     {"progress", text}});
   const bool unfinished = before.at != phase::completed && !before.content.empty();
   if (!same && unfinished) in_.events.normal(about, "RolloutSuperseded", text);
   if (next.at == phase::paused) {
@@ -193,7 +192,7 @@ void runtime_rollout::note(const json::value& object, const state& before,
 void runtime_rollout::publish(const decision& decided) {
   const auto set = [&](const char* name, const char* help, core::labels with, std::size_t value) {
     with.emplace("component", with_.component);
-    core::make_gauge(in_.metrics, name, help, with).Set(static_cast<double>(value));
+    core::make_gauge(in_.common.metrics, name, help, with).Set(static_cast<double>(value));
   };
   for (const auto& [name, member] : count_names) {
     set("rw_rollout_runtimes", "Number of runtimes of a roll-out, in each state",

@@ -9,8 +9,6 @@
 #include "reactors/runtime_rollout/resource.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/awaitable.hpp>
-#include <boost/json/value.hpp>
 
 #include <string>
 #include <unordered_set>
@@ -22,8 +20,6 @@ struct options {
   defaults usual = {};
   /// From a change on a runtime to the next decision, and the status; many changes become one.
   core::duration settle = std::chrono::milliseconds(300);
-  /// After a start nothing is decided before each resource was looked at once, or this has passed.
-  core::duration warm_up = std::chrono::minutes(1);
 };
 
 /// All of it must outlive the roll-out. Informers are run by others.
@@ -33,11 +29,7 @@ struct environment {
   k8s::informer& resources;  ///< one for each runtime; only their keys count
   k8s::informer& runtimes;   ///< Runtimes, for the labels of canaries
   k8s::event_recorder& events;
-  core::clock& clock;
-  core::watchdog& watchdog;
-  core::logger& log;
-  core::metrics& metrics;
-  core::random_source random;
+  k8s::controller_environment common;
 };
 
 /// Rolls content out to many runtimes, as the RuntimeRollout of its component says (decision.hpp):

@@ -139,9 +139,12 @@ class landscape : public test_env {
     with.usual.soak = 0ms;
     gate_ = std::make_unique<runtime_rollout::runtime_rollout>(
         context.get_executor(), with,
-        runtime_rollout::environment{api("kcp"), *rollouts_, *resources_, *runtimes_,
-                                     *rollout_events_, clock, watchdog, log, numbers,
-                                     core::make_random_source()});
+        runtime_rollout::environment{api("kcp"),
+                                     *rollouts_,
+                                     *resources_,
+                                     *runtimes_,
+                                     *rollout_events_,
+                                     {clock, watchdog, log, numbers, core::make_random_source()}});
     gate = gate_.get();
     rolling_ = std::make_unique<core::task_group>(context.get_executor());
   }
