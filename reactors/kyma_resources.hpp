@@ -35,6 +35,8 @@ inline constexpr std::string_view managed_by_label = "operator.kyma-project.io/m
 inline constexpr std::string_view kyma_name_label = "operator.kyma-project.io/kyma-name";
 /// On a Kyma: its SKR's runtime id, the common name of that SKR's client certificate.
 inline constexpr std::string_view runtime_id_label = "kyma-project.io/runtime-id";
+/// "true" on a Kyma: nothing is done for it, as lifecycle-manager has it.
+inline constexpr std::string_view skip_label = "operator.kyma-project.io/skip-reconciliation";
 /// On a Kyma: the domain that its SKR's certificate is for.
 inline constexpr std::string_view skr_domain_annotation = "skr-domain";
 

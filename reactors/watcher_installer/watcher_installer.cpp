@@ -92,13 +92,36 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::reconcile(object_key k
   if (!stored) {
     forget(key);
     writer_.forget(key);
-    co_return result::done();
+    auto cleaned = co_await remove_orphans(std::move(key));
+    co_return cleaned;
   }
   auto kyma = writer_.newest(stored);
+  if (k8s::label(kyma, skip_label) == "true") {
+    // Its runtime gets no new CA, so after a while a rotation does not wait for it any more.
+    runtimes_.forget(key);
+    if (board_ != nullptr) board_->unreachable(key, in_.clock.wall());
+    co_return result::done();
+  }
   auto work = k8s::is_being_deleted(kyma) ? keep_removed(std::move(kyma), std::move(to))
                                           : keep_installed(std::move(kyma), std::move(to));
   auto done = co_await std::move(work);
   co_return done;
+}
+
+/// A Kyma whose finalizer was removed by hand leaves its Certificate, and the Secret of that.
+asio::awaitable<k8s::reconcile_result> watcher_installer::remove_orphans(object_key kyma) {
+  if (from_.certificates.empty() || !may_have_certificate(kyma.name)) co_return result::done();
+  // The informer may be behind a Kyma that was created anew.
+  k8s::selection one{.ns = kyma.ns, .fields = "metadata.name=" + kyma.name};
+  const auto live = co_await in_.kcp.list(kymas_type(), std::move(one));
+  if (!live) co_return result::error(live.error());
+  const auto* const items = k8s::find(*live, {"items"});
+  const bool gone = items != nullptr && items->is_array() && items->get_array().empty();
+  if (!gone) co_return result::requeue_after(std::chrono::seconds(1));
+  const auto removed = co_await certificates_.remove(kyma);
+  if (!removed) co_return result::error(removed.error());
+  in_.log.info("certificate of a Kyma that is gone is removed", {{"kyma", kyma.name}});
+  co_return result::done();
 }
 
 /// Contacts the runtime; how the reconcile ends if that fails.

@@ -150,6 +150,7 @@ class watcher_installer final : public runtime_controller {
   work<result> keep_installed(boost::json::value kyma, contact to);
   work<result> bring(boost::json::value kyma, contact to, order what);
   work<result> keep_removed(boost::json::value kyma, contact to);
+  work<result> remove_orphans(k8s::object_key kyma);
   work<std::optional<result>> reach(const boost::json::value* kyma, contact* to);
 
   in_words<order> order_for(const certificate_answer& own);

@@ -52,6 +52,25 @@ class Story:
         with urllib.request.urlopen(request, timeout=10, context=context) as answer:
             self.assertTrue(json.load(answer)["response"]["allowed"])
 
+    def add_orphan(self):
+        """A Kyma that is to go without its finalizer's work. Its runtime does not respond."""
+        kubeconfig = {"current-context": "c", "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}],
+                      "contexts": [{"name": "c", "context": {"cluster": "c"}}]}
+        self.kcp.apply({"apiVersion": "v1", "kind": "Secret", "data": {"config": encoded(json.dumps(kubeconfig))},
+                        "metadata": {"name": "kubeconfig-orphan", "namespace": "kcp-system",
+                                     "labels": {"operator.kyma-project.io/kyma-name": "orphan"}}})
+        self.kcp.apply({"apiVersion": "operator.kyma-project.io/v1beta2", "kind": "Kyma",
+                        "metadata": {"name": "orphan", "namespace": "kcp-system",
+                                     "labels": {"kyma-project.io/runtime-id": "r-orphan",
+                                                "operator.kyma-project.io/skip-reconciliation": "true"},
+                                     "annotations": {"skr-domain": "orphan.example.com"}},
+                        "spec": {"channel": "regular"}})
+        # Nothing is done for it as long as it has the label.
+        self.assertIsNone(self.kcp.get("certificates.cert-manager.io", "orphan-webhook-tls", "istio-system"))
+        self.assertNotIn("finalizers", self.kcp.get("kyma", "orphan", "kcp-system")["metadata"])
+        self.kcp.kubectl("label", "kyma", "orphan", "-n", "kcp-system", "operator.kyma-project.io/skip-reconciliation-")
+        self.kcp.until("certificates.cert-manager.io", "orphan-webhook-tls", "istio-system", bool, "is there")
+
     def check_status(self):
         """A runtime whose pods nobody starts, and one that has no domain."""
         self.kcp.apply({"apiVersion": "operator.kyma-project.io/v1beta2", "kind": "Kyma",
@@ -123,8 +142,12 @@ class Story:
         configuration = self.installed(["kyma"])
         # An invalid edit is reported, and takes nothing away, by a new manager either.
         self.set_manager("../elsewhere", "Error")
+        self.add_orphan()
         self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
+        self.kcp.kubectl("patch", "kyma", "orphan", "-n", "kcp-system", "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
+        self.kcp.kubectl("delete", "kyma", "orphan", "-n", "kcp-system", "--timeout=30s")
         self.manager = self.start_manager(*self.OPTIONS)
+        self.kcp.until_gone("certificates.cert-manager.io", "orphan-webhook-tls", "istio-system")
         self.set_manager("../nowhere", "Error")
         self.assertEqual(self.installed(["kyma"])["webhooks"], configuration["webhooks"])
         self.set_manager(None, "Ready")
