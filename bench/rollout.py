@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """How fast a rotated pull Secret comes to many runtimes while some of them hang, with the whole system in one process
 (`runtime-watcher dev`): written directly, and beside it signalled to a simulated Kyma Infrastructure Manager. Prints one
-line of JSON for each figure, as bench/system.py does. Ends with 1 if a limit is missed.
+line of JSON for each figure, as bench/system.py does. And what a manifest does that crashes. Ends with 1 if a limit is
+missed.
 
-    bench/rollout.py [--runtimes N] [--hanging N] [--workers N] [--duration SECONDS] [--only direct,signal]
+    bench/rollout.py [--runtimes N] [--hanging N] [--workers N] [--duration SECONDS] [--only direct,signal,crash]
 
-The limit is for the direct way: 99 % of the runtimes within 10 s. CPU is that of the process: all clusters, the manager
+The limits: a pull Secret that is written directly is on 99 % of the runtimes within 10 s; a manifest that crashes comes to
+the canaries only, and the roll-out says so within 30 s. CPU is that of the process: all clusters, the manager
 and the simulated machines of all runtimes included; `undisturbed` is the time without that in which the process stood in
 a run queue because others used the machine.
 """
@@ -20,6 +22,7 @@ import time
 
 from system import dev, missed, say, wait_installed, waited_for_cpu, when
 
+from api import Api, collection  # noqa: E402
 from dev import rotate_pull_secret  # noqa: E402  (system.py says where it is)
 from harness import pause, wait_until  # noqa: E402
 
@@ -66,13 +69,71 @@ def measure(folder, mode, runtimes, hanging, limit, timeout, *options):
         say(f"{mode}_resident_memory", one.rss() / 2**20, "MiB", runtimes=runtimes)
 
 
+MANIFESTS = collection("configmaps", "kcp-system") + "/runtime-bootstrapper-manifests"
+ROLLOUT = collection("runtimerollouts", "kcp-system", "operator.kyma-project.io", "v1alpha1") + "/bootstrapper"
+DEPLOYMENT = collection("deployments", "kyma-system", "apps") + "/rt-bootstrapper-controller-manager"
+
+
+def runtimes_with_image(one, tag, names):
+    """Asks each runtime itself."""
+    found = []
+    for name in names:
+        api = Api(one.folder / f"skr-{name}.yaml")
+        try:
+            deployment = api.get(DEPLOYMENT)
+        finally:
+            api.close()
+        if deployment and deployment["spec"]["template"]["spec"]["containers"][0]["image"].endswith(":" + tag):
+            found.append(name)
+    return found
+
+
+def set_image_tag(kcp, before, after):
+    text = kcp.get(MANIFESTS)["data"]["manifests.yaml"]
+    kcp.patch(MANIFESTS, {"data": {"manifests.yaml": text.replace(f"rt-bootstrapper:{before}", f"rt-bootstrapper:{after}")}})
+
+
+def measure_crash(folder, runtimes, hanging):
+    """A manifest that crashes among many runtimes, and the one that mends it."""
+    healthy, canaries = runtimes - hanging, max(runtimes // 100, 2)
+    names = [f"runtime-{i + 1}" for i in range(healthy)]
+    with dev(folder, runtimes, "--bootstrapper-mode", "direct", "--hanging-runtimes", hanging) as one:
+        one.wait_up(300)
+        kcp = one.kcp()
+        def status():
+            return (kcp.get(ROLLOUT) or {}).get("status", {})
+        def completed():
+            now = status()
+            return now.get("phase") == "Completed" and now["ready"] >= healthy
+        wait_until(completed, 300, lambda: f"all have the first content: {status()}\n{one.tail()}", every=0.2)
+        say("rollout_first", time.monotonic() - one.started, "s", "exec of the process", runtimes=runtimes, hanging=hanging)
+        start, sent = len(one.phases), time.time()
+        set_image_tag(kcp, "1.0.0", "crash")
+        def paused():
+            return [told for told in one.phases[start:] if told["phase"] == "Paused"]
+        wait_until(paused, 60, lambda: f"the roll-out is paused: {status()}\n{one.tail()}", every=0.02)
+        say("crash_told", when(paused()[0]) - sent, "s", "the client's request", limit=30, runtimes=runtimes, hanging=hanging)
+        pause(10)  # in which nothing more must happen
+        crashing = runtimes_with_image(one, "crash", names)
+        say("crash_reached", len(crashing), "runtimes", "the canaries", limit=canaries, runtimes=runtimes)
+        if not crashing:
+            missed.append("crash_reached")
+        sent = time.time()
+        set_image_tag(kcp, "crash", "2.0.0")
+        wait_until(lambda: completed() and status()["updated"] >= healthy and len(one.phases) > start + 2, 300,
+                   lambda: f"all have the mended content: {status()}\n{one.tail()}", every=0.2)
+        say("mended_everywhere", time.time() - sent, "s", "the client's request", runtimes=runtimes, hanging=hanging)
+        if len(runtimes_with_image(one, "2.0.0", names)) != healthy:
+            missed.append("mended_everywhere")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runtimes", type=int, default=1000)
     parser.add_argument("--hanging", type=int, default=10)
     parser.add_argument("--workers", type=int, default=25, help="of the simulated Kyma Infrastructure Manager")
     parser.add_argument("--duration", type=float, default=2, help="seconds that it works on one runtime")
-    parser.add_argument("--only", default="direct,signal")
+    parser.add_argument("--only", default="direct,signal,crash")
     options = parser.parse_args()
     only = options.only.split(",")
     if options.runtimes - options.hanging < math.ceil(0.99 * options.runtimes):
@@ -81,6 +142,8 @@ def main():
     try:
         if "direct" in only:
             measure(folder / "direct", "direct", options.runtimes, options.hanging, 10, 60)
+        if "crash" in only:
+            measure_crash(folder / "crash", options.runtimes, options.hanging)
         if "signal" in only:
             # Its own time, three times that, and a minute for those that hang.
             whole = options.runtimes * options.duration / options.workers

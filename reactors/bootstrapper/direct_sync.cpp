@@ -46,7 +46,8 @@ asio::awaitable<void> serve(k8s::controller* controller, core::task_group* all) 
 
 }  // namespace
 
-direct_sync::direct_sync(asio::any_io_executor executor, options with, sources from, environment in)
+direct_sync::direct_sync(asio::any_io_executor executor, options with, sources from, environment in,
+                         content_gate* gate)
     : runtime_controller(executor, names(), with, std::move(in), runtime_bootstrappers_type()),
       with_(std::move(with)),
       writes_(core::make_counter(in_.metrics, "rw_bootstrapper_writes_total",
@@ -57,6 +58,8 @@ direct_sync::direct_sync(asio::any_io_executor executor, options with, sources f
       from_(from),
       last_good_(in_.kcp, with_.state_namespace),
       revisions_(from_, last_good_, in_.metrics),
+      usual_(from_, with_.defaults, with_.trust_at_once, last_good_),
+      gate_(gate),
       kcp_(from_, with_.defaults, with_.mode, with_.allow_inline_manifests),
       progress_(in_.metrics),
       drift_(executor, watch_options_of(with_),
@@ -71,6 +74,9 @@ direct_sync::direct_sync(asio::any_io_executor executor, options with, sources f
                }
                spread(std::move(all), rest);
              });
+  if (gate_ == nullptr) return;
+  gate_->attach({[this](const object_key& key) { requeue(key); },
+                 [this](std::string digest) { return usual_.store(std::move(digest)); }});
 }
 
 direct_sync::~direct_sync() = default;
@@ -117,6 +123,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::reconcile(object_key key) {
   if (stored) in.resource = writer_.newest(stored);
   const bool direct = facts.mode == bootstrapper_mode::direct && !facts.deleting;
   note_unmanaged(key, direct ? decided : decision());
+  if (gate_ != nullptr && !in.direct()) gate_->leave(key);
   switch (decided.what) {
     case action::none:
     case action::create: {
@@ -195,13 +202,37 @@ asio::awaitable<std::optional<k8s::reconcile_result>> direct_sync::prepare(pass*
   }
   diagnostics unused;
   in->view = read_resource(in->resource, with_.defaults, unused);
+  auto content = usual_.current().digest;
   auto resolved = co_await revisions_.resolve(in->view, in_.clock.wall());
   if (!resolved) co_return result::error(resolved.error());
   in->units = std::move(*resolved);
+  auto refused = co_await ask_gate(in, std::move(content));
+  if (refused) co_return refused;
   for (std::size_t i = 0; i < in->units.size(); ++i) in->input.units[i] = in->units[i].status;
   if (!in->direct()) co_return std::nullopt;
   auto ended = co_await writer_.set_finalizer(&in->resource, std::string(finalizer), true);
   co_return ended;
+}
+
+/// Lets the roll-out decide which content the runtime gets; how the pass ends if that fails.
+asio::awaitable<std::optional<k8s::reconcile_result>> direct_sync::ask_gate(pass* in,
+                                                                            std::string digest) {
+  if (gate_ == nullptr || !in->direct()) co_return std::nullopt;
+  if (!usual_.used_by(in->view)) {
+    gate_->leave(in->to.key);
+    co_return std::nullopt;
+  }
+  const auto loaded = co_await usual_.load();
+  if (!loaded) co_return result::error(loaded.error());
+  const auto& content = usual_.current();
+  if (content.digest != digest) co_return result::requeue_after(catch_up);
+  auto& of = in->units[static_cast<std::size_t>(unit::bootstrapper)];
+  const auto completed = revisions_.render_stored(in->view, usual_.completed(), in_.clock.wall());
+  const content_revisions desired{of.status.desired, completed ? completed->digest : std::string()};
+  if (gate_->admit(in->resource, content, desired)) co_return std::nullopt;
+  const auto state = read_state(in->resource);
+  hold(of, state.digests[static_cast<std::size_t>(unit::bootstrapper)], completed);
+  co_return std::nullopt;
 }
 
 /// Contacts the runtime; how the pass ends if that fails.
@@ -227,6 +258,7 @@ asio::awaitable<k8s::result<void>> direct_sync::execute(pass* in) {
   }
   request.rejected = rejections_.current(key, in_.clock.now());
   request.state = read_state(in->resource);
+  request.withheld = in->units[static_cast<std::size_t>(unit::bootstrapper)].withheld;
   request.may_write = [this, key] { return may(key, action::sync); };
   request.record = [this, in](unit of, inventory objects) -> work<k8s::result<void>> {
     json::value change{{"status", applying_status(in->resource, of, objects)}};
@@ -313,8 +345,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::finish(pass* in) {
 /// Soon where pods are on their way, or a rejected revision is due; else at the resync.
 core::duration direct_sync::next_pass(pass* in) {
   const auto& report_of = *in->input.report;
-  const auto state =
-      installation_of(report_of.deployment, report_of.at(unit::bootstrapper).version);
+  const auto state = installation_of(report_of);
   // Pods of what is rejected do not come, and those that have given up come back seldom.
   const bool starting = state == installation::in_progress ||
                         (blocked_by(in->input).empty() && state != installation::failed &&
@@ -327,8 +358,12 @@ core::duration direct_sync::next_pass(pass* in) {
 
 asio::awaitable<k8s::reconcile_result> direct_sync::report(pass* in, result then) {
   auto status = next_status(in->resource, in->input, in_.clock.wall());
-  if (!status) co_return then;
-  auto ended = co_await writer_.write_status(&in->resource, std::move(*status));
+  resource_writer::ended ended;
+  if (status) ended = co_await writer_.write_status(&in->resource, std::move(*status));
+  if (!ended && gate_ != nullptr) {
+    const auto& report_of = in->input.report;
+    gate_->observe(in->resource, report_of && report_of->at(unit::bootstrapper).ahead);
+  }
   co_return ended.value_or(then);
 }
 
@@ -351,7 +386,7 @@ void direct_sync::note_observed(const pass& in) {
              : changed      ? "changed"
                             : "unchanged");
   const auto& version = report_of.at(unit::bootstrapper).version;
-  const auto state = installation_of(report_of.deployment, version);
+  const auto state = installation_of(report_of);
   if (failed != nullptr || !error.empty()) {
     const auto& reason = failed != nullptr ? failed->code.message() : error;
     note(in.resource, runtime_state::failed, reason, failed != nullptr ? failed->message : error);

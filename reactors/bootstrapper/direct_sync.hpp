@@ -4,8 +4,10 @@
 #include "reactors/bootstrapper/last_good.hpp"
 #include "reactors/bootstrapper/progress.hpp"
 #include "reactors/bootstrapper/revision_source.hpp"
+#include "reactors/bootstrapper/rollout_turn.hpp"
 #include "reactors/bootstrapper/status.hpp"
 #include "reactors/bootstrapper/sync.hpp"
+#include "reactors/content_gate.hpp"
 #include "reactors/remote_watch.hpp"
 #include "reactors/runtime_controller.hpp"
 
@@ -39,6 +41,8 @@ struct options : runtime_options {
   bool watch_runtimes = true;
   /// From a change on a runtime to the pass; those in a row wait longer.
   core::duration drift_delay = std::chrono::milliseconds(500);
+  /// A change of the trust bundle alone does not wait for a roll-out.
+  bool trust_at_once = false;
 };
 
 using environment = runtime_environment;
@@ -58,9 +62,10 @@ using environment = runtime_environment;
 /// Beside Kyma Infrastructure Manager, which writes from the same sources, it converges: nobody is
 /// locked out, and repairs in a row wait longer each time.
 ///
-/// A change of a source goes to all runtimes that it concerns, spread over a little time, each a
-/// key with its own backoff; unhealthy and slow ones get a bounded part of the passes
-/// (runtime_controller.hpp).
+/// A change of a source is looked at for all runtimes that it concerns, spread over a little time,
+/// each a key with its own backoff. Credentials are written then; the unit `bootstrapper` where the
+/// roll-out, if there is one, admits the runtime (content_gate.hpp). Unhealthy and slow ones get a
+/// bounded part of the passes (runtime_controller.hpp).
 ///
 /// Deleting a RuntimeBootstrapper undeploys what is in its inventory, for `removal_limit` at most,
 /// and only in mode `direct`. Deleting an auto-created one is an opt-out: an annotation on the
@@ -77,7 +82,10 @@ using environment = runtime_environment;
 /// Single executor, which is also the informers' and the clients'.
 class direct_sync final : public runtime_controller {
  public:
-  direct_sync(boost::asio::any_io_executor executor, options with, sources from, environment in);
+  /// `gate` decides which runtimes without sources of their own may take new content of unit
+  /// `bootstrapper`; null: all at once. It must run no longer than the reactor lives.
+  direct_sync(boost::asio::any_io_executor executor, options with, sources from, environment in,
+              content_gate* gate = nullptr);
   ~direct_sync() override;
 
   /// Runs until cancelled. The pool is run and closed by its owner; while runtimes are watched it
@@ -97,6 +105,7 @@ class direct_sync final : public runtime_controller {
   work<result> stand_by(pass* in);
   work<result> run_sync(pass* in);
   work<std::optional<result>> prepare(pass* in);
+  work<std::optional<result>> ask_gate(pass* in, std::string digest);
   work<std::optional<result>> reach(pass* in);
   work<k8s::result<void>> execute(pass* in);
   work<result> fail(pass* in, k8s::failure error);
@@ -120,6 +129,8 @@ class direct_sync final : public runtime_controller {
   const sources from_;
   last_good last_good_;
   revision_source revisions_;
+  usual_content usual_;
+  content_gate* const gate_;
   control_plane kcp_;
   progress progress_;
   rejections rejections_;

@@ -5,6 +5,7 @@
 #include "k8s/manifests.hpp"
 #include "k8s/types.hpp"
 #include "reactors/bootstrapper/applier.hpp"
+#include "reactors/bootstrapper/rollout_turn.hpp"
 #include "reactors/kyma_resources.hpp"
 #include "reactors/trust_bundles_type.hpp"
 
@@ -107,6 +108,19 @@ json::value comparable(json::value object, std::string_view manager) {
 }
 
 }  // namespace
+
+bool has_newer(const unit_plan& plan, const revision& newer) {
+  return std::ranges::any_of(plan.objects, [&](const planned_object& each) {
+    if (!each.write || each.live.is_null() || !find_reportable(each.desired, each.live)) {
+      return false;
+    }
+    return std::ranges::any_of(newer.objects, [&](const desired_object& other) {
+      const auto& object = other.object;
+      return gvk_of(object) == each.type.gvk && k8s::key_of(object).name == each.key.name &&
+             !find_reportable(object, each.live);
+    });
+  });
+}
 
 bool unit_plan::has_writes() const noexcept {
   return std::ranges::any_of(objects, &planned_object::write);

@@ -156,6 +156,20 @@ asio::awaitable<k8s::result<resolved_units>> revision_source::resolve(
   co_return out;
 }
 
+revision_ptr revision_source::render_stored(const resource_view& view, const stored_set& contents,
+                                            std::chrono::system_clock::time_point now) {
+  auto from = locate(view);
+  choice given;
+  given.fill(absent);
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    if (from[i].name.empty() || !contents[i]) continue;
+    from[i].stored = {contents[i]};
+    given[i] = 0;
+  }
+  const auto rendered = render_once(unit::bootstrapper, view, from, given, now);
+  return rendered->valid() ? rendered : revision_ptr();
+}
+
 asio::awaitable<k8s::result<void>> revision_source::store_one(source_state source,
                                                               bool absent_only) {
   const auto loaded = co_await stored_.load(source.name);

@@ -37,6 +37,9 @@ struct source_state {
   last_good::contents stored = {};  ///< the newest first
 };
 
+/// A stored content of each source, by source_kind; null: none.
+using stored_set = std::array<std::shared_ptr<const last_good::content>, all_source_kinds.size()>;
+
 /// A unit as one runtime is to have it.
 struct resolved_unit {
   /// Valid revisions, the most desired first: of the sources, then of the stored contents, newest
@@ -45,6 +48,8 @@ struct resolved_unit {
   unit_status status = {};
   /// The sources of the first revision, to be stored once it is applied; empty if they are invalid.
   std::vector<source_state> contents = {};
+  /// The newest revision, if the runtime must wait for its turn in a roll-out; null: it need not.
+  revision_ptr withheld = {};
 };
 using resolved_units = std::array<resolved_unit, all_units.size()>;
 
@@ -62,6 +67,10 @@ class revision_source {
   /// Fails if a stored content is needed and can't be read: a request to the control plane.
   boost::asio::awaitable<k8s::result<resolved_units>> resolve(
       resource_view view, std::chrono::system_clock::time_point now);
+
+  /// Unit `bootstrapper` of stored contents; null if it is invalid.
+  revision_ptr render_stored(const resource_view& view, const stored_set& contents,
+                             std::chrono::system_clock::time_point now);
 
   /// Stores the contents of the first revision, as far as they are still those of the sources; adds
   /// a warning if that fails. `absent_only`: of sources of which none is stored yet.

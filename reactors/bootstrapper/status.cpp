@@ -175,7 +175,7 @@ class status_writer {
   void write_installation() {
     const auto& deployment = input_.report->deployment;
     const auto& version = input_.report->at(unit::bootstrapper).version;
-    installation_ = installation_of(deployment, version);
+    installation_ = installation_of(*input_.report);
     status()["state"] = to_string(installation_);
     // A label on a cluster of others, who may not keep to the rules for labels.
     std::string runs(k8s::first_bytes(version_of(deployment), version_limit));
@@ -188,6 +188,8 @@ class status_writer {
          {is(installation::in_progress), "False", "InProgress",
           "not all pods of the Deployment are ready"},
          {is(installation::ready), "True", "Ready", "version " + runs},
+         {is(installation::failed) && !input_.report->pod_error.empty(), "False", "Failed",
+          input_.report->pod_error},
          {is(installation::failed), "False", "Failed",
           "the Deployment's pods did not become ready in time"},
          {is(installation::upgrade_needed), "True", "UpgradeNeeded",
@@ -202,12 +204,14 @@ class status_writer {
       const auto time = same && unit.contains("lastAppliedTime")
                             ? unit["lastAppliedTime"]
                             : json::value(k8s::format_time(now_));
-      unit = {{"name", to_string(of)}, {"phase", phase_of(known, report)}};
+      const bool waits = !known.waiting.empty() && !report.failed;
+      unit = {{"name", to_string(of)}, {"phase", waits ? "Waiting" : phase_of(known, report)}};
       if (!report.applied.empty()) {
         unit["digest"] = report.applied;
         unit["lastAppliedTime"] = time;
       }
-      if (!known.desired.empty()) unit["desiredDigest"] = known.desired;
+      const auto& newest = known.waiting.empty() ? known.desired : known.waiting;
+      if (!newest.empty()) unit["desiredDigest"] = newest;
       const auto& error = !known.invalid.empty() ? known.invalid
                           : report.rejected      ? report.rejected->message
                           : report.failed        ? report.failed->message
@@ -230,9 +234,13 @@ class status_writer {
     set("Compatible",
         {{valid, "True", "Validated", "the sources are valid, and the runtime takes them"},
          {true, "False", rejection_reason(input_), error_}});
-    set("ConfigurationSynced", {{shadow(), "False", "Shadow", in_shadow},
-                                {synced, "True", "Synced", "both units are in place"},
-                                {true, "False", unsynced.first, unsynced.second}});
+    const bool waits = std::ranges::any_of(
+        input_.units, [](const unit_status& each) { return !each.waiting.empty(); });
+    set("ConfigurationSynced",
+        {{shadow(), "False", "Shadow", in_shadow},
+         {waits, "False", "WaitingForRollout", "the newest content waits for its turn"},
+         {synced, "True", "Synced", "both units are in place"},
+         {true, "False", unsynced.first, unsynced.second}});
     set("InStep", {{shadow() && !valid, "Unknown", "NotCompatible", error_},
                    {shadow() && differences.empty(), "True", "NothingToWrite", "nothing differs"},
                    {shadow(), "False", "WouldWrite", describe(differences, most_listed)}});
@@ -305,6 +313,12 @@ installation installation_of(const json::value& deployment, std::string_view des
   if (!desired.empty() && version_of(deployment) != desired) return installation::upgrade_needed;
   if (is_rolled_out(deployment)) return installation::ready;
   return has_given_up(deployment) ? installation::failed : installation::in_progress;
+}
+
+installation installation_of(const sync_report& report) {
+  const auto out = installation_of(report.deployment, report.at(unit::bootstrapper).version);
+  const bool fails = out == installation::in_progress && !report.pod_error.empty();
+  return fails ? installation::failed : out;
 }
 
 bool is_synced(const status_input& input) {

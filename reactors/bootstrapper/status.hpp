@@ -20,6 +20,9 @@ namespace rw::bootstrapper {
 struct unit_status {
   std::string desired = {};  ///< digest of the revision of its sources; empty: they are invalid
   std::string invalid = {};  ///< errors of its sources; empty: none
+  /// Digest of the newest revision, if the runtime must wait for its turn in a roll-out: then
+  /// `desired` is what it is to have until then. Empty: it need not.
+  std::string waiting = {};
   std::vector<std::string> warnings = {};
 };
 
@@ -39,6 +42,8 @@ std::string_view to_string(installation of) noexcept;
 
 /// `desired`: the version that is to run; empty: it is not known.
 installation installation_of(const boost::json::value& deployment, std::string_view desired);
+/// As a pass found it: pods that fail for good count as failed at once.
+installation installation_of(const sync_report& report);
 
 /// True if both units have the revision of their sources.
 bool is_synced(const status_input& input);

@@ -2,6 +2,7 @@
 
 #include "k8s/client_pool.hpp"
 #include "k8s/types.hpp"
+#include "reactors/bootstrapper/rollout_turn.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -37,6 +38,7 @@ class sync_pass {
   sync_pass(std::shared_ptr<k8s::client> api, const apply_options& options, sync_request request,
             sync_report& out)
       : request_(std::move(request)),
+        api_(api),
         applier_(std::move(api), options, request_.to, request_.adopt, request_.may_write),
         out_(out) {
     out_ = {.objects = request_.state.objects};
@@ -54,6 +56,9 @@ class sync_pass {
     auto deployment = co_await applier_.deployment();
     if (!deployment) co_return deployment.error();
     out_.deployment = std::move(*deployment);
+    auto pods = co_await find_pod_error(api_.get(), out_.deployment);
+    if (!pods && concerns_runtime(pods.error())) co_return pods.error();
+    if (pods) out_.pod_error = std::move(*pods);
     co_return done;
   }
 
@@ -128,7 +133,9 @@ class sync_pass {
     for (const auto& each : obsolete) {
       report(of).differences.push_back(each.gvk.kind + " " + to_string(each.key) + " is obsolete");
     }
-    if (request_.write) {
+    report(of).ahead =
+        of == unit::bootstrapper && request_.withheld && has_newer(*plan, *request_.withheld);
+    if (request_.write && !report(of).ahead) {
       const auto done = co_await execute(of, &*plan, entries, obsolete);
       if (!done) co_return rejection_or_error(done.error());
       for (auto& each : entries) each.created = false;
@@ -182,6 +189,7 @@ class sync_pass {
   }
 
   const sync_request request_;
+  const std::shared_ptr<k8s::client> api_;
   applier applier_;
   sync_report& out_;
 };

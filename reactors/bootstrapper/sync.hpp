@@ -30,6 +30,9 @@ struct sync_request {
   /// the last good contents. None: the unit is left as it is.
   std::array<std::vector<revision_ptr>, all_units.size()> revisions = {};
   std::array<rejected_revision, all_units.size()> rejected = {};
+  /// A newer revision of unit `bootstrapper`, which the runtime is not to have yet. Where another
+  /// writer has brought it, or a part of it, the unit is left as it is. Null: there is none.
+  revision_ptr withheld = {};
   recorded_state state = {};
   std::function<bool()> may_write = {};  ///< asked before each write; empty: always
   /// Persists an inventory in the control plane; called before the first write of objects that
@@ -44,6 +47,7 @@ struct unit_report {
   std::optional<rejection> rejected = {};   ///< the first revision
   bool repaired = false;                    ///< what was in place had drifted
   bool changed = false;                     ///< objects were, or may have been, written or removed
+  bool ahead = false;                       ///< another writer brought what is withheld
   std::optional<k8s::failure> failed = {};  ///< transient; the unit may be half applied
   std::vector<std::string> differences = {};
   std::vector<std::string> warnings = {};
@@ -55,6 +59,7 @@ struct sync_report {
   std::size_t writes = 0;
   watched_set left = {};               ///< the objects as they were left
   boost::json::value deployment = {};  ///< the bootstrapper's; null: it does not exist
+  std::string pod_error = {};          ///< why its pods will not become ready; empty: none is known
 
   const unit_report& at(unit of) const { return units[static_cast<std::size_t>(of)]; }
 };

@@ -69,7 +69,11 @@ dev_app::dev_app(services& with, const dev_settings& settings)
     configuration_ = std::make_unique<dev::configuration>(
         with, settings_, clusters_, infrastructure_.kcp(),
         [this](const std::string& name) { return find_runtime(name); },
-        [this](const dev::arrival& what) { show(what); });
+        [this](const dev::arrival& what) { show(what); },
+        [this](const auto& before, const auto& now) {
+          const auto line = dev::rollout_line(before, now, services_.clock.wall(), settings_.json);
+          if (!line.empty()) say(line);
+        });
   }
   const auto observer = [this](const std::string& runtime, const watch_event& event) {
     view_.changed(runtime, event);
@@ -97,6 +101,7 @@ manager_settings dev_app::settings_of_manager() const {
   out.drain_timeout = settings_.drain_timeout / 2;
   out.runtime_config.mode = settings_.bootstrapper;
   out.runtime_config.create_bootstrappers = true;
+  out.runtime_config.rollout.soak = std::chrono::seconds(1);
   return out;
 }
 

@@ -3,6 +3,7 @@
 #include "core/backoff.hpp"
 #include "core/task_group.hpp"
 #include "reactors/kyma_resources.hpp"
+#include "reactors/runtime_rollout/runtime_rollout.hpp"
 #include "reactors/trust_bundles_type.hpp"
 
 #include <boost/asio/cancellation_type.hpp>
@@ -31,6 +32,8 @@ class direct_runtimes::term {
   term(direct_runtimes& of, const bundles_type& bundles)
       : bootstrappers_(of.in_.watching, bootstrapper::runtime_bootstrappers_type(), of_kcp(),
                        environment(of.services_)),
+        rollouts_(of.in_.watching, runtime_rollout::runtime_rollouts_type(), of_kcp(),
+                  environment(of.services_)),
         config_maps_(of.in_.watching, config_maps_type(), of_kcp(), environment(of.services_)),
         // Kubeconfigs, of which there are thousands, are watched apart from the others.
         secrets_(of.in_.watching, secrets_type(), of_kcp("!" + std::string(kyma_name_label)),
@@ -39,20 +42,33 @@ class direct_runtimes::term {
       bundles_.emplace(of.in_.watching, *bundles, k8s::informer_options{},
                        environment(of.services_));
     }
+    rollout_.emplace(
+        of.services_.executor, runtime_rollout::options{.usual = of.settings_.rollout},
+        runtime_rollout::environment{of.in_.writing,
+                                     rollouts_,
+                                     bootstrappers_,
+                                     of.in_.runtimes,
+                                     of.in_.events,
+                                     {of.services_.clock, of.services_.watchdog, of.services_.log,
+                                      of.services_.metrics, core::make_random_source()}});
     reactor_.emplace(
         of.services_.executor, of.options(),
         bootstrapper::sources{bootstrappers_, of.in_.runtimes, of.in_.kubeconfigs, config_maps_,
                               secrets_, bundles_ ? &*bundles_ : nullptr},
         bootstrapper::environment{of.in_.writing, of.in_.pool, of.in_.events, of.services_.clock,
                                   of.services_.watchdog, of.services_.log, of.services_.metrics,
-                                  core::make_random_source()});
+                                  core::make_random_source()},
+        &*rollout_);
   }
   term(const term&) = delete;
   term& operator=(const term&) = delete;
 
   void begin(core::task_group& tasks) {
-    for (auto* const each : {&bootstrappers_, &config_maps_, &secrets_}) tasks.spawn(each->run());
+    for (auto* const each : {&bootstrappers_, &rollouts_, &config_maps_, &secrets_}) {
+      tasks.spawn(each->run());
+    }
     if (bundles_) tasks.spawn(bundles_->run());
+    tasks.spawn(rollout_->run());
     tasks.spawn(reactor_->run());
   }
 
@@ -62,9 +78,11 @@ class direct_runtimes::term {
   }
 
   k8s::informer bootstrappers_;
+  k8s::informer rollouts_;
   k8s::informer config_maps_;
   k8s::informer secrets_;
   std::optional<k8s::informer> bundles_;
+  std::optional<runtime_rollout::runtime_rollout> rollout_;
   std::optional<bootstrapper::direct_sync> reactor_;
 };
 
@@ -83,6 +101,7 @@ bootstrapper::options direct_runtimes::options() const {
   out.state_namespace = settings_.state_namespace;
   out.watch_runtimes = settings_.watch_runtimes;
   out.concurrent = settings_.concurrent;
+  out.trust_at_once = settings_.trust_at_once;
   return out;
 }
 

@@ -16,6 +16,46 @@ void group_options(CLI::App& app, std::size_t first, const std::string& group) {
   for (auto i = first; i < options.size(); ++i) options[i]->group(group);
 }
 
+namespace {
+
+/// Adds an option for a number or percentage of runtimes.
+void add_share(CLI::App& app, const std::string& flag, runtime_rollout::share& to,
+               const std::string& help) {
+  const auto read = [&to](const std::string& text) { to = *runtime_rollout::parse_share(text); };
+  const auto check = [](const std::string& text) {
+    return runtime_rollout::parse_share(text) ? std::string()
+                                              : "must be a number or a percentage: " + text;
+  };
+  app.add_option_function<std::string>(flag, read, help)
+      ->type_name("N|N%")
+      ->check(check)
+      ->default_str(std::to_string(to.value) + (to.percent ? "%" : ""));
+}
+
+void describe_rollout(CLI::App& app, runtime_config_settings& to) {
+  add(app, "--rollout-canaries", to.rollout.canaries, "N|N%|LABELS",
+      "Runtimes in mode direct that get new manifests and configuration first: a number, a "
+      "percentage (then 2 at least), or a label selector of Runtimes. A RuntimeRollout may say "
+      "otherwise, as of the next two")
+      ->check([](const std::string& text) {
+        return runtime_rollout::is_canaries(text)
+                   ? std::string()
+                   : "must be a number, a percentage or a label selector: " + text;
+      });
+  add_share(app, "--rollout-max-unavailable", to.rollout.max_unavailable,
+            "Runtimes at once that get it after the canaries and are not ready; 1 at least");
+  add_share(app, "--rollout-failure-budget", to.rollout.failure_budget,
+            "Runtimes that may fail with it, a percentage being 2 at least; one more pauses the "
+            "roll-out, and so does each canary that fails");
+  add_duration(app, "--rollout-canary-soak", to.rollout.soak,
+               "Time for which canaries must have been ready before others follow");
+  app.add_flag("--rollout-trust-at-once", to.trust_at_once,
+               "A change of the trust bundle alone goes to all runtimes at once, as credentials "
+               "always do. The bootstrapper restarts pods that use the bundle");
+}
+
+}  // namespace
+
 void describe_runtime_config(CLI::App& app, runtime_config_settings& to) {
   const auto first = app.get_options({}).size();
   add_bootstrapper_mode(
@@ -62,6 +102,7 @@ void describe_runtime_config(CLI::App& app, runtime_config_settings& to) {
       "next look (on by default)");
   add(app, "--sync-concurrent", to.concurrent, "", "Runtimes that are written to at once")
       ->check(CLI::Range(1u, 1024u));
+  describe_rollout(app, to);
   const auto name = [&](const char* flag, std::string& into, const char* help) {
     add(app, flag, into, "NAME", help);
   };

@@ -2,6 +2,7 @@
 
 #include "reactors/bootstrapper_mode.hpp"
 #include "reactors/config_sync/runtime_signal.hpp"
+#include "reactors/runtime_rollout/resource.hpp"
 
 #include <cstddef>
 #include <string>
@@ -22,6 +23,9 @@ struct runtime_config_settings {
   std::string state_namespace = "runtime-watcher-system";  ///< of the sources' last good contents
   bool watch_runtimes = true;                              ///< for drift
   std::size_t concurrent = 16;                             ///< runtimes that are written to at once
+
+  runtime_rollout::defaults rollout = {};
+  bool trust_at_once = false;  ///< a change of the trust bundle alone waits for no roll-out
 };
 
 }  // namespace rw::cli

@@ -24,6 +24,7 @@ class Dev(Process):
         self.folder = pathlib.Path(folder)
         self.events = []  # (monotonic arrival, object); only ever grows
         self.rollout = []  # objects with source, runtime, arrivedAfterMs, have, of; only ever grows
+        self.phases = []  # of roll-outs: objects with rollout, phase, reason, updated, ready, failed, total; only ever grows
         super().__init__("dev", [BINARY, "dev", "--dir", self.folder, "--runtimes", runtimes, "--events", "json", *options],
                          on_line=self._take)
         self._pages = {}
@@ -31,7 +32,9 @@ class Dev(Process):
 
     def _take(self, arrival, line):
         told = json.loads(line)
-        if "source" in told:
+        if "rollout" in told:
+            self.phases.append(told)
+        elif "source" in told:
             self.rollout.append(told)
         else:
             self.events.append((arrival, told))

@@ -169,6 +169,30 @@ class Configuration(harness.TestCase):
         self.assertNotIn("runtime-3", dev.have("pull Secret"))
         self.assertEqual(dev.terminate(20), 0, dev.tail())
 
+    def test_a_manifest_that_crashes_stays_with_the_canaries(self):
+        dev = self.start_dev("--bootstrapper-mode", "direct", runtimes=4)
+        def phases():
+            return [(each["phase"], each["reason"]) for each in dev.phases]
+        def completed():
+            return dev.phases and dev.phases[-1]["phase"] == "Completed" and dev.phases[-1]["ready"] == 4
+        self.until(completed, f"all have the first content: {phases()}")
+        manifests = collection("configmaps", "kcp-system") + "/runtime-bootstrapper-manifests"
+        text = self.kcp.get(manifests)["data"]["manifests.yaml"]
+        self.kcp.patch(manifests, {"data": {"manifests.yaml": text.replace("rt-bootstrapper:1.0.0", "rt-bootstrapper:crash")}})
+        self.until(lambda: ("Paused", "CanaryFailed") in phases(), "the roll-out is paused")
+        self.assertIn("CrashLoopBackOff", dev.phases[-1]["message"])
+        deployment = collection("deployments", "kyma-system", "apps") + "/rt-bootstrapper-controller-manager"
+        def image(runtime):
+            return dev.skr(runtime).get(deployment)["spec"]["template"]["spec"]["containers"][0]["image"].rpartition(":")[2]
+        names = [f"runtime-{i + 1}" for i in range(4)]
+        self.assertIn([image(name) for name in names], (["crash", "crash", "1.0.0", "1.0.0"], ["crash", "1.0.0", "1.0.0", "1.0.0"],
+                                                        ["1.0.0", "crash", "1.0.0", "1.0.0"]))
+        found = self.kcp.get(collection("runtimerollouts", "kcp-system", "operator.kyma-project.io", "v1alpha1") + "/bootstrapper")
+        self.assertEqual((found["status"]["phase"], found["status"]["total"], found["status"]["canaries"]), ("Paused", 4, names[:2]))
+        # Credentials go everywhere all the same.
+        self.rotate(set(names), "second")
+        self.assertEqual(dev.terminate(20), 0, dev.tail())
+
     def test_it_is_signalled_and_goes_the_other_way_at_any_time(self):
         dev = self.start_dev("--bootstrapper-mode", "signal", "--kim-duration", "200ms")
         self.until_all_have(set(RUNTIMES), "configuration", "pull Secret", "trust bundle")

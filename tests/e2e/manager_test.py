@@ -253,7 +253,7 @@ class Signalling(landscape.Real, harness.TestCase):
     NAME = f"{MANAGER}-signal"
 
     WANTED = (*landscape.Real.WANTED, "runtimes.infrastructuremanager.kyma-project.io")
-    OURS = ("operator.kyma-project.io_runtimebootstrappers.yaml",)
+    OURS = ("operator.kyma-project.io_runtimebootstrappers.yaml", "operator.kyma-project.io_runtimerollouts.yaml")
 
     def deploy_manager(self):
         super().deploy_manager()

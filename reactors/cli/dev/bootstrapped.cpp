@@ -75,8 +75,12 @@ asio::awaitable<void> bootstrapped::keep_status() {
     const auto change = co_await changes->receive();
     if (change.has_error()) co_return;
     while (const auto stored = deployments_.objects().get(skr_namespace, deployment_name)) {
-      const auto told =
-          co_await tell_deployment_status(&api_, &services_.clock, stored.parse(), true, {});
+      const auto deployment = stored.parse();
+      auto told = co_await keep_crashing_pod(&api_, deployment);
+      if (told) {
+        told = co_await tell_deployment_status(&api_, &services_.clock, deployment,
+                                               !crashes(deployment), "its pods crash");
+      }
       if (told) break;
       log_.warning("the bootstrapper's state can't be written; trying again",
                    {{"reason", told.error().message}});

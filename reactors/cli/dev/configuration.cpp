@@ -3,6 +3,8 @@
 #include "core/within.hpp"
 #include "k8s/types.hpp"
 #include "reactors/cli/dev/manifests.hpp"
+#include "reactors/kyma_resources.hpp"
+#include "reactors/runtime_rollout/resource.hpp"
 #include "tls/issuer.hpp"
 
 #include <boost/asio/this_coro.hpp>
@@ -38,9 +40,11 @@ constexpr auto configure_limit = std::chrono::seconds(5);
 
 }  // namespace
 
-configuration::configuration(services& with, const dev_settings& settings, const clusters& all,
-                             k8s::client& kcp, runtime_client find,
-                             std::function<void(const arrival&)> tell)
+configuration::configuration(
+    services& with, const dev_settings& settings, const clusters& all, k8s::client& kcp,
+    runtime_client find, std::function<void(const arrival&)> tell,
+    std::function<void(const boost::json::value& before, const boost::json::value& now)>
+        tell_rollout)
     : services_(with),
       mode_(settings.bootstrapper),
       trust_bundles_(all_embedded(all)),
@@ -53,6 +57,10 @@ configuration::configuration(services& with, const dev_settings& settings, const
            kim_options_of(settings),
            {with.executor, with.clock, with.watchdog, with.log, with.metrics,
             core::make_random_source()}),
+      tell_rollout_(std::move(tell_rollout)),
+      rollouts_(kcp, runtime_rollout::runtime_rollouts_type(),
+                {.what = {.ns = std::string(kcp_namespace)}},
+                {with.clock, with.log, with.metrics, core::make_random_source()}),
       stop_(with.executor),
       tasks_(with.executor, [this](std::exception_ptr thrown) {
         if (!failure_) failure_ = thrown;
@@ -71,6 +79,18 @@ void configuration::look_at_sources() {
   for (const auto which : {source::config, source::pull_secret, source::trust_bundle}) {
     const auto now = sources_.get(which);
     view_.wanted(which, now ? digest_of(which, now) : std::string());
+  }
+}
+
+asio::awaitable<void> configuration::follow_rollouts() {
+  const auto changes = rollouts_.subscribe();
+  for (;;) {
+    const auto change = co_await changes->receive();
+    if (change.has_error()) co_return;
+    const auto parsed = [](const k8s::object& of) {
+      return of ? of.parse() : boost::json::value();
+    };
+    if (change->now) tell_rollout_(parsed(change->before), parsed(change->now));
   }
 }
 
@@ -105,6 +125,8 @@ asio::awaitable<void> configuration::run() {
   co_await asio::this_coro::throw_if_cancelled(false);
   tasks_.spawn(sources_.run());
   tasks_.spawn(kim_.run());
+  tasks_.spawn(rollouts_.run());
+  tasks_.spawn(follow_rollouts());
   co_await stop_.wait();
   tasks_.cancel();
   co_await tasks_.join();
@@ -125,7 +147,12 @@ std::string what_to_try(const std::string& kcp, bootstrapper_mode mode,
     out += "What is there, and what a broken configuration leads to: nothing but a condition:\n" +
            kcp + " -n kcp-system get runtimebootstrappers\n" + kcp +
            " -n kcp-system patch configmap rt-bootstrapper-config --type merge -p \\\n"
-           "    '{\"data\":{\"rt-bootstrapper-config.json\":\"{\"}}'\n";
+           "    '{\"data\":{\"rt-bootstrapper-config.json\":\"{\"}}'\n"
+           "How new manifests come to the runtimes; an image with the tag crash crashes:\n" +
+           kcp + " -n kcp-system get runtimerollouts -w\n" + kcp +
+           " -n kcp-system get configmap runtime-bootstrapper-manifests -o yaml |\n"
+           "    sed 's/rt-bootstrapper:1.0.0/rt-bootstrapper:crash/' |" +
+           kcp + " replace -f -\n";
   }
   return out + "One runtime apart, in another mode (off, signal, shadow, direct):\n" + kcp +
          " -n kcp-system annotate --overwrite runtime " + first_runtime + " " +

@@ -35,9 +35,12 @@ class configuration {
   /// The client of the runtime that a Runtime stands for; null: there is none.
   using runtime_client = std::function<k8s::client*(const std::string& runtime)>;
 
-  /// All but `settings` must outlive it. `tell` hears of each arrival.
+  /// All but `settings` must outlive it. `tell` hears of each arrival, `tell_rollout` of each
+  /// change of a RuntimeRollout.
   configuration(services& with, const dev_settings& settings, const clusters& all, k8s::client& kcp,
-                runtime_client find, std::function<void(const arrival&)> tell);
+                runtime_client find, std::function<void(const arrival&)> tell,
+                std::function<void(const boost::json::value& before, const boost::json::value& now)>
+                    tell_rollout);
 
   /// What the sources are at first, as manifests for KCP. The ClusterTrustBundle, with a CA of its
   /// own, is only there where all API servers are embedded, as older ones have none.
@@ -51,6 +54,7 @@ class configuration {
 
  private:
   void look_at_sources();
+  boost::asio::awaitable<void> follow_rollouts();
   boost::asio::awaitable<k8s::result<void>> configure(boost::json::value runtime);
 
   services& services_;
@@ -61,6 +65,8 @@ class configuration {
   source_watch sources_;
   const std::shared_ptr<void> subscription_;
   kim kim_;
+  const std::function<void(const boost::json::value&, const boost::json::value&)> tell_rollout_;
+  k8s::informer rollouts_;
   std::vector<std::unique_ptr<bootstrapped>> runtimes_;
   core::wake stop_;
   std::exception_ptr failure_;

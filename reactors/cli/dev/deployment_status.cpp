@@ -2,8 +2,10 @@
 
 #include "k8s/types.hpp"
 
+#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <utility>
@@ -54,6 +56,52 @@ bool says(const json::value& deployment, const json::object& status) {
 const k8s::resource_type& deployments_type() {
   static const k8s::resource_type type{{"apps", "v1", "Deployment"}, "deployments"};
   return type;
+}
+
+bool crashes(const json::value& deployment) {
+  const auto* const all = k8s::find_array(deployment, {"spec", "template", "spec", "containers"});
+  return all != nullptr && std::ranges::any_of(*all, [](const json::value& each) {
+           return k8s::find_string(each, {"image"}).ends_with(":crash");
+         });
+}
+
+asio::awaitable<k8s::result<void>> keep_crashing_pod(k8s::client* api, json::value deployment) {
+  static const k8s::resource_type pods{{"", "v1", "Pod"}, "pods"};
+  auto key = k8s::key_of(deployment);
+  key.name += "-crashing";
+  const bool crashing = crashes(deployment);
+  const auto there = co_await api->get(pods, key, true);
+  if (!there && !there.error().is(k8s::errc::not_found)) co_return there.error();
+  if (there.has_value() == crashing) co_return k8s::result<void>();
+  if (!crashing) {
+    const auto removed = co_await api->remove(pods, key);
+    if (!removed && !removed.error().is(k8s::errc::not_found)) co_return removed.error();
+    co_return k8s::result<void>();
+  }
+  const auto* const labels = k8s::find(deployment, {"spec", "template", "metadata", "labels"});
+  json::value pod{{"apiVersion", "v1"},
+                  {"kind", "Pod"},
+                  {"metadata",
+                   {{"name", key.name},
+                    {"namespace", key.ns},
+                    {"labels", labels == nullptr ? json::value(json::object()) : *labels}}},
+                  {"spec", *k8s::find(deployment, {"spec", "template", "spec"})},
+                  {"status",
+                   {{"phase", "Running"},
+                    {"containerStatuses",
+                     json::array{{{"name", "manager"},
+                                  {"image", "crash"},
+                                  {"imageID", ""},
+                                  {"ready", false},
+                                  {"restartCount", 1},
+                                  {"state", {{"waiting", {{"reason", "CrashLoopBackOff"}}}}}}}}}}};
+  const auto made = co_await api->create(pods, pod);
+  if (!made) co_return made.error();
+  json::value change{{"status", pod.at("status")}};
+  const auto done = co_await api->patch(pods, std::move(key), k8s::patch_type::merge,
+                                        std::move(change), {.subresource = "status"});
+  if (!done) co_return done.error();
+  co_return k8s::result<void>();
 }
 
 asio::awaitable<k8s::result<void>> tell_deployment_status(k8s::client* api, core::clock* time,

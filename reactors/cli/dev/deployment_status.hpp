@@ -22,4 +22,12 @@ boost::asio::awaitable<k8s::result<void>> tell_deployment_status(k8s::client* ap
                                                                  boost::json::value deployment,
                                                                  bool serves, std::string why);
 
+/// True if the image of one of its containers has the tag `crash`: such a Deployment's pods crash.
+bool crashes(const boost::json::value& deployment);
+
+/// Makes the pod of a Deployment that crashes, in CrashLoopBackOff, or deletes it if that does not
+/// crash any longer.
+boost::asio::awaitable<k8s::result<void>> keep_crashing_pod(k8s::client* api,
+                                                            boost::json::value deployment);
+
 }  // namespace rw::cli::dev

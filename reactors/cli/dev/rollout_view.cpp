@@ -17,6 +17,39 @@ std::string in_milliseconds(core::duration time) {
 
 }  // namespace
 
+std::string rollout_line(const boost::json::value& before, const boost::json::value& now,
+                         std::chrono::system_clock::time_point time, bool json) {
+  const auto text = [&now](std::string_view name) {
+    return std::string(k8s::find_string(now, {"status", name}));
+  };
+  const auto differs = [&](std::string_view name) {
+    return k8s::find_string(before, {"status", name}) != k8s::find_string(now, {"status", name});
+  };
+  if (!differs("phase") && !differs("reason") && !differs("content")) return {};
+  const auto number = [&now](std::string_view name) {
+    return std::to_string(k8s::find_number(now, {"status", name}));
+  };
+  const auto when = k8s::format_micro_time(time);
+  if (!json) {
+    return when.substr(11, 12) + "  roll-out of " + k8s::key_of(now).name + ": " + text("phase") +
+           (text("reason").empty() ? "" : " (" + text("reason") + ")") + ", " + number("updated") +
+           " updated, " + number("ready") + " ready, " + number("failed") + " failed of " +
+           number("total") + (text("message").empty() ? "" : "; " + text("message"));
+  }
+  std::string out = "{\"time\":";
+  core::append_json_string(out, when);
+  out += ",\"rollout\":";
+  core::append_json_string(out, k8s::key_of(now).name);
+  for (const auto* name : {"phase", "reason", "content", "message"}) {
+    out += ",\"" + std::string(name) + "\":";
+    core::append_json_string(out, text(name));
+  }
+  for (const auto* name : {"updated", "ready", "failed", "total"}) {
+    out += ",\"" + std::string(name) + "\":" + number(name);
+  }
+  return out + "}";
+}
+
 std::string line_of(const arrival& what, std::chrono::system_clock::time_point now) {
   // The time of day of "2026-11-21T09:00:00.123456Z", in milliseconds.
   return k8s::format_micro_time(now).substr(11, 12) + "  " + what.runtime + ": KCP's " +

@@ -3,6 +3,8 @@
 #include "core/clock.hpp"
 #include "reactors/source_watch.hpp"
 
+#include <boost/json/value.hpp>
+
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -20,6 +22,11 @@ struct arrival {
   std::size_t have = 0;    ///< runtimes that have it by now, this one included
   std::size_t of = 0;      ///< runtimes that there are
 };
+
+/// The state of a roll-out, for people or as JSON, without a newline; empty if its phase is the one
+/// of `before`. Both are RuntimeRollouts.
+std::string rollout_line(const boost::json::value& before, const boost::json::value& now,
+                         std::chrono::system_clock::time_point time, bool json);
 
 /// One line for people, or one of JSON, without a newline. `now`: of the arrival.
 std::string line_of(const arrival& what, std::chrono::system_clock::time_point now);

@@ -470,7 +470,7 @@ asio::awaitable<void> gives_way_to_kim(sync_env* env, samples all) {
       "metadata": {"name": "rt-bootstrapper-controller-manager", "namespace": "kyma-system"},
       "spec": {"template": {"spec": {"containers": [{"name": "manager", "image": "newer"}]}}}})");
   co_await env->must(env->api("skr")->apply(
-      deployments, image, {.field_manager = "infrastructure-manager", .force = true}));
+      test::deployments, image, {.field_manager = "infrastructure-manager", .force = true}));
   const auto live = co_await env->get("skr", "Secret", "registry-credentials");
   BOOST_TEST((live.at("data") == secret.at("data")));
   const auto pods = co_await env->get("skr", "Deployment", deployment);

@@ -53,6 +53,8 @@ class test_env : public test::environment {
   /// What a cluster's controllers would say of the Deployment.
   asio::awaitable<void> set_ready(std::string runtime);
 
+  /// Ends the reactor.
+  asio::awaitable<void> stop();
   /// From now on changes of Runtimes are not observed.
   asio::awaitable<void> stop_observing_runtimes();
   /// Ends the reactor and begins another one, as after a crash.
@@ -69,6 +71,7 @@ class test_env : public test::environment {
 
   bootstrapper::render_input now;  ///< as they are in the control plane
   std::unique_ptr<bootstrapper::direct_sync> reactor;
+  content_gate* gate = nullptr;  ///< of the next reactor
 
  private:
   void start();

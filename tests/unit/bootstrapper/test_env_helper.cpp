@@ -87,13 +87,15 @@ void test_env::react() {
                                 .watchdog = watchdog,
                                 .log = log,
                                 .metrics = numbers,
-                                .random = core::make_random_source()});
+                                .random = core::make_random_source()},
+      gate);
   reacting_ = std::make_unique<core::task_group>(context.get_executor());
   reacting_->spawn(reactor->run());
 }
 
 asio::awaitable<void> test_env::begin() {
   co_await define({"crds/operator.kyma-project.io_runtimebootstrappers.yaml",
+                   "crds/operator.kyma-project.io_runtimerollouts.yaml",
                    "dev/infrastructuremanager.kyma-project.io_runtimes.yaml"},
                   {"kcp-system", with_.state_namespace});
   for (const auto which : {source_kind::trust_bundle, source_kind::pull_secret,
@@ -201,10 +203,14 @@ asio::awaitable<void> test_env::stop_observing_runtimes() {
   co_await end(&observing_runtimes_);
 }
 
-asio::awaitable<void> test_env::restart() {
-  co_await end(reacting_.get());
+asio::awaitable<void> test_env::stop() {
+  if (reacting_) co_await end(reacting_.get());
   reacting_.reset();
   reactor.reset();
+}
+
+asio::awaitable<void> test_env::restart() {
+  co_await stop();
   react();
 }
 

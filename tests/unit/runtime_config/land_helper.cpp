@@ -120,11 +120,17 @@ land::land(std::uint64_t seed)
           [this](std::string_view line) { logged.emplace_back(line); }, 10s) {
   settings.sources.trust_bundle = bundle_name;
   settings.create_bootstrappers = true;
+  // Nobody starts pods here: content goes to all runtimes at once.
+  settings.rollout = {.canaries = "0",
+                      .max_unavailable = {100, true},
+                      .failure_budget = {100, true},
+                      .soak = 100ms};
   tasks.spawn(services_.watchdog.run());
   server.faults("kcp").decide = [this](const std::string& verb, const std::string& path) {
     return on_request ? on_request("kcp", verb, path) : k8s::devserver::fault();
   };
   finish(define({"crds/operator.kyma-project.io_runtimebootstrappers.yaml",
+                 "crds/operator.kyma-project.io_runtimerollouts.yaml",
                  "dev/infrastructuremanager.kyma-project.io_runtimes.yaml"},
                 {kcp, settings.state_namespace}));
   for (const auto which :

@@ -1,0 +1,169 @@
+#include "reactors/bootstrapper/rollout_turn.hpp"
+
+#include "k8s/manifests.hpp"
+#include "k8s/types.hpp"
+#include "reactors/kyma_resources.hpp"
+#include "reactors/workload.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace rw::bootstrapper {
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+using k8s::find_string;
+
+/// On pods and ReplicaSets of a Deployment: which state of its template they are of.
+constexpr std::string_view template_hash_label = "pod-template-hash";
+constexpr std::string_view revision_annotation = "deployment.kubernetes.io/revision";
+/// Of containers that wait for what may come by itself. (ErrImagePull becomes ImagePullBackOff.)
+constexpr std::array<std::string_view, 3> passing_reasons = {"ContainerCreating", "PodInitializing",
+                                                             "ErrImagePull"};
+
+bool differ_in_trust_only(json::value a, json::value b) {
+  if (a == b || !b.is_object()) return false;
+  for (auto* const each : {&a, &b}) each->as_object().erase(to_string(source_kind::trust_bundle));
+  return a == b;
+}
+
+}  // namespace
+
+bool usual_content::used_by(const resource_view& view) const {
+  return view.configuration == names_.config && view.manifests == names_.manifests &&
+         view.manifests_key == default_manifests_key &&
+         (view.trust_bundle.empty() || view.trust_bundle == names_.trust_bundle);
+}
+
+std::string usual_content::stored_name() const {
+  return "rolled out: " + names_.config + ", " + names_.manifests + ", " + names_.trust_bundle;
+}
+
+asio::awaitable<k8s::result<void>> usual_content::load() {
+  if (loaded_) co_return k8s::result<void>();
+  const auto got = co_await stored_.load(stored_name());
+  if (!got && !is_permanent(got.error())) co_return got.error();
+  if (got && !got->empty() && !loaded_) set_completed(got->front()->value);
+  loaded_ = true;
+  co_return k8s::result<void>();
+}
+
+const shared_content& usual_content::current() {
+  const std::array now = {
+      from_.config_maps.objects().get(kcp_namespace, names_.config),
+      from_.config_maps.objects().get(kcp_namespace, names_.manifests),
+      from_.trust_bundles == nullptr
+          ? k8s::object()
+          : from_.trust_bundles->objects().get(std::string_view(), names_.trust_bundle)};
+  if (now == objects_ && !current_.digest.empty()) return current_;
+  objects_ = now;
+  json::object content;
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    content[to_string(kinds[i])] = now[i] ? content_of(now[i].parse()) : json::value();
+  }
+  content_ = std::move(content);
+  current_ = {digest_of(content_), trust_at_once_ && differ_in_trust_only(content_, completed_)};
+  return current_;
+}
+
+asio::awaitable<k8s::result<void>> usual_content::store(std::string digest) {
+  if (current().digest != digest) {
+    co_return k8s::failure{.code = k8s::errc::conflict, .message = "the content has changed"};
+  }
+  auto content = content_;
+  // Without its source a runtime keeps what it has, so there is nothing new to fall back to.
+  const bool whole = !content.at(to_string(source_kind::configuration)).is_null() &&
+                     !content.at(to_string(source_kind::manifests)).is_null();
+  if (!whole) co_return k8s::result<void>();
+  const auto stored = co_await stored_.store(stored_name(), content);
+  if (stored) set_completed(std::move(content));
+  co_return stored;
+}
+
+void usual_content::set_completed(json::value contents) {
+  current_ = {};  // it is compared with these
+  completed_ = std::move(contents);
+  for (const auto kind : kinds) {
+    const auto* const found = k8s::find(completed_, {to_string(kind)});
+    auto& stored = completed_set_[static_cast<std::size_t>(kind)];
+    stored.reset();
+    if (found == nullptr || found->is_null()) continue;
+    stored = std::make_shared<const last_good::content>(digest_of(*found), *found);
+  }
+}
+
+void hold(resolved_unit& unit, const std::string& in_place, const revision_ptr& completed) {
+  const bool valid = !unit.status.desired.empty();
+  if (valid) unit.withheld = unit.revisions.front();
+  auto& all = unit.revisions;
+  std::erase_if(all, [&](const revision_ptr& each) { return each->digest != in_place; });
+  const bool fits = completed && (in_place.empty() || completed->digest == in_place);
+  if (all.empty() && fits) all.push_back(completed);
+  unit.contents.clear();
+  if (!valid) return;
+  unit.status.waiting = unit.status.desired;
+  unit.status.desired = all.empty() ? in_place : all.front()->digest;
+}
+
+std::string pod_error(const json::value& pods, std::string_view template_hash) {
+  const auto* const items = k8s::find_array(pods, {"items"});
+  for (const auto& pod : items != nullptr ? *items : json::array()) {
+    const auto hash = k8s::label(pod, template_hash_label).value_or(std::string_view());
+    if (k8s::is_being_deleted(pod) || (!template_hash.empty() && hash != template_hash)) continue;
+    for (const auto* list : {"containerStatuses", "initContainerStatuses"}) {
+      const auto* const containers = k8s::find_array(pod, {"status", list});
+      for (const auto& each : containers != nullptr ? *containers : json::array()) {
+        auto reason = find_string(each, {"state", "waiting", "reason"});
+        if (std::ranges::find(passing_reasons, reason) != passing_reasons.end()) reason = {};
+        const auto* const ready = k8s::find(each, {"ready"});
+        const bool is_ready = ready != nullptr && *ready == json::value(true);
+        if (reason.empty() && !is_ready && k8s::find_number(each, {"restartCount"}) > 0) {
+          reason = "restarted";
+        }
+        if (reason.empty()) continue;
+        const auto message = find_string(each, {"state", "waiting", "message"});
+        return "pod " + k8s::key_of(pod).name + ", container " +
+               std::string(find_string(each, {"name"})) + ": " + std::string(reason) +
+               (message.empty() ? "" : ": " + std::string(message));
+      }
+    }
+  }
+  return {};
+}
+
+asio::awaitable<k8s::result<std::string>> find_pod_error(k8s::client* api, json::value deployment) {
+  const auto observed = k8s::find_number(deployment, {"status", "observedGeneration"});
+  const auto* const labels = k8s::find(deployment, {"spec", "selector", "matchLabels"});
+  // Until then its pods are of what it was before.
+  const bool current = observed >= k8s::generation_of(deployment);
+  if (!current || is_rolled_out(deployment) || labels == nullptr || !labels->is_object()) {
+    co_return std::string();
+  }
+  k8s::selection all{.ns = k8s::key_of(deployment).ns};
+  for (const auto& [name, value] : labels->get_object()) {
+    if (!value.is_string()) continue;
+    all.labels +=
+        (all.labels.empty() ? "" : ",") + std::string(name) + "=" + std::string(value.get_string());
+  }
+  auto sets = all;
+  sets.metadata_only = true;
+  const k8s::resource_type replica_sets{{"apps", "v1", "ReplicaSet"}, "replicasets"};
+  const auto found = co_await api->list(replica_sets, std::move(sets));
+  if (!found && !found.error().is(k8s::errc::not_found)) co_return found.error();
+  std::string hash;
+  const auto revision = k8s::annotation(deployment, revision_annotation);
+  const auto* const items = found ? k8s::find_array(*found, {"items"}) : nullptr;
+  for (const auto& each : items != nullptr ? *items : json::array()) {
+    if (!revision || k8s::annotation(each, revision_annotation) != revision) continue;
+    hash = k8s::label(each, template_hash_label).value_or(std::string_view());
+  }
+  auto pods = co_await api->list(*k8s::well_known_type("v1", "Pod"), std::move(all));
+  if (!pods) co_return pods.error();
+  co_return pod_error(*pods, hash);
+}
+
+}  // namespace rw::bootstrapper

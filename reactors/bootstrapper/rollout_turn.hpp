@@ -1,0 +1,80 @@
+#pragma once
+
+#include "reactors/bootstrapper/applier.hpp"
+#include "reactors/bootstrapper/revision_source.hpp"
+#include "reactors/content_gate.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/json/value.hpp>
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace rw::bootstrapper {
+
+/// What runtimes without sources of their own share of unit `bootstrapper`: the usual
+/// configuration, manifests and trust bundle, as they are in KCP and as they were rolled out last.
+/// The latter are kept together in one Secret (last_good.hpp), so that they fit each other; where
+/// they are too large for that, none are.
+///
+/// Single executor; what it is made with must outlive it.
+class usual_content {
+ public:
+  /// `trust_at_once`: nothing but another trust bundle may go to all runtimes at once.
+  usual_content(const sources& from, bootstrapper_sources names, bool trust_at_once,
+                last_good& stored)
+      : from_(from), names_(std::move(names)), trust_at_once_(trust_at_once), stored_(stored) {}
+
+  bool used_by(const resource_view& view) const;
+
+  /// Reads what was rolled out last, once.
+  boost::asio::awaitable<k8s::result<void>> load();
+
+  /// The content in KCP.
+  const shared_content& current();
+
+  /// The contents that were rolled out last.
+  const stored_set& completed() const noexcept { return completed_set_; }
+
+  /// Stores the content in KCP as rolled out. Fails if its digest is another one.
+  boost::asio::awaitable<k8s::result<void>> store(std::string digest);
+
+ private:
+  static constexpr std::array kinds = {source_kind::configuration, source_kind::manifests,
+                                       source_kind::trust_bundle};
+
+  std::string stored_name() const;
+  void set_completed(boost::json::value contents);
+
+  const sources& from_;
+  const bootstrapper_sources names_;
+  const bool trust_at_once_;
+  last_good& stored_;
+  std::array<k8s::object, kinds.size()> objects_;
+  boost::json::value content_ = {};
+  shared_content current_;
+  boost::json::value completed_ = {};  ///< by source_kind; null: none
+  stored_set completed_set_;
+  bool loaded_ = false;
+};
+
+/// Leaves a unit with what the runtime has, as long as its turn has not come: the revision in
+/// place, if its content is stored; where nothing is in place, the one that was rolled out last.
+void hold(resolved_unit& unit, const std::string& in_place, const revision_ptr& completed);
+
+/// True if another writer has brought a newer revision, or a part of it, to a runtime that is to
+/// have the one of the plan: an object is as the newer one has it, and not as the plan has it.
+bool has_newer(const unit_plan& plan, const revision& newer);
+
+/// What keeps pods from being ready, where waiting won't help: a container crashes, its image can't
+/// be pulled or its configuration used, or it has restarted. Empty: nothing is known to. `pods`: a
+/// list, of which those of a template count; an empty one stands for all.
+std::string pod_error(const boost::json::value& pods, std::string_view template_hash);
+
+/// The same of a Deployment's newest pods; empty if it is rolled out.
+boost::asio::awaitable<k8s::result<std::string>> find_pod_error(k8s::client* api,
+                                                                boost::json::value deployment);
+
+}  // namespace rw::bootstrapper

@@ -1,0 +1,239 @@
+#include "reactors/runtime_rollout/decision.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+#include <vector>
+
+namespace rw::runtime_rollout {
+namespace {
+
+constexpr std::array<std::string_view, 4> phase_names = {"Canary", "Waves", "Paused", "Completed"};
+
+enum class standing : std::uint8_t { waiting, aside, updating, ready, failed, lost };
+
+constexpr std::array counted_as = {&counts::waiting, &counts::aside,  &counts::updating,
+                                   &counts::ready,   &counts::failed, &counts::aside};
+
+/// One call of `decide`.
+class planner {
+ public:
+  planner(const state& before, const request& of, const runtimes& all, const limits& with,
+          time_point now)
+      : of_(of), all_(all), with_(with), now_(now) {
+    out_.next = before;
+    known_ = before.content == of.content;
+    if (known_) return;
+    out_.next = {.content = of.content, .canaries = before.canaries, .resumed = of.resume};
+  }
+
+  decision run() {
+    classify();
+    if (all_.empty()) out_.message = "no runtime takes part";
+    if (all_.empty()) return std::move(out_);
+    choose_canaries();
+    look_at_canaries();
+    stop_or_resume();
+    set_phase();
+    admit();
+    describe();
+    return std::move(out_);
+  }
+
+ private:
+  standing standing_of(const runtime_facts& of) {
+    const bool admitted = known_ && of.admitted;
+    const bool ill = of.is == health::failed && !of.left_over();
+    if (ill && (of.updated() || !admitted)) return standing::aside;
+    if (!of.updated() && !admitted) {
+      return of.is == health::unreachable ? standing::aside : standing::waiting;
+    }
+    if (of.updated() && of.is == health::ready) return standing::ready;
+    const bool fails = of.updated() ? of.is == health::failed : of.rejected;
+    if (fails && of.is != health::unreachable) return standing::failed;
+    const auto until = (of.updated() ? of.since : *of.admitted) + with_.silence;
+    if (now_ < until) {
+      look_at(until);
+      return standing::updating;
+    }
+    return of.is == health::unreachable ? standing::lost : standing::failed;
+  }
+
+  void classify() {
+    auto& now = out_.now;
+    for (const auto& [name, each] : all_) {
+      const auto is = standing_of(each);
+      standings_.emplace(name, is);
+      ++now.total;
+      now.updated += each.updated() ? 1 : 0;
+      ++(now.*counted_as[static_cast<std::size_t>(is)]);
+    }
+  }
+
+  bool answers(const std::string& name) const {
+    return all_.at(name).is != health::unreachable || standings_.at(name) == standing::updating;
+  }
+
+  /// Those that were chosen stay, so that no others are exposed; then whoever has the content, then
+  /// whoever is well.
+  void choose_canaries() {
+    for (const auto& [name, each] : all_) {
+      if (with_.canaries_by_label && each.selected && answers(name)) canaries_.insert(name);
+    }
+    if (!canaries_.empty()) {
+      out_.next.canaries.clear();
+      return;
+    }
+    const auto count = std::min(with_.canaries.of(all_.size(), 2), all_.size());
+    const auto add = [&](const auto& is_one) {
+      for (const auto& [name, each] : standings_) {
+        if (canaries_.size() >= count) return;
+        if (answers(name) && is_one(name, each)) canaries_.insert(name);
+      }
+    };
+    add([&](const auto& name, auto) { return out_.next.canaries.contains(name); });
+    add([](const auto&, auto is) { return is != standing::waiting && is != standing::aside; });
+    add([](const auto&, auto is) { return is == standing::waiting; });
+    add([](const auto&, auto) { return true; });
+    out_.next.canaries = canaries_;
+  }
+
+  void look_at_canaries() {
+    for (const auto& name : canaries_) {
+      const auto is = standings_.at(name);
+      // What was rolled out to the end before is not proven wrong by one that fails with it.
+      if (is == standing::aside && all_.at(name).updated()) continue;
+      if (is == standing::failed) {
+        ++failed_canaries_;
+      } else if (is != standing::ready) {
+        canaries_wait_ = true;
+      } else if (const auto until = all_.at(name).since + with_.soak; now_ < until) {
+        look_at(until);
+        canaries_wait_ = true;
+      }
+    }
+  }
+
+  void stop_or_resume() {
+    auto& next = out_.next;
+    const bool resume = of_.resume != next.resumed;
+    next.resumed = of_.resume;
+    if (next.at == phase::completed) return;
+    if (next.stopped()) {
+      if (!resume) return;
+      next.accepted = out_.now.failed;
+    }
+    next.at = phase::canary;
+    next.reason.clear();
+    const auto budget = with_.failure_budget.of(out_.now.total, 2);
+    const bool by_canaries = failed_canaries_ > next.accepted;
+    if (!by_canaries && out_.now.failed <= next.accepted + budget) return;
+    next.at = phase::paused;
+    next.reason = by_canaries ? "CanaryFailed" : "FailureBudgetExhausted";
+  }
+
+  void set_phase() {
+    auto& next = out_.next;
+    if (next.at == phase::completed || next.stopped()) return;
+    const bool none = with_.canaries.of(all_.size(), 2) == 0;
+    const bool canaries_done = (none || !canaries_.empty()) && !canaries_wait_;
+    if (of_.paused) {
+      next.at = phase::paused;
+      next.reason = state::by_hand;
+    } else if (!of_.at_once && !canaries_done) {
+      next.at = phase::canary;
+    } else {
+      const bool done = out_.now.waiting + out_.now.updating == 0;
+      next.at = done ? phase::completed : phase::waves;
+    }
+  }
+
+  void admit() {
+    const auto& next = out_.next;
+    const bool all = next.at == phase::completed || (of_.at_once && !of_.paused);
+    const bool paused = next.at == phase::paused;
+    for (const auto& [name, each] : all_) {
+      const auto is = standings_.at(name);
+      const bool begun = is != standing::waiting && is != standing::aside;
+      if (all || each.updated() || (!paused && (begun || each.ahead))) out_.admitted.insert(name);
+    }
+    if (all || paused) return;
+    auto allowed = std::max(with_.max_unavailable.of(all_.size(), 1), std::size_t{1});
+    if (next.at == phase::canary) allowed = std::max(allowed, next.canaries.size());
+    // Those that failed take room, but not all of it: otherwise one could keep all from going on.
+    const auto failed = out_.now.failed - std::min(out_.now.failed, next.accepted);
+    allowed = std::max(allowed - std::min(allowed, failed), std::size_t{1});
+    auto unavailable = out_.now.updating;
+    const auto add = [&](const auto& is_one) {
+      for (const auto& [name, is] : standings_) {
+        if (unavailable >= allowed) return;
+        if (is_one(name, is) && out_.admitted.insert(name).second) ++unavailable;
+      }
+    };
+    add([&](const auto& name, auto) { return canaries_.contains(name); });
+    if (next.at != phase::waves) return;
+    add([&](const auto& name, auto is) {
+      return is == standing::waiting && all_.at(name).is == health::failed;
+    });
+    add([](const auto&, auto is) { return is == standing::waiting; });
+  }
+
+  void describe() {
+    std::size_t named = 0;
+    for (const auto& [name, is] : standings_) {
+      if (is != standing::failed || ++named > 3) continue;
+      const auto& error = all_.at(name).error;
+      out_.message += (named == 1 ? "" : "; ") + name + ": " +
+                      (error.empty() ? std::string("not ready in time") : error);
+    }
+    if (out_.next.at == phase::canary && canaries_.empty()) out_.message = "no runtime answers";
+  }
+
+  void look_at(time_point when) {
+    if (!out_.look_again || when < *out_.look_again) out_.look_again = when;
+  }
+
+  const request& of_;
+  const runtimes& all_;
+  const limits& with_;
+  const time_point now_;
+  bool known_ = false;  ///< the facts are about this content
+  decision out_;
+  std::map<std::string, standing> standings_;
+  std::set<std::string> canaries_;  ///< that answer
+  std::size_t failed_canaries_ = 0;
+  bool canaries_wait_ = false;  ///< one of them is not ready yet
+};
+
+}  // namespace
+
+std::size_t share::of(std::size_t total, std::size_t least) const noexcept {
+  return percent ? std::max(total * value / 100, least) : value;
+}
+
+std::optional<share> parse_share(std::string_view text) {
+  share out{.percent = text.ends_with('%')};
+  if (out.percent) text.remove_suffix(1);
+  const auto* const end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, out.value);
+  if (error != std::errc() || at != end || (out.percent && out.value > 100)) return std::nullopt;
+  return out;
+}
+
+std::string_view to_string(phase of) noexcept {
+  return phase_names[static_cast<std::size_t>(of)];
+}
+
+std::optional<phase> parse_phase(std::string_view text) noexcept {
+  const auto at = std::ranges::find(phase_names, text);
+  if (at == phase_names.end()) return std::nullopt;
+  return static_cast<phase>(at - phase_names.begin());
+}
+
+decision decide(const state& before, const request& of, const runtimes& all, const limits& with,
+                time_point now) {
+  return planner(before, of, all, with, now).run();
+}
+
+}  // namespace rw::runtime_rollout

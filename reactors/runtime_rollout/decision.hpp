@@ -1,0 +1,136 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace rw::runtime_rollout {
+
+using time_point = std::chrono::system_clock::time_point;
+
+/// A number of runtimes, absolute or as a share of all.
+struct share {
+  unsigned value = 0;
+  bool percent = false;
+
+  /// A share of `total`, rounded down, but not less than `least`; an absolute number as it is.
+  std::size_t of(std::size_t total, std::size_t least) const noexcept;
+  friend bool operator==(const share&, const share&) = default;
+};
+/// "5" or "10%". None for anything else, and beyond 100 %.
+std::optional<share> parse_share(std::string_view text);
+
+struct limits {
+  share canaries = {1, true};  ///< at least 2, where it is a percentage; 0: none
+  /// runtime_facts::selected says which; the number counts only while none of them answers.
+  bool canaries_by_label = false;
+  share max_unavailable = {10, true};  ///< at least 1
+  share failure_budget = {2, true};    ///< at least 2, where it is a percentage; 0: none
+  /// Without readiness, or without having taken the content, a runtime counts as failed after this
+  /// time; one that does not answer counts no longer.
+  std::chrono::seconds silence = std::chrono::minutes(5);
+  std::chrono::milliseconds soak =
+      std::chrono::seconds(10);  ///< canaries must have been ready for so long
+};
+
+enum class health : std::uint8_t { progressing, ready, failed, unreachable };
+
+/// One runtime that takes part.
+struct runtime_facts {
+  std::string wanted = {};     ///< revision of the content to be rolled out; empty: not known yet
+  std::string completed = {};  ///< of the content that was rolled out to the end last
+  std::string in_place = {};   ///< revision it has; empty: none
+  health is = health::progressing;
+  time_point since = {};   ///< of the health, or of the revision in place if that is later
+  bool selected = false;   ///< by the canaries' label
+  bool ahead = false;      ///< another writer has brought the content
+  bool rejected = false;   ///< it does not take the content
+  std::string error = {};  ///< of one that failed, for people
+  std::optional<time_point> admitted = {};  ///< to the content that `state` names
+
+  bool updated() const noexcept { return !wanted.empty() && in_place == wanted; }
+  /// What it has was never rolled out to the end.
+  bool left_over() const noexcept { return !in_place.empty() && in_place != completed; }
+};
+using runtimes = std::map<std::string, runtime_facts>;  ///< by name
+
+enum class phase : std::uint8_t { canary, waves, paused, completed };
+std::string_view to_string(phase of) noexcept;
+std::optional<phase> parse_phase(std::string_view text) noexcept;
+
+/// What has to survive a restart; all else follows from the runtimes' own statuses.
+struct state {
+  std::string content = {};  ///< digest
+  phase at = phase::canary;
+  std::string reason = {};              ///< why it is paused; CamelCase
+  std::set<std::string> canaries = {};  ///< chosen by number
+  std::size_t accepted = 0;             ///< failures at the last resume by hand
+  std::string resumed = {};             ///< spec.resume that was acted upon last
+  std::size_t ahead = 0;                ///< runtimes that another writer has brought the content to
+
+  /// Paused by failures, until it is resumed by hand or superseded.
+  bool stopped() const noexcept { return at == phase::paused && reason != by_hand; }
+
+  static constexpr std::string_view by_hand = "ByHand";
+  friend bool operator==(const state&, const state&) = default;
+};
+
+struct request {
+  std::string content = {};
+  bool at_once = false;  ///< no canaries and no waves
+  bool paused = false;
+  std::string resume = {};  ///< another value resumes once
+};
+
+struct counts {
+  std::size_t total = 0;
+  std::size_t updated = 0;   ///< with the content in place
+  std::size_t ready = 0;     ///< of these, those that run with it
+  std::size_t updating = 0;  ///< admitted, and not ready yet
+  std::size_t failed = 0;    ///< with the content, or by it
+  std::size_t waiting = 0;   ///< for their turn
+  std::size_t aside = 0;     ///< unreachable, or failing before: not waited for
+};
+/// By the names that the status and the metrics have for them.
+inline constexpr std::array<std::pair<std::string_view, std::size_t counts::*>, 7> count_names{
+    {{"total", &counts::total},
+     {"updated", &counts::updated},
+     {"ready", &counts::ready},
+     {"updating", &counts::updating},
+     {"failed", &counts::failed},
+     {"waiting", &counts::waiting},
+     {"aside", &counts::aside}}};
+
+struct decision {
+  state next = {};
+  counts now = {};
+  std::set<std::string> admitted = {};  ///< runtimes that may take, or keep, the content
+  std::string message = {};             ///< for people
+  std::optional<time_point> look_again = {};
+};
+
+/// The one decision on a roll-out. Pure.
+///
+///   - Canaries take the content first: all at once if chosen by number. When all of them have been
+///     ready for `soak`, the others follow, as many as `max_unavailable` allows to be on their way
+///     or failed since the last resume by hand; one at a time in any case.
+///   - A canary that fails, or more failures than the budget, pause the roll-out, until `resume`
+///     has another value or the content is superseded. What has taken the content keeps it.
+///   - Runtimes that do not answer, or fail with what was rolled out to the end, are set aside:
+///   they
+///     get the content when the roll-out is completed, which it is when all others have it. One
+///     that ceases to answer after it was admitted is in the way for `silence` at most, and is no
+///     failure. Canaries by number are replaced by others.
+///   - Runtimes that another writer has brought the content to are admitted, since nothing is left
+///     to protect, except in a pause.
+///   - Runtimes failing with a superseded content are the first after the canaries.
+decision decide(const state& before, const request& of, const runtimes& all, const limits& with,
+                time_point now);
+
+}  // namespace rw::runtime_rollout

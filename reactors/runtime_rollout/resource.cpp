@@ -1,0 +1,176 @@
+#include "reactors/runtime_rollout/resource.hpp"
+
+#include "k8s/rfc3339.hpp"
+#include "k8s/types.hpp"
+#include "reactors/kyma_resources.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace rw::runtime_rollout {
+namespace {
+
+namespace json = boost::json;
+using k8s::find_string;
+
+/// A field that is an integer or a string; empty: there is none.
+std::string int_or_string(const json::value& object, std::string_view field) {
+  const auto* const value = k8s::find(object, {"spec", field});
+  if (value != nullptr && value->is_int64()) return std::to_string(value->get_int64());
+  return std::string(find_string(object, {"spec", field}));
+}
+
+/// An element of a list by a field's value; null: there is none.
+const json::value& element(const json::value& object, std::string_view list, std::string_view field,
+                           std::string_view is) {
+  static const json::value none;
+  const auto* const all = k8s::find_array(object, {"status", list});
+  if (all == nullptr) return none;
+  const auto found = std::ranges::find_if(
+      *all, [&](const json::value& each) { return find_string(each, {field}) == is; });
+  return found == all->end() ? none : *found;
+}
+
+time_point time_at(const json::value& in, std::string_view field) {
+  return k8s::parse_rfc3339(find_string(in, {field})).value_or(time_point());
+}
+
+}  // namespace
+
+const k8s::resource_type& runtime_rollouts_type() {
+  static const k8s::resource_type type{{"operator.kyma-project.io", "v1alpha1", "RuntimeRollout"},
+                                       "runtimerollouts"};
+  return type;
+}
+
+bool is_canaries(std::string_view text) {
+  const auto selector = k8s::label_selector::parse(text);
+  return parse_share(text) || (selector && !selector->empty());
+}
+
+rollout_spec read_spec(const json::value& object, const defaults& otherwise) {
+  rollout_spec out;
+  out.with.soak = otherwise.soak;
+  const auto refuse = [&](std::string_view field, const std::string& text) {
+    out.invalid += "spec." + std::string(field) + " can't be used: " + text + "; ";
+  };
+  const auto use = [&](std::string_view field, const share& usual, share& into) {
+    const auto text = int_or_string(object, field);
+    const auto given = parse_share(text);
+    into = given.value_or(usual);
+    if (!given && !text.empty()) refuse(field, text);
+  };
+  use("maxUnavailable", otherwise.max_unavailable, out.with.max_unavailable);
+  use("failureBudget", otherwise.failure_budget, out.with.failure_budget);
+  auto canaries = int_or_string(object, "canaries");
+  if (!canaries.empty() && !is_canaries(canaries)) {
+    refuse("canaries", canaries);
+    canaries.clear();
+  }
+  if (canaries.empty()) canaries = otherwise.canaries;
+  if (const auto number = parse_share(canaries)) {
+    out.with.canaries = *number;
+  } else if (auto selector = k8s::label_selector::parse(canaries)) {
+    out.with.canaries_by_label = true;
+    out.canaries = std::move(*selector);
+  }
+  const auto* const paused = k8s::find(object, {"spec", "paused"});
+  out.paused = paused != nullptr && *paused == json::value(true);
+  out.resume = find_string(object, {"spec", "resume"});
+  return out;
+}
+
+json::value make_rollout(std::string_view component) {
+  const auto& type = runtime_rollouts_type().gvk;
+  return {{"apiVersion", type.api_version()},
+          {"kind", type.kind},
+          {"metadata", {{"name", component}, {"namespace", kcp_namespace}}},
+          {"spec", {{"component", component}}}};
+}
+
+state read_state(const json::value& object) {
+  const auto* const status = k8s::find(object, {"status"});
+  if (status == nullptr) return {};
+  state out{.content = std::string(find_string(*status, {"content"})),
+            .at = parse_phase(find_string(*status, {"phase"})).value_or(phase::canary),
+            .reason = std::string(find_string(*status, {"reason"})),
+            .accepted = static_cast<std::size_t>(k8s::find_number(*status, {"acceptedFailures"})),
+            .resumed = std::string(find_string(*status, {"resumed"})),
+            .ahead = static_cast<std::size_t>(k8s::find_number(*status, {"ahead"}))};
+  if (const auto* const canaries = k8s::find_array(*status, {"canaries"})) {
+    for (const auto& each : *canaries) {
+      if (each.is_string()) out.canaries.emplace(each.get_string());
+    }
+  }
+  return out;
+}
+
+std::optional<json::value> next_status(const json::value& object, const decision& decided,
+                                       const rollout_spec& spec, time_point now) {
+  const auto& next = decided.next;
+  json::value out{{"status",
+                   {{"phase", to_string(next.at)},
+                    {"observedGeneration", k8s::generation_of(object)},
+                    {"ahead", static_cast<std::int64_t>(next.ahead)},
+                    {"acceptedFailures", static_cast<std::int64_t>(next.accepted)}}}};
+  auto& status = out.as_object()["status"].as_object();
+  for (const auto& [name, member] : count_names) {
+    status[name] = static_cast<std::int64_t>(decided.now.*member);
+  }
+  const auto message = spec.invalid + decided.message;
+  for (const auto& [name, text] : {std::pair("reason", &next.reason),
+                                   {"message", &message},
+                                   {"content", &next.content},
+                                   {"resumed", &next.resumed}}) {
+    if (!text->empty()) status[name] = *text;
+  }
+  if (!next.canaries.empty()) {
+    status["canaries"] = json::array(next.canaries.begin(), next.canaries.end());
+  }
+  const auto* const before = k8s::find(object, {"status"});
+  const auto* const conditions = k8s::find(object, {"status", "conditions"});
+  if (conditions != nullptr) status["conditions"] = *conditions;
+  const bool bypassed = next.ahead > 0;
+  const auto* const text = bypassed ? "others, such as KIM, brought the content before its turn"
+                                    : "nobody else brought the content";
+  k8s::set_condition(out,
+                     {"WavesBypassed", bypassed ? "True" : "False",
+                      bypassed ? "WrittenByOthers" : "None", text, k8s::generation_of(object)},
+                     now);
+  if (before != nullptr && *before == out.at("status")) return std::nullopt;
+  // A member that is gone has to be removed by name (RFC 7386).
+  if (before != nullptr && before->is_object()) {
+    for (const auto& [name, unused] : before->get_object()) status.emplace(name, nullptr);
+  }
+  return std::move(out.as_object()["status"]);
+}
+
+void read_facts(const json::value& bootstrapper, runtime_facts& out) {
+  const auto& unit = element(bootstrapper, "units", "name", "bootstrapper");
+  const auto& ready = element(bootstrapper, "conditions", "type", "Ready");
+  const auto& installed = element(bootstrapper, "conditions", "type", "Installed");
+  const auto state = find_string(bootstrapper, {"status", "state"});
+  out.in_place = find_string(unit, {"digest"});
+  out.since = time_at(unit, "lastAppliedTime");
+  // Neither does one answer that was never looked at.
+  if (ready.is_null() || find_string(ready, {"status"}) == "Unknown") {
+    out.is = health::unreachable;
+    out.since = std::max(out.since, time_at(ready, "lastTransitionTime"));
+    return;
+  }
+  out.is = state == "Ready"    ? health::ready
+           : state == "Failed" ? health::failed
+                               : health::progressing;
+  out.since = std::max(out.since, time_at(installed, "lastTransitionTime"));
+  const auto phase = find_string(unit, {"phase"});
+  // The status may be about an earlier revision.
+  out.rejected = find_string(unit, {"desiredDigest"}) == out.wanted &&
+                 (phase == "LastGood" || phase == "NotApplied") &&
+                 !find_string(unit, {"message"}).empty();
+  out.error = out.rejected ? find_string(unit, {"message"}) : find_string(installed, {"message"});
+}
+
+}  // namespace rw::runtime_rollout

@@ -1,0 +1,53 @@
+#pragma once
+
+#include "k8s/label_selector.hpp"
+#include "k8s/names.hpp"
+#include "reactors/runtime_rollout/decision.hpp"
+
+#include <boost/json/value.hpp>
+
+#include <optional>
+
+namespace rw::runtime_rollout {
+
+/// operator.kyma-project.io/v1alpha1, RuntimeRollout.
+const k8s::resource_type& runtime_rollouts_type();
+
+/// Settings of a roll-out, where its spec has none of its own.
+struct defaults {
+  std::string canaries = "1%";  ///< a share, or a label selector of Runtimes
+  share max_unavailable = {10, true};
+  share failure_budget = {2, true};
+  std::chrono::milliseconds soak = std::chrono::seconds(10);
+};
+
+/// "5", "10%" or a label selector that is not empty.
+bool is_canaries(std::string_view text);
+
+/// A RuntimeRollout's spec with defaults.
+struct rollout_spec {
+  limits with = {};
+  k8s::label_selector canaries = {};  ///< if `with.canaries_by_label`
+  bool paused = false;
+  std::string resume = {};
+  std::string invalid =
+      {};  ///< fields that can't be used, for which the defaults stand; for people
+};
+rollout_spec read_spec(const boost::json::value& object, const defaults& otherwise);
+
+/// The object as it is created.
+boost::json::value make_rollout(std::string_view component);
+
+state read_state(const boost::json::value& object);
+
+/// The status to write; none if nothing changes. Condition `WavesBypassed`: True if another writer
+/// brought the content to runtimes before their turn.
+std::optional<boost::json::value> next_status(const boost::json::value& object,
+                                              const decision& decided, const rollout_spec& spec,
+                                              time_point now);
+
+/// Sets what the status of a RuntimeBootstrapper says of the runtime, and of the wanted revision:
+/// `in_place`, `is`, `since`, `rejected` and `error`.
+void read_facts(const boost::json::value& bootstrapper, runtime_facts& into);
+
+}  // namespace rw::runtime_rollout

@@ -1,0 +1,209 @@
+#include "reactors/runtime_rollout/runtime_rollout.hpp"
+
+#include "k8s/types.hpp"
+#include "reactors/kyma_resources.hpp"
+
+#include <boost/json/object.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace rw::runtime_rollout {
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+using k8s::object_key;
+
+/// After a start nothing is decided before each resource was looked at once, or this has passed.
+constexpr auto warm_up = std::chrono::minutes(1);
+
+}  // namespace
+
+runtime_rollout::runtime_rollout(asio::any_io_executor executor, options with, environment in)
+    : with_(std::move(with)),
+      in_(std::move(in)),
+      key_{std::string(kcp_namespace), with_.component},
+      controller_(std::move(executor),
+                  {.name = "rollout-" + with_.component,
+                   .concurrent = 1,
+                   .queue = {.retry_limit = std::chrono::seconds(30)}},
+                  *this, in_.common) {
+  controller_.watch(in_.rollouts, [this](const k8s::delta& change, k8s::controller::keys& out) {
+    if (change.any().key() == key_) out.push_back(key_);
+  });
+}
+
+asio::awaitable<void> runtime_rollout::run() {
+  started_ = in_.common.clock.now();
+  look_soon();
+  co_await controller_.run();
+}
+
+bool runtime_rollout::admit(const json::value& resource, const shared_content& content,
+                            const content_revisions& desired) {
+  const auto key = k8s::key_of(resource);
+  if (content.digest != content_.digest) {
+    new_ahead_ = 0;
+    for (auto& [name, each] : runtimes_) {
+      each.wanted.clear();
+      each.admitted.reset();
+      each.ahead = false;
+    }
+  }
+  content_ = content;
+  if (desired.newest.empty()) {
+    leave(key);
+    return false;
+  }
+  if (!warm_) seen_.insert(key);
+  auto& now = runtimes_[key.name];
+  now.wanted = desired.newest;
+  now.completed = desired.completed;
+  read_facts(resource, now);
+  look_soon();
+  return now.updated() || now.admitted;
+}
+
+void runtime_rollout::observe(const json::value& resource, bool ahead) {
+  const auto found = runtimes_.find(k8s::key_of(resource).name);
+  if (found == runtimes_.end()) return;
+  auto& now = found->second;
+  read_facts(resource, now);
+  if (ahead && !now.ahead) ++new_ahead_;
+  now.ahead = now.ahead || ahead;
+  look_soon();
+}
+
+void runtime_rollout::leave(const object_key& runtime) {
+  if (!warm_) seen_.insert(runtime);
+  if (runtimes_.erase(runtime.name) > 0) look_soon();
+}
+
+/// Shares are of all runtimes, so all must be known.
+bool runtime_rollout::has_warmed_up() {
+  bool all = in_.resources.synced();
+  const auto look = [&](const k8s::object& each) { all = all && seen_.contains(each.key()); };
+  if (!warm_) in_.resources.objects().for_each(look);
+  warm_ = warm_ || all || in_.common.clock.now() >= started_ + warm_up;
+  if (warm_) seen_.clear();
+  return warm_;
+}
+
+void runtime_rollout::select_canaries(const k8s::label_selector& by) {
+  for (auto& [name, each] : runtimes_) {
+    const auto runtime = in_.runtimes.objects().get(key_.ns, name);
+    const auto value = runtime ? runtime.parse() : json::value();
+    each.selected = by.matches(k8s::find(value, {"metadata", "labels"}));
+  }
+}
+
+asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
+  const auto stored = in_.rollouts.objects().get(key_);
+  if (!stored) {
+    own_writes_.forget(key_);
+    const auto made =
+        co_await in_.kcp.create(runtime_rollouts_type(), make_rollout(with_.component));
+    const bool there = made || made.error().is(k8s::errc::already_exists);
+    co_return there ? result::requeue_after(with_.settle) : result::error(made.error());
+  }
+  if (!has_warmed_up()) co_return result::requeue_after(with_.settle);
+  if (content_.digest.empty()) co_return result::done();
+  auto object = own_writes_.newest(stored);
+  const auto spec = read_spec(object, with_.usual);
+  if (spec.with.canaries_by_label) select_canaries(spec.canaries);
+  const auto content = content_;
+  const auto before = read_state(object);
+  auto known = before;
+  const auto added = new_ahead_;
+  if (before.content == content.digest) known.ahead += added;
+  auto decided = decide(known, {content.digest, content.at_once, spec.paused, spec.resume},
+                        runtimes_, spec.with, in_.common.clock.wall());
+  if (before.content != content.digest) decided.next.ahead = added;
+  if (decided.next.at == phase::completed && before.at != phase::completed) {
+    const auto done = co_await to_.store(content.digest);
+    if (!done) co_return result::error(done.error());
+  }
+  if (auto status = next_status(object, decided, spec, in_.common.clock.wall())) {
+    json::value change{{"metadata", {{"resourceVersion", k8s::resource_version_of(object)}}},
+                       {"status", std::move(*status)}};
+    const auto written =
+        co_await in_.kcp.patch(runtime_rollouts_type(), key_, k8s::patch_type::merge,
+                               std::move(change), {.subresource = "status"});
+    if (!written) own_writes_.forget(key_);
+    if (!written && written.error().is(k8s::errc::conflict)) {
+      co_return result::requeue_after(with_.settle);
+    }
+    if (!written) co_return result::error(written.error());
+    own_writes_.wrote(*written);
+  }
+  if (content.digest != content_.digest) co_return result::requeue_after(with_.settle);
+  new_ahead_ -= added;
+  note(object, before, decided);
+  publish(decided);
+  let_in(decided);
+  if (!decided.look_again) co_return result::done();
+  const auto wait =
+      std::chrono::duration_cast<core::duration>(*decided.look_again - in_.common.clock.wall());
+  co_return result::requeue_after(std::max<core::duration>(wait, with_.settle));
+}
+
+void runtime_rollout::let_in(const decision& decided) {
+  const auto now = in_.common.clock.wall();
+  for (auto& [name, each] : runtimes_) {
+    if (!decided.admitted.contains(name)) {
+      each.admitted.reset();
+    } else if (!each.admitted) {
+      each.admitted = now;
+      if (!each.updated()) to_.requeue({key_.ns, name});
+    }
+  }
+}
+
+/// Logs and emits what has changed.
+void runtime_rollout::note(const json::value& object, const state& before,
+                           const decision& decided) {
+  const auto& next = decided.next;
+  const auto about = k8s::reference_to(object);
+  const bool same = before.content == next.content;
+  if (next.ahead > 0 && (!same || before.ahead == 0)) {
+    in_.events.warning(about, "WavesBypassed",
+                       "Another writer has brought the content to runtimes before their turn");
+  }
+  if (same && before.at == next.at && before.reason == next.reason) return;
+  const auto& now = decided.now;
+  const auto text = "content " + next.content + ": " + std::to_string(now.updated) + " updated, " +
+                    std::to_string(now.ready) + " ready, " + std::to_string(now.failed) +
+                    " failed of " + std::to_string(now.total) +
+                    (decided.message.empty() ? "" : "; " + decided.message);
+  in_.common.log.info("roll-out changed its phase", {{"component", with_.component},
+                                                     {"phase", to_string(next.at)},
+                                                     {"reason", next.reason},
+                                                     {"progress", text}});
+  const bool unfinished = before.at != phase::completed && !before.content.empty();
+  if (!same && unfinished) in_.events.normal(about, "RolloutSuperseded", text);
+  if (next.at == phase::paused) {
+    in_.events.warning(about, "RolloutPaused", next.reason + "; " + text);
+  } else {
+    in_.events.normal(about, "Rollout" + std::string(to_string(next.at)), text);
+  }
+}
+
+void runtime_rollout::publish(const decision& decided) {
+  const auto set = [&](const char* name, const char* help, core::labels with, std::size_t value) {
+    with.emplace("component", with_.component);
+    core::make_gauge(in_.common.metrics, name, help, with).Set(static_cast<double>(value));
+  };
+  for (const auto& [name, member] : count_names) {
+    set("rw_rollout_runtimes", "Number of runtimes of a roll-out, in each state",
+        {{"state", std::string(name)}}, decided.now.*member);
+  }
+  for (const auto each : {phase::canary, phase::waves, phase::paused, phase::completed}) {
+    set("rw_rollout_phase", "1 if a roll-out is in this phase",
+        {{"phase", std::string(to_string(each))}}, each == decided.next.at ? 1 : 0);
+  }
+  set("rw_rollout_ahead_runtimes", "Number of runtimes with the content before their turn", {},
+      decided.next.ahead);
+}
+
+}  // namespace rw::runtime_rollout

@@ -1,0 +1,87 @@
+#pragma once
+
+#include "k8s/client.hpp"
+#include "k8s/controller.hpp"
+#include "k8s/event_recorder.hpp"
+#include "k8s/informer.hpp"
+#include "k8s/own_writes.hpp"
+#include "reactors/content_gate.hpp"
+#include "reactors/runtime_rollout/resource.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+
+#include <string>
+#include <unordered_set>
+
+namespace rw::runtime_rollout {
+
+struct options {
+  std::string component = "bootstrapper";  ///< also the object's name
+  defaults usual = {};
+  /// From a change on a runtime to the next decision, and the status; many changes become one.
+  core::duration settle = std::chrono::milliseconds(300);
+};
+
+/// All of it must outlive the roll-out. Informers are run by others.
+struct environment {
+  k8s::client& kcp;
+  k8s::informer& rollouts;   ///< RuntimeRollouts of kcp-system
+  k8s::informer& resources;  ///< one for each runtime; only their keys count
+  k8s::informer& runtimes;   ///< Runtimes, for the labels of canaries
+  k8s::event_recorder& events;
+  k8s::controller_environment common;
+};
+
+/// Rolls content out to many runtimes, as the RuntimeRollout of its component says (decision.hpp):
+///
+///     passes over runtimes -> admit, observe -> facts -> decide (pure) -> status in KCP
+///                                                              -> runtimes that are admitted
+///
+/// The object is created where it does not exist. A decision that has to survive a restart is in
+/// its status before a runtime is admitted by it; who was admitted is not kept: a runtime either
+/// has the content, as its own resource says, or is admitted anew within the same limits.
+///
+/// Events on the RuntimeRollout: RolloutSuperseded, WavesBypassed, and when a phase begins
+/// RolloutCanary, RolloutWaves, RolloutPaused, RolloutCompleted. Metrics, with the label
+/// `component`: `rw_rollout_runtimes{state}` (as the status' counts), `rw_rollout_phase{phase}` (1:
+/// it is in this phase), `rw_rollout_ahead_runtimes`.
+///
+/// Single executor, which is also the informers'.
+class runtime_rollout final : public content_gate, private k8s::reconciler {
+ public:
+  runtime_rollout(boost::asio::any_io_executor executor, options with, environment in);
+
+  /// Runs until cancelled.
+  boost::asio::awaitable<void> run();
+
+  void attach(callbacks to) override { to_ = std::move(to); }
+  bool admit(const boost::json::value& resource, const shared_content& content,
+             const content_revisions& desired) override;
+  void observe(const boost::json::value& resource, bool ahead) override;
+  void leave(const k8s::object_key& runtime) override;
+
+ private:
+  using result = k8s::reconcile_result;
+  boost::asio::awaitable<result> reconcile(k8s::object_key key) override;
+  bool has_warmed_up();
+  void look_soon() { controller_.add_after(key_, with_.settle); }
+  void select_canaries(const k8s::label_selector& by);
+  void let_in(const decision& decided);
+  void note(const boost::json::value& object, const state& before, const decision& decided);
+  void publish(const decision& decided);
+
+  const options with_;
+  const environment in_;
+  const k8s::object_key key_;
+  callbacks to_;
+  core::time_point started_{};
+  bool warm_ = false;
+  std::unordered_set<k8s::object_key, k8s::object_key_hash> seen_;  ///< until it has warmed up
+  shared_content content_;
+  runtimes runtimes_;
+  std::size_t new_ahead_ = 0;  ///< not in the status yet
+  k8s::own_writes own_writes_;
+  k8s::controller controller_;
+};
+
+}  // namespace rw::runtime_rollout

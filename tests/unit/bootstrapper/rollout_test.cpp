@@ -1,0 +1,425 @@
+// New content comes to runtimes in the order of a roll-out.
+
+#include "k8s/manifests.hpp"
+#include "k8s/types.hpp"
+#include "reactors/kyma_resources.hpp"
+#include "reactors/runtime_rollout/runtime_rollout.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include "tests/unit/bootstrapper/test_env.hpp"
+#include "tests/unit/run.hpp"
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rw::bootstrapper_test {
+BOOST_AUTO_TEST_SUITE(rollout)
+
+using runtime_rollout::runtime_rollouts_type;
+using test::eventually;
+using namespace std::chrono_literals;
+
+namespace {
+
+const k8s::object_key rollout_key{"kcp-system", "bootstrapper"};
+const k8s::object_key deployment_key{"kyma-system", "rt-bootstrapper-controller-manager"};
+const k8s::object_key credentials{"kyma-system", "registry-credentials"};
+const k8s::object_key settings{"kyma-system", "rt-bootstrapper-config"};
+const k8s::resource_type pods{{"", "v1", "Pod"}, "pods"};
+
+/// "1.0.0" of an image "example.com/rt-bootstrapper:1.0.0".
+std::string version_of(const json::value& deployment) {
+  if (!deployment.is_object()) return {};
+  const auto& container =
+      deployment.at("spec").at("template").at("spec").at("containers").as_array().at(0);
+  const auto image = k8s::find_string(container, {"image"});
+  return std::string(image.substr(image.rfind(':') + 1));
+}
+
+/// Runtimes whose clusters run what is installed there; images of the version "crash" crash.
+class landscape : public test_env {
+ public:
+  explicit landscape(std::size_t count, bootstrapper::options with = quick_options())
+      : test_env(std::move(with)) {
+    for (std::size_t i = 1; i <= count; ++i) names.push_back("skr-" + std::to_string(i));
+  }
+  ~landscape() override {
+    test::run(context, [](landscape* self) -> asio::awaitable<void> {
+      self->playing_.cancel();
+      co_await self->playing_.join();
+      co_await self->stop_rollout();
+      co_await self->stop();
+    }(this));
+  }
+
+  asio::awaitable<void> begin() {
+    const auto of_kcp = [this](const k8s::resource_type& type) {
+      return &inform(type, {.what = {.ns = "kcp-system"}});
+    };
+    rollouts_ = of_kcp(runtime_rollouts_type());
+    resources_ = of_kcp(bootstrapper::runtime_bootstrappers_type());
+    runtimes_ = of_kcp(runtimes_type());
+    rollout_events_ = &record_events("rollout");
+    make_rollout();
+    co_await test_env::begin();
+    rolling_->spawn(gate_->run());
+    playing_.spawn(play());
+    for (const auto& name : names) {
+      co_await add_runtime(name);
+      co_await add_bootstrapper(name);
+    }
+    const bool good = co_await until_rollout([this](const json::value& object) {
+      return phase(object) == "Completed" && ready(object) == names.size();
+    });
+    BOOST_REQUIRE(good);
+  }
+
+  /// Another process takes over.
+  asio::awaitable<void> take_over() {
+    co_await stop_rollout();
+    co_await stop();
+    make_rollout();
+    co_await restart();
+    rolling_->spawn(gate_->run());
+  }
+
+  static std::string phase(const json::value& object) {
+    return std::string(k8s::find_string(object, {"status", "phase"}));
+  }
+  static std::string reason(const json::value& object) {
+    return std::string(k8s::find_string(object, {"status", "reason"}));
+  }
+  static std::size_t ready(const json::value& object) {
+    return static_cast<std::size_t>(k8s::find_number(object, {"status", "ready"}));
+  }
+
+  asio::awaitable<bool> until_rollout(std::function<bool(const json::value&)> good) {
+    bool out = co_await until("kcp", runtime_rollouts_type(), rollout_key,
+                              [&](const json::value& one) { return one.is_object() && good(one); });
+    if (!out) {
+      const auto now = co_await api("kcp").get(runtime_rollouts_type(), rollout_key);
+      BOOST_TEST_MESSAGE("the roll-out is " << (now ? json::serialize(*now) : now.error().message));
+    }
+    co_return out;
+  }
+  asio::awaitable<void> change_rollout(json::value spec) {
+    const auto done = co_await api("kcp").patch(
+        runtime_rollouts_type(), rollout_key, k8s::patch_type::merge, {{"spec", std::move(spec)}});
+    BOOST_REQUIRE_MESSAGE(done.has_value(), done.error().message);
+  }
+  asio::awaitable<void> set_version(std::string version) {
+    const auto source = manifests_source(manifests(version));
+    co_await set_source(source);
+  }
+  asio::awaitable<std::string> version_on(std::string runtime) {
+    const auto got = co_await api(runtime).get(deployments, deployment_key);
+    co_return got ? version_of(*got) : std::string();
+  }
+  asio::awaitable<std::size_t> count(std::string version) {
+    std::size_t out = 0;
+    for (const auto& name : names) {
+      const auto is = co_await version_on(name);
+      out += is == version ? 1 : 0;
+    }
+    co_return out;
+  }
+
+  std::vector<std::string> names;
+
+ private:
+  void make_rollout() {
+    runtime_rollout::options with;
+    with.settle = 10ms;
+    with.usual.soak = 0ms;
+    gate_ = std::make_unique<runtime_rollout::runtime_rollout>(
+        context.get_executor(), with,
+        runtime_rollout::environment{api("kcp"),
+                                     *rollouts_,
+                                     *resources_,
+                                     *runtimes_,
+                                     *rollout_events_,
+                                     {clock, watchdog, log, numbers, core::make_random_source()}});
+    gate = gate_.get();
+    rolling_ = std::make_unique<core::task_group>(context.get_executor());
+  }
+  asio::awaitable<void> stop_rollout() {
+    if (!rolling_) co_return;
+    rolling_->cancel();
+    co_await rolling_->join();
+  }
+
+  /// What the controllers of the clusters do.
+  asio::awaitable<void> play() {
+    const auto pause = clock.make_timer(context.get_executor());
+    for (;;) {
+      const auto all = names;  // the test adds some
+      for (const auto& name : all) co_await play_one(name);
+      pause->expires_at(clock.now() + 20ms);
+      const bool due = co_await pause->wait();
+      if (!due) co_return;
+    }
+  }
+  asio::awaitable<void> play_one(std::string name) {
+    if (hanging[name] || !asked.contains(name)) co_return;
+    const auto got = co_await api(name).get(deployments, deployment_key);
+    if (!got) co_return;
+    const auto crashes = version_of(*got) == "crash";
+    const auto generation = k8s::generation_of(*got);
+    const auto ready = crashes ? 0 : 1;
+    if (k8s::find_number(*got, {"status", "observedGeneration"}) == generation &&
+        k8s::find_number(*got, {"status", "readyReplicas"}) == ready) {
+      co_return;
+    }
+    const k8s::object_key pod_key{"kyma-system", "rt-bootstrapper-1"};
+    if (crashes) {
+      json::value pod{
+          {"apiVersion", "v1"},
+          {"kind", "Pod"},
+          {"metadata",
+           {{"name", pod_key.name},
+            {"namespace", pod_key.ns},
+            {"labels", {{"app", "rt-bootstrapper"}}}}},
+          {"spec", {{"containers", json::array{{{"name", "manager"}, {"image", "a"}}}}}}};
+      co_await api(name).create(pods, std::move(pod));
+      json::value status{
+          {"status",
+           {{"containerStatuses",
+             json::array{{{"name", "manager"},
+                          {"image", "a"},
+                          {"imageID", "a"},
+                          {"ready", false},
+                          {"restartCount", 1},
+                          {"state", {{"waiting", {{"reason", "CrashLoopBackOff"}}}}}}}}}}};
+      co_await api(name).patch(pods, pod_key, k8s::patch_type::merge, std::move(status),
+                               {.subresource = "status"});
+    } else {
+      co_await api(name).remove(pods, pod_key);
+    }
+    json::value status{{"status",
+                        {{"observedGeneration", generation},
+                         {"replicas", 1},
+                         {"updatedReplicas", 1},
+                         {"readyReplicas", ready}}}};
+    co_await api(name).patch(deployments, deployment_key, k8s::patch_type::merge, std::move(status),
+                             {.subresource = "status"});
+  }
+
+  core::task_group playing_{context.get_executor()};
+  k8s::informer* rollouts_ = nullptr;
+  k8s::informer* resources_ = nullptr;
+  k8s::informer* runtimes_ = nullptr;
+  k8s::event_recorder* rollout_events_ = nullptr;
+  std::unique_ptr<runtime_rollout::runtime_rollout> gate_;
+  std::unique_ptr<core::task_group> rolling_;
+};
+
+}  // namespace
+
+asio::awaitable<void> crash_stays_with_canaries(landscape* land) {
+  co_await land->begin();
+  const auto begin = land->clock.now();
+  co_await land->set_version("crash");
+  bool good = co_await land->until_rollout([](const json::value& one) {
+    return landscape::phase(one) == "Paused" && landscape::reason(one) == "CanaryFailed";
+  });
+  BOOST_TEST(good);
+  BOOST_TEST((land->clock.now() - begin < 30s));
+  // Credentials go everywhere at once, whatever is paused.
+  const auto rotated = pull_secret("rotated");
+  co_await land->set_source(rotated);
+  for (const auto& name : land->names) {
+    good = co_await land->until(name, secrets_type(), credentials, [&](const json::value& one) {
+      return one.is_object() && one.at("data") == rotated.at("data");
+    });
+    BOOST_TEST(good);
+  }
+  auto crashing = co_await land->count("crash");
+  BOOST_TEST(crashing >= 1U);
+  BOOST_TEST(crashing <= 2U);
+  // Runtimes that wait keep what they have, also where it is changed by hand.
+  const auto waiting = land->names.back();
+  co_await land->remove(waiting, config_maps_type(), settings);
+  good = co_await land->until(waiting, config_maps_type(), settings,
+                              [](const json::value& one) { return one.is_object(); });
+  BOOST_TEST(good);
+  auto version = co_await land->version_on(waiting);
+  BOOST_TEST(version == "1.0.0");
+  good =
+      co_await land->until_condition(waiting, "ConfigurationSynced", "False", "WaitingForRollout");
+  BOOST_TEST(good);
+  good = co_await land->until_condition(waiting, "Ready", "True", "Ready");
+  BOOST_TEST(good);
+  // A new runtime gets what was rolled out last.
+  co_await land->add_runtime("late");
+  co_await land->add_bootstrapper("late");
+  good = co_await land->until("late", deployments, deployment_key,
+                              [](const json::value& one) { return one.is_object(); });
+  BOOST_TEST(good);
+  version = co_await land->version_on("late");
+  BOOST_TEST(version == "1.0.0");
+  // Newer content supersedes it.
+  land->names.emplace_back("late");
+  co_await land->set_version("2.0.0");
+  good = co_await land->until_rollout([&](const json::value& one) {
+    return landscape::phase(one) == "Completed" && landscape::ready(one) == land->names.size();
+  });
+  BOOST_TEST(good);
+  const auto updated = co_await land->count("2.0.0");
+  BOOST_TEST(updated == land->names.size());
+}
+
+BOOST_AUTO_TEST_CASE(crashing_manifest_reaches_the_canaries_only) {
+  landscape land(8);
+  test::run(land.context, crash_stays_with_canaries(&land));
+}
+
+asio::awaitable<void> goes_on_after_a_restart(landscape* land) {
+  co_await land->begin();
+  co_await land->set_version("crash");
+  const auto paused = [](const json::value& one) {
+    return landscape::reason(one) == "CanaryFailed";
+  };
+  bool good = co_await land->until_rollout(paused);
+  BOOST_TEST(good);
+  const auto before = co_await land->count("crash");
+  co_await land->take_over();
+  const auto passes = [land] {
+    return land->metric(
+        "controller_runtime_reconcile_total{controller=\"rollout-bootstrapper\","
+        "result=\"success\"}");
+  };
+  const auto done = passes();
+  good = co_await eventually([&] { return passes() > done + 1; });
+  BOOST_TEST(good);
+  good = co_await land->until_rollout(paused);
+  BOOST_TEST(good);
+  const auto after = co_await land->count("crash");
+  BOOST_TEST(after == before);
+  // A person may go on all the same.
+  const json::value resume{{"resume", "1"}, {"failureBudget", "100%"}};
+  co_await land->change_rollout(resume);
+  good = co_await land->until_rollout([land](const json::value& one) {
+    return k8s::find_number(one, {"status", "updated"}) ==
+           static_cast<std::int64_t>(land->names.size());
+  });
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(paused_rollout_outlives_the_process_and_is_resumed_by_hand) {
+  landscape land(5);
+  test::run(land.context, goes_on_after_a_restart(&land));
+}
+
+asio::awaitable<void> keeps_what_kim_brings(landscape* land) {
+  co_await land->begin();
+  const json::value pause{{"paused", true}};
+  co_await land->change_rollout(pause);
+  co_await land->set_version("2.0.0");
+  bool good = co_await land->until_rollout(
+      [](const json::value& one) { return landscape::reason(one) == "ByHand"; });
+  BOOST_TEST(good);
+  const auto name = land->names.back();
+  good = co_await land->until_condition(name, "ConfigurationSynced", "False", "WaitingForRollout");
+  BOOST_TEST(good);
+  // Kyma Infrastructure Manager writes what is in KCP.
+  const auto parsed = k8s::parse_manifests(manifests("2.0.0"));
+  BOOST_REQUIRE(parsed.has_value());
+  for (const auto& each : *parsed) {
+    if (k8s::find_string(each, {"kind"}) != "Deployment") continue;
+    const auto done = co_await land->api(name).apply(
+        deployments, each, {.field_manager = "kim-bootstrapper", .force = true});
+    BOOST_REQUIRE_MESSAGE(done.has_value(), done.error().message);
+  }
+  good = co_await land->until_rollout([](const json::value& one) {
+    const auto bypassed = k8s::find_condition(one, "WavesBypassed");
+    return k8s::find_number(one, {"status", "ahead"}) == 1 && bypassed &&
+           bypassed->status == "True";
+  });
+  BOOST_TEST(good);
+  auto version = co_await land->version_on(name);
+  BOOST_TEST(version == "2.0.0");
+  const auto updated = co_await land->count("2.0.0");
+  BOOST_TEST(updated == 1U);
+  const json::value resumed{{"paused", false}};
+  co_await land->change_rollout(resumed);
+  good = co_await land->until_rollout([land](const json::value& one) {
+    return landscape::phase(one) == "Completed" && landscape::ready(one) == land->names.size();
+  });
+  BOOST_TEST(good);
+  version = co_await land->version_on(name);
+  BOOST_TEST(version == "2.0.0");
+}
+
+BOOST_AUTO_TEST_CASE(newer_content_of_another_writer_is_kept_and_counted) {
+  landscape land(4);
+  test::run(land.context, keeps_what_kim_brings(&land));
+}
+
+asio::awaitable<void> leaves_own_sources_out(landscape* land) {
+  co_await land->begin();
+  co_await land->add_runtime("own");
+  auto source = manifests_source(manifests("1.0.0"));
+  source.as_object()["metadata"].as_object()["name"] = "own-manifests";
+  k8s::set_label(source, bootstrapper::manifests_label, "true");
+  co_await land->set_source(source);
+  json::value object{{"apiVersion", "operator.kyma-project.io/v1alpha1"},
+                     {"kind", "RuntimeBootstrapper"},
+                     {"metadata", {{"name", "own"}, {"namespace", "kcp-system"}}},
+                     {"spec", {{"manifests", {{"configMapRef", {{"name", "own-manifests"}}}}}}}};
+  const auto made = co_await land->api("kcp").create(bootstrapper::runtime_bootstrappers_type(),
+                                                     std::move(object));
+  BOOST_REQUIRE_MESSAGE(made.has_value(), made.error().message);
+  const json::value pause{{"paused", true}};
+  co_await land->change_rollout(pause);
+  source = manifests_source(manifests("3.0.0"));
+  source.as_object()["metadata"].as_object()["name"] = "own-manifests";
+  k8s::set_label(source, bootstrapper::manifests_label, "true");
+  co_await land->set_source(source);
+  const bool good =
+      co_await land->until("own", deployments, deployment_key,
+                           [](const json::value& one) { return version_of(one) == "3.0.0"; });
+  BOOST_TEST(good);
+  const auto now = co_await land->api("kcp").get(runtime_rollouts_type(), rollout_key);
+  BOOST_REQUIRE(now.has_value());
+  BOOST_TEST(k8s::find_number(*now, {"status", "total"}) == 2);
+}
+
+BOOST_AUTO_TEST_CASE(runtime_with_sources_of_its_own_is_no_part_of_waves) {
+  landscape land(2);
+  test::run(land.context, leaves_own_sources_out(&land));
+}
+
+asio::awaitable<void> trust_waits_for_nobody(landscape* land) {
+  co_await land->begin();
+  const auto canary_phases = [land] { return land->lines("\"phase\":\"Canary\""); };
+  const auto before = canary_phases();
+  const auto bundle = trust_bundle(ca_pem("another"));
+  co_await land->set_source(bundle);
+  const auto is_new = [&](const json::value& one) {
+    return one.is_object() && one.at("spec") == bundle.at("spec");
+  };
+  for (const auto& name : land->names) {
+    const bool good = co_await land->until(name, bundles, {"", bundle_name}, is_new);
+    BOOST_TEST(good);
+  }
+  BOOST_TEST(canary_phases() == before);
+  co_await land->set_version("2.0.0");
+  const bool good = co_await eventually([&] { return canary_phases() > before; });
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(trust_bundle_alone_may_go_to_all_at_once) {
+  auto with = quick_options();
+  with.trust_at_once = true;
+  landscape land(4, with);
+  test::run(land.context, trust_waits_for_nobody(&land));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace rw::bootstrapper_test

@@ -1,0 +1,355 @@
+// The one decision on a roll-out.
+
+#include "reactors/runtime_rollout/decision.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include "tests/unit/runtime_rollout/fleet.hpp"
+#include <set>
+#include <string>
+
+namespace rw::runtime_rollout_test {
+BOOST_AUTO_TEST_SUITE(decision)
+
+using names = std::set<std::string>;
+
+BOOST_AUTO_TEST_CASE(share_is_a_number_or_a_percentage) {
+  using runtime_rollout::parse_share;
+  BOOST_TEST(parse_share("5")->of(1000, 2) == 5U);
+  BOOST_TEST(parse_share("0")->of(1000, 2) == 0U);
+  BOOST_TEST(parse_share("1%")->of(1000, 2) == 10U);
+  BOOST_TEST(parse_share("1%")->of(50, 2) == 2U);
+  BOOST_TEST(parse_share("100%")->of(7, 2) == 7U);
+  for (const auto* wrong : {"", "%", "-1", "1.5", "101%", "5 ", "ten", "5%%"}) {
+    BOOST_TEST(!parse_share(wrong).has_value(), wrong);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(new_content_goes_to_canaries_first) {
+  fleet of(30);
+  const auto& first = of.decide();
+  BOOST_TEST((first.next.at == phase::canary));
+  BOOST_TEST((first.admitted == names{"r00", "r01"}));
+  BOOST_TEST((first.next.canaries == names{"r00", "r01"}));
+  BOOST_TEST(first.now.waiting == 30U);
+  of.take_all(health::progressing);
+  BOOST_TEST(of.decide().now.updating == 2U);
+  BOOST_TEST((of.last.admitted == names{"r00", "r01"}));
+}
+
+BOOST_AUTO_TEST_CASE(waves_begin_when_all_canaries_have_been_ready_for_a_while) {
+  fleet of(30);
+  of.decide();
+  of.take("r00");
+  of.now += 20s;
+  of.decide();
+  BOOST_TEST((of.state.at == phase::canary));
+  of.take("r01");
+  of.decide();
+  BOOST_TEST((of.state.at == phase::canary));
+  BOOST_TEST((of.last.look_again == of.now + 10s));
+  of.now += 10s;
+  const auto& next = of.decide();
+  BOOST_TEST((next.next.at == phase::waves));
+  BOOST_TEST(next.admitted.size() == 5U);  // the canaries, and 10 % of 30
+}
+
+BOOST_AUTO_TEST_CASE(runtime_that_becomes_ready_makes_room_for_the_next) {
+  fleet of(30);
+  of.pass_canaries();
+  of.take("r02");
+  of.take("r03", health::progressing);
+  BOOST_TEST(of.decide().admitted.size() == 6U);
+  BOOST_TEST(of.last.admitted.contains("r05"));
+  BOOST_TEST(of.last.now.updating == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(rollout_is_completed_when_all_have_it) {
+  fleet of(10);
+  of.pass_canaries();
+  while (of.take_all() > 0) of.decide();
+  BOOST_TEST((of.state.at == phase::completed));
+  BOOST_TEST(of.last.now.ready == 10U);
+  BOOST_TEST((of.last.look_again == std::nullopt));
+  // From now on a new runtime gets it at once.
+  of.all["new"] = {.wanted = "b"};
+  BOOST_TEST(of.decide().admitted.contains("new"));
+}
+
+BOOST_AUTO_TEST_CASE(canary_that_fails_pauses_at_once) {
+  for (const bool takes : {true, false}) {
+    fleet of(1000);
+    of.decide();
+    BOOST_TEST(of.last.admitted.size() == 10U);
+    if (takes) {
+      of.take_all();
+      of.take("r03", health::failed);
+    } else {
+      of.all.at("r03").rejected = true;
+    }
+    of.all.at("r03").error = "CrashLoopBackOff";
+    const auto& next = of.decide();
+    BOOST_TEST((next.next.at == phase::paused));
+    BOOST_TEST(next.next.reason == "CanaryFailed");
+    BOOST_TEST(next.message.find("r03: CrashLoopBackOff") != std::string::npos);
+    BOOST_TEST(next.admitted.size() == (takes ? 10U : 0U));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(silent_canary_fails_after_five_minutes) {
+  fleet of(30);
+  of.decide();
+  of.take("r00");
+  of.take("r01", health::progressing);
+  of.now += 299s;
+  BOOST_TEST((of.decide().next.at == phase::canary));
+  BOOST_TEST((of.last.look_again == of.now + 1s));
+  of.now += 1s;
+  BOOST_TEST((of.decide().next.at == phase::paused));
+  BOOST_TEST(of.last.message.find("r01: not ready in time") == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(more_failures_than_the_budget_pause) {
+  fleet of(100);
+  of.with.max_unavailable = {50, false};
+  of.pass_canaries();
+  of.take_all(health::progressing);
+  of.all.at("r10").is = health::failed;
+  of.all.at("r11").is = health::failed;
+  BOOST_TEST((of.decide().next.at == phase::waves));
+  of.all.at("r12").is = health::failed;
+  BOOST_TEST((of.decide().next.at == phase::paused));
+  BOOST_TEST(of.state.reason == "FailureBudgetExhausted");
+  // It stays so, whatever becomes of them.
+  for (auto& [key, each] : of.all) each.is = health::ready;
+  of.now += 1h;
+  BOOST_TEST((of.decide().next.at == phase::paused));
+  BOOST_TEST(of.last.admitted.size() == 52U);  // they keep it
+}
+
+BOOST_AUTO_TEST_CASE(resume_by_hand_accepts_the_failures_that_there_are) {
+  fleet of(100);
+  of.with.max_unavailable = {4, false};
+  of.pass_canaries();
+  of.take_all(health::failed);
+  of.decide();
+  BOOST_TEST_REQUIRE(of.state.stopped());
+  of.request.resume = "1";
+  BOOST_TEST((of.decide().next.at == phase::waves));
+  BOOST_TEST(of.state.accepted == 4U);
+  BOOST_TEST(of.last.admitted.size() == 10U);  // those that failed are in nobody's way
+  of.take_all(health::failed);
+  BOOST_TEST((of.decide().next.at == phase::paused));
+  BOOST_TEST((of.decide().next.at == phase::paused));  // the same value resumes once
+}
+
+BOOST_AUTO_TEST_CASE(resume_goes_on_beyond_a_canary_that_failed) {
+  fleet of(30);
+  of.decide();
+  of.take("r00");
+  of.take("r01", health::failed);
+  of.now += 1min;
+  of.decide();
+  BOOST_TEST_REQUIRE(of.state.reason == "CanaryFailed");
+  of.request.resume = "1";
+  BOOST_TEST((of.decide().next.at == phase::waves));
+}
+
+BOOST_AUTO_TEST_CASE(pause_by_hand_admits_nobody_and_is_ended_by_hand) {
+  fleet of(30);
+  of.pass_canaries();
+  of.take("r02");
+  of.request.paused = true;
+  BOOST_TEST((of.decide().next.at == phase::paused));
+  BOOST_TEST(of.state.reason == "ByHand");
+  BOOST_TEST((of.last.admitted == names{"r00", "r01", "r02"}));
+  of.request.paused = false;
+  BOOST_TEST((of.decide().next.at == phase::waves));
+  BOOST_TEST(of.last.admitted.size() == 6U);
+}
+
+BOOST_AUTO_TEST_CASE(newer_content_supersedes_a_paused_one) {
+  fleet of(30);
+  of.decide();
+  of.take_all(health::failed);
+  of.decide();
+  BOOST_TEST_REQUIRE(of.state.stopped());
+  of.request.content = "content c";
+  for (auto& [key, each] : of.all) {
+    each.wanted = "c";
+    each.admitted.reset();
+  }
+  const auto& next = of.decide();
+  BOOST_TEST((next.next.at == phase::canary));
+  BOOST_TEST((next.admitted == names{"r00", "r01"}));  // no others are exposed
+  of.take_all();
+  of.now += 10s;
+  BOOST_TEST((of.decide().next.at == phase::waves));
+}
+
+BOOST_AUTO_TEST_CASE(canaries_stay_the_same_from_content_to_content) {
+  fleet of(30);
+  of.state.canaries = {"r05", "r06"};
+  BOOST_TEST((of.decide().admitted == names{"r05", "r06"}));
+  of.all.at("r05").is = health::unreachable;
+  of.request.content = "content c";
+  BOOST_TEST((of.decide().next.canaries == names{"r00", "r06"}));
+}
+
+BOOST_AUTO_TEST_CASE(failure_within_the_budget_does_not_stop_a_small_fleet) {
+  fleet of(10);
+  of.with.max_unavailable = {1, false};
+  of.pass_canaries();
+  of.take_all(health::failed);
+  BOOST_TEST((of.decide().next.at == phase::waves));
+  BOOST_TEST(of.last.admitted.size() == 4U);  // two canaries, the one that failed, the next one
+}
+
+BOOST_AUTO_TEST_CASE(rollout_is_not_completed_while_one_is_not_ready) {
+  fleet of(3);
+  of.pass_canaries();
+  of.take("r02", health::progressing);
+  BOOST_TEST((of.decide().next.at == phase::waves));
+  of.all.at("r02").is = health::ready;
+  BOOST_TEST((of.decide().next.at == phase::completed));
+}
+
+BOOST_AUTO_TEST_CASE(runtimes_failing_with_superseded_content_come_first) {
+  fleet of(30);
+  of.all.at("r25").is = health::failed;
+  of.all.at("r25").in_place = "superseded";
+  of.pass_canaries();
+  BOOST_TEST(of.last.admitted.contains("r25"));
+}
+
+BOOST_AUTO_TEST_CASE(unreachable_and_ill_runtimes_hold_up_nobody) {
+  fleet of(10);
+  of.all.at("r00").is = health::unreachable;
+  of.all.at("r05").is = health::failed;
+  of.all.at("r06").is = health::unreachable;
+  of.pass_canaries();
+  BOOST_TEST((of.state.canaries == names{"r01", "r02"}));
+  while (of.take_all() > 0) {
+    BOOST_TEST(!of.last.admitted.contains("r05"));
+    of.decide();
+    if (of.state.at == phase::completed) break;
+  }
+  BOOST_TEST((of.state.at == phase::completed));
+  BOOST_TEST(of.last.now.aside == 3U);
+  BOOST_TEST(of.last.admitted.size() == 10U);  // they get it now
+}
+
+BOOST_AUTO_TEST_CASE(runtime_that_ceases_to_answer_is_in_the_way_for_five_minutes) {
+  fleet of(10);
+  of.pass_canaries();
+  BOOST_TEST_REQUIRE(of.last.admitted.size() == 3U);
+  of.all.at("r02").is = health::unreachable;
+  BOOST_TEST(of.decide().admitted.size() == 3U);
+  of.now += 5min;
+  BOOST_TEST(of.decide().admitted.size() == 4U);
+  BOOST_TEST(of.last.now.failed == 0U);
+  BOOST_TEST((of.state.at == phase::waves));
+}
+
+BOOST_AUTO_TEST_CASE(canary_that_ceases_to_answer_is_replaced) {
+  fleet of(10);
+  of.decide();
+  of.take("r00");
+  of.all.at("r01").is = health::unreachable;
+  of.now += 5min;
+  BOOST_TEST((of.decide().next.canaries == names{"r00", "r02"}));
+  BOOST_TEST((of.state.at == phase::canary));
+}
+
+BOOST_AUTO_TEST_CASE(canaries_can_be_chosen_by_label) {
+  fleet of(30);
+  of.with.canaries_by_label = true;
+  for (const auto* each : {"r07", "r08", "r09", "r20"}) of.all.at(each).selected = true;
+  BOOST_TEST((of.decide().admitted == names{"r07", "r08", "r09"}));  // 10 %
+  of.take_all();
+  of.decide();
+  BOOST_TEST((of.last.admitted == names{"r07", "r08", "r09", "r20"}));
+  of.take_all();
+  of.now += 10s;
+  BOOST_TEST((of.decide().next.at == phase::waves));
+}
+
+BOOST_AUTO_TEST_CASE(where_no_labelled_canary_answers_others_take_their_place) {
+  fleet of(30);
+  of.with.canaries_by_label = true;
+  of.all.at("r07").selected = true;
+  of.all.at("r07").is = health::unreachable;
+  BOOST_TEST((of.decide().admitted == names{"r00", "r01"}));
+  of.all.at("r07").is = health::ready;
+  BOOST_TEST(of.decide().admitted.contains("r07"));
+}
+
+BOOST_AUTO_TEST_CASE(canary_that_turns_ill_stops_the_waves) {
+  fleet of(100);
+  of.pass_canaries();
+  of.all.at("r00").is = health::progressing;
+  of.all.at("r00").since = of.now;
+  BOOST_TEST((of.decide().next.at == phase::canary));
+  const auto admitted = of.last.admitted.size();
+  of.take_all();
+  BOOST_TEST(of.decide().admitted.size() == admitted);
+  of.all.at("r00").is = health::failed;
+  BOOST_TEST((of.decide().next.at == phase::paused));
+}
+
+BOOST_AUTO_TEST_CASE(runtimes_that_others_have_written_to_are_admitted) {
+  fleet of(30);
+  of.all.at("r20").ahead = true;
+  BOOST_TEST((of.decide().admitted == names{"r00", "r01", "r20"}));
+  of.request.paused = true;
+  BOOST_TEST(of.decide().admitted.empty());
+}
+
+BOOST_AUTO_TEST_CASE(content_may_go_to_all_at_once) {
+  fleet of(30);
+  of.request.at_once = true;
+  BOOST_TEST(of.decide().admitted.size() == 30U);
+  of.take_all();
+  BOOST_TEST((of.decide().next.at == phase::completed));
+}
+
+BOOST_AUTO_TEST_CASE(restart_in_the_middle_goes_on_where_it_was) {
+  fleet of(30);
+  of.pass_canaries();
+  of.take("r02");
+  for (auto& [key, each] : of.all) each.admitted.reset();  // what is not kept
+  const auto& next = of.decide();
+  BOOST_TEST((next.next.at == phase::waves));
+  BOOST_TEST((next.next.canaries == names{"r00", "r01"}));
+  BOOST_TEST(next.admitted.size() == 6U);
+}
+
+BOOST_AUTO_TEST_CASE(failures_of_the_last_completed_content_are_no_news) {
+  fleet of(10);
+  for (auto& [key, each] : of.all) each.wanted = "a";  // it has come back
+  for (const auto* each : {"r07", "r08", "r09"}) of.all.at(each).is = health::failed;
+  BOOST_TEST((of.decide().next.at == phase::completed));
+}
+
+BOOST_AUTO_TEST_CASE(canary_that_fails_with_the_last_completed_content_holds_up_nobody) {
+  fleet of(10);
+  for (auto& [key, each] : of.all) each.wanted = "a";
+  of.state.canaries = {"r00", "r01"};
+  of.all.at("r00").is = health::failed;
+  BOOST_TEST((of.decide().next.at == phase::completed));
+}
+
+BOOST_AUTO_TEST_CASE(there_may_be_no_canaries) {
+  fleet of(30);
+  of.with.canaries = {0, false};
+  BOOST_TEST((of.decide().next.at == phase::waves));
+  BOOST_TEST(of.last.admitted.size() == 3U);
+}
+
+BOOST_AUTO_TEST_CASE(without_runtimes_nothing_is_completed) {
+  fleet of(0);
+  BOOST_TEST((of.decide().next.at == phase::canary));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace rw::runtime_rollout_test
