@@ -6,8 +6,8 @@
 // history shows what one change costs, that a Runtime which counts as configured is so, and how
 // often one on which KIM fails is marked.
 //
-// RW_CONFIG_HISTORY_SEEDS is the number of histories, RW_CONFIG_HISTORY_FIRST the first seed; a history that
-// fails prints its seed and its end.
+// RW_CONFIG_HISTORY_SEEDS is the number of histories, RW_CONFIG_HISTORY_FIRST the first seed; a
+// history that fails prints its seed and its end.
 
 #include "k8s/types.hpp"
 #include "reactors/kyma_resources.hpp"
@@ -357,15 +357,16 @@ class story {
 
 BOOST_AUTO_TEST_CASE(after_any_history_every_runtime_has_the_newest_content) {
   const auto first = k8s::test::from_environment("RW_CONFIG_HISTORY_FIRST", 1);
-  const auto seeds = k8s::test::from_environment("RW_CONFIG_HISTORY_SEEDS", k8s::test::sanitized ? 3 : 20);
+  const auto seeds =
+      k8s::test::from_environment("RW_CONFIG_HISTORY_SEEDS", k8s::test::sanitized ? 3 : 20);
   counts all;
   for (auto seed = first; seed < first + seeds; ++seed) {
     story one(seed);
     one.run();
-    BOOST_CHECK_MESSAGE(one.wrong.empty(),
-                        "RW_CONFIG_HISTORY_SEEDS=1 RW_CONFIG_HISTORY_FIRST=" << seed << " went wrong\n"
-                                                               << one.wrong << "its end:\n"
-                                                               << one.journal());
+    BOOST_CHECK_MESSAGE(one.wrong.empty(), "RW_CONFIG_HISTORY_SEEDS=1 RW_CONFIG_HISTORY_FIRST="
+                                               << seed << " went wrong\n"
+                                               << one.wrong << "its end:\n"
+                                               << one.journal());
     all.changes += one.total.changes;
     all.marks += one.total.marks;
     all.reconciles += one.total.reconciles;
