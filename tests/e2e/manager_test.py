@@ -104,7 +104,7 @@ class Story:
         self.kcp.until("watchers", "second", "kcp-system", lambda w: w["status"]["state"] == state, f"is {state}")
 
     def check_authority(self):
-        """deploy/pki is as the schemas want it. Gardener's Issuer has no definition here."""
+        """deploy/pki is as the schemas want it; those of Gardener's kinds are among our own definitions only."""
         for name in ("cert-manager", "gardener"):
             text = (ROOT / "deploy" / "pki" / f"{name}.yaml").read_text()
             parts = [part for part in text.split("\n---\n")
