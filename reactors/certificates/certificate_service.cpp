@@ -67,15 +67,16 @@ class certificate_service::implementation {
     auto state = judge(known, pairs_, speaks(), options_.judge, now);
     const bool ask = must_ask(state, present, now);
     auto as_it_is = *wanted;
-    const bool other_key = !ask && state.issued && keep_key(as_it_is, present);
-    if (other_key) {
-      // It takes the new key a little before the issuer renews it by itself.
-      const auto renewal = state.issued->not_after - options_.certificates.renew_before;
-      const auto left = renewal - std::chrono::hours(1) - now;
-      if (left > time_point::duration{}) {
-        *wanted = std::move(as_it_is);
-        look_again(state, left);
+    if (!ask && known.secret.is_object() && keep_key(as_it_is, present)) {
+      // It takes the new key a little before the issuer renews it by itself. While that time is not
+      // known (without a bundle, for instance) it keeps its own.
+      auto left = time_point::duration::max();
+      if (state.issued) {
+        left = state.issued->not_after - options_.certificates.renew_before -
+               std::chrono::hours(1) - now;
+        if (left > time_point::duration{}) look_again(state, left);
       }
+      if (left > time_point::duration{}) *wanted = std::move(as_it_is);
     }
     if (!covers(present, *wanted)) {
       k8s::apply_options how{.field_manager = options_.field_manager, .force = true};

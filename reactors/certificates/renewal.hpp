@@ -53,7 +53,7 @@ struct reissue_pace {
 /// same cause: "<RFC 3339 time> <count>". Neither status has a field for that.
 inline constexpr std::string_view reissue_annotation = "operator.kyma-project.io/reissue-requested";
 
-/// When the issuer is to be asked, and the how manieth time in a row for this cause that is. A
+/// When the issuer is to be asked, and how many times it will have been for this cause then. A
 /// certificate issued since it was last asked, or a bundle that grew since, begins a new row.
 struct reissue_turn {
   time_point at;

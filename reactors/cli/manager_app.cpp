@@ -322,6 +322,9 @@ void manager_app::describe(const k8s::object_key& kyma, boost::json::object& row
   row["runtimeId"] = k8s::label(value, runtime_id_label).value_or("");
   const auto* const seen = installer_->runtimes().find(kyma);
   if (seen != nullptr && !seen->message.empty()) row["message"] = seen->message;
+  if (k8s::label(value, skip_label) == "true") {
+    row["message"] = "left alone, as the label " + std::string(skip_label) + " says";
+  }
   const auto speaks = certificate_options(settings_).certificates.speaks;
   const auto certificate =
       certificates_.objects()

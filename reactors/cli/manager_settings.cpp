@@ -24,7 +24,7 @@ void describe_intake(CLI::App& app, manager_settings& to) {
   app.add_flag("--pin-san", to.pin_san,
                "Take an event only if the sender's certificate names the skr-domain of its Kyma");
   add(app, "--admin-token-file", to.admin_token_file, "FILE",
-      "Who shows the token in it may read /runtimes from elsewhere than the loopback interface");
+      "Clients that send the token in it may read /runtimes from outside the loopback interface");
   add_listening_address(app, "--metrics-address", to.metrics_address,
                         "Where /metrics, /healthz, /livez and /readyz are served (plain HTTP)");
 }

@@ -132,7 +132,7 @@ asio::awaitable<std::optional<k8s::reconcile_result>> watcher_installer::reach(
   if (connected) co_return std::nullopt;
   if (to->deferred) co_return to->deferred;
   if (to->has_access) co_return refused(*kyma, *to, {.code = k8s::errc::unreachable});
-  // There is no way to the runtime until somebody changes a Secret.
+  // There is no access to the runtime until a Secret changes.
   if (board_ != nullptr) board_->unreachable(to->key, in_.clock.wall());
   co_return failed(*kyma, to->error, false);
 }

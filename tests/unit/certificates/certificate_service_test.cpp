@@ -206,6 +206,11 @@ BOOST_AUTO_TEST_CASE(a_key_of_another_kind_comes_with_the_next_renewal_only) {
       const auto made = b.get(b.type, name);
       return std::string(k8s::find_string(made, {"spec", "privateKey", "algorithm"}));
     };
+    // Nor while nothing is known of the gateway's bundle.
+    b.trust({}, b.now() - 2h);
+    BOOST_TEST((b.ensure().what == kind::waiting));
+    BOOST_TEST(b.applies() == 0);
+    b.trust({r1.certificate}, b.now() - 2h);
     const auto is = b.ensure();
     BOOST_TEST((is.what == kind::ready), is.why);
     BOOST_TEST(b.applies() == 0);
