@@ -78,10 +78,19 @@ json sandbox::here(json object) const {
   return with(std::move(object), "/metadata/namespace", ns);
 }
 
+json sandbox::cached(const k8s::resource_type& type, json object) {
+  static_cast<void>(
+      server.here.call(api.list(type,
+                                {.ns = text(object, "/metadata/namespace"),
+                                 .fields = "metadata.name=" + text(object, "/metadata/name")},
+                                {.resource_version = text(object, "/metadata/resourceVersion")})));
+  return object;
+}
+
 json sandbox::create(const k8s::resource_type& type, json object, k8s::write_options options,
                      place from) {
   if (type.namespaced) object = here(std::move(object));
-  return ok(api.create(type, std::move(object), std::move(options)), from);
+  return cached(type, ok(api.create(type, std::move(object), std::move(options)), from));
 }
 
 json sandbox::get(const k8s::resource_type& type, std::string_view name, place from) {
@@ -91,20 +100,20 @@ json sandbox::get(const k8s::resource_type& type, std::string_view name, place f
 json sandbox::update(const k8s::resource_type& type, json object, k8s::write_options options,
                      place from) {
   if (type.namespaced) object = here(std::move(object));
-  return ok(api.update(type, std::move(object), std::move(options)), from);
+  return cached(type, ok(api.update(type, std::move(object), std::move(options)), from));
 }
 
 json sandbox::merge(const k8s::resource_type& type, std::string_view name, std::string_view change,
                     k8s::write_options options, place from) {
-  return ok(api.patch(type, {type.namespaced ? ns : "", std::string(name)}, k8s::patch_type::merge,
-                      parse(change), std::move(options)),
-            from);
+  return cached(type, ok(api.patch(type, {type.namespaced ? ns : "", std::string(name)},
+                                   k8s::patch_type::merge, parse(change), std::move(options)),
+                         from));
 }
 
 json sandbox::apply(const k8s::resource_type& type, json object, k8s::apply_options options,
                     place from) {
   if (type.namespaced) object = here(std::move(object));
-  return ok(api.apply(type, std::move(object), std::move(options)), from);
+  return cached(type, ok(api.apply(type, std::move(object), std::move(options)), from));
 }
 
 json sandbox::remove(const k8s::resource_type& type, std::string_view name,

@@ -101,6 +101,10 @@ struct sandbox {
  private:
   static void require(bool good, const std::string& otherwise, place from);
   static void check(const k8s::failure& why, const refusal& as, place from);
+  /// The object that was written, once the server's watch cache has it. A write that begins with an
+  /// older object from that cache is tried again, and webhooks are asked about each try (etcd3
+  /// store, GuaranteedUpdate).
+  json cached(const k8s::resource_type& type, json object);
 
   std::vector<std::string> defined_;
 };
