@@ -95,7 +95,7 @@ class manager_app final : public app {
   k8s::informer& gateway_secret_;
 
   std::unique_ptr<k8s::event_recorder> recorder_;
-  rollout_board board_;
+  rollout_tracker board_;
   std::unique_ptr<certificates::certificate_service> service_;
   std::unique_ptr<provider> provider_;
   std::unique_ptr<watcher_controller::controller> watcher_controller_;

@@ -4,7 +4,6 @@
 #include "reactors/watcher_installer/render.hpp"
 #include "reactors/watcher_installer/templates.hpp"
 #include "reactors/watcher_installer/trust.hpp"
-#include "tls/ca_bundle.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>
@@ -12,6 +11,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,21 +31,19 @@ struct method {
   templates manifests = templates::built_in();
   settings set = {};
   trust_delays delays = {};
+  bool restart_on_renewal = false;  ///< see wanted_trust
   std::string field_manager = "lifecycle-manager";
 };
 
 /// How a runtime is after one look and what was written then.
 struct outcome {
   std::size_t writes = 0;
-  bool ready = false;                  ///< the Deployment has a ready replica
-  std::string not_ready = {};          ///< the reason, a word such as "CrashLoopBackOff"
-  std::string details = {};            ///< of that; a sentence
-  std::string pending = {};            ///< what still has to wait; empty: it is what was ordered
-  core::duration again{0};             ///< when to go on with that; 0: when something changes
-  bool rolled_out = false;             ///< all pods run with what is in place
-  tls::ca_bundle webhook_bundle = {};  ///< what every webhook has
-  tls::ca_bundle secret_bundle = {};   ///< what the Secret has
-  std::string certificate = {};        ///< that is in place
+  bool ready = false;          ///< the Deployment has a ready replica
+  std::string not_ready = {};  ///< the reason, a word such as "CrashLoopBackOff"
+  std::string details = {};    ///< of that; a sentence
+  std::string pending = {};    ///< what still has to wait; empty: it is what was ordered
+  core::duration again{0};     ///< when to go on with that; 0: when something changes
+  std::optional<runtime_trust> trust = {};  ///< that is in place
 };
 
 /// One look at a runtime, and what is written then.

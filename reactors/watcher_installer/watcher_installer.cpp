@@ -4,7 +4,6 @@
 #include "k8s/types.hpp"
 #include "reactors/kyma_resources.hpp"
 #include "reactors/runtime_access.hpp"
-#include "tls/certificate.hpp"
 
 #include <boost/asio/this_coro.hpp>
 
@@ -188,8 +187,8 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::bring(json::value kyma
 k8s::reconcile_result watcher_installer::settle(const json::value& kyma, const outcome& seen) {
   const auto key = k8s::key_of(kyma);
   writes_.Increment(static_cast<double>(seen.writes));
-  record(key, seen);
-  auto again = next_pause(key, !seen.ready || !seen.rolled_out);
+  if (board_ != nullptr && seen.trust) board_->observed(key, *seen.trust, in_.clock.wall());
+  auto again = next_pause(key, !seen.ready);
   if (!seen.ready) {
     note(kyma, state::not_ready, seen.not_ready,
          seen.details.empty() ? seen.not_ready : seen.not_ready + ": " + seen.details);
@@ -226,14 +225,6 @@ k8s::reconcile_result watcher_installer::failed(const json::value& kyma, const s
                                                 bool again) {
   note(kyma, state::failed, error, error);
   return again ? result::error(error) : result::terminal(error);
-}
-
-/// What the pods run with, as far as their Deployment tells.
-void watcher_installer::record(const object_key& kyma, const outcome& seen) {
-  if (board_ == nullptr || !seen.rolled_out) return;
-  const auto own = tls::certificate::from_pem(seen.certificate);
-  if (!own) return;
-  board_->observed(kyma, observe_rollout(seen.webhook_bundle, seen.secret_bundle, *own));
 }
 
 void watcher_installer::forget(const object_key& key) {

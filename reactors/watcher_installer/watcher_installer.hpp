@@ -32,7 +32,6 @@ using state = runtime_state;
 struct runtime_certificate {
   std::string certificate = {};
   std::string key = {};
-  std::string version = {};  ///< resourceVersion of its Secret
 };
 
 /// How far a runtime's certificate is.
@@ -96,8 +95,8 @@ struct environment {
   k8s::client& kcp;
   k8s::client_pool& runtimes;
   certificate_provider& certificates;
-  k8s::event_recorder& events;     ///< on the Kymas
-  rollout_board* board = nullptr;  ///< gets what is seen on the runtimes
+  k8s::event_recorder& events;       ///< on the Kymas
+  rollout_tracker* board = nullptr;  ///< gets what is in place on the runtimes
   core::clock& clock;
   core::watchdog& watchdog;
   core::logger& log;
@@ -126,8 +125,7 @@ k8s::client_options runtime_client_options();
 /// certificate from the control plane; a runtime that does not answer for `removal_limit`, or whose
 /// kubeconfig is gone, does not keep the Kyma any longer.
 ///
-/// The rollout board gets every Kyma that exists, and what is in place on its runtime once the pods
-/// run with it.
+/// The rollout tracker gets every Kyma that exists, and what is in place on its runtime.
 ///
 /// Told as Kubernetes events of the Kyma, when they begin: WatcherInstalled, WatcherNotReady (with
 /// what the pod waits for), WatcherFailed, RuntimeUnreachable, WatcherRemoved,
@@ -155,7 +153,6 @@ class watcher_installer final : public runtime_controller {
 
   in_words<order> order_for(const certificate_answer& own);
   const in_words<tls::ca_bundle>& gateway_trust();
-  void record(const k8s::object_key& kyma, const outcome& seen);
   boost::asio::awaitable<void> complete_board();
   std::vector<k8s::object> kubeconfigs_for(std::string_view kyma) const;
   result settle(const boost::json::value& kyma, const outcome& seen);
@@ -171,7 +168,7 @@ class watcher_installer final : public runtime_controller {
   const options with_;
   const sources from_;
   certificate_provider& certificates_;
-  rollout_board* const board_;
+  rollout_tracker* const board_;
   const std::function<void(const k8s::object_key& kyma)> on_reconcile_;
   core::counter& writes_;
   known_bundles bundles_;

@@ -4,6 +4,7 @@
 #include "reactors/gateway_secret/rotation.hpp"
 #include "reactors/rollout.hpp"
 #include "reactors/trust_bundle.hpp"
+#include "reactors/watcher_installer/trust.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -154,7 +155,7 @@ class landscape {
 
   /// Another replica leads: it has seen nothing yet, and its clock is its own.
   void restart() {
-    board_.clear();
+    board_ = rollout_tracker();
     last_whole_.reset();
     clock_skew_ = skew();
   }
@@ -232,7 +233,9 @@ class landscape {
     one.client = client;
     one.installed = true;
     one.excused = false;
-    board_.observed(kyma(one.name), observe_rollout(one.webhook_ca, one.secret_ca, *one.client));
+    const auto trust = watcher_installer::summary_of(
+        {.bundle = one.secret_ca, .certificate = one.client->pem(), .webhooks = {one.webhook_ca}});
+    board_.observed(kyma(one.name), *trust, now_);
     check();
   }
 
@@ -277,7 +280,7 @@ class landscape {
   std::optional<gateway_content> last_whole_;
   std::optional<trust_bundle> view_;  ///< the installer's, which may be behind
   certificates::usable_pairs pairs_;
-  rollout_board board_;
+  rollout_tracker board_;
   plan last_;
   std::vector<runtime> runtimes_;
   std::map<std::string, std::string> issuers_;

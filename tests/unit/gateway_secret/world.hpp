@@ -74,10 +74,10 @@ inline gateway_content gateway(const root& served, std::vector<tls::certificate>
 }
 
 /// What a runtime looks like that trusts these, with a client certificate of `issuer`.
-inline rollout_observation runtime_with(const std::vector<const root*>& trusted, const root& issuer,
-                                        time_point client_from) {
-  rollout_observation out{.client_not_before = client_from,
-                          .client_issuer = issuer.certificate.fingerprint()};
+inline runtime_trust runtime_with(const std::vector<const root*>& trusted, const root& issuer,
+                                  time_point client_from) {
+  runtime_trust out{.client_not_before = client_from,
+                    .client_issuer = issuer.certificate.fingerprint()};
   for (const auto* one : trusted) out.authorities.push_back(one->certificate.fingerprint());
   return out;
 }
