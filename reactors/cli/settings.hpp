@@ -66,6 +66,8 @@ struct manager_settings {
 
   listening_settings listening = {.address = {"0.0.0.0", 8082}, .component = "lifecycle-manager"};
   bool pin_san = false;
+  std::string pod_ip;  ///< empty: nothing leads the Service for events to this replica
+  std::string events_service = "runtime-watcher-manager-events";
   core::host_port metrics_address = {"0.0.0.0", 8080};
   std::string admin_token_file;  ///< empty: `/runtimes` is shown to loopback only
 

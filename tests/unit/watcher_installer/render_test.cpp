@@ -86,6 +86,13 @@ BOOST_AUTO_TEST_CASE(managers_are_in_the_secret_and_change_no_pod) {
   BOOST_TEST(variable(deployment(), "MANAGERS_FILE") == "/etc/skr-webhook/tls/managers.json");
 }
 
+BOOST_AUTO_TEST_CASE(only_the_api_servers_tunnel_may_post_reviews) {
+  BOOST_TEST(at(policy("seed-to-watcher"), "/ingress/0/from") ==
+             json::parse(R"([{
+    "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}},
+    "podSelector": {"matchLabels": {"app": "vpn-shoot"}}}])"));
+}
+
 BOOST_AUTO_TEST_CASE(these_objects_make_the_watcher_in_this_order) {
   std::string all;
   for (const auto& one : rw::watcher_installer::render(templates::built_in(), {}, sample())) {
