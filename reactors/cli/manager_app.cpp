@@ -226,6 +226,7 @@ void manager_app::make_reactors() {
   if (settings_.kcp_port != 0) how.kcp_port = settings_.kcp_port;
   how.how.set.image = settings_.skr_image;
   how.how.set.pull_secrets = settings_.skr_pull_secrets;
+  how.how.set.webhook_sources = settings_.skr_webhook_sources;
   how.how.set.memory_limit = settings_.skr_memory_limit;
   how.how.set.cpu_limit = settings_.skr_cpu_limit;
   if (!settings_.skr_manifests.empty()) {

@@ -1,6 +1,7 @@
 #include "k8s/election.hpp"
 #include "reactors/cli/options.hpp"
 #include "reactors/listener/leader_endpoint.hpp"
+#include "reactors/watcher_installer/render.hpp"
 
 #include <regex>
 
@@ -60,6 +61,10 @@ void describe_runtimes(CLI::App& app, manager_settings& to) {
       "Directory with manifests in place of the built-in ones (deploy/skr)");
   add(app, "--skr-pull-secret", to.skr_pull_secrets, "NAME,...",
       "imagePullSecrets of the webhook, in kyma-system on the SKR");
+  add(app, "--skr-webhook-sources", to.skr_webhook_sources, "LABEL=VALUE,...",
+      "Pods in kube-system of the SKR that may call the webhook, or \"any\" for every client; by "
+      "default as the manifests say: app=vpn-shoot")
+      ->check(CLI::Validator(watcher_installer::webhook_sources_error, ""));
   add(app, "--skr-memory-limit", to.skr_memory_limit, "", "Of the webhook's pods")
       ->check(quantity());
   add(app, "--skr-cpu-limit", to.skr_cpu_limit, "", "Of the webhook's pods")->check(quantity());

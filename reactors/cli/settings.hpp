@@ -84,6 +84,7 @@ struct manager_settings {
   std::string skr_image = "runtime-watcher:latest";
   std::string skr_manifests;  ///< a directory; empty: the built-in ones
   std::vector<std::string> skr_pull_secrets;
+  std::string skr_webhook_sources;  ///< empty: as the manifests say
   std::string skr_memory_limit = "200Mi";
   std::string skr_cpu_limit = "0.1";
   std::size_t concurrent = 16;
