@@ -262,16 +262,16 @@ void manager_app::make_reactors() {
         kubeconfigs_, *recorder_);
   }
   router_ = std::make_unique<kyma_router::router>(
-      kymas_,
-      [this](const k8s::object_key& kyma, core::duration after) { route(kyma, after); },
+      kymas_, [this](const k8s::object_key& kyma, core::duration after) { route(kyma, after); },
       kyma_router::router_options{},
       kyma_router::router_environment{services_.clock, services_.log, services_.metrics});
   if (!settings_.pod_ip.empty()) {
     endpoint_ = std::make_unique<listener::leader_endpoint>(
         *kcp_,
-        listener::endpoint_options{.service = {std::string(kcp_namespace), settings_.events_service},
-                                   .address = settings_.pod_ip,
-                                   .port = address().port()},
+        listener::endpoint_options{
+            .service = {std::string(kcp_namespace), settings_.events_service},
+            .address = settings_.pod_ip,
+            .port = address().port()},
         listener::endpoint_environment{services_.clock, services_.log, random()});
   }
   if (!settings_.leader_elect) return;
@@ -361,8 +361,8 @@ std::string manager_app::not_ready() const {
   return reasons;
 }
 
-/// What is still to come when this replica leads no more is not lost: the next leader inspects every
-/// runtime.
+/// What is still to come when this replica leads no more is not lost: the next leader inspects
+/// every runtime.
 void manager_app::route(const k8s::object_key& kyma, core::duration after) {
   if (!leads_ || installer_->requeue(kyma, after)) return;
   services_.log.limited(route_log_, core::log_level::warning,

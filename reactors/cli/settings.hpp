@@ -152,6 +152,21 @@ struct api_server_settings {
   std::chrono::milliseconds storage_delay{0};
 };
 
+/// `runtime-watcher uninstall`.
+struct uninstall_settings {
+  std::string kubeconfig;
+  std::string context;
+  bool dry_run = false;
+  bool keep_runtimes = false;
+  bool force = false;
+  std::size_t concurrent = 16;
+  std::chrono::milliseconds runtime_timeout = std::chrono::seconds(30);
+  std::string skr_manifests;
+  std::string lease_namespace = "kcp-system";
+  std::string lease_name = "runtime-watcher-manager";
+  std::string events_service = "runtime-watcher-manager-events";
+};
+
 /// `runtime-watcher certs`.
 struct certs_settings {
   enum class role : std::uint8_t { ca, server, client, webhook };
@@ -185,6 +200,7 @@ enum class command : std::uint8_t {
   dev,
   api_server,
   status,
+  uninstall,
   certs
 };
 
@@ -198,6 +214,7 @@ struct settings {
   dev_settings dev;
   api_server_settings api_server;
   status_settings status;
+  uninstall_settings uninstall;
   certs_settings certs;
 
   /// Flags whose values came from the environment, with the variables.

@@ -50,8 +50,8 @@ struct router_environment {
 /// forgotten, which is counted, and logged. A Kyma whose runtime changes without end is requeued
 /// after a delay, which the destination's queue merges: twice in each `interval` at most.
 ///
-/// Metric: `rw_kyma_router_events_total{outcome}`: routed, held (requeued after a delay), waiting (its Kyma is not known yet), late (a waiting one,
-/// whose Kyma came), forgotten.
+/// Metric: `rw_kyma_router_events_total{outcome}`: routed, held (requeued after a delay), waiting
+/// (its Kyma is not known yet), late (a waiting one, whose Kyma came), forgotten.
 ///
 /// Everything happens on one executor, which is also the informer's.
 class router {
@@ -95,8 +95,8 @@ class router {
   core::counter& waiting_;
   core::counter& late_;
   core::counter& forgotten_;
-  /// When a Kyma may be requeued at once; one that is forgotten here, among so many, may be a little
-  /// early.
+  /// When a Kyma may be requeued at once; one that is forgotten here, among so many, may be a
+  /// little early.
   core::lru_map<k8s::object_key, core::time_point, k8s::object_key_hash> next_{16384};
   waiters in_order_;  ///< the one that came first, first
   std::unordered_map<std::string, waiters::iterator> by_id_;

@@ -61,18 +61,18 @@ leader_endpoint::leader_endpoint(k8s::client& kcp, endpoint_options options,
 
 json::value leader_endpoint::desired() const {
   const bool v6 = asio::ip::make_address(options_.address).is_v6();
-  return {{"apiVersion", type_->gvk.api_version()},
-          {"kind", type_->gvk.kind},
-          {"metadata",
-           {{"name", options_.service.name},
-            {"namespace", options_.service.ns},
-            {"labels", {{service_label, options_.service.name}, {manager_label, manager}}}}},
-          {"addressType", v6 ? "IPv6" : "IPv4"},
-          {"endpoints", json::array{{{"addresses", json::array{options_.address}},
-                                     {"conditions", {{"ready", true}}}}}},
-          {"ports", json::array{{{"name", options_.port_name},
-                                 {"protocol", "TCP"},
-                                 {"port", options_.port}}}}};
+  return {
+      {"apiVersion", type_->gvk.api_version()},
+      {"kind", type_->gvk.kind},
+      {"metadata",
+       {{"name", options_.service.name},
+        {"namespace", options_.service.ns},
+        {"labels", {{service_label, options_.service.name}, {manager_label, manager}}}}},
+      {"addressType", v6 ? "IPv6" : "IPv4"},
+      {"endpoints", json::array{{{"addresses", json::array{options_.address}},
+                                 {"conditions", {{"ready", true}}}}}},
+      {"ports",
+       json::array{{{"name", options_.port_name}, {"protocol", "TCP"}, {"port", options_.port}}}}};
 }
 
 asio::awaitable<k8s::result<void>> leader_endpoint::find_type() {
@@ -96,7 +96,8 @@ asio::awaitable<k8s::result<void>> leader_endpoint::ensure() {
   if (present.has_error() && !missing) co_return present.error();
   if (!missing && has_all(*present, wanted)) co_return k8s::result<void>();
   if (!missing && present->at("addressType") != wanted.at("addressType")) {
-    k8s::delete_options as_read{.resource_version = std::string(k8s::resource_version_of(*present))};
+    k8s::delete_options as_read{.resource_version =
+                                    std::string(k8s::resource_version_of(*present))};
     const auto removed = co_await kcp_.remove(*type_, options_.service, std::move(as_read));
     if (!removed && !removed.error().is(k8s::errc::not_found)) co_return removed.error();
     missing = true;
@@ -104,8 +105,8 @@ asio::awaitable<k8s::result<void>> leader_endpoint::ensure() {
   if (!missing) {
     wanted.at("metadata").as_object()["resourceVersion"] = k8s::resource_version_of(*present);
   }
-  auto writing = missing ? kcp_.create(*type_, std::move(wanted))
-                         : kcp_.update(*type_, std::move(wanted));
+  auto writing =
+      missing ? kcp_.create(*type_, std::move(wanted)) : kcp_.update(*type_, std::move(wanted));
   const auto written = co_await std::move(writing);
   if (!written) co_return written.error();
   log_.info("events are led to this replica", {{"service", k8s::to_string(options_.service)},
@@ -124,8 +125,9 @@ asio::awaitable<void> leader_endpoint::run() {
       backoff_.reset();
     } else {
       pause = backoff_.next();
-      log_.warning("events are not led to this replica yet",
-                   {{"service", k8s::to_string(options_.service)}, {"error", done.error().message}});
+      log_.warning(
+          "events are not led to this replica yet",
+          {{"service", k8s::to_string(options_.service)}, {"error", done.error().message}});
     }
     timer->expires_at(clock_.now() + pause);
     const bool due = co_await timer->wait();

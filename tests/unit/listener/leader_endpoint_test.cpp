@@ -87,65 +87,69 @@ BOOST_AUTO_TEST_CASE(leader_takes_the_slice_over_and_puts_it_back) {
   test_env t;
   test_env::replica first(t, "10.1.2.3");
   test_env::replica next(t, "10.1.2.4");
-  run(t.context, [](test_env* t, test_env::replica* first, test_env::replica* next) -> asio::awaitable<void> {
-    first->start();
-    bool there = co_await t->until_on("10.1.2.3");
-    BOOST_TEST(there);
-    co_await first->stop();
-    next->start();
-    there = co_await t->until_on("10.1.2.4");
-    BOOST_TEST(there);
-    const auto before = required(co_await t->api("kcp").get(slices, service));
-    co_await t->merge(slices, service, {{"endpoints", json::array()}});
-    there = co_await t->until_on("10.1.2.4");
-    BOOST_TEST(there);
-    // A slice that is as it should be is not written again.
-    const auto put_back = required(co_await t->api("kcp").get(slices, service));
-    BOOST_TEST(k8s::resource_version_of(put_back) != k8s::resource_version_of(before));
-    co_await next->stop();
-  }(&t, &first, &next));
+  run(t.context,
+      [](test_env* t, test_env::replica* first, test_env::replica* next) -> asio::awaitable<void> {
+        first->start();
+        bool there = co_await t->until_on("10.1.2.3");
+        BOOST_TEST(there);
+        co_await first->stop();
+        next->start();
+        there = co_await t->until_on("10.1.2.4");
+        BOOST_TEST(there);
+        const auto before = required(co_await t->api("kcp").get(slices, service));
+        co_await t->merge(slices, service, {{"endpoints", json::array()}});
+        there = co_await t->until_on("10.1.2.4");
+        BOOST_TEST(there);
+        // A slice that is as it should be is not written again.
+        const auto put_back = required(co_await t->api("kcp").get(slices, service));
+        BOOST_TEST(k8s::resource_version_of(put_back) != k8s::resource_version_of(before));
+        co_await next->stop();
+      }(&t, &first, &next));
 }
 
 BOOST_AUTO_TEST_CASE(former_leader_that_overlaps_does_not_take_the_slice_back) {
   test_env t;
   test_env::replica former(t, "10.1.2.3");
   test_env::replica next(t, "10.1.2.4");
-  run(t.context, [](test_env* t, test_env::replica* former,
-           test_env::replica* next) -> asio::awaitable<void> {
-    former->start();
-    bool there = co_await t->until_on("10.1.2.3");
-    BOOST_TEST(there);
-    former->fence.shut();  // its lease is over, and it goes on running
-    next->start();
-    there = co_await t->until_on("10.1.2.4");
-    BOOST_TEST(there);
-    // It has tried once more at least, and was held back.
-    const auto held_back = [t] { return t->lines("events are not led to this replica yet") > 0; };
-    const bool tried = co_await eventually(held_back);
-    BOOST_TEST(tried);
-    there = co_await t->until_on("10.1.2.4");
-    BOOST_TEST(there);
-    co_await former->stop();
-    co_await next->stop();
-  }(&t, &former, &next));
+  run(t.context,
+      [](test_env* t, test_env::replica* former, test_env::replica* next) -> asio::awaitable<void> {
+        former->start();
+        bool there = co_await t->until_on("10.1.2.3");
+        BOOST_TEST(there);
+        former->fence.shut();  // its lease is over, and it goes on running
+        next->start();
+        there = co_await t->until_on("10.1.2.4");
+        BOOST_TEST(there);
+        // It has tried once more at least, and was held back.
+        const auto held_back = [t] {
+          return t->lines("events are not led to this replica yet") > 0;
+        };
+        const bool tried = co_await eventually(held_back);
+        BOOST_TEST(tried);
+        there = co_await t->until_on("10.1.2.4");
+        BOOST_TEST(there);
+        co_await former->stop();
+        co_await next->stop();
+      }(&t, &former, &next));
 }
 
 BOOST_AUTO_TEST_CASE(slice_of_the_other_address_family_is_replaced) {
   test_env t;
   test_env::replica first(t, "10.1.2.3");
   test_env::replica next(t, "fd00::7");
-  run(t.context, [](test_env* t, test_env::replica* first, test_env::replica* next) -> asio::awaitable<void> {
-    first->start();
-    bool there = co_await t->until_on("10.1.2.3");
-    BOOST_TEST(there);
-    co_await first->stop();
-    next->start();
-    there = co_await t->until_on("fd00::7");
-    BOOST_TEST(there);
-    const auto slice = required(co_await t->api("kcp").get(slices, service));
-    BOOST_TEST(slice.at("addressType") == "IPv6");
-    co_await next->stop();
-  }(&t, &first, &next));
+  run(t.context,
+      [](test_env* t, test_env::replica* first, test_env::replica* next) -> asio::awaitable<void> {
+        first->start();
+        bool there = co_await t->until_on("10.1.2.3");
+        BOOST_TEST(there);
+        co_await first->stop();
+        next->start();
+        there = co_await t->until_on("fd00::7");
+        BOOST_TEST(there);
+        const auto slice = required(co_await t->api("kcp").get(slices, service));
+        BOOST_TEST(slice.at("addressType") == "IPv6");
+        co_await next->stop();
+      }(&t, &first, &next));
 }
 
 BOOST_AUTO_TEST_CASE(addresses_that_no_slice_may_hold_are_rejected) {
