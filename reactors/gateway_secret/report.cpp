@@ -3,42 +3,28 @@
 namespace rw::gateway_secret {
 namespace {
 
-std::string_view reason_of(step what) {
-  switch (what) {
-    case step::create:
-      return "GatewaySecretCreated";
-    case step::repair_pair:
-    case step::repair_bundle:
-    case step::repair_time:
-      return "GatewaySecretRepaired";
-    case step::add_authority:
-      return "CABundleExtended";
-    case step::drop_expired:
-      return "ExpiredCADropped";
-    case step::switch_server:
-      return "ServerCertificateSwitched";
-  }
-  return "GatewaySecretChanged";
-}
+/// How a step is reported: in metrics and logs, and as an event.
+struct step_words {
+  const char* name;
+  const char* reason;
+  const char* message;
+};
 
-std::string message_of(step what) {
-  switch (what) {
-    case step::create:
-      return "the gateway Secret was made";
-    case step::repair_pair:
-      return "tls.crt and tls.key could not be served and were replaced";
-    case step::repair_bundle:
-      return "ca.crt was damaged or incomplete and was completed";
-    case step::repair_time:
-      return "caAddedToBundleAt was missing or wrong and is now; the grace period begins anew";
-    case step::add_authority:
-      return "the root's new CA was added to the bundle; client certificates are issued anew";
-    case step::drop_expired:
-      return "expired CAs were dropped from the bundle";
-    case step::switch_server:
-      return "the gateway serves with the root's certificate from now on";
-  }
-  return {};
+const step_words& words_for(step what) {
+  static constexpr step_words words[] = {
+      {"create", "GatewaySecretCreated", "the gateway Secret was made"},
+      {"repair_pair", "GatewaySecretRepaired",
+       "tls.crt and tls.key could not be served and were replaced"},
+      {"repair_bundle", "GatewaySecretRepaired",
+       "ca.crt was damaged or incomplete and was completed"},
+      {"repair_time", "GatewaySecretRepaired",
+       "caAddedToBundleAt was missing or wrong and is now; the grace period begins anew"},
+      {"add_authority", "CABundleExtended",
+       "the root's new CA was added to the bundle; client certificates are issued anew"},
+      {"drop_expired", "ExpiredCADropped", "expired CAs were dropped from the bundle"},
+      {"switch_server", "ServerCertificateSwitched",
+       "the gateway serves with the root's certificate from now on"}};
+  return words[static_cast<std::size_t>(what)];
 }
 
 bool needs_somebody(const plan& made) {
@@ -115,11 +101,12 @@ void report::planned(const plan& made, const gateway_content* gateway,
 
 void report::done(const plan& made, const k8s::object_reference& about) {
   for (const auto what : made.steps) {
+    const auto& words = words_for(what);
     core::make_counter(metrics_, "rw_gateway_secret_steps_total", "Steps of the CA rotation done",
-                       {{"step", std::string(name_of(what))}})
+                       {{"step", words.name}})
         .Increment();
-    log_.info("gateway secret written", {{"step", name_of(what)}, {"object", about.name}});
-    emit(about, false, reason_of(what), message_of(what));
+    log_.info("gateway secret written", {{"step", words.name}, {"object", about.name}});
+    emit(about, false, words.reason, words.message);
   }
   if (made.left_behind.empty()) return;
   log_.warning("CA rotation did not wait for runtimes", {{"missing", made.left_behind}});

@@ -285,40 +285,9 @@ class planner {
 
 }  // namespace
 
-std::string_view name_of(step what) noexcept {
-  switch (what) {
-    case step::create:
-      return "create";
-    case step::repair_pair:
-      return "repair_pair";
-    case step::repair_bundle:
-      return "repair_bundle";
-    case step::repair_time:
-      return "repair_time";
-    case step::add_authority:
-      return "add_authority";
-    case step::drop_expired:
-      return "drop_expired";
-    case step::switch_server:
-      return "switch_server";
-  }
-  return "";
-}
-
 std::string_view name_of(phase what) noexcept {
-  switch (what) {
-    case phase::no_root:
-      return "no_root";
-    case phase::settled:
-      return "settled";
-    case phase::grace:
-      return "grace";
-    case phase::distributing:
-      return "distributing";
-    case phase::blocked:
-      return "blocked";
-  }
-  return "";
+  constexpr std::string_view names[] = {"no_root", "settled", "grace", "distributing", "blocked"};
+  return names[static_cast<std::size_t>(what)];
 }
 
 shortfall lacks(const rollout_tracker::entry& of, const trust_demand& demand,

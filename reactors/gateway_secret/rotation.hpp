@@ -89,7 +89,6 @@ enum class step : std::uint8_t {
   drop_expired,   ///< taken out of the bundle
   switch_server,  ///< the gateway serves with the root's certificate from now on
 };
-std::string_view name_of(step what) noexcept;
 
 /// Where the rotation is; what of it changes is worth a log line.
 enum class phase : std::uint8_t {
