@@ -102,8 +102,11 @@ core::duration until_in_effect(std::optional<time_point> since, const trust_dela
 /// How long the new certificate still has to wait for the bundle; 0: not at all.
 core::duration wait_for_bundle(const wanted_trust& wanted, const observed_trust& has,
                                const trust_delays& delays, time_point now) {
-  // Nobody calls, and nothing serves.
-  if (has.webhooks.empty() && !has.serves()) return core::duration::zero();
+  // Nobody calls, or nobody believes what is served now (it may have expired): nothing is lost.
+  const auto distrusts = [&](const auto& one) { return !trusts(one, has.certificate, now); };
+  if (has.webhooks.empty() || (has.serves() && std::ranges::all_of(has.webhooks, distrusts))) {
+    return core::duration::zero();
+  }
   const auto believes = [&](const auto& one) { return trusts(one, wanted.certificate, now); };
   const bool everywhere =
       std::ranges::all_of(has.webhooks, believes) && (!has.serves() || believes(has.bundle));

@@ -222,11 +222,11 @@ class landscape {
     know_all();
     rotate();
     view_ = view_of(*gateway_);
-    for (auto& each : runtimes_) {
-      each.away_since.reset();
-      for (int round = 0; round < 6; ++round) {
-        reconcile(each);
-        now_ += 2min;
+    for (auto& each : runtimes_) each.away_since.reset();
+    for (int round = 0; round < 6; ++round) {
+      for (auto& each : runtimes_) reconcile(each);
+      now_ += 2min;
+      for (auto& each : runtimes_) {
         work_on_certificate(each);
         follow(each);
       }

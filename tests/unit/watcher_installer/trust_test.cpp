@@ -200,6 +200,15 @@ BOOST_AUTO_TEST_CASE(a_certificate_that_the_bundle_does_not_believe_never_goes_o
   BOOST_TEST(skr.certificate() == old.certificate);
 }
 
+BOOST_AUTO_TEST_CASE(certificate_that_nobody_believes_any_more_is_replaced_at_once) {
+  runtime skr;
+  skr.step(want(first().pem(), first().issue("runtime-1", 1h)));
+  skr.now += 2h;  // it has expired
+  const auto next = want(second().pem() + first().pem(), second().issue());
+  skr.step(next);
+  BOOST_TEST(skr.certificate() == next.certificate);
+}
+
 BOOST_AUTO_TEST_CASE(an_authority_that_is_given_up_stays_while_its_certificate_is_served) {
   runtime skr;
   const auto old = first().issue();
