@@ -37,6 +37,13 @@ int rank_of(const json::value& object) {
   return k8s::apply_rank(find_string(object, {"apiVersion"}), find_string(object, {"kind"}));
 }
 
+/// True if no review is answered without it.
+bool is_essential(const json::value& object) {
+  return is(object, "ValidatingWebhookConfiguration", skr_webhook_name) ||
+         is(object, "Secret", secret_name) || is(object, "Deployment", skr_webhook_name) ||
+         is(object, "Service", skr_webhook_name);
+}
+
 /// One object of the installation.
 struct part {
   json::value wanted = {};
@@ -66,6 +73,7 @@ class visit::implementation {
   asio::awaitable<k8s::result<void>> drop_unwanted_webhooks();
   asio::awaitable<k8s::result<void>> narrow_managers();
   asio::awaitable<k8s::result<void>> look_at_pods();
+  void conclude();
 
   part& find(std::string_view kind, std::string_view name) {
     return *std::ranges::find_if(parts_,
@@ -283,6 +291,18 @@ asio::awaitable<k8s::result<void>> visit::implementation::look_at_pods() {
   co_return k8s::result<void>();
 }
 
+void visit::implementation::conclude() {
+  for (const auto& one : parts_) {
+    if (!is_essential(one.wanted)) continue;
+    const auto key = k8s::key_of(one.wanted);
+    // By name: the label of what Kyma manages stands on many objects of a runtime.
+    out_.left.add(type_of(one.wanted), key,
+                  one.present ? k8s::resource_version_of(*one.present) : std::string(),
+                  {.ns = key.ns, .fields = "metadata.name=" + key.name});
+  }
+  out_.trust = summary_of(observe(present_now()));
+}
+
 asio::awaitable<k8s::result<outcome>> visit::implementation::bring(
     order what, std::chrono::system_clock::time_point now) {
   what_ = std::move(what);
@@ -297,7 +317,7 @@ asio::awaitable<k8s::result<outcome>> visit::implementation::bring(
   if (!done) co_return done.error();
   done = co_await look_at_pods();
   if (!done) co_return done.error();
-  out_.trust = summary_of(observe(present_now()));
+  conclude();
   co_return std::move(out_);
 }
 

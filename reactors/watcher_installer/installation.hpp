@@ -1,6 +1,7 @@
 #pragma once
 
 #include "k8s/client.hpp"
+#include "reactors/remote_watch.hpp"
 #include "reactors/watcher_installer/render.hpp"
 #include "reactors/watcher_installer/templates.hpp"
 #include "reactors/watcher_installer/trust.hpp"
@@ -44,6 +45,7 @@ struct outcome {
   std::string pending = {};    ///< what still has to wait; empty: it is what was ordered
   core::duration again{0};     ///< when to go on with that; 0: when something changes
   std::optional<runtime_trust> trust = {};  ///< that is in place
+  watched_set left = {};  ///< what the webhook does not work without, as it was left
 };
 
 /// One look at a runtime, and what is written then.
