@@ -87,8 +87,7 @@ BOOST_AUTO_TEST_CASE(managers_are_in_the_secret_and_change_no_pod) {
 }
 
 BOOST_AUTO_TEST_CASE(only_the_api_servers_tunnel_may_post_reviews) {
-  BOOST_TEST(at(policy("seed-to-watcher"), "/ingress/0/from") ==
-             json::parse(R"([{
+  BOOST_TEST(at(policy("seed-to-watcher"), "/ingress/0/from") == json::parse(R"([{
     "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}},
     "podSelector": {"matchLabels": {"app": "vpn-shoot"}}}])"));
 }
@@ -178,6 +177,27 @@ BOOST_AUTO_TEST_CASE(webhooks_are_in_the_order_of_their_watchers_names) {
   BOOST_TEST(at(once, "/0/name").as_string() == "kcp-system.a.operator.kyma-project.io");
   BOOST_TEST(at(once, "/0/clientConfig/service/path").as_string() == "/validate/warden");
   BOOST_TEST(at(once, "/2/name").as_string() == "kcp-system.c.operator.kyma-project.io");
+}
+
+BOOST_AUTO_TEST_CASE(kept_webhook_stays_as_it_is_but_for_the_bundle) {
+  auto runtime = sample();
+  runtime.watchers = {sample_watcher("former", "warden")};
+  const auto former = webhooks(runtime).as_array().front();
+  runtime.watchers = {sample_watcher()};
+  runtime.kept_webhooks = {former};
+  runtime.ca_bundle = "another";
+  const auto all = webhooks(runtime).as_array();
+  BOOST_TEST_REQUIRE(all.size() == 2U);
+  BOOST_TEST(at(all[1], "/clientConfig/service/path") == "/validate/warden");
+  BOOST_TEST(at(all[1], "/clientConfig/caBundle") == at(all[0], "/clientConfig/caBundle"));
+  BOOST_TEST(at(all[1], "/clientConfig/caBundle") != at(former, "/clientConfig/caBundle"));
+}
+
+BOOST_AUTO_TEST_CASE(without_restart_trigger_the_label_is_the_manifests) {
+  auto runtime = sample();
+  runtime.restart_trigger.clear();
+  BOOST_TEST(at(deployment(runtime), "/spec/template/metadata/labels")
+                 .at("operator.kyma-project.io/pod-restart-trigger") == "0");
 }
 
 BOOST_AUTO_TEST_CASE(without_watchers_there_are_no_webhooks) {
