@@ -122,7 +122,7 @@ class certificate_service::implementation {
   }
 
   /// Whether the issuer is to be asked now; sets when else to come again.
-  bool must_ask(certificate_state& state, const json::value& present, time_point now) {
+  bool must_ask(judged_certificate& state, const json::value& present, time_point now) {
     if (!state.must_be_reissued || is_being_issued(present, speaks(), state.cause)) return false;
     const auto turn = next_reissue(present, state.cause, options_.pace, now);
     if (turn.at > now) look_again(state, turn.at - now);

@@ -63,19 +63,19 @@ k8s::informer_options secrets_informer(const certificate_options& options);
 /// `rw_certificate_reissues_total`.
 ///
 /// Everything happens on the client's executor.
-class certificate_service {
+class certificate_service final : public certificate_provider {
  public:
   certificate_service(k8s::client& api, service_caches caches, service_options options,
                       service_environment environment);
-  ~certificate_service();
+  ~certificate_service() override;
   certificate_service(const certificate_service&) = delete;
   certificate_service& operator=(const certificate_service&) = delete;
 
   /// One Kyma's certificate, by the Kyma as the API gives it.
-  boost::asio::awaitable<certificate_state> ensure(boost::json::value kyma);
+  boost::asio::awaitable<certificate_state> ensure(boost::json::value kyma) override;
 
   /// Deletes a Kyma's Certificate and Secret. That they are not there is fine.
-  boost::asio::awaitable<k8s::result<void>> remove(k8s::object_key kyma);
+  boost::asio::awaitable<k8s::result<void>> remove(k8s::object_key kyma) override;
 
  private:
   class implementation;

@@ -10,15 +10,15 @@
 namespace rw::certificates {
 namespace {
 
-certificate_state waiting(std::string why, core::duration again = {}) {
-  certificate_state out;
+judged_certificate waiting(std::string why, core::duration again = {}) {
+  judged_certificate out;
   out.why = std::move(why);
   out.again = again;
   return out;
 }
 
 /// The state without a certificate to speak of.
-certificate_state not_issued(const evidence& of, dialect speaks) {
+judged_certificate not_issued(const evidence& of, dialect speaks) {
   const auto said = issuer_message(of.certificate, speaks);
   return waiting("the certificate has not been issued yet" + (said.empty() ? "" : ": " + said));
 }
@@ -33,8 +33,8 @@ core::duration until_settled(const tls::certificate& leaf, const trust_bundle& t
   return std::max(left, time_point::duration{});
 }
 
-certificate_state deliver(const tls::key_pair& pair, const tls::certificate& leaf,
-                          const evidence& of, const judge_options& options, time_point now) {
+judged_certificate deliver(const tls::key_pair& pair, const tls::certificate& leaf,
+                           const evidence& of, const judge_options& options, time_point now) {
   const auto& trust = *of.trust;
   if (leaf.not_before() > now) {
     return waiting("the certificate is not valid yet", leaf.not_before() - now);
@@ -49,16 +49,16 @@ certificate_state deliver(const tls::key_pair& pair, const tls::certificate& lea
   if (settling > core::duration{}) {
     return waiting("the gateway is learning of the authority that issued it", settling);
   }
-  certificate_state out;
+  judged_certificate out;
   out.what = certificate_state::kind::ready;
-  out.current = runtime_certificate{pair.certificate, pair.key, leaf, trust.authorities};
+  out.current = pair;
   return out;
 }
 
 }  // namespace
 
-certificate_state judge(const evidence& of, usable_pairs& pairs, dialect speaks,
-                        const judge_options& options, time_point now) {
+judged_certificate judge(const evidence& of, usable_pairs& pairs, dialect speaks,
+                         const judge_options& options, time_point now) {
   if (of.trust == nullptr || of.trust->authorities.empty()) {
     return waiting("the gateway Secret has no CA bundle yet");
   }

@@ -69,35 +69,6 @@ k8s::informer_options within(std::string_view ns) {
 
 }  // namespace
 
-/// The certificates of the SKRs, as the installer wants them.
-class manager_app::provider final : public watcher_installer::certificate_provider {
- public:
-  explicit provider(certificates::certificate_service& from) : from_(from) {}
-
-  asio::awaitable<watcher_installer::certificate_answer> ensure(boost::json::value kyma) override {
-    using from = certificates::certificate_state::kind;
-    using to = watcher_installer::certificate_answer::kind;
-    auto got = co_await from_.ensure(std::move(kyma));
-    watcher_installer::certificate_answer out{.why = got.why, .again = got.again};
-    out.what = got.what == from::ready     ? to::ready
-               : got.what == from::waiting ? to::waiting
-               : got.what == from::refused ? to::refused
-                                           : to::failed;
-    if (out.what == to::failed && got.failure) out.why = got.failure->message;
-    if (got.current) {
-      out.current = {std::move(got.current->certificate), std::move(got.current->key)};
-    }
-    co_return out;
-  }
-
-  asio::awaitable<k8s::result<void>> remove(k8s::object_key kyma) override {
-    return from_.remove(std::move(kyma));
-  }
-
- private:
-  certificates::certificate_service& from_;
-};
-
 manager_app::manager_app(services& with, manager_settings settings, manager_observer* observer)
     : app(with),
       settings_(std::move(settings)),
@@ -225,7 +196,6 @@ void manager_app::make_reactors() {
       certificate_options(settings_),
       certificates::service_environment{services_.clock, services_.log, services_.metrics,
                                         recorder_.get()});
-  provider_ = std::make_unique<provider>(*service_);
 
   watcher_installer::options how;
   how.concurrent = settings_.concurrent;
@@ -257,7 +227,7 @@ void manager_app::make_reactors() {
                                  &virtual_services_},
       watcher_installer::environment{.kcp = *kcp_,
                                      .runtimes = *pool_,
-                                     .certificates = *provider_,
+                                     .certificates = *service_,
                                      .events = *recorder_,
                                      .board = &board_,
                                      .clock = services_.clock,

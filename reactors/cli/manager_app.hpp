@@ -56,7 +56,6 @@ class manager_app final : public app {
   boost::asio::ip::tcp::endpoint metrics_address() const { return admin_->address(); }
 
  private:
-  class provider;
 
   k8s::client_environment client_environment();
   k8s::informer_environment informer_environment();
@@ -98,7 +97,6 @@ class manager_app final : public app {
   std::unique_ptr<k8s::event_recorder> recorder_;
   rollout_tracker board_;
   std::unique_ptr<certificates::certificate_service> service_;
-  std::unique_ptr<provider> provider_;
   std::unique_ptr<watcher_controller::controller> watcher_controller_;
   std::unique_ptr<gateway_secret::rotator> rotator_;
   std::unique_ptr<watcher_installer::watcher_installer> installer_;

@@ -161,7 +161,7 @@ const in_words<tls::ca_bundle>& watcher_installer::gateway_trust() {
   return trust_;
 }
 
-in_words<order> watcher_installer::order_for(const certificate_answer& own) {
+in_words<order> watcher_installer::order_for(const certificate_state& own) {
   const auto gateway = from_.gateways.objects().get(kcp_namespace, with_.gateway);
   auto address = address_of(gateway, with_.gateway, with_.kcp_port);
   if (!address) return address.error();
@@ -171,7 +171,7 @@ in_words<order> watcher_installer::order_for(const certificate_answer& own) {
             .address = std::move(*address),
             .certificate_pending = own.why,
             .certificate_again = own.again};
-  if (own.what == certificate_answer::kind::ready) {
+  if (own.what == certificate_state::kind::ready) {
     out.trust.certificate = own.current.certificate;
     out.trust.key = own.current.key;
   }

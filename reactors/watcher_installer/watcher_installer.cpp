@@ -151,8 +151,8 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::keep_installed(json::v
   ended = co_await writer_.set_finalizer(&kyma, with_.finalizer, true);
   if (ended) co_return *ended;
   const auto own = co_await certificates_.ensure(kyma);
-  if (own.what == certificate_answer::kind::refused) co_return failed(kyma, own.why, false);
-  if (own.what == certificate_answer::kind::failed) co_return failed(kyma, own.why, true);
+  if (own.what == certificate_state::kind::refused) co_return failed(kyma, own.why, false);
+  if (own.what == certificate_state::kind::failed) co_return failed(kyma, own.why, true);
   auto what = order_for(own);
   if (!what) co_return failed(kyma, what.error().message, false);
   if (board_ != nullptr) board_->expect(to.key);

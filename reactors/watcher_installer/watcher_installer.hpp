@@ -6,6 +6,7 @@
 #include "k8s/event_recorder.hpp"
 #include "k8s/informer.hpp"
 #include "reactors/rollout.hpp"
+#include "reactors/runtime_certificate.hpp"
 #include "reactors/runtime_controller.hpp"
 #include "reactors/watcher_installer/access.hpp"
 #include "reactors/watcher_installer/installation.hpp"
@@ -28,38 +29,6 @@ namespace rw::watcher_installer {
 
 /// How the watcher on a runtime is doing.
 using state = runtime_state;
-
-/// A runtime's certificate as it stands in the control plane; PEM.
-struct runtime_certificate {
-  std::string certificate = {};
-  std::string key = {};
-};
-
-/// How far a runtime's certificate is.
-struct certificate_answer {
-  enum class kind : std::uint8_t {
-    ready,    ///< `current` may go to the runtime
-    waiting,  ///< for the issuer or the gateway, and `why`
-    refused,  ///< there will be none before somebody changes the Kyma, and `why`
-    failed,   ///< a request failed, and `why`
-  };
-
-  kind what = kind::waiting;
-  runtime_certificate current = {};
-  std::string why = {};
-  core::duration again{0};  ///< when time alone changes something; 0: it does not
-};
-
-/// Where the certificates of the runtimes come from.
-class certificate_provider {
- public:
-  virtual ~certificate_provider() = default;
-
-  /// Sees to it that the Kyma's runtime gets a certificate, and tells of the one that it has.
-  virtual boost::asio::awaitable<certificate_answer> ensure(boost::json::value kyma) = 0;
-  /// The Kyma is going. Not found is no failure.
-  virtual boost::asio::awaitable<k8s::result<void>> remove(k8s::object_key kyma) = 0;
-};
 
 /// Its `resync_period` is an hour unless set.
 struct options : runtime_options {
@@ -122,11 +91,11 @@ k8s::client_options runtime_client_options();
 /// keeps trust unbroken (trust.hpp). Unhealthy ones get a bounded part of the reconciles
 /// (runtime_controller.hpp).
 ///
-/// Each Kyma gets a finalizer. When the Kyma is deleted and has no other finalizer left, the watcher
-/// is removed from the runtime and the certificate from the control plane; a runtime that does not
-/// answer for `removal_limit` from then on, or whose kubeconfig is gone, does not keep the Kyma any
-/// longer. As long as another finalizer keeps the Kyma, however long that is, the watcher stays in
-/// place: it holds up nobody, and events are needed until the modules are deleted.
+/// Each Kyma gets a finalizer. When the Kyma is deleted and has no other finalizer left, the
+/// watcher is removed from the runtime and the certificate from the control plane; a runtime that
+/// does not answer for `removal_limit` from then on, or whose kubeconfig is gone, does not keep the
+/// Kyma any longer. As long as another finalizer keeps the Kyma, however long that is, the watcher
+/// stays in place: it holds up nobody, and events are needed until the modules are deleted.
 ///
 /// The rollout tracker gets every Kyma that exists, and what is in place on its runtime.
 ///
@@ -155,7 +124,7 @@ class watcher_installer final : public runtime_controller {
   bool is_kept_by_others(const boost::json::value& kyma) const;
   work<std::optional<result>> reach(const boost::json::value* kyma, contact* to);
 
-  in_words<order> order_for(const certificate_answer& own);
+  in_words<order> order_for(const certificate_state& own);
   const in_words<tls::ca_bundle>& gateway_trust();
   boost::asio::awaitable<void> complete_board();
   std::vector<k8s::object> kubeconfigs_for(std::string_view kyma) const;

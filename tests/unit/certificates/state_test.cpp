@@ -36,17 +36,18 @@ trust_bundle of(std::vector<tls::certificate> all, time_point added_at = day0) {
   return {.authorities = tls::ca_bundle(all), .added_at = added_at};
 }
 
-certificate_state judged(const evidence& of, time_point now) {
+judged_certificate judged(const evidence& of, time_point now) {
   usable_pairs pairs;
   return judge(of, pairs, dialect::cert_manager, {}, now);
 }
 
-certificate_state judged(const json::value& in, const trust_bundle& trust, time_point now) {
+judged_certificate judged(const json::value& in, const trust_bundle& trust, time_point now) {
   return judged({.runtime_id = "runtime-1", .secret = in, .trust = &trust}, now);
 }
 
 bool waits(const certificate_state& is, std::string_view why) {
-  return is.what == kind::waiting && !is.current && is.why.find(why) != std::string::npos;
+  return is.what == kind::waiting && is.current.certificate.empty() &&
+         is.why.find(why) != std::string::npos;
 }
 
 }  // namespace
@@ -56,11 +57,8 @@ BOOST_AUTO_TEST_CASE(a_good_certificate_goes_out_together_with_the_bundle) {
   const auto trust = of({r1().certificate});
   const auto is = judged(secret(pair), trust, day0 + 1h);
   BOOST_TEST((is.what == kind::ready));
-  BOOST_REQUIRE(is.current.has_value());
-  BOOST_TEST(is.current->certificate == pair.certificate);
-  BOOST_TEST(is.current->key == pair.key);
-  BOOST_TEST((is.current->authorities == trust.authorities));
-  BOOST_TEST((is.current->leaf.not_before() == day0));
+  BOOST_TEST(is.current.certificate == pair.certificate);
+  BOOST_TEST(is.current.key == pair.key);
   BOOST_TEST((is.again == core::duration{}));
 }
 
@@ -69,7 +67,6 @@ BOOST_AUTO_TEST_CASE(an_old_certificate_stays_good_until_the_new_one_is_there) {
                          of({r2().certificate, r1().certificate}), day0 + 1h);
   BOOST_TEST((is.what == kind::ready));
   BOOST_TEST(is.must_be_reissued);
-  BOOST_TEST(is.current->authorities.size() == 2U);
 }
 
 BOOST_AUTO_TEST_CASE(a_certificate_of_an_authority_that_the_gateway_lacks_waits) {

@@ -132,7 +132,7 @@ class landscape {
     time_point back_at;
     bool excused = false;  ///< was given up; until it is installed again
     // What the installer knows.
-    certificates::certificate_state judged;
+    certificates::judged_certificate judged;
     std::string judged_by;
     time_point judged_at;
   };
@@ -300,19 +300,23 @@ class landscape {
       one.kubelet.written(now_ + up_to(60s));
     }
     watcher_installer::wanted_trust wanted{.bundle = view_->authorities};
-    if (state.current) {
-      wanted.certificate = state.current->certificate;
-      wanted.key = state.current->key;
+    if (is_ready(state)) {
+      wanted.certificate = state.current.certificate;
+      wanted.key = state.current.key;
     }
     const auto step = watcher_installer::next_step(wanted, one.has, with_.delays, now);
     if (!step.certificate.empty()) install(one, step);
   }
 
+  static bool is_ready(const certificate_state& one) {
+    return one.what == certificate_state::kind::ready;
+  }
+
   /// Judging checks keys and signatures, so an answer is kept for a while if nothing changed.
-  const certificates::certificate_state& judged(runtime& one) {
+  const certificates::judged_certificate& judged(runtime& one) {
     const auto basis = one.secret_version + " " + view_->authorities.digest() + " " +
                        k8s::format_time(*view_->added_at);
-    const bool settled = one.judged.current && !one.judged.must_be_reissued;
+    const bool settled = is_ready(one.judged) && !one.judged.must_be_reissued;
     if (one.judged_by == basis && now_ - one.judged_at < (settled ? 24h : 1h)) return one.judged;
     boost::json::value secret =
         boost::json::object{{"metadata", {{"resourceVersion", one.secret_version}}}};

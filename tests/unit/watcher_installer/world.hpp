@@ -24,9 +24,9 @@ using test::services;
 using test::webhook_configurations;
 
 /// Issues certificates at once, by the CA that the test says.
-class issuing final : public watcher_installer::certificate_provider {
+class issuing final : public certificate_provider {
  public:
-  asio::awaitable<watcher_installer::certificate_answer> ensure(json::value kyma) override;
+  asio::awaitable<certificate_state> ensure(json::value kyma) override;
   asio::awaitable<k8s::result<void>> remove(k8s::object_key kyma) override;
 
   /// From now on; every Kyma gets a new certificate.

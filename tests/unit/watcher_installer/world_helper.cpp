@@ -12,7 +12,6 @@
 namespace rw::watcher_installer_test {
 
 using test::object_of;
-using watcher_installer::certificate_answer;
 
 // --- issuing ---------------------------------------------------------------------------
 
@@ -22,14 +21,14 @@ const tls::key_pair& issuing::issued(const std::string& kyma) {
   return issued_.emplace(kyma, ca_->issue(kyma)).first->second;
 }
 
-asio::awaitable<certificate_answer> issuing::ensure(json::value kyma) {
+asio::awaitable<certificate_state> issuing::ensure(json::value kyma) {
   ++asked;
-  certificate_answer out;
+  certificate_state out;
   out.why = "the issuer is asleep";
   if (!issues) co_return out;
   const auto& pair = issued(k8s::key_of(kyma).name);
-  out.what = certificate_answer::kind::ready;
-  out.current = {pair.certificate, pair.key};
+  out.what = certificate_state::kind::ready;
+  out.current = pair;
   co_return out;
 }
 
