@@ -54,7 +54,9 @@ watcher_installer::watcher_installer(asio::any_io_executor executor, options wit
       board_(in.board),
       on_reconcile_(std::move(in.on_reconcile)),
       writes_(core::make_counter(in_.metrics, "rw_watcher_installer_writes_total",
-                                 "Writing requests to runtimes")) {
+                                 "Writing requests to runtimes")),
+      contested_gauge_(core::make_gauge(in_.metrics, "rw_watcher_installer_contested_runtimes",
+                                        "Runtimes that are left to lifecycle-manager")) {
   watch_all();
 }
 
@@ -78,7 +80,7 @@ asio::awaitable<void> watcher_installer::complete_board() {
     if (!known) co_return;
   }
   from_.kymas.objects().for_each([this](const object& one) {
-    if (may_have_certificate(one.name())) board_->expect(one.key());
+    if (may_have_certificate(one.name()) && !is_left_alone(one.parse())) board_->expect(one.key());
   });
   board_->complete();
 }
@@ -96,7 +98,7 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::reconcile(object_key k
     co_return cleaned;
   }
   auto kyma = writer_.newest(stored);
-  if (k8s::label(kyma, skip_label) == "true") {
+  if (is_left_alone(kyma)) {
     // Its runtime gets no new CA, so after a while a rotation does not wait for it any more.
     runtimes_.forget(key);
     if (board_ != nullptr) board_->unreachable(key, in_.clock.wall());
@@ -107,6 +109,16 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::reconcile(object_key k
                    : keep_installed(std::move(kyma), std::move(to));
   auto done = co_await std::move(work);
   co_return done;
+}
+
+bool watcher_installer::is_left_alone(const json::value& kyma) const {
+  return k8s::label(kyma, skip_label) == "true" ||
+         !with_.only.matches(k8s::find(kyma, {"metadata", "labels"}));
+}
+
+const std::vector<std::string>* watcher_installer::changes(const object_key& kyma) const {
+  const auto found = changes_.find(kyma);
+  return found == changes_.end() ? nullptr : &found->second;
 }
 
 /// A Kyma whose finalizer was removed by hand leaves its Certificate, and the Secret of that.
@@ -190,7 +202,16 @@ k8s::reconcile_result watcher_installer::settle(const json::value& kyma, const o
   const auto key = k8s::key_of(kyma);
   writes_.Increment(static_cast<double>(seen.writes));
   record(key, seen);
+  changes_[key] = seen.changes;
+  seen.contested.empty() ? contested_.erase(key) : contested_.insert(key).second;
+  contested_gauge_.Set(static_cast<double>(contested_.size()));
   auto again = next_pause(key, !seen.ready || !seen.rolled_out);
+  if (!seen.contested.empty()) {
+    note(kyma, state::failed, "Contested",
+         with_.how.former_manager + " writes " + seen.contested +
+             " too, so the runtime is left to it. Switch that off, or this manager");
+    return result::requeue_after(std::min(again, with_.how.contest_pause));
+  }
   if (!seen.ready) {
     note(kyma, state::not_ready, seen.not_ready,
          seen.details.empty() ? seen.not_ready : seen.not_ready + ": " + seen.details);
@@ -240,6 +261,8 @@ void watcher_installer::record(const object_key& kyma, const outcome& seen) {
 void watcher_installer::forget(const object_key& key) {
   forget_runtime(key, to_string(key));
   removing_.erase(key);
+  changes_.erase(key);
+  if (contested_.erase(key) > 0) contested_gauge_.Set(static_cast<double>(contested_.size()));
   if (board_ != nullptr) board_->forget(key);
 }
 
