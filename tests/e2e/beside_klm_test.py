@@ -125,8 +125,8 @@ class Beside:
         return {f"{o['kind']} {o['metadata']['name']}": o["metadata"]["resourceVersion"] for o in found}
 
     def managers(self):
-        path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/skr-webhook"
-        return {e["manager"] for e in json.loads(self.skr.kubectl("get", "--raw", path))["metadata"]["managedFields"]}
+        text = self.skr.kubectl("get", HOOKS[0], HOOKS[1], "-o", "json", "--show-managed-fields")
+        return {e["manager"] for e in json.loads(text)["metadata"]["managedFields"]}
 
     def image(self):
         return self.skr.get(*DEPLOYMENT)["spec"]["template"]["spec"]["containers"][0]["image"]

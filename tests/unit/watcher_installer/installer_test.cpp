@@ -379,8 +379,9 @@ const k8s::object_key metrics_service{"kyma-system", "skr-webhook-metrics"};
 asio::awaitable<void> apply_as_klm(world* w, std::int64_t timeout) {
   auto service = test::object_of(services, metrics_service.ns, metrics_service.name);
   k8s::set_annotation(service, "example.com/klm", "here");
-  service.as_object()["spec"] = {{"selector", {{"app", "skr-webhook"}}},
-                                 {"ports", json::array{{{"name", "klm"}, {"port", 2112}}}}};
+  service.as_object()["spec"] = {
+      {"selector", {{"app", "skr-webhook"}}},
+      {"ports", json::array{{{"name", "klm"}, {"port", 2112}, {"protocol", "TCP"}}}}};
   auto hooks = test::object_of(webhook_configurations, "", configuration.name);
   const auto policy = [&](const std::string& watcher) {
     return json::value{
