@@ -288,6 +288,7 @@ void manager_app::make_reactors() {
                                      .log = services_.log,
                                      .metrics = services_.metrics,
                                      .random = random(),
+                                     .finalizers = kcp_.get(),
                                      .on_reconcile = std::move(on_reconcile)});
   if (settings_.runtime_config.mode != bootstrapper_mode::off) {
     runtime_config_ = std::make_unique<runtime_config>(
@@ -362,20 +363,23 @@ std::string manager_app::show_runtimes(std::string_view query, std::string& erro
 /// What people have to know beside the states of single runtimes, as Kubernetes conditions.
 boost::json::array manager_app::conditions() const {
   boost::json::array out;
-  const auto add = [&](std::string_view type, std::string_view reason, std::string message) {
+  const auto add = [&](std::string_view type, std::string_view reason, std::string message,
+                       std::chrono::system_clock::time_point since) {
     out.push_back({{"type", type},
                    {"status", "True"},
                    {"reason", reason},
                    {"message", std::move(message)},
-                   {"lastTransitionTime", k8s::format_time(stands_since_)}});
+                   {"lastTransitionTime", k8s::format_time(since)}});
   };
-  if (stands_back_) add("StandsBack", "LifecycleManagerRuns", stands_back_text());
-  if (settings_.shadow) add("StandsBack", "Shadow", "nothing is written, as --shadow says");
+  if (stands_back_) add("StandsBack", "LifecycleManagerRuns", stands_back_text(), stands_since_);
+  if (settings_.shadow)
+    add("StandsBack", "Shadow", "nothing is written, as --shadow says", stands_since_);
   const auto contested = installer_->contested();
   if (contested > 0) {
     add("Contested", "WrittenByOthers",
         std::to_string(contested) + " runtimes are left to " + settings_.former_field_manager +
-            ", which writes to them, too");
+            ", which writes to them, too",
+        installer_->contested_since());
   }
   return out;
 }

@@ -52,6 +52,7 @@ watcher_installer::watcher_installer(asio::any_io_executor executor, options wit
       from_(from),
       certificates_(in.certificates),
       board_(in.board),
+      finalizers_(in.finalizers == nullptr ? in.kcp : *in.finalizers),
       on_reconcile_(std::move(in.on_reconcile)),
       writes_(core::make_counter(in_.metrics, "rw_watcher_installer_writes_total",
                                  "Writing requests to runtimes")),
@@ -105,6 +106,10 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::reconcile(object_key k
     co_return result::done();
   }
   const bool goes = k8s::is_being_deleted(kyma) && !is_kept_by_others(kyma);
+  if (goes && with_.how.only_tries()) {
+    auto released = co_await release(std::move(kyma));
+    co_return released;
+  }
   auto work = goes ? keep_removed(std::move(kyma), std::move(to))
                    : keep_installed(std::move(kyma), std::move(to));
   auto done = co_await std::move(work);
@@ -203,6 +208,7 @@ k8s::reconcile_result watcher_installer::settle(const json::value& kyma, const o
   writes_.Increment(static_cast<double>(seen.writes));
   record(key, seen);
   changes_[key] = seen.changes;
+  if (contested_.empty()) contested_since_ = in_.clock.wall();
   seen.contested.empty() ? contested_.erase(key) : contested_.insert(key).second;
   contested_gauge_.Set(static_cast<double>(contested_.size()));
   auto again = next_pause(key, !seen.ready || !seen.rolled_out);

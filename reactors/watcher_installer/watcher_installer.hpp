@@ -109,6 +109,9 @@ struct environment {
   core::logger& log;
   core::metrics& metrics;
   core::random_source random;
+  /// Where `kcp` tries its writes only: releases Kymas that are deleted meanwhile. None: `kcp`
+  /// does.
+  k8s::client* finalizers = nullptr;
   /// Told of each reconcile when it begins, for a host that wants to watch. Must not block.
   std::function<void(const k8s::object_key& kyma)> on_reconcile = {};
 };
@@ -138,7 +141,7 @@ k8s::client_options runtime_client_options();
 /// event and the reason `Contested`; it is looked at again when the pause is over.
 ///
 /// With clients that try every write only (`client_options::dry_run`) nothing changes anywhere, and
-/// `changes` has what would be written.
+/// `changes` has what would be written; but a Kyma that is deleted does not wait for this reactor.
 ///
 /// The rollout board gets every Kyma that exists, and what is in place on its runtime once the pods
 /// run with it.
@@ -164,6 +167,8 @@ class watcher_installer final : public runtime_controller {
   const std::vector<std::string>* changes(const k8s::object_key& kyma) const;
   /// Runtimes that are left to lifecycle-manager.
   std::size_t contested() const noexcept { return contested_.size(); }
+  /// Since when there are any.
+  std::chrono::system_clock::time_point contested_since() const { return contested_since_; }
 
  private:
   work<result> reconcile(k8s::object_key key) override;
@@ -171,6 +176,7 @@ class watcher_installer final : public runtime_controller {
   work<result> bring(boost::json::value kyma, contact to, order what);
   work<result> keep_removed(boost::json::value kyma, contact to);
   work<result> remove_orphans(k8s::object_key kyma);
+  work<result> release(boost::json::value kyma);
   bool is_kept_by_others(const boost::json::value& kyma) const;
   work<std::optional<result>> reach(const boost::json::value* kyma, contact* to);
 
@@ -194,11 +200,13 @@ class watcher_installer final : public runtime_controller {
   const sources from_;
   certificate_provider& certificates_;
   rollout_board* const board_;
+  k8s::client& finalizers_;
   const std::function<void(const k8s::object_key& kyma)> on_reconcile_;
   core::counter& writes_;
   core::gauge& contested_gauge_;
   std::unordered_map<k8s::object_key, std::vector<std::string>, k8s::object_key_hash> changes_;
   std::unordered_set<k8s::object_key, k8s::object_key_hash> contested_;
+  std::chrono::system_clock::time_point contested_since_ = {};
   /// Kymas that this finalizer alone keeps, with the time since when.
   std::unordered_map<k8s::object_key, core::time_point, k8s::object_key_hash> removing_;
   known_bundles bundles_;

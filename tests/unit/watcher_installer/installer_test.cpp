@@ -493,6 +493,39 @@ BOOST_AUTO_TEST_CASE(runtime_is_taken_over_when_lifecycle_manager_has_gone) {
   test::run(w.context, comes_back(&w));
 }
 
+asio::awaitable<void> shadows(world* w, std::shared_ptr<bool> dry_run) {
+  co_await one_runtime(w);
+  *dry_run = true;
+  co_await apply_as_klm(w, 15);
+  const auto before =
+      test::required(co_await w->api("skr").get(webhook_configurations, configuration));
+  w->installer->requeue({"kcp-system", "skr"});
+  bool good = co_await eventually([&] {
+    const auto* const changes = w->installer->changes({"kcp-system", "skr"});
+    return changes != nullptr && changes->size() == 2 &&
+           changes->back() == "ValidatingWebhookConfiguration skr-webhook";
+  });
+  BOOST_TEST(good);
+  // A Kyma that is deleted does not wait, and its runtime is not touched.
+  const auto done = co_await w->api("kcp").remove(kymas_type(), {"kcp-system", "skr"});
+  BOOST_REQUIRE(done.has_value());
+  good = co_await w->until("kcp", kymas_type(), {"kcp-system", "skr"}, is_gone);
+  BOOST_TEST(good);
+  const auto after =
+      test::required(co_await w->api("skr").get(webhook_configurations, configuration));
+  BOOST_TEST(k8s::resource_version_of(after) == k8s::resource_version_of(before));
+  BOOST_TEST(w->certificates.removed.empty());
+}
+
+BOOST_AUTO_TEST_CASE(shadow_tells_what_would_be_written_and_writes_nothing, *kube) {
+  auto with = quick();
+  with.how.contest_pause = 0s;
+  const auto dry_run = std::make_shared<bool>(false);
+  with.how.dry_run = dry_run;
+  world w(with);
+  test::run(w.context, shadows(&w, dry_run));
+}
+
 asio::awaitable<void> canaries(world* w) {
   co_await w->begin();
   w->add_cluster("skr");
