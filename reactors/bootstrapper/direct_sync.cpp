@@ -31,13 +31,6 @@ runtime_names names() {
                   {"RuntimeUnreachable", "The runtime does not respond: "}}}};
 }
 
-remote_watch_options watch_options_of(const options& with) {
-  return {.metrics = "rw_bootstrapper",
-          .labels = std::string(synced_by_label) + "=" + std::string(synced_by),
-          .delay = with.drift_delay,
-          .backoff = {.base = with.drift_delay, .limit = with.resync_period}};
-}
-
 /// Without the controller no drift would be acted upon.
 asio::awaitable<void> serve(k8s::controller* controller, core::task_group* all) {
   co_await controller->run();
@@ -61,12 +54,7 @@ direct_sync::direct_sync(asio::any_io_executor executor, options with, sources f
       usual_(from_, with_.defaults, with_.trust_at_once, last_good_),
       gate_(gate),
       kcp_(from_, with_.defaults, with_.mode, with_.allow_inline_manifests),
-      progress_(in_.metrics),
-      drift_(executor, watch_options_of(with_),
-             [this](const object_key& key, core::duration wait) {
-               controller_.add_after(key, wait);  // does not postpone a pending pass
-             },
-             {in_.clock, in_.metrics, in_.random}) {
+      progress_(in_.metrics) {
   kcp_.watch(controller_, with_.create_for_runtimes,
              [this](std::vector<object_key> all, keys& rest) {
                for (const auto& key : all) {
@@ -333,9 +321,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::finish(pass* in) {
     progress_.outdated(key, in_.clock.wall());
   }
   note_observed(*in);
-  if (in->direct() && with_.watch_runtimes) {
-    drift_.watch(key, in->to.api, std::move(report_of.left));
-  }
+  if (in->direct()) watch_drift(in->to, std::move(report_of.left));
   const auto again = next_pass(in);
   auto reported =
       co_await report(in, failed ? result::error(*failed) : result::requeue_after(again));

@@ -37,10 +37,6 @@ struct options : runtime_options {
   bool allow_inline_manifests = false;
   /// In KCP, of the stored contents (last_good.hpp); nobody else should read it.
   std::string state_namespace = "runtime-watcher-system";
-  /// Watch applied objects (remote_watch.hpp); without it drift is only found by the resync.
-  bool watch_runtimes = true;
-  /// From a change on a runtime to the pass; those in a row wait longer.
-  core::duration drift_delay = std::chrono::milliseconds(500);
   /// A change of the trust bundle alone does not wait for a roll-out.
   bool trust_at_once = false;
 };
@@ -134,7 +130,6 @@ class direct_sync final : public runtime_controller {
   control_plane kcp_;
   progress progress_;
   rejections rejections_;
-  remote_watch drift_;
 };
 
 /// One pass over one runtime.

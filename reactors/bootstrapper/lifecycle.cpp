@@ -92,7 +92,6 @@ void direct_sync::leave(const k8s::object_key& key) {
 
 void direct_sync::forget(const k8s::object_key& key) {
   leave(key);
-  drift_.forget(key);
   rejections_.forget(key);
   forget_runtime(key, kcp_.client_name(key));
 }
