@@ -54,6 +54,17 @@ certificates::service_options certificate_options(const manager_settings& settin
   return out;
 }
 
+gateway_secret::rotation_options rotation_options(const manager_settings& settings) {
+  gateway_secret::rotation_options out;
+  out.grace = whole_seconds(settings.ca_grace);
+  out.time_only = settings.ca_time_only;
+  out.propagation = settings.ca_propagation;
+  out.unreachable_after = whole_seconds(settings.ca_unreachable);
+  out.before_expiry = whole_seconds(settings.ca_switch_before_expiry);
+  out.limit = whole_seconds(settings.ca_switch_limit);
+  return out;
+}
+
 k8s::informer_options within(std::string_view ns) {
   return {.what = {.ns = std::string(ns)}};
 }
@@ -76,8 +87,7 @@ class manager_app::provider final : public watcher_installer::certificate_provid
                                            : to::failed;
     if (out.what == to::failed && got.failure) out.why = got.failure->message;
     if (got.current) {
-      out.current = {std::move(got.current->certificate), std::move(got.current->key),
-                     std::move(got.current->resource_version)};
+      out.current = {std::move(got.current->certificate), std::move(got.current->key)};
     }
     co_return out;
   }
@@ -229,9 +239,7 @@ void manager_app::make_reactors() {
   gateway_secret::rotator_options rotation;
   rotation.root.ns = settings_.istio_namespace;
   rotation.gateway.ns = settings_.istio_namespace;
-  rotation.rotation.grace = whole_seconds(settings_.ca_grace);
-  rotation.rotation.unreachable_after = whole_seconds(settings_.ca_unreachable);
-  rotation.rotation.time_only = settings_.ca_time_only;
+  rotation.rotation = rotation_options(settings_);
   rotator_ = std::make_unique<gateway_secret::rotator>(
       executor, *watcher_kcp_, root_secret_, gateway_secret_, board_, rotation,
       gateway_secret::rotator_environment{services_.clock, services_.watchdog, services_.log,
@@ -257,6 +265,7 @@ void manager_app::make_reactors() {
   how.only = *k8s::label_selector::parse(settings_.only);
   how.gateway = settings_.gateway_name;
   how.istio_namespace = settings_.istio_namespace;
+  how.how.restart_on_renewal = settings_.skr_restart_on_renewal;
   if (settings_.kcp_port != 0) how.kcp_port = settings_.kcp_port;
   how.how.set.image = settings_.skr_image;
   how.how.set.pull_secrets = settings_.skr_pull_secrets;
@@ -358,6 +367,7 @@ std::string manager_app::show_runtimes(std::string_view query, std::string& erro
   phase["missing"] = rotation.missing;
   if (!rotation.waiting.empty()) phase["waiting"] = rotation.waiting;
   if (rotation.look_again) phase["next"] = k8s::format_time(*rotation.look_again);
+  if (rotation.deadline) phase["deadline"] = k8s::format_time(*rotation.deadline);
   return boost::json::serialize(page);
 }
 
@@ -416,7 +426,12 @@ void manager_app::describe(const k8s::object_key& kyma, boost::json::object& row
   }
   const auto* const entry = board_.find(kyma);
   if (entry == nullptr) return;
-  if (entry->seen) row["authorities"] = entry->seen->authorities.size();
+  if (entry->observed) row["authorities"] = entry->observed->authorities.size();
+  if (const auto& demand = rotator_->last().demand) {
+    const auto lacks =
+        gateway_secret::lacks(*entry, *demand, rotation_options(settings_), services_.clock.wall());
+    if (!lacks.reason.empty()) row["rotation"] = lacks.reason;
+  }
   if (entry->unreachable_since) {
     row["unreachableSince"] = k8s::format_time(*entry->unreachable_since);
   }

@@ -113,7 +113,7 @@ class manager_app final : public app {
 
   std::unique_ptr<k8s::event_recorder> recorder_;
   std::unique_ptr<k8s::event_recorder> watcher_recorder_;
-  rollout_board board_;
+  rollout_tracker board_;
   std::unique_ptr<certificates::certificate_service> service_;
   std::unique_ptr<provider> provider_;
   std::unique_ptr<watcher_controller::controller> watcher_controller_;

@@ -73,6 +73,9 @@ void describe_runtimes(CLI::App& app, manager_settings& to) {
   add(app, "--skr-memory-limit", to.skr_memory_limit, "", "Of the webhook's pods")
       ->check(quantity());
   add(app, "--skr-cpu-limit", to.skr_cpu_limit, "", "Of the webhook's pods")->check(quantity());
+  app.add_flag("--skr-restart-on-renewal", to.skr_restart_on_renewal,
+               "Restart the webhook's pods when they get a new certificate: for an image that does "
+               "not reload it, as runtime-watcher does");
   add(app, "--concurrent", to.concurrent, "", "SKRs that are worked on at once")
       ->check(CLI::Range(1u, 1024u));
   add_duration(app, "--success-interval", to.success_interval,
@@ -132,13 +135,21 @@ void describe_certificates(CLI::App& app, manager_settings& to) {
                "From when a new CA is in the bundle until the gateway may serve with it");
   app.add_flag("--ca-switch-by-time-only", to.ca_time_only,
                "After the grace period, do not wait until every SKR was seen with the new CA");
+  add_duration(app, "--ca-switch-before-expiry", to.ca_switch_before_expiry,
+               "Before the gateway's certificate expires it serves with the new one, whichever "
+               "SKRs lack the new CA");
+  add_duration(app, "--ca-switch-limit", to.ca_switch_limit,
+               "From when a new CA is in the bundle until the gateway serves with it, whichever "
+               "SKRs lack it; at least the grace period; 0: until shortly before the expiry");
   add_duration(app, "--ca-unreachable-after", to.ca_unreachable,
                "An SKR that has been out of reach for so long is not waited for any more");
   add_duration(app, "--ca-gateway-settles", to.ca_gateway_settles,
                "From when a new CA is in the bundle until certificates of it go to SKRs: the "
                "gateway itself has to get the bundle");
   add_duration(app, "--ca-propagation", to.ca_propagation,
-               "From when a bundle is on an SKR until a certificate that needs it is served there");
+               "From when something is written to an SKR until it is in effect there (kubelet has "
+               "brought it to the pods): a certificate waits so long for its CA, a new manager's "
+               "webhook for the managers' file, and the gateway for the new CA");
 }
 
 /// The rules of k8s::election, told by the flags' names.

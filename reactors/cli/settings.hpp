@@ -97,6 +97,7 @@ struct manager_settings {
   std::string skr_webhook_sources;  ///< empty: as the manifests say
   std::string skr_memory_limit = "200Mi";
   std::string skr_cpu_limit = "0.1";
+  bool skr_restart_on_renewal = false;
   std::size_t concurrent = 16;
   std::chrono::milliseconds success_interval = std::chrono::hours(1);
 
@@ -111,7 +112,9 @@ struct manager_settings {
   bool ca_time_only = false;
   std::chrono::milliseconds ca_unreachable = std::chrono::hours(1);
   std::chrono::milliseconds ca_gateway_settles = std::chrono::seconds(10);
-  std::chrono::milliseconds ca_propagation = std::chrono::seconds(10);
+  std::chrono::milliseconds ca_propagation = std::chrono::seconds(90);
+  std::chrono::milliseconds ca_switch_before_expiry = std::chrono::hours(24);
+  std::chrono::milliseconds ca_switch_limit{0};  ///< 0: none
 
   runtime_config_settings runtime_config = {};
 

@@ -175,7 +175,6 @@ in_words<order> watcher_installer::order_for(const certificate_answer& own) {
   if (own.what == certificate_answer::kind::ready) {
     out.trust.certificate = own.current.certificate;
     out.trust.key = own.current.key;
-    out.trust.version = own.current.version;
   }
   from_.watchers.objects().for_each([&](const object& one) {
     auto valid = watcher_of(one, virtual_service_of(one.key()));

@@ -5,7 +5,6 @@
 #include "reactors/watcher_installer/render.hpp"
 #include "reactors/watcher_installer/templates.hpp"
 #include "reactors/watcher_installer/trust.hpp"
-#include "tls/ca_bundle.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>
@@ -13,6 +12,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +32,7 @@ struct method {
   templates manifests = templates::built_in();
   settings set = {};
   trust_delays delays = {};
+  bool restart_on_renewal = false;  ///< see wanted_trust
   std::string field_manager = "runtime-watcher";
   /// Who else may keep the same objects: lifecycle-manager, and this reactor in former versions.
   /// What it owns is taken over once; an object that it writes again is left to it.
@@ -55,11 +56,8 @@ struct outcome {
   std::string details = {};    ///< of that; a sentence
   std::string pending = {};    ///< what still has to wait; empty: it is what was ordered
   core::duration again{0};     ///< when to go on with that; 0: when something changes
-  bool rolled_out = false;     ///< all pods run with what is in place
-  tls::ca_bundle webhook_bundle = {};  ///< what every webhook has
-  tls::ca_bundle secret_bundle = {};   ///< what the Secret has
-  std::string certificate = {};        ///< that is in place
-  watched_set left = {};               ///< what the webhook does not work without, as it was left
+  std::optional<runtime_trust> trust = {};  ///< that is in place
+  watched_set left = {};  ///< what the webhook does not work without, as it was left
 };
 
 /// One look at a runtime, and what is written then.

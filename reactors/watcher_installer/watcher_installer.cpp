@@ -4,7 +4,6 @@
 #include "k8s/types.hpp"
 #include "reactors/kyma_resources.hpp"
 #include "reactors/runtime_access.hpp"
-#include "tls/certificate.hpp"
 
 #include <boost/asio/this_coro.hpp>
 
@@ -211,12 +210,12 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::bring(json::value kyma
 k8s::reconcile_result watcher_installer::settle(const json::value& kyma, const outcome& seen) {
   const auto key = k8s::key_of(kyma);
   writes_.Increment(static_cast<double>(seen.writes));
-  record(key, seen);
+  if (board_ != nullptr && seen.trust) board_->observed(key, *seen.trust, in_.clock.wall());
   changes_[key] = seen.changes;
   if (contested_.empty()) contested_since_ = in_.clock.wall();
   seen.contested.empty() ? contested_.erase(key) : contested_.insert(key).second;
   contested_gauge_.Set(static_cast<double>(contested_.size()));
-  auto again = next_pause(key, !seen.ready || !seen.rolled_out);
+  auto again = next_pause(key, !seen.ready);
   if (!seen.contested.empty()) {
     note(kyma, state::failed, "Contested",
          with_.how.former_manager + " writes " + seen.contested +
@@ -259,14 +258,6 @@ k8s::reconcile_result watcher_installer::failed(const json::value& kyma, const s
                                                 bool again) {
   note(kyma, state::failed, error, error);
   return again ? result::error(error) : result::terminal(error);
-}
-
-/// What the pods run with, as far as their Deployment tells.
-void watcher_installer::record(const object_key& kyma, const outcome& seen) {
-  if (board_ == nullptr || !seen.rolled_out) return;
-  const auto own = tls::certificate::from_pem(seen.certificate);
-  if (!own) return;
-  board_->observed(kyma, observe_rollout(seen.webhook_bundle, seen.secret_bundle, *own));
 }
 
 void watcher_installer::forget(const object_key& key) {

@@ -35,7 +35,6 @@ using state = runtime_state;
 struct runtime_certificate {
   std::string certificate = {};
   std::string key = {};
-  std::string version = {};  ///< resourceVersion of its Secret
 };
 
 /// How far a runtime's certificate is.
@@ -102,8 +101,8 @@ struct environment {
   k8s::client& kcp;
   k8s::client_pool& runtimes;
   certificate_provider& certificates;
-  k8s::event_recorder& events;     ///< on the Kymas
-  rollout_board* board = nullptr;  ///< gets what is seen on the runtimes
+  k8s::event_recorder& events;       ///< on the Kymas
+  rollout_tracker* board = nullptr;  ///< gets what is in place on the runtimes
   core::clock& clock;
   core::watchdog& watchdog;
   core::logger& log;
@@ -143,8 +142,7 @@ k8s::client_options runtime_client_options();
 /// With clients that try every write only (`client_options::dry_run`) nothing changes anywhere, and
 /// `changes` has what would be written; but a Kyma that is deleted does not wait for this reactor.
 ///
-/// The rollout board gets every Kyma that exists, and what is in place on its runtime once the pods
-/// run with it.
+/// The rollout tracker gets every Kyma that exists, and what is in place on its runtime.
 ///
 /// Told as Kubernetes events of the Kyma, when they begin: WatcherInstalled, WatcherNotReady (with
 /// what the pod waits for), WatcherFailed, RuntimeUnreachable, WatcherRemoved,
@@ -182,7 +180,6 @@ class watcher_installer final : public runtime_controller {
 
   in_words<order> order_for(const certificate_answer& own);
   const in_words<tls::ca_bundle>& gateway_trust();
-  void record(const k8s::object_key& kyma, const outcome& seen);
   boost::asio::awaitable<void> complete_board();
   std::vector<k8s::object> kubeconfigs_for(std::string_view kyma) const;
   result settle(const boost::json::value& kyma, const outcome& seen);
@@ -199,7 +196,7 @@ class watcher_installer final : public runtime_controller {
   const options with_;
   const sources from_;
   certificate_provider& certificates_;
-  rollout_board* const board_;
+  rollout_tracker* const board_;
   k8s::client& finalizers_;
   const std::function<void(const k8s::object_key& kyma)> on_reconcile_;
   core::counter& writes_;
