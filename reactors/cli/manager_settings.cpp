@@ -1,4 +1,5 @@
 #include "k8s/election.hpp"
+#include "k8s/label_selector.hpp"
 #include "reactors/cli/options.hpp"
 #include "reactors/listener/leader_endpoint.hpp"
 #include "reactors/watcher_installer/render.hpp"
@@ -53,6 +54,10 @@ void describe_election(CLI::App& app, manager_settings& to) {
 void describe_runtimes(CLI::App& app, manager_settings& to) {
   add(app, "--gateway-namespace", to.gateway_namespace, "",
       "Where Gateways are selected from by Watchers");
+  add(app, "--gateway-name", to.gateway_name, "",
+      "Gateway in kcp-system whose host and port SKRs send events to");
+  add(app, "--istio-namespace", to.istio_namespace, "",
+      "Of certificates, the root CA's Secret and the gateway's");
   add(app, "--kcp-port", to.kcp_port, "",
       "Port of KCP's gateway as SKRs reach it, in place of the Gateway's")
       ->check(CLI::Range(1, 65535));
@@ -76,6 +81,35 @@ void describe_runtimes(CLI::App& app, manager_settings& to) {
   add_duration(app, "--success-interval", to.success_interval,
                "Between looks at an SKR where nothing is known to have changed",
                std::chrono::milliseconds(1));
+}
+
+std::string selector_error(const std::string& text) {
+  const auto parsed = k8s::label_selector::parse(text);
+  return parsed ? "" : parsed.error().message;
+}
+
+/// How it takes the place of lifecycle-manager's part (deploy/manager/MIGRATION.md).
+void describe_migration(CLI::App& app, manager_settings& to) {
+  app.add_flag("--shadow", to.shadow,
+               "Changes nothing: tries each write as a server-side dry run, and shows in /runtimes "
+               "what would be written");
+  app.add_flag("--take-over", to.take_over,
+               "Do not stand back (as with --shadow) while lifecycle-manager runs: its own part "
+               "for watchers is switched off");
+  add(app, "--lifecycle-manager-lease", to.lifecycle_manager_lease, "NAME",
+      "Lease in kcp-system that lifecycle-manager holds while it runs");
+  add(app, "--only", to.only, "SELECTOR",
+      "Labels of the Kymas whose runtimes are kept in place, such as canary=yes; others are left "
+      "as they are")
+      ->check(CLI::Validator(selector_error, ""));
+  add(app, "--field-manager", to.field_manager, "NAME", "Field manager of what is written");
+  add(app, "--former-field-manager", to.former_field_manager, "NAME",
+      "Field manager whose fields on SKRs are taken over, and that is stood back for where it "
+      "writes them again");
+  add_duration(
+      app, "--contest-pause", to.contest_pause,
+      "After how long without a write of --former-field-manager an SKR is written to again",
+      std::chrono::seconds(1));
 }
 
 void describe_certificates(CLI::App& app, manager_settings& to) {
@@ -142,13 +176,16 @@ void describe_manager(CLI::App& app, manager_settings& to) {
   describe_intake(app, to);
   describe_election(app, to);
   describe_runtimes(app, to);
+  describe_migration(app, to);
   describe_certificates(app, to);
   describe_runtime_config(app, to.runtime_config);
   add_duration(app, "--drain-timeout", to.drain_timeout,
                "How long after SIGTERM what is under way may take")
       ->envname("DRAIN_TIMEOUT");
-  check_object_names(app, {"--lease-namespace", "--lease-name", "--gateway-namespace", "--events-service",
-                           "--skr-pull-secret", "--issuer", "--issuer-namespace"});
+  check_object_names(
+      app, {"--lease-namespace", "--lease-name", "--gateway-namespace", "--events-service",
+            "--skr-pull-secret", "--lifecycle-manager-lease", "--gateway-name", "--istio-namespace",
+            "--issuer", "--issuer-namespace"});
 }
 
 void check_manager(const manager_settings& of) {

@@ -81,6 +81,16 @@ struct manager_settings {
   std::string gateway_namespace = "kcp-system";
   std::uint16_t kcp_port = 0;  ///< 0: the Gateway's
 
+  bool shadow = false;
+  bool take_over = false;  ///< although lifecycle-manager runs
+  std::string lifecycle_manager_lease = "893110f7.kyma-project.io";
+  std::string only;  ///< a label selector of Kymas; empty: all
+  std::string field_manager = "runtime-watcher";
+  std::string former_field_manager = "lifecycle-manager";
+  std::chrono::milliseconds contest_pause = std::chrono::hours(1);
+  std::string istio_namespace = "istio-system";
+  std::string gateway_name = "klm-watcher";
+
   std::string skr_image = "runtime-watcher:latest";
   std::string skr_manifests;  ///< a directory; empty: the built-in ones
   std::vector<std::string> skr_pull_secrets;

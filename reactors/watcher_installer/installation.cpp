@@ -4,6 +4,7 @@
 #include "k8s/difference.hpp"
 #include "k8s/manifests.hpp"
 #include "k8s/types.hpp"
+#include "reactors/field_owners.hpp"
 #include "reactors/watcher_installer/pods.hpp"
 
 #include <boost/asio/this_coro.hpp>
@@ -31,6 +32,10 @@ const k8s::resource_type webhooks_type{
 k8s::resource_type type_of(const json::value& object) {
   // Templates have no other kinds.
   return *k8s::well_known_type(find_string(object, {"apiVersion"}), find_string(object, {"kind"}));
+}
+
+std::string label_of(const json::value& object) {
+  return std::string(find_string(object, {"kind"})) + " " + k8s::key_of(object).name;
 }
 
 int rank_of(const json::value& object) {
@@ -68,6 +73,7 @@ class visit::implementation {
   k8s::result<void> decide();
   const json::value* present_webhook(const std::string& name);
   asio::awaitable<k8s::result<void>> ensure_namespace();
+  asio::awaitable<k8s::result<void>> write_all();
   asio::awaitable<k8s::result<void>> write();
   asio::awaitable<k8s::result<void>> write_rank(std::vector<part*> some);
   asio::awaitable<k8s::result<void>> drop_unwanted_webhooks();
@@ -90,6 +96,9 @@ class visit::implementation {
             .known = &known_};
   }
   bool differs(const part& one) const;
+  bool is_to_be_taken_over(const part& one) const;
+  std::string contested() const;
+  asio::awaitable<answer> write_one(part* one);
   void leave_what_needs_a_certificate();
 
   const std::shared_ptr<k8s::client> api_;
@@ -140,7 +149,9 @@ k8s::result<void> visit::implementation::decide() {
   what_.trust.managers = known_managers(std::move(watches));
   what_.trust.restart_on_renewal = how_.restart_on_renewal;
   if (!fits_managers_file(what_.trust.managers)) return defect("there are too many Watchers");
-  auto step = next_step(what_.trust, observe(present_now()), how_.delays, now_);
+  const auto has = observe(present_now());
+  out_.trust = summary_of(has);
+  auto step = next_step(what_.trust, has, how_.delays, now_);
   out_.pending = step.pending;
   out_.again = step.again;
   if (what_.trust.certificate.empty()) out_.pending = what_.certificate_pending;
@@ -191,22 +202,61 @@ bool visit::implementation::differs(const part& one) const {
          !unwanted_webhooks(one.wanted, *one.present).empty();
 }
 
+/// By its first write here; later the former manager owns what both apply.
+bool visit::implementation::is_to_be_taken_over(const part& one) const {
+  return one.present && !applies_fields(*one.present, how_.field_manager) &&
+         applies_fields(*one.present, how_.former_manager);
+}
+
+/// The object that the former manager keeps; empty: none.
+std::string visit::implementation::contested() const {
+  for (const auto& one : parts_) {
+    if (one.leave || !one.present || !differs(one)) continue;
+    const auto since = written_after(*one.present, how_.field_manager, how_.former_manager);
+    if (since && now_ - *since < how_.contest_pause) return label_of(one.wanted);
+  }
+  return {};
+}
+
+/// Takes over what the former manager owns before, so that nothing of it remains that is not
+/// wanted.
+asio::awaitable<answer> visit::implementation::write_one(part* one) {
+  const auto type = type_of(one->wanted);
+  const bool others =
+      one->present && (is_to_be_taken_over(*one) ||
+                       written_after(*one->present, how_.field_manager, how_.former_manager));
+  auto change = others ? take_over_fields(*one->present, how_.field_manager, how_.former_manager)
+                       : std::nullopt;
+  if (change) {
+    k8s::write_options by{.field_manager = how_.field_manager, .dry_run = how_.only_tries()};
+    auto taken = co_await api_->patch(type, k8s::key_of(one->wanted), k8s::patch_type::merge,
+                                      std::move(*change), std::move(by));
+    if (!taken) co_return taken;
+    ++out_.writes;
+  }
+  k8s::apply_options options{
+      .field_manager = how_.field_manager, .force = true, .dry_run = how_.only_tries()};
+  auto written = co_await api_->apply(type, one->wanted, std::move(options));
+  co_return written;
+}
+
 /// Clusters have it long before; new ones may not.
 asio::awaitable<k8s::result<void>> visit::implementation::ensure_namespace() {
   if (namespace_there_) co_return k8s::result<void>();
   json::value object = {
       {"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", skr_namespace}}}};
   ++out_.writes;
-  const auto made = co_await api_->create(namespaces_type(), std::move(object));
+  k8s::write_options by{.dry_run = how_.only_tries()};
+  const auto made = co_await api_->create(namespaces_type(), std::move(object), std::move(by));
   if (made || made.error().is(k8s::errc::already_exists)) co_return k8s::result<void>();
   co_return made.error();
 }
 
 asio::awaitable<k8s::result<void>> visit::implementation::write_rank(std::vector<part*> some) {
   std::vector<asio::awaitable<answer>> work;
-  for (const auto* each : some) {
-    k8s::apply_options options{.field_manager = how_.field_manager, .force = true};
-    work.push_back(api_->apply(type_of(each->wanted), each->wanted, std::move(options)));
+  for (auto* each : some) {
+    work.push_back(write_one(each));
+    out_.changes.push_back(label_of(each->wanted));
   }
   out_.writes += some.size();
   auto answers = co_await core::gather(std::move(work));
@@ -221,7 +271,7 @@ asio::awaitable<k8s::result<void>> visit::implementation::write_rank(std::vector
 asio::awaitable<k8s::result<void>> visit::implementation::write() {
   std::vector<part*> some;
   for (auto& one : parts_) {
-    if (!one.leave && differs(one)) some.push_back(&one);
+    if (!one.leave && (differs(one) || is_to_be_taken_over(one))) some.push_back(&one);
   }
   if (some.empty()) co_return k8s::result<void>();
   const auto made = co_await ensure_namespace();
@@ -253,7 +303,7 @@ asio::awaitable<k8s::result<void>> visit::implementation::drop_unwanted_webhooks
   }
   webhooks = std::move(kept);
   ++out_.writes;
-  k8s::write_options options{.field_manager = how_.field_manager};
+  k8s::write_options options{.field_manager = how_.field_manager, .dry_run = how_.only_tries()};
   auto done = co_await api_->update(webhooks_type, std::move(object), std::move(options));
   if (!done) co_return done.error();
   one.present = std::move(*done);
@@ -291,6 +341,13 @@ asio::awaitable<k8s::result<void>> visit::implementation::look_at_pods() {
   co_return k8s::result<void>();
 }
 
+asio::awaitable<k8s::result<void>> visit::implementation::write_all() {
+  auto done = co_await write();
+  if (done) done = co_await drop_unwanted_webhooks();
+  if (done) done = co_await narrow_managers();
+  co_return done;
+}
+
 void visit::implementation::conclude() {
   for (const auto& one : parts_) {
     if (!is_essential(one.wanted)) continue;
@@ -300,7 +357,8 @@ void visit::implementation::conclude() {
                   one.present ? k8s::resource_version_of(*one.present) : std::string(),
                   {.ns = key.ns, .fields = "metadata.name=" + key.name});
   }
-  out_.trust = summary_of(observe(present_now()));
+  // What was tried only is not in place.
+  if (!how_.only_tries()) out_.trust = summary_of(observe(present_now()));
 }
 
 asio::awaitable<k8s::result<outcome>> visit::implementation::bring(
@@ -309,11 +367,8 @@ asio::awaitable<k8s::result<outcome>> visit::implementation::bring(
   now_ = now;
   auto done = decide();
   if (!done) co_return done.error();
-  done = co_await write();
-  if (!done) co_return done.error();
-  done = co_await drop_unwanted_webhooks();
-  if (!done) co_return done.error();
-  done = co_await narrow_managers();
+  out_.contested = contested();
+  if (out_.contested.empty()) done = co_await write_all();
   if (!done) co_return done.error();
   done = co_await look_at_pods();
   if (!done) co_return done.error();
@@ -356,7 +411,8 @@ asio::awaitable<k8s::result<void>> uninstall(std::shared_ptr<k8s::client> api, c
     const auto begin = end;
     std::vector<asio::awaitable<answer>> work;
     for (; end != objects.rend() && rank_of(*end) == rank_of(*begin); ++end) {
-      work.push_back(api->remove(type_of(*end), k8s::key_of(*end)));
+      k8s::delete_options options{.dry_run = how->only_tries()};
+      work.push_back(api->remove(type_of(*end), k8s::key_of(*end), std::move(options)));
     }
     const auto answers = co_await core::gather(std::move(work));
     for (const auto& got : answers) {

@@ -404,6 +404,185 @@ BOOST_AUTO_TEST_CASE(a_kyma_that_goes_leaves_a_clean_runtime, *kube) {
   test::run(w.context, removes(&w));
 }
 
+// --- beside lifecycle-manager ----------------------------------------------------------
+
+const k8s::object_key metrics_service{"kyma-system", "skr-webhook-metrics"};
+
+/// What lifecycle-manager applies, as its field manager; with a field that the installer has not.
+asio::awaitable<void> apply_as_klm(world* w, std::int64_t timeout) {
+  auto service = test::object_of(services, metrics_service.ns, metrics_service.name);
+  k8s::set_annotation(service, "example.com/klm", "here");
+  service.as_object()["spec"] = {
+      {"selector", {{"app", "skr-webhook"}}},
+      {"ports", json::array{{{"name", "klm"}, {"port", 2112}, {"protocol", "TCP"}}}}};
+  auto hooks = test::object_of(webhook_configurations, "", configuration.name);
+  const auto policy = [&](const std::string& watcher) {
+    return json::value{
+        {"name", "kcp-system." + watcher + ".operator.kyma-project.io"},
+        {"admissionReviewVersions", {"v1"}},
+        {"clientConfig",
+         {{"service",
+           {{"name", "skr-webhook"}, {"namespace", "kyma-system"}, {"path", "/validate/klm"}}}}},
+        {"sideEffects", "NoneOnDryRun"},
+        {"timeoutSeconds", timeout}};
+  };
+  hooks.as_object()["webhooks"] = json::array{policy("kyma")};
+  const k8s::apply_options klm{.field_manager = "lifecycle-manager", .force = true};
+  test::required(co_await w->api("skr").apply(services, std::move(service), klm));
+  test::required(co_await w->api("skr").apply(webhook_configurations, std::move(hooks), klm));
+}
+
+std::set<std::string> field_managers(const json::value& of) {
+  std::set<std::string> out;
+  for (const auto& one : of.at("metadata").at("managedFields").as_array()) {
+    if (k8s::find_string(one, {"subresource"}).empty()) {
+      out.emplace(k8s::find_string(one, {"manager"}));
+    }
+  }
+  return out;
+}
+
+asio::awaitable<void> takes_over(world* w) {
+  co_await w->begin();
+  co_await w->add_any_runtime();
+  auto ns = test::object_of(namespaces_type(), "", "kyma-system");
+  static_cast<void>(co_await w->api("skr").create(namespaces_type(), std::move(ns)));
+  co_await apply_as_klm(w, 15);
+  co_await w->add_watcher("kyma", "lifecycle-manager", "spec");
+  co_await w->add_kyma("skr", w->kubeconfig("skr"));
+  const bool ready = co_await w->until_ready("skr");
+  BOOST_REQUIRE(ready);
+  const auto service = test::required(co_await w->api("skr").get(services, metrics_service));
+  BOOST_TEST((field_managers(service) == std::set<std::string>{"runtime-watcher"}));
+  BOOST_TEST(!k8s::annotation(service, "example.com/klm").has_value());
+  BOOST_TEST(service.at("spec").at("ports").as_array().size() == 1U);
+  const auto hooks =
+      test::required(co_await w->api("skr").get(webhook_configurations, configuration));
+  BOOST_TEST((field_managers(hooks) == std::set<std::string>{"runtime-watcher"}));
+  const auto before = w->metric("rw_watcher_installer_writes_total");
+  co_await one_pass(w, "skr");
+  BOOST_TEST(w->metric("rw_watcher_installer_writes_total") == before);
+}
+
+BOOST_AUTO_TEST_CASE(fields_of_lifecycle_manager_are_taken_over_once, *kube) {
+  world w(quick());
+  test::run(w.context, takes_over(&w));
+}
+
+/// Until its write is later than the installer's, to the second.
+asio::awaitable<bool> klm_wins(world* w) {
+  std::int64_t timeout = 10;
+  const auto end = std::chrono::steady_clock::now() + test::patience;
+  while (std::chrono::steady_clock::now() < end) {
+    co_await apply_as_klm(w, ++timeout % 20 + 6);
+    w->installer->requeue({"kcp-system", "skr"});
+    if (w->installer->contested() == 1) co_return true;
+  }
+  co_return false;
+}
+
+asio::awaitable<void> stands_back(world* w) {
+  co_await one_runtime(w);
+  bool good = co_await klm_wins(w);
+  BOOST_REQUIRE(good);
+  good = co_await w->until_event("skr", "WatcherFailed", "lifecycle-manager writes");
+  BOOST_TEST(good);
+  BOOST_TEST(w->metric("rw_watcher_installer_contested_runtimes") == 1);
+  // The other one goes on, and nobody writes against it.
+  const auto before = w->metric("rw_watcher_installer_writes_total");
+  const auto warned = w->lines("lifecycle-manager writes");
+  for (std::int64_t i = 0; i < 5; ++i) {
+    co_await apply_as_klm(w, 7 + i);
+    co_await one_pass(w, "skr");
+  }
+  BOOST_TEST(w->metric("rw_watcher_installer_writes_total") == before);
+  BOOST_TEST(w->lines("lifecycle-manager writes") == warned);
+  const auto hooks =
+      test::required(co_await w->api("skr").get(webhook_configurations, configuration));
+  BOOST_TEST(hooks.at("webhooks").at(0).at("timeoutSeconds") == 11);
+}
+
+BOOST_AUTO_TEST_CASE(runtime_is_left_to_lifecycle_manager_when_that_writes_it_too) {
+  world w(quick());
+  test::run(w.context, stands_back(&w));
+}
+
+asio::awaitable<void> comes_back(world* w) {
+  co_await one_runtime(w);
+  bool good = co_await klm_wins(w);
+  BOOST_REQUIRE(good);
+  // It is gone: after the pause the runtime is taken over again.
+  good = co_await w->until("skr", webhook_configurations, configuration,
+                           has({"/validate/lifecycle-manager"}));
+  BOOST_TEST(good);
+  good = co_await eventually([&] { return w->installer->contested() == 0; });
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(runtime_is_taken_over_when_lifecycle_manager_has_gone) {
+  auto with = quick();
+  with.how.contest_pause = 3s;
+  world w(with);
+  test::run(w.context, comes_back(&w));
+}
+
+asio::awaitable<void> shadows(world* w, std::shared_ptr<bool> dry_run) {
+  co_await one_runtime(w);
+  *dry_run = true;
+  co_await apply_as_klm(w, 15);
+  const auto before =
+      test::required(co_await w->api("skr").get(webhook_configurations, configuration));
+  w->installer->requeue({"kcp-system", "skr"});
+  bool good = co_await eventually([&] {
+    const auto* const changes = w->installer->changes({"kcp-system", "skr"});
+    return changes != nullptr && changes->size() == 2 &&
+           changes->back() == "ValidatingWebhookConfiguration skr-webhook";
+  });
+  BOOST_TEST(good);
+  // A Kyma that is deleted does not wait, and its runtime is not touched.
+  const auto done = co_await w->api("kcp").remove(kymas_type(), {"kcp-system", "skr"});
+  BOOST_REQUIRE(done.has_value());
+  good = co_await w->until("kcp", kymas_type(), {"kcp-system", "skr"}, is_gone);
+  BOOST_TEST(good);
+  const auto after =
+      test::required(co_await w->api("skr").get(webhook_configurations, configuration));
+  BOOST_TEST(k8s::resource_version_of(after) == k8s::resource_version_of(before));
+  BOOST_TEST(w->certificates.removed.empty());
+}
+
+BOOST_AUTO_TEST_CASE(shadow_tells_what_would_be_written_and_writes_nothing, *kube) {
+  auto with = quick();
+  with.how.contest_pause = 0s;
+  const auto dry_run = std::make_shared<bool>(false);
+  with.how.dry_run = dry_run;
+  world w(with);
+  test::run(w.context, shadows(&w, dry_run));
+}
+
+asio::awaitable<void> canaries(world* w) {
+  co_await w->begin();
+  w->add_cluster("skr");
+  w->add_cluster("other");
+  co_await w->add_watcher("kyma", "lifecycle-manager", "spec");
+  co_await w->add_kyma("other", w->kubeconfig("other"));
+  co_await w->add_kyma("skr", w->kubeconfig("skr"));
+  json::value canary{{"metadata", {{"labels", {{"canary", "yes"}}}}}};
+  co_await w->merge(kymas_type(), {"kcp-system", "skr"}, std::move(canary));
+  const bool ready = co_await w->until_ready("skr");
+  BOOST_TEST(ready);
+  BOOST_TEST(w->asked["other"].reads == 0);
+  const auto other =
+      test::required(co_await w->api("kcp").get(kymas_type(), {"kcp-system", "other"}));
+  BOOST_TEST(!k8s::has_finalizer(other, options().finalizer));
+}
+
+BOOST_AUTO_TEST_CASE(only_canaries_are_touched) {
+  auto with = quick();
+  with.only = *k8s::label_selector::parse("canary=yes");
+  world w(with);
+  test::run(w.context, canaries(&w));
+}
+
 /// What keeps a Kyma as long as its modules are being deleted.
 asio::awaitable<void> set_other_finalizer(world* w, bool present) {
   auto kyma = test::required(co_await w->api("kcp").get(kymas_type(), {"kcp-system", "skr"}));
