@@ -137,9 +137,7 @@ void control_plane::watch(k8s::controller& controller, bool create, fan_out spre
   };
   watch_source(from_.config_maps, {source_kind::configuration, source_kind::manifests});
   watch_source(from_.secrets, {source_kind::pull_secret});
-  if (from_.trust_bundles != nullptr) {
-    watch_source(*from_.trust_bundles, {source_kind::trust_bundle});
-  }
+  watch_source(from_.trust_bundles, {source_kind::trust_bundle});
 }
 
 std::vector<object_key> control_plane::users_of(source_kind kind, std::string_view name) const {

@@ -38,7 +38,7 @@ revision_source::states revision_source::locate(const resource_view& view) const
   };
   const auto& ns = view.key.ns;
   find(source_kind::pull_secret, "Secret", &from_.secrets, {ns, view.pull_secret});
-  find(source_kind::trust_bundle, "ClusterTrustBundle", from_.trust_bundles,
+  find(source_kind::trust_bundle, "ClusterTrustBundle", &from_.trust_bundles,
        {{}, view.trust_bundle});
   find(source_kind::configuration, "ConfigMap", &from_.config_maps, {ns, view.configuration});
   find(source_kind::manifests, "ConfigMap", &from_.config_maps, {ns, view.manifests});

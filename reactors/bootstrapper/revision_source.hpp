@@ -25,8 +25,7 @@ struct sources {
   k8s::informer& kubeconfigs;  ///< Secrets with kubeconfigs; may hold others
   k8s::informer& config_maps;  ///< of kcp-system; may hold others than the sources
   k8s::informer& secrets;      ///< of kcp-system: the pull Secrets; may hold others
-  /// ClusterTrustBundles; null where the control plane does not serve them.
-  k8s::informer* trust_bundles = nullptr;
+  k8s::informer& trust_bundles;
 };
 
 /// A source with its contents, of which a revision has one.

@@ -56,9 +56,7 @@ const shared_content& usual_content::current() {
   const std::array now = {
       from_.config_maps.objects().get(kcp_namespace, names_.config),
       from_.config_maps.objects().get(kcp_namespace, names_.manifests),
-      from_.trust_bundles == nullptr
-          ? k8s::object()
-          : from_.trust_bundles->objects().get(std::string_view(), names_.trust_bundle)};
+      from_.trust_bundles.objects().get(std::string_view(), names_.trust_bundle)};
   if (now == objects_ && !current_.digest.empty()) return current_;
   objects_ = now;
   json::object content;
