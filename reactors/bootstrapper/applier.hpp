@@ -89,10 +89,6 @@ class applier {
   /// The bootstrapper's Deployment; null: it does not exist.
   work<boost::json::value> deployment();
 
-  /// Deletes the sealed records that earlier versions kept on runtimes (Secrets
-  /// rt-bootstrapper-sync-*).
-  work<void> remove_legacy_records();
-
   std::size_t writes() const noexcept { return writes_; }
 
  private:

@@ -17,6 +17,9 @@ using k8s::object_key;
 
 /// How long a change of others may be on its way from the API server.
 constexpr auto catch_up = std::chrono::milliseconds(200);
+/// States of contents_.
+constexpr std::string_view current = "current";
+constexpr std::string_view outdated = "outdated";
 /// So many repairs in a row are a fight.
 constexpr unsigned contested_after = 3;
 
@@ -61,7 +64,8 @@ direct_sync::direct_sync(asio::any_io_executor executor, options with, sources f
       usual_(from_, with_.defaults, with_.trust_at_once, last_good_),
       gate_(gate),
       kcp_(from_, with_.defaults, with_.mode, with_.allow_inline_manifests),
-      progress_(in_.metrics),
+      contents_(in_.metrics, "rw_bootstrapper_content",
+                {current, outdated, "in_step", "differing", "NoResource"}),
       drift_(executor, watch_options_of(with_),
              [this](const object_key& key, core::duration wait) {
                controller_.add_after(key, wait);  // does not postpone a pending pass
@@ -70,7 +74,7 @@ direct_sync::direct_sync(asio::any_io_executor executor, options with, sources f
   kcp_.watch(controller_, with_.create_for_runtimes,
              [this](std::vector<object_key> all, keys& rest) {
                for (const auto& key : all) {
-                 if (may(key, action::sync)) progress_.outdated(key, in_.clock.wall());
+                 if (may(key, action::sync)) contents_.set(key, outdated, in_.clock.wall());
                }
                spread(std::move(all), rest);
              });
@@ -121,8 +125,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::reconcile(object_key key) {
   const auto& decided = in.input.decided;
   const auto stored = from_.bootstrappers.objects().get(key);
   if (stored) in.resource = writer_.newest(stored);
-  const bool direct = facts.mode == bootstrapper_mode::direct && !facts.deleting;
-  note_unmanaged(key, direct ? decided : decision());
+  note_decision(key, facts, decided);
   if (gate_ != nullptr && !in.direct()) gate_->leave(key);
   switch (decided.what) {
     case action::none:
@@ -158,7 +161,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::reconcile(object_key key) {
 asio::awaitable<k8s::reconcile_result> direct_sync::stand_by(pass* in) {
   const auto& key = in->to.key;
   const auto& decided = in->input.decided;
-  leave(key);
+  drift_.unwatch(key);
   const bool failed = decided.what == action::reject || decided.reason == "NoAccess";
   if (failed) {
     note(in->resource, runtime_state::failed, decided.message, decided.message);
@@ -193,13 +196,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::run_sync(pass* in) {
 /// Resolves what the runtime is to have; how the pass ends if that fails.
 asio::awaitable<std::optional<k8s::reconcile_result>> direct_sync::prepare(pass* in) {
   const auto& key = in->to.key;
-  if (in->direct()) {
-    progress_.expect(key, in_.clock.wall());
-    progress_.differs(key, false);
-  } else {
-    progress_.leave(key);
-    drift_.unwatch(key);
-  }
+  if (!in->direct()) drift_.unwatch(key);
   diagnostics unused;
   in->view = read_resource(in->resource, with_.defaults, unused);
   auto content = usual_.current().digest;
@@ -326,11 +323,11 @@ asio::awaitable<k8s::reconcile_result> direct_sync::finish(pass* in) {
     }
   }
   if (!in->direct()) {
-    progress_.differs(key, differs);
+    contents_.set(key, differs ? "differing" : "in_step", {});
   } else if (is_synced(in->input)) {
-    progress_.current(key);
+    contents_.set(key, current, {});
   } else {
-    progress_.outdated(key, in_.clock.wall());
+    contents_.set(key, outdated, in_.clock.wall());
   }
   note_observed(*in);
   if (in->direct() && with_.watch_runtimes) {

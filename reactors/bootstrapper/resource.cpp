@@ -110,7 +110,6 @@ json::value resource_for(const json::value& runtime, const bootstrapper_sources&
 recorded_state read_state(const json::value& object) {
   recorded_state out;
   const auto* const units = k8s::find_array(object, {"status", "units"});
-  out.exists = units != nullptr;
   for (const auto& each : units == nullptr ? json::array() : *units) {
     const auto of = parse_unit(find_string(each, {"name"}));
     if (of) out.digests[static_cast<std::size_t>(*of)] = find_string(each, {"digest"});

@@ -75,7 +75,6 @@ using inventory = std::vector<inventory_entry>;
 
 /// What the status remembers between passes. Nothing of it is read from a runtime.
 struct recorded_state {
-  bool exists = false;     ///< a status of this form was written before
   inventory objects = {};  ///< superset of what was applied and not removed since
   std::array<std::string, all_units.size()> digests = {};  ///< short; by unit; empty: not in place
 };

@@ -48,9 +48,6 @@ class sync_pass {
   work<void> run() {
     auto done = co_await sync_unit(unit::credentials);
     if (done) done = co_await sync_unit(unit::bootstrapper);
-    if (done && request_.write && !request_.state.exists) {
-      done = co_await applier_.remove_legacy_records();
-    }
     out_.writes = applier_.writes();
     if (!done) co_return done.error();
     auto deployment = co_await applier_.deployment();
@@ -210,8 +207,6 @@ asio::awaitable<k8s::result<std::size_t>> undeploy(std::shared_ptr<k8s::client> 
   applier with(std::move(api), *options, {}, false, std::move(may_write));
   const auto removed = co_await with.remove(std::move(objects));
   if (!removed) co_return removed.error();
-  const auto cleaned = co_await with.remove_legacy_records();
-  if (!cleaned) co_return cleaned.error();
   co_return with.writes();
 }
 

@@ -1,12 +1,12 @@
 #include "reactors/config_sync/config_sync.hpp"
 
+#include "k8s/text.hpp"
 #include "k8s/types.hpp"
 #include "reactors/kyma_resources.hpp"
 
 #include <boost/json/object.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 namespace rw::config_sync {
@@ -25,10 +25,6 @@ const k8s::object_key record_key{std::string(kcp_namespace), std::string(record_
 
 constexpr std::array<std::string_view, 4> write_names{"none", "mark", "note", "withdraw"};
 
-std::size_t index(signal_state state) {
-  return static_cast<std::size_t>(state);
-}
-
 bool waits(signal_state state) {
   return state != signal_state::current && state != signal_state::suspended &&
          state != signal_state::direct && state != signal_state::unmanaged;
@@ -36,9 +32,7 @@ bool waits(signal_state state) {
 
 /// 0 if it is no number.
 std::uint64_t number_of(std::string_view version) {
-  std::uint64_t out = 0;
-  std::from_chars(version.data(), version.data() + version.size(), out);
-  return out;
+  return k8s::parse_number<std::uint64_t>(version).value_or(0);
 }
 
 k8s::controller_options controller_options_of(const sync_options& options) {
@@ -69,6 +63,9 @@ config_sync::config_sync(asio::any_io_executor executor, source_watch& sources,
                              "Number of Runtime writes rejected with a resourceVersion conflict")),
       revision_(core::make_gauge(environment_.metrics, "rw_config_sync_revision",
                                  "Number of the sources' revision that all Runtimes are to have")),
+      states_(environment_.metrics, "rw_config_sync",
+              {"current", "outdated", "marked", "in_progress", "failed", "suspended", "direct",
+               "direct_marked", "unmanaged"}),
       controller_(std::move(executor), controller_options_of(options_), *this,
                   {environment_.clock, environment_.watchdog, environment_.log,
                    environment_.metrics, environment_.random}) {
@@ -81,17 +78,6 @@ config_sync::config_sync(asio::any_io_executor executor, source_watch& sources,
     writes_.at(i) = &core::make_counter(environment_.metrics, "rw_config_sync_writes_total",
                                         "Number of writes to Runtimes, by kind",
                                         {{"write", std::string(write_names.at(i))}});
-  }
-  for (const auto state : all_signal_states) {
-    const core::labels with{{"state", std::string(to_string(state))}};
-    auto& one = states_.at(index(state));
-    one.count = &core::make_gauge(environment_.metrics, "rw_config_sync_runtimes",
-                                  "Number of Runtimes in each state", with);
-    one.oldest = &core::make_gauge(
-        environment_.metrics, "rw_config_sync_state_since_timestamp_seconds",
-        "When the Runtime of each state that has waited longest began to, in Unix time", with);
-    one.count->Set(0);
-    one.oldest->Set(0);
   }
   controller_.watch(runtimes_);
 }
@@ -227,31 +213,12 @@ signal_decision config_sync::decide(tracked& one, const json::value& runtime) {
   return one.machine.poll(seen, at);
 }
 
-/// Moves a Runtime to another state; none: it is gone. One that waits goes on waiting since when it
-/// began to.
-void config_sync::count(tracked& one, std::optional<signal_state> state, wall_time since) {
-  const auto before = std::exchange(one.state, state);
-  if (before) {
-    auto& all = states_.at(index(*before)).since;
-    all.erase(all.find(one.since));
-  }
-  if (!before || !state || !waits(*before) || !waits(*state)) one.since = since;
-  if (state) states_.at(index(*state)).since.insert(one.since);
-  for (const auto each : {before, state}) {
-    if (!each) continue;
-    const auto& now = states_.at(index(*each));
-    now.count->Set(static_cast<double>(now.since.size()));
-    std::chrono::duration<double> oldest{};
-    if (waits(*each) && !now.since.empty()) oldest = now.since.begin()->time_since_epoch();
-    now.oldest->Set(oldest.count());
-  }
-}
-
-void config_sync::report(tracked& one, const json::value& runtime,
-                         const signal_decision& decision) {
+void config_sync::report(const json::value& runtime, const signal_decision& decision) {
   const auto wall = environment_.clock.wall();
-  const bool is_new = one.state != signal_state::failed;
-  count(one, decision.state, std::min(wall, decision.since.value_or(wall)));
+  const auto since =
+      waits(decision.state) ? std::optional(decision.since.value_or(wall)) : std::nullopt;
+  const bool is_new = states_.set(k8s::key_of(runtime), to_string(decision.state),
+                                  since ? std::min(wall, *since) : since);
   if (decision.state != signal_state::failed || !is_new) return;
   warn(runtime, "ConfigurationFailed",
        "Kyma Infrastructure Manager has taken the mark off, and the Runtime has not reached Ready "
@@ -273,7 +240,7 @@ asio::awaitable<reconcile_result> config_sync::reconcile(k8s::object_key key) {
   const auto found = runtimes_.objects().get(key);
   auto& one = tracked_[key];
   if (!found) {
-    count(one, {}, {});
+    states_.forget(key);
     tracked_.erase(key);
     co_return result::done();
   }
@@ -282,7 +249,7 @@ asio::awaitable<reconcile_result> config_sync::reconcile(k8s::object_key key) {
   }
   auto runtime = found.parse();
   auto decision = decide(one, runtime);
-  report(one, runtime, decision);
+  report(runtime, decision);
   if (decision.write == signal_write::none) co_return recheck_at(decision.recheck_at);
   auto written = co_await write(std::move(runtime), std::move(decision));
   co_return written;
@@ -308,7 +275,7 @@ asio::awaitable<reconcile_result> config_sync::write(json::value runtime,
   one.rejected = false;
   one.written = number_of(k8s::resource_version_of(*written));
   const auto next_decision = decide(one, *written);
-  report(one, *written, next_decision);
+  report(*written, next_decision);
   co_return recheck_at(next_decision.recheck_at);
 }
 

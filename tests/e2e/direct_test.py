@@ -129,7 +129,7 @@ class Story(Bootstrapped):
         self.manager = self.start_manager(*self.OPTIONS)
         wait_until(lambda: self.metric("rw_bootstrapper_syncs_total", result="unchanged"), PATIENCE,
                    lambda: f"the runtime is looked at:\n{self.manager.tail()}", every=0.05)
-        wait_until(lambda: self.metric("rw_bootstrapper_current_runtimes") == 1, PATIENCE, "it counts as current", every=0.05)
+        wait_until(lambda: self.metric("rw_bootstrapper_content_runtimes", state="current") == 1, PATIENCE, "it counts as current", every=0.05)
         self.assertEqual(self.metric("rw_bootstrapper_writes_total"), 0)
         self.assertEqual(self.versions_on_skr(), there)
         self.assertEqual(self.resource()["metadata"]["resourceVersion"], told)

@@ -71,9 +71,8 @@ asio::awaitable<void> installs(test_env* env) {
     BOOST_TEST(unit_text(object, i, "digest") == rendered(of, env->now).digest);
   }
   BOOST_TEST(bootstrapper::read_state(object).objects.size() == 7U);
-  BOOST_TEST(env->reactor->rollout_progress().currents() == 1U);
-  BOOST_TEST(env->metric("rw_bootstrapper_current_runtimes") == 1);
-  BOOST_TEST(env->metric("rw_bootstrapper_outdated_since_seconds") == 0);
+  BOOST_TEST(env->reactor->contents().count("current") == 1U);
+  BOOST_TEST(env->metric("rw_bootstrapper_content_runtimes{state=\"current\"}") == 1);
   const auto secrets = co_await stored(env);
   BOOST_TEST(secrets == 4U);
 }
@@ -130,7 +129,7 @@ asio::awaitable<void> keeps_last_good(test_env* env) {
   co_await env->set_source(rotated);
   good = co_await env->until("skr", secrets_type(), credentials, has_data(rotated));
   BOOST_TEST(good);
-  BOOST_TEST(env->reactor->rollout_progress().currents() == 0U);
+  BOOST_TEST(env->reactor->contents().count("current") == 0U);
   // Also after a restart it is kept in place meanwhile, by the stored content.
   co_await env->restart();
   co_await env->remove("skr", config_maps_type(), settings);

@@ -53,7 +53,7 @@ asio::awaitable<void> stays_unhealthy(test_env* env) {
   env->hanging_writes["skr"] = false;
   good = co_await eventually([&] { return !unhealthy(); });
   BOOST_TEST(good);
-  good = co_await eventually([&] { return env->reactor->rollout_progress().currents() == 1; });
+  good = co_await eventually([&] { return env->reactor->contents().count("current") == 1; });
   BOOST_TEST(good);
 }
 
@@ -139,7 +139,7 @@ asio::awaitable<void> defers_the_slow(test_env* env) {
   }
   // Both workers are busy with runtimes that respond to each request, but slowly.
   co_await env->until_metric("rw_bootstrapper_unhealthy_runtimes", 2);
-  BOOST_TEST(env->reactor->rollout_progress().currents() == 0U);
+  BOOST_TEST(env->reactor->contents().count("current") == 0U);
   const auto begin = std::chrono::steady_clock::now();
   co_await env->add_runtime("good");
   co_await env->add_bootstrapper("good");

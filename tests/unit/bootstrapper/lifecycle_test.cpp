@@ -61,7 +61,7 @@ asio::awaitable<void> migrates(test_env* env) {
   BOOST_TEST(good);
   BOOST_TEST(env->asked["skr"].writes > 0);
   BOOST_TEST(env->metric("rw_bootstrapper_writes_total") == 0);
-  BOOST_TEST(env->metric("rw_bootstrapper_differing_runtimes") == 1);
+  BOOST_TEST(env->metric("rw_bootstrapper_content_runtimes{state=\"differing\"}") == 1);
   auto object = co_await env->status("skr");
   BOOST_TEST(!k8s::has_finalizer(object, bootstrapper::finalizer));
   good = co_await env->until_condition("skr", "Ready", "Unknown", "Shadow");
@@ -77,7 +77,7 @@ asio::awaitable<void> migrates(test_env* env) {
   co_await env->annotate_runtime("skr", mode_annotation, "signal");
   good = co_await env->until_condition("skr", "ConfigurationSynced", "Unknown", "NotInCharge");
   BOOST_TEST(good);
-  BOOST_TEST(env->reactor->rollout_progress().managed() == 0U);
+  BOOST_TEST(env->reactor->contents().state({"kcp-system", "skr"}) == "");
   for (const auto each : {runtime_state::installed, runtime_state::not_ready, runtime_state::failed,
                           runtime_state::unreachable}) {
     BOOST_TEST(env->reactor->count(each) == 0U);
@@ -334,11 +334,12 @@ asio::awaitable<void> survives_silence(test_env* env) {
   bool good =
       co_await env->until_condition("b", "ConfigurationSynced", "Unknown", "RuntimeUnreachable");
   BOOST_TEST(good);
-  BOOST_TEST(env->metric("rw_bootstrapper_outdated_since_seconds") > 0);
+  BOOST_TEST(
+      env->metric("rw_bootstrapper_content_state_since_timestamp_seconds{state=\"outdated\"}") > 0);
   env->hanging["b"] = false;
   good = co_await env->until("b", secrets_type(), credentials, has_data(rotated));
   BOOST_TEST(good);
-  good = co_await eventually([&] { return env->reactor->rollout_progress().currents() == 3; });
+  good = co_await eventually([&] { return env->reactor->contents().count("current") == 3; });
   BOOST_TEST(good);
 }
 
@@ -402,24 +403,24 @@ BOOST_AUTO_TEST_CASE(opt_out_holds_while_the_informer_does_not_show_it) {
 }
 
 asio::awaitable<void> reports_unmanaged(test_env* env) {
-  const std::string unmanaged = "rw_bootstrapper_unmanaged_runtimes";
+  const std::string unmanaged = "rw_bootstrapper_content_runtimes";
   co_await env->begin();
   co_await env->add_runtime("skr");
-  bool good = co_await env->until_metric(unmanaged + "{reason=\"NoResource\"}", 1);
+  bool good = co_await env->until_metric(unmanaged + "{state=\"NoResource\"}", 1);
   BOOST_TEST(good);
   good = co_await env->until_event("skr", "BootstrapperUnmanaged", "has no RuntimeBootstrapper");
   BOOST_TEST(good);
   co_await env->add_bootstrapper("skr");
   good = co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
   BOOST_TEST(good);
-  BOOST_TEST(env->metric(unmanaged + "{reason=\"NoResource\"}") == 0);
+  BOOST_TEST(env->metric(unmanaged + "{state=\"NoResource\"}") == 0);
   co_await env->change("skr", {{"runtimeRef", {{"name", "another"}}}});
-  co_await env->until_metric(unmanaged + "{reason=\"Invalid\"}", 1);
+  co_await env->until_metric(unmanaged + "{state=\"Invalid\"}", 1);
   good = co_await env->until_condition("skr", "RuntimeBootstrapperReady", "False",
                                        "RuntimeBootstrapperConfigurationFailed");
   BOOST_TEST(good);
   co_await env->annotate_runtime("skr", mode_annotation, "off");
-  good = co_await eventually([&] { return env->metric(unmanaged + "{reason=\"Invalid\"}") == 0; });
+  good = co_await eventually([&] { return env->metric(unmanaged + "{state=\"Invalid\"}") == 0; });
   BOOST_TEST(good);
 }
 

@@ -3,7 +3,7 @@
 #include "reactors/bootstrapper/status.hpp"
 
 #include "k8s/types.hpp"
-#include "reactors/bootstrapper/progress.hpp"
+#include "reactors/bootstrapper/rejections.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -99,7 +99,6 @@ BOOST_AUTO_TEST_CASE(runtime_with_both_units_in_place_is_ready) {
     BOOST_TEST(text(each, "message") != "", text(each, "type"));
   }
   const auto state = bootstrapper::read_state(resource(status));
-  BOOST_TEST(state.exists);
   BOOST_TEST((state.objects == in_place().report->objects));
   BOOST_TEST(state.digests[0] == "aa");
   BOOST_TEST(state.digests[1] == "bb");
@@ -261,26 +260,6 @@ BOOST_AUTO_TEST_CASE(spec_is_read_with_its_defaults) {
              "spec.runtimeRef.name: is \"b\", but a RuntimeBootstrapper has the name of its "
              "Runtime");
   BOOST_TEST(found.errors[1].starts_with("spec.target.namespace: "));
-}
-
-BOOST_AUTO_TEST_CASE(progress_counts_current_runtimes_and_the_longest_wait) {
-  core::metrics numbers;
-  bootstrapper::progress all(numbers);
-  const k8s::object_key a{"n", "a"};
-  const k8s::object_key b{"n", "b"};
-  all.expect(a, noon);
-  all.expect(b, noon + 1s);
-  BOOST_TEST(all.managed() == 2U);
-  BOOST_TEST(all.currents() == 0U);
-  all.current(a);
-  BOOST_TEST((all.outdated_since() == noon + 1s));
-  all.expect(a, noon + 2s);
-  BOOST_TEST(all.currents() == 1U);
-  all.outdated(b, noon + 3s);
-  BOOST_TEST((all.outdated_since() == noon + 1s));
-  all.leave(b);
-  BOOST_TEST(all.managed() == 1U);
-  BOOST_TEST(!all.outdated_since().has_value());
 }
 
 BOOST_AUTO_TEST_CASE(unknown_kind_is_tried_again_soon_and_other_rejections_later) {

@@ -47,7 +47,7 @@ sync_env::sync_env() : environment({.client = {.name = "test", .retries = 0}}) {
 
 asio::awaitable<void> sync_env::add(std::string name, bool bare) {
   add_cluster(name);
-  states[name] = {.exists = true};
+  states[name] = {};
   if (bare) co_return;
   co_await create(name, test::object_of(namespaces_type(), {}, "kyma-system"), namespaces_type());
   faults[name] = {};
@@ -72,7 +72,7 @@ asio::awaitable<void> sync_env::add_any(std::vector<render_input> leftovers) {
   }
   const auto cleaned = co_await bootstrapper::undeploy(api("skr"), &options, std::move(all), {});
   test::required(cleaned);
-  states["skr"] = {.exists = true};
+  states["skr"] = {};
 }
 
 asio::awaitable<k8s::result<bootstrapper::sync_report>> sync_env::sync(
@@ -97,7 +97,6 @@ asio::awaitable<k8s::result<bootstrapper::sync_report>> sync_env::sync(
       co_await bootstrapper::sync(api(runtime), &options, std::move(request), &report);
   if (!done) co_return done.error();
   if (!like.write) co_return report;
-  state.exists = true;
   state.objects = report.objects;
   for (std::size_t i = 0; i < report.units.size(); ++i) {
     state.digests[i] = report.units[i].applied;

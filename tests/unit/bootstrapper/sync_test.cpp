@@ -279,7 +279,7 @@ asio::awaitable<void> leaves_foreign(sync_env* env, samples all) {
   live = co_await env->get("skr", "ConfigMap", "theirs");
   BOOST_TEST(live.is_object());
   env->like.adopt = true;
-  env->states["skr"] = {.exists = true};
+  env->states["skr"] = {};
   report = co_await env->must_sync("skr", {from});
   BOOST_TEST(!report.at(unit::bootstrapper).rejected.has_value());
   live = co_await env->get("skr", "ConfigMap", "theirs");
@@ -396,28 +396,6 @@ asio::awaitable<void> is_fenced(sync_env* env, samples all) {
 BOOST_AUTO_TEST_CASE(sync_ends_when_the_runtime_must_no_longer_be_written_to) {
   sync_env env;
   test::run(env.context, is_fenced(&env, samples()));
-}
-
-asio::awaitable<void> migrates(sync_env* env, samples all) {
-  co_await env->add("skr");
-  for (const auto* name : {"rt-bootstrapper-sync-record", "rt-bootstrapper-sync-abc-0"}) {
-    json::value record{{"apiVersion", "v1"},
-                       {"kind", "Secret"},
-                       {"metadata", {{"name", name}, {"namespace", "kyma-system"}}},
-                       {"stringData", {{"content", "x"}}}};
-    co_await env->must(env->api("skr")->apply(
-        secrets_type(), record, {.field_manager = env->options.field_manager, .force = true}));
-  }
-  env->states["skr"] = {};
-  co_await env->must_sync("skr", {all.first});
-  const auto left =
-      co_await env->must(env->api("skr")->list(secrets_type(), {.ns = "kyma-system"}));
-  BOOST_TEST(left.at("items").as_array().size() == 1U);
-}
-
-BOOST_AUTO_TEST_CASE(records_of_earlier_versions_are_removed) {
-  sync_env env;
-  test::run(env.context, migrates(&env, samples()));
 }
 
 asio::awaitable<void> bounds_live(sync_env* env, samples all) {
