@@ -1,6 +1,7 @@
 #pragma once
 
 #include "k8s/names.hpp"
+#include "k8s/object.hpp"
 #include "reactors/bootstrapper/validation.hpp"
 
 #include <boost/json/value.hpp>
@@ -89,6 +90,13 @@ struct desired_object {
   boost::json::value object = {};
 };
 
+/// A source as it is in the control plane.
+struct live_source {
+  source_kind kind = source_kind::manifests;
+  std::string name = {};
+  k8s::object object = {};
+};
+
 /// One state of a unit: the objects that a runtime is to have.
 struct revision {
   std::string digest = {};  ///< short, of the objects; independent of the order of fields
@@ -96,6 +104,7 @@ struct revision {
   std::string version = {};                ///< of the manifests; empty: they do not say
   std::vector<std::string> features = {};  ///< that the configuration makes available
   diagnostics found = {};                  ///< with errors it must not be applied
+  std::vector<live_source> sources = {};   ///< that it was rendered from, without stored contents
 
   bool valid() const noexcept { return found.errors.empty(); }
 };

@@ -148,7 +148,6 @@ struct direct_sync::pass {
   boost::json::value resource = {};  ///< the RuntimeBootstrapper, as it was written last
   resource_view view = {};
   status_input input = {};
-  resolved_units units = {};
   resource_writer::ended ended = {};  ///< a write to KCP failed within the sync
 };
 

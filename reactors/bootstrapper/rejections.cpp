@@ -10,31 +10,27 @@ constexpr core::duration unknown_kind_base = std::chrono::seconds(2);
 
 }  // namespace
 
-std::array<rejected_revision, all_units.size()> rejections::current(const k8s::object_key& key,
-                                                                    time_point now) const {
-  std::array<rejected_revision, all_units.size()> out;
+void rejections::skip(const k8s::object_key& key, time_point now, sync_state& state) const {
   const auto found = entries_.find(key);
-  for (std::size_t i = 0; found != entries_.end() && i < out.size(); ++i) {
-    if (now < found->second[i].due) out[i] = found->second[i].revision;
+  for (std::size_t i = 0; found != entries_.end() && i < all_units.size(); ++i) {
+    if (now < found->second[i].due) state.units[i].skipped = found->second[i].revision;
   }
-  return out;
 }
 
-void rejections::update(const k8s::object_key& key, unit of, const std::string& desired,
-                        const unit_report& report, time_point now) {
-  if (!report.rejected && !entries_.contains(key)) return;
-  auto& known = entries_[key][static_cast<std::size_t>(of)];
-  if (!report.rejected || desired.empty()) {
-    known = {};
-    return;
+void rejections::update(const k8s::object_key& key, time_point now, const sync_state& state) {
+  for (const auto of : all_units) {
+    const auto& unit = state.at(of);
+    if (!unit.rejected && !entries_.contains(key)) continue;
+    auto& known = entries_[key][static_cast<std::size_t>(of)];
+    if (!unit.rejected || known.revision.digest != unit.desired) known = {};
+    // A revision before its time was not tried.
+    if (!unit.rejected || unit.desired.empty() || now < known.due) continue;
+    const auto doubled = unknown_kind_base * (1U << std::min(known.times, 10U));
+    const bool unknown = unit.rejected->why == rejection::reason::unknown_kind;
+    known.revision = {unit.desired, *unit.rejected};
+    known.due = now + (unknown ? std::min(doubled, rejection_retry) : rejection_retry);
+    ++known.times;
   }
-  if (known.revision.digest != desired) known = {};
-  if (now < known.due) return;  // it was not tried
-  const auto doubled = unknown_kind_base * (1U << std::min(known.times, 10U));
-  const bool unknown = report.rejected->why == rejection::reason::unknown_kind;
-  known.revision = {desired, *report.rejected};
-  known.due = now + (unknown ? std::min(doubled, rejection_retry) : rejection_retry);
-  ++known.times;
 }
 
 std::optional<rejections::time_point> rejections::due(const k8s::object_key& key) const {

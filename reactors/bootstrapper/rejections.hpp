@@ -2,7 +2,7 @@
 
 #include "core/clock.hpp"
 #include "k8s/names.hpp"
-#include "reactors/bootstrapper/sync.hpp"
+#include "reactors/bootstrapper/state.hpp"
 
 #include <array>
 #include <optional>
@@ -19,13 +19,11 @@ class rejections {
  public:
   using time_point = core::time_point;
 
-  /// The revisions that are not due.
-  std::array<rejected_revision, all_units.size()> current(const k8s::object_key& key,
-                                                          time_point now) const;
+  /// Sets the revisions that are not due as `skipped`.
+  void skip(const k8s::object_key& key, time_point now, sync_state& state) const;
 
-  /// Notes a unit's result: `desired` is the digest of its first revision.
-  void update(const k8s::object_key& key, unit of, const std::string& desired,
-              const unit_report& report, time_point now);
+  /// Notes the result of a pass.
+  void update(const k8s::object_key& key, time_point now, const sync_state& state);
 
   /// When the first of them is due; none: there is none.
   std::optional<time_point> due(const k8s::object_key& key) const;

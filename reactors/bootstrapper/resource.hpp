@@ -1,16 +1,13 @@
 #pragma once
 
-#include "k8s/failure.hpp"
 #include "k8s/names.hpp"
 #include "reactors/bootstrapper/desired_set.hpp"
 #include "reactors/bootstrapper_mode.hpp"
 
 #include <boost/json/value.hpp>
 
-#include <array>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace rw::bootstrapper {
 
@@ -57,28 +54,5 @@ resource_view read_resource(const boost::json::value& object, const bootstrapper
 /// and with the finalizer. The Runtime's metadata suffice.
 boost::json::value resource_for(const boost::json::value& runtime,
                                 const bootstrapper_sources& sources);
-
-/// An object on a runtime that is managed here.
-struct inventory_entry {
-  unit of = unit::bootstrapper;
-  k8s::group_version_kind gvk = {};
-  k8s::object_key key = {};  ///< of a cluster-scoped object without namespace
-  bool created = false;      ///< since the unit was last in place as a whole
-
-  /// The same object in whichever version.
-  bool same_object(const inventory_entry& other) const noexcept {
-    return gvk.group == other.gvk.group && gvk.kind == other.gvk.kind && key == other.key;
-  }
-  friend bool operator==(const inventory_entry&, const inventory_entry&) = default;
-};
-using inventory = std::vector<inventory_entry>;
-
-/// What the status remembers between passes. Nothing of it is read from a runtime.
-struct recorded_state {
-  inventory objects = {};  ///< superset of what was applied and not removed since
-  std::array<std::string, all_units.size()> digests = {};  ///< short; by unit; empty: not in place
-};
-recorded_state read_state(const boost::json::value& object);
-boost::json::value write_inventory(const inventory& objects);
 
 }  // namespace rw::bootstrapper

@@ -94,17 +94,14 @@ void usual_content::set_completed(json::value contents) {
   }
 }
 
-void hold(resolved_unit& unit, const std::string& in_place, const revision_ptr& completed) {
-  const bool valid = !unit.status.desired.empty();
-  if (valid) unit.withheld = unit.revisions.front();
+void hold(unit_state& unit, const revision_ptr& completed) {
+  const auto& in_place = unit.in_place;
+  if (!unit.desired.empty()) unit.withheld = unit.revisions.front();
   auto& all = unit.revisions;
   std::erase_if(all, [&](const revision_ptr& each) { return each->digest != in_place; });
   const bool fits = completed && (in_place.empty() || completed->digest == in_place);
   if (all.empty() && fits) all.push_back(completed);
-  unit.contents.clear();
-  if (!valid) return;
-  unit.status.waiting = unit.status.desired;
-  unit.status.desired = all.empty() ? in_place : all.front()->digest;
+  if (unit.withheld) unit.desired = all.empty() ? in_place : all.front()->digest;
 }
 
 std::string pod_error(const json::value& pods, std::string_view template_hash) {

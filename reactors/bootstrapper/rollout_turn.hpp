@@ -62,7 +62,7 @@ class usual_content {
 
 /// Leaves a unit with what the runtime has, as long as its turn has not come: the revision in
 /// place, if its content is stored; where nothing is in place, the one that was rolled out last.
-void hold(resolved_unit& unit, const std::string& in_place, const revision_ptr& completed);
+void hold(unit_state& unit, const revision_ptr& completed);
 
 /// True if another writer has brought a newer revision, or a part of it, to a runtime that is to
 /// have the one of the plan: an object is as the newer one has it, and not as the plan has it.
