@@ -2,6 +2,7 @@
 
 #include "core/task_group.hpp"
 #include "k8s/types.hpp"
+#include "reactors/kyma_resources.hpp"
 
 #include <boost/asio/this_coro.hpp>
 
@@ -343,10 +344,27 @@ asio::awaitable<k8s::reconcile_result> direct_sync::report(pass* in, result then
   auto status = next_status(in->resource, in->input, in_.clock.wall());
   resource_writer::ended ended;
   if (status) ended = co_await writer_.write_status(&in->resource, std::move(*status));
+  if (!ended) ended = co_await copy_condition(in);
   if (!ended && gate_ != nullptr) {
     gate_->observe(in->resource, in->input.state.at(unit::bootstrapper).ahead);
   }
   co_return ended.value_or(then);
+}
+
+/// Makes the Runtime's condition like the RuntimeBootstrapper's. Conditions of a Runtime are an
+/// atomic list: all of them are written, at the resourceVersion that was read.
+asio::awaitable<resource_writer::ended> direct_sync::copy_condition(pass* in) {
+  if (!with_.runtime_condition || in->input.mode != bootstrapper_mode::direct)
+    co_return std::nullopt;
+  auto own = k8s::find_condition(in->resource, runtime_condition);
+  auto runtime = from_.runtimes.objects().get(in->to.key).parse();
+  if (!own || runtime.is_null()) co_return std::nullopt;
+  own->observed_generation = 0;  // it is the RuntimeBootstrapper's
+  if (!k8s::set_condition(runtime, *own, in_.clock.wall())) co_return std::nullopt;
+  json::value change{{"status", {{"conditions", runtime.at("status").at("conditions")}}}};
+  resource_writer writer(in_.kcp, runtimes_type());  // remembers no Runtimes
+  auto ended = co_await writer.patch(&runtime, std::move(change), "status");
+  co_return ended;
 }
 
 /// Counts and reports what the pass has found, and repairs that are undone again and again.

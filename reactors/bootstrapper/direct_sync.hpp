@@ -42,6 +42,9 @@ struct options : runtime_options {
   bool watch_runtimes = true;
   /// From a change on a runtime to the pass; those in a row wait longer.
   core::duration drift_delay = std::chrono::milliseconds(500);
+  /// Runtimes in mode direct get the condition RuntimeBootstrapperReady, in the words of Kyma
+  /// Infrastructure Manager. It is compared at each pass.
+  bool runtime_condition = false;
   /// A change of the trust bundle alone does not wait for a roll-out.
   bool trust_at_once = false;
 };
@@ -115,6 +118,7 @@ class direct_sync final : public runtime_controller {
   work<result> finish(pass* in);
   core::duration next_pass(pass* in);
   work<result> report(pass* in, result then);
+  work<resource_writer::ended> copy_condition(pass* in);
   void note_observed(const pass& in);
   void count_pass(const char* outcome);
 

@@ -21,7 +21,8 @@ namespace rw::bootstrapper {
 /// must outlive the reactor.
 struct sources {
   k8s::informer& bootstrappers;
-  k8s::informer& runtimes;     ///< Runtimes; their metadata suffice
+  /// Runtimes; their metadata suffice, and status.conditions with options::runtime_condition.
+  k8s::informer& runtimes;
   k8s::informer& kubeconfigs;  ///< Secrets with kubeconfigs; may hold others
   k8s::informer& config_maps;  ///< of kcp-system; may hold others than the sources
   k8s::informer& secrets;      ///< of kcp-system: the pull Secrets; may hold others

@@ -242,13 +242,12 @@ class status_writer {
          {!valid, "False", "Rejected", error_},
          {ready, "False", "NotSynced", {}},
          {true, "False", std::string(to_string(installation_)), {}}});
-    // In the words of Kyma Infrastructure Manager, whose condition on the Runtime this would be.
     const auto& version = state_.at(unit::bootstrapper).version;
     const bool upgrade =
         !previous_version_.empty() && !version.empty() && previous_version_ != version;
     const std::string prefix = "RuntimeBootstrapper";
     const std::string work = prefix + (upgrade ? "Upgrade" : "Installation");
-    set("RuntimeBootstrapperReady",
+    set(runtime_condition,
         {{shadow(), "Unknown", prefix + "StatusUnknown", in_shadow},
          {installation_ == installation::failed, "False", work + "Failed", error_},
          {!valid, "False", prefix + "ConfigurationFailed", error_},
@@ -272,7 +271,7 @@ class status_writer {
     set("Ready", {{true, is, reason, message}});
     set("ConfigurationSynced", {{true, "Unknown", reason, message}});
     const std::string prefix = "RuntimeBootstrapper";
-    set("RuntimeBootstrapperReady",
+    set(runtime_condition,
         {{true, is, prefix + (rejected ? "ConfigurationFailed" : "StatusUnknown"), message}});
     const auto is_half_applied = [](const unit_state& of) {
       return of.changed && of.applied.empty();

@@ -23,6 +23,9 @@ struct status_input {
   bool observed = false;  ///< the state is complete; else it has what was done by then
 };
 
+/// In the words of Kyma Infrastructure Manager.
+inline constexpr std::string_view runtime_condition = "RuntimeBootstrapperReady";
+
 /// Installation states, as status.state has them.
 enum class installation : std::uint8_t { not_started, in_progress, ready, failed, upgrade_needed };
 std::string_view to_string(installation of) noexcept;

@@ -27,6 +27,7 @@ bootstrapper::options direct_options_of(const runtime_config_settings& settings)
   out.watch_runtimes = settings.watch_runtimes;
   out.concurrent = settings.concurrent;
   out.trust_at_once = settings.trust_at_once;
+  out.runtime_condition = settings.runtime_condition;
   return out;
 }
 
@@ -46,8 +47,8 @@ runtime_config::runtime_config(services& with, runtime_config_settings settings,
       executor_(with.executor),
       sources_(to.watching, settings_.sources,
                {with.clock, with.log, with.metrics, core::make_random_source()}),
-      runtimes_(to.watching, runtimes_type(), config_sync::runtimes_informer(),
-                environment_of(with)),
+      runtimes_(to.watching, runtimes_type(),
+                config_sync::runtimes_informer(settings_.runtime_condition), environment_of(with)),
       config_sync_(executor_, sources_, runtimes_, sync_options_of(settings_),
                    {to.writing, events, with.clock, with.watchdog, with.log, with.metrics,
                     core::make_random_source()}),

@@ -93,6 +93,9 @@ void describe_runtime_config(CLI::App& app, runtime_config_settings& to) {
   app.add_flag("--allow-inline-manifests", to.allow_inline_manifests,
                "RuntimeBootstrappers may hold manifests themselves: whoever may create them is "
                "admin on every runtime");
+  app.add_flag("--runtime-condition", to.runtime_condition,
+               "Keep the condition RuntimeBootstrapperReady of Runtimes in mode direct, as Kyma "
+               "Infrastructure Manager does of others; for where its own part is switched off");
   add(app, "--state-namespace", to.state_namespace, "NAME",
       "Namespace in KCP of the Secrets with the last good content of each source; nobody else "
       "should have access");

@@ -22,6 +22,7 @@ struct runtime_config_settings {
   bool allow_inline_manifests = false;                     ///< of RuntimeBootstrappers
   std::string state_namespace = "runtime-watcher-system";  ///< of the sources' last good contents
   bool watch_runtimes = true;                              ///< for drift
+  bool runtime_condition = false;                          ///< kept on Runtimes in mode direct
   std::size_t concurrent = 16;                             ///< runtimes that are written to at once
 
   runtime_rollout::defaults rollout = {};

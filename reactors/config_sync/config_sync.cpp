@@ -46,9 +46,10 @@ k8s::controller_options controller_options_of(const sync_options& options) {
 
 }  // namespace
 
-k8s::informer_options runtimes_informer() {
-  return {.what = {.ns = std::string(kcp_namespace)},
-          .keep = k8s::projection::metadata({"status.state"})};
+k8s::informer_options runtimes_informer(bool conditions) {
+  auto keep = conditions ? k8s::projection::metadata({"status.state", "status.conditions"})
+                         : k8s::projection::metadata({"status.state"});
+  return {.what = {.ns = std::string(kcp_namespace)}, .keep = std::move(keep)};
 }
 
 config_sync::config_sync(asio::any_io_executor executor, source_watch& sources,

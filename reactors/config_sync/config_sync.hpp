@@ -30,8 +30,9 @@
 
 namespace rw::config_sync {
 
-/// How Runtimes are to be watched for it, in `kcp_namespace`: metadata and status.state.
-k8s::informer_options runtimes_informer();
+/// How Runtimes are to be watched for it, in `kcp_namespace`: metadata and status.state; for others
+/// `conditions`, too.
+k8s::informer_options runtimes_informer(bool conditions = false);
 
 /// All of it must outlive the reactor.
 struct sync_environment {

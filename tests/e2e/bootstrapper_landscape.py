@@ -49,7 +49,7 @@ class Bootstrapped:
     ClusterTrustBundles.
     """
 
-    OPTIONS = ("--bootstrapper-mode=direct", "--create-runtime-bootstrappers", "--signal-settle=100ms")
+    OPTIONS = ("--bootstrapper-mode=direct", "--create-runtime-bootstrappers", "--runtime-condition", "--signal-settle=100ms")
 
     def prepare(self):
         super().prepare()

@@ -429,5 +429,54 @@ BOOST_AUTO_TEST_CASE(runtime_in_mode_direct_without_a_working_resource_is_report
   test::run(env.context, reports_unmanaged(&env));
 }
 
+asio::awaitable<void> keeps_the_condition(test_env* env) {
+  const auto type = runtimes_type();
+  const k8s::object_key key{"kcp-system", "skr"};
+  const auto set = [&](const char* condition) {
+    const json::value other{{"type", condition}, {"status", "True"}, {"reason", "R"}};
+    return env->api("kcp").patch(type, key, k8s::patch_type::merge,
+                                 {{"status", {{"conditions", json::array{other}}}}},
+                                 {.subresource = "status"});
+  };
+  int conflicts = 0;
+  env->server.faults("kcp").decide = [&](const std::string& verb, const std::string& path) {
+    k8s::devserver::fault out;
+    if (verb == "patch" && path.find("/runtimes/skr/status") != path.npos && ++conflicts == 2) {
+      out.status = 409;
+    }
+    return out;
+  };
+  co_await env->begin();
+  co_await env->add_runtime("skr", "signal");
+  co_await env->must(set("Provisioned"));
+  co_await env->add_bootstrapper("skr");
+  bool good = co_await env->until_condition("skr", "Ready", "Unknown", "NotInCharge");
+  BOOST_TEST(good);
+  co_await env->annotate_runtime("skr", mode_annotation, "direct");
+  const auto until = [&](const char* status, const char* reason) {
+    return env->until("kcp", type, key, [=](const json::value& runtime) {
+      const auto found = k8s::find_condition(runtime, "RuntimeBootstrapperReady");
+      return found && found->status == status && found->reason == reason;
+    });
+  };
+  good = co_await until("False", "RuntimeBootstrapperInstallationInProgress");
+  BOOST_TEST(good);
+  BOOST_TEST(conflicts > 2);
+  co_await env->set_ready("skr");
+  good = co_await until("True", "RuntimeBootstrapperConfigured");
+  BOOST_TEST(good);
+  const auto runtime = co_await env->must(env->api("kcp").get(type, key));
+  const auto& all = runtime.at("status").at("conditions").as_array();
+  BOOST_TEST_REQUIRE(all.size() == 2U);
+  BOOST_TEST(k8s::find_string(all[0], {"type"}) == "Provisioned");
+}
+
+BOOST_AUTO_TEST_CASE(condition_of_a_runtime_is_kept_in_mode_direct_beside_those_of_others) {
+  auto with = quick();
+  with.runtime_condition = true;
+  test_env env(with);
+  test::run(env.context, keeps_the_condition(&env));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 }  // namespace rw::bootstrapper_test

@@ -1,4 +1,5 @@
 #include "k8s/types.hpp"
+#include "reactors/config_sync/config_sync.hpp"
 #include "reactors/kyma_resources.hpp"
 
 #include <boost/json/object.hpp>
@@ -64,8 +65,7 @@ void test_env::start() {
   auto* const bootstrappers =
       inform_of(bootstrapper::runtime_bootstrappers_type(), {.ns = "kcp-system"});
   runtimes_ = std::make_unique<k8s::informer>(
-      api("kcp"), runtimes_type(),
-      k8s::informer_options{.what = {.ns = "kcp-system", .metadata_only = true}},
+      api("kcp"), runtimes_type(), config_sync::runtimes_informer(with_.runtime_condition),
       informer_environment());
   observing_runtimes_.spawn(runtimes_->run());
   auto* const kubeconfigs = inform_of(secrets_type(), {.ns = "kcp-system", .labels = label});
