@@ -175,30 +175,13 @@ resource_view control_plane::view_of(const object& bootstrapper) const {
 }
 
 std::string control_plane::kyma_of(const object_key& key) const {
-  const auto resource = from_.bootstrappers.objects().get(key);
-  auto kyma = resource ? view_of(resource).kyma : std::string();
   const auto runtime = from_.runtimes.objects().get(key);
-  return kyma.empty() && runtime ? kyma_label_of(runtime.parse()) : kyma;
+  return runtime ? kyma_label_of(runtime.parse()) : std::string();
 }
 
 std::string control_plane::client_name(const object_key& key) const {
   const auto kyma = kyma_of(key);
   return kyma.empty() ? "runtime/" + key.name : to_string(object_key{key.ns, kyma});
-}
-
-/// The mode is the Runtime's and the kubeconfig the Kyma's: they must be of one runtime.
-std::string control_plane::kyma_mismatch(const resource_view& view) const {
-  if (view.kyma.empty()) return {};
-  const auto runtime = from_.runtimes.objects().get(view.key);
-  const auto label = runtime ? kyma_label_of(runtime.parse()) : std::string();
-  if (!label.empty() && label != view.kyma) {
-    return "Runtime " + view.key.name + " is of Kyma " + label + " and not of " + view.kyma;
-  }
-  for (const auto& each : from_.runtimes.objects().by_index(by_kyma, view.kyma)) {
-    if (each.name() == view.key.name) continue;
-    return "Kyma " + view.kyma + " is that of Runtime " + std::string(each.name());
-  }
-  return {};
 }
 
 runtime_facts control_plane::facts_of(const object_key& key) const {
@@ -217,9 +200,6 @@ runtime_facts control_plane::facts_of(const object_key& key) const {
   const auto value = resource.parse();
   diagnostics found;
   const auto view = read_resource(value, defaults_, found);
-  if (const auto mismatch = kyma_mismatch(view); !mismatch.empty()) {
-    out.wrong_access = "spec.runtimeRef.kymaName: " + mismatch;
-  }
   for (const auto& owner : k8s::owners_of(value)) {
     const bool former = owner.kind == runtimes_type().gvk.kind && owner.uid != runtime_uid;
     out.of_former_runtime = out.of_former_runtime || (out.runtime_exists && former);

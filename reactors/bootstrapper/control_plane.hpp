@@ -47,7 +47,6 @@ class control_plane {
 
  private:
   std::string kyma_of(const k8s::object_key& key) const;
-  std::string kyma_mismatch(const resource_view& view) const;
   std::vector<k8s::object_key> users_of(source_kind kind, std::string_view name) const;
 
   const sources from_;

@@ -49,7 +49,6 @@ resource_view read_resource(const json::value& object, const bootstrapper_source
   const auto* const present = k8s::find(object, {"spec"});
   const json::value spec = present == nullptr ? json::value(json::object()) : *present;
   out.runtime = find_string(spec, {"runtimeRef", "name"});
-  out.kyma = find_string(spec, {"runtimeRef", "kymaName"});
   out.configuration = reference(spec, "configMapRef", sources.config);
   out.pull_secret = reference(spec, "pullSecretRef", {});
   out.trust_bundle = reference(spec, "trustBundleRef", {});

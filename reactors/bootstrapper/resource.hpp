@@ -30,7 +30,6 @@ inline constexpr std::string_view default_manifests_key = "manifests.yaml";
 struct resource_view {
   k8s::object_key key = {};
   std::string runtime = {};        ///< spec.runtimeRef.name; empty: not given
-  std::string kyma = {};           ///< spec.runtimeRef.kymaName; empty: the Runtime's label decides
   std::string configuration = {};  ///< ConfigMap
   std::string pull_secret = {};    ///< Secret; empty: none
   std::string trust_bundle = {};   ///< ClusterTrustBundle; empty: none

@@ -11,23 +11,9 @@ namespace {
 
 namespace asio = boost::asio;
 
-config_sync::sync_options sync_options_of(const runtime_config_settings& settings) {
-  auto out = settings.signal;
-  out.mode = settings.mode;
-  return out;
-}
-
-bootstrapper::options direct_options_of(const runtime_config_settings& settings) {
-  bootstrapper::options out;
-  out.defaults = settings.sources;
-  out.mode = settings.mode;
-  out.create_for_runtimes = settings.create_bootstrappers;
-  out.allow_inline_manifests = settings.allow_inline_manifests;
-  out.state_namespace = settings.state_namespace;
-  out.watch_runtimes = settings.watch_runtimes;
-  out.concurrent = settings.concurrent;
-  out.trust_at_once = settings.trust_at_once;
-  out.runtime_condition = settings.runtime_condition;
+template <class Options>
+Options in_mode(Options out, bootstrapper_mode mode) {
+  out.mode = mode;
   return out;
 }
 
@@ -45,11 +31,12 @@ runtime_config::runtime_config(services& with, runtime_config_settings settings,
                                k8s::informer& kubeconfigs, k8s::event_recorder& events)
     : settings_(std::move(settings)),
       executor_(with.executor),
-      sources_(to.watching, settings_.sources,
+      sources_(to.watching, settings_.direct.defaults,
                {with.clock, with.log, with.metrics, core::make_random_source()}),
       runtimes_(to.watching, runtimes_type(),
-                config_sync::runtimes_informer(settings_.runtime_condition), environment_of(with)),
-      config_sync_(executor_, sources_, runtimes_, sync_options_of(settings_),
+                config_sync::runtimes_informer(settings_.direct.runtime_condition),
+                environment_of(with)),
+      config_sync_(executor_, sources_, runtimes_, in_mode(settings_.signal, settings_.mode),
                    {to.writing, events, with.clock, with.watchdog, with.log, with.metrics,
                     core::make_random_source()}),
       bootstrappers_(to.watching, bootstrapper::runtime_bootstrappers_type(), of_kcp(),
@@ -68,7 +55,7 @@ runtime_config::runtime_config(services& with, runtime_config_settings settings,
                 runtimes_,
                 events,
                 {with.clock, with.watchdog, with.log, with.metrics, core::make_random_source()}}),
-      direct_(executor_, direct_options_of(settings_),
+      direct_(executor_, in_mode(settings_.direct, settings_.mode),
               {bootstrappers_, runtimes_, kubeconfigs, config_maps_, secrets_, *trust_bundles_},
               {to.writing, to.runtimes, events, with.clock, with.watchdog, with.log, with.metrics,
                core::make_random_source()},

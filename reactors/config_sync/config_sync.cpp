@@ -75,11 +75,6 @@ config_sync::config_sync(asio::any_io_executor executor, source_watch& sources,
         &core::make_counter(environment_.metrics, "rw_config_sync_marks_total",
                             "Number of marks set on Runtimes", {{"reason", reason}});
   }
-  for (std::size_t i = 1; i < write_names.size(); ++i) {
-    writes_.at(i) = &core::make_counter(environment_.metrics, "rw_config_sync_writes_total",
-                                        "Number of writes to Runtimes, by kind",
-                                        {{"write", std::string(write_names.at(i))}});
-  }
   controller_.watch(runtimes_);
 }
 
@@ -262,16 +257,15 @@ asio::awaitable<reconcile_result> config_sync::write(json::value runtime,
   auto written = co_await environment_.api.apply(
       runtimes_type(), std::move(change), {.field_manager = options_.field_manager, .force = true});
   if (written.has_error()) co_return on_failure(runtime, written.error());
-  const auto kind = static_cast<std::size_t>(decision.write);
-  writes_.at(kind)->Increment();
   const bool is_retry = decision.as.attempt > 1 || decision.state == signal_state::failed;
   const bool is_mark =
       decision.write == signal_write::mark && (is_retry || !carries_mark(runtime, options_.form));
   if (is_mark) marks_.at(is_retry ? 1 : 0)->Increment();
-  environment_.log.debug("Runtime written", {{"name", k8s::key_of(*written).name},
-                                             {"write", write_names.at(kind)},
-                                             {"revision", decision.as.of.number},
-                                             {"attempt", decision.as.attempt}});
+  environment_.log.debug("Runtime written",
+                         {{"name", k8s::key_of(*written).name},
+                          {"write", write_names.at(static_cast<std::size_t>(decision.write))},
+                          {"revision", decision.as.of.number},
+                          {"attempt", decision.as.attempt}});
   auto& one = tracked_[k8s::key_of(*written)];
   one.rejected = false;
   one.written = number_of(k8s::resource_version_of(*written));

@@ -66,7 +66,6 @@ struct sync_environment {
 ///   and
 ///     while it is `direct_marked`
 ///   - `rw_config_sync_marks_total{reason}`: change, retry
-///   - `rw_config_sync_writes_total{write}`: mark, note, withdraw
 ///   - `rw_config_sync_conflicts_total`, `rw_config_sync_revision` (the target's number)
 ///   - k8s::controller's with `controller="config-sync"`
 ///
@@ -124,7 +123,6 @@ class config_sync final : private k8s::reconciler {
   const sync_options options_;
   const sync_environment environment_;
   std::array<core::counter*, 2> marks_{};
-  std::array<core::counter*, 4> writes_{};
   core::counter& conflicts_;
   core::gauge& revision_;
   state_counts states_;

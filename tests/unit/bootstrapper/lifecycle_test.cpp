@@ -209,61 +209,16 @@ BOOST_AUTO_TEST_CASE(runtime_that_is_being_deleted_is_not_repaired) {
   test::run(env.context, respects_deletion(&env));
 }
 
-asio::awaitable<void> rejects_a_mismatch(test_env* env) {
-  co_await env->begin();
-  co_await env->add_runtime("open");
-  co_await env->add_runtime("closed", "off");
-  co_await env->add_bootstrapper("open");
-  co_await env->change("open", {{"runtimeRef", {{"kymaName", "kyma-of-closed"}}}});
-  bool good = co_await env->until_condition("open", "Compatible", "False", "Invalid");
-  BOOST_TEST(good);
-  BOOST_TEST(env->asked["closed"].writes == 0);
-  const auto resource = co_await env->status("open");
-  BOOST_TEST(k8s::find_string(resource, {"status", "lastError"}) ==
-             "spec.runtimeRef.kymaName: Runtime open is of Kyma kyma-of-open and not of "
-             "kyma-of-closed");
-  co_await env->change("open", {{"runtimeRef", {{"kymaName", "kyma-of-open"}}}});
-  good = co_await env->until("open", deployments, deployment_key, is_there);
-  BOOST_TEST(good);
-  co_await env->change("open", {{"manifests", {{"inline", manifests("9.0.0")}}}});
-  good = co_await env->until_condition("open", "Compatible", "False", "Invalid");
+asio::awaitable<void> rejects_inline_manifests(test_env* env) {
+  co_await env->begin_with({"skr"});
+  co_await env->change("skr", {{"manifests", {{"inline", manifests("9.0.0")}}}});
+  const bool good = co_await env->until_condition("skr", "Compatible", "False", "Invalid");
   BOOST_TEST(good);
 }
 
-BOOST_AUTO_TEST_CASE(mismatch_of_kyma_and_inline_manifests_without_the_flag_are_rejected) {
+BOOST_AUTO_TEST_CASE(inline_manifests_without_the_flag_are_rejected) {
   test_env env(quick());
-  test::run(env.context, rejects_a_mismatch(&env));
-}
-
-asio::awaitable<void> deletes_after_a_mismatch(test_env* env) {
-  co_await env->begin();
-  for (const auto* name : {"a", "b"}) {
-    co_await env->add_runtime(name);
-    co_await env->add_bootstrapper(name);
-    const bool synced =
-        co_await env->until_condition(name, "ConfigurationSynced", "True", "Synced");
-    BOOST_TEST(synced);
-  }
-  co_await env->change("a", {{"runtimeRef", {{"kymaName", "kyma-of-b"}}}});
-  bool good = co_await env->until_condition("a", "Compatible", "False", "Invalid");
-  BOOST_TEST(good);
-  const auto before = env->asked["b"].writes;
-  co_await delete_resource(env, "a");
-  good = co_await env->until_state("a", "Deleting");
-  BOOST_TEST(good);
-  BOOST_TEST(env->asked["b"].writes == before);
-  // Corrected, it undeploys what is its own.
-  co_await env->change("a", {{"runtimeRef", {{"kymaName", "kyma-of-a"}}}});
-  good = co_await env->until_resource("a", is_gone);
-  BOOST_TEST(good);
-  good = co_await env->until("a", deployments, deployment_key, is_gone);
-  BOOST_TEST(good);
-  BOOST_TEST(env->asked["b"].writes == before);
-}
-
-BOOST_AUTO_TEST_CASE(deletion_after_a_mismatch_of_kyma_writes_to_no_other_runtime) {
-  test_env env(quick());
-  test::run(env.context, deletes_after_a_mismatch(&env));
+  test::run(env.context, rejects_inline_manifests(&env));
 }
 
 asio::awaitable<void> survives_replacement(test_env* env) {

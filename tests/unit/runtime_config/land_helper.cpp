@@ -118,8 +118,8 @@ land::land(std::uint64_t seed)
       services_(
           context.get_executor(), clock,
           [this](std::string_view line) { logged.emplace_back(line); }, 10s) {
-  settings.sources.trust_bundle = bundle_name;
-  settings.create_bootstrappers = true;
+  settings.direct.defaults.trust_bundle = bundle_name;
+  settings.direct.create_for_runtimes = true;
   // Nobody starts pods here: content goes to all runtimes at once.
   settings.rollout = {.canaries = "0",
                       .max_unavailable = {100, true},
@@ -132,7 +132,7 @@ land::land(std::uint64_t seed)
   finish(define({"crds/operator.kyma-project.io_runtimebootstrappers.yaml",
                  "crds/operator.kyma-project.io_runtimerollouts.yaml",
                  "dev/infrastructuremanager.kyma-project.io_runtimes.yaml"},
-                {kcp, settings.state_namespace}));
+                {kcp, settings.direct.state_namespace}));
   for (const auto which :
        {&versions::config, &versions::pull_secret, &versions::trust_bundle, &versions::manifests}) {
     put(which);
