@@ -43,6 +43,7 @@ struct call {
   std::string_view accept = "application/json";
   std::string content_type;
   http::body_sink* sink = nullptr;
+  opened_watch* opened = nullptr;      ///< where HTTP/2 puts a watch that was accepted
   std::chrono::milliseconds limit{0};  ///< of one attempt; 0: the client's
   std::chrono::milliseconds silence{0};
   call_options bounds = {};

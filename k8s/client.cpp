@@ -70,6 +70,14 @@ asio::awaitable<result<void>> stream(session_ptr api, call what) {
   co_return result<void>();
 }
 
+asio::awaitable<result<opened_watch>> open(session_ptr api, call what) {
+  opened_watch opened;
+  what.opened = &opened;
+  const auto answer = co_await api->perform(&what);
+  if (!answer) co_return answer.error();
+  co_return std::move(opened);
+}
+
 asio::awaitable<result<std::vector<discovered_resource>>> ask_resources(session_ptr api,
                                                                         group_version_kind of) {
   auto what = discover_call((of.group.empty() ? "/api/" : "/apis/") + of.api_version());
@@ -177,6 +185,11 @@ asio::awaitable<result<std::string>> client::list_text(resource_type type, selec
 asio::awaitable<result<void>> client::watch(resource_type type, selection what,
                                             watch_options options, watch_sink& into) {
   return stream(impl_->api, watch_call(type, what, options, into));
+}
+
+asio::awaitable<result<opened_watch>> client::open_watch(resource_type type, selection what,
+                                                         watch_options options, watch_sink& into) {
+  return open(impl_->api, watch_call(type, what, options, into));
 }
 
 asio::awaitable<result<json::value>> client::create(resource_type type, value object,

@@ -134,6 +134,9 @@ struct discovered_resource {
 /// one event as JSON (Kubernetes API concepts, "Efficient detection of changes").
 using watch_sink = http::body_sink;
 
+/// A watch that goes on: ended when it goes. It may outlive its client's `close`, which ends it.
+using opened_watch = std::unique_ptr<http::opened_exchange>;
+
 /// A client for one API server, over one pool of connections (http::client): HTTP/2 where the
 /// server offers it, otherwise HTTP/1.1, where each watch has a connection for itself. Credentials
 /// are read again when their files change, and once more after a 401. What the server warns of
@@ -178,6 +181,11 @@ class client {
   /// until then.
   boost::asio::awaitable<result<void>> watch(resource_type type, selection what,
                                              watch_options options, watch_sink& into);
+  /// The same, but with HTTP/2 it returns as soon as the server has accepted the watch, which goes
+  /// on until the sink's `end` or until the result goes: many watches of many clusters then cost no
+  /// coroutines. A null result: the watch has ended already, as with HTTP/1.1 it always has.
+  boost::asio::awaitable<result<opened_watch>> open_watch(resource_type type, selection what,
+                                                          watch_options options, watch_sink& into);
 
   boost::asio::awaitable<result<value>> create(resource_type type, value object,
                                                write_options options = {},

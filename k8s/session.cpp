@@ -234,7 +234,9 @@ asio::awaitable<void> session::exchange(call* request, attempt* now) {
     co_return fail(*request, *now, errc::fenced, make_error_code(errc::fenced).message());
   }
   const auto began = environment_.clock.now();
-  error = co_await slot.exchange(request->wire, now->answer, options);
+  error = request->opened != nullptr && slot.multiplexed()
+              ? co_await slot.open(request->wire, now->answer, options, *request->opened)
+              : co_await slot.exchange(request->wire, now->answer, options);
   if (request->sink == nullptr) metrics_.took(request->what, environment_.clock.now() - began);
   judge(*request, error, *now);
 }

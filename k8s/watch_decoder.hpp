@@ -43,6 +43,9 @@ class watch_decoder {
   /// `problem`; nothing more may be fed then.
   bool feed(std::string_view bytes);
 
+  /// True if no line has come in part.
+  bool between_lines() const noexcept { return part_.empty(); }
+
   /// Why decoding ended: `errc::bad_answer` or `errc::too_large`. No code if it did not.
   const failure& problem() const noexcept { return problem_; }
 

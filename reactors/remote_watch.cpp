@@ -1,13 +1,20 @@
 #include "reactors/remote_watch.hpp"
 
 #include "core/backoff.hpp"
+#include "core/hash.hpp"
 #include "core/wake.hpp"
-#include "k8s/watch_attempt.hpp"
+#include "k8s/object_reader.hpp"
+#include "k8s/watch_decoder.hpp"
 
 #include <boost/asio/cancellation_type.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
+#include <functional>
+#include <list>
+#include <optional>
 #include <utility>
 
 namespace rw {
@@ -61,27 +68,100 @@ unsigned drift_backoff::noted(const k8s::object_key& key, bool repaired, time_po
   return known.repairs;
 }
 
-// --- remote_watch ----------------------------------------------------------------------
+namespace {
 
-std::string watch_key(const k8s::resource_type& type, const k8s::object_key& key) {
-  return type.plural + "." + type.gvk.group + " " + to_string(key);
+/// Whichever version of its kind is meant.
+watched_set::version version_of(const k8s::resource_type& type, const k8s::object_key& key,
+                                std::string_view resource_version) {
+  core::string_hash object;
+  object.add(type.plural).add(type.gvk.group).add(key.ns).add(key.name);
+  if (resource_version.empty()) return {object.value(), 0};
+  return {object.value(), core::string_hash().add(resource_version).value()};
 }
 
+using versions = std::vector<watched_set::version>;
+
+versions::iterator find(versions& in, watched_set::version of) {
+  return std::ranges::find(in, of.object, &watched_set::version::object);
+}
+
+void put(versions& into, watched_set::version which) {
+  const auto known = find(into, which);
+  known != into.end() ? * known = which : into.emplace_back(which);
+}
+
+}  // namespace
+
+void watched_set::add(const k8s::resource_type& type, const k8s::object_key& key,
+                      std::string_view resource_version) {
+  if (std::ranges::find(types, type) == types.end()) types.push_back(type);
+  put(versions, version_of(type, key, resource_version));
+}
+
+// --- the watch of one kind ---------------------------------------------------------------
+
+/// What all watches of a kind share.
+struct remote_watch::kind {
+  const k8s::resource_type type;
+  const k8s::object_format format{type, true};
+};
+
+/// The watch of one kind on one cluster, begun again whenever it ends.
+class remote_watch::kind_watch final : public k8s::watch_sink {
+ public:
+  kind_watch(remote_watch& owner, entry& cluster, const kind& what)
+      : owner_(owner), cluster_(cluster), kind_(what) {}
+
+  const k8s::resource_type& type() const noexcept { return kind_.type; }
+  entry& cluster() const noexcept { return cluster_; }
+
+  /// How long to wait before it begins again.
+  core::duration wait() const;
+  /// Begins it. True: it goes on until `end`.
+  asio::awaitable<bool> open();
+
+  // watch_sink
+  void begin() override { began_ = owner_.in_.clock.now(); }
+  bool take(std::string_view bytes) override;
+  void end(boost::system::error_code error) override;
+
+ private:
+  bool handle(const k8s::watch_event& event);
+  void note_end(bool in_order);
+
+  remote_watch& owner_;
+  entry& cluster_;
+  const kind& kind_;
+  k8s::opened_watch opened_;
+  std::unique_ptr<k8s::watch_decoder> decoder_;  ///< while an event has come in part
+  std::string version_;                          ///< empty: it begins with all objects
+  std::optional<core::time_point> began_;        ///< when the server accepted it
+  unsigned failures_ = 0;
+  bool broken_ = false;   ///< what came could not be read
+  bool expired_ = false;  ///< the server has forgotten the version
+};
+
 struct remote_watch::entry : std::enable_shared_from_this<entry> {
-  entry(const asio::any_io_executor& executor, k8s::object_key of,
-        std::shared_ptr<k8s::client> through, watched_set set)
+  entry(remote_watch& owner, k8s::object_key of, std::shared_ptr<k8s::client> through,
+        watched_set set)
       : key(std::move(of)),
         api(std::move(through)),
-        types(std::move(set.types)),
-        versions(std::move(set.versions)),
-        over(executor) {}
+        expected(std::move(set.versions)),
+        over(owner.executor_) {
+    for (const auto& type : set.types) watches.emplace_back(owner, *this, owner.kind_of(type));
+  }
+
+  bool watches_all(const std::vector<k8s::resource_type>& types) const {
+    return std::ranges::is_permutation(watches, types, {}, &kind_watch::type);
+  }
 
   const k8s::object_key key;
   const std::shared_ptr<k8s::client> api;
-  const std::vector<k8s::resource_type> types;
-  std::map<std::string, std::string> versions;
-  std::map<std::string, std::string> pending;  ///< newest version; empty: deleted
+  versions expected;
+  versions pending;  ///< the newest ones
+  std::list<kind_watch> watches;
   core::wake over;
+  core::task_group* tasks = nullptr;  ///< of watch_cluster; null at its end
 };
 
 remote_watch::remote_watch(asio::any_io_executor executor, remote_watch_options options,
@@ -109,13 +189,13 @@ void remote_watch::watch(const k8s::object_key& key, std::shared_ptr<k8s::client
   if (!tasks_) return;
   const auto found = entries_.find(key);
   if (found != entries_.end()) {
-    if (found->second->api == api && std::ranges::is_permutation(found->second->types, set.types)) {
-      found->second->versions = std::move(set.versions);
+    if (found->second->api == api && found->second->watches_all(set.types)) {
+      found->second->expected = std::move(set.versions);
       return;
     }
     unwatch(key);
   }
-  auto added = std::make_shared<entry>(executor_, key, std::move(api), std::move(set));
+  auto added = std::make_shared<entry>(*this, key, std::move(api), std::move(set));
   entries_.emplace(key, added);
   publish();
   tasks_->spawn(watch_cluster(std::move(added)));
@@ -140,42 +220,91 @@ unsigned remote_watch::reconciled(const k8s::object_key& key, bool repaired) {
   return caused || repaired ? backoff_.noted(key, repaired, in_.clock.now()) : 0;
 }
 
-asio::awaitable<void> remote_watch::watch_kind(entry* cluster, k8s::resource_type type) {
-  const auto pause = in_.clock.make_timer(executor_);
-  core::backoff backoff(retry_base, retry_limit, in_.random);
-  const k8s::object_format format(type, true);
-  const k8s::selection all{.labels = options_.labels, .metadata_only = true};
-  std::string version;  // empty: the watch begins with all objects
-  for (;;) {
-    bool expired = false;
-    k8s::watch_decoder decoder(
-        format, names_only(), event_bytes, [&](const k8s::watch_event& event) {
-          if (event.what == event_kind::error) {
-            expired = true;
-            return false;
-          }
-          version = event.resource_version;
-          if (event.what == event_kind::bookmark) return true;
-          const bool deleted = event.what == event_kind::deleted;
-          note(*cluster, watch_key(type, event.subject.key()),
-               deleted ? std::string() : std::string(event.subject.resource_version()));
-          return true;
-        });
-    k8s::watch_attempt attempt(in_.clock, std::move(decoder), [] {});
-    const auto seconds = timeout_seconds + in_.random() % timeout_seconds;
-    k8s::watch_options options{.resource_version = version,
-                               .timeout = std::chrono::seconds(seconds)};
-    const auto ended = co_await cluster->api->watch(type, all, std::move(options), attempt);
-    // A server that ends each watch at once is not asked again at once.
-    if (ended && !expired && attempt.lasted() > retry_base) {
-      backoff.reset();
-      continue;
-    }
-    if (expired || (!ended && ended.error().is(k8s::errc::gone))) version.clear();
-    pause->expires_at(in_.clock.now() + backoff.next());
+core::duration remote_watch::kind_watch::wait() const {
+  if (failures_ == 0) return {};
+  core::backoff backoff(retry_base, retry_limit, std::ref(owner_.in_.random));
+  backoff.skip(failures_ - 1);
+  return backoff.next();
+}
+
+asio::awaitable<bool> remote_watch::kind_watch::open() {
+  broken_ = expired_ = false;
+  began_.reset();
+  decoder_.reset();
+  const auto seconds = timeout_seconds + owner_.in_.random() % timeout_seconds;
+  const k8s::selection all{.labels = owner_.options_.labels, .metadata_only = true};
+  k8s::watch_options options{.resource_version = version_,
+                             .timeout = std::chrono::seconds(seconds)};
+  auto opened = co_await cluster_.api->open_watch(type(), all, std::move(options), *this);
+  if (opened && *opened) {
+    opened_ = std::move(*opened);
+    co_return true;
+  }
+  if (!opened && opened.error().is(k8s::errc::gone)) expired_ = true;
+  note_end(opened.has_value());
+  co_return false;
+}
+
+bool remote_watch::kind_watch::take(std::string_view bytes) {
+  if (!decoder_) {
+    decoder_ = std::make_unique<k8s::watch_decoder>(
+        kind_.format, names_only(), event_bytes,
+        [this](const k8s::watch_event& event) { return handle(event); });
+  }
+  if (!decoder_->feed(bytes)) {
+    broken_ = !expired_;
+    return false;
+  }
+  if (decoder_->between_lines()) decoder_.reset();
+  return true;
+}
+
+bool remote_watch::kind_watch::handle(const k8s::watch_event& event) {
+  if (event.what == event_kind::error) {
+    expired_ = true;
+    return false;
+  }
+  version_ = event.resource_version;
+  if (event.what == event_kind::bookmark) return true;
+  const bool deleted = event.what == event_kind::deleted;
+  owner_.note(cluster_, version_of(type(), event.subject.key(),
+                                   deleted ? std::string_view() : event.resource_version));
+  return true;
+}
+
+void remote_watch::kind_watch::end(boost::system::error_code error) {
+  opened_.reset();
+  note_end(!error);
+  if (cluster_.tasks != nullptr) cluster_.tasks->spawn(owner_.begin(this));
+}
+
+/// A server that ends each watch at once is not asked again at once.
+void remote_watch::kind_watch::note_end(bool in_order) {
+  if (expired_) version_.clear();
+  const bool lasted = began_ && owner_.in_.clock.now() - *began_ > retry_base;
+  if (lasted) failures_ = 0;
+  if (!lasted || !in_order || expired_ || broken_) ++failures_;
+}
+
+// --- remote_watch ----------------------------------------------------------------------
+
+const remote_watch::kind& remote_watch::kind_of(const k8s::resource_type& type) {
+  const auto found = std::ranges::find(kinds_, type, &kind::type);
+  return found != kinds_.end() ? *found : kinds_.emplace_back(type);
+}
+
+/// Until the watch goes on without a coroutine.
+asio::awaitable<void> remote_watch::begin(kind_watch* one) {
+  // Not from within the end of the exchange before.
+  co_await asio::post(executor_, asio::use_awaitable);
+  do {
+    const auto wait = one->wait();
+    if (wait == core::duration::zero()) continue;
+    const auto pause = in_.clock.make_timer(executor_);
+    pause->expires_at(in_.clock.now() + wait);
     const bool due = co_await pause->wait();
     if (!due) co_return;
-  }
+  } while (!co_await one->open());
 }
 
 /// One for all clusters: those with a change, each at its time.
@@ -197,10 +326,10 @@ asio::awaitable<void> remote_watch::notify() {
 /// Compares what has changed with what the last reconcile has left.
 void remote_watch::check(entry& cluster) {
   bool drifted = false;
-  for (const auto& [object, version] : std::exchange(cluster.pending, {})) {
-    const auto expected = cluster.versions.find(object);
-    if (expected == cluster.versions.end()) continue;
-    const bool own = expected->second == version;
+  for (const auto& seen : std::exchange(cluster.pending, {})) {
+    const auto expected = find(cluster.expected, seen);
+    if (expected == cluster.expected.end()) continue;
+    const bool own = expected->at == seen.at;
     (own ? own_ : foreign_).Increment();
     drifted = drifted || !own;
   }
@@ -211,15 +340,16 @@ void remote_watch::check(entry& cluster) {
   on_change_(cluster.key, wait);
 }
 
-void remote_watch::note(entry& cluster, const std::string& object, std::string version) {
-  const auto expected = cluster.versions.find(object);
-  if (expected == cluster.versions.end()) return;
-  if (!cluster.pending.contains(object) && expected->second == version) return;
+void remote_watch::note(entry& cluster, watched_set::version seen) {
+  const auto expected = find(cluster.expected, seen);
+  if (expected == cluster.expected.end()) return;
+  const bool is_pending = find(cluster.pending, seen) != cluster.pending.end();
+  if (!is_pending && expected->at == seen.at) return;
   if (cluster.pending.empty()) {
     due_.emplace_back(in_.clock.now() + options_.delay, cluster.weak_from_this());
     if (due_.size() == 1 && alarm_ != nullptr) alarm_->cancel();
   }
-  cluster.pending[object] = std::move(version);
+  put(cluster.pending, seen);
 }
 
 asio::awaitable<void> remote_watch::watch_cluster(entry_ptr cluster) {
@@ -227,10 +357,13 @@ asio::awaitable<void> remote_watch::watch_cluster(entry_ptr cluster) {
   const auto cancellation = co_await asio::this_coro::cancellation_state;
   // From here on the tasks have to be joined.
   co_await asio::this_coro::throw_if_cancelled(false);
-  for (const auto& type : cluster->types) tasks.spawn(watch_kind(cluster.get(), type));
+  cluster->tasks = &tasks;
+  for (auto& one : cluster->watches) tasks.spawn(begin(&one));
   if (cancellation.cancelled() == asio::cancellation_type::none) co_await cluster->over.wait();
+  cluster->tasks = nullptr;
   tasks.cancel();
   co_await tasks.join();
+  cluster->watches.clear();
 }
 
 asio::awaitable<void> remote_watch::run() {

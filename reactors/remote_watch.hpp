@@ -11,11 +11,12 @@
 #include <boost/asio/awaitable.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -62,14 +63,20 @@ class drift_backoff {
   std::unordered_map<k8s::object_key, row, k8s::object_key_hash> rows_;
 };
 
-/// Identifies an object on a cluster in whichever version: "deployments.apps kyma-system/name".
-std::string watch_key(const k8s::resource_type& type, const k8s::object_key& key);
-
 /// Objects as a reconcile has left them on a cluster.
 struct watched_set {
+  /// An object and its resourceVersion as hashes, since thousands of clusters have the same ones.
+  /// Two that are equal by chance are one drift that the resync finds.
+  struct version {
+    std::size_t object = 0;
+    std::size_t at = 0;  ///< zero: it is not there
+  };
+
+  void add(const k8s::resource_type& type, const k8s::object_key& key,
+           std::string_view resource_version);
+
   std::vector<k8s::resource_type> types = {};
-  /// resourceVersion by watch_key.
-  std::map<std::string, std::string> versions = {};
+  std::vector<version> versions = {};
 };
 
 struct remote_watch_options {
@@ -89,7 +96,8 @@ struct remote_watch_environment {
 /// Detects changes, by others, of objects that a reactor keeps on many clusters: one metadata-only
 /// watch per kind and cluster, by label, all on the connection of the cluster's client. No object
 /// is kept: an event counts if its resourceVersion is not the one that the last reconcile left, so
-/// what changed between that and the watch's begin is detected, too.
+/// what changed between that and the watch's begin is detected, too. A watch on which nothing
+/// happens holds no coroutine and no decoder (with HTTP/2).
 ///
 /// Holds the client that it was given last; a pool therefore needs capacity for all clusters.
 ///
@@ -123,13 +131,16 @@ class remote_watch {
   boost::asio::awaitable<void> run();
 
  private:
+  struct kind;
+  class kind_watch;
   struct entry;
   using entry_ptr = std::shared_ptr<entry>;
 
   boost::asio::awaitable<void> watch_cluster(entry_ptr cluster);
-  boost::asio::awaitable<void> watch_kind(entry* cluster, k8s::resource_type type);
+  boost::asio::awaitable<void> begin(kind_watch* one);
+  const kind& kind_of(const k8s::resource_type& type);
   boost::asio::awaitable<void> notify();
-  void note(entry& cluster, const std::string& object, std::string version);
+  void note(entry& cluster, watched_set::version seen);
   void check(entry& cluster);
   void publish() { watched_.Set(static_cast<double>(entries_.size())); }
 
@@ -142,6 +153,7 @@ class remote_watch {
   core::counter& foreign_;
   core::counter& held_back_;
   drift_backoff backoff_;
+  std::deque<kind> kinds_;  ///< all that were ever watched
   std::unordered_map<k8s::object_key, entry_ptr, k8s::object_key_hash> entries_;
   /// Clusters with a change that no reconcile has followed yet.
   std::unordered_set<k8s::object_key, k8s::object_key_hash> changed_;

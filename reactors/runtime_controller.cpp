@@ -37,8 +37,8 @@ runtime_controller::runtime_controller(asio::any_io_executor executor, runtime_n
       controller_(std::move(executor), controller_options_of(names_.controller, options_), *this,
                   {in_.clock, in_.watchdog, in_.log, in_.metrics, in_.random}) {}
 
-bool runtime_controller::requeue(const object_key& key) {
-  const auto added = controller_.add(key);
+bool runtime_controller::requeue(const object_key& key, core::duration after) {
+  const auto added = controller_.add_after(key, after);
   return added == core::add_result::added || added == core::add_result::merged;
 }
 

@@ -97,8 +97,8 @@ class runtime_controller : protected k8s::reconciler {
   runtime_controller(const runtime_controller&) = delete;
   runtime_controller& operator=(const runtime_controller&) = delete;
 
-  /// Enqueues the runtime. Returns false if the queue is full or shut down.
-  bool requeue(const k8s::object_key& key);
+  /// Enqueues the runtime once `after` has passed. Returns false if the queue is full or shut down.
+  bool requeue(const k8s::object_key& key, core::duration after = {});
 
   std::size_t count(runtime_state of) const noexcept { return runtimes_.count(of); }
   const class runtimes& runtimes() const noexcept { return runtimes_; }

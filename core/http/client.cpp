@@ -368,6 +368,12 @@ asio::awaitable<boost::system::error_code> client_slot::exchange(const request& 
   return connection_->exchange(what, into, options);
 }
 
+asio::awaitable<boost::system::error_code> client_slot::open(
+    const request& what, response& into, exchange_options options,
+    std::unique_ptr<opened_exchange>& rest) {
+  return connection_->open(what, into, options, this, &rest);
+}
+
 bool client_slot::multiplexed() const noexcept {
   return connection_->multiplexed();
 }

@@ -87,6 +87,17 @@ struct exchange_options {
 
 class client_connection;
 
+/// An exchange whose answer's body is still coming to its sink. If it goes before that has ended,
+/// the exchange is given up. It may outlive the client's `close`, which ends it. On the client's
+/// executor.
+class opened_exchange {
+ public:
+  opened_exchange() = default;
+  virtual ~opened_exchange() = default;
+  opened_exchange(const opened_exchange&) = delete;
+  opened_exchange& operator=(const opened_exchange&) = delete;
+};
+
 /// Leave for one exchange on a connection; given back when it goes. Must not outlive the client's
 /// `close`.
 class client_slot {
@@ -102,6 +113,14 @@ class client_slot {
   /// stream is reset (HTTP/2), or the connection closed with its slot (HTTP/1.1).
   boost::asio::awaitable<boost::system::error_code> exchange(const request& what, response& into,
                                                              exchange_options options = {});
+
+  /// The same for a request without a body that is answered for long, such as a watch: ends when
+  /// the head of its answer has come. If that is a 2xx, `rest` is set, takes the slot along, and
+  /// `options.sink` gets the body until its `end`; unset, the answer has ended. No coroutine waits
+  /// meanwhile. Only where `multiplexed`.
+  boost::asio::awaitable<boost::system::error_code> open(const request& what, response& into,
+                                                         exchange_options options,
+                                                         std::unique_ptr<opened_exchange>& rest);
 
   /// True if many exchanges share the connection (HTTP/2).
   bool multiplexed() const noexcept;

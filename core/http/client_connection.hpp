@@ -56,6 +56,11 @@ class client_connection {
                                                                      response& into,
                                                                      exchange_options options) = 0;
 
+  /// As client_slot::open; `through` is that slot. Only where `multiplexed`.
+  virtual boost::asio::awaitable<boost::system::error_code> open(
+      const request& what, response& into, exchange_options options, client_slot* through,
+      std::unique_ptr<opened_exchange>* rest) = 0;
+
   /// How many exchanges there may be at once; 0 at its end.
   virtual std::size_t capacity() const noexcept = 0;
   virtual bool multiplexed() const noexcept = 0;

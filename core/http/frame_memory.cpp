@@ -50,14 +50,10 @@ frame_memory::frame_memory() noexcept
     : interface_{this, frame_memory_functions::allocate, frame_memory_functions::release,
                  frame_memory_functions::allocate_zeroed, frame_memory_functions::reallocate} {}
 
-void frame_memory::used(std::size_t frame_bytes) noexcept {
-  if (frame_bytes > page) large_ = true;
-}
-
 void frame_memory::trim() noexcept {
-  if (!large_ || frame_ == nullptr) return;
-  large_ = false;
-  ::madvise(frame_ + page, room - page, MADV_DONTNEED);
+  if (!used_ || frame_ == nullptr) return;
+  used_ = false;
+  ::madvise(frame_, room, MADV_DONTNEED);
 }
 
 }  // namespace rw::http

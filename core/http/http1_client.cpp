@@ -47,6 +47,11 @@ class http1_client final : public client_connection {
 
   asio::awaitable<boost::system::error_code> exchange(const request& what, response& into,
                                                       exchange_options options) override;
+  asio::awaitable<boost::system::error_code> open(const request&, response&, exchange_options,
+                                                  client_slot*,
+                                                  std::unique_ptr<opened_exchange>*) override {
+    co_return client_error::protocol;
+  }
 
   std::size_t capacity() const noexcept override { return open_ && !retired_ ? 1 : 0; }
   bool multiplexed() const noexcept override { return false; }

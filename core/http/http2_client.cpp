@@ -119,16 +119,13 @@ bool http2_client::submit(call& one, const request& what) {
   return true;
 }
 
-asio::awaitable<boost::system::error_code> http2_client::exchange(const request& what,
-                                                                  response& into,
-                                                                  exchange_options options) {
-  if (ended_ || calls_.size() >= streams()) co_return client_error::not_processed;
-  call one(*this, into, options);
+/// False if the connection does not take it: the next one does.
+bool http2_client::begin(call& one, const request& what) {
+  if (ended_ || calls_.size() >= streams()) return false;
   one.body.rest = what.body;
   if (!submit(one, what)) {
-    // Stream ids are used up, or the peer said goodbye: the next connection takes it.
-    retired_ = true;
-    co_return client_error::not_processed;
+    retired_ = true;  // stream ids are used up, or the peer said goodbye
+    return false;
   }
   if (one.guarded) guarded_out_ = true;
   one.self = calls_.insert(calls_.end(), &one);
@@ -136,9 +133,33 @@ asio::awaitable<boost::system::error_code> http2_client::exchange(const request&
   look_at(one.time.due());
   if (options_.limits.ping.count() > 0) look_at(last_use_ + options_.limits.ping);
   push_soon();
+  return true;
+}
+
+asio::awaitable<boost::system::error_code> http2_client::exchange(const request& what,
+                                                                  response& into,
+                                                                  exchange_options options) {
+  call one(*this, into, options);
+  if (!begin(one, what)) co_return client_error::not_processed;
   if (!one.finished) co_await one.done.wait();
   if (!one.finished) give_up(one, client_error::shut_down);
   co_return one.error;
+}
+
+asio::awaitable<boost::system::error_code> http2_client::open(
+    const request& what, response& into, exchange_options options, client_slot* through,
+    std::unique_ptr<opened_exchange>* rest) {
+  auto made = std::make_unique<opened>(*this, into, options);
+  auto& one = made->one;
+  one.opens = true;
+  if (!begin(one, what)) co_return client_error::not_processed;
+  if (!one.finished) co_await one.done.wait();
+  if (one.finished) co_return one.error;
+  if (one.opens) co_return client_error::shut_down;  // cancelled
+  one.into = nullptr;
+  made->slot = std::move(*through);
+  *rest = std::move(made);
+  co_return boost::system::error_code();
 }
 
 void http2_client::finish(call& one, boost::system::error_code error) {
@@ -147,7 +168,8 @@ void http2_client::finish(call& one, boost::system::error_code error) {
   last_use_ = environment_.watchdog.now();
   calls_.erase(one.self);
   nghttp2_session_set_stream_user_data(session_.get(), one.id, nullptr);
-  one.done.set();
+  if (one.into != nullptr) return one.done.set();
+  if (one.sink != nullptr) one.sink->end(error);
 }
 
 /// The connection is at its end, closed from here or by the peer, and so is all that is under way.
@@ -200,17 +222,18 @@ void http2_client::heard(call& one) {
 int http2_client::on_header(const nghttp2_frame& frame, std::string_view name,
                             std::string_view value) {
   auto* one = find(frame.hd.stream_id);
-  if (one == nullptr) return 0;
-  if (one->into.headers.bytes() + name.size() + value.size() > options_.limits.header_bytes) {
+  if (one == nullptr || one->into == nullptr) return 0;  // trailers of an opened one
+  auto& into = *one->into;
+  if (into.headers.bytes() + name.size() + value.size() > options_.limits.header_bytes) {
     give_up(*one, client_error::response_too_large);
     return 0;
   }
   if (name == ":status") {
     // An informational answer (1xx) is followed by the real one.
-    std::from_chars(value.data(), value.data() + value.size(), one->into.status);
-    one->into.headers.clear();
+    std::from_chars(value.data(), value.data() + value.size(), into.status);
+    into.headers.clear();
   } else {
-    one->into.headers.add(name, value);
+    into.headers.add(name, value);
   }
   return 0;
 }
@@ -219,16 +242,16 @@ int http2_client::on_data(std::int32_t id, std::string_view bytes) {
   auto* one = find(id);
   if (one == nullptr) return 0;
   heard(*one);
-  if (one->sink != nullptr && one->into.status / 100 == 2) {
+  if (one->streams()) {
     const bool more = one->sink->take(bytes);
     if (!more && !one->finished) give_up(*one, client_error::abandoned);
     return 0;
   }
-  if (one->into.body.size() + bytes.size() > one->body_bytes) {
+  if (one->into->body.size() + bytes.size() > one->body_bytes) {
     give_up(*one, client_error::response_too_large);
     return 0;
   }
-  one->into.body.append(bytes);
+  one->into->body.append(bytes);
   return 0;
 }
 
@@ -247,9 +270,10 @@ int http2_client::on_frame(const nghttp2_frame& frame) {
     case NGHTTP2_HEADERS:
     case NGHTTP2_DATA:
       if (auto* one = find(frame.hd.stream_id)) {
-        const bool begins = !one->any_answer && one->into.status / 100 == 2;
-        if (one->into.status >= 200) heard(*one);
-        if (begins && one->sink != nullptr) one->sink->begin();
+        const bool begins = !one->any_answer && one->streams();
+        if (one->into == nullptr || one->into->status >= 200) heard(*one);
+        if (begins) one->sink->begin();
+        if (begins && std::exchange(one->opens, false)) one->done.set();
         one->whole = (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
       }
       break;
@@ -289,7 +313,6 @@ void http2_client::expire() {
   const auto& limits = options_.limits;
   next_look_ = core::time_point::max();
   look_at(now + std::min(limits.idle, limits.exchange));
-  out_.trim();
   bool overdue = false;
   const auto current = calls_;
   for (auto* one : current) {
@@ -303,6 +326,7 @@ void http2_client::expire() {
   look_for_life(now, overdue);
   if (calls_.empty() && slots_ == 0 && last_use_ + limits.idle <= now) end();
   push();
+  out_.trim();  // after a PING, which may be all that a quiet connection ever sends
 }
 
 /// Leaves an upstream that seems to be dead.

@@ -24,6 +24,9 @@ class http2_client final : public client_connection,
   boost::asio::awaitable<void> run() override;
   boost::asio::awaitable<boost::system::error_code> exchange(const request& what, response& into,
                                                              exchange_options options) override;
+  boost::asio::awaitable<boost::system::error_code> open(
+      const request& what, response& into, exchange_options options, client_slot* through,
+      std::unique_ptr<opened_exchange>* rest) override;
 
   std::size_t capacity() const noexcept override {
     return ended_ || retired_ || suspected_ ? 0 : streams();
@@ -40,27 +43,33 @@ class http2_client final : public client_connection,
   int on_stream_close(std::int32_t id, std::uint32_t code);
 
  private:
-  /// One exchange, in the frame of its coroutine. If that goes before the exchange has ended, its
-  /// stream is reset.
+  /// One exchange, in the frame of its coroutine or opened. If it goes before the exchange has
+  /// ended, its stream is reset.
   struct call {
     call(http2_client& o, response& answer, const exchange_options& options)
         : owner(o),
           done(o.executor_),
-          into(answer),
+          into(&answer),
           sink(options.sink),
           body_bytes(options.body_bytes > 0 ? options.body_bytes : o.options_.limits.body_bytes),
           guarded(options.guarded && o.options_.permit != nullptr),
           time(options, o.options_.limits, o.environment_.watchdog.now()) {}
     ~call() {
+      sink = nullptr;
       if (id > 0 && !finished) owner.give_up(*this, client_error::shut_down);
     }
     call(const call&) = delete;
     call& operator=(const call&) = delete;
 
+    /// True if what comes goes to the sink.
+    bool streams() const noexcept {
+      return sink != nullptr && (into == nullptr || into->status / 100 == 2);
+    }
+
     http2_client& owner;
     core::wake done;
-    response& into;
-    body_sink* const sink;
+    response* into;  ///< null once the head of an opened one was handed over
+    body_sink* sink;
     const std::size_t body_bytes;
     const bool guarded;
     outgoing_body body;
@@ -70,9 +79,20 @@ class http2_client final : public client_connection,
     bool finished = false;
     bool any_answer = false;
     bool whole = false;  ///< the answer came to its end
+    bool opens = false;  ///< its coroutine waits for the head of a good answer, not for its end
     std::int32_t id = 0;
     std::list<call*>::iterator self;
   };
+
+  struct opened final : opened_exchange {
+    opened(http2_client& owner, response& answer, const exchange_options& options)
+        : one(owner, answer, options) {}
+
+    client_slot slot;  ///< keeps the connection
+    call one;
+  };
+
+  bool begin(call& one, const request& what);
 
   call* find(std::int32_t id) {
     return static_cast<call*>(nghttp2_session_get_stream_user_data(session_.get(), id));

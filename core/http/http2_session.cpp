@@ -29,7 +29,7 @@ core::io_result frame_output::write(nghttp2_session* session, core::stream& to,
       const std::uint8_t* frame = nullptr;
       const auto n = nghttp2_session_mem_send(session, &frame);
       if (n <= 0) break;
-      memory_.used(static_cast<std::size_t>(n));
+      memory_.used();
       bytes.append(view(frame, static_cast<std::size_t>(n)));
     }
     if (bytes.empty()) return {};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/system/error_code.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -106,6 +107,11 @@ class body_sink {
   /// gone after the call. It may begin other exchanges. False: enough; the exchange is given up
   /// with `client_error::abandoned`.
   virtual bool take(std::string_view bytes) = 0;
+
+  /// The body of an opened exchange (client_slot::open) has ended: no error if it is whole. It may
+  /// destroy that exchange's object, but neither begin nor give up others. Not called once the
+  /// object has gone.
+  virtual void end(boost::system::error_code) {}
 };
 
 /// What a server sends, or a client received. The server adds content-length and, on HTTP/1.1, what

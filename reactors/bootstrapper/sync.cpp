@@ -133,9 +133,7 @@ class sync_pass {
       out_.objects.insert(out_.objects.end(), entries.begin(), entries.end());
     }
     for (const auto& each : plan->objects) {
-      auto& types = out_.left.types;
-      if (std::ranges::find(types, each.type) == types.end()) types.push_back(each.type);
-      out_.left.versions[watch_key(each.type, each.key)] = k8s::resource_version_of(each.live);
+      out_.left.add(each.type, each.key, k8s::resource_version_of(each.live));
     }
     co_return std::optional<rejection>();
   }

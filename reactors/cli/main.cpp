@@ -7,6 +7,7 @@
 #include "reactors/cli/manager_app.hpp"
 #include "reactors/cli/settings.hpp"
 #include "reactors/cli/status_app.hpp"
+#include "reactors/cli/uninstall_app.hpp"
 #include "reactors/cli/webhook_app.hpp"
 
 #include <boost/asio/co_spawn.hpp>
@@ -37,6 +38,8 @@ std::unique_ptr<app> make_app(const settings& chosen, services& with) {
       return std::make_unique<api_server_app>(with, chosen.api_server);
     case command::status:
       return std::make_unique<status_app>(with, chosen.status);
+    case command::uninstall:
+      return std::make_unique<uninstall_app>(with, chosen.uninstall);
     default:
       return std::make_unique<dev_app>(with, chosen.dev);
   }

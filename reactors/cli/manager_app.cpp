@@ -159,6 +159,7 @@ k8s::informer& manager_app::inform(const k8s::resource_type& type, k8s::informer
 
 listener::listener_options manager_app::listener_options() {
   auto out = listening_options(services_, settings_.listening, "--listen-address", reloader_);
+  out.takes_events = [this] { return leads_; };
   if (settings_.pin_san) {
     out.verify = listener::pin_san([this](const k8s::object_key& owner, std::string_view runtime) {
       return domain_of(owner, runtime);
@@ -225,6 +226,7 @@ void manager_app::make_reactors() {
   if (settings_.kcp_port != 0) how.kcp_port = settings_.kcp_port;
   how.how.set.image = settings_.skr_image;
   how.how.set.pull_secrets = settings_.skr_pull_secrets;
+  how.how.set.webhook_sources = settings_.skr_webhook_sources;
   how.how.set.memory_limit = settings_.skr_memory_limit;
   how.how.set.cpu_limit = settings_.skr_cpu_limit;
   if (!settings_.skr_manifests.empty()) {
@@ -259,13 +261,19 @@ void manager_app::make_reactors() {
         services_, settings_.runtime_config, runtime_config::clients{*kcp_, *shared_, *pool_},
         kubeconfigs_, *recorder_);
   }
-  relay_ = std::make_unique<kyma_router::relay>(
-      executor, *shared_,
-      k8s::controller_environment{services_.clock, services_.watchdog, services_.log,
-                                  services_.metrics, random()});
   router_ = std::make_unique<kyma_router::router>(
-      kymas_, [this](const k8s::object_key& kyma) { route(kyma); }, kyma_router::router_options{},
+      kymas_, [this](const k8s::object_key& kyma, core::duration after) { route(kyma, after); },
+      kyma_router::router_options{},
       kyma_router::router_environment{services_.clock, services_.log, services_.metrics});
+  if (!settings_.pod_ip.empty()) {
+    endpoint_ = std::make_unique<listener::leader_endpoint>(
+        *kcp_,
+        listener::endpoint_options{
+            .service = {std::string(kcp_namespace), settings_.events_service},
+            .address = settings_.pod_ip,
+            .port = address().port()},
+        listener::endpoint_environment{services_.clock, services_.log, random()});
+  }
   if (!settings_.leader_elect) return;
   auto source = random();
   elector_ = std::make_unique<k8s::leader_elector>(
@@ -353,9 +361,12 @@ std::string manager_app::not_ready() const {
   return reasons;
 }
 
-void manager_app::route(const k8s::object_key& kyma) {
-  if (leads_ && installer_->requeue(kyma)) return;
-  relay_->tell(kyma);
+/// What is still to come when this replica leads no more is not lost: the next leader inspects
+/// every runtime.
+void manager_app::route(const k8s::object_key& kyma, core::duration after) {
+  if (!leads_ || installer_->requeue(kyma, after)) return;
+  services_.log.limited(route_log_, core::log_level::warning,
+                        "an event is dropped: the queue is full", {{"kyma", kyma.name}});
 }
 
 /// Events can be judged, and led to their Kymas, once those are known; until then senders wait.
@@ -363,17 +374,6 @@ asio::awaitable<void> manager_app::take_events() {
   const bool synced = co_await kymas_.wait_synced();
   if (synced && !stopping_) co_await listener_.runnable->run();
   listener_.events->close();
-}
-
-/// What the leader is still to hear of, at most until `when`.
-asio::awaitable<void> manager_app::finish_telling(core::time_point when) {
-  const auto pause = services_.clock.make_timer(services_.executor);
-  while (!relay_->idle() && services_.clock.now() < when) {
-    pause->expires_at(services_.clock.now() + std::chrono::milliseconds(20));
-    const bool due = co_await pause->wait();
-    if (!due) co_return;
-  }
-  if (!relay_->idle()) services_.log.warning("the leader was not told of all events");
 }
 
 void manager_app::show(const listener::received_event& event) const {
@@ -406,6 +406,7 @@ asio::awaitable<void> manager_app::lead() {
   reactors.spawn(watcher_controller_->run());
   reactors.spawn(rotator_->run());
   reactors.spawn(installer_->run());
+  if (endpoint_) reactors.spawn(endpoint_->run());
   if (runtime_config_) reactors.spawn(runtime_config_->lead());
   std::exception_ptr end;
   try {
@@ -433,7 +434,6 @@ asio::awaitable<int> manager_app::run() {
   core::task_group intake(services_.executor, fail_on_exception());
   core::task_group routing(services_.executor, fail_on_exception());
   core::task_group leading(services_.executor, fail_on_exception());
-  core::task_group telling(services_.executor, fail_on_exception());
   core::task_group recording(services_.executor, fail_on_exception());
   background.spawn(services_.watchdog.run());
   background.spawn(admin_->run());
@@ -442,7 +442,6 @@ asio::awaitable<int> manager_app::run() {
   if (runtime_config_) background.spawn(runtime_config_->watch());
   recording.spawn(recorder_->run());
   background.spawn(pool_->run());
-  telling.spawn(relay_->run());
   routing.spawn(router_->run());
   intake.spawn(take_events());
   intake.spawn(read_events());  // to the last one that was taken
@@ -462,9 +461,6 @@ asio::awaitable<int> manager_app::run() {
   co_await join_by(leading, end);
   routing.cancel();
   co_await routing.join();
-  co_await finish_telling(end);
-  telling.cancel();
-  co_await telling.join();
   recorder_->close();
   co_await join_by(recording, services_.clock.now() + last_words);
   background.cancel();

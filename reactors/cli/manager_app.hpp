@@ -15,6 +15,7 @@
 #include "reactors/cli/settings.hpp"
 #include "reactors/gateway_secret/rotator.hpp"
 #include "reactors/kyma_router/kyma_router.hpp"
+#include "reactors/listener/leader_endpoint.hpp"
 #include "reactors/listener/listener.hpp"
 #include "reactors/rollout.hpp"
 #include "reactors/watcher_controller/watcher_controller.hpp"
@@ -30,8 +31,8 @@
 
 namespace rw::cli {
 
-/// `runtime-watcher manager`: what KCP has to do. Every replica runs the informers and the
-/// listener; the one that leads runs the controllers, too:
+/// `runtime-watcher manager`: what KCP has to do. Every replica runs the informers; the one that
+/// leads runs the controllers, and takes the events:
 ///
 ///     Watchers, Gateways  -> watcher_controller -> VirtualServices
 ///     root Secret         -> gateway_secret     -> the gateway's certificate and CA bundle
@@ -39,8 +40,9 @@ namespace rw::cli {
 ///     events              -> listener -> kyma_router -> watcher_installer
 ///     see runtime_config  -> config_sync        -> marks on Runtimes
 ///
-/// A replica that does not lead relays the events to the one that does. One that loses the lease
-/// ends, with code 1, and is started anew by whoever runs it: nothing of its term is left then.
+/// The Service for events leads to the replica that leads (listener/leader_endpoint.hpp); the
+/// others answer 503 with Retry-After. One that loses the lease ends, with code 1, and is started
+/// anew by whoever runs it: nothing of its term is left then.
 class manager_app final : public app {
  public:
   /// Reads the kubeconfig, loads the certificates and binds. Throws what names the setting that
@@ -67,12 +69,11 @@ class manager_app final : public app {
   std::string admin_token() const;
   std::string show_runtimes(std::string_view query, std::string& error) const;
   void describe(const k8s::object_key& kyma, boost::json::object& row) const;
-  void route(const k8s::object_key& kyma);
+  void route(const k8s::object_key& kyma, core::duration after);
   void show(const listener::received_event& event) const;
   void make_reactors();
   boost::asio::awaitable<void> take_events();
   boost::asio::awaitable<void> read_events();
-  boost::asio::awaitable<void> finish_telling(core::time_point when);
   boost::asio::awaitable<void> lead();
   boost::asio::awaitable<void> close_clients();
 
@@ -102,12 +103,13 @@ class manager_app final : public app {
   std::unique_ptr<gateway_secret::rotator> rotator_;
   std::unique_ptr<watcher_installer::watcher_installer> installer_;
   std::unique_ptr<runtime_config> runtime_config_;  ///< none: its mode is off
-  std::unique_ptr<kyma_router::relay> relay_;
   std::unique_ptr<kyma_router::router> router_;
+  core::log_limit route_log_;
   std::unique_ptr<k8s::leader_elector> elector_;
 
   std::unique_ptr<tls::reloader> reloader_;  ///< none: the listener has no certificates
   listener::registration listener_;
+  std::unique_ptr<listener::leader_endpoint> endpoint_;  ///< none: the pod's address is not known
   const std::unique_ptr<core::transport> plain_;
   admin::pages pages_;
   std::unique_ptr<http::server> admin_;

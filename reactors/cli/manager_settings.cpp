@@ -1,5 +1,7 @@
 #include "k8s/election.hpp"
 #include "reactors/cli/options.hpp"
+#include "reactors/listener/leader_endpoint.hpp"
+#include "reactors/watcher_installer/render.hpp"
 
 #include <regex>
 
@@ -19,10 +21,17 @@ CLI::Validator quantity() {
 
 void describe_intake(CLI::App& app, manager_settings& to) {
   add_listening_address(app, "--listen-address", to.listening.address,
-                        "Where events are taken; every replica does");
+                        "Where events are taken, by the replica that leads");
   describe_listening(app, to.listening);
   app.add_flag("--pin-san", to.pin_san,
                "Take an event only if the sender's certificate names the skr-domain of its Kyma");
+  add(app, "--pod-ip", to.pod_ip, "IP",
+      "Address of this pod, which the leader puts into the EndpointSlice of --events-service; by "
+      "default none: nothing is written")
+      ->envname("POD_IP")
+      ->check(CLI::Validator(listener::endpoint_address_error, ""));
+  add(app, "--events-service", to.events_service, "NAME",
+      "Service without a selector, in kcp-system, that leads events to the leader");
   add(app, "--admin-token-file", to.admin_token_file, "FILE",
       "Clients that send the token in it may read /runtimes from outside the loopback interface");
   add_listening_address(app, "--metrics-address", to.metrics_address,
@@ -52,6 +61,10 @@ void describe_runtimes(CLI::App& app, manager_settings& to) {
       "Directory with manifests in place of the built-in ones (deploy/skr)");
   add(app, "--skr-pull-secret", to.skr_pull_secrets, "NAME,...",
       "imagePullSecrets of the webhook, in kyma-system on the SKR");
+  add(app, "--skr-webhook-sources", to.skr_webhook_sources, "LABEL=VALUE,...",
+      "Pods in kube-system of the SKR that may call the webhook, or \"any\" for every client; by "
+      "default as the manifests say: app=vpn-shoot")
+      ->check(CLI::Validator(watcher_installer::webhook_sources_error, ""));
   add(app, "--skr-memory-limit", to.skr_memory_limit, "", "Of the webhook's pods")
       ->check(quantity());
   add(app, "--skr-cpu-limit", to.skr_cpu_limit, "", "Of the webhook's pods")->check(quantity());
@@ -123,7 +136,7 @@ void describe_manager(CLI::App& app, manager_settings& to) {
   add_duration(app, "--drain-timeout", to.drain_timeout,
                "How long after SIGTERM what is under way may take")
       ->envname("DRAIN_TIMEOUT");
-  check_object_names(app, {"--lease-namespace", "--lease-name", "--gateway-namespace",
+  check_object_names(app, {"--lease-namespace", "--lease-name", "--gateway-namespace", "--events-service",
                            "--skr-pull-secret", "--issuer", "--issuer-namespace"});
 }
 

@@ -270,6 +270,28 @@ void describe_status(CLI::App& app, status_settings& to) {
                std::chrono::milliseconds(100));
 }
 
+void describe_uninstall(CLI::App& app, uninstall_settings& to) {
+  add(app, "--kubeconfig", to.kubeconfig, "FILE",
+      "Access to KCP; by default $KUBECONFIG, the pod's own, or ~/.kube/config");
+  add(app, "--context", to.context, "", "Context of the kubeconfig; by default the current one");
+  app.add_flag("--dry-run", to.dry_run,
+               "Changes nothing: says which Kymas would be released, and whose runtime does not "
+               "respond");
+  app.add_flag("--keep-runtimes", to.keep_runtimes,
+               "Leaves runtimes, certificates, VirtualServices and the gateway's Secret as they "
+               "are, for lifecycle-manager to go on with");
+  app.add_flag("--force", to.force,
+               "Releases Kymas whose runtime can't be cleaned, too; its watcher stays there");
+  add(app, "--concurrent", to.concurrent, "", "Runtimes that are worked on at once")
+      ->check(CLI::Range(1u, 1024u));
+  add_duration(app, "--runtime-timeout", to.runtime_timeout, "How long one runtime may take",
+               std::chrono::milliseconds(1));
+  add(app, "--skr-manifests", to.skr_manifests, "DIR", "As the manager's");
+  add(app, "--lease-namespace", to.lease_namespace, "", "As the manager's");
+  add(app, "--lease-name", to.lease_name, "", "As the manager's");
+  add(app, "--events-service", to.events_service, "NAME", "As the manager's");
+}
+
 void describe_certs(CLI::App& app, certs_settings& to) {
   using role = certs_settings::role;
   const auto describe = [&](const char* name, role made, const char* help) {
@@ -393,6 +415,11 @@ settings read_settings(int argc, char** argv) {
   auto* const show_status = app.add_subcommand(
       "status", "Asks a manager for all runtimes: their states, why, and since when");
   describe_status(*show_status, result.status);
+  auto* const run_uninstall = app.add_subcommand(
+      "uninstall",
+      "Takes the watcher off all runtimes, and the manager's finalizers and objects out of KCP; "
+      "may be interrupted and repeated");
+  describe_uninstall(*run_uninstall, result.uninstall);
   auto* const make_certs = app.add_subcommand("certs", "Makes certificates, for tests and trials");
   describe_certs(*make_certs, result.certs);
   auto* const say_version = app.add_subcommand("version", "Prints the version");
@@ -423,6 +450,8 @@ settings read_settings(int argc, char** argv) {
       result.what = command::api_server;
     } else if (*show_status) {
       result.what = command::status;
+    } else if (*run_uninstall) {
+      result.what = command::uninstall;
     } else {
       result.what = command::certs;
     }

@@ -66,6 +66,8 @@ struct manager_settings {
 
   listening_settings listening = {.address = {"0.0.0.0", 8082}, .component = "lifecycle-manager"};
   bool pin_san = false;
+  std::string pod_ip;  ///< empty: nothing leads the Service for events to this replica
+  std::string events_service = "runtime-watcher-manager-events";
   core::host_port metrics_address = {"0.0.0.0", 8080};
   std::string admin_token_file;  ///< empty: `/runtimes` is shown to loopback only
 
@@ -82,6 +84,7 @@ struct manager_settings {
   std::string skr_image = "runtime-watcher:latest";
   std::string skr_manifests;  ///< a directory; empty: the built-in ones
   std::vector<std::string> skr_pull_secrets;
+  std::string skr_webhook_sources;  ///< empty: as the manifests say
   std::string skr_memory_limit = "200Mi";
   std::string skr_cpu_limit = "0.1";
   std::size_t concurrent = 16;
@@ -149,6 +152,21 @@ struct api_server_settings {
   std::chrono::milliseconds storage_delay{0};
 };
 
+/// `runtime-watcher uninstall`.
+struct uninstall_settings {
+  std::string kubeconfig;
+  std::string context;
+  bool dry_run = false;
+  bool keep_runtimes = false;
+  bool force = false;
+  std::size_t concurrent = 16;
+  std::chrono::milliseconds runtime_timeout = std::chrono::seconds(30);
+  std::string skr_manifests;
+  std::string lease_namespace = "kcp-system";
+  std::string lease_name = "runtime-watcher-manager";
+  std::string events_service = "runtime-watcher-manager-events";
+};
+
 /// `runtime-watcher certs`.
 struct certs_settings {
   enum class role : std::uint8_t { ca, server, client, webhook };
@@ -182,6 +200,7 @@ enum class command : std::uint8_t {
   dev,
   api_server,
   status,
+  uninstall,
   certs
 };
 
@@ -195,6 +214,7 @@ struct settings {
   dev_settings dev;
   api_server_settings api_server;
   status_settings status;
+  uninstall_settings uninstall;
   certs_settings certs;
 
   /// Flags whose values came from the environment, with the variables.

@@ -230,31 +230,37 @@ asio::awaitable<void> gateway::implementation::forward(const http::request* from
   http::request request;
   forward_request(*from, xfcc(*from), request);
   http::response got;
-  std::optional<asio::ip::tcp::endpoint> unreachable;
+  std::optional<asio::ip::tcp::endpoint> avoided;
   bool any = false;
+  bool busy = false;  // and `into` says so
   for (unsigned i = 0; i < tries; ++i) {
     const auto at = in_.services(to);
-    if (!at || at == unreachable) break;
+    if (!at || at == avoided) break;
     any = true;
     got.clear();
     const auto outcome = co_await backends_.exchange(*at, &request, &got);
     if (!outcome.error) {
+      into->clear();
       forward_answer(got, *into);
-      co_return;
+      busy = got.status == 503;
+      if (!busy) co_return;
     }
-    // What the backend did not look at may go to another one.
-    unreachable.reset();
-    if (!outcome.connected) unreachable = at;
+    // What the backend did not look at, or has no room for, may go to another one, as Istio does.
+    avoided.reset();
+    if (!outcome.connected || busy) avoided = at;
     // Events may be sent twice, so one on a kept connection that the backend closed is sent again.
-    if (!outcome.connected || outcome.error == http::client_error::not_processed ||
+    if (!outcome.error || !outcome.connected ||
+        outcome.error == http::client_error::not_processed ||
         outcome.error == http::client_error::reused_connection_closed) {
       continue;
     }
     const bool late = outcome.error == http::client_error::timed_out;
+    into->clear();
     give_up(*into, late ? 504 : 502,
             late ? "the backend did not answer in time" : "the backend broke off", *from);
     co_return;
   }
+  if (busy) co_return;
   give_up(*into, 503, any ? "the backend cannot be reached" : "the Service has no backend", *from);
 }
 

@@ -33,7 +33,8 @@ struct service_port {
 
 /// Where a Service is reached now; none: it has no backend. Asked for each request, on the
 /// gateway's executor. A Service with several backends should give them in turn: where one does not
-/// accept connections the gateway asks again, and tries another one if it gets it.
+/// accept connections, or answers 503, the gateway asks again, and tries another one if it gets it,
+/// as Istio's retries do by default (retryOn: connect-failure, refused-stream, 503).
 using service_resolver =
     std::function<std::optional<boost::asio::ip::tcp::endpoint>(const service_port& service)>;
 

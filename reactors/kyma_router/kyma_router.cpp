@@ -24,15 +24,6 @@ std::string runtime_id_of(const k8s::object& kyma) {
   return id ? std::string(*id) : std::string();
 }
 
-k8s::controller_options relay_options() {
-  k8s::controller_options out{.name = "kyma-relay", .reconcile_limit = std::chrono::minutes(1)};
-  // When KCP is back the leader is to hear soon what it missed.
-  out.queue.retry_base = std::chrono::milliseconds(100);
-  out.queue.retry_limit = std::chrono::seconds(5);
-  out.queue.retries_per_second = 0;
-  return out;
-}
-
 core::counter& count(core::metrics& metrics, const char* outcome) {
   return core::make_counter(metrics, "rw_kyma_router_events_total",
                             "Events of runtimes by what became of them", {{"outcome", outcome}});
@@ -53,7 +44,7 @@ std::vector<k8s::object> kymas_of(const k8s::informer& kymas, std::string_view r
 router::router(k8s::informer& kymas, destination to, router_options options,
                router_environment environment)
     : kymas_(kymas),
-      to_(environment.clock, options.each, std::move(to)),
+      to_(std::move(to)),
       options_(options),
       clock_(environment.clock),
       log_(environment.log),
@@ -66,7 +57,7 @@ router::router(k8s::informer& kymas, destination to, router_options options,
 void router::heard(std::string_view runtime_id) {
   const auto found = kymas_of(kymas_, runtime_id);
   bool now = false;
-  for (const auto& kyma : found) now = to_.pass(kyma.key()) || now;
+  for (const auto& kyma : found) now = lead(kyma.key()) || now;
   if (!found.empty()) {
     (now ? routed_ : held_).Increment();
     return;
@@ -77,6 +68,16 @@ void router::heard(std::string_view runtime_id) {
   if (by_id_.size() == options_.capacity) forget(in_order_.begin());
   const auto where = in_order_.insert(in_order_.end(), {id, clock_.now() + options_.patience});
   by_id_.emplace(std::move(id), where);
+}
+
+/// False if it is to wait.
+bool router::lead(const k8s::object_key& kyma) {
+  const auto now = clock_.now();
+  auto& next = next_.use(kyma);
+  const bool due = next <= now;
+  to_(kyma, due ? core::duration::zero() : next - now);
+  if (due) next = now + options_.interval;
+  return due;
 }
 
 void router::forget(waiters::iterator which) {
@@ -95,7 +96,6 @@ asio::awaitable<void> router::run() {
   core::task_group tasks(executor);
   tasks.spawn(follow());
   tasks.spawn(expire());
-  tasks.spawn(to_.run());
   co_await tasks.join();
 }
 
@@ -115,7 +115,7 @@ asio::awaitable<void> router::follow() {
       late_.Increment();
       in_order_.erase(found->second);
       by_id_.erase(found);
-      to_.pass(change.now.key());
+      lead(change.now.key());
     }
   }
 }
@@ -131,45 +131,6 @@ asio::awaitable<void> router::expire() {
       forget(in_order_.begin());
     }
   }
-}
-
-relay::relay(asio::any_io_executor executor, k8s::client& api,
-             k8s::controller_environment environment)
-    : api_(api),
-      clock_(environment.clock),
-      log_(environment.log),
-      controller_(std::move(executor), relay_options(), *this, std::move(environment)) {}
-
-relay::~relay() = default;
-
-bool relay::idle() const noexcept {
-  const auto& queue = controller_.queue();
-  return queue.queued() == 0 && queue.delayed() == 0 && queue.processing() == 0;
-}
-
-bool relay::tell(const k8s::object_key& kyma) {
-  const auto added = controller_.add(kyma);
-  const bool lost = added == core::add_result::full || added == core::add_result::shut_down;
-  std::uint64_t suppressed = 0;
-  if (lost && log_limit_.pass(suppressed)) {
-    log_.warning("the leader is not told of a runtime's event: there is no room",
-                 {{"kyma", kyma.ns + "/" + kyma.name}, {"suppressed", suppressed}});
-  }
-  return !lost;
-}
-
-asio::awaitable<void> relay::run() {
-  return controller_.run();
-}
-
-asio::awaitable<k8s::reconcile_result> relay::reconcile(k8s::object_key key) {
-  boost::json::value change = boost::json::object();
-  k8s::set_annotation(change, heard_annotation, k8s::format_micro_time(clock_.wall()));
-  const auto done =
-      co_await api_.patch(kymas_type(), key, k8s::patch_type::merge, std::move(change));
-  // A Kyma that has gone needs no look.
-  if (done || done.error().is(k8s::errc::not_found)) co_return k8s::reconcile_result::done();
-  co_return k8s::reconcile_result::error(done.error());
 }
 
 }  // namespace rw::kyma_router

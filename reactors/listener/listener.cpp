@@ -94,6 +94,7 @@ class listener::endpoint final : public http::handler {
            std::function<void()> on_outdated)
       : component_(options.component),
         verify_(options.verify),
+        takes_events_(options.takes_events),
         wait_(options.wait),
         events_(std::move(events)),
         environment_(environment),
@@ -140,6 +141,7 @@ class listener::endpoint final : public http::handler {
 
   const std::string component_;
   const verify_function verify_;
+  const std::function<bool()> takes_events_;
   const std::chrono::milliseconds wait_;
   const std::shared_ptr<core::channel<received_event>> events_;
   const listener_environment environment_;
@@ -196,6 +198,10 @@ bool listener::endpoint::receive(exchange& current) {
   if (current.request->method != "POST") {
     current.response->headers.add("allow", "POST");
     return refuse(current, 405, "events are taken with POST");
+  }
+  if (takes_events_ && !takes_events_()) {
+    current.response->headers.add("retry-after", "1");
+    return refuse(current, 503, "another replica takes the events");
   }
   if (!identify(current) || !read(current)) return false;
   bool full = false;

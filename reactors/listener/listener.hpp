@@ -36,6 +36,9 @@ struct listener_options {
   boost::asio::ip::tcp::endpoint address;  ///< port 0 picks a free one
   std::string component;                   ///< name in the path: that of the Watcher's manager
   verify_function verify;                  ///< none: every identified sender may send
+  /// False while another process takes the events: 503 with Retry-After. None: this one always
+  /// does.
+  std::function<bool()> takes_events = {};
   std::size_t channel_capacity = 4096;
   /// How long a sender waits for room in the channel before it is told to come again (503).
   std::chrono::milliseconds wait = std::chrono::seconds(1);
@@ -68,10 +71,10 @@ struct listener_environment {
 /// 200: the event is in the channel. 400: the body is no event, or the sender has no name. 401: the
 /// sender could not be identified. 403: `verify` refused. 404: another path or component. 405:
 /// another method. 413: more than 16 KiB for one event, 1 MiB for a batch. 500: `verify` threw. 503
-/// with Retry-After: the channel is full. Of a batch each element is judged alone; where not all
-/// were taken the answer is 207 with `[{"index":3,"status":403}, ...]` for those that were not.
-/// Whatever is not answered with 200 counts as an error and is logged, at most so often, with the
-/// peer and the path.
+/// with Retry-After: the channel is full, or another process takes the events. Of a batch each
+/// element is judged alone; where not all were taken the answer is 207 with
+/// `[{"index":3,"status":403}, ...]` for those that were not. Whatever is not answered with 200
+/// counts as an error and is logged, at most so often, with the peer and the path.
 ///
 /// Where it terminates mutual TLS, a certificate is checked against the CA of the moment, not just
 /// that of its connection's beginning. Where that can't be done, since the certificate came with

@@ -12,6 +12,13 @@ namespace rw::watcher_installer {
 namespace asio = boost::asio;
 namespace json = boost::json;
 
+/// Whoever else keeps the Kyma may still need the events of its runtime, as lifecycle-manager does
+/// until the modules are deleted.
+bool watcher_installer::is_kept_by_others(const json::value& kyma) const {
+  const auto* const all = k8s::find(kyma, {"metadata", "finalizers"});
+  return k8s::has_finalizer(kyma, with_.finalizer) && all->as_array().size() > 1;
+}
+
 asio::awaitable<k8s::reconcile_result> watcher_installer::keep_removed(json::value kyma,
                                                                        contact to) {
   const auto key = to.key;
@@ -28,7 +35,8 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::keep_removed(json::val
     removed = done.has_value();
     if (!removed) to.error = done.error().message;
   }
-  const auto left = removal_left(kyma);
+  const auto since = removing_.try_emplace(key, in_.clock.now()).first->second;
+  const auto left = with_.removal_limit - (in_.clock.now() - since);
   if (!removed && !secrets.empty() && left > core::duration::zero()) {
     // The backoff must not outlast the limit.
     controller_.add_after(key, left + std::chrono::milliseconds(10));

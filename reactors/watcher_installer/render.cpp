@@ -1,6 +1,7 @@
 #include "reactors/watcher_installer/render.hpp"
 
 #include "k8s/base64.hpp"
+#include "k8s/qualified_name.hpp"
 #include "k8s/types.hpp"
 #include "tls/digest.hpp"
 
@@ -128,6 +129,30 @@ void fill_egress(json::value& object, std::uint16_t port) {
   egress.get_array() = {{{"ports", json::array{{{"protocol", "TCP"}, {"port", port}}}}}};
 }
 
+/// The pairs of "a=b,c=d".
+json::object labels_of(std::string_view text) {
+  json::object out;
+  while (!text.empty()) {
+    const auto one = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(one.size() + 1, text.size()));
+    const auto equals = std::min(one.find('='), one.size());
+    out[one.substr(0, equals)] = one.substr(std::min(equals + 1, one.size()));
+  }
+  return out;
+}
+
+void fill_ingress(json::value& object, const std::string& sources) {
+  auto* const rules = at(object, {"spec"})["ingress"].if_array();
+  if (sources.empty() || rules == nullptr) return;
+  for (auto& rule : *rules) {
+    rule.as_object().erase("from");
+    if (sources == "any") continue;
+    rule.as_object()["from"] = json::array{
+        {{"namespaceSelector", {{"matchLabels", {{"kubernetes.io/metadata.name", "kube-system"}}}}},
+         {"podSelector", {{"matchLabels", labels_of(sources)}}}}};
+  }
+}
+
 std::string digest_of(const json::value& object) {
   const auto digest = tls::sha256(json::serialize(object));
   constexpr std::string_view digits = "0123456789abcdef";
@@ -140,6 +165,16 @@ std::string digest_of(const json::value& object) {
 }
 
 }  // namespace
+
+std::string webhook_sources_error(const std::string& text) {
+  const auto labels = labels_of(text);
+  const bool good = text == "any" || std::ranges::all_of(labels, [](const auto& one) {
+                      return k8s::label_key_errors(one.key()).empty() &&
+                             k8s::label_value_errors(one.value().as_string()).empty() &&
+                             !one.value().as_string().empty();
+                    });
+  return good ? "" : "must be labels of pods such as app=vpn-shoot, or any, not: " + text;
+}
 
 bool same_webhook(const watcher& a, const watcher& b) {
   return a.key == b.key && a.manager == b.manager && a.watched == b.watched &&
@@ -158,6 +193,7 @@ std::vector<json::value> render(const templates& from, const settings& with,
     if (is(one, "Deployment", skr_webhook_name)) fill_deployment(one, with, runtime);
     if (is(one, "ValidatingWebhookConfiguration", skr_webhook_name))
       fill_configuration(one, runtime);
+    if (is(one, "NetworkPolicy", ingress_policy)) fill_ingress(one, with.webhook_sources);
     if (is(one, "NetworkPolicy", egress_policy)) fill_egress(one, runtime.address.port);
     k8s::set_annotation(one, applied_annotation, digest_of(one));
   }

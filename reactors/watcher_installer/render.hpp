@@ -21,7 +21,13 @@ struct settings {
   std::string memory_request = "20Mi";
   std::string cpu_limit = "0.1";
   std::string memory_limit = "200Mi";
+  /// Who may call the webhook: pods of kube-system with these labels ("app=vpn-shoot,..."), or
+  /// "any". Empty: as the manifests say.
+  std::string webhook_sources = {};
 };
+
+/// What is wrong with `settings::webhook_sources`; empty if nothing is.
+std::string webhook_sources_error(const std::string& text);
 
 /// Where the watcher sends its events.
 struct kcp_address {

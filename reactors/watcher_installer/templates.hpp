@@ -14,6 +14,7 @@ namespace rw::watcher_installer {
 
 /// Names that installations everywhere rely on, beside those of kyma_resources.hpp.
 inline constexpr std::string_view secret_name = "skr-webhook-tls";  ///< the runtime's certificate
+inline constexpr std::string_view ingress_policy = "kyma-project.io--seed-to-watcher";
 inline constexpr std::string_view egress_policy = "kyma-project.io--watcher-to-apiserver";
 inline constexpr std::string_view managed_by = "kyma";  ///< the value of managed_by_label
 inline constexpr std::string_view restart_label = "operator.kyma-project.io/pod-restart-trigger";

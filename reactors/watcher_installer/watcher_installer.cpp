@@ -102,8 +102,9 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::reconcile(object_key k
     if (board_ != nullptr) board_->unreachable(key, in_.clock.wall());
     co_return result::done();
   }
-  auto work = k8s::is_being_deleted(kyma) ? keep_removed(std::move(kyma), std::move(to))
-                                          : keep_installed(std::move(kyma), std::move(to));
+  const bool goes = k8s::is_being_deleted(kyma) && !is_kept_by_others(kyma);
+  auto work = goes ? keep_removed(std::move(kyma), std::move(to))
+                   : keep_installed(std::move(kyma), std::move(to));
   auto done = co_await std::move(work);
   co_return done;
 }
@@ -238,6 +239,7 @@ void watcher_installer::record(const object_key& kyma, const outcome& seen) {
 
 void watcher_installer::forget(const object_key& key) {
   forget_runtime(key, to_string(key));
+  removing_.erase(key);
   if (board_ != nullptr) board_->forget(key);
 }
 

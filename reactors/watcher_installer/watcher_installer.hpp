@@ -21,6 +21,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace rw::watcher_installer {
@@ -122,9 +123,11 @@ k8s::client_options runtime_client_options();
 /// keeps trust unbroken (trust.hpp). Unhealthy ones get a bounded part of the reconciles
 /// (runtime_controller.hpp).
 ///
-/// Each Kyma gets a finalizer. When it is deleted the watcher is removed from the runtime and the
-/// certificate from the control plane; a runtime that does not answer for `removal_limit`, or whose
-/// kubeconfig is gone, does not keep the Kyma any longer.
+/// Each Kyma gets a finalizer. When the Kyma is deleted and has no other finalizer left, the watcher
+/// is removed from the runtime and the certificate from the control plane; a runtime that does not
+/// answer for `removal_limit` from then on, or whose kubeconfig is gone, does not keep the Kyma any
+/// longer. As long as another finalizer keeps the Kyma, however long that is, the watcher stays in
+/// place: it holds up nobody, and events are needed until the modules are deleted.
 ///
 /// The rollout board gets every Kyma that exists, and what is in place on its runtime once the pods
 /// run with it.
@@ -151,6 +154,7 @@ class watcher_installer final : public runtime_controller {
   work<result> bring(boost::json::value kyma, contact to, order what);
   work<result> keep_removed(boost::json::value kyma, contact to);
   work<result> remove_orphans(k8s::object_key kyma);
+  bool is_kept_by_others(const boost::json::value& kyma) const;
   work<std::optional<result>> reach(const boost::json::value* kyma, contact* to);
 
   in_words<order> order_for(const certificate_answer& own);
@@ -174,6 +178,8 @@ class watcher_installer final : public runtime_controller {
   rollout_board* const board_;
   const std::function<void(const k8s::object_key& kyma)> on_reconcile_;
   core::counter& writes_;
+  /// Kymas that this finalizer alone keeps, with the time since when.
+  std::unordered_map<k8s::object_key, core::time_point, k8s::object_key_hash> removing_;
   known_bundles bundles_;
   k8s::object trust_from_;  ///< the gateway's Secret that `trust_` was read from
   in_words<tls::ca_bundle> trust_{tls::ca_bundle()};

@@ -134,7 +134,7 @@ class Landscape:
         self.port = free_port()
         self.issuer = Issuer(self.folder / "issuer")
         self.prepare()
-        self.manager = self.start_manager(*self.OPTIONS)
+        self.manager = self.start_manager(*self.OPTIONS, pod_ip="fd00::99")
 
     def prepare(self):
         for crd in self.definitions():
@@ -164,13 +164,14 @@ class Landscape:
         self.assertGreaterEqual(len(parts), 10, "Kubernetes before 1.21 has no policy/v1, everything else")
         self.kcp.kubectl("apply", "-f", "-", stdin="---".join(parts))
 
-    def start_manager(self, *options):
+    def start_manager(self, *options, pod_ip="10.99.0.1"):
         """With the arguments of the Deployment's container. The ports are in `listener` and `admin`."""
         container = self.kcp.get("deployment", MANAGER, "kcp-system")["spec"]["template"]["spec"]["containers"][0]
         arguments = [a for a in container["args"] if not a.startswith(("--skr-image=", "--xfcc-trusted-proxies="))]
         manager = self.start(Process("manager", [
             BINARY, *arguments, "--kubeconfig", self.manager_kubeconfig(), "--listen-address", "127.0.0.1:0",
-            "--metrics-address", "127.0.0.1:0", "--skr-image", "example.com/runtime-watcher:1", *options]))
+            "--metrics-address", "127.0.0.1:0", "--skr-image", "example.com/runtime-watcher:1", *options],
+            env={**os.environ, "POD_IP": pod_ip}))
         manager.listener = manager.wait_listening("listener")
         manager.admin = manager.wait_listening("admin")
         return manager

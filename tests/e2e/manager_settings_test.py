@@ -1,6 +1,7 @@
 """What the manager refuses at its start: manifests for the runtimes that no runtime would take."""
 
 import json
+import os
 import shutil
 
 import harness
@@ -40,6 +41,13 @@ class ManagerSettings(harness.TestCase):
                 self.assertIn("--skr-manifests: ", done.stderr)
                 self.assertIn(says, done.stderr)
                 self.note(done.stderr.strip()[-150:])
+
+    def test_an_address_that_no_endpoint_may_have_ends_it_at_its_start(self):
+        for address in ("127.0.0.1", "pod-1", "fe80::1"):
+            done = runtime_watcher("manager", "--kubeconfig", self.kubeconfig, env={**os.environ, "POD_IP": address})
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn("POD_IP: must be", done.stderr)
+            self.assertIn(address, done.stderr)
 
 
 if __name__ == "__main__":

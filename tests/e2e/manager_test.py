@@ -10,12 +10,16 @@ import base64
 import json
 import re
 import ssl
+import urllib.error
 import urllib.request
 
 import harness
 import landscape
 from harness import ROOT, Gateway, Webhook, runtime_watcher, wait_until
 from landscape import DOMAIN, MANAGER, PATIENCE, RUNTIME, RUNTIME_SPEC, Issuer, decoded, encoded
+
+
+EVENTS = "runtime-watcher-manager-events"  # the Service, and its one slice
 
 
 class Story:
@@ -119,6 +123,25 @@ class Story:
         group = re.search(r"^apiVersion: ([\w.-]+)/", text, flags=re.MULTILINE)[1]
         return re.search(r"^kind: (\w+)", text, flags=re.MULTILINE)[1].lower() + "s." + group
 
+    def until_led_to(self, address):
+        self.kcp.until("endpointslices", EVENTS, "kcp-system",
+                       lambda s: [e["addresses"] for e in s["endpoints"] or []] == [[address]] and
+                       s["ports"][0]["port"] == self.manager.listener, f"leads to {address}")
+
+    def check_leader_takes_events(self):
+        """The Service's one slice names the leader; another replica takes no events."""
+        self.until_led_to("10.99.0.1")
+        self.assertNotIn("selector", self.kcp.get("service", EVENTS, "kcp-system")["spec"])
+        self.kcp.kubectl("patch", "endpointslices", EVENTS, "-n", "kcp-system", "--type=merge", "-p", '{"endpoints": []}')
+        self.until_led_to("10.99.0.1")
+        other = self.start_manager(*self.OPTIONS, pod_ip="10.99.0.2")
+        with self.assertRaises(urllib.error.HTTPError) as answer:
+            urllib.request.urlopen(urllib.request.Request(
+                f"http://127.0.0.1:{other.listener}/v2/lifecycle-manager/event", b"{}"), timeout=10)
+        self.assertEqual((answer.exception.code, answer.exception.headers["retry-after"]), (503, "1"))
+        self.assertEqual(other.terminate(), 0, other.tail())
+        self.until_led_to("10.99.0.1")
+
     def check_names(self):
         """Applying deploy/manager beside lifecycle-manager changes nothing of that."""
         text = self.kcp.kubectl("kustomize", ROOT / "deploy" / "manager")
@@ -142,6 +165,7 @@ class Story:
         configuration = self.installed(["kyma"])
         # An invalid edit is reported, and takes nothing away, by a new manager either.
         self.set_manager("../elsewhere", "Error")
+        self.until_led_to("fd00::99")
         self.add_orphan()
         self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
         self.kcp.kubectl("patch", "kyma", "orphan", "-n", "kcp-system", "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
@@ -152,6 +176,7 @@ class Story:
         self.assertEqual(self.installed(["kyma"])["webhooks"], configuration["webhooks"])
         self.set_manager(None, "Ready")
         self.check_status()
+        self.check_leader_takes_events()
         hook = configuration["webhooks"][0]
         self.assertEqual(hook["failurePolicy"], "Ignore")
         self.assertEqual(hook["sideEffects"], "NoneOnDryRun")

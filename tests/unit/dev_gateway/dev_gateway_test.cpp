@@ -174,6 +174,29 @@ BOOST_AUTO_TEST_CASE(of_several_backends_one_that_accepts_is_taken) {
   BOOST_TEST(f.post(client, "/v2/klm/event").answer.headers.get("x-backend") == "one");
 }
 
+BOOST_AUTO_TEST_CASE(request_goes_to_another_backend_when_one_answers_503) {
+  open_front f;
+  auto& client = f.connect(runtime());
+  int asked = 0;
+  f.here.on_thread([&] {
+    f.one->busy = true;
+    f.resolve = [&](const service_port&) {
+      return ++asked % 2 == 1 ? f.one->address() : f.two->address();
+    };
+  });
+  const auto got = f.post(client, "/v2/klm/event");
+  BOOST_TEST(got.answer.status == 200u);
+  BOOST_TEST(got.answer.headers.get("x-backend") == "two");
+  f.here.on_thread([&] {
+    f.one->seen = 0;
+    f.resolve = [&](const service_port&) { return f.one->address(); };
+  });
+  const auto busy = f.post(client, "/v2/klm/event");
+  BOOST_TEST(busy.answer.status == 503u);
+  BOOST_TEST(busy.answer.headers.get("retry-after") == "7");
+  f.here.on_thread([&] { BOOST_TEST(f.one->seen == 1); });
+}
+
 BOOST_AUTO_TEST_CASE(a_backend_that_breaks_off_or_hangs_is_told_from_one_that_is_away) {
   open_front f({.exchange = std::chrono::milliseconds(200)});
   auto& client = f.connect(runtime());

@@ -55,7 +55,7 @@ class backend final : public http::handler {
     into.headers.add("x-backend", name_);
     into.headers.add("watch-event-batch", "256");
     into.headers.add("connection", "keep-alive");
-    if (from.target.ends_with("/busy")) {
+    if (busy || from.target.ends_with("/busy")) {
       into.headers.add("retry-after", "7");
       into.text(503, "full");
     } else if (from.target.ends_with("/breaks")) {
@@ -70,6 +70,7 @@ class backend final : public http::handler {
 
   http::request last;  ///< read it on the host's thread
   int seen = 0;
+  bool busy = false;
 
  private:
   asio::awaitable<void> hang() {

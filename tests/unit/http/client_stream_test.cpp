@@ -40,20 +40,37 @@ class collector final : public body_sink {
     text_ += bytes;
     return text_.size() < enough_;
   }
+  void end(error_code error) override {
+    const std::lock_guard lock(guard_);
+    ended_ = error;
+    if (ends_with) ends_with->reset();
+  }
   std::string text() const {
     const std::lock_guard lock(guard_);
     return text_;
+  }
+  bool eventually_ends(error_code with) const {
+    return eventually([&] {
+      const std::lock_guard lock(guard_);
+      return ended_ == with;
+    });
+  }
+  bool ended() const {
+    const std::lock_guard lock(guard_);
+    return ended_.has_value();
   }
   bool eventually_has(std::string_view text) const {
     return eventually([&] { return this->text() == text; });
   }
 
   std::function<void()> on_bytes;
+  std::unique_ptr<opened_exchange>* ends_with = nullptr;  ///< destroyed with the end
 
  private:
   const std::size_t enough_;
   mutable std::mutex guard_;
   std::string text_;
+  std::optional<error_code> ended_;
 };
 
 /// A client of either protocol.
@@ -68,6 +85,31 @@ struct streaming : client_fixture {
     return begin("/", "the body", options);
   }
   outcome stream(exchange_options options) { return end(begin_stream(options)); }
+
+  /// What came until the head of the answer, or its end if that is no success.
+  outcome open_stream(exchange_options options) {
+    return end(asio::co_spawn(here.context, open_once(options), asio::use_future));
+  }
+  void drop() {
+    here.on_thread([this] { rest.reset(); });
+  }
+  ~streaming() { drop(); }
+
+  std::unique_ptr<opened_exchange> rest;
+
+ private:
+  asio::awaitable<outcome> open_once(exchange_options options) {
+    outcome result;
+    client_slot slot;
+    request what;
+    what.target = "/";
+    what.body = "the body";
+    result.error = co_await used->acquire(slot);
+    if (!result.error) {
+      result.error = co_await slot.open(what, result.answer, options, rest);
+    }
+    co_return result;
+  }
 };
 
 /// Writes an answer piece by piece, in either protocol.
@@ -530,6 +572,144 @@ BOOST_AUTO_TEST_CASE(an_answer_to_head_has_no_body) {
   request what;
   what.method = "HEAD";
   BOOST_TEST(!f.ask_client(std::move(what)).error);
+}
+
+BOOST_AUTO_TEST_CASE(an_opened_exchange_goes_on_beyond_the_head_of_its_answer) {
+  std::promise<void> opened;
+  upstream peer([&](tcp::socket& socket, int) {
+    answer_writer answer(socket, true);
+    answer.begin();
+    opened.get_future().wait();
+    answer.part("one ");
+    answer.part("two");
+    answer.end();
+    upstream::read_rest(socket);
+  });
+  streaming f(true, peer.port());
+  collector sink;
+  const auto got = f.open_stream({.sink = &sink});
+  BOOST_TEST(!got.error, got.error.message());
+  BOOST_TEST(got.answer.status == 200U);
+  BOOST_TEST(f.rest != nullptr);
+  BOOST_TEST(!sink.ended());
+  opened.set_value();
+  BOOST_TEST(sink.eventually_ends({}));
+  BOOST_TEST(sink.text() == "one two");
+  f.drop();
+  BOOST_TEST(f.open() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(an_opened_exchange_may_end_with_its_object) {
+  std::promise<void> opened;
+  upstream peer([&](tcp::socket& socket, int) {
+    answer_writer answer(socket, true);
+    answer.begin();
+    opened.get_future().wait();
+    answer.end();
+    upstream::read_rest(socket);
+  });
+  streaming f(true, peer.port());
+  collector sink;
+  sink.ends_with = &f.rest;
+  BOOST_TEST(!f.open_stream({.sink = &sink}).error);
+  opened.set_value();
+  BOOST_TEST(sink.eventually_ends({}));
+  f.here.on_thread([&] { BOOST_TEST(f.rest == nullptr); });
+  BOOST_TEST(f.open() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(an_opened_exchange_that_is_dropped_is_reset_and_no_other) {
+  std::string resets;
+  {
+    std::promise<void> dropped;
+    upstream peer([&](tcp::socket& socket, int) {
+      answer_writer first(socket, true);
+      answer_writer second(socket, true, 3);
+      first.begin();
+      second.begin();
+      second.part("one ");
+      dropped.get_future().wait();
+      first.part("too late");
+      second.part("two");
+      second.end();
+      resets = read_resets(socket);
+    });
+    streaming f(true, peer.port());
+    collector sink;
+    collector other;
+    BOOST_TEST(!f.open_stream({.sink = &sink}).error);
+    auto second = f.begin_stream({.sink = &other});
+    BOOST_TEST(other.eventually_has("one "));
+    f.drop();
+    dropped.set_value();
+    BOOST_TEST(!client_fixture::end(std::move(second)).error);
+    BOOST_TEST(other.text() == "one two");
+    BOOST_TEST(!sink.ended());
+    BOOST_TEST(sink.text() == "");
+  }
+  BOOST_TEST(resets == "1:8 ");
+}
+
+BOOST_AUTO_TEST_CASE(a_refusal_is_a_whole_answer_of_an_exchange_that_was_to_be_opened) {
+  upstream peer([&](tcp::socket& socket, int) {
+    answer_writer answer(socket, true);
+    answer.begin(410);
+    answer.part("too old");
+    answer.end();
+    upstream::read_rest(socket);
+  });
+  streaming f(true, peer.port());
+  collector sink;
+  const auto got = f.open_stream({.sink = &sink});
+  BOOST_TEST(!got.error, got.error.message());
+  BOOST_TEST(got.answer.status == 410U);
+  BOOST_TEST(got.answer.body == "too old");
+  BOOST_TEST(f.rest == nullptr);
+  BOOST_TEST(!sink.ended());
+}
+
+BOOST_AUTO_TEST_CASE(an_opened_exchange_ends_with_its_connection) {
+  std::promise<void> opened;
+  upstream peer([&](tcp::socket& socket, int) {
+    answer_writer answer(socket, true);
+    answer.begin();
+    opened.get_future().wait();
+    close_in_order(socket);
+  });
+  streaming f(true, peer.port());
+  collector sink;
+  BOOST_TEST(!f.open_stream({.sink = &sink}).error);
+  opened.set_value();
+  BOOST_TEST(sink.eventually_ends(client_error::closed));
+  BOOST_TEST(eventually([&] { return f.open() == 0; }));
+}
+
+BOOST_AUTO_TEST_CASE(an_opened_exchange_ends_with_its_limit) {
+  upstream peer([&](tcp::socket& socket, int) {
+    answer_writer answer(socket, true);
+    answer.begin();
+    upstream::read_rest(socket);
+  });
+  streaming f(true, peer.port());
+  collector sink;
+  BOOST_TEST(!f.open_stream({.sink = &sink, .limit = milliseconds(200)}).error);
+  BOOST_TEST(sink.eventually_ends(client_error::timed_out));
+}
+
+BOOST_AUTO_TEST_CASE(an_opened_exchange_ends_with_its_client_and_may_outlive_that) {
+  upstream peer([&](tcp::socket& socket, int) {
+    answer_writer answer(socket, true);
+    answer.begin();
+    upstream::read_rest(socket);
+  });
+  streaming f(true, peer.port());
+  collector sink;
+  BOOST_TEST(!f.open_stream({.sink = &sink}).error);
+  f.here.call(f.used->close());
+  BOOST_TEST(sink.ended());
+  f.here.on_thread([&] { f.used.reset(); });
+  f.drop();
+  f.use(peer.port());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -32,7 +32,9 @@ struct gathered : watch_sink {
     text += bytes;
     return text.size() < enough;
   }
+  void end(boost::system::error_code) override { ended = true; }
   std::string text;
+  bool ended = false;
   std::size_t enough = 1u << 20;
 };
 
@@ -250,6 +252,47 @@ BOOST_AUTO_TEST_CASE(watches_give_bytes_as_they_come) {
     BOOST_TEST(f.script.last().line() ==
                "GET /api/v1/configmaps?watch=true&allowWatchBookmarks=true&timeoutSeconds=60&"
                "sendInitialEvents=true&resourceVersionMatch=NotOlderThan");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_opened_watch_goes_on_where_many_share_a_connection) {
+  api_fixture f;
+  f.script.answers(streaming({"one\n"}, http::body_source::state::pending));
+  gathered into;
+  auto opened = f.call(f.api().open_watch(config_maps, {}, {.resource_version = "42"}, into));
+  BOOST_REQUIRE(opened.has_value());
+  BOOST_TEST((*opened != nullptr));
+  BOOST_TEST(f.script.last().line() ==
+             "GET /api/v1/configmaps?watch=true&allowWatchBookmarks=true&"
+             "resourceVersion=42&timeoutSeconds=300");
+  BOOST_TEST(http::test::eventually([&] {
+    bool has = false;
+    f.here.on_thread([&] { has = into.text == "one\n"; });
+    return has;
+  }));
+  f.call(f.api().close());
+  BOOST_TEST(into.ended);
+}
+
+BOOST_AUTO_TEST_CASE(an_opened_watch_has_ended_where_each_has_a_connection) {
+  api_fixture f(protocol::http1);
+  f.script.answers(streaming({"one\n"}, http::body_source::state::end));
+  gathered into;
+  const auto opened = f.call(f.api().open_watch(config_maps, {}, {}, into));
+  BOOST_REQUIRE(opened.has_value());
+  BOOST_TEST((*opened == nullptr));
+  BOOST_TEST(into.text == "one\n");
+}
+
+BOOST_AUTO_TEST_CASE(an_opened_watch_refused_is_a_failure) {
+  for (const auto which : {protocol::h2, protocol::http1}) {
+    api_fixture f(which);
+    f.script.answers(410, status_text(410, "Expired", "too old resource version: 1 (5)"));
+    gathered into;
+    const auto opened =
+        f.call(f.api().open_watch(config_maps, {}, {.resource_version = "1"}, into));
+    BOOST_REQUIRE(opened.has_error());
+    BOOST_TEST(opened.error().is(errc::gone));
   }
 }
 

@@ -292,6 +292,17 @@ BOOST_AUTO_TEST_CASE(a_full_channel_asks_the_sender_to_come_again) {
   f.check_good_event();
 }
 
+BOOST_AUTO_TEST_CASE(sender_is_told_to_come_again_while_another_replica_takes_the_events) {
+  auto options = plain_options();
+  std::atomic<bool> leads = false;
+  options.takes_events = [&] { return leads.load(); };
+  fixture f(options);
+  f.check_refused(503, f.good_sender);
+  BOOST_TEST(f.send("/v2/klm/event", event_json, f.good_sender).says("retry-after: 1\r\n"));
+  leads = true;
+  f.check_good_event();
+}
+
 BOOST_AUTO_TEST_CASE(a_drained_listener_closes_its_channel) {
   fixture f;
   f.check_good_event();

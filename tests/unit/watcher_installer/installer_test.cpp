@@ -371,6 +371,50 @@ BOOST_AUTO_TEST_CASE(a_kyma_that_goes_leaves_a_clean_runtime, *kube) {
   test::run(w.context, removes(&w));
 }
 
+/// What keeps a Kyma as long as its modules are being deleted.
+asio::awaitable<void> set_other_finalizer(world* w, bool present) {
+  auto kyma = test::required(co_await w->api("kcp").get(kymas_type(), {"kcp-system", "skr"}));
+  if (present) {
+    k8s::add_finalizer(kyma, "operator.kyma-project.io/Kyma");
+  } else {
+    k8s::remove_finalizer(kyma, "operator.kyma-project.io/Kyma");
+  }
+  json::value change{{"metadata", {{"finalizers", kyma.at("metadata").at("finalizers")}}}};
+  co_await w->merge(kymas_type(), {"kcp-system", "skr"}, std::move(change));
+}
+
+asio::awaitable<void> outlasts_the_modules(world* w) {
+  co_await one_runtime(w);
+  co_await set_other_finalizer(w, true);
+  const auto done = co_await w->api("kcp").remove(kymas_type(), {"kcp-system", "skr"});
+  BOOST_REQUIRE(done.has_value());
+  // It is kept in place meanwhile: what is deleted comes back.
+  bool good = true;
+  for (int i = 0; i < 3; ++i) {
+    const auto before = w->passes();
+    w->installer->requeue({"kcp-system", "skr"});
+    good = co_await test::eventually([&] { return w->passes() > before; });
+    BOOST_REQUIRE(good);
+  }
+  co_await w->remove("skr", webhook_configurations, configuration);
+  w->installer->requeue({"kcp-system", "skr"});
+  good = co_await w->until("skr", webhook_configurations, configuration, is_there);
+  BOOST_TEST(good);
+  BOOST_TEST(w->certificates.removed.empty());
+  co_await set_other_finalizer(w, false);
+  good = co_await w->until("kcp", kymas_type(), {"kcp-system", "skr"}, is_gone);
+  BOOST_TEST(good);
+  good = co_await w->until("skr", webhook_configurations, configuration, is_gone);
+  BOOST_TEST(good);
+  good = co_await w->until_event("skr", "WatcherRemoved");
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(watcher_outlasts_the_other_finalizers_of_its_kyma) {
+  world w(quick());
+  test::run(w.context, outlasts_the_modules(&w));
+}
+
 asio::awaitable<void> gives_up(world* w) {
   co_await one_runtime(w);
   w->add_cluster("lost");

@@ -86,6 +86,30 @@ BOOST_AUTO_TEST_CASE(managers_are_in_the_secret_and_change_no_pod) {
   BOOST_TEST(variable(deployment(), "MANAGERS_FILE") == "/etc/skr-webhook/tls/managers.json");
 }
 
+BOOST_AUTO_TEST_CASE(only_the_api_servers_tunnel_may_post_reviews) {
+  BOOST_TEST(at(policy("seed-to-watcher"), "/ingress/0/from") ==
+             json::parse(R"([{
+    "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}},
+    "podSelector": {"matchLabels": {"app": "vpn-shoot"}}}])"));
+}
+
+BOOST_AUTO_TEST_CASE(sources_of_reviews_are_a_setting) {
+  const auto rule = [](const std::string& sources) {
+    return at(object_of(sample(), "NetworkPolicy", "kyma-project.io--seed-to-watcher",
+                        {.webhook_sources = sources}),
+              "/spec/ingress/0");
+  };
+  BOOST_TEST(rule("app=konnectivity-agent,tier=system").at("from").at(0).at("podSelector") ==
+             json::parse(R"({"matchLabels": {"app": "konnectivity-agent", "tier": "system"}})"));
+  BOOST_TEST(rule("any") == json::parse(R"({"ports": [{"protocol": "TCP", "port": 8443}]})"));
+  for (const auto* good : {"", "any", "app=vpn-shoot", "example.com/app=a,b=c"}) {
+    BOOST_TEST(webhook_sources_error(good) == "", good);
+  }
+  for (const auto* bad : {"vpn-shoot", "app=", "=x", "a=b c", "app=a,=x"}) {
+    BOOST_TEST(webhook_sources_error(bad) != "", bad);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(these_objects_make_the_watcher_in_this_order) {
   std::string all;
   for (const auto& one : rw::watcher_installer::render(templates::built_in(), {}, sample())) {

@@ -1,0 +1,307 @@
+#include "reactors/cli/uninstall_app.hpp"
+
+#include "core/within.hpp"
+#include "k8s/config.hpp"
+#include "k8s/leader_election.hpp"
+#include "k8s/object_api.hpp"
+#include "k8s/types.hpp"
+#include "reactors/bootstrapper/resource.hpp"
+#include "reactors/certificate_dialect.hpp"
+#include "reactors/certificates/rendering.hpp"
+#include "reactors/cli/skr_manifests.hpp"
+#include "reactors/kyma_resources.hpp"
+#include "reactors/resource_writer.hpp"
+#include "reactors/runtime_access.hpp"
+#include "reactors/trust_bundle.hpp"
+#include "reactors/watcher_installer/watcher_installer.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <algorithm>
+#include <unistd.h>
+#include <utility>
+
+namespace rw::cli {
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+
+constexpr auto signal_record = "runtime-watcher-signalled-configuration";
+
+const k8s::resource_type leases{{"coordination.k8s.io", "v1", "Lease"}, "leases"};
+const k8s::resource_type slices{{"discovery.k8s.io", "v1", "EndpointSlice"}, "endpointslices"};
+
+k8s::config load(const uninstall_settings& settings) {
+  auto config = k8s::load_config(settings.kubeconfig, settings.context);
+  if (config.has_error()) throw setting_error("--kubeconfig: " + config.error().message);
+  return std::move(*config);
+}
+
+k8s::client_options options_of(const char* name, const k8s::fence* fence) {
+  k8s::client_options out{.name = name, .user_agent = "runtime-watcher-uninstall"};
+  if (fence != nullptr) {
+    out.writes = std::shared_ptr<const k8s::fence>(std::shared_ptr<void>(), fence);
+  }
+  return out;
+}
+
+}  // namespace
+
+uninstall_app::uninstall_app(services& with, uninstall_settings settings)
+    : app(with),
+      settings_(std::move(settings)),
+      fence_(with.clock),
+      kcp_(std::make_unique<k8s::client>(
+          with.executor, load(settings_), options_of("kcp", settings_.dry_run ? nullptr : &fence_),
+          k8s::client_environment{with.clock, with.watchdog, with.log, with.metrics})),
+      lease_(std::make_unique<k8s::client>(
+          with.executor, load(settings_), options_of("lease", nullptr),
+          k8s::client_environment{with.clock, with.watchdog, with.log, with.metrics})),
+      output_(with.executor, STDOUT_FILENO) {
+  k8s::client_pool_options to_runtimes{.name = "skr",
+                                       .client = watcher_installer::runtime_client_options()};
+  to_runtimes.client.writes = options_of("skr", &fence_).writes;
+  pool_ = std::make_unique<k8s::client_pool>(
+      with.executor, std::move(to_runtimes),
+      k8s::client_environment{with.clock, with.watchdog, with.log, with.metrics});
+  if (!settings_.skr_manifests.empty()) {
+    how_.manifests = load_skr_manifests(settings_.skr_manifests, how_.set);
+  }
+}
+
+uninstall_app::~uninstall_app() = default;
+
+/// Several coroutines have lines, and one at a time writes them.
+asio::awaitable<void> uninstall_app::say(std::string line) {
+  lines_.push_back(std::move(line) + "\n");
+  if (writing_) co_return;
+  writing_ = true;
+  while (!lines_.empty()) {
+    std::string text;
+    for (auto& each : lines_) text += each;
+    lines_.clear();
+    const auto failed = co_await output_.write(std::move(text));
+    if (failed) break;
+  }
+  writing_ = false;
+}
+
+/// The objects that have the finalizer; none where the kind is not served.
+asio::awaitable<k8s::result<uninstall_app::list>> uninstall_app::read_all(k8s::resource_type type,
+                                                                          std::string ns,
+                                                                          std::string finalizer) {
+  list out;
+  k8s::list_options page{.limit = 500};
+  do {
+    auto got = co_await kcp_->list(type, {.ns = ns}, page);
+    if (!got && got.error().is(k8s::errc::not_found)) co_return out;
+    if (!got) co_return got.error();
+    for (auto& one : got->at("items").as_array()) {
+      if (k8s::has_finalizer(one, finalizer)) out.push_back(std::move(one));
+    }
+    page.continue_token = k8s::find_string(*got, {"metadata", "continue"});
+  } while (!page.continue_token.empty());
+  co_return out;
+}
+
+/// What went wrong; empty: it is gone.
+asio::awaitable<std::string> uninstall_app::remove(k8s::resource_type type, std::string ns,
+                                                   std::string name) {
+  if (settings_.dry_run) co_return "";
+  const auto what = type.gvk.kind + " " + ns + "/" + name;
+  const auto removed = co_await kcp_->remove(std::move(type), {ns, name});
+  if (removed || removed.error().is(k8s::errc::not_found)) co_return "";
+  co_return what + ": " + removed.error().message;
+}
+
+/// What went wrong; empty: the object has lost the finalizer, or is gone.
+asio::awaitable<std::string> uninstall_app::release(k8s::resource_type type, json::value object,
+                                                    std::string finalizer) {
+  if (settings_.dry_run) co_return "";
+  resource_writer writer(*kcp_, type);
+  for (int i = 0; i < 5; ++i) {
+    const auto ended = co_await writer.set_finalizer(&object, finalizer, false);
+    if (!ended || ended->what == k8s::reconcile_result::kind::done) co_return "";
+    if (ended->what == k8s::reconcile_result::kind::error) co_return ended->text;
+    auto live = co_await kcp_->get(type, k8s::key_of(object));
+    if (!live && live.error().is(k8s::errc::not_found)) co_return "";
+    if (!live) co_return live.error().message;
+    object = std::move(*live);
+  }
+  co_return "others write it all the time";
+}
+
+/// A dry run finds out whether the runtime responds.
+asio::awaitable<k8s::result<void>> uninstall_app::clean_runtime(std::string name) {
+  k8s::selection its_own{.ns = std::string(kcp_namespace),
+                         .labels = std::string(kyma_name_label) + "=" + name};
+  auto secrets = co_await kcp_->list(secrets_type(), std::move(its_own));
+  if (!secrets) co_return secrets.error();
+  std::vector<k8s::object> all;
+  for (auto& one : secrets->at("items").as_array())
+    all.push_back(k8s::object::from_text(json::serialize(one)));
+  if (all.empty()) co_return k8s::result<void>();  // there is no way to the runtime any more
+  const auto kubeconfig = kubeconfig_of(name, all);
+  if (!kubeconfig) co_return kubeconfig.error();
+  auto api = pool_->get(name, *kubeconfig);
+  if (!api) co_return api.error();
+  if (settings_.dry_run) {
+    auto probe = (*api)->get(namespaces_type(), {{}, std::string(skr_namespace)}, true);
+    const auto got = co_await std::move(probe);
+    if (!got && !got.error().is(k8s::errc::not_found)) co_return got.error();
+    co_return k8s::result<void>();
+  }
+  auto removed = co_await watcher_installer::uninstall(std::move(*api), &how_);
+  pool_->evict(name);
+  co_return removed;
+}
+
+/// What went wrong; empty: nothing of the manager is left on the Kyma.
+asio::awaitable<std::string> uninstall_app::clean(json::value kyma) {
+  const auto key = k8s::key_of(kyma);
+  const bool alone = k8s::label(kyma, skip_label) == "true";
+  if (!settings_.keep_runtimes && !alone) {
+    auto cleaning = clean_runtime(key.name);
+    const auto until = services_.clock.now() + settings_.runtime_timeout;
+    const auto cleaned = co_await core::within(services_.clock, until, std::move(cleaning));
+    std::string error;
+    if (!cleaned) error = "the runtime did not respond in time";
+    if (cleaned && !*cleaned) error = cleaned->error().message;
+    if (!error.empty() && !settings_.force) co_return error;
+    if (!error.empty()) co_await say(key.name + ": its runtime is left as it is: " + error);
+    const auto name = certificates::certificate_name(key.name);
+    const std::string ns(istio_namespace);
+    using certificates::dialect;
+    for (const auto& type : {certificates::certificates_type(dialect::cert_manager),
+                             certificates::certificates_type(dialect::gardener), secrets_type()}) {
+      auto failed = co_await remove(type, ns, name);
+      if (!failed.empty()) co_return failed;
+    }
+  }
+  auto failed =
+      co_await release(kymas_type(), std::move(kyma), watcher_installer::options().finalizer);
+  co_return failed;
+}
+
+asio::awaitable<void> uninstall_app::clean_some(list* kymas, std::size_t* next) {
+  while (*next < kymas->size()) {
+    auto kyma = std::move((*kymas)[(*next)++]);
+    const auto name = k8s::key_of(kyma).name;
+    const auto failed = co_await clean(std::move(kyma));
+    ++(failed.empty() ? done_ : left_);
+    const std::string would = settings_.dry_run ? "would be released" : "released";
+    auto line = "[" + std::to_string(done_ + left_) + "/" + std::to_string(kymas->size()) +
+                "] Kyma " + name + ": " + (failed.empty() ? would : "left: " + failed);
+    co_await say(std::move(line));
+  }
+}
+
+/// `with_routes`: these are Watchers, whose VirtualServices are removed before.
+asio::awaitable<std::string> uninstall_app::release_all(k8s::resource_type type,
+                                                        std::string finalizer, bool with_routes) {
+  auto all = co_await read_all(type, "", finalizer);
+  if (!all) co_return all.error().message;
+  for (auto& one : *all) {
+    const auto key = k8s::key_of(one);
+    std::string failed;
+    if (with_routes) failed = co_await remove(virtual_services_type(), key.ns, key.name);
+    if (failed.empty()) failed = co_await release(type, std::move(one), finalizer);
+    if (!failed.empty()) co_return failed;
+    auto line = type.gvk.kind + " " + k8s::to_string(key) +
+                (settings_.dry_run ? ": would be released" : ": released");
+    co_await say(std::move(line));
+  }
+  co_return "";
+}
+
+/// What went wrong; empty: nothing of the manager is left in KCP.
+asio::awaitable<std::string> uninstall_app::clean_control_plane() {
+  auto failed = co_await release_all(bootstrapper::runtime_bootstrappers_type(),
+                                     std::string(bootstrapper::finalizer), false);
+  const std::string ns(kcp_namespace);
+  if (failed.empty()) failed = co_await remove(slices, ns, settings_.events_service);
+  if (failed.empty()) failed = co_await remove(config_maps_type(), ns, signal_record);
+  if (!failed.empty() || settings_.keep_runtimes) co_return failed;
+  failed = co_await release_all(watchers_type(), std::string(watcher_finalizer), true);
+  if (!failed.empty()) co_return failed;
+  failed = co_await remove(secrets_type(), std::string(istio_namespace),
+                           std::string(gateway_secret_name));
+  co_return failed;
+}
+
+asio::awaitable<void> uninstall_app::uninstall() {
+  const auto executor = co_await asio::this_coro::executor;
+  auto all = co_await read_all(kymas_type(), std::string(kcp_namespace),
+                               watcher_installer::options().finalizer);
+  if (!all) {
+    error_ = all.error().message;
+    finished_ = true;
+    co_return;
+  }
+  std::size_t next = 0;
+  core::task_group workers(executor);
+  for (std::size_t i = 0; i < settings_.concurrent; ++i) {
+    workers.spawn(clean_some(&*all, &next));
+  }
+  co_await workers.join();
+  if (left_ == 0) error_ = co_await clean_control_plane();
+  auto summary = std::to_string(done_) + " Kymas " +
+                 (settings_.dry_run ? "would be released" : "released") + ", " +
+                 std::to_string(left_) + " left";
+  if (left_ > 0) summary += "; run it again, or with --force to leave their runtimes as they are";
+  co_await say(std::move(summary));
+  finished_ = true;
+}
+
+asio::awaitable<void> uninstall_app::lead() {
+  co_await uninstall();
+  stop();
+}
+
+/// Unless somebody holds it again.
+asio::awaitable<void> uninstall_app::remove_lease() {
+  const k8s::object_key key{settings_.lease_namespace, settings_.lease_name};
+  const auto seen = co_await lease_->get(leases, key);
+  if (!seen || !k8s::find_string(*seen, {"spec", "holderIdentity"}).empty()) co_return;
+  k8s::delete_options as_seen{.resource_version = std::string(k8s::resource_version_of(*seen))};
+  co_await lease_->remove(leases, key, std::move(as_seen));
+}
+
+asio::awaitable<int> uninstall_app::run() {
+  core::task_group background(services_.executor, fail_on_exception());
+  core::task_group leading(services_.executor, fail_on_exception());
+  background.spawn(services_.watchdog.run());
+  background.spawn(pool_->run());
+  auto random = core::make_random_source();
+  k8s::leader_elector elector(
+      services_.executor, k8s::objects_of(*lease_),
+      k8s::election_options{.ns = settings_.lease_namespace,
+                            .name = settings_.lease_name,
+                            .identity = k8s::make_election_identity(random)},
+      std::vector<k8s::leader_elector::reactor>{[this] { return lead(); }}, fence_,
+      k8s::leader_environment{services_.clock, services_.log, services_.metrics,
+                              core::make_random_source()});
+  if (!settings_.dry_run) {
+    co_await say("waiting for the Lease " + settings_.lease_namespace + "/" + settings_.lease_name +
+                 ": a manager that runs keeps it, scale it to 0");
+  }
+  leading.spawn(settings_.dry_run ? lead() : elector.run());
+  co_await stop_.wait();
+  leading.cancel();
+  co_await leading.join();
+  if (!finished_) error_ = "interrupted; run it again to go on";
+  const bool complete = error_.empty() && left_ == 0;
+  if (complete && !settings_.dry_run) co_await remove_lease();
+  co_await pool_->close();
+  co_await kcp_->close();
+  co_await lease_->close();
+  background.cancel();
+  co_await background.join();
+  rethrow_failure();
+  if (!error_.empty()) throw std::runtime_error(error_);
+  co_return left_ == 0 ? 0 : 3;
+}
+
+}  // namespace rw::cli

@@ -1,0 +1,73 @@
+#pragma once
+
+#include "k8s/client.hpp"
+#include "k8s/client_pool.hpp"
+#include "k8s/fence.hpp"
+#include "reactors/cli/app.hpp"
+#include "reactors/cli/output.hpp"
+#include "reactors/watcher_installer/installation.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/json/value.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rw::cli {
+
+/// `runtime-watcher uninstall`: takes the watcher off all runtimes, and what the manager has left
+/// in KCP: its finalizers, certificates, VirtualServices, the gateway's Secret, its EndpointSlice
+/// and Lease. With `keep_runtimes` only the finalizers on Kymas and what nobody else has a use for,
+/// so that lifecycle-manager can go on with the rest.
+///
+/// Holds the manager's Lease meanwhile, and waits until that is free: no manager puts back what is
+/// removed. Every step may be repeated, so an interrupted one is resumed by starting it again. A
+/// Kyma loses its finalizer after its runtime is clean; one whose runtime can't be cleaned keeps
+/// it, unless `force` is set. What concerns all runtimes is removed when no Kyma is left.
+///
+/// Exit code 0: done; 3: some Kymas are left, which the output names; 1: it could not be done.
+class uninstall_app final : public app {
+ public:
+  uninstall_app(services& with, uninstall_settings settings);
+  ~uninstall_app() override;
+
+  boost::asio::awaitable<int> run() override;
+
+ private:
+  template <class T>
+  using work = boost::asio::awaitable<T>;
+  using list = std::vector<boost::json::value>;
+
+  work<void> lead();
+  work<void> uninstall();
+  work<k8s::result<list>> read_all(k8s::resource_type type, std::string ns, std::string finalizer);
+  work<void> clean_some(list* kymas, std::size_t* next);
+  work<std::string> clean(boost::json::value kyma);
+  work<k8s::result<void>> clean_runtime(std::string name);
+  work<std::string> release(k8s::resource_type type, boost::json::value object,
+                            std::string finalizer);
+  work<std::string> remove(k8s::resource_type type, std::string ns, std::string name);
+  work<std::string> clean_control_plane();
+  work<std::string> release_all(k8s::resource_type type, std::string finalizer, bool with_routes);
+  work<void> remove_lease();
+  work<void> say(std::string line);
+
+  const uninstall_settings settings_;
+  watcher_installer::method how_;
+  k8s::fence fence_;
+  std::unique_ptr<k8s::client> kcp_;
+  std::unique_ptr<k8s::client> lease_;  ///< not fenced
+  std::unique_ptr<k8s::client_pool> pool_;
+  output output_;
+  std::size_t done_ = 0;
+  std::size_t left_ = 0;
+  std::string error_;  ///< why all of it could not be done
+  std::vector<std::string> lines_;
+  bool writing_ = false;
+  bool finished_ = false;  ///< all of it was tried
+};
+
+}  // namespace rw::cli

@@ -1,0 +1,166 @@
+#include "reactors/listener/leader_endpoint.hpp"
+
+#include "k8s/types.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include "tests/unit/environment/environment.hpp"
+#include "tests/unit/run.hpp"
+#include <string>
+#include <vector>
+
+BOOST_AUTO_TEST_SUITE(leader_endpoint)
+
+namespace json = boost::json;
+using namespace rw::test;
+using namespace std::chrono_literals;
+namespace k8s = rw::k8s;
+namespace asio = boost::asio;
+
+namespace {
+
+const k8s::resource_type slices{{"discovery.k8s.io", "v1", "EndpointSlice"}, "endpointslices"};
+const k8s::object_key service{"kcp-system", "runtime-watcher-manager-events"};
+
+struct test_env : environment {
+  test_env() { run(context, define({}, {"kcp-system"})); }
+  ~test_env() override { shut_down(); }
+
+  /// A replica that leads, with a client of its own.
+  struct replica {
+    replica(test_env& in, const std::string& address)
+        : fence(in.clock),
+          api(in.connect("kcp", options_of(fence))),
+          under_test(*api, {.service = service, .address = address, .port = 8082, .interval = 20ms},
+                     {in.clock, in.log, rw::core::make_random_source()}),
+          tasks(in.context.get_executor()) {
+      fence.open_until(rw::core::time_point::max());
+    }
+    static k8s::client_options options_of(const k8s::fence& fence) {
+      k8s::client_options out{.name = "replica"};
+      out.writes = std::shared_ptr<const k8s::fence>(std::shared_ptr<void>(), &fence);
+      return out;
+    }
+    void start() { tasks.spawn(under_test.run()); }
+    asio::awaitable<void> stop() {
+      tasks.cancel();
+      co_await tasks.join();
+      co_await api->close();
+    }
+
+    k8s::fence fence;
+    std::unique_ptr<k8s::client> api;
+    rw::listener::leader_endpoint under_test;
+    rw::core::task_group tasks;
+  };
+
+  asio::awaitable<bool> until_on(std::string address) {
+    return until("kcp", slices, service, [address](const json::value& slice) {
+      const auto* const endpoints = k8s::find(slice, {"endpoints"});
+      return endpoints != nullptr && endpoints->as_array().size() == 1 &&
+             endpoints->at(0).at("addresses") == json::array{address};
+    });
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(leader_makes_the_slice_that_only_it_manages) {
+  test_env t;
+  test_env::replica one(t, "10.1.2.3");
+  run(t.context, [](test_env* t, test_env::replica* one) -> asio::awaitable<void> {
+    one->start();
+    const bool there = co_await t->until_on("10.1.2.3");
+    BOOST_TEST(there);
+    const auto slice = required(co_await t->api("kcp").get(slices, service));
+    BOOST_TEST(k8s::label(slice, "kubernetes.io/service-name").value_or("") == service.name);
+    BOOST_TEST(k8s::label(slice, "endpointslice.kubernetes.io/managed-by").value_or("") ==
+               "runtime-watcher.operator.kyma-project.io");
+    BOOST_TEST(slice.at("addressType") == "IPv4");
+    BOOST_TEST(slice.at("ports").at(0).at("name") == "http-events");
+    BOOST_TEST(slice.at("ports").at(0).at("port") == 8082);
+    co_await one->stop();
+  }(&t, &one));
+}
+
+BOOST_AUTO_TEST_CASE(leader_takes_the_slice_over_and_puts_it_back) {
+  test_env t;
+  test_env::replica first(t, "10.1.2.3");
+  test_env::replica next(t, "10.1.2.4");
+  run(t.context,
+      [](test_env* t, test_env::replica* first, test_env::replica* next) -> asio::awaitable<void> {
+        first->start();
+        bool there = co_await t->until_on("10.1.2.3");
+        BOOST_TEST(there);
+        co_await first->stop();
+        next->start();
+        there = co_await t->until_on("10.1.2.4");
+        BOOST_TEST(there);
+        const auto before = required(co_await t->api("kcp").get(slices, service));
+        co_await t->merge(slices, service, {{"endpoints", json::array()}});
+        there = co_await t->until_on("10.1.2.4");
+        BOOST_TEST(there);
+        // A slice that is as it should be is not written again.
+        const auto put_back = required(co_await t->api("kcp").get(slices, service));
+        BOOST_TEST(k8s::resource_version_of(put_back) != k8s::resource_version_of(before));
+        co_await next->stop();
+      }(&t, &first, &next));
+}
+
+BOOST_AUTO_TEST_CASE(former_leader_that_overlaps_does_not_take_the_slice_back) {
+  test_env t;
+  test_env::replica former(t, "10.1.2.3");
+  test_env::replica next(t, "10.1.2.4");
+  run(t.context,
+      [](test_env* t, test_env::replica* former, test_env::replica* next) -> asio::awaitable<void> {
+        former->start();
+        bool there = co_await t->until_on("10.1.2.3");
+        BOOST_TEST(there);
+        former->fence.shut();  // its lease is over, and it goes on running
+        next->start();
+        there = co_await t->until_on("10.1.2.4");
+        BOOST_TEST(there);
+        // It has tried once more at least, and was held back.
+        const auto held_back = [t] {
+          return t->lines("events are not led to this replica yet") > 0;
+        };
+        const bool tried = co_await eventually(held_back);
+        BOOST_TEST(tried);
+        there = co_await t->until_on("10.1.2.4");
+        BOOST_TEST(there);
+        co_await former->stop();
+        co_await next->stop();
+      }(&t, &former, &next));
+}
+
+BOOST_AUTO_TEST_CASE(slice_of_the_other_address_family_is_replaced) {
+  test_env t;
+  test_env::replica first(t, "10.1.2.3");
+  test_env::replica next(t, "fd00::7");
+  run(t.context,
+      [](test_env* t, test_env::replica* first, test_env::replica* next) -> asio::awaitable<void> {
+        first->start();
+        bool there = co_await t->until_on("10.1.2.3");
+        BOOST_TEST(there);
+        co_await first->stop();
+        next->start();
+        there = co_await t->until_on("fd00::7");
+        BOOST_TEST(there);
+        const auto slice = required(co_await t->api("kcp").get(slices, service));
+        BOOST_TEST(slice.at("addressType") == "IPv6");
+        co_await next->stop();
+      }(&t, &first, &next));
+}
+
+BOOST_AUTO_TEST_CASE(addresses_that_no_slice_may_hold_are_rejected) {
+  using rw::listener::endpoint_address_error;
+  for (const auto* good : {"10.1.2.3", "fd00::7", "192.0.2.1"}) {
+    BOOST_TEST(endpoint_address_error(good) == "", good);
+  }
+  for (const auto* bad : {"", "pod-1", "10.1.2", "127.0.0.1", "0.0.0.0", "169.254.1.1", "224.0.0.1",
+                          "::1", "::", "fe80::1", "ff02::1"}) {
+    BOOST_TEST(endpoint_address_error(bad) != "", bad);
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
