@@ -4,7 +4,6 @@
 #include "k8s/text.hpp"
 #include "k8s/types.hpp"
 #include "reactors/content_digest.hpp"
-#include "reactors/kyma_resources.hpp"
 #include "reactors/trust_bundles_type.hpp"
 
 #include <boost/asio/this_coro.hpp>
@@ -20,20 +19,6 @@ namespace {
 namespace asio = boost::asio;
 
 }  // namespace
-
-std::string_view to_string(source which) {
-  switch (which) {
-    case source::config:
-      return "configuration";
-    case source::manifests:
-      return "manifests";
-    case source::pull_secret:
-      return "pull Secret";
-    case source::trust_bundle:
-      return "trust bundle";
-  }
-  return {};
-}
 
 std::string digest_of(source which, const k8s::object& now) {
   content_digest digest;
@@ -53,21 +38,17 @@ std::string digest_of(source which, const k8s::object& now) {
 
 source_watch::source_watch(k8s::client& api, bootstrapper_sources names,
                            source_watch_environment in) {
-  const std::string ns(kcp_namespace);
-  const auto add = [&](source which, k8s::object_key key, const k8s::resource_type& type) {
+  for (const auto which : all_sources) {
+    auto key = names.key_of(which);
     k8s::selection what{.ns = key.ns, .fields = "metadata.name=" + key.name};
     const k8s::informer_environment with{in.clock, in.log, in.metrics, in.random};
-    auto name = type.gvk.kind + " " + k8s::to_string(key);
-    auto informer = which == source::trust_bundle
-                        ? trust_bundle_informer(api, std::move(what), with)
-                        : std::make_unique<k8s::informer>(
-                              api, type, k8s::informer_options{.what = std::move(what)}, with);
-    at(which) = {which, std::move(key), std::move(name), std::move(informer)};
-  };
-  add(source::config, {ns, names.config}, config_maps_type());
-  add(source::manifests, {ns, names.manifests}, config_maps_type());
-  add(source::pull_secret, {ns, names.pull_secret}, secrets_type());
-  add(source::trust_bundle, {{}, names.trust_bundle}, trust_bundles_type());
+    auto informer =
+        which == source::trust_bundle
+            ? trust_bundle_informer(api, std::move(what), with)
+            : std::make_unique<k8s::informer>(api, type_of(which),
+                                              k8s::informer_options{.what = std::move(what)}, with);
+    at(which) = {which, std::move(key), names.describe(which), std::move(informer)};
+  }
 }
 
 void source_watch::update(watched& one, k8s::object now) {

@@ -6,7 +6,7 @@
 #include "k8s/client.hpp"
 #include "k8s/informer.hpp"
 #include "k8s/object.hpp"
-#include "reactors/bootstrapper_mode.hpp"
+#include "reactors/bootstrapper_sources.hpp"
 
 #include <boost/asio/awaitable.hpp>
 
@@ -15,19 +15,9 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace rw {
-
-/// One of the objects in KCP that all runtimes are configured from.
-enum class source : std::uint8_t { config, manifests, pull_secret, trust_bundle };
-
-inline constexpr std::array all_sources{source::config, source::manifests, source::pull_secret,
-                                        source::trust_bundle};
-
-/// For people, such as "pull Secret".
-std::string_view to_string(source which);
 
 /// All of it must outlive the watch.
 struct source_watch_environment {

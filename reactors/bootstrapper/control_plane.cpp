@@ -21,10 +21,6 @@ constexpr const char* by_kyma = "runtime-bootstrapper/kyma";
 constexpr const char* by_source = "runtime-bootstrapper/source";
 constexpr std::string_view kubeconfig_prefix = "kubeconfig-";
 
-std::string source_value(source_kind kind, std::string_view name) {
-  return std::string(to_string(kind)) + "/" + std::string(name);
-}
-
 std::string kyma_label_of(const json::value& of) {
   return std::string(k8s::label(of, kyma_name_label).value_or(std::string_view()));
 }
@@ -76,13 +72,8 @@ control_plane::control_plane(const sources& from, bootstrapper_sources defaults,
   from_.bootstrappers.add_index(by_source,
                                 [this](const object& each, std::vector<std::string>& values) {
                                   const auto view = view_of(each);
-                                  const auto add = [&](source_kind kind, const std::string& name) {
-                                    if (!name.empty()) values.push_back(source_value(kind, name));
-                                  };
-                                  add(source_kind::configuration, view.configuration);
-                                  add(source_kind::pull_secret, view.pull_secret);
-                                  add(source_kind::trust_bundle, view.trust_bundle);
-                                  add(source_kind::manifests, view.manifests);
+                                  for (const auto which : all_sources)
+                                    values.push_back(view.from.describe(which));
                                 });
   index_by_kyma(from_.runtimes);
   index_by_kyma(from_.kubeconfigs);
@@ -124,39 +115,28 @@ void control_plane::watch(k8s::controller& controller, bool create, fan_out spre
       }
     }
   });
-  const auto watch_source = [&](k8s::informer& from, std::vector<source_kind> kinds) {
-    controller.watch(from, [this, kinds, spread](const delta& change, keys& out) {
-      const auto& source = change.any();
-      if ((!source.ns().empty() && source.ns() != kcp_namespace) || !content_changed(change))
-        return;
-      for (const auto kind : kinds) {
-        auto users = users_of(kind, source.name());
-        if (!users.empty()) spread(std::move(users), out);
-      }
+  for (auto* const each : {&from_.config_maps, &from_.secrets, &from_.trust_bundles}) {
+    controller.watch(*each, [this, &type = each->type(), spread](const delta& change, keys& out) {
+      if (!content_changed(change)) return;
+      auto users = users_of(type.gvk.kind + " " + to_string(change.any().key()));
+      if (!users.empty()) spread(std::move(users), out);
     });
-  };
-  watch_source(from_.config_maps, {source_kind::configuration, source_kind::manifests});
-  watch_source(from_.secrets, {source_kind::pull_secret});
-  watch_source(from_.trust_bundles, {source_kind::trust_bundle});
+  }
 }
 
-std::vector<object_key> control_plane::users_of(source_kind kind, std::string_view name) const {
+std::vector<object_key> control_plane::users_of(std::string_view source) const {
   std::vector<object_key> out;
-  const auto value = source_value(kind, name);
-  for (const auto& each : from_.bootstrappers.objects().by_index(by_source, value)) {
+  for (const auto& each : from_.bootstrappers.objects().by_index(by_source, std::string(source))) {
     out.push_back(each.key());
   }
   return out;
 }
 
 bool control_plane::is_used(std::string_view source) const {
-  const auto is_source = [&](std::string_view kind) { return source.starts_with(kind); };
-  constexpr std::array<std::string_view, 3> kinds = {"ConfigMap ", "Secret ",
-                                                     "ClusterTrustBundle "};
-  if (std::ranges::none_of(kinds, is_source)) return true;  // another content than a source's
-  const auto name = source.substr(source.find_last_of("/ ") + 1);
-  return std::ranges::any_of(all_source_kinds,
-                             [&](source_kind kind) { return !users_of(kind, name).empty(); });
+  const bool is_source = std::ranges::any_of(all_sources, [&](source_kind which) {
+    return source.starts_with(type_of(which).gvk.kind + " ");
+  });
+  return !is_source || !users_of(source).empty();  // else another content than a source's
 }
 
 json::value control_plane::runtime_of(const object_key& key) const {

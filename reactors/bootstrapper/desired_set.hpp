@@ -3,6 +3,7 @@
 #include "k8s/names.hpp"
 #include "k8s/object.hpp"
 #include "reactors/bootstrapper/validation.hpp"
+#include "reactors/bootstrapper_sources.hpp"
 
 #include <boost/json/value.hpp>
 
@@ -61,11 +62,8 @@ struct target_names {
   friend bool operator==(const target_names&, const target_names&) = default;
 };
 
-enum class source_kind : std::uint8_t { pull_secret, trust_bundle, configuration, manifests };
-inline constexpr std::array all_source_kinds = {source_kind::pull_secret, source_kind::trust_bundle,
-                                                source_kind::configuration, source_kind::manifests};
+using source_kind = source;
 unit unit_of(source_kind kind) noexcept;
-std::string_view to_string(source_kind kind) noexcept;
 
 /// One source in the control plane.
 struct source_input {
@@ -74,7 +72,7 @@ struct source_input {
 };
 
 struct render_input {
-  std::array<source_input, all_source_kinds.size()> sources = {};  ///< by source_kind
+  std::array<source_input, all_sources.size()> sources = {};  ///< by source
   target_names to = {};
   std::string manifests_key = {};
   std::string inline_manifests = {};  ///< in place of the source; empty: none

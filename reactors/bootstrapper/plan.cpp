@@ -178,7 +178,7 @@ applier::work<void> applier::resolve(const revision& desired, unit_plan& plan) {
     metadata.erase("namespace");
     if (object.type.namespaced) metadata["namespace"] = object.key.ns;
     const auto rank = each.from == source_kind::trust_bundle ? trust_rank
-                      : each.from == source_kind::configuration
+                      : each.from == source_kind::config
                           ? configuration_rank
                           : k8s::apply_rank(object.type.gvk.api_version(), object.type.gvk.kind);
     object.order = {rank, plan.objects.size()};

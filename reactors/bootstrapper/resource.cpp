@@ -49,14 +49,15 @@ resource_view read_resource(const json::value& object, const bootstrapper_source
   const auto* const present = k8s::find(object, {"spec"});
   const json::value spec = present == nullptr ? json::value(json::object()) : *present;
   out.runtime = find_string(spec, {"runtimeRef", "name"});
-  out.configuration = reference(spec, "configMapRef", sources.config);
-  out.pull_secret = reference(spec, "pullSecretRef", {});
-  out.trust_bundle = reference(spec, "trustBundleRef", {});
+  out.from.config = reference(spec, "configMapRef", sources.config);
+  out.from.pull_secret = reference(spec, "pullSecretRef", {});
+  out.from.trust_bundle = reference(spec, "trustBundleRef", {});
+  out.from.manifests.clear();
   out.inline_manifests = find_string(spec, {"manifests", "inline"});
   if (out.inline_manifests.empty()) {
-    out.manifests = text_at(spec, {"manifests", "configMapRef", "name"}, sources.manifests);
+    out.from.manifests = text_at(spec, {"manifests", "configMapRef", "name"}, sources.manifests);
     out.manifests_key = text_at(spec, {"manifests", "configMapRef", "key"}, default_manifests_key);
-    out.own_manifests = out.manifests != sources.manifests;
+    out.own_manifests = out.from.manifests != sources.manifests;
   }
   const target_names defaults;
   out.to.ns = text_at(spec, {"target", "namespace"}, defaults.ns);

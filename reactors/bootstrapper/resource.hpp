@@ -29,11 +29,9 @@ inline constexpr std::string_view default_manifests_key = "manifests.yaml";
 /// A RuntimeBootstrapper's spec with defaults.
 struct resource_view {
   k8s::object_key key = {};
-  std::string runtime = {};        ///< spec.runtimeRef.name; empty: not given
-  std::string configuration = {};  ///< ConfigMap
-  std::string pull_secret = {};    ///< Secret; empty: none
-  std::string trust_bundle = {};   ///< ClusterTrustBundle; empty: none
-  std::string manifests = {};      ///< ConfigMap; empty: `inline_manifests`
+  std::string runtime = {};  ///< spec.runtimeRef.name; empty: not given
+  /// Pull Secret and trust bundle without a name: none. Manifests: `inline_manifests`.
+  bootstrapper_sources from = {};
   std::string manifests_key = {};
   bool own_manifests = false;  ///< another ConfigMap than the manager's default one
   std::string inline_manifests = {};

@@ -27,30 +27,21 @@ revision_source::revision_source(const sources& from, last_good& stored, core::m
       rendered_(core::make_counter(registry, "rw_bootstrapper_rendered_total",
                                    "Number of revisions rendered and validated")) {}
 
-const k8s::informer& revision_source::informer_of(source_kind kind) const {
-  switch (kind) {
-    case source_kind::pull_secret:
-      return from_.secrets;
-    case source_kind::trust_bundle:
-      return from_.trust_bundles;
-    case source_kind::configuration:
-    case source_kind::manifests:
-      break;
-  }
-  return from_.config_maps;
+k8s::informer& sources::informer_of(source_kind which) const {
+  const std::array all = {&config_maps, &secrets, &trust_bundles};
+  return **std::ranges::find(all, type_of(which), [](auto* each) { return each->type(); });
+}
+
+k8s::object sources::find(source_kind which, const bootstrapper_sources& names) const {
+  return informer_of(which).objects().get(names.key_of(which));
 }
 
 revision_source::states revision_source::locate(const resource_view& view) const {
   states out;
-  const std::array names = {&view.pull_secret, &view.trust_bundle, &view.configuration,
-                            &view.manifests};
-  for (const auto kind : all_source_kinds) {
-    const auto& name = *names[index_of(kind)];
-    if (name.empty()) continue;
-    const auto& in = informer_of(kind);
-    const k8s::object_key key{in.type().namespaced ? view.key.ns : std::string(), name};
-    out[index_of(kind)] = {.name = in.type().gvk.kind + " " + to_string(key),
-                           .live = in.objects().get(key)};
+  for (const auto which : all_sources) {
+    auto& found = out[index_of(which)];
+    found.name = view.from.describe(which);
+    if (!found.name.empty()) found.live = from_.find(which, view.from);
   }
   return out;
 }
@@ -88,7 +79,7 @@ revision_ptr revision_source::render_once(unit of, const resource_view& view, co
   }
   rendered_.Increment();
   auto rendered = render(of, input, now);
-  for (const auto kind : all_source_kinds) {
+  for (const auto kind : all_sources) {
     const auto& source = from[index_of(kind)];
     if (unit_of(kind) != of || contents[index_of(kind)] != live) continue;
     rendered.sources.push_back({kind, source.name, source.live});
@@ -104,7 +95,7 @@ asio::awaitable<k8s::result<void>> revision_source::resolve_unit(
   choice desired;
   desired.fill(absent);
   std::vector<choice> fallbacks{desired};
-  for (const auto kind : all_source_kinds) {
+  for (const auto kind : all_sources) {
     const auto i = index_of(kind);
     auto& source = from[i];
     // Manifests give way to the other unit's target; only its presence counts for that.
@@ -189,7 +180,7 @@ asio::awaitable<k8s::result<void>> revision_source::store_one(live_source source
   if (!loaded->empty() && stored_objects_[source.name] == source.object) {
     co_return k8s::result<void>();
   }
-  const auto now = informer_of(source.kind).objects().get(source.object.key());
+  const auto now = from_.informer_of(source.kind).objects().get(source.object.key());
   if ((absent_only && !loaded->empty()) || now != source.object) co_return k8s::result<void>();
   const auto stored = co_await stored_.store(source.name, content_of(source.object.parse()));
   if (stored) stored_objects_[source.name] = source.object;

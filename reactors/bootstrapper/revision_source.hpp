@@ -27,10 +27,14 @@ struct sources {
   k8s::informer& config_maps;  ///< of kcp-system; may hold others than the sources
   k8s::informer& secrets;      ///< of kcp-system: the pull Secrets; may hold others
   k8s::informer& trust_bundles;
+
+  k8s::informer& informer_of(source_kind which) const;
+  /// Empty: it does not exist.
+  k8s::object find(source_kind which, const bootstrapper_sources& names) const;
 };
 
-/// A stored content of each source, by source_kind; null: none.
-using stored_set = std::array<std::shared_ptr<const last_good::content>, all_source_kinds.size()>;
+/// A stored content of each source, by source; null: none.
+using stored_set = std::array<std::shared_ptr<const last_good::content>, all_sources.size()>;
 
 /// Renders revisions from the sources and from their stored contents. Most runtimes have the same
 /// sources and names, so what was rendered for one serves the others.
@@ -65,13 +69,12 @@ class revision_source {
     k8s::object live = {};            ///< empty: it does not exist
     last_good::contents stored = {};  ///< the newest first
   };
-  using states = std::array<source_state, all_source_kinds.size()>;
+  using states = std::array<source_state, all_sources.size()>;
   /// Of each source the index of a stored content, or one of the two below.
-  using choice = std::array<int, all_source_kinds.size()>;
+  using choice = std::array<int, all_sources.size()>;
   static constexpr int live = -1;
   static constexpr int absent = -2;
 
-  const k8s::informer& informer_of(source_kind kind) const;
   states locate(const resource_view& view) const;
   boost::asio::awaitable<k8s::result<void>> resolve_unit(unit of, const resource_view* view,
                                                          std::chrono::system_clock::time_point now,

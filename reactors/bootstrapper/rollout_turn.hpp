@@ -42,7 +42,7 @@ class usual_content {
   boost::asio::awaitable<k8s::result<void>> store(std::string digest);
 
  private:
-  static constexpr std::array kinds = {source_kind::configuration, source_kind::manifests,
+  static constexpr std::array kinds = {source_kind::config, source_kind::manifests,
                                        source_kind::trust_bundle};
 
   std::string stored_name() const;
@@ -55,7 +55,7 @@ class usual_content {
   std::array<k8s::object, kinds.size()> objects_;
   boost::json::value content_ = {};
   shared_content current_;
-  boost::json::value completed_ = {};  ///< by source_kind; null: none
+  boost::json::value completed_ = {};  ///< by source; null: none
   stored_set completed_set_;
   bool loaded_ = false;
 };

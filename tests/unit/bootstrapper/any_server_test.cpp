@@ -27,9 +27,9 @@ render_input generation(const std::string& version, const std::string& extra,
   auto out = good_sources({}, version);
   out.at(source_kind::trust_bundle) = {};
   out.at(source_kind::pull_secret).object = pull_secret("password of " + version);
-  out.at(source_kind::configuration).object =
+  out.at(source_kind::config).object =
       config_map(R"({"overrides": {"a.example.com": "b-)" + version + R"(.example.com"}})");
-  out.at(source_kind::configuration).object.as_object()["data"].as_object()["of-" + version] = "x";
+  out.at(source_kind::config).object.as_object()["data"].as_object()["of-" + version] = "x";
   auto text = manifests(version, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + extra +
                                      ", namespace: kyma-system}\ndata: " + data + "\n" +
                                      R"(---

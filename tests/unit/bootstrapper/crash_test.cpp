@@ -49,7 +49,7 @@ render_input generation(const std::string& pem, const std::string& version,
   out.at(source_kind::manifests).object =
       manifests_source(manifests(version, grown + extra_named(extra_name)));
   out.at(source_kind::pull_secret).object = pull_secret("password of " + version);
-  auto& config = out.at(source_kind::configuration).object;
+  auto& config = out.at(source_kind::config).object;
   config = config_map(good_configuration("registry-" + version + ".example.com"));
   // A field that the others do not have.
   config.as_object()["data"].as_object()["of-" + version] = "x";

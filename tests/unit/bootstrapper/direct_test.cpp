@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(rotated_pull_secret_reaches_the_runtime) {
 
 asio::awaitable<void> keeps_last_good(test_env* env) {
   co_await one_ready_runtime(env);
-  const auto& good_config = env->now.at(source_kind::configuration).object;
+  const auto& good_config = env->now.at(source_kind::config).object;
   co_await env->set_source(config_map(R"({"overrides": {}, "availableFeatures": ["x"]})"));
   bool good = co_await env->until_condition("skr", "Compatible", "False", "Invalid");
   BOOST_TEST(good);

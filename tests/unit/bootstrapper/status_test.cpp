@@ -237,10 +237,10 @@ BOOST_AUTO_TEST_CASE(spec_is_read_with_its_defaults) {
                      {"spec", {{"runtimeRef", {{"name", "a"}}}}}};
   auto view = bootstrapper::read_resource(object, {}, found);
   BOOST_TEST(found.errors.empty());
-  BOOST_TEST(view.configuration == "rt-bootstrapper-config");
-  BOOST_TEST(view.manifests == "runtime-bootstrapper-manifests");
+  BOOST_TEST(view.from.config == "rt-bootstrapper-config");
+  BOOST_TEST(view.from.manifests == "runtime-bootstrapper-manifests");
   BOOST_TEST(view.manifests_key == "manifests.yaml");
-  BOOST_TEST(view.pull_secret == "");
+  BOOST_TEST(view.from.pull_secret == "");
   BOOST_TEST(view.to.pull_secret == "registry-credentials");
   BOOST_TEST(!view.remove_with_source);
   object.at("spec") = {{"runtimeRef", {{"name", "b"}}},
@@ -249,7 +249,7 @@ BOOST_AUTO_TEST_CASE(spec_is_read_with_its_defaults) {
                        {"adopt", true},
                        {"deletionPolicy", "remove"}};
   view = bootstrapper::read_resource(object, {}, found);
-  BOOST_TEST(view.manifests == "");
+  BOOST_TEST(view.from.manifests == "");
   BOOST_TEST(view.adopt);
   BOOST_TEST(view.remove_with_source);
   BOOST_TEST_REQUIRE(found.errors.size() == 2U);

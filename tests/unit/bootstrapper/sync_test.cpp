@@ -240,7 +240,7 @@ asio::awaitable<void> takes_over(sync_env* env, samples all) {
   }
   // So that a field which a later revision lacks goes, though it was KIM that brought it.
   auto second = all.first;
-  auto& data = second.at(source_kind::configuration).object.at("data").as_object();
+  auto& data = second.at(source_kind::config).object.at("data").as_object();
   data["more"] = "x";
   co_await env->must_sync("skr", {second});
   co_await env->must_sync("skr", {all.first});

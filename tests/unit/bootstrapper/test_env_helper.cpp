@@ -98,8 +98,8 @@ asio::awaitable<void> test_env::begin() {
                    "crds/operator.kyma-project.io_runtimerollouts.yaml",
                    "dev/infrastructuremanager.kyma-project.io_runtimes.yaml"},
                   {"kcp-system", with_.state_namespace});
-  for (const auto which : {source_kind::trust_bundle, source_kind::pull_secret,
-                           source_kind::configuration, source_kind::manifests}) {
+  for (const auto which : {source_kind::trust_bundle, source_kind::pull_secret, source_kind::config,
+                           source_kind::manifests}) {
     co_await set_source(now.at(which).object);
   }
   start();

@@ -14,30 +14,13 @@ namespace {
 namespace asio = boost::asio;
 using json = boost::json::value;
 using boost::json::object;
-using rw::test::bundles;
 using rw::test::require;
 
 const std::string kcp{kcp_namespace};
 const k8s::object_key record_key{kcp, std::string(record_name)};
 
-const k8s::resource_type& type_of(source which) {
-  if (which == source::trust_bundle) return bundles;
-  return which == source::pull_secret ? secrets_type() : config_maps_type();
-}
-
 k8s::object_key key_of(source which) {
-  const bootstrapper_sources names;
-  switch (which) {
-    case source::config:
-      return {kcp, names.config};
-    case source::manifests:
-      return {kcp, names.manifests};
-    case source::pull_secret:
-      return {kcp, names.pull_secret};
-    case source::trust_bundle:
-      break;
-  }
-  return {{}, names.trust_bundle};
+  return bootstrapper_sources().key_of(which);
 }
 
 json object_of(source which, const std::string& content) {
