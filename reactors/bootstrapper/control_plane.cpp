@@ -39,26 +39,16 @@ bool content_changed(const delta& change) {
          k8s::label(before, manifests_label) != k8s::label(now, manifests_label);
 }
 
-/// Changes of the status alone don't count.
-bool bootstrapper_changed(const delta& change) {
+/// True if an object came or went, or one of these fields of its metadata changed.
+bool metadata_changed(const delta& change, std::initializer_list<std::string_view> fields) {
   if (change.what != delta::kind::updated) return true;
   const auto before = change.before.parse();
   const auto now = change.now.parse();
-  return k8s::generation_of(before) != k8s::generation_of(now) ||
-         k8s::is_being_deleted(before) != k8s::is_being_deleted(now);
-}
-
-bool runtime_changed(const delta& change) {
-  if (change.what != delta::kind::updated) return true;
-  const auto before = change.before.parse();
-  const auto now = change.now.parse();
-  // A mark that is removed: Kyma Infrastructure Manager writes to the runtime, or has done so.
-  return carries_mark(before) != carries_mark(now) || is_suspended(before) != is_suspended(now) ||
-         k8s::annotation(before, bootstrapper_mode_annotation) !=
-             k8s::annotation(now, bootstrapper_mode_annotation) ||
-         k8s::annotation(before, opt_out_annotation) != k8s::annotation(now, opt_out_annotation) ||
-         kyma_label_of(before) != kyma_label_of(now) ||
-         k8s::is_being_deleted(before) != k8s::is_being_deleted(now);
+  return std::ranges::any_of(fields, [&](std::string_view field) {
+    const auto* const was = k8s::find(before, {"metadata", field});
+    const auto* const is = k8s::find(now, {"metadata", field});
+    return (was == nullptr) != (is == nullptr) || (was != nullptr && *was != *is);
+  });
 }
 
 }  // namespace
@@ -88,10 +78,12 @@ control_plane::~control_plane() {
 void control_plane::watch(k8s::controller& controller, bool create, fan_out spread) {
   using keys = k8s::controller::keys;
   controller.watch(from_.bootstrappers, [](const delta& change, keys& out) {
-    if (bootstrapper_changed(change)) out.push_back(change.any().key());
+    if (metadata_changed(change, {"generation", "deletionTimestamp"}))
+      out.push_back(change.any().key());
   });
   controller.watch(from_.runtimes, [this, create](const delta& change, keys& out) {
-    if (!runtime_changed(change)) return;
+    // Among annotations is the mark: where it goes, KIM writes to the runtime, or has done so.
+    if (!metadata_changed(change, {"annotations", "labels", "deletionTimestamp"})) return;
     const auto key = change.any().key();
     const auto is_direct = [this](const object& each) {
       return each && mode_of(each.parse(), mode_) == bootstrapper_mode::direct;
