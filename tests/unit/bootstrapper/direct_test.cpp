@@ -42,7 +42,7 @@ asio::awaitable<std::size_t> stored(test_env* env) {
 
 }  // namespace
 
-asio::awaitable<void> installs(test_env* env) {
+RW_COROUTINE_TEST(bootstrapper_is_installed_configured_and_reported, test_env, quick_options()) {
   co_await env->begin();
   co_await env->add_runtime("skr");
   co_await env->add_bootstrapper("skr");
@@ -73,12 +73,7 @@ asio::awaitable<void> installs(test_env* env) {
   BOOST_TEST(secrets == 4U);
 }
 
-BOOST_AUTO_TEST_CASE(bootstrapper_is_installed_configured_and_reported) {
-  test_env env(quick_options());
-  test::run(env.context, installs(&env));
-}
-
-asio::awaitable<void> rotates(test_env* env) {
+RW_COROUTINE_TEST(rotated_pull_secret_reaches_the_runtime, test_env, quick_options()) {
   co_await one_ready_runtime(env);
   const auto rotated = pull_secret("rotated");
   co_await env->set_source(rotated);
@@ -100,12 +95,8 @@ asio::awaitable<void> rotates(test_env* env) {
   BOOST_TEST(k8s::resource_version_of(after) == k8s::resource_version_of(object));
 }
 
-BOOST_AUTO_TEST_CASE(rotated_pull_secret_reaches_the_runtime) {
-  test_env env(quick_options());
-  test::run(env.context, rotates(&env));
-}
-
-asio::awaitable<void> keeps_last_good(test_env* env) {
+RW_COROUTINE_TEST(invalid_unit_keeps_its_last_good_content_and_the_other_goes_on, test_env,
+                  quick_options()) {
   co_await one_ready_runtime(env);
   const auto& good_config = env->now.at(source_kind::config).object;
   co_await env->set_source(config_map(R"({"overrides": {}, "availableFeatures": ["x"]})"));
@@ -131,12 +122,8 @@ asio::awaitable<void> keeps_last_good(test_env* env) {
   BOOST_TEST(!object.at("status").as_object().contains("lastError"));
 }
 
-BOOST_AUTO_TEST_CASE(invalid_unit_keeps_its_last_good_content_and_the_other_goes_on) {
-  test_env env(quick_options());
-  test::run(env.context, keeps_last_good(&env));
-}
-
-asio::awaitable<void> tolerates(test_env* env) {
+RW_COROUTINE_TEST(expired_certificates_and_unknown_fields_are_applied_with_warnings, test_env,
+                  quick_options()) {
   co_await one_ready_runtime(env);
   auto text = good_configuration();
   text.insert(1, R"("override": {}, )");
@@ -149,11 +136,6 @@ asio::awaitable<void> tolerates(test_env* env) {
                         return warnings != nullptr && warnings->as_array().size() == 2;
                       });
   co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
-}
-
-BOOST_AUTO_TEST_CASE(expired_certificates_and_unknown_fields_are_applied_with_warnings) {
-  test_env env(quick_options());
-  test::run(env.context, tolerates(&env));
 }
 
 /// How many objects each kind's watch has been told of at least: all of them began.
@@ -182,7 +164,8 @@ BOOST_AUTO_TEST_CASE(each_kind_of_the_inventory_is_watched_and_repaired) {
   test::run(env.context, repairs(&env));
 }
 
-asio::awaitable<void> upgrades(test_env* env) {
+RW_COROUTINE_TEST(new_manifests_upgrade_and_obsolete_objects_are_removed, test_env,
+                  quick_options()) {
   co_await one_ready_runtime(env);
   const std::string extra =
       "---\napiVersion: v1\nkind: ConfigMap\n"
@@ -203,12 +186,7 @@ asio::awaitable<void> upgrades(test_env* env) {
   co_await env->until("skr", config_maps_type(), {"kyma-system", "extra"}, is_gone);
 }
 
-BOOST_AUTO_TEST_CASE(new_manifests_upgrade_and_obsolete_objects_are_removed) {
-  test_env env(quick_options());
-  test::run(env.context, upgrades(&env));
-}
-
-asio::awaitable<void> suspends(test_env* env) {
+RW_COROUTINE_TEST(suspended_runtime_is_not_written_to, test_env, quick_options()) {
   co_await one_ready_runtime(env);
   co_await env->change("skr", {{"suspend", true}});
   co_await env->until_state("skr", "Suspended");
@@ -225,12 +203,8 @@ asio::awaitable<void> suspends(test_env* env) {
   co_await env->until("skr", secrets_type(), credentials, has_data(pull_secret("unseen")));
 }
 
-BOOST_AUTO_TEST_CASE(suspended_runtime_is_not_written_to) {
-  test_env env(quick_options());
-  test::run(env.context, suspends(&env));
-}
-
-asio::awaitable<void> follows_sources(test_env* env) {
+RW_COROUTINE_TEST(deleted_source_is_kept_on_the_runtime_unless_it_is_to_be_removed, test_env,
+                  quick_options()) {
   co_await one_ready_runtime(env);
   co_await env->remove_source(secrets_type(), "registry-credentials");
   env->reactor->requeue(skr);
@@ -240,12 +214,7 @@ asio::awaitable<void> follows_sources(test_env* env) {
   co_await env->until("skr", secrets_type(), credentials, is_gone);
 }
 
-BOOST_AUTO_TEST_CASE(deleted_source_is_kept_on_the_runtime_unless_it_is_to_be_removed) {
-  test_env env(quick_options());
-  test::run(env.context, follows_sources(&env));
-}
-
-asio::awaitable<void> undeploys(test_env* env) {
+RW_COROUTINE_TEST(deleting_the_resource_undeploys, test_env, quick_options()) {
   co_await one_ready_runtime(env);
   co_await env->remove("kcp", bootstrapper::runtime_bootstrappers_type(), skr);
   co_await env->until("kcp", bootstrapper::runtime_bootstrappers_type(), skr, is_gone);
@@ -253,11 +222,6 @@ asio::awaitable<void> undeploys(test_env* env) {
     const auto got = co_await env->api("skr").get(each.type, k8s::key_of(each.object));
     BOOST_TEST(got.has_error(), each.type.gvk.kind);
   }
-}
-
-BOOST_AUTO_TEST_CASE(deleting_the_resource_undeploys) {
-  test_env env(quick_options());
-  test::run(env.context, undeploys(&env));
 }
 
 asio::awaitable<void> define_widgets(test_env* env, std::string runtime) {
@@ -275,7 +239,8 @@ const std::string widget =
     "---\napiVersion: example.com/v1\nkind: Widget\n"
     "metadata: {name: one, namespace: kyma-system}\n";
 
-asio::awaitable<void> keeps_what_is_in_place(test_env* env) {
+RW_COROUTINE_TEST(runtime_that_rejects_new_manifests_keeps_its_newest_configuration, test_env,
+                  quick_options()) {
   co_await env->begin();
   for (const auto* name : {"rich", "poor"}) {
     co_await env->add_runtime(name);
@@ -309,12 +274,7 @@ asio::awaitable<void> keeps_what_is_in_place(test_env* env) {
   BOOST_TEST(has_data(configured)(*kept));
 }
 
-BOOST_AUTO_TEST_CASE(runtime_that_rejects_new_manifests_keeps_its_newest_configuration) {
-  test_env env(quick_options());
-  test::run(env.context, keeps_what_is_in_place(&env));
-}
-
-asio::awaitable<void> learns_kinds(test_env* env) {
+RW_COROUTINE_TEST(kind_that_is_defined_later_is_found_soon, test_env, quick_options()) {
   env->now.at(source_kind::manifests).object = manifests_source(manifests("1.0.0", widget));
   co_await env->begin();
   co_await env->add_runtime("skr");
@@ -324,12 +284,7 @@ asio::awaitable<void> learns_kinds(test_env* env) {
   co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
 }
 
-BOOST_AUTO_TEST_CASE(kind_that_is_defined_later_is_found_soon) {
-  test_env env(quick_options());
-  test::run(env.context, learns_kinds(&env));
-}
-
-asio::awaitable<void> needs_the_label(test_env* env) {
+RW_COROUTINE_TEST(manifests_of_another_config_map_need_a_label, test_env, quick_options()) {
   co_await env->begin();
   auto source = manifests_source(manifests("3.0.0"));
   source.at("metadata").as_object()["name"] = "own";
@@ -345,11 +300,6 @@ asio::awaitable<void> needs_the_label(test_env* env) {
   k8s::set_label(source, bootstrapper::manifests_label, "true");
   co_await env->set_source(source);
   co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
-}
-
-BOOST_AUTO_TEST_CASE(manifests_of_another_config_map_need_a_label) {
-  test_env env(quick_options());
-  test::run(env.context, needs_the_label(&env));
 }
 
 asio::awaitable<void> collects_contents(test_env* env) {

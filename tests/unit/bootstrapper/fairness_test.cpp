@@ -31,7 +31,7 @@ options quick() {
 
 }  // namespace
 
-asio::awaitable<void> stays_unhealthy(test_env* env) {
+RW_COROUTINE_TEST(runtime_that_hangs_on_writes_stays_unreachable, test_env, quick()) {
   co_await env->begin_with({"skr"});
   env->hanging_writes["skr"] = true;
   const auto rotated = pull_secret("rotated");
@@ -53,12 +53,7 @@ asio::awaitable<void> stays_unhealthy(test_env* env) {
   co_await soon([&] { return env->reactor->contents().count("current") == 1; });
 }
 
-BOOST_AUTO_TEST_CASE(runtime_that_hangs_on_writes_stays_unreachable) {
-  test_env env(quick());
-  test::run(env.context, stays_unhealthy(&env));
-}
-
-asio::awaitable<void> gathers_once(test_env* env) {
+RW_COROUTINE_TEST(revisions_are_rendered_once_for_all_runtimes, test_env, quick()) {
   co_await env->begin_with({"a", "b", "c"});
   const auto gathered = env->metric("rw_bootstrapper_rendered_total");
   BOOST_TEST(gathered >= 1);
@@ -69,12 +64,7 @@ asio::awaitable<void> gathers_once(test_env* env) {
   co_await soon([&] { return env->metric("rw_bootstrapper_rendered_total") > gathered; });
 }
 
-BOOST_AUTO_TEST_CASE(revisions_are_rendered_once_for_all_runtimes) {
-  test_env env(quick());
-  test::run(env.context, gathers_once(&env));
-}
-
-asio::awaitable<void> slows_down(test_env* env) {
+RW_COROUTINE_TEST(repairs_that_are_undone_are_reported_and_delayed, test_env, quick()) {
   co_await env->begin();
   co_await env->add_runtime("skr");
   co_await env->add_bootstrapper("skr");
@@ -92,12 +82,7 @@ asio::awaitable<void> slows_down(test_env* env) {
   co_await soon([&] { return std::ranges::count_if(env->logged, told) == 1; });
 }
 
-BOOST_AUTO_TEST_CASE(repairs_that_are_undone_are_reported_and_delayed) {
-  test_env env(quick());
-  test::run(env.context, slows_down(&env));
-}
-
-asio::awaitable<void> is_patient(test_env* env) {
+RW_COROUTINE_TEST(rejected_revision_on_a_fresh_runtime_is_not_polled, test_env, quick()) {
   co_await env->begin();
   co_await env->add_runtime("bad");
   co_await env->add_runtime("good");
@@ -108,11 +93,6 @@ asio::awaitable<void> is_patient(test_env* env) {
   const std::string looks = "rw_bootstrapper_syncs_total{result=";
   co_await soon([&] { return env->metric(looks + "\"unchanged\"}") >= 8; });
   BOOST_TEST(env->metric(looks + "\"refused\"}") <= 3);
-}
-
-BOOST_AUTO_TEST_CASE(rejected_revision_on_a_fresh_runtime_is_not_polled) {
-  test_env env(quick());
-  test::run(env.context, is_patient(&env));
 }
 
 asio::awaitable<void> defers_the_slow(test_env* env) {
@@ -149,7 +129,7 @@ BOOST_AUTO_TEST_CASE(slow_runtimes_leave_passes_to_the_others_and_are_synced_in_
   test::run(env.context, defers_the_slow(&env));
 }
 
-asio::awaitable<void> bounds_idle_passes(test_env* env) {
+RW_COROUTINE_TEST(changes_that_need_no_repair_are_followed_less_and_less_often, test_env, quick()) {
   co_await env->begin_with({"skr"});
   co_await env->until_metric("rw_bootstrapper_watched_runtimes", 1);
   // Nothing of it has to be repaired.
@@ -164,12 +144,7 @@ asio::awaitable<void> bounds_idle_passes(test_env* env) {
   BOOST_TEST(env->metric("rw_bootstrapper_held_back_total") >= 1);
 }
 
-BOOST_AUTO_TEST_CASE(changes_that_need_no_repair_are_followed_less_and_less_often) {
-  test_env env(quick());
-  test::run(env.context, bounds_idle_passes(&env));
-}
-
-asio::awaitable<void> reports_half_a_unit(test_env* env) {
+RW_COROUTINE_TEST(unit_that_was_cut_off_is_reported_as_applying, test_env, quick()) {
   co_await env->begin_with({"skr"});
   // The dry run is let through, the write is not.
   int seen = 0;
@@ -186,11 +161,6 @@ asio::awaitable<void> reports_half_a_unit(test_env* env) {
   env->hanging_writes["skr"] = false;
   co_await env->until("skr", secrets_type(), credentials, has_data(pull_secret("rotated")));
   co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
-}
-
-BOOST_AUTO_TEST_CASE(unit_that_was_cut_off_is_reported_as_applying) {
-  test_env env(quick());
-  test::run(env.context, reports_half_a_unit(&env));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

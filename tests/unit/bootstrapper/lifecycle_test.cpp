@@ -45,7 +45,8 @@ asio::awaitable<void> begin_deletion(test_env* env, std::string runtime) {
 
 }  // namespace
 
-asio::awaitable<void> migrates(test_env* env) {
+RW_COROUTINE_TEST(runtime_migrates_from_signal_over_shadow_to_direct_and_back, test_env,
+                  quick(bootstrapper_mode::signal)) {
   co_await env->begin();
   co_await env->add_runtime("skr");
   co_await env->add_bootstrapper("skr");
@@ -86,12 +87,8 @@ asio::awaitable<void> migrates(test_env* env) {
   co_await env->until("skr", deployments, deployment_key, is_there);
 }
 
-BOOST_AUTO_TEST_CASE(runtime_migrates_from_signal_over_shadow_to_direct_and_back) {
-  test_env env(quick(bootstrapper_mode::signal));
-  test::run(env.context, migrates(&env));
-}
-
-asio::awaitable<void> previews_rejections(test_env* env) {
+RW_COROUTINE_TEST(shadow_finds_what_a_runtime_would_reject, test_env,
+                  quick(bootstrapper_mode::shadow)) {
   env->now.at(source_kind::manifests).object = manifests_source(manifests("1.0.0", R"(---
 apiVersion: apps/v1
 kind: Deployment
@@ -102,11 +99,6 @@ spec: {replicas: many}
   co_await env->add_runtime("skr");
   co_await env->add_bootstrapper("skr");
   co_await env->until_condition("skr", "Compatible", "False", "RejectedByRuntime");
-}
-
-BOOST_AUTO_TEST_CASE(shadow_finds_what_a_runtime_would_reject) {
-  test_env env(quick(bootstrapper_mode::shadow));
-  test::run(env.context, previews_rejections(&env));
 }
 
 asio::awaitable<void> opts_out(test_env* env) {
@@ -141,7 +133,7 @@ BOOST_AUTO_TEST_CASE(deleting_an_auto_created_resource_is_a_lasting_opt_out) {
   test::run(env.context, opts_out(&env));
 }
 
-asio::awaitable<void> rejects_a_second(test_env* env) {
+RW_COROUTINE_TEST(resource_of_another_name_than_its_runtime_is_rejected, test_env, quick()) {
   co_await env->begin_with({"skr"});
   json::value second{{"apiVersion", "operator.kyma-project.io/v1alpha1"},
                      {"kind", "RuntimeBootstrapper"},
@@ -162,12 +154,7 @@ asio::awaitable<void> rejects_a_second(test_env* env) {
   co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
 }
 
-BOOST_AUTO_TEST_CASE(resource_of_another_name_than_its_runtime_is_rejected) {
-  test_env env(quick());
-  test::run(env.context, rejects_a_second(&env));
-}
-
-asio::awaitable<void> respects_deletion(test_env* env) {
+RW_COROUTINE_TEST(runtime_that_is_being_deleted_is_not_repaired, test_env, quick()) {
   co_await env->begin_with({"skr"});
   co_await begin_deletion(env, "skr");
   co_await env->until_condition("skr", "Ready", "Unknown", "RuntimeDeleting");
@@ -182,20 +169,10 @@ asio::awaitable<void> respects_deletion(test_env* env) {
   BOOST_TEST(env->asked["skr"].writes == removing);
 }
 
-BOOST_AUTO_TEST_CASE(runtime_that_is_being_deleted_is_not_repaired) {
-  test_env env(quick());
-  test::run(env.context, respects_deletion(&env));
-}
-
-asio::awaitable<void> rejects_inline_manifests(test_env* env) {
+RW_COROUTINE_TEST(inline_manifests_without_the_flag_are_rejected, test_env, quick()) {
   co_await env->begin_with({"skr"});
   co_await env->change("skr", {{"manifests", {{"inline", manifests("9.0.0")}}}});
   co_await env->until_condition("skr", "Compatible", "False", "Invalid");
-}
-
-BOOST_AUTO_TEST_CASE(inline_manifests_without_the_flag_are_rejected) {
-  test_env env(quick());
-  test::run(env.context, rejects_inline_manifests(&env));
 }
 
 asio::awaitable<void> survives_replacement(test_env* env) {
@@ -228,7 +205,7 @@ BOOST_AUTO_TEST_CASE(replaced_runtime_is_not_undeployed_and_has_not_opted_out) {
   test::run(env.context, survives_replacement(&env));
 }
 
-asio::awaitable<void> waits_for_removal(test_env* env) {
+RW_COROUTINE_TEST(undeploying_waits_until_the_runtime_may_be_written_to, test_env, quick()) {
   co_await env->begin_with({"skr"});
   const std::string suspended(suspend_reconciliation_annotation);
   co_await env->annotate_runtime("skr", suspended, "true");
@@ -240,11 +217,6 @@ asio::awaitable<void> waits_for_removal(test_env* env) {
   co_await env->annotate_runtime("skr", suspended, nullptr);
   co_await env->until_resource("skr", is_gone);
   co_await env->until("skr", deployments, deployment_key, is_gone);
-}
-
-BOOST_AUTO_TEST_CASE(undeploying_waits_until_the_runtime_may_be_written_to) {
-  test_env env(quick());
-  test::run(env.context, waits_for_removal(&env));
 }
 
 asio::awaitable<void> survives_silence(test_env* env) {
@@ -318,7 +290,8 @@ BOOST_AUTO_TEST_CASE(opt_out_holds_while_the_informer_does_not_show_it) {
   test::run(env.context, remembers_the_opt_out(&env));
 }
 
-asio::awaitable<void> reports_unmanaged(test_env* env) {
+RW_COROUTINE_TEST(runtime_in_mode_direct_without_a_working_resource_is_reported, test_env,
+                  quick()) {
   const std::string unmanaged = "rw_bootstrapper_content_runtimes";
   co_await env->begin();
   co_await env->add_runtime("skr");
@@ -333,11 +306,6 @@ asio::awaitable<void> reports_unmanaged(test_env* env) {
                                 "RuntimeBootstrapperConfigurationFailed");
   co_await env->annotate_runtime("skr", mode_annotation, "off");
   co_await soon([&] { return env->metric(unmanaged + "{state=\"Invalid\"}") == 0; });
-}
-
-BOOST_AUTO_TEST_CASE(runtime_in_mode_direct_without_a_working_resource_is_reported) {
-  test_env env(quick());
-  test::run(env.context, reports_unmanaged(&env));
 }
 
 asio::awaitable<void> keeps_the_condition(test_env* env) {
