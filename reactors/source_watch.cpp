@@ -37,16 +37,15 @@ std::string digest_of(source which, const k8s::object& now) {
 }
 
 source_watch::source_watch(k8s::client& api, bootstrapper_sources names,
-                           source_watch_environment in) {
+                           k8s::informer_environment in) {
   for (const auto which : all_sources) {
     auto key = names.key_of(which);
     k8s::selection what{.ns = key.ns, .fields = "metadata.name=" + key.name};
-    const k8s::informer_environment with{in.clock, in.log, in.metrics, in.random};
     auto informer =
         which == source::trust_bundle
-            ? trust_bundle_informer(api, std::move(what), with)
+            ? trust_bundle_informer(api, std::move(what), in)
             : std::make_unique<k8s::informer>(api, type_of(which),
-                                              k8s::informer_options{.what = std::move(what)}, with);
+                                              k8s::informer_options{.what = std::move(what)}, in);
     at(which) = {which, std::move(key), names.describe(which), std::move(informer)};
   }
 }

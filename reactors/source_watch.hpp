@@ -1,8 +1,5 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "core/log.hpp"
-#include "core/metrics.hpp"
 #include "k8s/client.hpp"
 #include "k8s/informer.hpp"
 #include "k8s/object.hpp"
@@ -19,21 +16,13 @@
 
 namespace rw {
 
-/// All of it must outlive the watch.
-struct source_watch_environment {
-  core::clock& clock;
-  core::logger& log;
-  core::metrics& metrics;
-  core::random_source random;
-};
-
 /// Watches the four sources, and notifies subscribers of changes. A trust bundle counts as absent
 /// where ClusterTrustBundles are not served (trust_bundles_type.hpp).
 ///
 /// Everything happens on the client's executor.
 class source_watch {
  public:
-  source_watch(k8s::client& api, bootstrapper_sources names, source_watch_environment in);
+  source_watch(k8s::client& api, bootstrapper_sources names, k8s::informer_environment in);
   source_watch(const source_watch&) = delete;
   source_watch& operator=(const source_watch&) = delete;
 

@@ -60,19 +60,18 @@ config_sync::config_sync(asio::any_io_executor executor, source_watch& sources,
       options_(std::move(options)),
       environment_(std::move(environment)),
       conflicts_(
-          core::make_counter(environment_.metrics, "rw_config_sync_conflicts_total",
+          core::make_counter(environment_.common.metrics, "rw_config_sync_conflicts_total",
                              "Number of Runtime writes rejected with a resourceVersion conflict")),
-      revision_(core::make_gauge(environment_.metrics, "rw_config_sync_revision",
+      revision_(core::make_gauge(environment_.common.metrics, "rw_config_sync_revision",
                                  "Number of the sources' revision that all Runtimes are to have")),
-      states_(environment_.metrics, "rw_config_sync",
+      states_(environment_.common.metrics, "rw_config_sync",
               {"current", "outdated", "marked", "in_progress", "failed", "suspended", "direct",
                "direct_marked", "unmanaged"}),
       controller_(std::move(executor), controller_options_of(options_), *this,
-                  {environment_.clock, environment_.watchdog, environment_.log,
-                   environment_.metrics, environment_.random}) {
+                  environment_.common) {
   for (const auto* reason : {"change", "retry"}) {
     marks_.at(*reason == 'r') =
-        &core::make_counter(environment_.metrics, "rw_config_sync_marks_total",
+        &core::make_counter(environment_.common.metrics, "rw_config_sync_marks_total",
                             "Number of marks set on Runtimes", {{"reason", reason}});
   }
   controller_.watch(runtimes_);
@@ -94,7 +93,7 @@ void config_sync::on_sources() {
   if (digest.empty() || digest == target_.digest) return;
   if (!target_.digest.empty()) ++target_.changes;
   target_.digest = std::move(digest);
-  const auto now = environment_.clock.now();
+  const auto now = environment_.common.clock.now();
   if (now >= target_.changed_at + options_.settle) target_.series_began = now;
   target_.changed_at = now;
   controller_.add(target_key);
@@ -136,7 +135,7 @@ target config_sync::next() const {
                   .digest = target_.digest,
                   .changed = target_.changes != target_.recorded_changes,
                   .all_once = options_.signal_all_once,
-                  .now = environment_.clock.wall()};
+                  .now = environment_.common.clock.wall()};
   if (in.recorded) return next_target(in);
   // A signal that can't be read still tells that this is no first start.
   runtimes_.objects().for_each([&](const k8s::object& one) {
@@ -151,7 +150,7 @@ void config_sync::publish(target to) {
   const bool first = !std::exchange(target_.current, std::move(to));
   const auto& now = *target_.current;
   revision_.Set(static_cast<double>(now.of.number));
-  auto& log = environment_.log;
+  auto& log = environment_.common.log;
   log.info("configuration revision published", {{"revision", now.of.number},
                                                 {"digest", now.of.digest},
                                                 {"runtimes", runtimes_.objects().size()}});
@@ -171,7 +170,7 @@ void config_sync::publish(target to) {
 
 void config_sync::warn(const json::value& runtime, const std::string& reason,
                        const std::string& text) {
-  environment_.log.warning(
+  environment_.common.log.warning(
       "Runtime can't be signalled as it should be",
       {{"name", k8s::key_of(runtime).name}, {"reason", reason}, {"error", text}});
   environment_.events.warning(k8s::reference_to(runtime), reason, text);
@@ -197,8 +196,8 @@ signal_decision config_sync::decide(tracked& one, const json::value& runtime) {
   if (stored && stored.resource_version() == k8s::resource_version_of(runtime)) {
     version = std::max(version, number_of(runtimes_.resource_version()));
   }
-  const signal_moment at{.now = environment_.clock.now(),
-                         .wall = environment_.clock.wall(),
+  const signal_moment at{.now = environment_.common.clock.now(),
+                         .wall = environment_.common.clock.wall(),
                          .timing = options_.timing,
                          .to = *target_.current,
                          .visible_at = target_.visible_at,
@@ -210,7 +209,7 @@ signal_decision config_sync::decide(tracked& one, const json::value& runtime) {
 }
 
 void config_sync::report(const json::value& runtime, const signal_decision& decision) {
-  const auto wall = environment_.clock.wall();
+  const auto wall = environment_.common.clock.wall();
   const auto since =
       waits(decision.state) ? std::optional(decision.since.value_or(wall)) : std::nullopt;
   const bool is_new = states_.set(k8s::key_of(runtime), to_string(decision.state),
@@ -223,7 +222,7 @@ void config_sync::report(const json::value& runtime, const signal_decision& deci
 
 reconcile_result config_sync::recheck_at(core::time_point when) const {
   if (when == core::time_point::max()) return result::done();
-  return result::requeue_after(when - environment_.clock.now());
+  return result::requeue_after(when - environment_.common.clock.now());
 }
 
 asio::awaitable<reconcile_result> config_sync::reconcile(k8s::object_key key) {
@@ -261,8 +260,8 @@ asio::awaitable<reconcile_result> config_sync::write(json::value runtime,
   const bool is_mark =
       decision.write == signal_write::mark && (is_retry || !carries_mark(runtime, options_.form));
   if (is_mark) marks_.at(is_retry ? 1 : 0)->Increment();
-  environment_.log.debug("Runtime written",
-                         {{"name", k8s::key_of(*written).name},
+  environment_.common.log.debug(
+      "Runtime written", {{"name", k8s::key_of(*written).name},
                           {"write", write_names.at(static_cast<std::size_t>(decision.write))},
                           {"revision", decision.as.of.number},
                           {"attempt", decision.as.attempt}});

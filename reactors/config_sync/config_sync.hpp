@@ -1,9 +1,6 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "core/log.hpp"
 #include "core/metrics.hpp"
-#include "core/watchdog.hpp"
 #include "k8s/client.hpp"
 #include "k8s/controller.hpp"
 #include "k8s/event_recorder.hpp"
@@ -38,11 +35,7 @@ k8s::informer_options runtimes_informer(bool conditions = false);
 struct sync_environment {
   k8s::client& api;  ///< with the leader's fence, where there is one
   k8s::event_recorder& events;
-  core::clock& clock;
-  core::watchdog& watchdog;
-  core::logger& log;
-  core::metrics& metrics;
-  core::random_source random;
+  k8s::controller_environment common;
 };
 
 /// Has Kyma Infrastructure Manager (KIM) configure every runtime with the content of the sources:

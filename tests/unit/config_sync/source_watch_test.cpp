@@ -44,7 +44,7 @@ struct watched : test_env {
     api_of_watch = connect("kcp", {.name = "watch"});
     watch = std::make_unique<rw::source_watch>(
         *api_of_watch, bootstrapper_sources{},
-        source_watch_environment{clock, log, numbers, core::make_random_source()});
+        k8s::informer_environment{clock, log, numbers, core::make_random_source()});
     listening = watch->subscribe([this] { ++changes; });
     running = std::make_unique<core::task_group>(context.get_executor());
     running->spawn(watch->run());

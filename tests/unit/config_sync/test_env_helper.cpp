@@ -55,9 +55,10 @@ struct test_env::running {
         runtimes(*reading, runtimes_type(), runtimes_informer(), in.informer_environment()),
         events(in.context.get_executor(), k8s::objects_of(*reading), {.component = "test"},
                {in.clock, in.log, in.numbers, core::make_random_source()}),
-        reactor(
-            in.context.get_executor(), sources, runtimes, in.options_,
-            {*api, events, in.clock, in.watchdog, in.log, in.numbers, core::make_random_source()}),
+        reactor(in.context.get_executor(), sources, runtimes, in.options_,
+                {*api,
+                 events,
+                 {in.clock, in.watchdog, in.log, in.numbers, core::make_random_source()}}),
         tasks(in.context.get_executor()) {
     tasks.spawn(sources.run());
     tasks.spawn(runtimes.run());

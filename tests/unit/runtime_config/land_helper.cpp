@@ -140,7 +140,7 @@ land::land(std::uint64_t seed)
   kim_api_ = connect("kcp", {.name = "kim", .retry_base = {}});
   kim_sources_ = std::make_unique<source_watch>(
       *kim_api_, bootstrapper_sources{.trust_bundle = bundle_name},
-      source_watch_environment{clock, log, numbers, chance.source()});
+      k8s::informer_environment{clock, log, numbers, chance.source()});
   kim = std::make_unique<cli::dev::kim>(
       *kim_api_, *kim_sources_, [this](json::value of) { return configure(std::move(of)); },
       cli::dev::kim_options{.workers = 3, .patch = 2s, .wait = 3min, .work = 40s},
