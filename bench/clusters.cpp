@@ -246,7 +246,7 @@ class drift_watches final : public fleet {
     const auto add_kind = [&](const char* group, const char* kind, const char* plural,
                               bool namespaced) {
       set.add({{group, "v1", kind}, plural, namespaced},
-              {namespaced ? "kyma-system" : "", "runtime-bootstrapper"}, "1");
+              {namespaced ? "kyma-system" : "", "runtime-bootstrapper"}, "1", {});
     };
     add_kind("", "Namespace", "namespaces", false);
     add_kind("", "ConfigMap", "configmaps", true);
@@ -260,7 +260,7 @@ class drift_watches final : public fleet {
              "validatingwebhookconfigurations", false);
     add_kind("admissionregistration.k8s.io", "MutatingWebhookConfiguration",
              "mutatingwebhookconfigurations", false);
-    set.add(set.types.front(), {"", "default"}, "none");
+    set.add(set.watches.front().type, {"", "default"}, "none", {});
     watch_.watch({"", cluster_name(size())}, api, std::move(set));
   }
 

@@ -82,6 +82,8 @@ struct selection {
   std::string labels = {};
   std::string fields = {};
   bool metadata_only = false;  ///< as PartialObjectMetadata
+
+  friend bool operator==(const selection&, const selection&) = default;
 };
 
 struct list_options {

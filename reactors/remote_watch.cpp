@@ -93,27 +93,32 @@ void put(versions& into, watched_set::version which) {
 }  // namespace
 
 void watched_set::add(const k8s::resource_type& type, const k8s::object_key& key,
-                      std::string_view resource_version) {
-  if (std::ranges::find(types, type) == types.end()) types.push_back(type);
-  put(versions, version_of(type, key, resource_version));
+                      std::string_view resource_version, k8s::selection within) {
+  within.metadata_only = true;
+  const watch one{type, std::move(within)};
+  const auto known = std::ranges::find(watches, one);
+  const auto index = static_cast<std::size_t>(known - watches.begin());
+  if (known == watches.end()) watches.push_back(one);
+  auto which = version_of(type, key, resource_version);
+  which.watch = index;
+  put(versions, which);
 }
 
-// --- the watch of one kind ---------------------------------------------------------------
+// --- one watch ---------------------------------------------------------------------------
 
-/// What all watches of a kind share.
+/// What the watches of many clusters share.
 struct remote_watch::kind {
-  const k8s::resource_type type;
-  const k8s::object_format format{type, true};
+  const watched_set::watch what;
+  const k8s::object_format format{what.type, true};
 };
 
-/// The watch of one kind on one cluster, begun again whenever it ends.
-class remote_watch::kind_watch final : public k8s::watch_sink {
+/// One watch on one cluster, begun again whenever it ends.
+class remote_watch::stream final : public k8s::watch_sink {
  public:
-  kind_watch(remote_watch& owner, entry& cluster, const kind& what)
-      : owner_(owner), cluster_(cluster), kind_(what) {}
+  stream(remote_watch& owner, entry& cluster, const kind& what, std::size_t index)
+      : owner_(owner), cluster_(cluster), kind_(what), index_(index) {}
 
-  const k8s::resource_type& type() const noexcept { return kind_.type; }
-  entry& cluster() const noexcept { return cluster_; }
+  const watched_set::watch& what() const noexcept { return kind_.what; }
 
   /// How long to wait before it begins again.
   core::duration wait() const;
@@ -127,16 +132,20 @@ class remote_watch::kind_watch final : public k8s::watch_sink {
 
  private:
   bool handle(const k8s::watch_event& event);
+  void note_missing();
   void note_end(bool in_order);
 
   remote_watch& owner_;
   entry& cluster_;
   const kind& kind_;
+  const std::size_t index_;
   k8s::opened_watch opened_;
   std::unique_ptr<k8s::watch_decoder> decoder_;  ///< while an event has come in part
   std::string version_;                          ///< empty: it begins with all objects
+  std::vector<std::size_t> listed_;              ///< of these, until the first bookmark
   std::optional<core::time_point> began_;        ///< when the server accepted it
   unsigned failures_ = 0;
+  bool listing_ = false;
   bool broken_ = false;   ///< what came could not be read
   bool expired_ = false;  ///< the server has forgotten the version
 };
@@ -148,18 +157,20 @@ struct remote_watch::entry : std::enable_shared_from_this<entry> {
         api(std::move(through)),
         expected(std::move(set.versions)),
         over(owner.executor_) {
-    for (const auto& type : set.types) watches.emplace_back(owner, *this, owner.kind_of(type));
+    for (const auto& what : set.watches) {
+      watches.emplace_back(owner, *this, owner.kind_of(what), watches.size());
+    }
   }
 
-  bool watches_all(const std::vector<k8s::resource_type>& types) const {
-    return std::ranges::is_permutation(watches, types, {}, &kind_watch::type);
+  bool watches_the_same(const watched_set& as) const {
+    return std::ranges::equal(watches, as.watches, {}, &stream::what);
   }
 
   const k8s::object_key key;
   const std::shared_ptr<k8s::client> api;
   versions expected;
   versions pending;  ///< the newest ones
-  std::list<kind_watch> watches;
+  std::list<stream> watches;
   core::wake over;
   core::task_group* tasks = nullptr;  ///< of watch_cluster; null at its end
 };
@@ -189,7 +200,7 @@ void remote_watch::watch(const k8s::object_key& key, std::shared_ptr<k8s::client
   if (!tasks_) return;
   const auto found = entries_.find(key);
   if (found != entries_.end()) {
-    if (found->second->api == api && found->second->watches_all(set.types)) {
+    if (found->second->api == api && found->second->watches_the_same(set)) {
       found->second->expected = std::move(set.versions);
       return;
     }
@@ -220,22 +231,24 @@ unsigned remote_watch::reconciled(const k8s::object_key& key, bool repaired) {
   return caused || repaired ? backoff_.noted(key, repaired, in_.clock.now()) : 0;
 }
 
-core::duration remote_watch::kind_watch::wait() const {
+core::duration remote_watch::stream::wait() const {
   if (failures_ == 0) return {};
   core::backoff backoff(retry_base, retry_limit, std::ref(owner_.in_.random));
   backoff.skip(failures_ - 1);
   return backoff.next();
 }
 
-asio::awaitable<bool> remote_watch::kind_watch::open() {
+asio::awaitable<bool> remote_watch::stream::open() {
   broken_ = expired_ = false;
+  listing_ = version_.empty();
+  listed_.clear();
   began_.reset();
   decoder_.reset();
   const auto seconds = timeout_seconds + owner_.in_.random() % timeout_seconds;
-  const k8s::selection all{.labels = owner_.options_.labels, .metadata_only = true};
   k8s::watch_options options{.resource_version = version_,
                              .timeout = std::chrono::seconds(seconds)};
-  auto opened = co_await cluster_.api->open_watch(type(), all, std::move(options), *this);
+  auto opened =
+      co_await cluster_.api->open_watch(what().type, what().what, std::move(options), *this);
   if (opened && *opened) {
     opened_ = std::move(*opened);
     co_return true;
@@ -245,7 +258,7 @@ asio::awaitable<bool> remote_watch::kind_watch::open() {
   co_return false;
 }
 
-bool remote_watch::kind_watch::take(std::string_view bytes) {
+bool remote_watch::stream::take(std::string_view bytes) {
   if (!decoder_) {
     decoder_ = std::make_unique<k8s::watch_decoder>(
         kind_.format, names_only(), event_bytes,
@@ -259,27 +272,44 @@ bool remote_watch::kind_watch::take(std::string_view bytes) {
   return true;
 }
 
-bool remote_watch::kind_watch::handle(const k8s::watch_event& event) {
+bool remote_watch::stream::handle(const k8s::watch_event& event) {
   if (event.what == event_kind::error) {
     expired_ = true;
     return false;
   }
   version_ = event.resource_version;
-  if (event.what == event_kind::bookmark) return true;
+  if (event.what == event_kind::bookmark) {
+    if (std::exchange(listing_, false)) note_missing();
+    return true;
+  }
   const bool deleted = event.what == event_kind::deleted;
-  owner_.note(cluster_, version_of(type(), event.subject.key(),
-                                   deleted ? std::string_view() : event.resource_version));
+  const auto seen = version_of(what().type, event.subject.key(),
+                               deleted ? std::string_view() : event.resource_version);
+  const bool expected = find(cluster_.expected, seen) != cluster_.expected.end();
+  if (listing_ && expected && std::ranges::find(listed_, seen.object) == listed_.end()) {
+    listed_.push_back(seen.object);
+  }
+  owner_.note(cluster_, seen);
   return true;
 }
 
-void remote_watch::kind_watch::end(boost::system::error_code error) {
+/// What was deleted before the watch began with all objects: nothing tells of it.
+void remote_watch::stream::note_missing() {
+  for (const auto& one : cluster_.expected) {
+    const bool listed = std::ranges::find(listed_, one.object) != listed_.end();
+    if (one.watch == index_ && !listed) owner_.note(cluster_, {one.object, 0, index_});
+  }
+  std::vector<std::size_t>().swap(listed_);
+}
+
+void remote_watch::stream::end(boost::system::error_code error) {
   opened_.reset();
   note_end(!error);
   if (cluster_.tasks != nullptr) cluster_.tasks->spawn(owner_.begin(this));
 }
 
 /// A server that ends each watch at once is not asked again at once.
-void remote_watch::kind_watch::note_end(bool in_order) {
+void remote_watch::stream::note_end(bool in_order) {
   if (expired_) version_.clear();
   const bool lasted = began_ && owner_.in_.clock.now() - *began_ > retry_base;
   if (lasted) failures_ = 0;
@@ -288,13 +318,13 @@ void remote_watch::kind_watch::note_end(bool in_order) {
 
 // --- remote_watch ----------------------------------------------------------------------
 
-const remote_watch::kind& remote_watch::kind_of(const k8s::resource_type& type) {
-  const auto found = std::ranges::find(kinds_, type, &kind::type);
-  return found != kinds_.end() ? *found : kinds_.emplace_back(type);
+const remote_watch::kind& remote_watch::kind_of(const watched_set::watch& what) {
+  const auto found = std::ranges::find(kinds_, what, &kind::what);
+  return found != kinds_.end() ? *found : kinds_.emplace_back(what);
 }
 
 /// Until the watch goes on without a coroutine.
-asio::awaitable<void> remote_watch::begin(kind_watch* one) {
+asio::awaitable<void> remote_watch::begin(stream* one) {
   // Not from within the end of the exchange before.
   co_await asio::post(executor_, asio::use_awaitable);
   do {

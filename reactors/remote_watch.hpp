@@ -69,19 +69,28 @@ struct watched_set {
   /// Two that are equal by chance are one drift that the resync finds.
   struct version {
     std::size_t object = 0;
-    std::size_t at = 0;  ///< zero: it is not there
+    std::size_t at = 0;     ///< zero: it is not there
+    std::size_t watch = 0;  ///< the one that tells of it, of `watches`
   };
 
-  void add(const k8s::resource_type& type, const k8s::object_key& key,
-           std::string_view resource_version);
+  /// One watch on each cluster.
+  struct watch {
+    k8s::resource_type type;
+    k8s::selection what;
 
-  std::vector<k8s::resource_type> types = {};
+    friend bool operator==(const watch&, const watch&) = default;
+  };
+
+  /// Adds an object that a watch of `within` detects changes of.
+  void add(const k8s::resource_type& type, const k8s::object_key& key,
+           std::string_view resource_version, k8s::selection within);
+
+  std::vector<watch> watches = {};
   std::vector<version> versions = {};
 };
 
 struct remote_watch_options {
   std::string metrics = {};                               ///< their prefix: "rw_bootstrapper"
-  std::string labels = {};                                ///< selector of the watched objects
   core::duration delay = std::chrono::milliseconds(500);  ///< from a first change to the callback
   drift_backoff::options backoff = {};
 };
@@ -93,11 +102,11 @@ struct remote_watch_environment {
   core::random_source random;
 };
 
-/// Detects changes, by others, of objects that a reactor keeps on many clusters: one metadata-only
-/// watch per kind and cluster, by label, all on the connection of the cluster's client. No object
-/// is kept: an event counts if its resourceVersion is not the one that the last reconcile left, so
-/// what changed between that and the watch's begin is detected, too. A watch on which nothing
-/// happens holds no coroutine and no decoder (with HTTP/2).
+/// Detects changes, by others, of objects that a reactor keeps on many clusters: metadata-only
+/// watches, all on the connection of the cluster's client. No object is kept: an event counts if
+/// its resourceVersion is not the one that the last reconcile left, so what changed between that
+/// and the watch's begin is detected, too. A watch on which nothing happens holds no coroutine and
+/// no decoder (with HTTP/2).
 ///
 /// Holds the client that it was given last; a pool therefore needs capacity for all clusters.
 ///
@@ -117,11 +126,14 @@ class remote_watch {
   remote_watch& operator=(const remote_watch&) = delete;
 
   /// Watches a cluster, or updates what is expected there, after a reconcile. Watches begin again
-  /// only where the client or the kinds are others. No effect unless `run` is under way.
+  /// only where the client or the selections are others. No effect unless `run` is under way.
   void watch(const k8s::object_key& key, std::shared_ptr<k8s::client> api, watched_set set);
   /// Ends the watches of a cluster; its backoff stays.
   void unwatch(const k8s::object_key& key);
   void forget(const k8s::object_key& key);
+
+  /// True if a change was detected that no reconcile has followed yet.
+  bool changed(const k8s::object_key& key) const { return changed_.contains(key); }
 
   /// Notes the result of a reconcile, whatever has caused it. Returns the number of repairs in a
   /// row.
@@ -132,13 +144,13 @@ class remote_watch {
 
  private:
   struct kind;
-  class kind_watch;
+  class stream;
   struct entry;
   using entry_ptr = std::shared_ptr<entry>;
 
   boost::asio::awaitable<void> watch_cluster(entry_ptr cluster);
-  boost::asio::awaitable<void> begin(kind_watch* one);
-  const kind& kind_of(const k8s::resource_type& type);
+  boost::asio::awaitable<void> begin(stream* one);
+  const kind& kind_of(const watched_set::watch& what);
   boost::asio::awaitable<void> notify();
   void note(entry& cluster, watched_set::version seen);
   void check(entry& cluster);

@@ -34,8 +34,16 @@ runtime_controller::runtime_controller(asio::any_io_executor executor, runtime_n
       options_(options),
       permits_(in_.metrics, names_.metrics, std::max<std::size_t>(options_.unhealthy_concurrent, 1),
                [this](const object_key& key) { return requeue(key); }),
-      controller_(std::move(executor), controller_options_of(names_.controller, options_), *this,
-                  {in_.clock, in_.watchdog, in_.log, in_.metrics, in_.random}) {}
+      controller_(executor, controller_options_of(names_.controller, options_), *this,
+                  {in_.clock, in_.watchdog, in_.log, in_.metrics, in_.random}),
+      drift_(executor,
+             {.metrics = names_.metrics,
+              .delay = options_.drift_delay,
+              .backoff = {.base = options_.drift_delay, .limit = options_.resync_period}},
+             [this](const object_key& key, core::duration wait) {
+               controller_.add_after(key, wait);  // does not postpone a pending reconcile
+             },
+             {in_.clock, in_.metrics, in_.random}) {}
 
 bool runtime_controller::requeue(const object_key& key, core::duration after) {
   const auto added = controller_.add_after(key, after);
@@ -84,6 +92,7 @@ asio::awaitable<bool> runtime_controller::connect(contact* to, std::string clien
 
 void runtime_controller::set_unreachable(contact* of, const std::string& error) {
   in_.runtimes.evict(of->client_name);
+  drift_.unwatch(of->key);
   runtimes_.set_unhealthy(of->key, error);
   of->error = error;
 }
@@ -91,6 +100,7 @@ void runtime_controller::set_unreachable(contact* of, const std::string& error) 
 /// The work goes on as soon as there is a permit.
 void runtime_controller::defer(contact* of, std::string error) {
   of->error = error;
+  drift_.unwatch(of->key);
   runtimes_.set_unhealthy(of->key, std::move(error));
   permits_.request(of->key);
   of->deferred = result::requeue_after(options_.backoff_limit);  // it is enqueued before
@@ -143,7 +153,12 @@ void runtime_controller::note(const boost::json::value& resource, runtime_state 
   }
 }
 
+void runtime_controller::watch_drift(const contact& of, watched_set left) {
+  if (options_.watch_runtimes) drift_.watch(of.key, of.api, std::move(left));
+}
+
 void runtime_controller::forget_runtime(const object_key& key, const std::string& client_name) {
+  drift_.forget(key);
   runtimes_.forget(key);
   in_.runtimes.evict(client_name);
 }

@@ -6,6 +6,7 @@
 #include "k8s/controller.hpp"
 #include "k8s/event_recorder.hpp"
 #include "reactors/permits.hpp"
+#include "reactors/remote_watch.hpp"
 #include "reactors/resource_writer.hpp"
 #include "reactors/runtimes.hpp"
 
@@ -54,6 +55,11 @@ struct runtime_options {
   core::duration spread_limit = std::chrono::seconds(30);
   /// How long a deletion waits for a runtime that can't be written to.
   core::duration removal_limit = std::chrono::minutes(5);
+
+  /// Watch what was written (remote_watch.hpp); without it drift is only found by the resync.
+  bool watch_runtimes = true;
+  /// From a change on a runtime to the reconcile; those in a row wait longer.
+  core::duration drift_delay = std::chrono::milliseconds(500);
 };
 
 /// All of it must outlive the reactor.
@@ -89,7 +95,9 @@ struct runtime_names {
 /// it queues without cost. So unhealthy and slow runtimes, however many, leave most of the
 /// reconciles to the others, whatever they do.
 ///
-/// Metrics: those of runtimes.hpp and permits.hpp, and the controller's.
+/// Objects that were written are watched, so that changes by others are detected at once.
+///
+/// Metrics: those of runtimes.hpp, permits.hpp and remote_watch.hpp, and the controller's.
 ///
 /// Single executor, which is also the informers' and the clients'.
 class runtime_controller : protected k8s::reconciler {
@@ -149,6 +157,9 @@ class runtime_controller : protected k8s::reconciler {
   void note(const boost::json::value& resource, runtime_state state, const std::string& reason,
             const std::string& message, bool changed = false);
 
+  /// Watches the runtime as the reconcile has left it. While it is unhealthy it is not watched.
+  void watch_drift(const contact& of, watched_set left);
+
   /// Forgets the runtime and closes its connection.
   void forget_runtime(const k8s::object_key& key, const std::string& client_name);
 
@@ -182,6 +193,8 @@ class runtime_controller : protected k8s::reconciler {
 
  protected:
   k8s::controller controller_;
+  /// To be run by the reactor.
+  remote_watch drift_;
 };
 
 }  // namespace rw

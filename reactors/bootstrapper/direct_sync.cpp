@@ -35,13 +35,6 @@ runtime_names names() {
                   {"RuntimeUnreachable", "The runtime does not respond: "}}}};
 }
 
-remote_watch_options watch_options_of(const options& with) {
-  return {.metrics = "rw_bootstrapper",
-          .labels = std::string(synced_by_label) + "=" + std::string(synced_by),
-          .delay = with.drift_delay,
-          .backoff = {.base = with.drift_delay, .limit = with.resync_period}};
-}
-
 /// Without the controller no drift would be acted upon.
 asio::awaitable<void> serve(k8s::controller* controller, core::task_group* all) {
   co_await controller->run();
@@ -66,12 +59,7 @@ direct_sync::direct_sync(asio::any_io_executor executor, options with, sources f
       gate_(gate),
       kcp_(from_, with_.defaults, with_.mode, with_.allow_inline_manifests),
       contents_(in_.metrics, "rw_bootstrapper_content",
-                {current, outdated, "in_step", "differing", "NoResource"}),
-      drift_(executor, watch_options_of(with_),
-             [this](const object_key& key, core::duration wait) {
-               controller_.add_after(key, wait);  // does not postpone a pending pass
-             },
-             {in_.clock, in_.metrics, in_.random}) {
+                {current, outdated, "in_step", "differing", "NoResource"}) {
   kcp_.watch(controller_, with_.create_for_runtimes,
              [this](std::vector<object_key> all, keys& rest) {
                for (const auto& key : all) {
@@ -318,9 +306,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::finish(pass* in) {
     contents_.set(key, outdated, in_.clock.wall());
   }
   note_observed(*in);
-  if (in->direct() && with_.watch_runtimes) {
-    drift_.watch(key, in->to.api, std::move(state.left));
-  }
+  if (in->direct()) watch_drift(in->to, std::move(state.left));
   const auto again = next_pass(in);
   auto reported =
       co_await report(in, failed ? result::error(*failed) : result::requeue_after(again));
@@ -358,7 +344,8 @@ asio::awaitable<resource_writer::ended> direct_sync::copy_condition(pass* in) {
     co_return std::nullopt;
   auto own = k8s::find_condition(in->resource, runtime_condition);
   auto runtime = from_.runtimes.objects().get(in->to.key).parse();
-  if (!own || runtime.is_null()) co_return std::nullopt;
+  // A status without a state is invalid; Kyma Infrastructure Manager sets it first.
+  if (!own || k8s::find_string(runtime, {"status", "state"}).empty()) co_return std::nullopt;
   own->observed_generation = 0;  // it is the RuntimeBootstrapper's
   if (!k8s::set_condition(runtime, *own, in_.clock.wall())) co_return std::nullopt;
   json::value change{{"status", {{"conditions", runtime.at("status").at("conditions")}}}};

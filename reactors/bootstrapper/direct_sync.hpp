@@ -38,10 +38,6 @@ struct options : runtime_options {
   bool allow_inline_manifests = false;
   /// In KCP, of the stored contents (last_good.hpp); nobody else should read it.
   std::string state_namespace = "runtime-watcher-system";
-  /// Watch applied objects (remote_watch.hpp); without it drift is only found by the resync.
-  bool watch_runtimes = true;
-  /// From a change on a runtime to the pass; those in a row wait longer.
-  core::duration drift_delay = std::chrono::milliseconds(500);
   /// Runtimes in mode direct get the condition RuntimeBootstrapperReady, in the words of Kyma
   /// Infrastructure Manager. It is compared at each pass.
   bool runtime_condition = false;
@@ -141,7 +137,6 @@ class direct_sync final : public runtime_controller {
   control_plane kcp_;
   state_counts contents_;
   rejections rejections_;
-  remote_watch drift_;
 };
 
 /// One pass over one runtime.

@@ -21,7 +21,8 @@ namespace rw::bootstrapper {
 /// must outlive the reactor.
 struct sources {
   k8s::informer& bootstrappers;
-  /// Runtimes; their metadata suffice, and status.conditions with options::runtime_condition.
+  /// Runtimes; their metadata suffice, and with options::runtime_condition status.state and
+  /// status.conditions.
   k8s::informer& runtimes;
   k8s::informer& kubeconfigs;  ///< Secrets with kubeconfigs; may hold others
   k8s::informer& config_maps;  ///< of kcp-system; may hold others than the sources

@@ -133,7 +133,8 @@ class sync_pass {
       out_.objects.insert(out_.objects.end(), entries.begin(), entries.end());
     }
     for (const auto& each : plan->objects) {
-      out_.left.add(each.type, each.key, k8s::resource_version_of(each.live));
+      out_.left.add(each.type, each.key, k8s::resource_version_of(each.live),
+                    {.labels = std::string(synced_by_label) + "=" + std::string(synced_by)});
     }
     co_return std::optional<rejection>();
   }

@@ -192,8 +192,8 @@ void manager_app::make_reactors() {
   k8s::client_pool_options to_runtimes{.name = "skr",
                                        .client = watcher_installer::runtime_client_options()};
   to_runtimes.client.writes = client_options("skr", settings_.leader_elect).writes;
-  // Who writes to runtimes directly watches them, and so keeps a connection to each.
-  if (settings_.runtime_config.mode != bootstrapper_mode::off) to_runtimes.capacity = 16384;
+  // A runtime that is watched keeps its connection.
+  if (settings_.runtime_config.direct.watch_runtimes) to_runtimes.capacity = 16384;
   pool_ =
       std::make_unique<k8s::client_pool>(executor, std::move(to_runtimes), client_environment());
   watcher_controller_ = std::make_unique<watcher_controller::controller>(
@@ -222,6 +222,7 @@ void manager_app::make_reactors() {
   watcher_installer::options how;
   how.concurrent = settings_.concurrent;
   how.resync_period = settings_.success_interval;
+  how.watch_runtimes = settings_.runtime_config.direct.watch_runtimes;
   how.how.delays.propagation = settings_.ca_propagation;
   if (settings_.kcp_port != 0) how.kcp_port = settings_.kcp_port;
   how.how.set.image = settings_.skr_image;

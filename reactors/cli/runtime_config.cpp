@@ -49,7 +49,7 @@ runtime_config::runtime_config(services& with, runtime_config_settings settings,
       // Kubeconfigs, of which there are thousands, are watched apart from the others.
       secrets_(to.watching, secrets_type(), of_kcp("!" + std::string(kyma_name_label)),
                environment_of(with)),
-      trust_bundles_(trust_bundle_informer(to.watching, {}, environment_of(with))),
+      trust_bundles_(trust_bundle_informer(to.watching, {}, environment_of(with), false)),
       rollout_(executor_, {.usual = settings_.rollout},
                {to.writing,
                 rollouts_,

@@ -38,6 +38,13 @@ int rank_of(const json::value& object) {
   return k8s::apply_rank(find_string(object, {"apiVersion"}), find_string(object, {"kind"}));
 }
 
+/// True if no review is answered without it.
+bool is_essential(const json::value& object) {
+  return is(object, "ValidatingWebhookConfiguration", skr_webhook_name) ||
+         is(object, "Secret", secret_name) || is(object, "Deployment", skr_webhook_name) ||
+         is(object, "Service", skr_webhook_name);
+}
+
 /// One object of the installation.
 struct part {
   json::value wanted = {};
@@ -282,6 +289,14 @@ asio::awaitable<k8s::result<void>> visit::implementation::look_at_pods() {
 }
 
 void visit::implementation::conclude() {
+  for (const auto& one : parts_) {
+    if (!is_essential(one.wanted)) continue;
+    const auto key = k8s::key_of(one.wanted);
+    // By name: the label of what Kyma manages stands on many objects of a runtime.
+    out_.left.add(type_of(one.wanted), key,
+                  one.present ? k8s::resource_version_of(*one.present) : std::string(),
+                  {.ns = key.ns, .fields = "metadata.name=" + key.name});
+  }
   const auto now = present_now();
   out_.webhook_bundle = webhook_bundle_of(now);
   out_.secret_bundle = secret_bundle_of(now);

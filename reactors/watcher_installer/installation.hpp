@@ -1,6 +1,7 @@
 #pragma once
 
 #include "k8s/client.hpp"
+#include "reactors/remote_watch.hpp"
 #include "reactors/watcher_installer/render.hpp"
 #include "reactors/watcher_installer/templates.hpp"
 #include "reactors/watcher_installer/trust.hpp"
@@ -46,6 +47,7 @@ struct outcome {
   tls::ca_bundle webhook_bundle = {};  ///< what every webhook has
   tls::ca_bundle secret_bundle = {};   ///< what the Secret has
   std::string certificate = {};        ///< that is in place
+  watched_set left = {};               ///< what the webhook does not work without, as it was left
 };
 
 /// One look at a runtime, and what is written then.

@@ -26,6 +26,7 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::keep_removed(json::val
     forget(key);
     co_return result::done();
   }
+  drift_.unwatch(key);
   const auto secrets = kubeconfigs_for(key.name);
   const bool connected = co_await connect(&to, to_string(key), kubeconfig_of(key.name, secrets));
   bool removed = false;

@@ -64,6 +64,7 @@ asio::awaitable<void> watcher_installer::run() {
   const auto executor = co_await asio::this_coro::executor;
   core::task_group tasks(executor);
   tasks.spawn(complete_board());
+  tasks.spawn(drift_.run());
   tasks.spawn(controller_.run());
   co_await tasks.join();
 }
@@ -99,6 +100,7 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::reconcile(object_key k
   if (k8s::label(kyma, skip_label) == "true") {
     // Its runtime gets no new CA, so after a while a rotation does not wait for it any more.
     runtimes_.forget(key);
+    drift_.unwatch(key);
     if (board_ != nullptr) board_->unreachable(key, in_.clock.wall());
     co_return result::done();
   }
@@ -134,6 +136,7 @@ asio::awaitable<std::optional<k8s::reconcile_result>> watcher_installer::reach(
   if (to->deferred) co_return to->deferred;
   if (to->has_access) co_return refused(*kyma, *to, {.code = k8s::errc::unreachable});
   // There is no access to the runtime until a Secret changes.
+  drift_.unwatch(to->key);
   if (board_ != nullptr) board_->unreachable(to->key, in_.clock.wall());
   co_return failed(*kyma, to->error, false);
 }
@@ -177,10 +180,12 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::bring(json::value kyma
                                                                 order what) {
   visit one(to.api, with_.how, bundles_);
   auto bringing = read_and_bring(&one, std::move(what), in_.clock.wall());
-  const auto seen = co_await bounded(&to, std::move(bringing));
+  auto seen = co_await bounded(&to, std::move(bringing));
   if (to.deferred) co_return *to.deferred;
   if (!seen) co_return refused(kyma, to, seen.error());
   if (board_ != nullptr) board_->reached(to.key);
+  watch_drift(to, std::move(seen->left));
+  drift_.reconciled(to.key, seen->writes > 0 && drift_.changed(to.key));
   co_return settle(kyma, *seen);
 }
 

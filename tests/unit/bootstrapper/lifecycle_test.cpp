@@ -313,9 +313,10 @@ asio::awaitable<void> keeps_the_condition(test_env* env) {
   const k8s::object_key key{"kcp-system", "skr"};
   const auto set = [&](const char* condition) {
     const json::value other{{"type", condition}, {"status", "True"}, {"reason", "R"}};
-    return env->api("kcp").patch(type, key, k8s::patch_type::merge,
-                                 {{"status", {{"conditions", json::array{other}}}}},
-                                 {.subresource = "status"});
+    return env->api("kcp").patch(
+        type, key, k8s::patch_type::merge,
+        {{"status", {{"state", "Ready"}, {"conditions", json::array{other}}}}},
+        {.subresource = "status"});
   };
   int conflicts = 0;
   env->server.faults("kcp").decide = [&](const std::string& verb, const std::string& path) {

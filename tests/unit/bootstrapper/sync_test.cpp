@@ -79,7 +79,7 @@ RW_COROUTINE_TEST(sync_costs_reads_only_when_nothing_differs, sync_env) {
   report = co_await env->must_sync("skr", {all.first});
   BOOST_TEST(report.writes == 0U);
   BOOST_TEST(env->faults["skr"].seen == 0);
-  BOOST_TEST(report.left.types.size() == 7U);
+  BOOST_TEST(report.left.watches.size() == 7U);
   const auto secret = co_await env->get("skr", "Secret", "registry-credentials");
   BOOST_TEST(k8s::find_string(secret, {"type"}) == bootstrapper::pull_secret_type);
 }

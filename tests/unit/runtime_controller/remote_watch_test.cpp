@@ -1,8 +1,17 @@
-// How fast drift is repaired; time is given.
+// How drift is detected, and how fast it is repaired.
 
 #include "reactors/remote_watch.hpp"
 
+#include "k8s/types.hpp"
+#include "reactors/kyma_resources.hpp"
+
 #include <boost/test/unit_test.hpp>
+
+#include "tests/unit/environment/environment.hpp"
+#include "tests/unit/run.hpp"
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace rw::runtime_controller_test {
 BOOST_AUTO_TEST_SUITE(remote_watch)
@@ -13,8 +22,104 @@ namespace {
 
 const k8s::object_key skr{"kcp-system", "skr"};
 const k8s::object_key other{"kcp-system", "other"};
+const k8s::object_key settings{"default", "settings"};
+
+namespace asio = boost::asio;
+
+/// A watch of one ConfigMap on a cluster whose bookmarks come fast.
+struct watched : test::environment {
+  watched()
+      : environment({.server = {.bookmark_interval = 50ms}}),
+        watch(context.get_executor(), {.metrics = "rw_test", .delay = 10ms},
+              [this](const k8s::object_key&, core::duration) { ++changes; },
+              {clock, numbers, core::make_random_source()}) {
+    add_cluster("skr");
+  }
+  ~watched() override { shut_down(); }
+
+  asio::awaitable<void> begin(std::string expected) {
+    if (!std::exchange(running, true)) tasks.spawn(watch.run());
+    co_await asio::post(context, asio::use_awaitable);
+    watched_set set;
+    set.add(config_maps_type(), settings, expected,
+            {.ns = settings.ns, .fields = "metadata.name=" + settings.name});
+    watch.watch(skr, client("skr"), std::move(set));
+  }
+  asio::awaitable<std::string> put(std::string value) {
+    auto object = test::object_of(config_maps_type(), settings.ns, settings.name);
+    object.as_object()["data"] = {{"value", value}};
+    const auto made = co_await api("skr").apply(config_maps_type(), std::move(object),
+                                                {.field_manager = "test", .force = true});
+    BOOST_REQUIRE(made.has_value());
+    co_return std::string(k8s::resource_version_of(*made));
+  }
+  asio::awaitable<bool> until_changes(int count) {
+    return test::eventually([this, count] { return changes >= count; });
+  }
+
+  rw::remote_watch watch;
+  int changes = 0;
+  bool running = false;
+};
+
+/// What the last reconcile has left is no change; what others write is one.
+asio::awaitable<void> detects(watched* w) {
+  co_await w->begin(co_await w->put("own"));
+  co_await w->put("foreign");
+  bool good = co_await w->until_changes(1);
+  BOOST_TEST(good);
+  co_await w->begin(co_await w->put("own"));
+  co_await w->remove("skr", config_maps_type(), settings);
+  good = co_await w->until_changes(2);
+  BOOST_TEST(good);
+}
+
+/// Nothing tells of what is not there when the watch begins, but that it is not among the others.
+asio::awaitable<void> misses(watched* w) {
+  const auto left = co_await w->put("own");
+  co_await w->remove("skr", config_maps_type(), settings);
+  co_await w->begin(left);
+  const auto good = co_await w->until_changes(1);
+  BOOST_TEST(good);
+}
+
+/// The first watches end with their first event, and none can go on where the one before ended.
+asio::awaitable<void> begins_again(watched* w) {
+  int watches = 0;
+  w->on_request = [w, &watches](const std::string&, const std::string& verb, const std::string&) {
+    k8s::devserver::fault out;
+    if (verb == "watch" && ++watches <= 3) {
+      w->server.compact("skr");
+      out.events = 1;
+    }
+    return out;
+  };
+  for (int i = 1; i <= 3; ++i) {
+    co_await w->begin(co_await w->put("own"));
+    co_await w->put("foreign");
+    const auto good = co_await w->until_changes(i);
+    BOOST_TEST(good);
+  }
+  BOOST_TEST(watches >= 4);
+  w->on_request = {};
+}
 
 }  // namespace
+
+BOOST_AUTO_TEST_CASE(a_change_by_others_is_told_and_own_ones_are_not) {
+  watched w;
+  test::run(w.context, detects(&w));
+}
+
+BOOST_AUTO_TEST_CASE(an_object_that_is_missing_from_the_begin_is_a_change) {
+  watched w;
+  test::run(w.context, misses(&w));
+}
+
+BOOST_AUTO_TEST_CASE(a_watch_that_ends_begins_again_and_misses_nothing) {
+  watched w;
+  test::run(w.context, begins_again(&w));
+}
 
 BOOST_AUTO_TEST_CASE(each_repair_in_a_row_waits_twice_as_long_up_to_a_limit) {
   drift_backoff backoff({.base = 500ms, .limit = 3s});

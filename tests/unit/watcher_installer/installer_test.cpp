@@ -137,20 +137,53 @@ BOOST_AUTO_TEST_CASE(a_settled_runtime_costs_reads_only, *kube) {
   test::run(w.context, settles(&w));
 }
 
+/// Without a resync, which comes after an hour.
 asio::awaitable<void> drifts(world* w) {
   co_await one_runtime(w);
   json::value change = {{"spec", {{"replicas", 0}}}};
   auto done = co_await w->api("skr").patch(deployments, deployment, k8s::patch_type::merge, change);
   BOOST_REQUIRE(done.has_value());
-  done = co_await w->api("skr").remove(services, {"kyma-system", "skr-webhook"});
-  BOOST_REQUIRE(done.has_value());
-  w->installer->requeue({"kcp-system", "skr"});
-  bool good = co_await w->until("skr", services, {"kyma-system", "skr-webhook"}, is_there);
-  BOOST_TEST(good);
-  good = co_await w->until("skr", deployments, deployment, [](const json::value& one) {
+  bool good = co_await w->until("skr", deployments, deployment, [](const json::value& one) {
     return *k8s::find(one, {"spec", "replicas"}) == 1;
   });
   BOOST_TEST(good);
+  const std::vector<std::pair<k8s::resource_type, k8s::object_key>> essential = {
+      {services, {"kyma-system", "skr-webhook"}},
+      {secrets_type(), tls_secret},
+      {deployments, deployment},
+      {webhook_configurations, configuration}};
+  for (const auto& [type, key] : essential) {
+    done = co_await w->api("skr").remove(type, key);
+    BOOST_REQUIRE(done.has_value());
+    const auto uid = k8s::uid_of(*done);
+    good = co_await w->until("skr", type, key, [uid](const json::value& one) {
+      return is_there(one) && k8s::uid_of(one) != uid;
+    });
+    BOOST_TEST(good, type.plural);
+  }
+}
+
+/// A runtime that touches the objects for ever costs a reconcile less and less often.
+asio::awaitable<void> is_contested(world* w) {
+  co_await one_runtime(w);
+  for (int i = 0; i < 6; ++i) {
+    json::value change = {{"spec", {{"replicas", 0}}}};
+    const auto done =
+        co_await w->api("skr").patch(deployments, deployment, k8s::patch_type::merge, change);
+    BOOST_REQUIRE(done.has_value());
+    const auto repaired = co_await w->until(
+        "skr", deployments, deployment,
+        [](const json::value& one) { return *k8s::find(one, {"spec", "replicas"}) == 1; });
+    BOOST_TEST(repaired);
+  }
+  BOOST_TEST(w->metric("rw_watcher_installer_held_back_total") >= 4);
+}
+
+BOOST_AUTO_TEST_CASE(repairs_that_are_undone_wait_longer_each_time) {
+  auto with = quick();
+  with.drift_delay = 20ms;
+  world w(with);
+  test::run(w.context, is_contested(&w));
 }
 
 BOOST_AUTO_TEST_CASE(drift_on_a_runtime_is_repaired, *kube) {

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""What the manager needs for many runtimes that it writes to directly and watches: the real process with the arguments of
+deploy/manager, KCP and all runtimes being clusters of an embedded API server in another process. Prints one line of JSON
+for each figure. Ends with 1 if the memory of a watched runtime, or of all, is over its limit.
+
+    bench/manager.py [--runtimes N] [--limit MIB]
+
+Every runtime has a Runtime, a Kyma and a kubeconfig in KCP, and the bootstrapper and the parts of the watcher that need no
+certificate on its cluster. There are no controllers: no Deployment becomes ready.
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import sys
+import tempfile
+import time
+import urllib.request
+
+from system import ROOT, missed, say
+
+import bootstrapper_sources as sources  # noqa: E402  (system.py says where they are)
+from api import Api, collection, kymas  # noqa: E402
+from harness import BINARY, Pki, Process, metric_sum, pause, wait_until  # noqa: E402
+from landscape import RUNTIME_SPEC, encoded  # noqa: E402
+
+KCP = "kcp-system"
+CRDS = collection("customresourcedefinitions", None, "apiextensions.k8s.io")
+RUNTIMES = collection("runtimes", KCP, "infrastructuremanager.kyma-project.io", "v1")
+
+
+def define(kcp):
+    for path in [*sorted((ROOT / "deploy/crds").glob("*.yaml")), *sorted((ROOT / "deploy/dev").glob("*.yaml"))]:
+        for document in re.split(r"^---\s*$", path.read_text(), flags=re.MULTILINE):
+            if "kind: CustomResourceDefinition" in document:
+                name = re.search(r"^  name: ([\w.-]+)", document, flags=re.MULTILINE)[1]
+                kcp.apply(f"{CRDS}/{name}", document)
+
+
+def fill(kcp, pki):
+    for ns in (KCP, "istio-system", "runtime-watcher-system"):
+        kcp.apply(f"/api/v1/namespaces/{ns}", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": ns}})
+    certificate, key = (encoded((pki.folder / name).read_bytes()) for name in ("ca.crt", "ca.key"))
+    kcp.request("POST", collection("secrets", "istio-system"), {
+        "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls",
+        "metadata": {"name": "klm-watcher", "namespace": "istio-system"},
+        "data": {"tls.crt": certificate, "tls.key": key, "ca.crt": certificate}})
+    gateway = (ROOT / "deploy/pki/gateway.yaml").read_text()
+    document = next(d for d in re.split(r"^---\s*$", gateway, flags=re.MULTILINE) if "kind: Gateway" in d)
+    gateways = collection("gateways", KCP, "networking.istio.io", "v1beta1")
+    kcp.apply(f"{gateways}/klm-watcher", document)
+    for each in (sources.configuration_source(sources.configuration(False)), sources.pull_secret("first"),
+                 sources.manifests_source(sources.manifests("1.0.0"))):
+        kcp.request("POST", collection("secrets" if each["kind"] == "Secret" else "configmaps", KCP), each)
+
+
+def add_runtime(kcp, folder, name):
+    kcp.request("POST", collection("secrets", KCP), {
+        "apiVersion": "v1", "kind": "Secret",
+        "metadata": {"name": f"kubeconfig-{name}", "namespace": KCP, "labels": {"operator.kyma-project.io/kyma-name": name}},
+        "data": {"config": encoded((folder / f"{name}.kubeconfig").read_bytes())}})
+    kcp.request("POST", kymas(KCP), {
+        "apiVersion": "operator.kyma-project.io/v1beta2", "kind": "Kyma",
+        "metadata": {"name": name, "namespace": KCP, "labels": {"kyma-project.io/runtime-id": name},
+                     "annotations": {"skr-domain": f"{name}.example.com"}},
+        "spec": {"channel": "regular"}})
+    kcp.request("POST", RUNTIMES, {
+        "apiVersion": "infrastructuremanager.kyma-project.io/v1", "kind": "Runtime",
+        "metadata": {"name": name, "namespace": KCP, "labels": {"operator.kyma-project.io/kyma-name": name}},
+        "spec": RUNTIME_SPEC})
+
+
+def manage(kubeconfig, runtimes, *options):
+    """The manager's resident memory in bytes, once all runtimes have what they are to have and are watched."""
+    one = Process("manager", [
+        BINARY, "manager", "--kubeconfig", kubeconfig, "--skr-image=example.com/runtime-watcher:1", "--pin-san",
+        "--listen-address=127.0.0.1:0", "--metrics-address=127.0.0.1:0", *options], env={**os.environ, "POD_IP": "10.99.0.1"})
+    try:
+        admin = one.wait_listening("admin")
+
+        def metric(name, **labels):
+            with urllib.request.urlopen(f"http://127.0.0.1:{admin}/metrics", timeout=30) as answer:
+                return metric_sum(answer.read().decode(), name, **labels) or 0
+
+        watched = ["rw_watcher_installer_watched_runtimes"]
+        if "--bootstrapper-mode=direct" in options:
+            watched.append("rw_bootstrapper_watched_runtimes")
+        if "--no-watch-runtimes" in options:
+            wait_until(lambda: metric("rw_watcher_installer_runtimes", state="not_ready") >= runtimes, 900,
+                       lambda: f"all runtimes are visited:\n{one.tail()}", every=1)
+        else:
+            wait_until(lambda: all(metric(each) >= runtimes for each in watched), 900,
+                       lambda: f"all runtimes are watched: {[metric(each) for each in watched]}\n{one.tail()}", every=1)
+        took = time.monotonic() - one.started
+        pause(60)  # what the first passes needed is given back, as far as it ever is
+        rss = one.rss()
+        say("resident_memory", rss / 2**20, "MiB", runtimes=runtimes, options=" ".join(options), seconds=round(took, 1),
+            cpu_seconds=round(one.cpu_seconds(), 1))
+        if one.terminate(60) != 0:
+            raise AssertionError(f"the manager ended badly:\n{one.tail()}")
+        return rss
+    finally:
+        one.kill()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runtimes", type=int, default=5000)
+    parser.add_argument("--limit", type=float, default=768, help="of the memory of all, in MiB")
+    asked = parser.parse_args()
+    names = [f"runtime-{i}" for i in range(asked.runtimes)]
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="rw-bench-"))
+    server = None
+    try:
+        clusters = folder / "clusters"
+        server = Process("api-server", [BINARY, "api-server", "--address", "127.0.0.1:0", "--dir", clusters,
+                                        "--cluster", ",".join(["kcp", *names])])
+        server.wait_listening("api-server", 120)
+        kubeconfig = clusters / "kcp.kubeconfig"
+        kcp = Api(kubeconfig)
+        define(kcp)
+        fill(kcp, Pki(folder / "pki"))
+        for name in names:
+            add_runtime(kcp, clusters, name)
+        off = manage(kubeconfig, asked.runtimes, "--bootstrapper-mode=off", "--no-watch-runtimes")
+        manage(kubeconfig, asked.runtimes, "--bootstrapper-mode=off")
+        direct = manage(kubeconfig, asked.runtimes, "--bootstrapper-mode=direct", "--create-runtime-bootstrappers")
+        say("memory_of_a_runtime", (direct - off) / 1024 / asked.runtimes, "KiB",
+            "mode off, and runtimes that are not watched", limit=60)
+        say("memory_of_all", direct / 2**20, "MiB", "the limit in deploy/manager", limit=asked.limit)
+    finally:
+        if server:
+            server.kill()
+        shutil.rmtree(folder)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
