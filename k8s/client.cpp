@@ -136,6 +136,13 @@ class client::implementation {
   template <class Options>
   Options managed(Options options) const {
     if (options.field_manager.empty()) options.field_manager = api->options().field_manager;
+    return tried(std::move(options));
+  }
+
+  template <class Options>
+  Options tried(Options options) const {
+    const auto& dry_run = api->options().dry_run;
+    options.dry_run = options.dry_run || (dry_run && *dry_run);
     return options;
   }
 
@@ -221,13 +228,15 @@ asio::awaitable<result<json::value>> client::apply(resource_type type, value obj
 
 asio::awaitable<result<json::value>> client::remove(resource_type type, object_key key,
                                                     delete_options options, call_options bounds) {
-  return ask(impl_->api, remove_call(type, std::move(key), options, impl_->ns()), bounds);
+  return ask(impl_->api,
+             remove_call(type, std::move(key), impl_->tried(std::move(options)), impl_->ns()),
+             bounds);
 }
 
 asio::awaitable<result<json::value>> client::remove_all(resource_type type, selection what,
                                                         delete_options options,
                                                         call_options bounds) {
-  return ask(impl_->api, remove_all_call(type, what, options), bounds);
+  return ask(impl_->api, remove_all_call(type, what, impl_->tried(std::move(options))), bounds);
 }
 
 asio::awaitable<result<std::vector<discovered_resource>>> client::resources(

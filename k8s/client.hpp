@@ -59,6 +59,10 @@ struct client_options {
   /// Asked before each writing request, at each attempt, and whenever bytes of one are handed to
   /// the socket.
   std::shared_ptr<const fence> writes = {};
+
+  /// While it is true every write is tried only (Kubernetes API concepts, "Dry-run"), and nothing
+  /// is persisted; `raw` apart.
+  std::shared_ptr<const bool> dry_run = {};
 };
 
 /// All of it must outlive the client.

@@ -110,6 +110,13 @@ const std::vector<std::string>* known_managers::find(std::string_view manager) c
   return at == subresources_.end() ? nullptr : &at->second;
 }
 
+bool known_managers::knows(const managed_watch& watch) const {
+  const auto* const names = find(watch.manager);
+  if (names == nullptr) return false;
+  if (watch.field == "spec" || watch.field == "status") return true;
+  return std::ranges::find(*names, watch.field) != names->end();
+}
+
 known_managers merge(const known_managers& a, const known_managers& b) {
   auto all = a.watches();
   all.insert(all.end(), b.watches().begin(), b.watches().end());

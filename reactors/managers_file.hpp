@@ -38,6 +38,8 @@ class known_managers {
 
   /// Names of the subresources other than status that the manager watches; null: it is not known.
   const std::vector<std::string>* find(std::string_view manager) const;
+  /// True if an event of that watch would be sent: its manager is known, and its subresource.
+  bool knows(const managed_watch& watch) const;
   /// Sorted.
   const std::vector<managed_watch>& watches() const noexcept { return watches_; }
 

@@ -25,7 +25,7 @@ struct service_options {
   judge_options judge = {};
   reissue_pace pace = {};
   k8s::object_key gateway = {"istio-system", "klm-istio-gateway"};
-  std::string field_manager = "lifecycle-manager";
+  std::string field_manager = "runtime-watcher";
   /// Re-issue is overdue so long after the bundle has grown.
   std::chrono::seconds overdue_after = std::chrono::hours(24);
 };

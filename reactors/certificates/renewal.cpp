@@ -70,7 +70,11 @@ bool must_be_reissued(const tls::certificate& leaf, const std::optional<validity
   if (issued <= *trust.added_at) {
     return !tls::is_issued_by(leaf, trust.authorities.authorities().front());
   }
-  return issued + patience < now && trust.authorities.issuer_of(leaf) == nullptr;
+  const auto* const authority = trust.authorities.issuer_of(leaf);
+  if (authority == nullptr) return issued + patience < now;
+  const bool ends = authority->not_after() < now + std::chrono::hours(7 * 24) &&
+                    *authority != trust.authorities.authorities().front();
+  return ends && issued + std::chrono::hours(24) < now;
 }
 
 json::value request_reissue(const json::value& certificate, dialect speaks, unsigned attempt,

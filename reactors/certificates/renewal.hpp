@@ -76,7 +76,8 @@ std::string issuer_message(const boost::json::value& certificate, dialect speaks
 /// `leaf`, the Secret has just not been seen yet.
 ///
 /// Also, if no authority in the bundle issued it, once that has been so for `patience`: somebody
-/// has taken it out. Before, the bundle may just be behind the issuer.
+/// has taken it out. Before, the bundle may just be behind the issuer. And once a day, if the issuer
+/// was behind the bundle, so that it comes from an earlier authority, which ends within a week.
 ///
 /// While caAddedToBundleAt is ahead of the clock nothing is: whatever is issued now would be older.
 bool must_be_reissued(const tls::certificate& leaf, const std::optional<validity>& told,

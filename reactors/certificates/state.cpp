@@ -51,8 +51,7 @@ certificate_state deliver(const tls::key_pair& pair, const tls::certificate& lea
   }
   certificate_state out;
   out.what = certificate_state::kind::ready;
-  out.current = runtime_certificate{pair.certificate, pair.key, leaf, trust.authorities,
-                                    std::string(k8s::resource_version_of(of.secret))};
+  out.current = runtime_certificate{pair.certificate, pair.key, leaf, trust.authorities};
   return out;
 }
 

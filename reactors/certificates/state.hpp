@@ -23,7 +23,6 @@ struct runtime_certificate {
   std::string key;
   tls::certificate leaf;  ///< what `certificate` begins with
   tls::ca_bundle authorities;
-  std::string resource_version;  ///< of the Secret: another one is another certificate
 };
 
 /// How far a Kyma's certificate is.

@@ -98,6 +98,7 @@ manager_settings dev_app::settings_of_manager() const {
   out.pin_san = true;
   out.success_interval = settings_.success_interval;
   out.ca_grace = settings_.ca_grace;
+  out.ca_propagation = std::chrono::seconds(1);  // the nodes get Secrets at once
   out.drain_timeout = settings_.drain_timeout / 2;
   out.runtime_config.mode = settings_.bootstrapper;
   out.runtime_config.direct.create_for_runtimes = true;

@@ -39,6 +39,8 @@ std::chrono::seconds whole_seconds(std::chrono::milliseconds from) {
 certificates::service_options certificate_options(const manager_settings& settings) {
   certificates::service_options out;
   using certificates::dialect;
+  out.certificates.ns = settings.istio_namespace;
+  out.field_manager = settings.field_manager;
   out.certificates.speaks =
       settings.gardener_certificates ? dialect::gardener : dialect::cert_manager;
   out.certificates.issuer = settings.issuer;
@@ -49,6 +51,17 @@ certificates::service_options certificate_options(const manager_settings& settin
   out.certificates.renew_before =
       std::chrono::floor<std::chrono::hours>(settings.certificate_renew_before);
   out.judge.gateway_settles = whole_seconds(settings.ca_gateway_settles);
+  return out;
+}
+
+gateway_secret::rotation_options rotation_options(const manager_settings& settings) {
+  gateway_secret::rotation_options out;
+  out.grace = whole_seconds(settings.ca_grace);
+  out.time_only = settings.ca_time_only;
+  out.propagation = settings.ca_propagation;
+  out.unreachable_after = whole_seconds(settings.ca_unreachable);
+  out.before_expiry = whole_seconds(settings.ca_switch_before_expiry);
+  out.limit = whole_seconds(settings.ca_switch_limit);
   return out;
 }
 
@@ -74,8 +87,7 @@ class manager_app::provider final : public watcher_installer::certificate_provid
                                            : to::failed;
     if (out.what == to::failed && got.failure) out.why = got.failure->message;
     if (got.current) {
-      out.current = {std::move(got.current->certificate), std::move(got.current->key),
-                     std::move(got.current->resource_version)};
+      out.current = {std::move(got.current->certificate), std::move(got.current->key)};
     }
     co_return out;
   }
@@ -92,13 +104,25 @@ manager_app::manager_app(services& with, manager_settings settings, manager_obse
     : app(with),
       settings_(std::move(settings)),
       observer_(observer),
+      dry_run_(std::make_shared<bool>(settings_.shadow)),
+      stands_back_gauge_(core::make_gauge(
+          with.metrics, "rw_manager_stands_back",
+          "1 while the leader writes nothing, for lifecycle-manager runs or in shadow mode")),
       fence_(with.clock),
       kcp_(std::make_unique<k8s::client>(with.executor, load(settings_),
                                          client_options("kcp", settings_.leader_elect),
                                          client_environment())),
+      watcher_kcp_(std::make_unique<k8s::client>(
+          with.executor, load(settings_), trying(client_options("kcp", settings_.leader_elect)),
+          client_environment())),
       shared_(std::make_unique<k8s::client>(with.executor, load(settings_),
                                             client_options("kcp-shared", false),
                                             client_environment())),
+      watcher_events_(std::make_unique<k8s::client>(with.executor, load(settings_),
+                                                    trying(client_options("kcp-events", false)),
+                                                    client_environment())),
+      klm_(*shared_, {.lease = {std::string(kcp_namespace), settings_.lifecycle_manager_lease}},
+           with.clock, with.log),
       watchers_(inform(watchers_type(), {})),
       gateways_(inform(gateways_type(), {})),
       virtual_services_(inform(virtual_services_type(), {})),
@@ -110,11 +134,11 @@ manager_app::manager_app(services& with, manager_settings settings, manager_obse
       certificate_secrets_(
           inform(secrets_type(),
                  certificates::secrets_informer(certificate_options(settings_).certificates))),
-      root_secret_(
-          inform(secrets_type(), gateway_secret::informer_of({std::string(istio_namespace),
-                                                              std::string(klm_watcher_name)}))),
+      root_secret_(inform(
+          secrets_type(),
+          gateway_secret::informer_of({settings_.istio_namespace, std::string(klm_watcher_name)}))),
       gateway_secret_(
-          inform(secrets_type(), gateway_secret::informer_of({std::string(istio_namespace),
+          inform(secrets_type(), gateway_secret::informer_of({settings_.istio_namespace,
                                                               std::string(gateway_secret_name)}))),
       listener_(listener::register_component(with.executor, listener_options(),
                                              {with.clock, with.watchdog, with.log, with.metrics})),
@@ -149,6 +173,11 @@ k8s::client_options manager_app::client_options(const std::string& name, bool fe
   // The fence lives as long as the clients do.
   if (fenced) out.writes = std::shared_ptr<const k8s::fence>(std::shared_ptr<void>(), &fence_);
   return out;
+}
+
+k8s::client_options manager_app::trying(k8s::client_options options) const {
+  options.dry_run = dry_run_;
+  return options;
 }
 
 k8s::informer& manager_app::inform(const k8s::resource_type& type, k8s::informer_options how) {
@@ -189,6 +218,10 @@ void manager_app::make_reactors() {
       executor, k8s::objects_of(*shared_),
       k8s::event_recorder_options{.component = "runtime-watcher"},
       k8s::event_recorder_environment{services_.clock, services_.log, services_.metrics, random()});
+  watcher_recorder_ = std::make_unique<k8s::event_recorder>(
+      executor, k8s::objects_of(*watcher_events_),
+      k8s::event_recorder_options{.component = "runtime-watcher"},
+      k8s::event_recorder_environment{services_.clock, services_.log, services_.metrics, random()});
   k8s::client_pool_options to_runtimes{.name = "skr",
                                        .client = watcher_installer::runtime_client_options()};
   to_runtimes.client.writes = client_options("skr", settings_.leader_elect).writes;
@@ -198,25 +231,26 @@ void manager_app::make_reactors() {
       std::make_unique<k8s::client_pool>(executor, std::move(to_runtimes), client_environment());
   watcher_controller_ = std::make_unique<watcher_controller::controller>(
       executor, watcher_controller::controller_sources{watchers_, gateways_, virtual_services_},
-      watcher_controller::controller_options{.gateway_namespace = settings_.gateway_namespace},
-      watcher_controller::controller_environment{*kcp_, *recorder_, services_.clock,
+      watcher_controller::controller_options{.gateway_namespace = settings_.gateway_namespace,
+                                             .field_manager = settings_.field_manager},
+      watcher_controller::controller_environment{*watcher_kcp_, *watcher_recorder_, services_.clock,
                                                  services_.watchdog, services_.log,
                                                  services_.metrics});
   gateway_secret::rotator_options rotation;
-  rotation.rotation.grace = whole_seconds(settings_.ca_grace);
-  rotation.rotation.unreachable_after = whole_seconds(settings_.ca_unreachable);
-  rotation.rotation.time_only = settings_.ca_time_only;
+  rotation.root.ns = settings_.istio_namespace;
+  rotation.gateway.ns = settings_.istio_namespace;
+  rotation.rotation = rotation_options(settings_);
   rotator_ = std::make_unique<gateway_secret::rotator>(
-      executor, *kcp_, root_secret_, gateway_secret_, board_, rotation,
+      executor, *watcher_kcp_, root_secret_, gateway_secret_, board_, rotation,
       gateway_secret::rotator_environment{services_.clock, services_.watchdog, services_.log,
-                                          services_.metrics, random(), recorder_.get()});
+                                          services_.metrics, random(), watcher_recorder_.get()});
   service_ = std::make_unique<certificates::certificate_service>(
-      *kcp_,
+      *watcher_kcp_,
       certificates::service_caches{certificates_.objects(), certificate_secrets_.objects(),
                                    gateway_secret_.objects()},
       certificate_options(settings_),
       certificates::service_environment{services_.clock, services_.log, services_.metrics,
-                                        recorder_.get()});
+                                        watcher_recorder_.get()});
   provider_ = std::make_unique<provider>(*service_);
 
   watcher_installer::options how;
@@ -224,6 +258,14 @@ void manager_app::make_reactors() {
   how.resync_period = settings_.success_interval;
   how.watch_runtimes = settings_.runtime_config.direct.watch_runtimes;
   how.how.delays.propagation = settings_.ca_propagation;
+  how.how.dry_run = dry_run_;
+  how.how.field_manager = settings_.field_manager;
+  how.how.former_manager = settings_.former_field_manager;
+  how.how.contest_pause = settings_.contest_pause;
+  how.only = *k8s::label_selector::parse(settings_.only);
+  how.gateway = settings_.gateway_name;
+  how.istio_namespace = settings_.istio_namespace;
+  how.how.restart_on_renewal = settings_.skr_restart_on_renewal;
   if (settings_.kcp_port != 0) how.kcp_port = settings_.kcp_port;
   how.how.set.image = settings_.skr_image;
   how.how.set.pull_secrets = settings_.skr_pull_secrets;
@@ -246,16 +288,17 @@ void manager_app::make_reactors() {
                                  gateway_secret_,
                                  {&certificates_, &certificate_secrets_},
                                  &virtual_services_},
-      watcher_installer::environment{.kcp = *kcp_,
+      watcher_installer::environment{.kcp = *watcher_kcp_,
                                      .runtimes = *pool_,
                                      .certificates = *provider_,
-                                     .events = *recorder_,
+                                     .events = *watcher_recorder_,
                                      .board = &board_,
                                      .clock = services_.clock,
                                      .watchdog = services_.watchdog,
                                      .log = services_.log,
                                      .metrics = services_.metrics,
                                      .random = random(),
+                                     .finalizers = kcp_.get(),
                                      .on_reconcile = std::move(on_reconcile)});
   if (settings_.runtime_config.mode != bootstrapper_mode::off) {
     runtime_config_ = std::make_unique<runtime_config>(
@@ -317,13 +360,45 @@ std::string manager_app::show_runtimes(std::string_view query, std::string& erro
   auto page = runtimes_page(std::move(all), wanted, services_.clock.wall(),
                             [this](const auto& one, auto& row) { describe(one.kyma, row); });
   page["leads"] = leads_;
+  page["conditions"] = conditions();
   const auto& rotation = rotator_->last();
   auto& phase = page["rotation"].emplace_object();
   phase["phase"] = gateway_secret::name_of(rotation.where);
   phase["missing"] = rotation.missing;
   if (!rotation.waiting.empty()) phase["waiting"] = rotation.waiting;
   if (rotation.look_again) phase["next"] = k8s::format_time(*rotation.look_again);
+  if (rotation.deadline) phase["deadline"] = k8s::format_time(*rotation.deadline);
   return boost::json::serialize(page);
+}
+
+/// What people have to know beside the states of single runtimes, as Kubernetes conditions.
+boost::json::array manager_app::conditions() const {
+  boost::json::array out;
+  const auto add = [&](std::string_view type, std::string_view reason, std::string message,
+                       std::chrono::system_clock::time_point since) {
+    out.push_back({{"type", type},
+                   {"status", "True"},
+                   {"reason", reason},
+                   {"message", std::move(message)},
+                   {"lastTransitionTime", k8s::format_time(since)}});
+  };
+  if (stands_back_) add("StandsBack", "LifecycleManagerRuns", stands_back_text(), stands_since_);
+  if (settings_.shadow)
+    add("StandsBack", "Shadow", "nothing is written, as --shadow says", stands_since_);
+  const auto contested = installer_->contested();
+  if (contested > 0) {
+    add("Contested", "WrittenByOthers",
+        std::to_string(contested) + " runtimes are left to " + settings_.former_field_manager +
+            ", which writes to them, too",
+        installer_->contested_since());
+  }
+  return out;
+}
+
+std::string manager_app::stands_back_text() const {
+  return "lifecycle-manager runs, as its Lease " + settings_.lifecycle_manager_lease +
+         " says: nothing is written before it ends, or --take-over says that its own part for "
+         "watchers is switched off";
 }
 
 void manager_app::describe(const k8s::object_key& kyma, boost::json::object& row) const {
@@ -334,10 +409,16 @@ void manager_app::describe(const k8s::object_key& kyma, boost::json::object& row
   if (k8s::label(value, skip_label) == "true") {
     row["message"] = "left alone, as the label " + std::string(skip_label) + " says";
   }
+  const auto* const changes = *dry_run_ ? installer_->changes(kyma) : nullptr;
+  if (changes != nullptr && !changes->empty()) {
+    row["reason"] = "would write " + std::to_string(changes->size()) + " objects";
+    auto& list = row["wouldWrite"].emplace_array();
+    for (const auto& one : *changes) list.emplace_back(one);
+  }
   const auto speaks = certificate_options(settings_).certificates.speaks;
   const auto certificate =
       certificates_.objects()
-          .get({std::string(istio_namespace), certificates::certificate_name(kyma.name)})
+          .get({settings_.istio_namespace, certificates::certificate_name(kyma.name)})
           .parse();
   if (const auto valid = certificates::validity_in_status(certificate, speaks)) {
     row["certificate"] = {{"notBefore", k8s::format_time(valid->not_before)},
@@ -345,7 +426,12 @@ void manager_app::describe(const k8s::object_key& kyma, boost::json::object& row
   }
   const auto* const entry = board_.find(kyma);
   if (entry == nullptr) return;
-  if (entry->seen) row["authorities"] = entry->seen->authorities.size();
+  if (entry->observed) row["authorities"] = entry->observed->authorities.size();
+  if (const auto& demand = rotator_->last().demand) {
+    const auto lacks =
+        gateway_secret::lacks(*entry, *demand, rotation_options(settings_), services_.clock.wall());
+    if (!lacks.reason.empty()) row["rotation"] = lacks.reason;
+  }
   if (entry->unreachable_since) {
     row["unreachableSince"] = k8s::format_time(*entry->unreachable_since);
   }
@@ -398,12 +484,40 @@ asio::awaitable<void> manager_app::read_events() {
   }
 }
 
+/// Whether this term stands back is decided at its beginning, so nothing of another mode is left.
+asio::awaitable<void> manager_app::end_when_changed() {
+  co_await klm_.until_changed(stands_back_);
+  services_.log.warning(stands_back_ ? "lifecycle-manager has ended, so this manager begins anew"
+                                     : "lifecycle-manager has begun, so this manager begins anew");
+  lost_ = true;
+  stop();
+}
+
+void manager_app::stand_back() {
+  stands_back_ = true;
+  *dry_run_ = true;
+  services_.log.warning("this manager stands back", {{"reason", stands_back_text()}});
+  const boost::json::value lease{
+      {"apiVersion", "coordination.k8s.io/v1"},
+      {"kind", "Lease"},
+      {"metadata", {{"name", settings_.lease_name}, {"namespace", settings_.lease_namespace}}}};
+  recorder_->warning(k8s::reference_to(lease), "StandsBack", stands_back_text());
+}
+
 /// The controllers of one term, which is the only one.
 asio::awaitable<void> manager_app::lead() {
   if (stopping_ || lost_) co_return;
   services_.log.info("this replica leads");
+  const bool asks = !settings_.take_over && !settings_.shadow;
+  stands_since_ = services_.clock.wall();
+  if (asks) {
+    const bool runs = co_await klm_.runs();
+    if (runs) stand_back();
+  }
+  stands_back_gauge_.Set(*dry_run_ ? 1 : 0);
   leads_ = true;
   core::task_group reactors(services_.executor, fail_on_exception());
+  if (asks) reactors.spawn(end_when_changed());
   reactors.spawn(watcher_controller_->run());
   reactors.spawn(rotator_->run());
   reactors.spawn(installer_->run());
@@ -427,6 +541,8 @@ asio::awaitable<void> manager_app::lead() {
 asio::awaitable<void> manager_app::close_clients() {
   co_await pool_->close();
   co_await kcp_->close();
+  co_await watcher_kcp_->close();
+  co_await watcher_events_->close();
   co_await shared_->close();
 }
 
@@ -442,6 +558,7 @@ asio::awaitable<int> manager_app::run() {
   for (const auto& each : informers_) background.spawn(each->run());
   if (runtime_config_) background.spawn(runtime_config_->watch());
   recording.spawn(recorder_->run());
+  recording.spawn(watcher_recorder_->run());
   background.spawn(pool_->run());
   routing.spawn(router_->run());
   intake.spawn(take_events());
@@ -463,6 +580,7 @@ asio::awaitable<int> manager_app::run() {
   routing.cancel();
   co_await routing.join();
   recorder_->close();
+  watcher_recorder_->close();
   co_await join_by(recording, services_.clock.now() + last_words);
   background.cancel();
   co_await background.join();

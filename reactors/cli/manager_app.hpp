@@ -15,6 +15,7 @@
 #include "reactors/cli/settings.hpp"
 #include "reactors/gateway_secret/rotator.hpp"
 #include "reactors/kyma_router/kyma_router.hpp"
+#include "reactors/lifecycle_manager_lease.hpp"
 #include "reactors/listener/leader_endpoint.hpp"
 #include "reactors/listener/listener.hpp"
 #include "reactors/rollout.hpp"
@@ -22,6 +23,7 @@
 #include "reactors/watcher_installer/watcher_installer.hpp"
 #include "tls/reload.hpp"
 
+#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
 #include <memory>
@@ -39,6 +41,9 @@ namespace rw::cli {
 ///     Kymas, all of it    -> watcher_installer  -> certificates, and the webhook on every SKR
 ///     events              -> listener -> kyma_router -> watcher_installer
 ///     see runtime_config  -> config_sync        -> marks on Runtimes
+///
+/// While lifecycle-manager runs on the same control plane the reactors of watchers try each write
+/// only, as in shadow mode; when it begins or ends the process ends, with code 1, to begin anew.
 ///
 /// The Service for events leads to the replica that leads (listener/leader_endpoint.hpp); the
 /// others answer 503 with Retry-After. One that loses the lease ends, with code 1, and is started
@@ -61,6 +66,7 @@ class manager_app final : public app {
   k8s::client_environment client_environment();
   k8s::informer_environment informer_environment();
   k8s::client_options client_options(const std::string& name, bool fenced) const;
+  k8s::client_options trying(k8s::client_options options) const;
   k8s::informer& inform(const k8s::resource_type& type, k8s::informer_options how);
   listener::listener_options listener_options();
   std::optional<std::string> domain_of(const k8s::object_key& owner,
@@ -69,6 +75,10 @@ class manager_app final : public app {
   std::string admin_token() const;
   std::string show_runtimes(std::string_view query, std::string& error) const;
   void describe(const k8s::object_key& kyma, boost::json::object& row) const;
+  boost::json::array conditions() const;
+  std::string stands_back_text() const;
+  void stand_back();
+  boost::asio::awaitable<void> end_when_changed();
   void route(const k8s::object_key& kyma, core::duration after);
   void show(const listener::received_event& event) const;
   void make_reactors();
@@ -79,9 +89,15 @@ class manager_app final : public app {
 
   const manager_settings settings_;
   manager_observer* const observer_;
+  /// Set before a term's reactors begin: those of watchers only try what they write.
+  const std::shared_ptr<bool> dry_run_;
+  core::gauge& stands_back_gauge_;
   k8s::fence fence_;
-  std::unique_ptr<k8s::client> kcp_;     ///< writes while it leads
+  std::unique_ptr<k8s::client> kcp_;          ///< writes while it leads
+  std::unique_ptr<k8s::client> watcher_kcp_;  ///< the same, or tries only
   std::unique_ptr<k8s::client> shared_;  ///< of all replicas: the Lease, events, what they watch
+  std::unique_ptr<k8s::client> watcher_events_;
+  lifecycle_manager_lease klm_;
   std::unique_ptr<k8s::client_pool> pool_;
 
   std::vector<std::unique_ptr<k8s::informer>> informers_;
@@ -96,7 +112,8 @@ class manager_app final : public app {
   k8s::informer& gateway_secret_;
 
   std::unique_ptr<k8s::event_recorder> recorder_;
-  rollout_board board_;
+  std::unique_ptr<k8s::event_recorder> watcher_recorder_;
+  rollout_tracker board_;
   std::unique_ptr<certificates::certificate_service> service_;
   std::unique_ptr<provider> provider_;
   std::unique_ptr<watcher_controller::controller> watcher_controller_;
@@ -114,6 +131,8 @@ class manager_app final : public app {
   admin::pages pages_;
   std::unique_ptr<http::server> admin_;
   bool leads_ = false;
+  bool stands_back_ = false;  ///< since lifecycle-manager runs
+  std::chrono::system_clock::time_point stands_since_ = {};
   bool lost_ = false;
   bool stopping_ = false;
 };

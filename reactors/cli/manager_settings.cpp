@@ -1,4 +1,5 @@
 #include "k8s/election.hpp"
+#include "k8s/label_selector.hpp"
 #include "reactors/cli/options.hpp"
 #include "reactors/listener/leader_endpoint.hpp"
 #include "reactors/watcher_installer/render.hpp"
@@ -53,6 +54,10 @@ void describe_election(CLI::App& app, manager_settings& to) {
 void describe_runtimes(CLI::App& app, manager_settings& to) {
   add(app, "--gateway-namespace", to.gateway_namespace, "",
       "Where Gateways are selected from by Watchers");
+  add(app, "--gateway-name", to.gateway_name, "",
+      "Gateway in kcp-system whose host and port SKRs send events to");
+  add(app, "--istio-namespace", to.istio_namespace, "",
+      "Of certificates, the root CA's Secret and the gateway's");
   add(app, "--kcp-port", to.kcp_port, "",
       "Port of KCP's gateway as SKRs reach it, in place of the Gateway's")
       ->check(CLI::Range(1, 65535));
@@ -68,11 +73,43 @@ void describe_runtimes(CLI::App& app, manager_settings& to) {
   add(app, "--skr-memory-limit", to.skr_memory_limit, "", "Of the webhook's pods")
       ->check(quantity());
   add(app, "--skr-cpu-limit", to.skr_cpu_limit, "", "Of the webhook's pods")->check(quantity());
+  app.add_flag("--skr-restart-on-renewal", to.skr_restart_on_renewal,
+               "Restart the webhook's pods when they get a new certificate: for an image that does "
+               "not reload it, as runtime-watcher does");
   add(app, "--concurrent", to.concurrent, "", "SKRs that are worked on at once")
       ->check(CLI::Range(1u, 1024u));
   add_duration(app, "--success-interval", to.success_interval,
                "Between looks at an SKR where nothing is known to have changed",
                std::chrono::milliseconds(1));
+}
+
+std::string selector_error(const std::string& text) {
+  const auto parsed = k8s::label_selector::parse(text);
+  return parsed ? "" : parsed.error().message;
+}
+
+/// How it takes the place of lifecycle-manager's part (deploy/manager/MIGRATION.md).
+void describe_migration(CLI::App& app, manager_settings& to) {
+  app.add_flag("--shadow", to.shadow,
+               "Changes nothing: tries each write as a server-side dry run, and shows in /runtimes "
+               "what would be written");
+  app.add_flag("--take-over", to.take_over,
+               "Do not stand back (as with --shadow) while lifecycle-manager runs: its own part "
+               "for watchers is switched off");
+  add(app, "--lifecycle-manager-lease", to.lifecycle_manager_lease, "NAME",
+      "Lease in kcp-system that lifecycle-manager holds while it runs");
+  add(app, "--only", to.only, "SELECTOR",
+      "Labels of the Kymas whose runtimes are kept in place, such as canary=yes; others are left "
+      "as they are")
+      ->check(CLI::Validator(selector_error, ""));
+  add(app, "--field-manager", to.field_manager, "NAME", "Field manager of what is written");
+  add(app, "--former-field-manager", to.former_field_manager, "NAME",
+      "Field manager whose fields on SKRs are taken over, and that is stood back for where it "
+      "writes them again");
+  add_duration(
+      app, "--contest-pause", to.contest_pause,
+      "After how long without a write of --former-field-manager an SKR is written to again",
+      std::chrono::seconds(1));
 }
 
 void describe_certificates(CLI::App& app, manager_settings& to) {
@@ -98,13 +135,21 @@ void describe_certificates(CLI::App& app, manager_settings& to) {
                "From when a new CA is in the bundle until the gateway may serve with it");
   app.add_flag("--ca-switch-by-time-only", to.ca_time_only,
                "After the grace period, do not wait until every SKR was seen with the new CA");
+  add_duration(app, "--ca-switch-before-expiry", to.ca_switch_before_expiry,
+               "Before the gateway's certificate expires it serves with the new one, whichever "
+               "SKRs lack the new CA");
+  add_duration(app, "--ca-switch-limit", to.ca_switch_limit,
+               "From when a new CA is in the bundle until the gateway serves with it, whichever "
+               "SKRs lack it; at least the grace period; 0: until shortly before the expiry");
   add_duration(app, "--ca-unreachable-after", to.ca_unreachable,
                "An SKR that has been out of reach for so long is not waited for any more");
   add_duration(app, "--ca-gateway-settles", to.ca_gateway_settles,
                "From when a new CA is in the bundle until certificates of it go to SKRs: the "
                "gateway itself has to get the bundle");
   add_duration(app, "--ca-propagation", to.ca_propagation,
-               "From when a bundle is on an SKR until a certificate that needs it is served there");
+               "From when something is written to an SKR until it is in effect there (kubelet has "
+               "brought it to the pods): a certificate waits so long for its CA, a new manager's "
+               "webhook for the managers' file, and the gateway for the new CA");
 }
 
 /// The rules of k8s::election, told by the flags' names.
@@ -131,13 +176,16 @@ void describe_manager(CLI::App& app, manager_settings& to) {
   describe_intake(app, to);
   describe_election(app, to);
   describe_runtimes(app, to);
+  describe_migration(app, to);
   describe_certificates(app, to);
   describe_runtime_config(app, to.runtime_config);
   add_duration(app, "--drain-timeout", to.drain_timeout,
                "How long after SIGTERM what is under way may take")
       ->envname("DRAIN_TIMEOUT");
-  check_object_names(app, {"--lease-namespace", "--lease-name", "--gateway-namespace", "--events-service",
-                           "--skr-pull-secret", "--issuer", "--issuer-namespace"});
+  check_object_names(
+      app, {"--lease-namespace", "--lease-name", "--gateway-namespace", "--events-service",
+            "--skr-pull-secret", "--lifecycle-manager-lease", "--gateway-name", "--istio-namespace",
+            "--issuer", "--issuer-namespace"});
 }
 
 void check_manager(const manager_settings& of) {

@@ -81,12 +81,23 @@ struct manager_settings {
   std::string gateway_namespace = "kcp-system";
   std::uint16_t kcp_port = 0;  ///< 0: the Gateway's
 
+  bool shadow = false;
+  bool take_over = false;  ///< although lifecycle-manager runs
+  std::string lifecycle_manager_lease = "893110f7.kyma-project.io";
+  std::string only;  ///< a label selector of Kymas; empty: all
+  std::string field_manager = "runtime-watcher";
+  std::string former_field_manager = "lifecycle-manager";
+  std::chrono::milliseconds contest_pause = std::chrono::hours(1);
+  std::string istio_namespace = "istio-system";
+  std::string gateway_name = "klm-watcher";
+
   std::string skr_image = "runtime-watcher:latest";
   std::string skr_manifests;  ///< a directory; empty: the built-in ones
   std::vector<std::string> skr_pull_secrets;
   std::string skr_webhook_sources;  ///< empty: as the manifests say
   std::string skr_memory_limit = "200Mi";
   std::string skr_cpu_limit = "0.1";
+  bool skr_restart_on_renewal = false;
   std::size_t concurrent = 16;
   std::chrono::milliseconds success_interval = std::chrono::hours(1);
 
@@ -101,7 +112,9 @@ struct manager_settings {
   bool ca_time_only = false;
   std::chrono::milliseconds ca_unreachable = std::chrono::hours(1);
   std::chrono::milliseconds ca_gateway_settles = std::chrono::seconds(10);
-  std::chrono::milliseconds ca_propagation = std::chrono::seconds(10);
+  std::chrono::milliseconds ca_propagation = std::chrono::seconds(90);
+  std::chrono::milliseconds ca_switch_before_expiry = std::chrono::hours(24);
+  std::chrono::milliseconds ca_switch_limit{0};  ///< 0: none
 
   runtime_config_settings runtime_config = {};
 

@@ -95,6 +95,13 @@ std::string runtimes_table(const json::value& runtimes, bool wide,
     out += " " + std::string(state) + " " + json::serialize(count);
   }
   out += '\n';
+  const auto* const conditions = k8s::find(runtimes, {"conditions"});
+  if (conditions != nullptr && conditions->is_array()) {
+    for (const auto& one : conditions->get_array()) {
+      out += text(one, {"type"}) + " (" + text(one, {"reason"}) + "): " + text(one, {"message"}) +
+             "\n";
+    }
+  }
   const auto waiting = k8s::find_string(runtimes, {"rotation", "waiting"});
   if (!waiting.empty()) {
     out += "CA rotation (" + text(runtimes, {"rotation", "phase"}) + "): " + printable(waiting);

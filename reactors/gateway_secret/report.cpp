@@ -3,49 +3,39 @@
 namespace rw::gateway_secret {
 namespace {
 
-std::string_view reason_of(step what) {
-  switch (what) {
-    case step::create:
-      return "GatewaySecretCreated";
-    case step::repair_pair:
-    case step::repair_bundle:
-    case step::repair_time:
-      return "GatewaySecretRepaired";
-    case step::add_authority:
-      return "CABundleExtended";
-    case step::drop_expired:
-      return "ExpiredCADropped";
-    case step::switch_server:
-      return "ServerCertificateSwitched";
-  }
-  return "GatewaySecretChanged";
+/// How a step is reported: in metrics and logs, and as an event.
+struct step_words {
+  const char* name;
+  const char* reason;
+  const char* message;
+};
+
+const step_words& words_for(step what) {
+  static constexpr step_words words[] = {
+      {"create", "GatewaySecretCreated", "the gateway Secret was made"},
+      {"repair_pair", "GatewaySecretRepaired",
+       "tls.crt and tls.key could not be served and were replaced"},
+      {"repair_bundle", "GatewaySecretRepaired",
+       "ca.crt was damaged or incomplete and was completed"},
+      {"repair_time", "GatewaySecretRepaired",
+       "caAddedToBundleAt was missing or wrong and is now; the grace period begins anew"},
+      {"add_authority", "CABundleExtended",
+       "the root's new CA was added to the bundle; client certificates are issued anew"},
+      {"drop_expired", "ExpiredCADropped", "expired CAs were dropped from the bundle"},
+      {"switch_server", "ServerCertificateSwitched",
+       "the gateway serves with the root's certificate from now on"}};
+  return words[static_cast<std::size_t>(what)];
 }
 
-std::string message_of(step what) {
-  switch (what) {
-    case step::create:
-      return "the gateway Secret was made";
-    case step::repair_pair:
-      return "tls.crt and tls.key could not be served and were replaced";
-    case step::repair_bundle:
-      return "ca.crt was damaged or incomplete and was completed";
-    case step::repair_time:
-      return "caAddedToBundleAt was missing or wrong and is now; the grace period begins anew";
-    case step::add_authority:
-      return "the root's new CA was added to the bundle; client certificates are issued anew";
-    case step::drop_expired:
-      return "expired CAs were dropped from the bundle";
-    case step::switch_server:
-      return "the gateway serves with the root's certificate from now on";
-  }
-  return {};
+bool needs_somebody(const plan& made) {
+  return made.where == phase::blocked || made.where == phase::no_root;
 }
 
-/// What of a plan is news when it changes: not who is missing, which changes all the time.
+/// What of a plan is worth an event when it changes: not who is missing, which changes all the
+/// time.
 std::string state_of(const plan& made) {
-  std::string state(name_of(made.where));
-  const bool needs_somebody = made.where == phase::blocked || made.where == phase::no_root;
-  return needs_somebody ? state + ": " + made.waiting : state;
+  auto state = std::string(name_of(made.where)) + (made.near_deadline ? " near" : "");
+  return needs_somebody(made) ? state + ": " + made.waiting : state;
 }
 
 }  // namespace
@@ -58,6 +48,10 @@ report::report(core::logger& log, core::metrics& metrics, k8s::event_recorder* e
                                     "CAs in the gateway's bundle")),
       missing_(core::make_gauge(metrics, "rw_gateway_secret_missing_runtimes",
                                 "Runtimes that the switch of the server certificate waits for")),
+      deadline_(core::make_gauge(
+          metrics, "rw_gateway_secret_deadline_timestamp_seconds",
+          "Time at which the server certificate is switched without the missing runtimes; 0: none "
+          "is due")),
       close_to_expiry_(
           core::make_gauge(metrics, "lifecycle_mgr_gateway_secret_server_cert_close_to_expiry",
                            "1 if the gateway's server certificate is about to expire")) {
@@ -73,33 +67,53 @@ void report::planned(const plan& made, const gateway_content* gateway,
   for (std::size_t i = 0; i < phases; ++i) phase_[i]->Set(i == std::size_t(made.where) ? 1 : 0);
   missing_.Set(static_cast<double>(made.missing));
   authorities_.Set(gateway == nullptr ? 0 : static_cast<double>(gateway->bundle.size()));
-  auto state = state_of(made);
-  if (state == told_) return;
-  const bool first = told_.empty();
-  told_ = std::move(state);
-  const bool bad = made.where == phase::blocked || made.where == phase::no_root;
+  const auto until = made.deadline.value_or(time_point{}).time_since_epoch();
+  deadline_.Set(std::chrono::duration<double>(until).count());
+  const bool waits = made.where == phase::distributing;
+  auto line = state_of(made) + (waits ? made.waiting : "");
+  if (line == logged_) return;
+  logged_ = std::move(line);
+  const bool bad = needs_somebody(made);
   if (bad) {
     log_.warning("CA rotation needs attention",
                  {{"phase", name_of(made.where)}, {"why", made.waiting}});
-    tell(about, true, made.where == phase::no_root ? "RootSecretUnusable" : "CARotationBlocked",
-         made.waiting);
-    return;
+  } else {
+    const auto write = made.near_deadline ? &core::logger::warning : &core::logger::info;
+    (log_.*write)("CA rotation",
+                  {{"phase", name_of(made.where)},
+                   {"waiting", made.waiting},
+                   {"missing", made.missing},
+                   {"deadline", made.deadline ? k8s::format_time(*made.deadline) : ""}});
   }
-  log_.info("CA rotation",
-            {{"phase", name_of(made.where)}, {"waiting", made.waiting}, {"missing", made.missing}});
+  auto state = state_of(made);
+  if (state == reported_) return;
+  const bool first = reported_.empty();
+  reported_ = std::move(state);
+  if (bad) {
+    return emit(about, true,
+                made.where == phase::no_root ? "RootSecretUnusable" : "CARotationBlocked",
+                made.waiting);
+  }
   if (first && made.where == phase::settled) return;
-  tell(about, false, "CARotation",
+  emit(about, made.near_deadline, made.near_deadline ? "CARotationDeadlineNear" : "CARotation",
        std::string(name_of(made.where)) + (made.waiting.empty() ? "" : ": " + made.waiting));
 }
 
 void report::done(const plan& made, const k8s::object_reference& about) {
   for (const auto what : made.steps) {
+    const auto& words = words_for(what);
     core::make_counter(metrics_, "rw_gateway_secret_steps_total", "Steps of the CA rotation done",
-                       {{"step", std::string(name_of(what))}})
+                       {{"step", words.name}})
         .Increment();
-    log_.info("gateway secret written", {{"step", name_of(what)}, {"object", about.name}});
-    tell(about, false, reason_of(what), message_of(what));
+    log_.info("gateway secret written", {{"step", words.name}, {"object", about.name}});
+    emit(about, false, words.reason, words.message);
   }
+  if (made.left_behind.empty()) return;
+  log_.warning("CA rotation did not wait for runtimes", {{"missing", made.left_behind}});
+  emit(about, true, "CARotationRuntimesLeftBehind",
+       "The deadline has come: the gateway serves with a certificate that some runtimes do not "
+       "trust until they get the new CA: " +
+           made.left_behind);
 }
 
 void report::expiry(const std::optional<tls::certificate>& served, time_point now,
@@ -114,10 +128,10 @@ void report::expiry(const std::optional<tls::certificate>& served, time_point no
   }
   const auto when = k8s::format_time(served->not_after());
   log_.warning("server certificate of the gateway is close to expiry", {{"not_after", when}});
-  tell(about, true, "ServerCertificateExpiring", "the server certificate expires at " + when);
+  emit(about, true, "ServerCertificateExpiring", "the server certificate expires at " + when);
 }
 
-void report::tell(const k8s::object_reference& about, bool bad, std::string_view reason,
+void report::emit(const k8s::object_reference& about, bool bad, std::string_view reason,
                   const std::string& message) {
   if (events_ == nullptr) return;
   if (bad) {

@@ -13,7 +13,8 @@
 
 namespace rw::gateway_secret {
 
-/// Tells people about the rotation: logs and events when its state changes, metrics always.
+/// Reports the rotation: an event when its state changes, a log line also when those who are
+/// missing do, metrics always.
 class report {
  public:
   report(core::logger& log, core::metrics& metrics, k8s::event_recorder* events);
@@ -28,7 +29,7 @@ class report {
               std::chrono::seconds window, const k8s::object_reference& about);
 
  private:
-  void tell(const k8s::object_reference& about, bool bad, std::string_view reason,
+  void emit(const k8s::object_reference& about, bool bad, std::string_view reason,
             const std::string& message);
 
   static constexpr std::size_t phases = 5;
@@ -39,8 +40,10 @@ class report {
   std::array<core::gauge*, phases> phase_{};
   core::gauge& authorities_;
   core::gauge& missing_;
+  core::gauge& deadline_;
   core::gauge& close_to_expiry_;
-  std::string told_;  ///< the state that was told last
+  std::string logged_;    ///< what was logged last
+  std::string reported_;  ///< the state of the last event
   bool close_ = false;
 };
 

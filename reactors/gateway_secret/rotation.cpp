@@ -1,12 +1,12 @@
 #include "reactors/gateway_secret/rotation.hpp"
 
-#include "k8s/types.hpp"
-#include "reactors/gateway_secret/gate.hpp"
+#include "k8s/rfc3339.hpp"
 
 #include <algorithm>
 #include <ranges>
-#include <unordered_set>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 namespace rw::gateway_secret {
 namespace {
@@ -18,10 +18,10 @@ bool expired(const tls::certificate& one, time_point now) {
 /// Makes one plan; each member function looks at one concern, in the order of `make`.
 class planner {
  public:
-  planner(const observed& world, const rollout_board& board, const rotation_options& options,
+  planner(const observed& world, const rollout_tracker& tracker, const rotation_options& options,
           time_point now)
       : world_(world),
-        board_(board),
+        tracker_(tracker),
         options_(options),
         exact_(now),
         now_(std::chrono::floor<std::chrono::seconds>(now)) {}
@@ -129,20 +129,12 @@ class planner {
   }
 
   void drop_expired() {
-    const auto limit = exact_ - options_.expiry_margin;
-    const auto old = [&](const tls::certificate& one) { return expired(one, limit); };
-    if (std::ranges::none_of(next_.bundle.authorities(), old) || !board_.is_complete()) return;
-    bool all_seen = true;
-    std::unordered_set<std::string> used;
-    board_.for_each([&](const k8s::object_key&, const rollout_board::entry& entry) {
-      all_seen = all_seen && entry.seen;
-      if (entry.seen) used.insert(entry.seen->client_issuer);
-    });
-    if (!all_seen) return;
     const auto keep = [&](const tls::certificate& one) {
-      return used.contains(one.fingerprint()) || is_of_root(one) || is_of_served(one);
+      return is_of_root(one) || is_of_served(one);
     };
-    if (!next_.bundle.drop_expired(limit, keep).empty()) did(step::drop_expired);
+    if (!next_.bundle.drop_expired(exact_ - options_.expiry_margin, keep).empty()) {
+      did(step::drop_expired);
+    }
   }
 
   bool is_of_root(const tls::certificate& one) const {
@@ -172,6 +164,9 @@ class planner {
     }
     if (expired(*next_.served, exact_)) return switch_server();
     look_again(next_.served->not_after());
+    out_.demand = {.authority = root.fingerprint(),
+                   .newest = next_.bundle.authorities().front().fingerprint(),
+                   .since = *next_.ca_added_at};
     if (!is_due() || !is_everywhere() || added_) return;
     switch_server();
   }
@@ -191,27 +186,56 @@ class planner {
     return false;
   }
 
-  /// Have all runtimes what they need? Says who has not.
+  /// Have all runtimes what they need, or is it too late to wait? Says who has not.
   bool is_everywhere() {
     if (options_.time_only) return true;
-    const auto answer = ask_gate(board_,
-                                 {.authority = world_.root->server.fingerprint(),
-                                  .newest = next_.bundle.authorities().front().fingerprint(),
-                                  .since = *next_.ca_added_at,
-                                  .unreachable_after = options_.unreachable_after},
-                                 exact_);
-    if (answer.open) return true;
-    out_.missing = answer.missing;
-    if (answer.look_again) look_again(*answer.look_again);
+    const auto deadline = switch_deadline(*next_.ca_added_at, next_.served->not_after(), options_);
+    out_.deadline = deadline;
+    look_again(deadline);
+    look_again(deadline - options_.notice);
+    const auto who = missing();
+    if (who.empty()) return true;
+    if (exact_ >= deadline) {
+      out_.left_behind = who;
+      return true;
+    }
+    out_.near_deadline = exact_ >= deadline - options_.notice;
     if (!out_.waiting.empty()) out_.waiting += "; ";
-    out_.waiting += "missing: " + answer.who;
+    out_.waiting += "missing: " + who + "; not waited for after " + text(deadline);
     return false;
+  }
+
+  /// Who holds the switch up, in words: the first few by name, so that the text stays the same
+  /// while they do.
+  std::string missing() {
+    if (!tracker_.is_complete()) return "it is not known yet which runtimes there are";
+    std::vector<std::pair<const k8s::object_key*, std::string_view>> all;
+    tracker_.for_each([&](const k8s::object_key& kyma, const rollout_tracker::entry& entry) {
+      const auto what = lacks(entry, *out_.demand, options_, exact_);
+      if (what.recheck_at) look_again(*what.recheck_at);
+      if (!what.reason.empty() && !what.excused) all.emplace_back(&kyma, what.reason);
+    });
+    out_.missing = all.size();
+    if (all.empty()) return {};
+    const auto shown = std::min<std::size_t>(5, all.size());
+    std::ranges::partial_sort(
+        all, all.begin() + static_cast<std::ptrdiff_t>(shown), {},
+        [](const auto& one) { return std::tie(one.first->ns, one.first->name); });
+    auto words =
+        std::to_string(all.size()) + " of " + std::to_string(tracker_.size()) + " runtimes";
+    for (std::size_t i = 0; i < shown; ++i) {
+      words += i == 0 ? ": " : ", ";
+      words += to_string(*all[i].first) + " (" + std::string(all[i].second) + ")";
+    }
+    return words + (shown < all.size() ? " and others" : "");
   }
 
   void switch_server() {
     serve_root();
     did(step::switch_server);
     wait(phase::settled, {});
+    out_.demand.reset();
+    out_.deadline.reset();
   }
 
   void finish() {
@@ -249,7 +273,7 @@ class planner {
   static std::string text(time_point when) { return k8s::format_time(when); }
 
   const observed& world_;
-  const rollout_board& board_;
+  const rollout_tracker& tracker_;
   const rotation_options& options_;
   const time_point exact_;
   const time_point now_;  ///< whole seconds, as they are written
@@ -261,49 +285,50 @@ class planner {
 
 }  // namespace
 
-std::string_view name_of(step what) noexcept {
-  switch (what) {
-    case step::create:
-      return "create";
-    case step::repair_pair:
-      return "repair_pair";
-    case step::repair_bundle:
-      return "repair_bundle";
-    case step::repair_time:
-      return "repair_time";
-    case step::add_authority:
-      return "add_authority";
-    case step::drop_expired:
-      return "drop_expired";
-    case step::switch_server:
-      return "switch_server";
-  }
-  return "";
+std::string_view name_of(phase what) noexcept {
+  constexpr std::string_view names[] = {"no_root", "settled", "grace", "distributing", "blocked"};
+  return names[static_cast<std::size_t>(what)];
 }
 
-std::string_view name_of(phase what) noexcept {
-  switch (what) {
-    case phase::no_root:
-      return "no_root";
-    case phase::settled:
-      return "settled";
-    case phase::grace:
-      return "grace";
-    case phase::distributing:
-      return "distributing";
-    case phase::blocked:
-      return "blocked";
+shortfall lacks(const rollout_tracker::entry& of, const trust_demand& demand,
+                const rotation_options& options, time_point now) {
+  shortfall out;
+  const auto& has = of.observed;
+  const auto fresh = [&] {
+    return has->client_issuer == demand.authority || has->client_issuer == demand.newest ||
+           has->client_not_before > demand.since;
+  };
+  const auto in_effect = of.since + options.propagation;
+  if (!has) {
+    out.reason = "not observed yet";
+  } else if (!has->trusts(demand.authority)) {
+    out.reason = "without the new CA";
+  } else if (!fresh()) {
+    out.reason = "with an old client certificate";
+  } else if (now < in_effect) {
+    out = {.reason = "not in effect yet", .recheck_at = in_effect};
   }
-  return "";
+  if (out.reason.empty() || !of.unreachable_since) return out;
+  const auto excused_at = *of.unreachable_since + options.unreachable_after;
+  out.excused = excused_at <= now;
+  if (!out.excused) out.recheck_at = std::min(excused_at, out.recheck_at.value_or(excused_at));
+  return out;
+}
+
+time_point switch_deadline(time_point added, time_point expires, const rotation_options& options) {
+  const auto left = std::max<time_point::duration>(expires - added, {});
+  const auto last = expires - std::min<time_point::duration>(options.before_expiry, left / 2);
+  if (options.limit == std::chrono::seconds(0)) return last;
+  return std::min(last, added + std::max(options.limit, options.grace));
 }
 
 bool plan::has(step what) const noexcept {
   return std::ranges::find(steps, what) != steps.end();
 }
 
-plan make_plan(const observed& world, const rollout_board& board, const rotation_options& options,
-               time_point now) {
-  return planner(world, board, options, now).make();
+plan make_plan(const observed& world, const rollout_tracker& tracker,
+               const rotation_options& options, time_point now) {
+  return planner(world, tracker, options, now).make();
 }
 
 }  // namespace rw::gateway_secret

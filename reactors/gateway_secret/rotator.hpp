@@ -46,24 +46,27 @@ struct rotator_environment {
 k8s::informer_options informer_of(const k8s::object_key& secret);
 
 /// Keeps the gateway Secret as `make_plan` wants it: reads both Secrets through informers, who is
-/// where on the rollout board, and writes what was planned.
+/// where on the rollout tracker, and writes what was planned.
 ///
 /// Each write is an update of exactly the resourceVersion that it was planned for, so neither a
 /// leader that was deposed nor an informer that is behind can undo a step. To be run by the leader
 /// only.
 ///
-/// A change of phase, and each step, is logged once and told as an event of the gateway Secret.
+/// A change of phase, each step, a deadline that comes near and whom it left behind are logged once
+/// and reported as events of the gateway Secret; a change of who is missing is logged.
 ///
 /// Metrics: `lifecycle_mgr_gateway_secret_server_cert_close_to_expiry` (0, 1),
 /// `rw_gateway_secret_phase{phase}` (1 for the one that it is in), `rw_gateway_secret_authorities`,
-/// `rw_gateway_secret_missing_runtimes`, `rw_gateway_secret_steps_total{step}`; and a controller's.
+/// `rw_gateway_secret_missing_runtimes`, `rw_gateway_secret_deadline_timestamp_seconds`,
+/// `rw_gateway_secret_steps_total{step}`; and a controller's.
 ///
-/// Everything happens on one executor, which is also the informers', the client's and the board's.
+/// Everything happens on one executor, which is also the informers', the client's and the
+/// tracker's.
 class rotator final : private k8s::reconciler {
  public:
   /// `roots` and `gateways` are informers of Secrets; somebody else runs them.
   rotator(boost::asio::any_io_executor executor, k8s::client& api, k8s::informer& roots,
-          k8s::informer& gateways, rollout_board& board, rotator_options options,
+          k8s::informer& gateways, rollout_tracker& tracker, rotator_options options,
           rotator_environment environment);
   ~rotator() override;
   rotator(const rotator&) = delete;

@@ -127,7 +127,7 @@ void watcher_installer::fan_out(keys& some) {
 bool watcher_installer::may_have_certificate(std::string_view kyma) const {
   const auto name = std::string(kyma) + std::string(certificate_suffix);
   const auto has = [&](const k8s::informer* from) {
-    return static_cast<bool>(from->objects().get(istio_namespace, name));
+    return static_cast<bool>(from->objects().get(with_.istio_namespace, name));
   };
   return from_.certificates.empty() || std::ranges::any_of(from_.certificates, has);
 }
@@ -139,7 +139,8 @@ std::vector<object> watcher_installer::kubeconfigs_for(std::string_view kyma) co
 /// The CAs that the gateway believes, or why they must not go to the runtimes. Read once for each
 /// state of its Secret.
 const in_words<tls::ca_bundle>& watcher_installer::gateway_trust() {
-  const auto secret = from_.gateway_secrets.objects().get(istio_namespace, gateway_secret_name);
+  const auto secret =
+      from_.gateway_secrets.objects().get(with_.istio_namespace, gateway_secret_name);
   if (trust_from_ && k8s::same_state(trust_from_, secret)) return trust_;
   trust_from_ = secret;
   const std::string name(gateway_secret_name);
@@ -174,7 +175,6 @@ in_words<order> watcher_installer::order_for(const certificate_answer& own) {
   if (own.what == certificate_answer::kind::ready) {
     out.trust.certificate = own.current.certificate;
     out.trust.key = own.current.key;
-    out.trust.version = own.current.version;
   }
   from_.watchers.objects().for_each([&](const object& one) {
     auto valid = watcher_of(one, virtual_service_of(one.key()));

@@ -4,8 +4,8 @@
 #include "k8s/difference.hpp"
 #include "k8s/manifests.hpp"
 #include "k8s/types.hpp"
+#include "reactors/field_owners.hpp"
 #include "reactors/watcher_installer/pods.hpp"
-#include "reactors/workload.hpp"
 
 #include <boost/asio/this_coro.hpp>
 #include <boost/json/array.hpp>
@@ -32,6 +32,10 @@ const k8s::resource_type webhooks_type{
 k8s::resource_type type_of(const json::value& object) {
   // Templates have no other kinds.
   return *k8s::well_known_type(find_string(object, {"apiVersion"}), find_string(object, {"kind"}));
+}
+
+std::string label_of(const json::value& object) {
+  return std::string(find_string(object, {"kind"})) + " " + k8s::key_of(object).name;
 }
 
 int rank_of(const json::value& object) {
@@ -67,13 +71,15 @@ class visit::implementation {
 
  private:
   k8s::result<void> decide();
-  known_managers present_managers();
+  const json::value* present_webhook(const std::string& name);
   asio::awaitable<k8s::result<void>> ensure_namespace();
+  asio::awaitable<k8s::result<void>> write_all();
   asio::awaitable<k8s::result<void>> write();
   asio::awaitable<k8s::result<void>> write_rank(std::vector<part*> some);
   asio::awaitable<k8s::result<void>> drop_unwanted_webhooks();
   asio::awaitable<k8s::result<void>> narrow_managers();
   asio::awaitable<k8s::result<void>> look_at_pods();
+  void conclude();
 
   part& find(std::string_view kind, std::string_view name) {
     return *std::ranges::find_if(parts_,
@@ -90,14 +96,15 @@ class visit::implementation {
             .known = &known_};
   }
   bool differs(const part& one) const;
+  bool is_to_be_taken_over(const part& one) const;
+  std::string contested() const;
+  asio::awaitable<answer> write_one(part* one);
   void leave_what_needs_a_certificate();
-  void conclude();
 
   const std::shared_ptr<k8s::client> api_;
   const method& how_;
   known_bundles& known_;
   order what_;
-  known_managers managers_;  ///< of the Watchers
   std::chrono::system_clock::time_point now_;
   std::vector<part> parts_;
   bool namespace_there_ = true;
@@ -125,23 +132,24 @@ asio::awaitable<k8s::result<void>> visit::implementation::read() {
   co_return k8s::result<void>();
 }
 
-/// Of the file that is on the runtime; nothing, if it is malformed.
-known_managers visit::implementation::present_managers() {
-  const auto* const secret = present("Secret", secret_name);
-  if (secret == nullptr) return {};
-  const auto text = k8s::secret_data(*secret, managers_entry);
-  auto parsed = text ? parse_managers(*text) : managers_result(known_managers());
-  return parsed ? std::move(*parsed) : known_managers();
+/// The webhook of that name as it is; null: there is none.
+const json::value* visit::implementation::present_webhook(const std::string& name) {
+  const auto* const configuration = present("ValidatingWebhookConfiguration", skr_webhook_name);
+  const auto* const all =
+      configuration == nullptr ? nullptr : k8s::find(*configuration, {"webhooks"});
+  if (all == nullptr || !all->is_array()) return nullptr;
+  const auto at = std::ranges::find_if(
+      all->get_array(), [&](const json::value& one) { return find_string(one, {"name"}) == name; });
+  return at == all->get_array().end() ? nullptr : &*at;
 }
 
 k8s::result<void> visit::implementation::decide() {
   std::vector<managed_watch> watches;
   for (const auto& each : what_.watchers) watches.push_back(watch_of(each));
-  managers_ = known_managers(std::move(watches));
-  if (!fits_managers_file(managers_)) return defect("there are too many Watchers");
-  auto in_file = merge(managers_, present_managers());
-  if (!fits_managers_file(in_file)) in_file = managers_;
-  auto step = next_step(what_.trust, present_now(), how_.delays, now_);
+  what_.trust.managers = known_managers(std::move(watches));
+  what_.trust.restart_on_renewal = how_.restart_on_renewal;
+  if (!fits_managers_file(what_.trust.managers)) return defect("there are too many Watchers");
+  auto step = next_step(what_.trust, observe(present_now()), how_.delays, now_);
   out_.pending = step.pending;
   out_.again = step.again;
   if (what_.trust.certificate.empty()) out_.pending = what_.certificate_pending;
@@ -149,6 +157,16 @@ k8s::result<void> visit::implementation::decide() {
     out_.again = what_.certificate_again;
   }
   if (step.certificate.empty()) leave_what_needs_a_certificate();
+  std::vector<watcher> known;
+  std::vector<json::value> kept;
+  for (const auto& each : what_.watchers) {
+    const auto* const webhook = present_webhook(webhook_name(each.key));
+    if (!step.in_effect || step.in_effect->knows(watch_of(each))) {
+      known.push_back(each);
+    } else if (webhook != nullptr) {
+      kept.push_back(*webhook);
+    }
+  }
   auto objects = render(how_.manifests, how_.set,
                         {.address = what_.address,
                          .ca_bundle = step.bundle.pem(),
@@ -157,8 +175,10 @@ k8s::result<void> visit::implementation::decide() {
                          .key = std::move(step.key),
                          .certificate_since = std::move(step.certificate_since),
                          .restart_trigger = std::move(step.restart_trigger),
-                         .watchers = what_.watchers,
-                         .managers = std::move(in_file)});
+                         .watchers = std::move(known),
+                         .kept_webhooks = std::move(kept),
+                         .managers = std::move(step.managers),
+                         .managers_since = std::move(step.managers_since)});
   for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i].wanted = std::move(objects[i]);
   return {};
 }
@@ -180,22 +200,61 @@ bool visit::implementation::differs(const part& one) const {
          !unwanted_webhooks(one.wanted, *one.present).empty();
 }
 
+/// By its first write here; later the former manager owns what both apply.
+bool visit::implementation::is_to_be_taken_over(const part& one) const {
+  return one.present && !applies_fields(*one.present, how_.field_manager) &&
+         applies_fields(*one.present, how_.former_manager);
+}
+
+/// The object that the former manager keeps; empty: none.
+std::string visit::implementation::contested() const {
+  for (const auto& one : parts_) {
+    if (one.leave || !one.present || !differs(one)) continue;
+    const auto since = written_after(*one.present, how_.field_manager, how_.former_manager);
+    if (since && now_ - *since < how_.contest_pause) return label_of(one.wanted);
+  }
+  return {};
+}
+
+/// Takes over what the former manager owns before, so that nothing of it remains that is not
+/// wanted.
+asio::awaitable<answer> visit::implementation::write_one(part* one) {
+  const auto type = type_of(one->wanted);
+  const bool others =
+      one->present && (is_to_be_taken_over(*one) ||
+                       written_after(*one->present, how_.field_manager, how_.former_manager));
+  auto change = others ? take_over_fields(*one->present, how_.field_manager, how_.former_manager)
+                       : std::nullopt;
+  if (change) {
+    k8s::write_options by{.field_manager = how_.field_manager, .dry_run = how_.only_tries()};
+    auto taken = co_await api_->patch(type, k8s::key_of(one->wanted), k8s::patch_type::merge,
+                                      std::move(*change), std::move(by));
+    if (!taken) co_return taken;
+    ++out_.writes;
+  }
+  k8s::apply_options options{
+      .field_manager = how_.field_manager, .force = true, .dry_run = how_.only_tries()};
+  auto written = co_await api_->apply(type, one->wanted, std::move(options));
+  co_return written;
+}
+
 /// Clusters have it long before; new ones may not.
 asio::awaitable<k8s::result<void>> visit::implementation::ensure_namespace() {
   if (namespace_there_) co_return k8s::result<void>();
   json::value object = {
       {"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", skr_namespace}}}};
   ++out_.writes;
-  const auto made = co_await api_->create(namespaces_type(), std::move(object));
+  k8s::write_options by{.dry_run = how_.only_tries()};
+  const auto made = co_await api_->create(namespaces_type(), std::move(object), std::move(by));
   if (made || made.error().is(k8s::errc::already_exists)) co_return k8s::result<void>();
   co_return made.error();
 }
 
 asio::awaitable<k8s::result<void>> visit::implementation::write_rank(std::vector<part*> some) {
   std::vector<asio::awaitable<answer>> work;
-  for (const auto* each : some) {
-    k8s::apply_options options{.field_manager = how_.field_manager, .force = true};
-    work.push_back(api_->apply(type_of(each->wanted), each->wanted, std::move(options)));
+  for (auto* each : some) {
+    work.push_back(write_one(each));
+    out_.changes.push_back(label_of(each->wanted));
   }
   out_.writes += some.size();
   auto answers = co_await core::gather(std::move(work));
@@ -210,7 +269,7 @@ asio::awaitable<k8s::result<void>> visit::implementation::write_rank(std::vector
 asio::awaitable<k8s::result<void>> visit::implementation::write() {
   std::vector<part*> some;
   for (auto& one : parts_) {
-    if (!one.leave && differs(one)) some.push_back(&one);
+    if (!one.leave && (differs(one) || is_to_be_taken_over(one))) some.push_back(&one);
   }
   if (some.empty()) co_return k8s::result<void>();
   const auto made = co_await ensure_namespace();
@@ -242,7 +301,7 @@ asio::awaitable<k8s::result<void>> visit::implementation::drop_unwanted_webhooks
   }
   webhooks = std::move(kept);
   ++out_.writes;
-  k8s::write_options options{.field_manager = how_.field_manager};
+  k8s::write_options options{.field_manager = how_.field_manager, .dry_run = how_.only_tries()};
   auto done = co_await api_->update(webhooks_type, std::move(object), std::move(options));
   if (!done) co_return done.error();
   one.present = std::move(*done);
@@ -252,7 +311,7 @@ asio::awaitable<k8s::result<void>> visit::implementation::drop_unwanted_webhooks
 /// Webhooks of managers that are not in the file would lose their events, so it comes last.
 asio::awaitable<k8s::result<void>> visit::implementation::narrow_managers() {
   auto& secret = find("Secret", secret_name);
-  const auto text = render_managers(managers_);
+  const auto text = render_managers(what_.trust.managers);
   const bool narrow = k8s::secret_data(secret.wanted, managers_entry) == text;
   if (secret.leave || narrow) co_return k8s::result<void>();
   k8s::set_secret_data(secret.wanted, managers_entry, text);
@@ -269,23 +328,22 @@ asio::awaitable<k8s::result<void>> visit::implementation::look_at_pods() {
     co_return k8s::result<void>();
   }
   out_.ready = has_ready_pod(*deployment);
-  out_.rolled_out = is_rolled_out(*deployment);
-  // A Deployment does not count pods that are ending.
-  const bool may_have_former = out_.rolled_out && in_retirement(present_now(), how_.delays, now_);
-  if (out_.ready && !may_have_former) co_return k8s::result<void>();
+  if (out_.ready) co_return k8s::result<void>();
   k8s::selection what{.ns = std::string(skr_namespace),
                       .labels = "app=" + std::string(skr_webhook_name)};
-  // Those that have ended stay listed, as many as there are; they send nothing any more.
-  if (may_have_former) what.fields = "status.phase!=Failed,status.phase!=Succeeded";
   const auto list = co_await api_->list(pods, std::move(what), {.limit = 100});
   if (!list) co_return list.error();
-  const bool more = !k8s::find_string(*list, {"metadata", "continue"}).empty();
-  if (may_have_former && (more || has_former_pods(*deployment, *list))) out_.rolled_out = false;
-  if (out_.ready) co_return k8s::result<void>();
   auto why = waiting_of(*list);
   out_.not_ready = std::move(why.reason);
   out_.details = std::move(why.message);
   co_return k8s::result<void>();
+}
+
+asio::awaitable<k8s::result<void>> visit::implementation::write_all() {
+  auto done = co_await write();
+  if (done) done = co_await drop_unwanted_webhooks();
+  if (done) done = co_await narrow_managers();
+  co_return done;
 }
 
 void visit::implementation::conclude() {
@@ -297,11 +355,7 @@ void visit::implementation::conclude() {
                   one.present ? k8s::resource_version_of(*one.present) : std::string(),
                   {.ns = key.ns, .fields = "metadata.name=" + key.name});
   }
-  const auto now = present_now();
-  out_.webhook_bundle = webhook_bundle_of(now);
-  out_.secret_bundle = secret_bundle_of(now);
-  if (now.secret == nullptr) return;
-  out_.certificate = k8s::secret_data(*now.secret, "tls.crt").value_or(std::string());
+  out_.trust = summary_of(observe(present_now()));
 }
 
 asio::awaitable<k8s::result<outcome>> visit::implementation::bring(
@@ -310,11 +364,8 @@ asio::awaitable<k8s::result<outcome>> visit::implementation::bring(
   now_ = now;
   auto done = decide();
   if (!done) co_return done.error();
-  done = co_await write();
-  if (!done) co_return done.error();
-  done = co_await drop_unwanted_webhooks();
-  if (!done) co_return done.error();
-  done = co_await narrow_managers();
+  out_.contested = contested();
+  if (out_.contested.empty()) done = co_await write_all();
   if (!done) co_return done.error();
   done = co_await look_at_pods();
   if (!done) co_return done.error();
@@ -357,7 +408,8 @@ asio::awaitable<k8s::result<void>> uninstall(std::shared_ptr<k8s::client> api, c
     const auto begin = end;
     std::vector<asio::awaitable<answer>> work;
     for (; end != objects.rend() && rank_of(*end) == rank_of(*begin); ++end) {
-      work.push_back(api->remove(type_of(*end), k8s::key_of(*end)));
+      k8s::delete_options options{.dry_run = how->only_tries()};
+      work.push_back(api->remove(type_of(*end), k8s::key_of(*end), std::move(options)));
     }
     const auto answers = co_await core::gather(std::move(work));
     for (const auto& got : answers) {

@@ -5,7 +5,6 @@
 #include "reactors/watcher_installer/render.hpp"
 #include "reactors/watcher_installer/templates.hpp"
 #include "reactors/watcher_installer/trust.hpp"
-#include "tls/ca_bundle.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>
@@ -13,6 +12,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,22 +32,32 @@ struct method {
   templates manifests = templates::built_in();
   settings set = {};
   trust_delays delays = {};
-  std::string field_manager = "lifecycle-manager";
+  bool restart_on_renewal = false;  ///< see wanted_trust
+  std::string field_manager = "runtime-watcher";
+  /// Who else may keep the same objects: lifecycle-manager, and this reactor in former versions.
+  /// What it owns is taken over once; an object that it writes again is left to it.
+  std::string former_manager = "lifecycle-manager";
+  /// After how long without a write of the former manager it counts as gone, and the runtime is
+  /// written to again.
+  core::duration contest_pause = std::chrono::hours(1);
+  /// While it is true every write to a runtime is tried only (as client_options::dry_run).
+  std::shared_ptr<const bool> dry_run = {};
+
+  bool only_tries() const { return dry_run && *dry_run; }
 };
 
 /// How a runtime is after one look and what was written then.
 struct outcome {
   std::size_t writes = 0;
-  bool ready = false;                  ///< the Deployment has a ready replica
-  std::string not_ready = {};          ///< the reason, a word such as "CrashLoopBackOff"
-  std::string details = {};            ///< of that; a sentence
-  std::string pending = {};            ///< what still has to wait; empty: it is what was ordered
-  core::duration again{0};             ///< when to go on with that; 0: when something changes
-  bool rolled_out = false;             ///< all pods run with what is in place
-  tls::ca_bundle webhook_bundle = {};  ///< what every webhook has
-  tls::ca_bundle secret_bundle = {};   ///< what the Secret has
-  std::string certificate = {};        ///< that is in place
-  watched_set left = {};               ///< what the webhook does not work without, as it was left
+  std::vector<std::string> changes = {};  ///< what was written, such as "Service skr-webhook"
+  std::string contested = {};  ///< the object that somebody else keeps; nothing was written then
+  bool ready = false;          ///< the Deployment has a ready replica
+  std::string not_ready = {};  ///< the reason, a word such as "CrashLoopBackOff"
+  std::string details = {};    ///< of that; a sentence
+  std::string pending = {};    ///< what still has to wait; empty: it is what was ordered
+  core::duration again{0};     ///< when to go on with that; 0: when something changes
+  std::optional<runtime_trust> trust = {};  ///< that is in place
+  watched_set left = {};  ///< what the webhook does not work without, as it was left
 };
 
 /// One look at a runtime, and what is written then.
@@ -65,6 +75,9 @@ class visit {
 
   /// The managers' file names every manager that has a webhook at any moment: it grows before the
   /// webhooks are written, and shrinks after.
+  ///
+  /// Where the former manager has written an object after this reactor did, and otherwise, nothing
+  /// is written on the runtime for the pause of `method`: the two would fight for ever.
   ///
   /// Brings the runtime one step towards `what`, and tells what it has then. Writes only objects
   /// that differ from what they are to be, by server-side apply, the ones that others need first. A

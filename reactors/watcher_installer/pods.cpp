@@ -1,11 +1,8 @@
 #include "reactors/watcher_installer/pods.hpp"
 
 #include "k8s/types.hpp"
-#include "reactors/watcher_installer/templates.hpp"
 
 #include <boost/json/array.hpp>
-
-#include <algorithm>
 
 namespace rw::watcher_installer {
 namespace {
@@ -39,31 +36,10 @@ void take_unscheduled(const json::value& pod, waiting& into) {
   into = {scheduled->reason, scheduled->message};
 }
 
-const json::array& items_of(const json::value& list) {
-  static const json::array none;
-  const auto* const items = k8s::find(list, {"items"});
-  return items != nullptr && items->is_array() ? items->get_array() : none;
-}
-
-/// False for one that has run to its end, or was evicted: its object may stay for long.
-bool runs(const json::value& pod) {
-  const auto phase = find_string(pod, {"status", "phase"});
-  return phase != "Succeeded" && phase != "Failed";
-}
-
 }  // namespace
 
 bool has_ready_pod(const json::value& deployment) {
   return number(deployment, {"status", "readyReplicas"}) > 0;
-}
-
-bool has_former_pods(const json::value& deployment, const json::value& list) {
-  const auto current_label =
-      find_string(deployment, {"spec", "template", "metadata", "labels", restart_label});
-  return std::ranges::any_of(items_of(list), [&](const json::value& candidate) {
-    return runs(candidate) &&
-           find_string(candidate, {"metadata", "labels", restart_label}) != current_label;
-  });
 }
 
 waiting waiting_of(const json::value& pod_list) {

@@ -19,6 +19,15 @@ bool watcher_installer::is_kept_by_others(const json::value& kyma) const {
   return k8s::has_finalizer(kyma, with_.finalizer) && all->as_array().size() > 1;
 }
 
+/// Whoever keeps the runtime instead removes what is on it.
+asio::awaitable<k8s::reconcile_result> watcher_installer::release(json::value kyma) {
+  const auto key = k8s::key_of(kyma);
+  resource_writer writer(finalizers_, kymas_type());
+  const auto ended = co_await writer.set_finalizer(&kyma, with_.finalizer, false);
+  forget(key);
+  co_return ended.value_or(result::done());
+}
+
 asio::awaitable<k8s::reconcile_result> watcher_installer::keep_removed(json::value kyma,
                                                                        contact to) {
   const auto key = to.key;

@@ -67,7 +67,9 @@ std::string text_of(const kcp_address& address) {
 void fill_deployment(json::value& object, const settings& with, const inputs& runtime) {
   auto& metadata = at(object, {"spec", "template", "metadata"});
   auto& pod = at(object, {"spec", "template", "spec"});
-  child(metadata, "labels")[restart_label] = runtime.restart_trigger;
+  if (!runtime.restart_trigger.empty()) {
+    child(metadata, "labels")[restart_label] = runtime.restart_trigger;
+  }
   auto& container = container_of(pod);
   container["image"] = with.image;
   set_variable(container, "KCP_ADDR", text_of(runtime.address));
@@ -84,8 +86,11 @@ void fill_secret(json::value& object, const inputs& runtime) {
   k8s::set_secret_data(object, "tls.crt", runtime.certificate);
   k8s::set_secret_data(object, "tls.key", runtime.key);
   k8s::set_secret_data(object, managers_entry, render_managers(runtime.managers));
-  if (runtime.certificate_since.empty()) return;
-  k8s::set_annotation(object, certificate_since_annotation, runtime.certificate_since);
+  const auto annotate = [&](std::string_view name, const std::string& since) {
+    if (!since.empty()) k8s::set_annotation(object, name, since);
+  };
+  annotate(certificate_since_annotation, runtime.certificate_since);
+  annotate(managers_since_annotation, runtime.managers_since);
 }
 
 json::value fill_webhook(json::object from, const watcher& what, const std::string& bundle) {
@@ -119,6 +124,10 @@ void fill_configuration(json::value& object, const inputs& runtime) {
   std::ranges::sort(sorted, {},
                     [](const watcher& one) { return std::tie(one.key.ns, one.key.name); });
   for (const auto& one : sorted) webhooks.push_back(fill_webhook(pattern, one, bundle));
+  for (auto one : runtime.kept_webhooks) {
+    child(one.as_object(), "clientConfig")["caBundle"] = bundle;
+    webhooks.push_back(std::move(one));
+  }
   if (runtime.bundle_since.empty()) return;
   k8s::set_annotation(object, bundle_since_annotation, runtime.bundle_since);
 }

@@ -45,9 +45,12 @@ struct inputs {
   std::string certificate = {};
   std::string key = {};
   std::string certificate_since = {};
-  std::string restart_trigger = {};
+  std::string restart_trigger = {};  ///< empty: as the manifests have it
   std::vector<watcher> watchers = {};
+  /// Webhooks that stay as they are, but for the bundle.
+  std::vector<boost::json::value> kept_webhooks = {};
   known_managers managers = {};  ///< what the managers' file says
+  std::string managers_since = {};
 };
 
 /// Annotations by which an installation remembers, whoever looks at it next.
@@ -55,6 +58,8 @@ inline constexpr std::string_view bundle_since_annotation =
     "operator.kyma-project.io/ca-bundle-since";  ///< of the webhook configuration
 inline constexpr std::string_view certificate_since_annotation =
     "operator.kyma-project.io/certificate-since";  ///< of the Secret
+inline constexpr std::string_view managers_since_annotation =
+    "operator.kyma-project.io/managers-since";  ///< of the Secret
 /// The managers' file (managers_file.hpp), in the Secret.
 inline constexpr std::string_view managers_entry = "managers.json";
 /// A digest of what was applied, so that fields which are no longer asked for are noticed as well.

@@ -3,6 +3,7 @@
 #include "k8s/base64.hpp"
 #include "k8s/rfc3339.hpp"
 #include "k8s/types.hpp"
+#include "reactors/content_digest.hpp"
 #include "reactors/watcher_installer/render.hpp"
 #include "tls/certificate.hpp"
 
@@ -10,96 +11,74 @@
 #include <boost/json/object.hpp>
 
 #include <algorithm>
-#include <optional>
 #include <utility>
-#include <vector>
 
 namespace rw::watcher_installer {
 namespace {
 
 namespace json = boost::json;
 using std::chrono::system_clock;
+using time_point = system_clock::time_point;
 
-std::string entry(const json::value* secret, std::string_view name) {
-  if (secret == nullptr) return {};
-  return k8s::secret_data(*secret, name).value_or(std::string());
+std::string entry(const json::value& secret, std::string_view name) {
+  return k8s::secret_data(secret, name).value_or(std::string());
 }
 
 tls::ca_bundle read(const std::string& pem, const present_objects& from) {
   return from.known != nullptr ? from.known->read(pem) : tls::ca_bundle::salvage(pem);
 }
 
-std::vector<tls::ca_bundle> webhook_bundles(const present_objects& from) {
-  std::vector<tls::ca_bundle> out;
-  const auto* webhooks =
-      from.configuration == nullptr ? nullptr : k8s::find(*from.configuration, {"webhooks"});
-  if (webhooks == nullptr || !webhooks->is_array()) return out;
-  for (const auto& one : webhooks->get_array()) {
-    const auto text = k8s::find_string(one, {"clientConfig", "caBundle"});
-    out.push_back(read(k8s::base64_decode(text).value_or(std::string()), from));
-  }
+std::optional<time_point> time_of(const json::value& object, std::string_view annotation) {
+  const auto text = k8s::annotation(object, annotation);
+  return text ? k8s::parse_rfc3339(*text) : std::nullopt;
+}
+
+/// What a webhook is called for: its path names the manager, its rules may name a subresource.
+managed_watch watch_of_webhook(const json::value& webhook) {
+  managed_watch out;
+  const auto path = k8s::find_string(webhook, {"clientConfig", "service", "path"});
+  out.manager = path.substr(std::min(path.rfind('/') + 1, path.size()));
+  const auto* const rules = k8s::find(webhook, {"rules"});
+  if (rules == nullptr || !rules->is_array() || rules->get_array().empty()) return out;
+  const auto* const resources = k8s::find(rules->get_array().front(), {"resources"});
+  if (resources == nullptr || !resources->is_array() || resources->get_array().empty()) return out;
+  const std::string name(k8s::find_string(resources->get_array().front(), {}));
+  const auto slash = name.find('/');
+  if (slash != name.npos) out.field = name.substr(slash + 1);
   return out;
 }
 
+void observe_webhooks(const json::value& configuration, const present_objects& from,
+                      observed_trust& out) {
+  const auto* const webhooks = k8s::find(configuration, {"webhooks"});
+  if (webhooks == nullptr || !webhooks->is_array()) return;
+  std::vector<managed_watch> called;
+  for (const auto& one : webhooks->get_array()) {
+    const auto text = k8s::find_string(one, {"clientConfig", "caBundle"});
+    out.webhooks.push_back(read(k8s::base64_decode(text).value_or(std::string()), from));
+    called.push_back(watch_of_webhook(one));
+  }
+  out.called = known_managers(std::move(called));
+}
+
 /// True if who believes the bundle believes the certificate that a text begins with.
-bool trusts(const tls::ca_bundle& bundle, const std::string& certificate,
-            system_clock::time_point now) {
+bool trusts(const tls::ca_bundle& bundle, const std::string& certificate, time_point now) {
   const auto own = tls::certificate::from_pem(certificate);
   return own && bundle.verify(*own, tls::purpose::server_auth, now).has_value();
 }
 
-std::optional<system_clock::time_point> time_of(const json::value* object,
-                                                std::string_view annotation) {
-  if (object == nullptr) return {};
-  const auto text = k8s::annotation(*object, annotation);
-  return text ? k8s::parse_rfc3339(*text) : std::nullopt;
-}
-
-bool is_retiring(const std::optional<system_clock::time_point>& certificate_since,
-                 const trust_delays& delays, system_clock::time_point now) {
-  return certificate_since && now < *certificate_since + delays.retirement;
-}
-
-/// What a runtime has, read once.
-struct trust_state {
-  explicit trust_state(const present_objects& from)
-      : bundle(read(entry(from.secret, "ca.crt"), from)),
-        certificate(entry(from.secret, "tls.crt")),
-        key(entry(from.secret, "tls.key")),
-        webhooks(webhook_bundles(from)),
-        bundle_since(time_of(from.configuration, bundle_since_annotation)),
-        certificate_since(time_of(from.secret, certificate_since_annotation)) {
-    if (from.deployment == nullptr) return;
-    const auto* labels = k8s::find(*from.deployment, {"spec", "template", "metadata", "labels"});
-    if (labels != nullptr) restart_trigger = k8s::find_string(*labels, {restart_label});
-  }
-
-  bool serves() const { return !certificate.empty() && !key.empty(); }
-  bool everywhere(const tls::ca_bundle& wanted) const {
-    return std::ranges::all_of(webhooks, [&](const auto& one) { return one == wanted; });
-  }
-
-  tls::ca_bundle bundle;
-  std::string certificate;
-  std::string key;
-  std::vector<tls::ca_bundle> webhooks;
-  std::optional<system_clock::time_point> bundle_since;
-  std::optional<system_clock::time_point> certificate_since;
-  std::string restart_trigger;
-};
-
 /// True if what is there may still be needed by a certificate that is not the wanted one.
-bool in_transition(const wanted_trust& wanted, const trust_state& has, const trust_delays& delays,
-                   system_clock::time_point now) {
+bool in_transition(const wanted_trust& wanted, const observed_trust& has,
+                   const trust_delays& delays, time_point now) {
   if (!has.serves()) return false;
   if (has.certificate != wanted.certificate) return true;
-  if (is_retiring(has.certificate_since, delays, now)) return true;
+  if (has.certificate_since && now < *has.certificate_since + delays.retirement) return true;
   return !trusts(wanted.bundle, has.certificate, now);
 }
 
 /// The wanted bundle and, for as long as they are needed, the CAs that only the present one has.
-tls::ca_bundle grown(const wanted_trust& wanted, const trust_state& has, bool keep,
-                     system_clock::time_point now) {
+tls::ca_bundle grown(const wanted_trust& wanted, const observed_trust& has, bool keep,
+                     time_point now) {
   auto out = wanted.bundle;
   if (!keep) return out;
   const auto add = [&](const tls::ca_bundle& from) {
@@ -112,92 +91,135 @@ tls::ca_bundle grown(const wanted_trust& wanted, const trust_state& has, bool ke
   return out;
 }
 
-void keep_certificate(trust_step& step, const trust_state& has) {
-  step.certificate = has.serves() ? has.certificate : std::string();
-  step.key = has.serves() ? has.key : std::string();
+/// How long what is there since then still has to wait to be in effect. A time in the future is not
+/// believed: somebody else's clock, or the runtime's owner, wrote it.
+core::duration until_in_effect(std::optional<time_point> since, const trust_delays& delays,
+                               time_point now) {
+  if (!since || *since > now) return delays.propagation;
+  return std::max<core::duration>(*since + delays.propagation - now, core::duration::zero());
+}
+
+/// How long the new certificate still has to wait for the bundle; 0: not at all.
+core::duration wait_for_bundle(const wanted_trust& wanted, const observed_trust& has,
+                               const trust_delays& delays, time_point now) {
+  // Nobody calls, or nobody believes what is served now (it may have expired): nothing is lost.
+  const auto distrusts = [&](const auto& one) { return !trusts(one, has.certificate, now); };
+  if (has.webhooks.empty() || (has.serves() && std::ranges::all_of(has.webhooks, distrusts))) {
+    return core::duration::zero();
+  }
+  const auto believes = [&](const auto& one) { return trusts(one, wanted.certificate, now); };
+  const bool everywhere =
+      std::ranges::all_of(has.webhooks, believes) && (!has.serves() || believes(has.bundle));
+  return everywhere ? until_in_effect(has.bundle_since, delays, now) : delays.propagation;
+}
+
+void order_certificate(trust_step& step, const wanted_trust& wanted, const observed_trust& has,
+                       const trust_delays& delays, time_point now) {
+  const bool same = has.serves() && has.certificate == wanted.certificate && has.key == wanted.key;
   step.restart_trigger = has.restart_trigger;
+  if (has.serves()) {
+    step.certificate = has.certificate;
+    step.key = has.key;
+  }
   if (has.certificate_since)
     step.certificate_since = k8s::format_micro_time(*has.certificate_since);
-}
-
-/// How long the new certificate still has to wait for the bundle; 0: not at all. None: for the
-/// next look, since the bundle only comes now.
-std::optional<core::duration> wait_for_bundle(const wanted_trust& wanted, const trust_state& has,
-                                              const trust_delays& delays,
-                                              system_clock::time_point now) {
-  // Nobody calls, and nothing serves.
-  if (has.webhooks.empty() && !has.serves()) return core::duration::zero();
-  for (const auto& one : has.webhooks) {
-    if (!trusts(one, wanted.certificate, now)) return std::nullopt;
-  }
-  if (has.serves() && !trusts(has.bundle, wanted.certificate, now)) return std::nullopt;
-  if (!has.bundle_since || *has.bundle_since > now) return std::nullopt;
-  const core::duration passed = now - *has.bundle_since;
-  return std::max(delays.propagation - passed, core::duration::zero());
-}
-
-}  // namespace
-
-bool in_retirement(const present_objects& present, const trust_delays& delays,
-                   system_clock::time_point now) {
-  return is_retiring(time_of(present.secret, certificate_since_annotation), delays, now);
-}
-
-trust_step next_step(const wanted_trust& wanted, const present_objects& present,
-                     const trust_delays& delays, system_clock::time_point now) {
-  const trust_state has(present);
-  trust_step step;
-  const bool keep = in_transition(wanted, has, delays, now);
-  step.bundle = grown(wanted, has, keep, now);
-
-  const bool in_secret = has.bundle == step.bundle || !has.serves();
-  const bool in_place =
-      in_secret && has.everywhere(step.bundle) && has.bundle_since && *has.bundle_since <= now;
-  step.bundle_since = k8s::format_micro_time(in_place ? *has.bundle_since : now);
-
-  if (has.certificate == wanted.certificate && has.key == wanted.key) {
-    keep_certificate(step, has);
-    step.restart_trigger = wanted.version;
-    if (step.certificate_since.empty()) step.certificate_since = k8s::format_micro_time(now);
+  if (same) {
     if (step.bundle != wanted.bundle && has.certificate_since) {
       step.again = std::max<core::duration>(*has.certificate_since + delays.retirement - now,
                                             std::chrono::seconds(1));
     }
-    return step;
-  }
-  if (!trusts(wanted.bundle, wanted.certificate, now)) {
-    keep_certificate(step, has);
+  } else if (!trusts(wanted.bundle, wanted.certificate, now)) {
     step.pending = "the certificate is not issued, or not yet, by a CA of the bundle";
-    return step;
-  }
-  const auto wait = wait_for_bundle(wanted, has, delays, now);
-  if (!wait || *wait > core::duration::zero()) {
-    keep_certificate(step, has);
+    return;
+  } else if (const auto wait = wait_for_bundle(wanted, has, delays, now);
+             wait > core::duration::zero()) {
     step.pending = "the new certificate waits until the runtime trusts it";
-    step.again = wait.value_or(delays.propagation);
-    return step;
+    step.again = wait;
+    return;
   }
   step.certificate = wanted.certificate;
   step.key = wanted.key;
-  step.certificate_since = k8s::format_micro_time(now);
-  step.restart_trigger = wanted.version;
-  return step;
+  if (!same || step.certificate_since.empty()) step.certificate_since = k8s::format_micro_time(now);
+  if (wanted.restart_on_renewal) {
+    step.restart_trigger = content_digest().add(wanted.certificate).add(wanted.key).hex();
+  }
 }
 
-tls::ca_bundle webhook_bundle_of(const present_objects& present) {
-  const trust_state has(present);
-  if (has.webhooks.empty()) return has.bundle;  // nobody calls, so nobody distrusts
-  tls::ca_bundle out;
-  for (const auto& one : has.webhooks.front().authorities()) {
-    const bool everywhere = std::ranges::all_of(
-        has.webhooks, [&](const tls::ca_bundle& other) { return other.contains(one); });
-    if (everywhere) out.append(one);
+void order_managers(trust_step& step, const wanted_trust& wanted, const observed_trust& has,
+                    const trust_delays& delays, time_point now) {
+  step.managers = wanted.managers;
+  if (!has.managers) return;
+  step.managers = merge(wanted.managers, *has.managers);
+  if (!fits_managers_file(step.managers)) step.managers = wanted.managers;
+  const auto lacking = [&](const known_managers& of) {
+    return !std::ranges::all_of(wanted.managers.watches(),
+                                [&](const auto& one) { return of.knows(one); });
+  };
+  const bool grows = lacking(*has.managers);
+  const auto since = grows ? std::optional(now) : has.managers_since;
+  if (since) step.managers_since = k8s::format_micro_time(*since);
+  const auto wait = since ? until_in_effect(since, delays, now) : core::duration::zero();
+  step.in_effect = has.called;
+  if (wait == core::duration::zero()) step.in_effect = merge(has.called, *has.managers);
+  if (!lacking(*step.in_effect)) return;
+  if (step.pending.empty()) step.pending = "webhooks of new managers wait until the pods know them";
+  step.again = step.again == core::duration::zero() ? wait : std::min(step.again, wait);
+}
+
+}  // namespace
+
+observed_trust observe(const present_objects& from) {
+  observed_trust out;
+  if (from.secret != nullptr) {
+    out.bundle = read(entry(*from.secret, "ca.crt"), from);
+    out.certificate = entry(*from.secret, "tls.crt");
+    out.key = entry(*from.secret, "tls.key");
+    out.certificate_since = time_of(*from.secret, certificate_since_annotation);
+    out.managers_since = time_of(*from.secret, managers_since_annotation);
+    const auto file = entry(*from.secret, managers_entry);
+    if (!file.empty()) {
+      auto parsed = parse_managers(file);
+      out.managers = parsed ? std::move(*parsed) : known_managers();
+    }
+  }
+  if (from.configuration != nullptr) {
+    observe_webhooks(*from.configuration, from, out);
+    out.bundle_since = time_of(*from.configuration, bundle_since_annotation);
+  }
+  if (from.deployment != nullptr) {
+    const auto* const labels =
+        k8s::find(*from.deployment, {"spec", "template", "metadata", "labels"});
+    if (labels != nullptr) out.restart_trigger = k8s::find_string(*labels, {restart_label});
   }
   return out;
 }
 
-tls::ca_bundle secret_bundle_of(const present_objects& present) {
-  return trust_state(present).bundle;
+std::optional<runtime_trust> summary_of(const observed_trust& has) {
+  const auto own = tls::certificate::from_pem(has.certificate);
+  if (!own) return std::nullopt;
+  runtime_trust out{.client_not_before = own->not_before()};
+  for (const auto& one : has.bundle.authorities()) {
+    // Where there is no webhook nobody calls, so nobody distrusts.
+    const bool everywhere = std::ranges::all_of(
+        has.webhooks, [&](const tls::ca_bundle& other) { return other.contains(one); });
+    if (everywhere) out.authorities.push_back(one.fingerprint());
+  }
+  if (const auto* issuer = has.bundle.issuer_of(*own)) out.client_issuer = issuer->fingerprint();
+  return out;
+}
+
+trust_step next_step(const wanted_trust& wanted, const observed_trust& has,
+                     const trust_delays& delays, time_point now) {
+  trust_step step;
+  step.bundle = grown(wanted, has, in_transition(wanted, has, delays, now), now);
+  const auto has_it = [&](const tls::ca_bundle& one) { return one == step.bundle; };
+  const bool in_place = std::ranges::all_of(has.webhooks, has_it) &&
+                        (!has.serves() || has_it(has.bundle)) && has.bundle_since &&
+                        *has.bundle_since <= now;
+  step.bundle_since = k8s::format_micro_time(in_place ? *has.bundle_since : now);
+  order_certificate(step, wanted, has, delays, now);
+  order_managers(step, wanted, has, delays, now);
+  return step;
 }
 
 }  // namespace rw::watcher_installer

@@ -1,13 +1,17 @@
 #pragma once
 
 #include "core/clock.hpp"
+#include "reactors/managers_file.hpp"
+#include "reactors/rollout.hpp"
 #include "reactors/watcher_installer/known_bundles.hpp"
 #include "tls/ca_bundle.hpp"
 
 #include <boost/json/value.hpp>
 
 #include <chrono>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace rw::watcher_installer {
 
@@ -16,7 +20,9 @@ struct wanted_trust {
   tls::ca_bundle bundle = {};    ///< of all CAs that the gateway believes
   std::string certificate = {};  ///< the runtime's own, PEM; empty: there is none to bring
   std::string key = {};
-  std::string version = {};  ///< of the Secret that the certificate stands in
+  known_managers managers = {};  ///< of the Watchers
+  /// A new certificate restarts the pods: for an image that does not reload it.
+  bool restart_on_renewal = false;
 };
 
 /// What the runtime has; null: it does not.
@@ -28,12 +34,40 @@ struct present_objects {
   known_bundles* known = nullptr;  ///< spares reading the same again; may be none
 };
 
+/// What is in place on a runtime, and since when, as its objects say. Whether pods run is no part
+/// of it: a pod that runs reloads what kubelet brings, and one that starts reads it.
+struct observed_trust {
+  using time_point = std::chrono::system_clock::time_point;
+
+  // In the Secret.
+  tls::ca_bundle bundle = {};
+  std::string certificate = {};
+  std::string key = {};
+  std::optional<time_point> certificate_since = {};
+  std::optional<known_managers> managers = {};    ///< none: pods count every manager as known
+  std::optional<time_point> managers_since = {};  ///< when the last new one came
+  // In the webhook configuration.
+  std::vector<tls::ca_bundle> webhooks = {};
+  known_managers called = {};                   ///< managers that it has webhooks of
+  std::optional<time_point> bundle_since = {};  ///< in all webhooks and in the Secret
+  // In the Deployment.
+  std::string restart_trigger = {};
+
+  bool serves() const { return !certificate.empty() && !key.empty(); }
+};
+
+observed_trust observe(const present_objects& from);
+
+/// The same in short, for the rotation of the gateway's certificate; none: there is no certificate.
+std::optional<runtime_trust> summary_of(const observed_trust& has);
+
 struct trust_delays {
-  /// How long a bundle must have been on the runtime before a certificate that needs it is served:
-  /// its API server has to hear of it, on every replica.
-  core::duration propagation = std::chrono::seconds(10);
-  /// How long after a certificate was replaced the CAs stay that only the former needs: kubelet has
-  /// to bring it, and pods that serve the former have to end.
+  /// From when something was written to a runtime until it is in effect there: its API server has
+  /// to hear of it, on every replica, and kubelet has to bring Secrets to the pods, which takes its
+  /// sync period (a minute) and its cache's.
+  core::duration propagation = std::chrono::seconds(90);
+  /// How long after a certificate was replaced the CAs stay that only the former needs: pods that
+  /// serve the former have to end, if they can't reload it.
   core::duration retirement = std::chrono::minutes(10);
 };
 
@@ -44,7 +78,10 @@ struct trust_step {
   std::string certificate = {};  ///< empty: no Secret is to be written yet
   std::string key = {};
   std::string certificate_since = {};
-  std::string restart_trigger = {};
+  std::string restart_trigger = {};  ///< empty: as the manifests have it
+  known_managers managers = {};      ///< for the file
+  std::string managers_since = {};
+  std::optional<known_managers> in_effect = {};  ///< managers that the pods know; none: every one
 
   /// Why this is not the end; empty if it is.
   std::string pending = {};
@@ -53,25 +90,21 @@ struct trust_step {
 };
 
 /// The order in which trust changes on a runtime, so that at every moment its API server trusts the
-/// certificate that its webhook serves, and its watcher trusts the gateway:
+/// certificate that its webhook serves, its watcher trusts the gateway, and knows every manager
+/// that it is called for:
 ///
 ///   1. The bundle grows, in every webhook and in the Secret. CAs that the control plane has given
 ///      up stay as long as the certificate that is served may need them.
 ///   2. A new certificate follows when the bundle that trusts it has been in place for the
-///      propagation delay. Until then the old one stays, and the pods are not restarted.
+///      propagation delay. Until then the old one stays.
 ///   3. Once the former certificate is gone for long enough, so are the CAs that it needed.
+///
+/// The managers' file grows at once, too; a webhook of a manager, or subresource, that is new in it
+/// waits for the propagation delay, those of managers that have webhooks already wait for nothing.
 ///
 /// Since when stands on the objects as annotations; so it does not matter who looks, and when, and
 /// in which order kubelet and the API server see things. Pure.
-trust_step next_step(const wanted_trust& wanted, const present_objects& present,
+trust_step next_step(const wanted_trust& wanted, const observed_trust& has,
                      const trust_delays& delays, std::chrono::system_clock::time_point now);
-
-/// True as long as pods with the former certificate may not have ended yet.
-bool in_retirement(const present_objects& present, const trust_delays& delays,
-                   std::chrono::system_clock::time_point now);
-
-/// The authorities that every webhook of the configuration has, and those that the Secret has.
-tls::ca_bundle webhook_bundle_of(const present_objects& present);
-tls::ca_bundle secret_bundle_of(const present_objects& present);
 
 }  // namespace rw::watcher_installer

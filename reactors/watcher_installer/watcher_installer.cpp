@@ -4,7 +4,6 @@
 #include "k8s/types.hpp"
 #include "reactors/kyma_resources.hpp"
 #include "reactors/runtime_access.hpp"
-#include "tls/certificate.hpp"
 
 #include <boost/asio/this_coro.hpp>
 
@@ -52,9 +51,12 @@ watcher_installer::watcher_installer(asio::any_io_executor executor, options wit
       from_(from),
       certificates_(in.certificates),
       board_(in.board),
+      finalizers_(in.finalizers == nullptr ? in.kcp : *in.finalizers),
       on_reconcile_(std::move(in.on_reconcile)),
       writes_(core::make_counter(in_.metrics, "rw_watcher_installer_writes_total",
-                                 "Writing requests to runtimes")) {
+                                 "Writing requests to runtimes")),
+      contested_gauge_(core::make_gauge(in_.metrics, "rw_watcher_installer_contested_runtimes",
+                                        "Runtimes that are left to lifecycle-manager")) {
   watch_all();
 }
 
@@ -79,7 +81,7 @@ asio::awaitable<void> watcher_installer::complete_board() {
     if (!known) co_return;
   }
   from_.kymas.objects().for_each([this](const object& one) {
-    if (may_have_certificate(one.name())) board_->expect(one.key());
+    if (may_have_certificate(one.name()) && !is_left_alone(one.parse())) board_->expect(one.key());
   });
   board_->complete();
 }
@@ -97,7 +99,7 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::reconcile(object_key k
     co_return cleaned;
   }
   auto kyma = writer_.newest(stored);
-  if (k8s::label(kyma, skip_label) == "true") {
+  if (is_left_alone(kyma)) {
     // Its runtime gets no new CA, so after a while a rotation does not wait for it any more.
     runtimes_.forget(key);
     drift_.unwatch(key);
@@ -105,10 +107,24 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::reconcile(object_key k
     co_return result::done();
   }
   const bool goes = k8s::is_being_deleted(kyma) && !is_kept_by_others(kyma);
+  if (goes && with_.how.only_tries()) {
+    auto released = co_await release(std::move(kyma));
+    co_return released;
+  }
   auto work = goes ? keep_removed(std::move(kyma), std::move(to))
                    : keep_installed(std::move(kyma), std::move(to));
   auto done = co_await std::move(work);
   co_return done;
+}
+
+bool watcher_installer::is_left_alone(const json::value& kyma) const {
+  return k8s::label(kyma, skip_label) == "true" ||
+         !with_.only.matches(k8s::find(kyma, {"metadata", "labels"}));
+}
+
+const std::vector<std::string>* watcher_installer::changes(const object_key& kyma) const {
+  const auto found = changes_.find(kyma);
+  return found == changes_.end() ? nullptr : &found->second;
 }
 
 /// A Kyma whose finalizer was removed by hand leaves its Certificate, and the Secret of that.
@@ -194,8 +210,18 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::bring(json::value kyma
 k8s::reconcile_result watcher_installer::settle(const json::value& kyma, const outcome& seen) {
   const auto key = k8s::key_of(kyma);
   writes_.Increment(static_cast<double>(seen.writes));
-  record(key, seen);
-  auto again = next_pause(key, !seen.ready || !seen.rolled_out);
+  if (board_ != nullptr && seen.trust) board_->observed(key, *seen.trust, in_.clock.wall());
+  changes_[key] = seen.changes;
+  if (contested_.empty()) contested_since_ = in_.clock.wall();
+  seen.contested.empty() ? contested_.erase(key) : contested_.insert(key).second;
+  contested_gauge_.Set(static_cast<double>(contested_.size()));
+  auto again = next_pause(key, !seen.ready);
+  if (!seen.contested.empty()) {
+    note(kyma, state::failed, "Contested",
+         with_.how.former_manager + " writes " + seen.contested +
+             " too, so the runtime is left to it. Switch that off, or this manager");
+    return result::requeue_after(std::min(again, with_.how.contest_pause));
+  }
   if (!seen.ready) {
     note(kyma, state::not_ready, seen.not_ready,
          seen.details.empty() ? seen.not_ready : seen.not_ready + ": " + seen.details);
@@ -234,17 +260,11 @@ k8s::reconcile_result watcher_installer::failed(const json::value& kyma, const s
   return again ? result::error(error) : result::terminal(error);
 }
 
-/// What the pods run with, as far as their Deployment tells.
-void watcher_installer::record(const object_key& kyma, const outcome& seen) {
-  if (board_ == nullptr || !seen.rolled_out) return;
-  const auto own = tls::certificate::from_pem(seen.certificate);
-  if (!own) return;
-  board_->observed(kyma, observe_rollout(seen.webhook_bundle, seen.secret_bundle, *own));
-}
-
 void watcher_installer::forget(const object_key& key) {
   forget_runtime(key, to_string(key));
   removing_.erase(key);
+  changes_.erase(key);
+  if (contested_.erase(key) > 0) contested_gauge_.Set(static_cast<double>(contested_.size()));
   if (board_ != nullptr) board_->forget(key);
 }
 

@@ -5,6 +5,7 @@
 #include "k8s/controller.hpp"
 #include "k8s/event_recorder.hpp"
 #include "k8s/informer.hpp"
+#include "k8s/label_selector.hpp"
 #include "reactors/rollout.hpp"
 #include "reactors/runtime_controller.hpp"
 #include "reactors/watcher_installer/access.hpp"
@@ -22,6 +23,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace rw::watcher_installer {
@@ -33,7 +35,6 @@ using state = runtime_state;
 struct runtime_certificate {
   std::string certificate = {};
   std::string key = {};
-  std::string version = {};  ///< resourceVersion of its Secret
 };
 
 /// How far a runtime's certificate is.
@@ -67,9 +68,12 @@ struct options : runtime_options {
   options() { resync_period = std::chrono::hours(1); }
 
   method how = {};
-  std::string gateway = "klm-watcher";         ///< in kcp-system: where events come in
+  std::string gateway = "klm-watcher";  ///< in kcp-system: where events come in
+  std::string istio_namespace = "istio-system";
   std::optional<std::uint16_t> kcp_port = {};  ///< in place of the Gateway's
   std::string finalizer = "operator.kyma-project.io/runtime-watcher";
+  /// Kymas with other labels are left alone, their deletion included. Empty: all.
+  k8s::label_selector only = {};
 
   /// While a certificate is being issued; its Secret is watched as well where that is wired.
   core::duration certificate_interval = std::chrono::seconds(30);
@@ -97,13 +101,16 @@ struct environment {
   k8s::client& kcp;
   k8s::client_pool& runtimes;
   certificate_provider& certificates;
-  k8s::event_recorder& events;     ///< on the Kymas
-  rollout_board* board = nullptr;  ///< gets what is seen on the runtimes
+  k8s::event_recorder& events;       ///< on the Kymas
+  rollout_tracker* board = nullptr;  ///< gets what is in place on the runtimes
   core::clock& clock;
   core::watchdog& watchdog;
   core::logger& log;
   core::metrics& metrics;
   core::random_source random;
+  /// Where `kcp` tries its writes only: releases Kymas that are deleted meanwhile. None: `kcp`
+  /// does.
+  k8s::client* finalizers = nullptr;
   /// Told of each reconcile when it begins, for a host that wants to watch. Must not block.
   std::function<void(const k8s::object_key& kyma)> on_reconcile = {};
 };
@@ -123,14 +130,19 @@ k8s::client_options runtime_client_options();
 /// keeps trust unbroken (trust.hpp). Unhealthy ones get a bounded part of the reconciles
 /// (runtime_controller.hpp).
 ///
-/// Each Kyma gets a finalizer. When the Kyma is deleted and has no other finalizer left, the watcher
-/// is removed from the runtime and the certificate from the control plane; a runtime that does not
-/// answer for `removal_limit` from then on, or whose kubeconfig is gone, does not keep the Kyma any
-/// longer. As long as another finalizer keeps the Kyma, however long that is, the watcher stays in
-/// place: it holds up nobody, and events are needed until the modules are deleted.
+/// Each Kyma gets a finalizer. When the Kyma is deleted and has no other finalizer left, the
+/// watcher is removed from the runtime and the certificate from the control plane; a runtime that
+/// does not answer for `removal_limit` from then on, or whose kubeconfig is gone, does not keep the
+/// Kyma any longer. As long as another finalizer keeps the Kyma, however long that is, the watcher
+/// stays in place: it holds up nobody, and events are needed until the modules are deleted.
 ///
-/// The rollout board gets every Kyma that exists, and what is in place on its runtime once the pods
-/// run with it.
+/// A runtime that lifecycle-manager writes to as well is left to it (installation.hpp), which is an
+/// event and the reason `Contested`; it is looked at again when the pause is over.
+///
+/// With clients that try every write only (`client_options::dry_run`) nothing changes anywhere, and
+/// `changes` has what would be written; but a Kyma that is deleted does not wait for this reactor.
+///
+/// The rollout tracker gets every Kyma that exists, and what is in place on its runtime.
 ///
 /// Told as Kubernetes events of the Kyma, when they begin: WatcherInstalled, WatcherNotReady (with
 /// what the pod waits for), WatcherFailed, RuntimeUnreachable, WatcherRemoved,
@@ -148,24 +160,33 @@ class watcher_installer final : public runtime_controller {
   /// Runs until cancelled. The pool is to be run and closed by its owner.
   boost::asio::awaitable<void> run();
 
+  /// What the last reconcile of the runtime has written, such as "Service skr-webhook"; null: it is
+  /// not known.
+  const std::vector<std::string>* changes(const k8s::object_key& kyma) const;
+  /// Runtimes that are left to lifecycle-manager.
+  std::size_t contested() const noexcept { return contested_.size(); }
+  /// Since when there are any.
+  std::chrono::system_clock::time_point contested_since() const { return contested_since_; }
+
  private:
   work<result> reconcile(k8s::object_key key) override;
   work<result> keep_installed(boost::json::value kyma, contact to);
   work<result> bring(boost::json::value kyma, contact to, order what);
   work<result> keep_removed(boost::json::value kyma, contact to);
   work<result> remove_orphans(k8s::object_key kyma);
+  work<result> release(boost::json::value kyma);
   bool is_kept_by_others(const boost::json::value& kyma) const;
   work<std::optional<result>> reach(const boost::json::value* kyma, contact* to);
 
   in_words<order> order_for(const certificate_answer& own);
   const in_words<tls::ca_bundle>& gateway_trust();
-  void record(const k8s::object_key& kyma, const outcome& seen);
   boost::asio::awaitable<void> complete_board();
   std::vector<k8s::object> kubeconfigs_for(std::string_view kyma) const;
   result settle(const boost::json::value& kyma, const outcome& seen);
   result refused(const boost::json::value& kyma, const contact& to, const k8s::failure& error);
   result failed(const boost::json::value& kyma, const std::string& error, bool again);
   bool may_have_certificate(std::string_view kyma) const;
+  bool is_left_alone(const boost::json::value& kyma) const;
   void forget(const k8s::object_key& key);
 
   void watch_all();
@@ -175,9 +196,14 @@ class watcher_installer final : public runtime_controller {
   const options with_;
   const sources from_;
   certificate_provider& certificates_;
-  rollout_board* const board_;
+  rollout_tracker* const board_;
+  k8s::client& finalizers_;
   const std::function<void(const k8s::object_key& kyma)> on_reconcile_;
   core::counter& writes_;
+  core::gauge& contested_gauge_;
+  std::unordered_map<k8s::object_key, std::vector<std::string>, k8s::object_key_hash> changes_;
+  std::unordered_set<k8s::object_key, k8s::object_key_hash> contested_;
+  std::chrono::system_clock::time_point contested_since_ = {};
   /// Kymas that this finalizer alone keeps, with the time since when.
   std::unordered_map<k8s::object_key, core::time_point, k8s::object_key_hash> removing_;
   known_bundles bundles_;

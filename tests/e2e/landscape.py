@@ -170,7 +170,8 @@ class Landscape:
         arguments = [a for a in container["args"] if not a.startswith(("--skr-image=", "--xfcc-trusted-proxies="))]
         manager = self.start(Process("manager", [
             BINARY, *arguments, "--kubeconfig", self.manager_kubeconfig(), "--listen-address", "127.0.0.1:0",
-            "--metrics-address", "127.0.0.1:0", "--skr-image", "example.com/runtime-watcher:1", *options],
+            "--metrics-address", "127.0.0.1:0", "--skr-image", "example.com/runtime-watcher:1",
+            "--ca-propagation", "1s", *options],
             env={**os.environ, "POD_IP": pod_ip}))
         manager.listener = manager.wait_listening("listener")
         manager.admin = manager.wait_listening("admin")

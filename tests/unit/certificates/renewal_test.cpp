@@ -6,6 +6,7 @@
 #include <boost/json/parse.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include "tests/unit/certificates/controllers.hpp"
 #include "tests/unit/gateway_secret/world.hpp"
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@ BOOST_AUTO_TEST_SUITE(renewal)
 
 using namespace rw;
 using namespace rw::certificates;
+using namespace rw::certificates::test;
 using namespace rw::gateway_secret::test;
 namespace json = boost::json;
 
@@ -80,6 +82,21 @@ BOOST_AUTO_TEST_CASE(a_certificate_whose_authority_was_taken_out_is_issued_anew_
   const auto orphan = leaf(r1(), day0 + 1h);
   BOOST_TEST(!due(orphan, without, day0 + 1h + 10min));  // the bundle may be behind
   BOOST_TEST(due(orphan, without, day0 + 1h + 11min));
+}
+
+BOOST_AUTO_TEST_CASE(certificate_of_an_earlier_authority_is_issued_anew_before_that_ends) {
+  // The issuer was behind the bundle.
+  const root brief("brief", day0 - 24h, 24h * 11);  // ends on day 10
+  const trust_bundle both{.authorities = tls::ca_bundle({r2().certificate, brief.certificate}),
+                          .added_at = day0};
+  const auto late = leaf(brief, day0 + 1h);
+  BOOST_TEST(!due(late, both, day0 + 24h * 3));
+  BOOST_TEST(due(late, both, day0 + 24h * 3 + 1s));
+  const auto again = leaf(brief, day0 + 24h * 4);  // it still is
+  BOOST_TEST(!due(again, both, day0 + 24h * 5));
+  BOOST_TEST(due(again, both, day0 + 24h * 5 + 1s));
+  const trust_bundle alone{.authorities = tls::ca_bundle({brief.certificate}), .added_at = day0};
+  BOOST_TEST(!due(late, alone, day0 + 24h * 9));  // there is no other to come from
 }
 
 BOOST_AUTO_TEST_CASE(validity_is_read_from_either_status) {
@@ -191,111 +208,16 @@ BOOST_AUTO_TEST_CASE(gardener_is_asked_by_its_spec) {
 
 namespace {
 
-/// What a controller does with a Certificate from one second to the next. After the sources of
-/// cert-manager (pkg/controller/certificates: trigger, issuing) and of cert-management
-/// (pkg/controller/issuer/certificate: checkForRenewAndSucceeded).
-struct controller_model {
-  dialect speaks;
-  time_point works_from = time_point::max();  ///< before, each issuance fails
-  std::chrono::seconds takes = 20s;
-
-  void step(json::value& certificate, time_point now) {
-    if (speaks == dialect::cert_manager) {
-      step_cert_manager(certificate, now);
-    } else {
-      step_gardener(certificate, now);
-    }
-  }
-
-  void step_cert_manager(json::value& certificate, time_point now) {
-    const auto issuing = k8s::find_condition(certificate, "Issuing");
-    if (!issuing || issuing->status != "True") return begun.reset();
-    if (!begun) {
-      begun = now;
-      ++started;
-    }
-    if (now < *begun + takes) return;
-    begun.reset();
-    auto& status = certificate.at("status").as_object();
-    if (now < works_from) {
-      // The certificate is still good: the trigger controller has no reason to try again.
-      k8s::set_condition(certificate, {.type = "Issuing", .status = "False", .reason = "Failed"},
-                         now);
-      status["lastFailureTime"] = k8s::format_time(now);
-      return;
-    }
-    status["conditions"] = json::array();
-    status["notBefore"] = k8s::format_time(now);
-    status["notAfter"] = k8s::format_time(now + 1440h);
-  }
-
-  void step_gardener(json::value& certificate, time_point now) {
-    auto& spec = certificate.at("spec").as_object();
-    auto& status = certificate.at("status").as_object();
-    const auto issued =
-        k8s::parse_rfc3339(k8s::find_string(certificate, {"status", "issuanceDate"}));
-    if (spec.contains("renew")) {
-      spec.erase("renew");
-      spec["ensureRenewedAfter"] = k8s::format_time(now);
-      begun.reset();  // an order that was under way is given up
-      return;
-    }
-    const auto after =
-        k8s::parse_rfc3339(k8s::find_string(certificate, {"spec", "ensureRenewedAfter"}));
-    if (!after || *after <= *issued) return;
-    if (!begun) {
-      if (failed && now < *failed + 10min) return;
-      begun = now;
-      ++started;
-      status["state"] = "Pending";
-    }
-    if (now < *begun + takes) return;
-    begun.reset();
-    if (now < works_from) {
-      failed = now;
-      status["state"] = "Error";
-      return;
-    }
-    status["state"] = "Ready";
-    status["issuanceDate"] = k8s::format_time(now);
-    status["expirationDate"] = k8s::format_time(now + 1440h);
-  }
-
-  std::optional<time_point> begun = {};
-  std::optional<time_point> failed = {};
-  unsigned started = 0;
-};
-
 struct rotation {
   unsigned asked = 0;
   unsigned started = 0;
   std::optional<time_point> renewed = {};
 };
 
-void merge(json::value& into, const json::value& change) {
-  if (!change.is_object()) {
-    into = change;
-    return;
-  }
-  if (!into.is_object()) into = json::object();
-  for (const auto& [name, each] : change.get_object()) {
-    if (each.is_null()) {
-      into.as_object().erase(name);
-    } else {
-      merge(into.as_object()[name], each);
-    }
-  }
-}
-
 /// The bundle grew at day 0; each second the controller works, and then the reissue is decided.
 rotation rotate(controller_model controller, std::chrono::hours how_long) {
-  auto certificate = json::parse(R"({
-      "metadata": {"name": "k1-webhook-tls", "resourceVersion": "1"}, "spec": {},
-      "status": {"state": "Ready", "issuanceDate": "2026-02-27T00:00:00Z",
-                 "expirationDate": "2026-04-27T00:00:00Z", "notBefore": "2026-02-27T00:00:00Z",
-                 "notAfter": "2026-04-27T00:00:00Z"}})");
+  auto certificate = issued_certificate(day0 - 48h);
   rotation out;
-  const reissue_pace pace;
   for (auto now = day0 + 1s; now < day0 + how_long; now += 1s) {
     controller.step(certificate, now);
     const auto told = validity_in_status(certificate, controller.speaks);
@@ -303,15 +225,7 @@ rotation rotate(controller_model controller, std::chrono::hours how_long) {
       out.renewed = told->not_before;
       break;
     }
-    const reissue_cause cause{told->not_before, day0};
-    if (is_being_issued(certificate, controller.speaks, cause)) continue;
-    const auto turn = next_reissue(certificate, cause, pace, now);
-    if (turn.at > now) continue;
-    ++out.asked;
-    merge(certificate, request_reissue(certificate, controller.speaks, turn.attempt, now));
-    if (controller.speaks == dialect::cert_manager) {
-      merge(certificate, trigger_cert_manager(certificate, now));
-    }
+    if (ask_in_turn(certificate, controller.speaks, {told->not_before, day0}, now)) ++out.asked;
   }
   out.started = controller.started;
   return out;
@@ -336,6 +250,14 @@ BOOST_AUTO_TEST_CASE(a_controller_that_fails_is_asked_seldom_and_has_issued_soon
     BOOST_TEST(!never.renewed);
     const auto later = rotate({.speaks = speaks, .works_from = day0 + 24h}, 96h);
     BOOST_TEST((later.renewed && *later.renewed < day0 + 24h + 6h + 1min));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(controller_that_fails_at_times_has_issued_within_the_hour) {
+  for (const auto speaks : {dialect::cert_manager, dialect::gardener}) {
+    const auto seen = rotate({.speaks = speaks, .works_from = day0, .fails_at_times = true}, 24h);
+    BOOST_TEST(seen.started == 2U);
+    BOOST_TEST((seen.renewed && *seen.renewed < day0 + 1h));
   }
 }
 

@@ -60,7 +60,6 @@ BOOST_AUTO_TEST_CASE(a_good_certificate_goes_out_together_with_the_bundle) {
   BOOST_TEST(is.current->certificate == pair.certificate);
   BOOST_TEST(is.current->key == pair.key);
   BOOST_TEST((is.current->authorities == trust.authorities));
-  BOOST_TEST(is.current->resource_version == "9");
   BOOST_TEST((is.current->leaf.not_before() == day0));
   BOOST_TEST((is.again == core::duration{}));
 }

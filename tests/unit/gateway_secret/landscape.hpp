@@ -4,9 +4,11 @@
 #include "reactors/gateway_secret/rotation.hpp"
 #include "reactors/rollout.hpp"
 #include "reactors/trust_bundle.hpp"
+#include "reactors/watcher_installer/trust.hpp"
 
 #include <boost/test/unit_test.hpp>
 
+#include "tests/unit/certificates/controllers.hpp"
 #include "tests/unit/gateway_secret/world.hpp"
 #include <algorithm>
 #include <deque>
@@ -23,27 +25,47 @@ struct climate {
   std::chrono::seconds horizon = 24h * 60;
   std::chrono::seconds root_changes = 24h * 5;  ///< on average
   std::chrono::seconds root_validity = 24h * 75;
-  std::chrono::seconds issuing = 12h;           ///< at most, from the request
+  std::chrono::seconds issuing = 12h;           ///< at most
   std::chrono::seconds out_of_reach = 24h * 3;  ///< at most, at a time
   double rotation_acts = 0.5;                   ///< chance at each turn
   rotation_options rotation = {.authorities = 400};
+  watcher_installer::trust_delays delays = {};
   bool check_before_delivery = true;
+  std::size_t runtimes = 5;
+  std::size_t reconciles = 1;  ///< of any of them, at each turn
+  // Of these, and not the same ones:
+  std::size_t never_ready = 0;        ///< their pods never run
+  std::size_t read_only = 0;          ///< no write succeeds once they are installed
+  std::size_t flaky = 0;              ///< every second run of their issuer fails
+  std::chrono::seconds rsa_for = 0s;  ///< from the beginning; then ECDSA
 };
 
-/// A control plane with its runtimes, on a clock of its own: roots change, certificates are issued,
-/// installers and the rotation act, everything late, interrupted, restarted and with clocks that
-/// differ. Its decisions are those of the code under test; what lies between is as simple as can
-/// be. After each change it checks what must hold at every instant.
+/// A control plane with its runtimes, on a clock of its own: roots change, certificates are issued
+/// in either dialect, installers and the rotation act, everything late, interrupted, restarted and
+/// with clocks that differ; API servers and kubelets follow later. Its decisions are those of the
+/// code under test; what lies between is as simple as can be. After each change it checks what must
+/// hold at every instant.
 class landscape {
  public:
-  landscape(std::uint64_t seed, climate with) : random_(seed), with_(with), runtimes_(5) {
+  landscape(std::uint64_t seed, climate with)
+      : random_(seed), with_(with), runtimes_(with.runtimes) {
     change_root();
     rotate();
     for (std::size_t i = 0; i < runtimes_.size(); ++i) {
-      runtimes_[i].name = "r" + std::to_string(i);
-      issue(runtimes_[i]);
+      auto& one = runtimes_[i];
+      one.name = "r" + std::to_string(i);
+      one.controller = {.speaks = i % 2 == 0 ? certificates::dialect::cert_manager
+                                             : certificates::dialect::gardener,
+                        .works_from = day0,
+                        .fails_at_times = i < with_.flaky};
+      one.never_ready = !one.controller.fails_at_times && i < with_.flaky + with_.never_ready;
+      one.certificate = certificates::test::issued_certificate(now_);
+      issue(one);
     }
-    settle();
+    for (int round = 0; round < 2; ++round) settle();
+    for (std::size_t i = 0; i < with_.read_only; ++i) {
+      runtimes_[runtimes_.size() - 1 - i].read_only = true;
+    }
     checking_ = true;
   }
 
@@ -51,7 +73,7 @@ class landscape {
   void run() {
     const auto end = now_ + with_.horizon;
     while (now_ < end && broken.empty()) {
-      pass(likely(0.2) ? ms(900) : ms(4 * 3600 * 1000));
+      pass(likely(0.2) ? ms(900) : likely(0.2) ? ms(60 * 1000) : ms(4 * 3600 * 1000));
       happen();
     }
   }
@@ -59,10 +81,12 @@ class landscape {
   /// No root changes any more: everything must come to rest.
   bool comes_to_rest() {
     for (int round = 0; round < 30 && broken.empty(); ++round) {
-      now_ += 4h;
       settle();
+      if (gateway_->served == roots_.back().certificate && last_.where == phase::settled)
+        return true;
+      now_ += with_.read_only > 0 ? 24h : 4h;
     }
-    return gateway_->served == roots_.back().certificate && last_.where == phase::settled;
+    return false;
   }
 
   std::string broken;  ///< what did not hold; empty: everything did
@@ -70,20 +94,40 @@ class landscape {
   std::size_t changes = 0;
   std::size_t reissues = 0;
   std::size_t dropped = 0;
+  std::size_t failures = 0;     ///< of issuers
+  std::size_t left_behind = 0;  ///< switches that did not wait for all
 
  private:
+  /// What pods, or an API server, have: they follow what was written.
+  struct follower {
+    std::optional<time_point> at = {};  ///< when they get it
+    void written(time_point when) {
+      if (!at || when < *at) at = when;
+    }
+    bool due(time_point now) {
+      const bool is = at && *at <= now;
+      if (is) at.reset();
+      return is;
+    }
+  };
+
   struct runtime {
     std::string name;
+    bool never_ready = false;
+    bool read_only = false;
     // In KCP.
+    boost::json::value certificate;
+    certificates::test::controller_model controller{certificates::dialect::cert_manager};
     tls::key_pair issued;
-    std::optional<time_point> issuing_at;
     time_point issued_at;
     std::string secret_version = "0";
     // On the runtime cluster.
-    tls::ca_bundle webhook_ca;
-    tls::ca_bundle secret_ca;
+    watcher_installer::observed_trust has;
+    follower kubelet;
+    follower api_server;
+    tls::ca_bundle webhook_ca;  ///< as its API server knows it
+    tls::ca_bundle secret_ca;   ///< as its pod does
     std::optional<tls::certificate> client;
-    bool installed = false;
     std::optional<time_point> away_since;
     time_point back_at;
     bool excused = false;  ///< was given up; until it is installed again
@@ -99,17 +143,57 @@ class landscape {
   std::chrono::milliseconds up_to(std::chrono::milliseconds most) {
     return std::chrono::milliseconds(draw(static_cast<std::uint64_t>(most.count())));
   }
-  std::chrono::seconds skew() { return std::chrono::seconds(draw(241)) - 120s; }
+  std::chrono::seconds skew(std::uint64_t most = 120) {
+    return std::chrono::seconds(draw(2 * most + 1)) - std::chrono::seconds(most);
+  }
+  tls::key_type key() const {
+    return now_ < day0 + with_.rsa_for ? tls::key_type::rsa_2048 : tls::key_type::ecdsa_p256;
+  }
 
   void pass(std::chrono::milliseconds most) {
     const auto by = up_to(most);
     now_ += by;
-    if (likely(std::chrono::duration<double>(by) / with_.root_changes)) change_root();
+    const bool aged = now_ > rooted_at_ + with_.root_validity * 2 / 3;
+    if (aged || likely(std::chrono::duration<double>(by) / with_.root_changes)) change_root();
     for (auto& each : runtimes_) {
-      if (each.issuing_at && *each.issuing_at <= now_) issue(each);
-      if (now_ - each.issued_at > 24h * 30 && !each.issuing_at) each.issuing_at = now_;
+      work_on_certificate(each);
       move_about(each, by);
+      follow(each);
     }
+    check();
+  }
+
+  /// What the issuer's controller does.
+  void work_on_certificate(runtime& one) {
+    using certificates::validity_in_status;
+    auto& controller = one.controller;
+    const auto before = validity_in_status(one.certificate, controller.speaks)->not_before;
+    const auto started = controller.started;
+    controller.takes = std::chrono::ceil<std::chrono::seconds>(up_to(with_.issuing));
+    controller.step(one.certificate, now_);
+    const bool renewed =
+        validity_in_status(one.certificate, controller.speaks)->not_before > before;
+    if (controller.started > started && controller.fails(now_)) ++failures;
+    if (renewed) return issue(one);
+    if (now_ - one.issued_at < 24h * 30 || controller.begun) return;
+    one.certificate = certificates::test::issued_certificate(now_);  // by itself, in time
+    issue(one);
+  }
+
+  /// kubelet and API server come after what was written. In which order is a matter of luck.
+  void follow(runtime& one) {
+    const bool pod_first = likely(0.5);
+    if (pod_first) follow_secret(one);
+    if (one.api_server.due(now_)) one.webhook_ca = one.has.webhooks.front();
+    check();
+    if (!pod_first) follow_secret(one);
+    check();
+  }
+  void follow_secret(runtime& one) {
+    if (!one.kubelet.due(now_) || one.never_ready) return;
+    one.secret_ca = one.has.bundle;
+    one.client = parsed(one.has.certificate);
+    one.excused = one.excused && !one.secret_ca.issuer_of(*gateway_->served);
     check();
   }
 
@@ -129,7 +213,7 @@ class landscape {
     if (likely(0.3)) issuer_root_ = roots_.size() - 1;
     if (likely(0.5)) view_ = view_of(*gateway_);
     if (!board_.is_complete() && likely(0.5)) know_all();
-    reconcile(runtimes_[draw(runtimes_.size())]);
+    for (std::size_t i = 0; i < with_.reconciles; ++i) reconcile(runtimes_[draw(runtimes_.size())]);
   }
 
   void settle() {
@@ -139,24 +223,32 @@ class landscape {
     rotate();
     view_ = view_of(*gateway_);
     for (auto& each : runtimes_) {
-      if (each.issuing_at) issue(each);
       each.away_since.reset();
-      reconcile(each);
+      each.judged_by.clear();
+    }
+    for (int round = 0; round < 6; ++round) {
+      for (auto& each : runtimes_) reconcile(each);
+      now_ += 2min;
+      for (auto& each : runtimes_) {
+        work_on_certificate(each);
+        follow(each);
+      }
     }
   }
 
   void change_root() {
     const auto name = "root" + std::to_string(roots_.size());
-    roots_.emplace_back(name, now_ + skew(), with_.root_validity);
+    roots_.emplace_back(name, now_ + skew(), with_.root_validity, key());
+    rooted_at_ = now_;
     if (likely(0.5)) issuer_root_ = roots_.size() - 1;
     ++changes;
   }
 
   /// Another replica leads: it has seen nothing yet, and its clock is its own.
   void restart() {
-    board_.clear();
+    board_ = rollout_tracker();
     last_whole_.reset();
-    clock_skew_ = skew();
+    clock_skew_ = skew(10);
   }
   void know_all() {
     for (const auto& each : runtimes_) board_.expect(kyma(each.name));
@@ -169,7 +261,10 @@ class landscape {
     const observed world{
         .root = roots_[seen_root_].secret(), .gateway = gateway_, .last_whole = last_whole_};
     last_ = make_plan(world, board_, with_.rotation, now_ + clock_skew_);
-    if (last_.has(step::switch_server)) ++switches;
+    if (last_.has(step::switch_server)) {
+      ++switches;
+      if (!last_.left_behind.empty()) ++left_behind;
+    }
     if (last_.has(step::drop_expired)) ++dropped;
     if (last_.write) gateway_ = read_gateway_secret(write_gateway_secret(*last_.write, {}));
     last_whole_ = gateway_;
@@ -177,10 +272,9 @@ class landscape {
   }
 
   void issue(runtime& to) {
-    to.issuing_at.reset();
     to.issued_at = now_;
     const auto from = now_ + (likely(0.5) ? 0s : skew());
-    to.issued = roots_[issuer_root_].client(to.name, from);
+    to.issued = roots_[issuer_root_].client(to.name, from, 24h * 60, key());
     to.secret_version = std::to_string(std::stoul(to.secret_version) + 1);
   }
 
@@ -192,16 +286,26 @@ class landscape {
   void reconcile(runtime& one) {
     if (!view_) return;
     const auto& state = judged(one);
-    if (state.must_be_reissued && !one.issuing_at) {
-      one.issuing_at = now_ + up_to(with_.issuing);
+    const auto now = now_ + clock_skew_;
+    if (state.must_be_reissued &&
+        certificates::test::ask_in_turn(one.certificate, one.controller.speaks, state.cause, now)) {
       ++reissues;
     }
-    if (one.away_since) return board_.unreachable(kyma(one.name), now_);
-    if (state.current) {
-      install(one, state.current->authorities, state.current->leaf);
-    } else if (!with_.check_before_delivery) {
-      install(one, view_->authorities, parsed(one.issued.certificate));
+    if (one.away_since) return board_.unreachable(kyma(one.name), now);
+    board_.reached(kyma(one.name));
+    if (one.read_only) return;
+    if (!with_.check_before_delivery) {
+      one.has.certificate = one.issued.certificate;
+      one.has.key = one.issued.key;
+      one.kubelet.written(now_ + up_to(60s));
     }
+    watcher_installer::wanted_trust wanted{.bundle = view_->authorities};
+    if (state.current) {
+      wanted.certificate = state.current->certificate;
+      wanted.key = state.current->key;
+    }
+    const auto step = watcher_installer::next_step(wanted, one.has, with_.delays, now);
+    if (!step.certificate.empty()) install(one, step);
   }
 
   /// Judging checks keys and signatures, so an answer is kept for a while if nothing changed.
@@ -216,24 +320,29 @@ class landscape {
     k8s::set_secret_data(secret, "tls.key", one.issued.key);
     one.judged_by = basis;
     one.judged_at = now_;
-    one.judged =
-        certificates::judge({.runtime_id = one.name, .secret = secret, .trust = &*view_}, pairs_,
-                            certificates::dialect::cert_manager, {}, now_ + clock_skew_);
+    one.judged = certificates::judge({one.name, one.certificate, secret, &*view_}, pairs_,
+                                     one.controller.speaks, {}, now_ + clock_skew_);
     return one.judged;
   }
 
-  void install(runtime& one, const tls::ca_bundle& bundle, const tls::certificate& client) {
-    one.webhook_ca = bundle;
-    check();
+  /// Writes the Secret and then the webhooks; may be interrupted in between.
+  void install(runtime& one, const watcher_installer::trust_step& step) {
+    auto& has = one.has;
+    if (has.bundle != step.bundle || has.certificate != step.certificate) {
+      has.bundle = step.bundle;
+      has.certificate = step.certificate;
+      has.key = step.key;
+      has.certificate_since = k8s::parse_rfc3339(step.certificate_since);
+      one.kubelet.written(now_ + up_to(60s));
+    }
     if (likely(0.1)) return;
-    one.secret_ca = bundle;
-    check();
+    if (has.webhooks.empty() || has.webhooks.front() != step.bundle) {
+      has.webhooks.assign(2, step.bundle);
+      one.api_server.written(now_ + up_to(10s));
+    }
+    has.bundle_since = k8s::parse_rfc3339(step.bundle_since);
     if (likely(0.1)) return;
-    one.client = client;
-    one.installed = true;
-    one.excused = false;
-    board_.observed(kyma(one.name), observe_rollout(one.webhook_ca, one.secret_ca, *one.client));
-    check();
+    board_.observed(kyma(one.name), *watcher_installer::summary_of(has), now_ + clock_skew_);
   }
 
   bool trusts(const tls::ca_bundle& bundle, const tls::certificate& leaf) {
@@ -255,12 +364,13 @@ class landscape {
     if (!checking_ || !broken.empty()) return;
     const auto& served = *gateway_->served;
     for (const auto& each : runtimes_) {
-      if (!each.installed) continue;
+      if (!each.client || each.read_only) continue;
       const auto hold = [&](bool good, const char* what) {
         if (!good && broken.empty()) broken = each.name + ": " + what;
       };
       hold(trusts(gateway_->bundle, *each.client), "the gateway refuses its client certificate");
-      hold(trusts(each.webhook_ca, *each.client), "its API server refuses its webhook");
+      const bool called = !each.webhook_ca.empty();
+      hold(!called || trusts(each.webhook_ca, *each.client), "its API server refuses its webhook");
       const bool reached = trusts(each.secret_ca, served) && served.not_after() >= now_;
       hold(reached || each.excused, "it refuses the gateway's server certificate");
     }
@@ -271,13 +381,14 @@ class landscape {
   time_point now_ = day0;
   std::chrono::seconds clock_skew_{0};
   std::deque<root> roots_;
+  time_point rooted_at_;
   std::size_t issuer_root_ = 0;
   std::size_t seen_root_ = 0;
   std::optional<gateway_content> gateway_;
   std::optional<gateway_content> last_whole_;
   std::optional<trust_bundle> view_;  ///< the installer's, which may be behind
   certificates::usable_pairs pairs_;
-  rollout_board board_;
+  rollout_tracker board_;
   plan last_;
   std::vector<runtime> runtimes_;
   std::map<std::string, std::string> issuers_;

@@ -37,6 +37,8 @@ struct outcome {
   std::size_t dropped = 0;
   std::size_t reissues = 0;
   std::size_t restless = 0;
+  std::size_t failures = 0;
+  std::size_t left_behind = 0;
 };
 
 outcome live_through(const climate& with) {
@@ -54,19 +56,39 @@ outcome live_through(const climate& with) {
     all.switches += one.switches;
     all.dropped += one.dropped;
     all.reissues += one.reissues;
+    all.failures += one.failures;
+    all.left_behind += one.left_behind;
   }
   BOOST_TEST_MESSAGE(seeds << " histories: " << all.changes << " roots, " << all.switches
                            << " switches, " << all.dropped << " drops, " << all.reissues
-                           << " re-issues, " << all.broken << " broken " << all.first);
+                           << " re-issues, " << all.failures << " failures, " << all.left_behind
+                           << " switches without all, " << all.broken << " broken " << all.first);
   return all;
 }
 
-void holds(const climate& with) {
+outcome holds(const climate& with) {
   const auto all = live_through(with);
   BOOST_TEST(all.broken == 0U, all.first);
   BOOST_TEST(all.restless == 0U);
   BOOST_TEST(all.switches > 0U);
   BOOST_TEST(all.reissues > all.changes);
+  return all;
+}
+
+/// Ten runtimes of both dialects, one whose pods never run, one issuer that fails in half of its
+/// runs, and keys that change from RSA to ECDSA in the middle.
+climate torture() {
+  climate with{.horizon = 24h * 30, .root_changes = 24h * 6, .root_validity = 24h * 24};
+  with.rotation.grace = 24h;
+  with.rotation.urgent = 24h * 4;
+  with.issuing = 1h;
+  with.out_of_reach = 6h;
+  with.runtimes = 10;
+  with.reconciles = 10;
+  with.never_ready = 1;
+  with.flaky = 1;
+  with.rsa_for = 24h * 12;
+  return with;
 }
 
 }  // namespace
@@ -96,6 +118,29 @@ BOOST_AUTO_TEST_CASE(expired_authorities_go_in_time_and_nobody_misses_them) {
   const auto all = live_through(with);
   BOOST_TEST(all.broken == 0U, all.first);
   BOOST_TEST(all.dropped > 0U);
+}
+
+BOOST_AUTO_TEST_CASE(trust_holds_where_pods_never_run_issuers_fail_and_keys_change) {
+  const auto all = holds(torture());
+  BOOST_TEST(all.failures > 0U);
+  BOOST_TEST(all.left_behind == 0U, "a pod that does not run holds nothing up");
+}
+
+BOOST_AUTO_TEST_CASE(trust_of_the_others_holds_where_one_can_never_be_written_to) {
+  auto with = torture();
+  with.rsa_for = 0s;
+  with.read_only = 1;
+  with.horizon = 24h * 60;
+  const auto all = holds(with);
+  BOOST_TEST(all.left_behind > 0U, "the rotation goes on without it");
+}
+
+BOOST_AUTO_TEST_CASE(without_the_propagation_delay_trust_breaks) {
+  climate with{.horizon = 24h * 120, .root_changes = 24h * 4};
+  with.delays.propagation = 0s;
+  with.rotation.propagation = 0s;
+  with.rotation.grace = 0s;
+  BOOST_TEST(live_through(with).broken > 0U);
 }
 
 BOOST_AUTO_TEST_CASE(without_the_gate_a_runtime_refuses_the_gateway) {

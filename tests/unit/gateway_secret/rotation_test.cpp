@@ -34,21 +34,21 @@ observed rooted(const root& in, std::optional<gateway_content> gateway = {}) {
 }
 
 /// A board with one runtime, which has everything of `newest` and trusts `also`.
-rollout_board board_with(const root& newest, const root& also) {
-  rollout_board board;
+rollout_tracker board_with(const root& newest, const root& also) {
+  rollout_tracker board;
   board.complete();
-  board.observed(kyma("a"), runtime_with({&newest, &also}, newest, day0 + 1min));
+  board.observed(kyma("a"), runtime_with({&newest, &also}, newest, day0 + 1min), day0);
   return board;
 }
-rollout_board nobody() {
-  rollout_board board;
+rollout_tracker nobody() {
+  rollout_tracker board;
   board.complete();
   return board;
 }
 
 /// Checks what must hold of every plan: nothing is left to do once its write was done, and what is
 /// served has its authority in the bundle.
-plan planned(const observed& world, const rollout_board& board, time_point now,
+plan planned(const observed& world, const rollout_tracker& board, time_point now,
              const rotation_options& options = {}) {
   auto first = make_plan(world, board, options, now);
   BOOST_TEST(first.write.has_value() == !first.steps.empty());
@@ -77,7 +77,7 @@ bool bundled(const plan& made, std::vector<tls::certificate> all) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(without_a_gateway_secret_one_is_made_of_the_root) {
-  const auto made = planned(rooted(r1()), rollout_board(), day0 + 500ms);
+  const auto made = planned(rooted(r1()), rollout_tracker(), day0 + 500ms);
   BOOST_TEST((made.steps == steps{step::create}));
   BOOST_TEST(serves(made, r1()));
   BOOST_TEST(bundled(made, {r1().certificate}));
@@ -149,8 +149,8 @@ BOOST_AUTO_TEST_CASE(the_gateway_does_not_switch_before_every_runtime_was_seen) 
   BOOST_TEST(made.steps.empty());
   BOOST_TEST((made.where == phase::distributing));
   BOOST_TEST(made.missing == 1U);
-  BOOST_TEST(made.waiting.find("kcp-system/b (not seen yet)") != std::string::npos);
-  BOOST_TEST((planned(world, rollout_board(), late).steps.empty()));  // a board not complete
+  BOOST_TEST(made.waiting.find("kcp-system/b (not observed yet)") != std::string::npos);
+  BOOST_TEST((planned(world, rollout_tracker(), late).steps.empty()));  // a board not complete
   BOOST_TEST(
       (planned(world, board, late, {.time_only = true}).steps == steps{step::switch_server}));
   board.unreachable(kyma("b"), late);
@@ -161,15 +161,15 @@ BOOST_AUTO_TEST_CASE(the_gateway_does_not_switch_before_every_runtime_was_seen) 
 
 BOOST_AUTO_TEST_CASE(who_is_missing_is_told_within_the_grace_period_already) {
   const auto world = rooted(r2(), gateway(r1(), {r2().certificate, r1().certificate}, day0));
-  rollout_board board;
+  rollout_tracker board;
   board.complete();
-  board.observed(kyma("a"), runtime_with({&r1()}, r1(), day0 - 1h));
+  board.observed(kyma("a"), runtime_with({&r1()}, r1(), day0 - 1h), day0);
   const auto made = planned(world, board, day0 + 1h);
   BOOST_TEST((made.where == phase::grace));
   BOOST_TEST(made.missing == 1U);
   BOOST_TEST(made.waiting ==
              "the grace period ends at 2026-03-05T00:00:00Z; missing: 1 of 1 runtimes: "
-             "kcp-system/a (without the new CA)");
+             "kcp-system/a (without the new CA); not waited for after 2027-02-27T00:00:00Z");
 }
 
 BOOST_AUTO_TEST_CASE(a_rotation_that_overtakes_another_waits_for_the_latest_root) {
@@ -195,20 +195,20 @@ BOOST_AUTO_TEST_CASE(a_root_that_goes_back_is_served_again_without_being_added_a
   BOOST_TEST(planned(world, board_with(r2(), r1()), day0 + 24h).steps.empty());
   const auto late = day0 + 4 * 24h;
   BOOST_TEST(serves(planned(world, board_with(r2(), r1()), late), r1()));
-  rollout_board board;
+  rollout_tracker board;
   board.complete();
-  board.observed(kyma("a"), runtime_with({&r2()}, r2(), day0 + 1min));
+  board.observed(kyma("a"), runtime_with({&r2()}, r2(), day0 + 1min), day0);
   BOOST_TEST(planned(world, board, late).steps.empty());
 }
 
 BOOST_AUTO_TEST_CASE(roots_faster_than_the_grace_period_do_not_let_what_is_served_expire) {
-  const rotation_options options{.urgent = 24h};
+  const rotation_options options{.urgent = 24h, .before_expiry = 1h};
   const root brief("brief", day0 - 24h, 24h * 10);  // ends on day 9
   const auto added = day0 + 7 * 24h;
   const auto world = rooted(r2(), gateway(brief, {r2().certificate, brief.certificate}, added));
   const auto ready = board_with(r2(), brief);
   auto unready = nobody();
-  unready.observed(kyma("a"), runtime_with({&brief}, brief, day0));
+  unready.observed(kyma("a"), runtime_with({&brief}, brief, day0), day0);
   const auto relaxed = planned(world, unready, day0 + 7 * 24h + 1h, options);
   BOOST_TEST((relaxed.look_again == day0 + 8 * 24h));
   BOOST_TEST(planned(world, ready, day0 + 7 * 24h + 1h, options).steps.empty());
@@ -281,19 +281,72 @@ BOOST_AUTO_TEST_CASE(expired_authorities_are_dropped_when_nobody_needs_them) {
   BOOST_TEST((made.write->ca_added_at == day0 - 24h));
 }
 
-BOOST_AUTO_TEST_CASE(an_expired_authority_of_a_client_certificate_in_use_is_never_dropped) {
+BOOST_AUTO_TEST_CASE(expired_authority_goes_whatever_runtimes_hold) {
   const root old("old", day0 - 48h, 48h);
   const auto world = rooted(r2(), gateway(r2(), {r2().certificate, old.certificate}, day0 - 24h));
   auto board = nobody();
-  board.observed(kyma("a"), runtime_with({&r2(), &old}, old, day0 - 24h));
-  board.unreachable(kyma("a"), day0);  // what was seen last still counts
-  const auto much_later = day0 + 24h * 300;
-  BOOST_TEST(planned(world, board, much_later).steps.empty());
-  board.observed(kyma("a"), runtime_with({&r2()}, r2(), day0));
-  BOOST_TEST(planned(world, board, much_later).has(step::drop_expired));
-  board.expect(kyma("b"));  // not seen: it may have one of them
-  BOOST_TEST(planned(world, board, much_later).steps.empty());
-  BOOST_TEST(planned(world, rollout_board(), much_later).steps.empty());
+  board.observed(kyma("a"), runtime_with({&r2(), &old}, old, day0 - 24h), day0);
+  board.expect(kyma("b"));
+  BOOST_TEST(planned(world, board, day0 + 59min).steps.empty());
+  BOOST_TEST(planned(world, board, day0 + 24h).has(step::drop_expired));
+  BOOST_TEST(planned(world, rollout_tracker(), day0 + 24h).has(step::drop_expired));
+}
+
+BOOST_AUTO_TEST_CASE(switch_goes_on_without_the_missing_before_what_is_served_ends) {
+  const root brief("brief", day0 - 24h, 24h * 11);  // ends on day 10
+  const auto world = rooted(r2(), gateway(brief, {r2().certificate, brief.certificate}, day0));
+  auto unready = nobody();
+  unready.observed(kyma("a"), runtime_with({&brief}, brief, day0), day0);
+  unready.expect(kyma("b"));
+  const auto deadline = day0 + 9 * 24h;
+  const auto early = planned(world, unready, day0 + 1h);
+  BOOST_TEST((early.where == phase::grace));
+  BOOST_TEST((early.deadline == deadline));
+  BOOST_TEST(early.missing == 2U);
+  const auto waiting = planned(world, unready, day0 + 5 * 24h);
+  BOOST_TEST((waiting.where == phase::distributing));
+  BOOST_TEST(waiting.waiting ==
+             "missing: 2 of 2 runtimes: kcp-system/a (without the new CA), kcp-system/b (not "
+             "observed yet); not waited for after 2026-03-10T00:00:00Z");
+  BOOST_TEST(!waiting.near_deadline);
+  BOOST_TEST((waiting.look_again == deadline - 3 * 24h));
+  const auto near = planned(world, unready, deadline - 1s);
+  BOOST_TEST(near.steps.empty());
+  BOOST_TEST(near.near_deadline);
+  BOOST_TEST((near.look_again == deadline));
+  const auto late = planned(world, unready, deadline);
+  BOOST_TEST(serves(late, r2()));
+  BOOST_TEST(late.left_behind.find("kcp-system/b (not observed yet)") != std::string::npos);
+  BOOST_TEST(!late.deadline);
+  BOOST_TEST(serves(planned(world, rollout_tracker(), deadline), r2()));  // nobody is known
+  BOOST_TEST(planned(world, board_with(r2(), brief), deadline).left_behind.empty());
+}
+
+BOOST_AUTO_TEST_CASE(root_that_comes_shortly_before_the_end_leaves_time_for_the_runtimes) {
+  const root brief("brief", day0 - 24h, 24h + 2h);  // ends at two
+  auto world = rooted(r2(), gateway(brief, {brief.certificate}, day0 - 24h));
+  auto unready = nobody();
+  unready.observed(kyma("a"), runtime_with({&brief}, brief, day0 - 24h), day0);
+  const auto added = planned(world, unready, day0);
+  BOOST_TEST((added.steps == steps{step::add_authority}));
+  world.gateway = added.write;
+  BOOST_TEST(planned(world, unready, day0 + 1s).steps.empty());
+  BOOST_TEST(serves(planned(world, board_with(r2(), brief), day0 + 5min), r2()));
+  BOOST_TEST(planned(world, unready, day0 + 59min).steps.empty());
+  BOOST_TEST(serves(planned(world, unready, day0 + 1h), r2()));
+}
+
+BOOST_AUTO_TEST_CASE(of_many_that_are_missing_a_few_are_named_in_order) {
+  const auto world = rooted(r2(), gateway(r1(), {r2().certificate, r1().certificate}, day0));
+  auto board = nobody();
+  for (const auto* name : {"g", "f", "e", "d", "c", "b", "a"}) board.expect(kyma(name));
+  const auto made = planned(world, board, day0 + 5 * 24h);
+  BOOST_TEST(made.missing == 7U);
+  BOOST_TEST(made.waiting.starts_with(
+      "missing: 7 of 7 runtimes: kcp-system/a (not observed yet), kcp-system/b"));
+  BOOST_TEST(made.waiting.find("kcp-system/e (not observed yet) and others") != std::string::npos);
+  board.forget(kyma("g"));
+  BOOST_TEST(planned(world, board, day0 + 5 * 24h).missing == 6U);
 }
 
 BOOST_AUTO_TEST_CASE(the_authorities_of_root_and_served_certificate_are_never_dropped) {

@@ -19,7 +19,7 @@ constexpr auto gateway_name = "klm-istio-gateway";
 
 /// A rotator in a control plane.
 struct bench : cluster {
-  explicit bench(rotation_options rotation = {.grace = grace})
+  explicit bench(rotation_options rotation = {.grace = grace, .propagation = 1s})
       : roots(inform(secrets_type(), informer_of({"istio-system", "klm-watcher"}))),
         gateways(inform(secrets_type(), informer_of({"istio-system", gateway_name}))),
         events(context.get_executor(), k8s::objects_of(own()), {.component = "test"},
@@ -64,7 +64,7 @@ struct bench : cluster {
     });
   }
 
-  rollout_board board;
+  rollout_tracker board;
   k8s::informer& roots;
   k8s::informer& gateways;
   k8s::event_recorder events;
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(a_rotation_adds_waits_for_time_and_runtimes_and_switches) {
   b.start();
   b.until([&] { return b.serves(r1); }, "the gateway Secret");
   b.board.complete();
-  b.board.observed(kyma("a"), runtime_with({&r1}, r1, r1.certificate.not_before()));
+  b.board.observed(kyma("a"), runtime_with({&r1}, r1, r1.certificate.not_before()), b.clock.wall());
   b.put_root(r2);
   b.until([&] { return b.trusts(r2); }, "the new CA in the bundle");
   BOOST_TEST(b.serves(r1));
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(a_rotation_adds_waits_for_time_and_runtimes_and_switches) {
   BOOST_TEST(b.under_test.last().waiting.find("kcp-system/a") != std::string::npos);
   b.pass(5min);
   BOOST_TEST(b.serves(r1));
-  b.board.observed(kyma("a"), runtime_with({&r2, &r1}, r2, added + 1s));
+  b.board.observed(kyma("a"), runtime_with({&r2, &r1}, r2, added + 1s), b.clock.wall());
   b.until([&] { return b.serves(r2); }, "the switch");
   const auto after = b.gateway();
   BOOST_TEST(after.pair.key == r2.ca.own().key);
@@ -120,11 +120,41 @@ BOOST_AUTO_TEST_CASE(a_rotation_adds_waits_for_time_and_runtimes_and_switches) {
   b.until([&] { return b.phase_is("settled") == 1; }, "rest");
   BOOST_TEST(b.steps("add_authority") == 1);
   BOOST_TEST(b.steps("switch_server") == 1);
-  // Each state once, however often it was looked at.
+  // Each state once, however often it was looked at; and each change of who is missing, and why.
   BOOST_TEST(b.lines("\"phase\":\"grace\"") == 1);
-  BOOST_TEST(b.lines("\"phase\":\"distributing\"") == 1);
+  BOOST_TEST(b.lines("\"phase\":\"distributing\"") == 2);
   b.until([&] { return b.has_event("ServerCertificateSwitched"); }, "the event");
   BOOST_TEST(b.has_event("CABundleExtended"));
+}
+
+BOOST_AUTO_TEST_CASE(deadline_is_reported_before_it_strikes_and_names_who_is_left_behind) {
+  bench b({.grace = grace, .propagation = 1s, .urgent = 1h, .before_expiry = 30min, .notice = 1h});
+  const auto r1 = b.make_root("r1", 4h);  // began an hour ago
+  const auto r2 = b.make_root("r2");
+  b.put_root(r1);
+  b.start();
+  b.until([&] { return b.serves(r1); }, "the gateway Secret");
+  b.board.complete();
+  b.board.expect(kyma("ill"));
+  b.board.expect(kyma("slow"));
+  b.put_root(r2);
+  b.until([&] { return b.trusts(r2); }, "the new CA in the bundle");
+  b.pass(grace);
+  b.until([&] { return b.phase_is("distributing") == 1; }, "the end of the grace period");
+  BOOST_TEST(b.lines("\"phase\":\"distributing\"") == 1);
+  BOOST_TEST(b.metric("rw_gateway_secret_deadline_timestamp_seconds") > 0);
+  b.board.observed(kyma("slow"), runtime_with({&r2, &r1}, r2, b.clock.wall()), b.clock.wall());
+  b.pass(5s);
+  b.until([&] { return b.metric("rw_gateway_secret_missing_runtimes") == 1; }, "one less");
+  b.until([&] { return b.lines("missing: 1 of 2 runtimes") == 1; }, "one line for the change");
+  b.pass(100min);
+  b.until([&] { return b.has_event("CARotationDeadlineNear"); }, "the warning");
+  BOOST_TEST(b.serves(r1));
+  b.pass(60min);
+  b.until([&] { return b.serves(r2); }, "the switch");
+  b.until([&] { return b.has_event("CARotationRuntimesLeftBehind"); }, "the event");
+  BOOST_TEST(b.lines("did not wait for runtimes") == 1);
+  BOOST_TEST(b.metric("rw_gateway_secret_deadline_timestamp_seconds") == 0);
 }
 
 BOOST_AUTO_TEST_CASE(a_step_that_was_planned_for_an_older_state_is_not_written) {

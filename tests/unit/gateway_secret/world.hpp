@@ -35,17 +35,21 @@ inline const time_point day0 = std::chrono::sys_days(std::chrono::year(2026) / 3
 /// A root as cert-manager makes it: a self-signed CA that serves, too.
 struct root {
   explicit root(const std::string& name, time_point from = day0 - 24h,
-                std::chrono::seconds validity = 24h * 365)
+                std::chrono::seconds validity = 24h * 365,
+                tls::key_type key = tls::key_type::ecdsa_p256)
       : ca(good(tls::issuer::create({.common_name = name,
                                      .dns_names = {"listener.example.com"},
+                                     .key = key,
                                      .not_before = from,
                                      .validity = validity}))),
         certificate(parsed(ca.certificate_pem())) {}
 
   tls::key_pair client(const std::string& runtime, time_point from,
-                       std::chrono::seconds validity = 24h * 60) const {
+                       std::chrono::seconds validity = 24h * 60,
+                       tls::key_type key = tls::key_type::ecdsa_p256) const {
     return good(ca.issue({.common_name = runtime,
                           .dns_names = {"skr-webhook.kyma-system.svc"},
+                          .key = key,
                           .server_auth = true,
                           .client_auth = true,
                           .not_before = from,
@@ -74,10 +78,10 @@ inline gateway_content gateway(const root& served, std::vector<tls::certificate>
 }
 
 /// What a runtime looks like that trusts these, with a client certificate of `issuer`.
-inline rollout_observation runtime_with(const std::vector<const root*>& trusted, const root& issuer,
-                                        time_point client_from) {
-  rollout_observation out{.client_not_before = client_from,
-                          .client_issuer = issuer.certificate.fingerprint()};
+inline runtime_trust runtime_with(const std::vector<const root*>& trusted, const root& issuer,
+                                  time_point client_from) {
+  runtime_trust out{.client_not_before = client_from,
+                    .client_issuer = issuer.certificate.fingerprint()};
   for (const auto* one : trusted) out.authorities.push_back(one->certificate.fingerprint());
   return out;
 }

@@ -34,6 +34,7 @@ options few_workers() {
   out.ready_interval_limit = 200ms;
   out.backoff_base = 50ms;
   out.backoff_limit = 500ms;
+  out.how.delays.propagation = 1s;
   return out;
 }
 

@@ -42,27 +42,6 @@ BOOST_AUTO_TEST_CASE(a_pod_says_what_it_waits_for) {
     "reason":"Unschedulable","message":"0/1 nodes"}]}}]})") == "Unschedulable|0/1 nodes");
 }
 
-BOOST_AUTO_TEST_CASE(pods_of_another_template_are_former_ones_until_they_have_ended) {
-  const auto deployment = boost::json::parse(
-      R"({"spec":{"template":{"metadata":{"labels":{
-        "operator.kyma-project.io/pod-restart-trigger":"7"}}}}})");
-  const auto former = [&](std::string_view trigger, std::string_view rest) {
-    const auto pods = boost::json::parse(
-        R"({"items":[{"metadata":{"labels":{"operator.kyma-project.io/pod-restart-trigger":"7"}}},
-          {"metadata":{"labels":{"operator.kyma-project.io/pod-restart-trigger":")" +
-        std::string(trigger) + R"("}})" + std::string(rest) + "}]}");
-    return rw::watcher_installer::has_former_pods(deployment, pods);
-  };
-  BOOST_TEST(!former("7", ""));
-  BOOST_TEST(former("6", ""));
-  BOOST_TEST(former("6", R"(,"status":{"phase":"Running"})"));
-  BOOST_TEST(!former("6", R"(,"status":{"phase":"Failed"})"));
-  BOOST_TEST(!former("6", R"(,"status":{"phase":"Succeeded"})"));
-  BOOST_TEST(
-      rw::watcher_installer::has_former_pods(deployment, boost::json::parse(R"({"items":[{}]})")));
-  BOOST_TEST(!rw::watcher_installer::has_former_pods(deployment, boost::json::parse("{}")));
-}
-
 BOOST_AUTO_TEST_CASE(a_deployment_is_rolled_out_when_all_pods_are_of_its_newest_kind) {
   const auto rolled_out = [](const char* text) { return is_rolled_out(boost::json::parse(text)); };
   BOOST_TEST(rolled_out(R"({"metadata":{"generation":2},"status":{"observedGeneration":2,

@@ -31,12 +31,14 @@ class authority {
       : ca_(tls::issuer::create({.common_name = name}).value()) {}
 
   const std::string& pem() const { return ca_.certificate_pem(); }
-  tls::key_pair issue(const std::string& name = "runtime-1") const {
+  tls::key_pair issue(const std::string& name = "runtime-1",
+                      std::chrono::seconds validity = std::chrono::hours(24)) const {
     return ca_
         .issue({.common_name = name,
                 .dns_names = {"skr-webhook.kyma-system.svc"},
                 .server_auth = true,
-                .client_auth = true})
+                .client_auth = true,
+                .validity = validity})
         .value();
   }
 

@@ -37,7 +37,7 @@ bool believes(const std::string& bundle, const std::string& certificate) {
 class runtime {
  public:
   trust_step look(const wanted_trust& wanted) const {
-    return next_step(wanted, present(), delays, now);
+    return next_step(wanted, observe(present()), delays, now);
   }
 
   /// One look with what it writes.
@@ -82,8 +82,8 @@ class runtime {
   std::optional<json::value> secret, configuration, deployment;
 };
 
-wanted_trust want(const std::string& bundle, const tls::key_pair& own, std::string version) {
-  return {tls::ca_bundle::parse(bundle).value(), own.certificate, own.key, std::move(version)};
+wanted_trust want(const std::string& bundle, const tls::key_pair& own) {
+  return {tls::ca_bundle::parse(bundle).value(), own.certificate, own.key};
 }
 
 const authority& first() {
@@ -101,40 +101,40 @@ const authority& second() {
 BOOST_AUTO_TEST_CASE(a_new_runtime_gets_everything_at_once) {
   runtime skr;
   const auto own = first().issue();
-  const auto step = skr.step(want(first().pem(), own, "1"));
+  const auto step = skr.step(want(first().pem(), own));
   BOOST_TEST(step.pending == "");
   BOOST_TEST((step.again == 0s));
   BOOST_TEST(skr.certificate() == own.certificate);
   BOOST_TEST(skr.bundle() == first().pem());
-  BOOST_TEST(skr.trigger() == "1");
 }
 
 BOOST_AUTO_TEST_CASE(nothing_changes_where_everything_is_as_wanted) {
   runtime skr;
   const auto own = first().issue();
-  const auto before = skr.step(want(first().pem(), own, "1"));
+  const auto before = skr.step(want(first().pem(), own));
   skr.now += 1h;
-  const auto after = skr.look(want(first().pem(), own, "1"));
+  const auto after = skr.look(want(first().pem(), own));
   BOOST_TEST((after.bundle == before.bundle));
   BOOST_TEST(after.bundle_since == before.bundle_since);
   BOOST_TEST(after.certificate_since == before.certificate_since);
-  BOOST_TEST(after.restart_trigger == "1");
-  BOOST_TEST(webhook_bundle_of(skr.present()).pem() == first().pem());
-  BOOST_TEST(secret_bundle_of(skr.present()).pem() == first().pem());
+  const auto summary = summary_of(observe(skr.present()));
+  BOOST_TEST_REQUIRE(summary.has_value());
+  const auto authority = tls::certificate::from_pem(first().pem()).value().fingerprint();
+  BOOST_TEST(summary->authorities == std::vector<std::string>{authority});
+  BOOST_TEST(summary->client_issuer == authority);
 }
 
 BOOST_AUTO_TEST_CASE(a_new_certificate_waits_until_the_grown_bundle_was_in_place) {
   runtime skr;
   const auto old = first().issue();
-  skr.step(want(first().pem(), old, "1"));
+  skr.step(want(first().pem(), old));
   skr.now += 1h;
   const auto both = second().pem() + first().pem();
-  const auto next = want(both, second().issue(), "2");
+  const auto next = want(both, second().issue());
 
   auto step = skr.step(next);
   BOOST_TEST(skr.bundle() == both);
   BOOST_TEST(skr.certificate() == old.certificate);
-  BOOST_TEST(skr.trigger() == "1", "pods must not restart before their certificate comes");
   BOOST_TEST(step.pending == "the new certificate waits until the runtime trusts it");
   BOOST_TEST((step.again == 10s));
 
@@ -148,31 +148,30 @@ BOOST_AUTO_TEST_CASE(a_new_certificate_waits_until_the_grown_bundle_was_in_place
   BOOST_TEST(step.pending == "");
   BOOST_TEST(skr.certificate() == next.certificate);
   BOOST_TEST(skr.entry("tls.key") == next.key);
-  BOOST_TEST(skr.trigger() == "2");
 }
 
 BOOST_AUTO_TEST_CASE(the_wait_begins_anew_when_the_bundle_changes_again) {
   runtime skr;
-  skr.step(want(first().pem(), first().issue(), "1"));
+  skr.step(want(first().pem(), first().issue()));
   const auto next = second().issue();
   skr.now += 1h;
-  skr.step(want(second().pem() + first().pem(), next, "2"));
+  skr.step(want(second().pem() + first().pem(), next));
   skr.now += 9s;
   const authority third("third");
   const auto all = third.pem() + second().pem() + first().pem();
-  skr.step(want(all, next, "2"));
+  skr.step(want(all, next));
   skr.now += 5s;
-  BOOST_TEST(skr.look(want(all, next, "2")).certificate != next.certificate);
+  BOOST_TEST(skr.look(want(all, next)).certificate != next.certificate);
   skr.now += 6s;
-  BOOST_TEST(skr.look(want(all, next, "2")).certificate == next.certificate);
+  BOOST_TEST(skr.look(want(all, next)).certificate == next.certificate);
 }
 
 BOOST_AUTO_TEST_CASE(a_webhook_that_somebody_changed_back_holds_the_certificate_up) {
   runtime skr;
-  skr.step(want(first().pem(), first().issue(), "1"));
+  skr.step(want(first().pem(), first().issue()));
   const auto before = skr.configuration;
   skr.now += 1h;
-  const auto next = want(second().pem() + first().pem(), second().issue(), "2");
+  const auto next = want(second().pem() + first().pem(), second().issue());
   skr.step(next);
   skr.now += 1min;
   skr.configuration = before;
@@ -183,31 +182,39 @@ BOOST_AUTO_TEST_CASE(a_webhook_that_somebody_changed_back_holds_the_certificate_
 
 BOOST_AUTO_TEST_CASE(a_renewed_certificate_of_a_trusted_authority_goes_out_at_once) {
   runtime skr;
-  skr.step(want(first().pem(), first().issue(), "1"));
+  skr.step(want(first().pem(), first().issue()));
   skr.now += 1h;
-  const auto next = want(first().pem(), first().issue(), "2");
+  const auto next = want(first().pem(), first().issue());
   skr.step(next);
   BOOST_TEST(skr.certificate() == next.certificate);
-  BOOST_TEST(skr.trigger() == "2");
 }
 
 BOOST_AUTO_TEST_CASE(a_certificate_that_the_bundle_does_not_believe_never_goes_out) {
   runtime skr;
   const auto old = first().issue();
-  skr.step(want(first().pem(), old, "1"));
+  skr.step(want(first().pem(), old));
   skr.now += 1h;
-  const auto step = skr.step(want(first().pem(), second().issue(), "2"));
+  const auto step = skr.step(want(first().pem(), second().issue()));
   BOOST_TEST(step.pending == "the certificate is not issued, or not yet, by a CA of the bundle");
   BOOST_TEST((step.again == 0s));
   BOOST_TEST(skr.certificate() == old.certificate);
 }
 
+BOOST_AUTO_TEST_CASE(certificate_that_nobody_believes_any_more_is_replaced_at_once) {
+  runtime skr;
+  skr.step(want(first().pem(), first().issue("runtime-1", 1h)));
+  skr.now += 2h;  // it has expired
+  const auto next = want(second().pem() + first().pem(), second().issue());
+  skr.step(next);
+  BOOST_TEST(skr.certificate() == next.certificate);
+}
+
 BOOST_AUTO_TEST_CASE(an_authority_that_is_given_up_stays_while_its_certificate_is_served) {
   runtime skr;
   const auto old = first().issue();
-  skr.step(want(first().pem(), old, "1"));
+  skr.step(want(first().pem(), old));
   skr.now += 1h;
-  const auto next = want(second().pem(), second().issue(), "2");
+  const auto next = want(second().pem(), second().issue());
   skr.step(next);
   BOOST_TEST(believes(skr.bundle(), old.certificate));
   BOOST_TEST(believes(skr.bundle(), next.certificate));
@@ -227,10 +234,10 @@ BOOST_AUTO_TEST_CASE(an_authority_that_is_given_up_stays_while_its_certificate_i
 
 BOOST_AUTO_TEST_CASE(a_lost_secret_comes_back_only_when_the_webhooks_believe_it) {
   runtime skr;
-  skr.step(want(first().pem(), first().issue(), "1"));
+  skr.step(want(first().pem(), first().issue()));
   skr.secret.reset();
   skr.now += 1h;
-  const auto next = want(second().pem() + first().pem(), second().issue(), "2");
+  const auto next = want(second().pem() + first().pem(), second().issue());
   auto step = skr.step(next);
   BOOST_TEST(!skr.secret.has_value());
   BOOST_TEST((step.again == 10s));
@@ -243,8 +250,8 @@ BOOST_AUTO_TEST_CASE(a_lost_secret_comes_back_only_when_the_webhooks_believe_it)
 
 BOOST_AUTO_TEST_CASE(a_time_in_the_future_is_not_believed) {
   runtime skr;
-  skr.step(want(first().pem(), first().issue(), "1"));
-  const auto next = want(second().pem() + first().pem(), second().issue(), "2");
+  skr.step(want(first().pem(), first().issue()));
+  const auto next = want(second().pem() + first().pem(), second().issue());
   skr.now += 1h;
   skr.step(next);
   skr.now -= 30min;  // another machine's clock
@@ -257,8 +264,8 @@ BOOST_AUTO_TEST_CASE(a_time_in_the_future_is_not_believed) {
 
 BOOST_AUTO_TEST_CASE(what_is_no_certificate_does_no_harm) {
   runtime skr;
-  skr.step(want(first().pem(), first().issue(), "1"));
-  const auto step = skr.look({tls::ca_bundle(), "garbage", "garbage", "2"});
+  skr.step(want(first().pem(), first().issue()));
+  const auto step = skr.look({tls::ca_bundle(), "garbage", "garbage"});
   BOOST_TEST(step.certificate == skr.certificate());
   BOOST_TEST(step.pending != "");
 }
@@ -266,15 +273,14 @@ BOOST_AUTO_TEST_CASE(what_is_no_certificate_does_no_harm) {
 BOOST_AUTO_TEST_CASE(while_there_is_no_certificate_only_the_bundle_grows) {
   runtime skr;
   const auto old = first().issue();
-  skr.step(want(first().pem(), old, "1"));
+  skr.step(want(first().pem(), old));
   skr.now += 1h;
   const auto both = second().pem() + first().pem();
-  skr.step(want(both, {}, {}));
+  skr.step(want(both, {}));
   BOOST_TEST(skr.bundle() == both);
   BOOST_TEST(skr.certificate() == old.certificate);
-  BOOST_TEST(skr.trigger() == "1");
   runtime empty;
-  BOOST_TEST(empty.look(want(both, {}, {})).certificate == "");
+  BOOST_TEST(empty.look(want(both, {})).certificate == "");
 }
 
 BOOST_AUTO_TEST_CASE(at_every_moment_of_many_rotations_the_served_certificate_is_believed) {
@@ -282,14 +288,14 @@ BOOST_AUTO_TEST_CASE(at_every_moment_of_many_rotations_the_served_certificate_is
   skr.watchers.push_back(sample_watcher("other"));
   std::string bundle = first().pem();
   auto own = first().issue();
-  skr.step(want(bundle, own, "0"));
+  skr.step(want(bundle, own));
   std::string served = skr.certificate();  // by pods, which follow the Secret later
   for (int i = 1; i <= 8; ++i) {
     const authority next("klm-watcher");
     bundle = next.pem() + bundle;
     own = next.issue();
     for (int look = 0; look < 5; ++look) {
-      skr.step(want(bundle, own, std::to_string(i)));
+      skr.step(want(bundle, own));
       for (const auto& webhook : skr.configuration->at("webhooks").as_array()) {
         json::value holder = {{"data", {{"x", webhook.at("clientConfig").at("caBundle")}}}};
         const auto trusted = k8s::secret_data(holder, "x").value();
@@ -302,6 +308,150 @@ BOOST_AUTO_TEST_CASE(at_every_moment_of_many_rotations_the_served_certificate_is
     }
     BOOST_TEST(skr.certificate() == own.certificate);
   }
+}
+
+BOOST_AUTO_TEST_CASE(summary_holds_what_webhooks_and_secret_have_in_common) {
+  const auto fingerprint = [](const authority& of) {
+    return tls::certificate::from_pem(of.pem()).value().fingerprint();
+  };
+  observed_trust has{.bundle = tls::ca_bundle::parse(second().pem() + first().pem()).value(),
+                     .certificate = first().issue().certificate};
+  BOOST_TEST(summary_of(has)->authorities.size() == 2U);  // nobody calls, so nobody distrusts
+  has.webhooks = {tls::ca_bundle::parse(first().pem()).value()};
+  BOOST_TEST(summary_of(has)->authorities == std::vector<std::string>{fingerprint(first())});
+  BOOST_TEST(summary_of(has)->client_issuer == fingerprint(first()));
+  has.certificate = authority("stranger").issue().certificate;
+  BOOST_TEST(summary_of(has)->client_issuer == "");
+  has.certificate = "garbage";
+  BOOST_TEST(!summary_of(has));
+}
+
+BOOST_AUTO_TEST_CASE(new_certificate_restarts_no_pod_unless_it_is_asked_for) {
+  runtime skr;
+  skr.step(want(first().pem(), first().issue()));
+  const auto as_in_manifests = skr.trigger();
+  skr.now += 1h;
+  const auto renewed = want(first().pem(), first().issue());
+  skr.step(renewed);
+  BOOST_TEST(skr.certificate() == renewed.certificate);
+  BOOST_TEST(skr.trigger() == as_in_manifests);
+
+  auto asked = want(first().pem(), first().issue());
+  asked.restart_on_renewal = true;
+  skr.step(asked);
+  const auto restarted = skr.trigger();
+  BOOST_TEST(restarted != as_in_manifests);
+  BOOST_TEST(skr.look(asked).restart_trigger == restarted);
+  asked.certificate = first().issue().certificate;
+  BOOST_TEST(skr.look(asked).restart_trigger != restarted);
+  // What an earlier version, or KLM, has written stays: to take it away would restart the pods.
+  BOOST_TEST(skr.look(renewed).restart_trigger == restarted);
+}
+
+BOOST_AUTO_TEST_CASE(pods_are_not_restarted_before_their_certificate_comes) {
+  runtime skr;
+  auto before = want(first().pem(), first().issue());
+  before.restart_on_renewal = true;
+  skr.step(before);
+  const auto trigger = skr.trigger();
+  skr.now += 1h;
+  auto next = want(second().pem() + first().pem(), second().issue());
+  next.restart_on_renewal = true;
+  skr.step(next);
+  BOOST_TEST(skr.trigger() == trigger);
+  skr.secret.reset();
+  next.certificate = next.key = "";
+  BOOST_TEST(skr.look(next).restart_trigger == trigger);
+  next = want(second().pem() + first().pem(), second().issue());
+  next.restart_on_renewal = true;
+  skr.now += 11s;
+  skr.step(next);
+  BOOST_TEST(skr.trigger() != trigger);
+}
+
+namespace {
+
+managed_watch watching(std::string manager, std::string field = "spec") {
+  return {.manager = std::move(manager), .watched = {"g", "v1", "things"}, .field = field};
+}
+known_managers managers(std::vector<managed_watch> of) {
+  return known_managers(std::move(of));
+}
+const std::chrono::sys_days day0 = std::chrono::year(2026) / 3 / 1;
+
+trust_step managers_step(known_managers wanted, observed_trust has, system_clock::time_point now) {
+  return next_step({.managers = std::move(wanted)}, has, {.propagation = 90s}, now);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(webhook_of_a_new_manager_waits_for_the_propagation_delay) {
+  observed_trust has{.managers = managers({watching("a")}),
+                     .managers_since = day0,
+                     .called = managers({watching("a")})};
+  const auto wanted = managers({watching("a"), watching("b")});
+  const auto added = day0 + 1h;
+  auto step = managers_step(wanted, has, added);
+  BOOST_TEST((step.managers == wanted));
+  BOOST_TEST(step.in_effect->knows(watching("a", "status")));
+  BOOST_TEST(!step.in_effect->knows(watching("b")));
+  BOOST_TEST((k8s::parse_rfc3339(step.managers_since).value() == added));
+  BOOST_TEST((step.again == 90s));
+
+  has.managers = step.managers;
+  has.managers_since = added;
+  step = managers_step(wanted, has, added + 89s);
+  BOOST_TEST(!step.in_effect->knows(watching("b")));
+  BOOST_TEST((step.again == 1s));
+  step = managers_step(wanted, has, added + 90s);
+  BOOST_TEST(step.in_effect->knows(watching("b")));
+  BOOST_TEST((step.again == 0s));
+  BOOST_TEST((k8s::parse_rfc3339(step.managers_since).value() == added));
+  // Another new one does not hold up what has webhooks, and one that goes stays in the file until
+  // its webhook has gone.
+  has.called = wanted;
+  step = managers_step(managers({watching("b"), watching("c")}), has, added + 91s);
+  BOOST_TEST(step.in_effect->knows(watching("b")));
+  BOOST_TEST(!step.in_effect->knows(watching("c")));
+  BOOST_TEST(step.managers.knows(watching("a")));
+}
+
+BOOST_AUTO_TEST_CASE(new_subresource_waits_like_a_new_manager) {
+  const observed_trust has{.managers = managers({watching("a")}),
+                           .called = managers({watching("a")})};
+  const auto step = managers_step(managers({watching("a", "scale")}), has, day0);
+  BOOST_TEST(!step.in_effect->knows(watching("a", "scale")));
+  BOOST_TEST(step.in_effect->knows(watching("a", "status")));
+}
+
+BOOST_AUTO_TEST_CASE(webhooks_wait_for_nothing_where_pods_count_every_manager_as_known) {
+  // A new runtime, or the Secret of an image that has no such file.
+  const auto step = managers_step(managers({watching("a")}), {}, day0);
+  BOOST_TEST(!step.in_effect.has_value());
+  BOOST_TEST((step.again == 0s));
+  BOOST_TEST(step.managers_since == "");
+}
+
+BOOST_AUTO_TEST_CASE(time_of_the_managers_that_lies_ahead_is_not_believed) {
+  const observed_trust has{.managers = managers({watching("a")}), .managers_since = day0 + 1h};
+  BOOST_TEST((managers_step(managers({watching("a")}), has, day0).again == 90s));
+  const observed_trust unknown{.managers = managers({watching("a")})};  // by an earlier version
+  BOOST_TEST((managers_step(managers({watching("a")}), unknown, day0).again == 0s));
+}
+
+BOOST_AUTO_TEST_CASE(observation_reads_for_what_webhooks_are_called) {
+  runtime skr;
+  skr.watchers = {sample_watcher("one"), sample_watcher("two")};
+  skr.watchers[0].manager = "a";
+  skr.watchers[1].manager = "b";
+  skr.watchers[1].watched.subresource = "scale";
+  skr.step(want(first().pem(), first().issue()));
+  const auto has = observe(skr.present());
+  BOOST_TEST(has.called.knows(watching("a", "status")));
+  BOOST_TEST(!has.called.knows(watching("a", "scale")));
+  BOOST_TEST(has.called.knows(watching("b", "scale")));
+  BOOST_TEST(!has.called.knows(watching("c")));
+  BOOST_TEST(has.managers.has_value());
 }
 
 BOOST_AUTO_TEST_CASE(a_bundle_is_parsed_once_and_another_text_is_another_bundle) {

@@ -33,7 +33,6 @@ class issuing final : public watcher_installer::certificate_provider {
   void use(const authority& ca) {
     ca_ = &ca;
     issued_.clear();
-    ++version_;
   }
   std::string certificate(const std::string& kyma) { return issued(kyma).certificate; }
 
@@ -45,7 +44,6 @@ class issuing final : public watcher_installer::certificate_provider {
   const tls::key_pair& issued(const std::string& kyma);
 
   const authority* ca_ = nullptr;
-  int version_ = 0;
   std::map<std::string, tls::key_pair> issued_;
 };
 
@@ -71,7 +69,7 @@ class world : public test::environment {
   double passes() const;
 
   issuing certificates;
-  rollout_board board;
+  rollout_tracker board;
   authority first{"klm-watcher"};
   authority second{"klm-watcher"};
   std::unique_ptr<watcher_installer::watcher_installer> installer;

@@ -29,7 +29,7 @@ asio::awaitable<certificate_answer> issuing::ensure(json::value kyma) {
   if (!issues) co_return out;
   const auto& pair = issued(k8s::key_of(kyma).name);
   out.what = certificate_answer::kind::ready;
-  out.current = {pair.certificate, pair.key, std::to_string(version_)};
+  out.current = {pair.certificate, pair.key};
   co_return out;
 }
 

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <boost/json/value.hpp>
+
+#include <chrono>
+#include <optional>
+#include <string_view>
+
+namespace rw {
+
+// What the metadata of an object says of those who write its fields (Kubernetes, "Server-Side
+// Apply", "Field management"). Entries of subresources, such as the status, do not count. Pure.
+
+/// A merge patch by which the fields of `former` become those of `own`, which applies them: what
+/// `own` does not ask for any more is then removed by its next apply, as if it had always applied
+/// all of it. Bound to the resourceVersion of `object`. None: `former` owns nothing.
+std::optional<boost::json::value> take_over_fields(const boost::json::value& object,
+                                                   std::string_view own, std::string_view former);
+
+/// True if `manager` applies fields of the object.
+bool applies_fields(const boost::json::value& object, std::string_view manager);
+
+/// When `other` wrote the object later than `own` did, to the second; none: it did not, or `own`
+/// has never applied the object. A write that changed nothing leaves no trace.
+std::optional<std::chrono::system_clock::time_point> written_after(const boost::json::value& object,
+                                                                   std::string_view own,
+                                                                   std::string_view other);
+
+}  // namespace rw

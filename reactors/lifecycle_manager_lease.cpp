@@ -1,0 +1,57 @@
+#include "reactors/lifecycle_manager_lease.hpp"
+
+#include "k8s/rfc3339.hpp"
+#include "k8s/types.hpp"
+
+#include <boost/asio/error.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/system/system_error.hpp>
+
+#include <utility>
+
+namespace rw {
+
+namespace asio = boost::asio;
+
+bool is_held(const boost::json::value& lease, std::chrono::system_clock::time_point now,
+             std::chrono::seconds patience) {
+  const auto renewed = k8s::parse_rfc3339(k8s::find_string(lease, {"spec", "renewTime"}));
+  return renewed && now < *renewed + patience &&
+         !k8s::find_string(lease, {"spec", "holderIdentity"}).empty();
+}
+
+lifecycle_manager_lease::lifecycle_manager_lease(k8s::client& api,
+                                                 lifecycle_manager_options options,
+                                                 core::clock& clock, core::logger& log)
+    : api_(api), options_(std::move(options)), clock_(clock), log_(log) {}
+
+asio::awaitable<bool> lifecycle_manager_lease::runs() {
+  static const k8s::resource_type leases{{"coordination.k8s.io", "v1", "Lease"}, "leases"};
+  const auto executor = co_await asio::this_coro::executor;
+  const auto timer = clock_.make_timer(executor);
+  for (;;) {
+    const auto lease = co_await api_.get(leases, options_.lease);
+    if (lease) co_return is_held(*lease, clock_.wall(), options_.patience);
+    if (lease.error().is(k8s::errc::not_found)) co_return false;
+    log_.limited(log_limit_, core::log_level::warning,
+                 "lifecycle-manager's Lease can't be read, so nothing is begun",
+                 {{"lease", k8s::to_string(options_.lease)}, {"error", lease.error().message}});
+    timer->expires_at(clock_.now() + options_.interval);
+    const bool due = co_await timer->wait();
+    if (!due) throw boost::system::system_error(asio::error::operation_aborted);
+  }
+}
+
+asio::awaitable<void> lifecycle_manager_lease::until_changed(bool running) {
+  const auto executor = co_await asio::this_coro::executor;
+  const auto timer = clock_.make_timer(executor);
+  for (;;) {
+    timer->expires_at(clock_.now() + options_.interval);
+    const bool due = co_await timer->wait();
+    if (!due) throw boost::system::system_error(asio::error::operation_aborted);
+    const bool now = co_await runs();
+    if (now != running) co_return;
+  }
+}
+
+}  // namespace rw
