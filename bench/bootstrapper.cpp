@@ -61,7 +61,7 @@ asio::awaitable<double> until_current(test_env* of, std::size_t count, std::chro
   const auto pause = of->clock.make_timer(of->context.get_executor());
   for (;;) {
     const std::chrono::duration<double> passed = of->clock.now() - begin;
-    if (of->reactor->rollout_progress().currents() >= count) co_return passed.count();
+    if (of->reactor->contents().count("current") >= count) co_return passed.count();
     if (passed > limit) co_return -1;
     pause->expires_at(of->clock.now() + 5ms);
     co_await pause->wait();
@@ -87,7 +87,7 @@ asio::awaitable<void> measure(test_env* of, host* with, std::size_t count, std::
   // It is noticed by the watch, which marks all at once.
   const auto pause = of->clock.make_timer(of->context.get_executor());
   const auto begin = of->clock.now();
-  while (of->reactor->rollout_progress().currents() == count && of->clock.now() - begin < limit) {
+  while (of->reactor->contents().count("current") == count && of->clock.now() - begin < limit) {
     pause->expires_at(of->clock.now() + 1ms);
     co_await pause->wait();
   }

@@ -55,7 +55,7 @@ class informer::implementation : public std::enable_shared_from_this<implementat
         clock_(environment.clock),
         log_(environment.log),
         metrics_(environment.metrics, type),
-        format_(type, options_.what.metadata_only),
+        format_(type, options_.what.metadata_only, options_.any_version),
         reflector_(reflect(options_), shared(std::move(environment.random))) {}
 
   static asio::awaitable<void> run(std::shared_ptr<implementation> self);

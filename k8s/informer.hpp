@@ -28,6 +28,7 @@ struct informer_options {
   projection keep = projection::without_managed_fields();
   std::uint32_t page = 500;    ///< objects of one page of a list
   bool streaming_list = true;  ///< where the server has it (Kubernetes 1.32)
+  bool any_version = false;    ///< objects may say another version of the type's group
 
   /// A watch lasts as long as chosen at random between this and twice this, then is begun anew.
   std::chrono::seconds watch_timeout = std::chrono::minutes(5);

@@ -28,7 +28,9 @@ object_format::naming::naming(std::string an_api_version, std::string a_kind)
 std::string_view object_format::naming::head(std::string_view of_api_version,
                                              std::string_view of_kind,
                                              std::string_view of_list) const noexcept {
-  const bool has_api_version = of_api_version == api_version;
+  const bool has_api_version =
+      of_api_version == api_version ||
+      (!any_version_of.empty() && of_api_version.starts_with(any_version_of));
   const bool has_kind = of_kind == kind;
   if (has_api_version && has_kind) return "{";
   // What an object does not say itself, its list must.
@@ -39,8 +41,9 @@ std::string_view object_format::naming::head(std::string_view of_api_version,
                                             : std::string_view();
 }
 
-object_format::object_format(const resource_type& type, bool metadata_only)
+object_format::object_format(const resource_type& type, bool metadata_only, bool any_version)
     : whole_(type.gvk.api_version(), type.gvk.kind) {
+  if (any_version) whole_.any_version_of = type.gvk.group + "/";
   if (metadata_only) partial_.emplace("meta.k8s.io/v1", "PartialObjectMetadata");
 }
 

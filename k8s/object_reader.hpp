@@ -16,7 +16,8 @@ namespace rw::k8s {
 class object_format {
  public:
   /// `metadata_only`: PartialObjectMetadata is asked for, and the whole object welcome.
-  object_format(const resource_type& type, bool metadata_only);
+  /// `any_version`: the objects may be of any version of the type's group.
+  object_format(const resource_type& type, bool metadata_only, bool any_version = false);
 
   /// What the text of an object begins with that says this of itself: "{", and the kind and
   /// apiVersion that it leaves out, as in the lists of many resources, whose own kind tells. Empty
@@ -38,6 +39,7 @@ class object_format {
     std::string with_kind;
     std::string with_api_version;
     std::string with_both;
+    std::string any_version_of = {};  ///< "group/"; empty: one version only
   };
 
   naming whole_;

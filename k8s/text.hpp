@@ -1,7 +1,9 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
+#include <optional>
 #include <string_view>
 
 namespace rw::k8s {
@@ -19,6 +21,15 @@ inline std::string_view first_bytes(std::string_view text, std::size_t limit) {
   if (text.size() <= limit) return text;
   while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xC0U) == 0x80U) --limit;
   return text.substr(0, limit);
+}
+
+/// The whole text as a decimal number; none if it is no number, or does not fit.
+template <class Number>
+std::optional<Number> parse_number(std::string_view text) {
+  Number out{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  const bool complete = error == std::errc() && end == text.data() + text.size();
+  return complete ? std::optional(out) : std::nullopt;
 }
 
 /// True if `text` may stand in a header field: no control characters, which could end it and begin

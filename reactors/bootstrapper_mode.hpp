@@ -62,12 +62,4 @@ inline constexpr std::string_view suspend_reconciliation_annotation =
 
 bool is_suspended(const boost::json::value& runtime);
 
-/// The names of the sources, which are objects in KCP, in `kcp_namespace`.
-struct bootstrapper_sources {
-  std::string config = "rt-bootstrapper-config";              ///< ConfigMap
-  std::string manifests = "runtime-bootstrapper-manifests";   ///< ConfigMap
-  std::string pull_secret = "registry-credentials";           ///< kubernetes.io/dockerconfigjson
-  std::string trust_bundle = "rt-bootstrapper-trust-bundle";  ///< ClusterTrustBundle
-};
-
 }  // namespace rw

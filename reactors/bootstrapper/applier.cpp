@@ -198,18 +198,4 @@ applier::work<json::value> applier::deployment() {
   co_return found.error();
 }
 
-applier::work<void> applier::remove_legacy_records() {
-  constexpr std::string_view prefix = "rt-bootstrapper-sync-";
-  k8s::selection all{.ns = std::string(skr_namespace), .metadata_only = true};
-  const auto list = co_await api_->list(secrets_type(), std::move(all));
-  if (!list) co_return list.error();
-  const auto* const items = k8s::find_array(*list, {"items"});
-  for (const auto& each : items == nullptr ? json::array() : *items) {
-    if (!k8s::key_of(each).name.starts_with(prefix)) continue;
-    const auto removed = co_await remove_one(secrets_type(), k8s::key_of(each));
-    if (!removed) co_return removed.error();
-  }
-  co_return success();
-}
-
 }  // namespace rw::bootstrapper

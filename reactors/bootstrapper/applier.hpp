@@ -1,14 +1,13 @@
 #pragma once
 
 #include "k8s/client.hpp"
-#include "reactors/bootstrapper/resource.hpp"
+#include "reactors/bootstrapper/state.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/array.hpp>
 #include <boost/json/value.hpp>
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -27,13 +26,6 @@ struct apply_options {
   /// creates carry the name of its binary.
   std::vector<std::string> kim_managers = {"kim-bootstrapper", "infrastructure-manager", "manager"};
   std::size_t reads_at_once = 8;
-};
-
-/// Why a runtime can't have a revision. Trying again soon helps only with an unknown kind.
-struct rejection {
-  enum class reason : std::uint8_t { rejected_by_runtime, unknown_kind, foreign_object };
-  reason why = reason::rejected_by_runtime;
-  std::string message = {};
 };
 
 /// One object of a revision and its state on the runtime.
@@ -88,10 +80,6 @@ class applier {
 
   /// The bootstrapper's Deployment; null: it does not exist.
   work<boost::json::value> deployment();
-
-  /// Deletes the sealed records that earlier versions kept on runtimes (Secrets
-  /// rt-bootstrapper-sync-*).
-  work<void> remove_legacy_records();
 
   std::size_t writes() const noexcept { return writes_; }
 

@@ -21,10 +21,6 @@ constexpr const char* by_kyma = "runtime-bootstrapper/kyma";
 constexpr const char* by_source = "runtime-bootstrapper/source";
 constexpr std::string_view kubeconfig_prefix = "kubeconfig-";
 
-std::string source_value(source_kind kind, std::string_view name) {
-  return std::string(to_string(kind)) + "/" + std::string(name);
-}
-
 std::string kyma_label_of(const json::value& of) {
   return std::string(k8s::label(of, kyma_name_label).value_or(std::string_view()));
 }
@@ -43,26 +39,16 @@ bool content_changed(const delta& change) {
          k8s::label(before, manifests_label) != k8s::label(now, manifests_label);
 }
 
-/// Changes of the status alone don't count.
-bool bootstrapper_changed(const delta& change) {
+/// True if an object came or went, or one of these fields of its metadata changed.
+bool metadata_changed(const delta& change, std::initializer_list<std::string_view> fields) {
   if (change.what != delta::kind::updated) return true;
   const auto before = change.before.parse();
   const auto now = change.now.parse();
-  return k8s::generation_of(before) != k8s::generation_of(now) ||
-         k8s::is_being_deleted(before) != k8s::is_being_deleted(now);
-}
-
-bool runtime_changed(const delta& change) {
-  if (change.what != delta::kind::updated) return true;
-  const auto before = change.before.parse();
-  const auto now = change.now.parse();
-  // A mark that is removed: Kyma Infrastructure Manager writes to the runtime, or has done so.
-  return carries_mark(before) != carries_mark(now) || is_suspended(before) != is_suspended(now) ||
-         k8s::annotation(before, bootstrapper_mode_annotation) !=
-             k8s::annotation(now, bootstrapper_mode_annotation) ||
-         k8s::annotation(before, opt_out_annotation) != k8s::annotation(now, opt_out_annotation) ||
-         kyma_label_of(before) != kyma_label_of(now) ||
-         k8s::is_being_deleted(before) != k8s::is_being_deleted(now);
+  return std::ranges::any_of(fields, [&](std::string_view field) {
+    const auto* const was = k8s::find(before, {"metadata", field});
+    const auto* const is = k8s::find(now, {"metadata", field});
+    return (was == nullptr) != (is == nullptr) || (was != nullptr && *was != *is);
+  });
 }
 
 }  // namespace
@@ -76,13 +62,8 @@ control_plane::control_plane(const sources& from, bootstrapper_sources defaults,
   from_.bootstrappers.add_index(by_source,
                                 [this](const object& each, std::vector<std::string>& values) {
                                   const auto view = view_of(each);
-                                  const auto add = [&](source_kind kind, const std::string& name) {
-                                    if (!name.empty()) values.push_back(source_value(kind, name));
-                                  };
-                                  add(source_kind::configuration, view.configuration);
-                                  add(source_kind::pull_secret, view.pull_secret);
-                                  add(source_kind::trust_bundle, view.trust_bundle);
-                                  add(source_kind::manifests, view.manifests);
+                                  for (const auto which : all_sources)
+                                    values.push_back(view.from.describe(which));
                                 });
   index_by_kyma(from_.runtimes);
   index_by_kyma(from_.kubeconfigs);
@@ -97,10 +78,12 @@ control_plane::~control_plane() {
 void control_plane::watch(k8s::controller& controller, bool create, fan_out spread) {
   using keys = k8s::controller::keys;
   controller.watch(from_.bootstrappers, [](const delta& change, keys& out) {
-    if (bootstrapper_changed(change)) out.push_back(change.any().key());
+    if (metadata_changed(change, {"generation", "deletionTimestamp"}))
+      out.push_back(change.any().key());
   });
   controller.watch(from_.runtimes, [this, create](const delta& change, keys& out) {
-    if (!runtime_changed(change)) return;
+    // Among annotations is the mark: where it goes, KIM writes to the runtime, or has done so.
+    if (!metadata_changed(change, {"annotations", "labels", "deletionTimestamp"})) return;
     const auto key = change.any().key();
     const auto is_direct = [this](const object& each) {
       return each && mode_of(each.parse(), mode_) == bootstrapper_mode::direct;
@@ -124,41 +107,28 @@ void control_plane::watch(k8s::controller& controller, bool create, fan_out spre
       }
     }
   });
-  const auto watch_source = [&](k8s::informer& from, std::vector<source_kind> kinds) {
-    controller.watch(from, [this, kinds, spread](const delta& change, keys& out) {
-      const auto& source = change.any();
-      if ((!source.ns().empty() && source.ns() != kcp_namespace) || !content_changed(change))
-        return;
-      for (const auto kind : kinds) {
-        auto users = users_of(kind, source.name());
-        if (!users.empty()) spread(std::move(users), out);
-      }
+  for (auto* const each : {&from_.config_maps, &from_.secrets, &from_.trust_bundles}) {
+    controller.watch(*each, [this, &type = each->type(), spread](const delta& change, keys& out) {
+      if (!content_changed(change)) return;
+      auto users = users_of(type.gvk.kind + " " + to_string(change.any().key()));
+      if (!users.empty()) spread(std::move(users), out);
     });
-  };
-  watch_source(from_.config_maps, {source_kind::configuration, source_kind::manifests});
-  watch_source(from_.secrets, {source_kind::pull_secret});
-  if (from_.trust_bundles != nullptr) {
-    watch_source(*from_.trust_bundles, {source_kind::trust_bundle});
   }
 }
 
-std::vector<object_key> control_plane::users_of(source_kind kind, std::string_view name) const {
+std::vector<object_key> control_plane::users_of(std::string_view source) const {
   std::vector<object_key> out;
-  const auto value = source_value(kind, name);
-  for (const auto& each : from_.bootstrappers.objects().by_index(by_source, value)) {
+  for (const auto& each : from_.bootstrappers.objects().by_index(by_source, std::string(source))) {
     out.push_back(each.key());
   }
   return out;
 }
 
 bool control_plane::is_used(std::string_view source) const {
-  const auto is_source = [&](std::string_view kind) { return source.starts_with(kind); };
-  constexpr std::array<std::string_view, 3> kinds = {"ConfigMap ", "Secret ",
-                                                     "ClusterTrustBundle "};
-  if (std::ranges::none_of(kinds, is_source)) return true;  // another content than a source's
-  const auto name = source.substr(source.find_last_of("/ ") + 1);
-  return std::ranges::any_of(all_source_kinds,
-                             [&](source_kind kind) { return !users_of(kind, name).empty(); });
+  const bool is_source = std::ranges::any_of(all_sources, [&](source_kind which) {
+    return source.starts_with(type_of(which).gvk.kind + " ");
+  });
+  return !is_source || !users_of(source).empty();  // else another content than a source's
 }
 
 json::value control_plane::runtime_of(const object_key& key) const {
@@ -177,30 +147,13 @@ resource_view control_plane::view_of(const object& bootstrapper) const {
 }
 
 std::string control_plane::kyma_of(const object_key& key) const {
-  const auto resource = from_.bootstrappers.objects().get(key);
-  auto kyma = resource ? view_of(resource).kyma : std::string();
   const auto runtime = from_.runtimes.objects().get(key);
-  return kyma.empty() && runtime ? kyma_label_of(runtime.parse()) : kyma;
+  return runtime ? kyma_label_of(runtime.parse()) : std::string();
 }
 
 std::string control_plane::client_name(const object_key& key) const {
   const auto kyma = kyma_of(key);
   return kyma.empty() ? "runtime/" + key.name : to_string(object_key{key.ns, kyma});
-}
-
-/// The mode is the Runtime's and the kubeconfig the Kyma's: they must be of one runtime.
-std::string control_plane::kyma_mismatch(const resource_view& view) const {
-  if (view.kyma.empty()) return {};
-  const auto runtime = from_.runtimes.objects().get(view.key);
-  const auto label = runtime ? kyma_label_of(runtime.parse()) : std::string();
-  if (!label.empty() && label != view.kyma) {
-    return "Runtime " + view.key.name + " is of Kyma " + label + " and not of " + view.kyma;
-  }
-  for (const auto& each : from_.runtimes.objects().by_index(by_kyma, view.kyma)) {
-    if (each.name() == view.key.name) continue;
-    return "Kyma " + view.kyma + " is that of Runtime " + std::string(each.name());
-  }
-  return {};
 }
 
 runtime_facts control_plane::facts_of(const object_key& key) const {
@@ -219,9 +172,6 @@ runtime_facts control_plane::facts_of(const object_key& key) const {
   const auto value = resource.parse();
   diagnostics found;
   const auto view = read_resource(value, defaults_, found);
-  if (const auto mismatch = kyma_mismatch(view); !mismatch.empty()) {
-    out.wrong_access = "spec.runtimeRef.kymaName: " + mismatch;
-  }
   for (const auto& owner : k8s::owners_of(value)) {
     const bool former = owner.kind == runtimes_type().gvk.kind && owner.uid != runtime_uid;
     out.of_former_runtime = out.of_former_runtime || (out.runtime_exists && former);

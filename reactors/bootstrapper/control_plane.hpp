@@ -38,7 +38,7 @@ class control_plane {
   boost::json::value runtime_of(const k8s::object_key& key) const;
   /// A Runtime was written: nothing may be decided on an earlier state of it.
   void wrote_runtime(const boost::json::value& after);
-  /// True if a RuntimeBootstrapper refers to a source: "ConfigMap kcp-system/a".
+  /// True if a RuntimeBootstrapper refers to a source, or this names something else.
   bool is_used(std::string_view source) const;
   k8s::result<std::string> kubeconfig_of(const k8s::object_key& key) const;
   /// What the pool calls a runtime's client: by its Kyma where that is known, as other reactors do,
@@ -47,8 +47,8 @@ class control_plane {
 
  private:
   std::string kyma_of(const k8s::object_key& key) const;
-  std::string kyma_mismatch(const resource_view& view) const;
-  std::vector<k8s::object_key> users_of(source_kind kind, std::string_view name) const;
+  /// Of a source: "ConfigMap kcp-system/a".
+  std::vector<k8s::object_key> users_of(std::string_view source) const;
 
   const sources from_;
   const bootstrapper_sources defaults_;

@@ -17,7 +17,6 @@ decision decide_deletion(const runtime_facts& facts) {
     return {action::release, "NotInCharge",
             "the runtime's mode is " + std::string(to_string(facts.mode))};
   }
-  if (!facts.wrong_access.empty()) return {action::wait, "Invalid", facts.wrong_access};
   if (!facts.no_access.empty()) return {action::wait, "NoAccess", facts.no_access};
   if (facts.runtime_suspended) {
     return {action::wait, "RuntimeSuspended", "the Runtime is suspended"};
@@ -39,9 +38,7 @@ decision decide(const runtime_facts& facts, bool create) {
                            : decision{action::none, "NoResource", "it has no RuntimeBootstrapper"};
   }
   if (facts.deleting) return decide_deletion(facts);
-  for (const auto* error : {&facts.wrong_access, &facts.invalid}) {
-    if (!error->empty()) return {action::reject, "Invalid", *error};
-  }
+  if (!facts.invalid.empty()) return {action::reject, "Invalid", facts.invalid};
   if (!facts.runtime_exists) {
     return {action::wait, "RuntimeNotFound", "there is no Runtime of this name"};
   }

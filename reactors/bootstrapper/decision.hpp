@@ -17,9 +17,7 @@ struct runtime_facts {
   bool has_finalizer = false;
   bool has_objects = false;  ///< its recorded inventory is not empty
   bool suspended = false;
-  std::string invalid = {};  ///< errors of its spec; empty: none
-  /// Its kubeconfig would be that of another Runtime, and why; empty: of the right one.
-  std::string wrong_access = {};
+  std::string invalid = {};        ///< errors of its spec; empty: none
   bool of_former_runtime = false;  ///< its owner is a Runtime of this name that is gone
 
   // The Runtime.

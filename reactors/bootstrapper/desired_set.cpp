@@ -109,7 +109,7 @@ class renderer {
 
   bool uses_trust_bundle() const {
     diagnostics unused;
-    const auto& config_map = from_.at(source_kind::configuration).object;
+    const auto& config_map = from_.at(source_kind::config).object;
     const auto text = find_string(config_map, {"data", configuration_key});
     return !validate_configuration(text, features_, {unused, {}}).trust_bundle.empty();
   }
@@ -117,8 +117,8 @@ class renderer {
   /// Adds the object of a source: its `fields`, under the target's name.
   void add(source_kind kind, const json::value& source, const k8s::object_key& target,
            std::initializer_list<std::string_view> fields) {
-    auto object =
-        new_object(find_string(source, {"apiVersion"}), find_string(source, {"kind"}), target);
+    const auto& gvk = type_of(kind).gvk;
+    auto object = new_object(gvk.api_version(), gvk.kind, target);
     copy_fields(source, fields, object);
     out_.objects.push_back({kind, std::move(object)});
   }
@@ -143,9 +143,9 @@ class renderer {
   }
 
   void add_configuration() {
-    const auto* const source = source_of(source_kind::configuration);
+    const auto* const source = source_of(source_kind::config);
     if (source == nullptr) return;
-    const auto field = path(source_kind::configuration);
+    const auto field = path(source_kind::config);
     if (k8s::find(*source, {"data", configuration_key}) == nullptr) {
       field.at("data[" + std::string(configuration_key) + "]").error("is missing");
     } else {
@@ -160,7 +160,7 @@ class renderer {
       }
       out_.features = configured.features;
     }
-    add(source_kind::configuration, *source, {from_.to.ns, from_.to.configuration},
+    add(source_kind::config, *source, {from_.to.ns, from_.to.configuration},
         {"data", "binaryData"});
   }
 
@@ -173,8 +173,7 @@ class renderer {
       return !from_.at(source).name.empty() && kind == of_kind && key == target;
     };
     const auto& bundle = from_.at(source_kind::trust_bundle).object;
-    return is_target(source_kind::configuration, "ConfigMap",
-                     {from_.to.ns, from_.to.configuration}) ||
+    return is_target(source_kind::config, "ConfigMap", {from_.to.ns, from_.to.configuration}) ||
            is_target(source_kind::pull_secret, "Secret", {from_.to.ns, from_.to.pull_secret}) ||
            is_target(source_kind::trust_bundle, "ClusterTrustBundle", {{}, bundle_name(bundle)});
   }
@@ -257,12 +256,6 @@ unit unit_of(source_kind kind) noexcept {
   return kind == source_kind::pull_secret ? unit::credentials : unit::bootstrapper;
 }
 
-std::string_view to_string(source_kind kind) noexcept {
-  constexpr std::array<std::string_view, 4> names = {"pullSecret", "trustBundle", "config",
-                                                     "manifests"};
-  return names[static_cast<std::size_t>(kind)];
-}
-
 std::string version_of(const json::value& deployment) {
   return std::string(k8s::label(deployment, version_label).value_or(std::string_view()));
 }
@@ -287,7 +280,7 @@ revision render(unit of, const render_input& from, std::chrono::system_clock::ti
 json::value content_of(const json::value& source) {
   if (!source.is_object()) return nullptr;
   json::value out{{"metadata", {{"name", k8s::key_of(source).name}}}};
-  copy_fields(source, {"apiVersion", "kind", "type", "data", "binaryData", "spec"}, out);
+  copy_fields(source, {"type", "data", "binaryData", "spec"}, out);
   return out;
 }
 

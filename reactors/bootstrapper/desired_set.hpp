@@ -1,7 +1,9 @@
 #pragma once
 
 #include "k8s/names.hpp"
+#include "k8s/object.hpp"
 #include "reactors/bootstrapper/validation.hpp"
+#include "reactors/bootstrapper_sources.hpp"
 
 #include <boost/json/value.hpp>
 
@@ -60,11 +62,8 @@ struct target_names {
   friend bool operator==(const target_names&, const target_names&) = default;
 };
 
-enum class source_kind : std::uint8_t { pull_secret, trust_bundle, configuration, manifests };
-inline constexpr std::array all_source_kinds = {source_kind::pull_secret, source_kind::trust_bundle,
-                                                source_kind::configuration, source_kind::manifests};
+using source_kind = source;
 unit unit_of(source_kind kind) noexcept;
-std::string_view to_string(source_kind kind) noexcept;
 
 /// One source in the control plane.
 struct source_input {
@@ -73,7 +72,7 @@ struct source_input {
 };
 
 struct render_input {
-  std::array<source_input, all_source_kinds.size()> sources = {};  ///< by source_kind
+  std::array<source_input, all_sources.size()> sources = {};  ///< by source
   target_names to = {};
   std::string manifests_key = {};
   std::string inline_manifests = {};  ///< in place of the source; empty: none
@@ -89,6 +88,13 @@ struct desired_object {
   boost::json::value object = {};
 };
 
+/// A source as it is in the control plane.
+struct live_source {
+  source_kind kind = source_kind::manifests;
+  std::string name = {};
+  k8s::object object = {};
+};
+
 /// One state of a unit: the objects that a runtime is to have.
 struct revision {
   std::string digest = {};  ///< short, of the objects; independent of the order of fields
@@ -96,6 +102,7 @@ struct revision {
   std::string version = {};                ///< of the manifests; empty: they do not say
   std::vector<std::string> features = {};  ///< that the configuration makes available
   diagnostics found = {};                  ///< with errors it must not be applied
+  std::vector<live_source> sources = {};   ///< that it was rendered from, without stored contents
 
   bool valid() const noexcept { return found.errors.empty(); }
 };

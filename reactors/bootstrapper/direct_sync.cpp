@@ -2,6 +2,7 @@
 
 #include "core/task_group.hpp"
 #include "k8s/types.hpp"
+#include "reactors/kyma_resources.hpp"
 
 #include <boost/asio/this_coro.hpp>
 
@@ -17,6 +18,9 @@ using k8s::object_key;
 
 /// How long a change of others may be on its way from the API server.
 constexpr auto catch_up = std::chrono::milliseconds(200);
+/// States of contents_.
+constexpr std::string_view current = "current";
+constexpr std::string_view outdated = "outdated";
 /// So many repairs in a row are a fight.
 constexpr unsigned contested_after = 3;
 
@@ -54,11 +58,12 @@ direct_sync::direct_sync(asio::any_io_executor executor, options with, sources f
       usual_(from_, with_.defaults, with_.trust_at_once, last_good_),
       gate_(gate),
       kcp_(from_, with_.defaults, with_.mode, with_.allow_inline_manifests),
-      progress_(in_.metrics) {
+      contents_(in_.metrics, "rw_bootstrapper_content",
+                {current, outdated, "in_step", "differing", "NoResource"}) {
   kcp_.watch(controller_, with_.create_for_runtimes,
              [this](std::vector<object_key> all, keys& rest) {
                for (const auto& key : all) {
-                 if (may(key, action::sync)) progress_.outdated(key, in_.clock.wall());
+                 if (may(key, action::sync)) contents_.set(key, outdated, in_.clock.wall());
                }
                spread(std::move(all), rest);
              });
@@ -109,8 +114,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::reconcile(object_key key) {
   const auto& decided = in.input.decided;
   const auto stored = from_.bootstrappers.objects().get(key);
   if (stored) in.resource = writer_.newest(stored);
-  const bool direct = facts.mode == bootstrapper_mode::direct && !facts.deleting;
-  note_unmanaged(key, direct ? decided : decision());
+  note_decision(key, facts, decided);
   if (gate_ != nullptr && !in.direct()) gate_->leave(key);
   switch (decided.what) {
     case action::none:
@@ -146,7 +150,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::reconcile(object_key key) {
 asio::awaitable<k8s::reconcile_result> direct_sync::stand_by(pass* in) {
   const auto& key = in->to.key;
   const auto& decided = in->input.decided;
-  leave(key);
+  drift_.unwatch(key);
   const bool failed = decided.what == action::reject || decided.reason == "NoAccess";
   if (failed) {
     note(in->resource, runtime_state::failed, decided.message, decided.message);
@@ -181,22 +185,15 @@ asio::awaitable<k8s::reconcile_result> direct_sync::run_sync(pass* in) {
 /// Resolves what the runtime is to have; how the pass ends if that fails.
 asio::awaitable<std::optional<k8s::reconcile_result>> direct_sync::prepare(pass* in) {
   const auto& key = in->to.key;
-  if (in->direct()) {
-    progress_.expect(key, in_.clock.wall());
-    progress_.differs(key, false);
-  } else {
-    progress_.leave(key);
-    drift_.unwatch(key);
-  }
+  if (!in->direct()) drift_.unwatch(key);
   diagnostics unused;
   in->view = read_resource(in->resource, with_.defaults, unused);
   auto content = usual_.current().digest;
-  auto resolved = co_await revisions_.resolve(in->view, in_.clock.wall());
+  in->input.state = read_state(in->resource);
+  const auto resolved = co_await revisions_.resolve(in->view, in_.clock.wall(), &in->input.state);
   if (!resolved) co_return result::error(resolved.error());
-  in->units = std::move(*resolved);
   auto refused = co_await ask_gate(in, std::move(content));
   if (refused) co_return refused;
-  for (std::size_t i = 0; i < in->units.size(); ++i) in->input.units[i] = in->units[i].status;
   if (!in->direct()) co_return std::nullopt;
   auto ended = co_await writer_.set_finalizer(&in->resource, std::string(finalizer), true);
   co_return ended;
@@ -214,12 +211,11 @@ asio::awaitable<std::optional<k8s::reconcile_result>> direct_sync::ask_gate(pass
   if (!loaded) co_return result::error(loaded.error());
   const auto& content = usual_.current();
   if (content.digest != digest) co_return result::requeue_after(catch_up);
-  auto& of = in->units[static_cast<std::size_t>(unit::bootstrapper)];
+  auto& of = in->input.state.at(unit::bootstrapper);
   const auto completed = revisions_.render_stored(in->view, usual_.completed(), in_.clock.wall());
-  const content_revisions desired{of.status.desired, completed ? completed->digest : std::string()};
+  const content_revisions desired{of.desired, completed ? completed->digest : std::string()};
   if (gate_->admit(in->resource, content, desired)) co_return std::nullopt;
-  const auto state = read_state(in->resource);
-  hold(of, state.digests[static_cast<std::size_t>(unit::bootstrapper)], completed);
+  hold(of, completed);
   co_return std::nullopt;
 }
 
@@ -237,16 +233,12 @@ asio::awaitable<std::optional<k8s::reconcile_result>> direct_sync::reach(pass* i
 asio::awaitable<k8s::result<void>> direct_sync::execute(pass* in) {
   const auto key = in->to.key;
   sync_request request{.to = in->view.to, .write = in->direct(), .adopt = in->view.adopt};
-  for (std::size_t i = 0; i < in->units.size(); ++i) {
-    request.revisions[i] = in->units[i].revisions;
-    // What is applied for the first time is all that there is to fall back to.
-    if (in->direct()) {
-      co_await revisions_.store(&in->units[i], true, &in->input.units[i].warnings);
-    }
+  auto& state = in->input.state;
+  // What is applied for the first time is all that there is to fall back to.
+  for (auto& each : state.units) {
+    if (in->direct()) co_await revisions_.store(&each, true);
   }
-  request.rejected = rejections_.current(key, in_.clock.now());
-  request.state = read_state(in->resource);
-  request.withheld = in->units[static_cast<std::size_t>(unit::bootstrapper)].withheld;
+  rejections_.skip(key, in_.clock.now(), state);
   request.may_write = [this, key] { return may(key, action::sync); };
   request.record = [this, in](unit of, inventory objects) -> work<k8s::result<void>> {
     json::value change{{"status", applying_status(in->resource, of, objects)}};
@@ -255,11 +247,10 @@ asio::awaitable<k8s::result<void>> direct_sync::execute(pass* in) {
     co_return k8s::failure{.code = k8s::errc::fenced, .message = in->ended->text};
   };
   const auto begin = in_.clock.now();
-  auto sync =
-      bootstrapper::sync(in->to.api, &with_.apply, std::move(request), &in->input.report.emplace());
+  auto sync = bootstrapper::sync(in->to.api, &with_.apply, std::move(request), &state);
   auto done = co_await bounded(&in->to, std::move(sync));
   seconds_.Observe(std::chrono::duration<double>(in_.clock.now() - begin).count());
-  writes_.Increment(static_cast<double>(in->input.report->writes));
+  writes_.Increment(static_cast<double>(state.writes));
   co_return done;
 }
 
@@ -274,10 +265,9 @@ asio::awaitable<k8s::reconcile_result> direct_sync::fail(pass* in, k8s::failure 
   }
   if (error.is(k8s::errc::fenced)) co_return result::error(error);
   if (unhealthy) drift_.unwatch(key);
-  const auto& begun = in->input.report;
-  const bool half_applied = begun && std::ranges::any_of(begun->units, [](const unit_report& each) {
-                              return each.changed && each.applied.empty();
-                            });
+  const bool half_applied = std::ranges::any_of(in->input.state.units, [](const unit_state& each) {
+    return each.changed && each.applied.empty();
+  });
   // One that was slow for the first time is not reported: the connection may be what is broken.
   if (in->to.deferred && !half_applied) co_return *in->to.deferred;
   auto then = result::error(error);
@@ -297,31 +287,26 @@ asio::awaitable<k8s::reconcile_result> direct_sync::fail(pass* in, k8s::failure 
 /// The runtime has answered everything.
 asio::awaitable<k8s::reconcile_result> direct_sync::finish(pass* in) {
   const auto& key = in->to.key;
-  auto& report_of = *in->input.report;
+  auto& state = in->input.state;
   in->input.observed = true;
   std::optional<k8s::failure> failed;
   bool differs = false;
-  for (const auto of : all_units) {
-    const auto i = static_cast<std::size_t>(of);
-    const auto& result_of = report_of.units[i];
-    auto& status = in->input.units[i];
-    if (result_of.failed) failed = result_of.failed;
-    differs = differs || !result_of.differences.empty();
-    rejections_.update(key, of, status.desired, result_of, in_.clock.now());
-    const bool applied = !status.desired.empty() && result_of.applied == status.desired;
-    if (in->direct() && applied) {
-      co_await revisions_.store(&in->units[i], false, &status.warnings);
-    }
+  rejections_.update(key, in_.clock.now(), state);
+  for (auto& each : state.units) {
+    if (each.failed) failed = each.failed;
+    differs = differs || !each.differences.empty();
+    const bool applied = !each.desired.empty() && each.applied == each.desired;
+    if (in->direct() && applied) co_await revisions_.store(&each, false);
   }
   if (!in->direct()) {
-    progress_.differs(key, differs);
-  } else if (is_synced(in->input)) {
-    progress_.current(key);
+    contents_.set(key, differs ? "differing" : "in_step", {});
+  } else if (std::ranges::all_of(state.units, &unit_state::is_applied)) {
+    contents_.set(key, current, {});
   } else {
-    progress_.outdated(key, in_.clock.wall());
+    contents_.set(key, outdated, in_.clock.wall());
   }
   note_observed(*in);
-  if (in->direct()) watch_drift(in->to, std::move(report_of.left));
+  if (in->direct()) watch_drift(in->to, std::move(state.left));
   const auto again = next_pass(in);
   auto reported =
       co_await report(in, failed ? result::error(*failed) : result::requeue_after(again));
@@ -330,11 +315,10 @@ asio::awaitable<k8s::reconcile_result> direct_sync::finish(pass* in) {
 
 /// Soon where pods are on their way, or a rejected revision is due; else at the resync.
 core::duration direct_sync::next_pass(pass* in) {
-  const auto& report_of = *in->input.report;
-  const auto state = installation_of(report_of);
+  const auto state = installation_of(in->input.state);
   // Pods of what is rejected do not come, and those that have given up come back seldom.
   const bool starting = state == installation::in_progress ||
-                        (blocked_by(in->input).empty() && state != installation::failed &&
+                        (blocked_by(in->input.state).empty() && state != installation::failed &&
                          state != installation::ready);
   const auto again = next_pause(in->to.key, starting);
   const auto due = rejections_.due(in->to.key);
@@ -346,22 +330,38 @@ asio::awaitable<k8s::reconcile_result> direct_sync::report(pass* in, result then
   auto status = next_status(in->resource, in->input, in_.clock.wall());
   resource_writer::ended ended;
   if (status) ended = co_await writer_.write_status(&in->resource, std::move(*status));
+  if (!ended) ended = co_await copy_condition(in);
   if (!ended && gate_ != nullptr) {
-    const auto& report_of = in->input.report;
-    gate_->observe(in->resource, report_of && report_of->at(unit::bootstrapper).ahead);
+    gate_->observe(in->resource, in->input.state.at(unit::bootstrapper).ahead);
   }
   co_return ended.value_or(then);
 }
 
+/// Makes the Runtime's condition like the RuntimeBootstrapper's. Conditions of a Runtime are an
+/// atomic list: all of them are written, at the resourceVersion that was read.
+asio::awaitable<resource_writer::ended> direct_sync::copy_condition(pass* in) {
+  if (!with_.runtime_condition || in->input.mode != bootstrapper_mode::direct)
+    co_return std::nullopt;
+  auto own = k8s::find_condition(in->resource, runtime_condition);
+  auto runtime = from_.runtimes.objects().get(in->to.key).parse();
+  // A status without a state is invalid; Kyma Infrastructure Manager sets it first.
+  if (!own || k8s::find_string(runtime, {"status", "state"}).empty()) co_return std::nullopt;
+  own->observed_generation = 0;  // it is the RuntimeBootstrapper's
+  if (!k8s::set_condition(runtime, *own, in_.clock.wall())) co_return std::nullopt;
+  json::value change{{"status", {{"conditions", runtime.at("status").at("conditions")}}}};
+  resource_writer writer(in_.kcp, runtimes_type());  // remembers no Runtimes
+  auto ended = co_await writer.patch(&runtime, std::move(change), "status");
+  co_return ended;
+}
+
 /// Counts and reports what the pass has found, and repairs that are undone again and again.
 void direct_sync::note_observed(const pass& in) {
-  const auto& report_of = *in.input.report;
-  const auto error = blocked_by(in.input);
+  const auto error = blocked_by(in.input.state);
   const k8s::failure* failed = nullptr;
   bool repaired = false;
   bool changed = false;
   std::string difference;
-  for (const auto& each : report_of.units) {
+  for (const auto& each : in.input.state.units) {
     repaired = repaired || each.repaired;
     changed = changed || each.changed;
     if (each.failed && failed == nullptr) failed = &*each.failed;
@@ -371,8 +371,8 @@ void direct_sync::note_observed(const pass& in) {
              : repaired     ? "repaired"
              : changed      ? "changed"
                             : "unchanged");
-  const auto& version = report_of.at(unit::bootstrapper).version;
-  const auto state = installation_of(report_of);
+  const auto& version = in.input.state.at(unit::bootstrapper).version;
+  const auto state = installation_of(in.input.state);
   if (failed != nullptr || !error.empty()) {
     const auto& reason = failed != nullptr ? failed->code.message() : error;
     note(in.resource, runtime_state::failed, reason, failed != nullptr ? failed->message : error);

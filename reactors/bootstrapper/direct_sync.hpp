@@ -2,7 +2,7 @@
 
 #include "reactors/bootstrapper/control_plane.hpp"
 #include "reactors/bootstrapper/last_good.hpp"
-#include "reactors/bootstrapper/progress.hpp"
+#include "reactors/bootstrapper/rejections.hpp"
 #include "reactors/bootstrapper/revision_source.hpp"
 #include "reactors/bootstrapper/rollout_turn.hpp"
 #include "reactors/bootstrapper/status.hpp"
@@ -10,6 +10,7 @@
 #include "reactors/content_gate.hpp"
 #include "reactors/remote_watch.hpp"
 #include "reactors/runtime_controller.hpp"
+#include "reactors/state_counts.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -37,6 +38,9 @@ struct options : runtime_options {
   bool allow_inline_manifests = false;
   /// In KCP, of the stored contents (last_good.hpp); nobody else should read it.
   std::string state_namespace = "runtime-watcher-system";
+  /// Runtimes in mode direct get the condition RuntimeBootstrapperReady, in the words of Kyma
+  /// Infrastructure Manager. It is compared at each pass.
+  bool runtime_condition = false;
   /// A change of the trust bundle alone does not wait for a roll-out.
   bool trust_at_once = false;
 };
@@ -70,10 +74,12 @@ using environment = runtime_environment;
 /// Events, when a state begins: BootstrapperReady, BootstrapperNotReady, BootstrapperFailed,
 /// RuntimeUnreachable, BootstrapperRemoved, BootstrapperRemovalAbandoned, BootstrapperContested; on
 /// a Runtime in mode direct that nothing is written to: BootstrapperUnmanaged.
-/// Metrics: those of runtime_controller (`rw_bootstrapper`, `runtime-bootstrapper`), progress.hpp,
-/// revision_source.hpp and remote_watch.hpp, `rw_bootstrapper_writes_total`,
-/// `rw_bootstrapper_syncs_total{result}` (changed, unchanged, repaired, refused, failed) and
-/// `rw_bootstrapper_sync_seconds`.
+/// Metrics: those of runtime_controller (`rw_bootstrapper`, `runtime-bootstrapper`),
+/// revision_source.hpp and remote_watch.hpp; of state_counts.hpp with `rw_bootstrapper_content`:
+/// `current` and `outdated` in mode direct, `in_step` and `differing` in mode shadow, or why
+/// nothing is written in mode direct, such as `NoResource` (decision.cpp);
+/// `rw_bootstrapper_writes_total`, `rw_bootstrapper_syncs_total{result}` (changed, unchanged,
+/// repaired, refused, failed) and `rw_bootstrapper_sync_seconds`.
 ///
 /// Single executor, which is also the informers' and the clients'.
 class direct_sync final : public runtime_controller {
@@ -88,7 +94,7 @@ class direct_sync final : public runtime_controller {
   /// needs capacity for all of them.
   boost::asio::awaitable<void> run();
 
-  const progress& rollout_progress() const noexcept { return progress_; }
+  const state_counts& contents() const noexcept { return contents_; }
 
  private:
   struct pass;
@@ -108,6 +114,7 @@ class direct_sync final : public runtime_controller {
   work<result> finish(pass* in);
   core::duration next_pass(pass* in);
   work<result> report(pass* in, result then);
+  work<resource_writer::ended> copy_condition(pass* in);
   void note_observed(const pass& in);
   void count_pass(const char* outcome);
 
@@ -115,9 +122,9 @@ class direct_sync final : public runtime_controller {
   work<result> create(k8s::object_key key);
   work<result> undeploy_all(pass* in);
   work<result> release(pass* in, std::string abandoned);
-  void leave(const k8s::object_key& key);
   void forget(const k8s::object_key& key);
-  void note_unmanaged(const k8s::object_key& key, const decision& decided);
+  void note_decision(const k8s::object_key& key, const runtime_facts& facts,
+                     const decision& decided);
 
   const options with_;
   core::counter& writes_;
@@ -128,7 +135,7 @@ class direct_sync final : public runtime_controller {
   usual_content usual_;
   content_gate* const gate_;
   control_plane kcp_;
-  progress progress_;
+  state_counts contents_;
   rejections rejections_;
 };
 
@@ -140,7 +147,6 @@ struct direct_sync::pass {
   boost::json::value resource = {};  ///< the RuntimeBootstrapper, as it was written last
   resource_view view = {};
   status_input input = {};
-  resolved_units units = {};
   resource_writer::ended ended = {};  ///< a write to KCP failed within the sync
 };
 

@@ -27,7 +27,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::create(k8s::object_key key) 
 
 asio::awaitable<k8s::reconcile_result> direct_sync::undeploy_all(pass* in) {
   const auto& key = in->to.key;
-  leave(key);
+  drift_.unwatch(key);
   const auto left = removal_left(in->resource);
   bool removed = false;
   const bool connected = co_await connect(&in->to, kcp_.client_name(key), kcp_.kubeconfig_of(key));
@@ -83,25 +83,25 @@ asio::awaitable<k8s::reconcile_result> direct_sync::release(pass* in, std::strin
   co_return result::done();
 }
 
-/// The runtime is not written to for now.
-void direct_sync::leave(const k8s::object_key& key) {
-  progress_.leave(key);
-  progress_.differs(key, false);
-  drift_.unwatch(key);
-}
-
 void direct_sync::forget(const k8s::object_key& key) {
-  leave(key);
   rejections_.forget(key);
   forget_runtime(key, kcp_.client_name(key));
 }
 
-/// Reports a Runtime in mode direct that nothing is written to, and that KIM need not configure.
-void direct_sync::note_unmanaged(const k8s::object_key& key, const decision& decided) {
-  const bool managed = decided.what != action::none && decided.what != action::reject &&
-                       decided.what != action::wait;
-  const bool is_new = progress_.unmanaged(key, managed ? std::string() : decided.reason);
-  if (!is_new || managed || decided.reason.empty()) return;
+/// Counts the runtime. One in mode direct that nothing is written to, and that KIM need not
+/// configure, is reported.
+void direct_sync::note_decision(const k8s::object_key& key, const runtime_facts& facts,
+                                const decision& decided) {
+  const bool syncs = decided.what == action::sync;
+  if (syncs && contents_.state(key) == "current") return;
+  if (syncs) {
+    contents_.set(key, "outdated", in_.clock.wall());
+    return;
+  }
+  const bool unmanaged = facts.mode == bootstrapper_mode::direct && !facts.deleting &&
+                         !decided.reason.empty() && decided.what != action::undeploy;
+  if (!unmanaged) return contents_.forget(key);
+  if (!contents_.set(key, decided.reason, in_.clock.wall())) return;
   const auto runtime = kcp_.runtime_of(key);
   const auto& type = runtimes_type().gvk;
   // Where only metadata are watched, the object says that it is PartialObjectMetadata.

@@ -11,6 +11,7 @@
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
 
 #include <algorithm>
 #include <set>
@@ -23,8 +24,8 @@ namespace json = boost::json;
 using k8s::find_string;
 using success = k8s::result<void>;
 
-/// Bound on the objects read for one plan, about as many bytes of text: runtimes are not trusted,
-/// and one process reads thousands.
+/// Bound on the text of the objects read for one plan: runtimes are not trusted, and one process
+/// reads thousands.
 constexpr std::size_t most_live = 16u << 20;
 
 constexpr int trust_rank = 11;          ///< after definitions
@@ -33,18 +34,6 @@ constexpr int after_workloads = 65;
 
 std::string name_of(const planned_object& object) {
   return object.type.gvk.kind + " " + to_string(object.key);
-}
-
-std::size_t bytes_of(const json::value& value) {
-  std::size_t out = 8;
-  if (const auto* const text = value.if_string()) out += text->size();
-  if (const auto* const list = value.if_array()) {
-    for (const auto& each : *list) out += bytes_of(each);
-  }
-  if (const auto* const fields = value.if_object()) {
-    for (const auto& [name, each] : *fields) out += name.size() + bytes_of(each);
-  }
-  return out;
 }
 
 k8s::group_version_kind gvk_of(const json::value& object) {
@@ -178,7 +167,7 @@ applier::work<void> applier::resolve(const revision& desired, unit_plan& plan) {
     metadata.erase("namespace");
     if (object.type.namespaced) metadata["namespace"] = object.key.ns;
     const auto rank = each.from == source_kind::trust_bundle ? trust_rank
-                      : each.from == source_kind::configuration
+                      : each.from == source_kind::config
                           ? configuration_rank
                           : k8s::apply_rank(object.type.gvk.api_version(), object.type.gvk.kind);
     object.order = {rank, plan.objects.size()};
@@ -206,7 +195,7 @@ applier::work<void> applier::read_live(unit_plan& plan) {
       auto& got = results[i - begin];
       if (!got && !got.error().is(k8s::errc::not_found)) co_return got.error();
       if (!got) continue;
-      bytes += bytes_of(*got);
+      bytes += json::serialize(*got).size();
       plan.objects[i].live = std::move(*got);
     }
     if (bytes <= most_live) continue;

@@ -49,15 +49,15 @@ resource_view read_resource(const json::value& object, const bootstrapper_source
   const auto* const present = k8s::find(object, {"spec"});
   const json::value spec = present == nullptr ? json::value(json::object()) : *present;
   out.runtime = find_string(spec, {"runtimeRef", "name"});
-  out.kyma = find_string(spec, {"runtimeRef", "kymaName"});
-  out.configuration = reference(spec, "configMapRef", sources.config);
-  out.pull_secret = reference(spec, "pullSecretRef", {});
-  out.trust_bundle = reference(spec, "trustBundleRef", {});
+  out.from.config = reference(spec, "configMapRef", sources.config);
+  out.from.pull_secret = reference(spec, "pullSecretRef", {});
+  out.from.trust_bundle = reference(spec, "trustBundleRef", {});
+  out.from.manifests.clear();
   out.inline_manifests = find_string(spec, {"manifests", "inline"});
   if (out.inline_manifests.empty()) {
-    out.manifests = text_at(spec, {"manifests", "configMapRef", "name"}, sources.manifests);
+    out.from.manifests = text_at(spec, {"manifests", "configMapRef", "name"}, sources.manifests);
     out.manifests_key = text_at(spec, {"manifests", "configMapRef", "key"}, default_manifests_key);
-    out.own_manifests = out.manifests != sources.manifests;
+    out.own_manifests = out.from.manifests != sources.manifests;
   }
   const target_names defaults;
   out.to.ns = text_at(spec, {"target", "namespace"}, defaults.ns);
@@ -104,43 +104,6 @@ json::value resource_for(const json::value& runtime, const bootstrapper_sources&
   const auto& owner = runtimes_type().gvk;
   k8s::set_owner(out,
                  {owner.api_version(), owner.kind, key.name, std::string(k8s::uid_of(runtime))});
-  return out;
-}
-
-recorded_state read_state(const json::value& object) {
-  recorded_state out;
-  const auto* const units = k8s::find_array(object, {"status", "units"});
-  out.exists = units != nullptr;
-  for (const auto& each : units == nullptr ? json::array() : *units) {
-    const auto of = parse_unit(find_string(each, {"name"}));
-    if (of) out.digests[static_cast<std::size_t>(*of)] = find_string(each, {"digest"});
-  }
-  const auto* const objects = k8s::find_array(object, {"status", "inventory"});
-  for (const auto& each : objects == nullptr ? json::array() : *objects) {
-    inventory_entry entry;
-    const auto of = parse_unit(find_string(each, {"unit"}));
-    if (!of || !k8s::parse_api_version(find_string(each, {"apiVersion"}), entry.gvk)) continue;
-    entry.of = *of;
-    entry.gvk.kind = find_string(each, {"kind"});
-    entry.key = {std::string(find_string(each, {"namespace"})),
-                 std::string(find_string(each, {"name"}))};
-    entry.created = is_true(each, {"created"});
-    out.objects.push_back(std::move(entry));
-  }
-  return out;
-}
-
-json::value write_inventory(const inventory& objects) {
-  json::array out;
-  for (const auto& each : objects) {
-    json::object entry{{"unit", to_string(each.of)},
-                       {"apiVersion", each.gvk.api_version()},
-                       {"kind", each.gvk.kind},
-                       {"name", each.key.name}};
-    if (!each.key.ns.empty()) entry["namespace"] = each.key.ns;
-    if (each.created) entry["created"] = true;
-    out.push_back(std::move(entry));
-  }
   return out;
 }
 

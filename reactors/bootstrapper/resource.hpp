@@ -1,16 +1,13 @@
 #pragma once
 
-#include "k8s/failure.hpp"
 #include "k8s/names.hpp"
 #include "reactors/bootstrapper/desired_set.hpp"
 #include "reactors/bootstrapper_mode.hpp"
 
 #include <boost/json/value.hpp>
 
-#include <array>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace rw::bootstrapper {
 
@@ -32,12 +29,9 @@ inline constexpr std::string_view default_manifests_key = "manifests.yaml";
 /// A RuntimeBootstrapper's spec with defaults.
 struct resource_view {
   k8s::object_key key = {};
-  std::string runtime = {};        ///< spec.runtimeRef.name; empty: not given
-  std::string kyma = {};           ///< spec.runtimeRef.kymaName; empty: the Runtime's label decides
-  std::string configuration = {};  ///< ConfigMap
-  std::string pull_secret = {};    ///< Secret; empty: none
-  std::string trust_bundle = {};   ///< ClusterTrustBundle; empty: none
-  std::string manifests = {};      ///< ConfigMap; empty: `inline_manifests`
+  std::string runtime = {};  ///< spec.runtimeRef.name; empty: not given
+  /// Pull Secret and trust bundle without a name: none. Manifests: `inline_manifests`.
+  bootstrapper_sources from = {};
   std::string manifests_key = {};
   bool own_manifests = false;  ///< another ConfigMap than the manager's default one
   std::string inline_manifests = {};
@@ -57,29 +51,5 @@ resource_view read_resource(const boost::json::value& object, const bootstrapper
 /// and with the finalizer. The Runtime's metadata suffice.
 boost::json::value resource_for(const boost::json::value& runtime,
                                 const bootstrapper_sources& sources);
-
-/// An object on a runtime that is managed here.
-struct inventory_entry {
-  unit of = unit::bootstrapper;
-  k8s::group_version_kind gvk = {};
-  k8s::object_key key = {};  ///< of a cluster-scoped object without namespace
-  bool created = false;      ///< since the unit was last in place as a whole
-
-  /// The same object in whichever version.
-  bool same_object(const inventory_entry& other) const noexcept {
-    return gvk.group == other.gvk.group && gvk.kind == other.gvk.kind && key == other.key;
-  }
-  friend bool operator==(const inventory_entry&, const inventory_entry&) = default;
-};
-using inventory = std::vector<inventory_entry>;
-
-/// What the status remembers between passes. Nothing of it is read from a runtime.
-struct recorded_state {
-  bool exists = false;     ///< a status of this form was written before
-  inventory objects = {};  ///< superset of what was applied and not removed since
-  std::array<std::string, all_units.size()> digests = {};  ///< short; by unit; empty: not in place
-};
-recorded_state read_state(const boost::json::value& object);
-boost::json::value write_inventory(const inventory& objects);
 
 }  // namespace rw::bootstrapper

@@ -27,21 +27,22 @@ revision_source::revision_source(const sources& from, last_good& stored, core::m
       rendered_(core::make_counter(registry, "rw_bootstrapper_rendered_total",
                                    "Number of revisions rendered and validated")) {}
 
+k8s::informer& sources::informer_of(source_kind which) const {
+  const std::array all = {&config_maps, &secrets, &trust_bundles};
+  return **std::ranges::find(all, type_of(which), [](auto* each) { return each->type(); });
+}
+
+k8s::object sources::find(source_kind which, const bootstrapper_sources& names) const {
+  return informer_of(which).objects().get(names.key_of(which));
+}
+
 revision_source::states revision_source::locate(const resource_view& view) const {
   states out;
-  const auto find = [&](source_kind kind, const char* type, const k8s::informer* in,
-                        const k8s::object_key& key) {
-    if (key.name.empty()) return;
-    out[index_of(kind)] = {.name = std::string(type) + " " + to_string(key),
-                           .in = in,
-                           .live = in == nullptr ? k8s::object() : in->objects().get(key)};
-  };
-  const auto& ns = view.key.ns;
-  find(source_kind::pull_secret, "Secret", &from_.secrets, {ns, view.pull_secret});
-  find(source_kind::trust_bundle, "ClusterTrustBundle", from_.trust_bundles,
-       {{}, view.trust_bundle});
-  find(source_kind::configuration, "ConfigMap", &from_.config_maps, {ns, view.configuration});
-  find(source_kind::manifests, "ConfigMap", &from_.config_maps, {ns, view.manifests});
+  for (const auto which : all_sources) {
+    auto& found = out[index_of(which)];
+    found.name = view.from.describe(which);
+    if (!found.name.empty()) found.live = from_.find(which, view.from);
+  }
   return out;
 }
 
@@ -77,17 +78,24 @@ revision_ptr revision_source::render_once(unit of, const resource_view& view, co
     if (contents[i] >= 0) input.sources[i].object = from[i].stored[contents[i]]->value;
   }
   rendered_.Increment();
-  cached = std::make_shared<const revision>(render(of, input, now));
+  auto rendered = render(of, input, now);
+  for (const auto kind : all_sources) {
+    const auto& source = from[index_of(kind)];
+    if (unit_of(kind) != of || contents[index_of(kind)] != live) continue;
+    rendered.sources.push_back({kind, source.name, source.live});
+  }
+  cached = std::make_shared<const revision>(std::move(rendered));
   return cached;
 }
 
-asio::awaitable<k8s::result<resolved_unit>> revision_source::resolve_unit(
-    unit of, const resource_view* view, states from, std::chrono::system_clock::time_point now) {
-  resolved_unit out;
+asio::awaitable<k8s::result<void>> revision_source::resolve_unit(
+    unit of, const resource_view* view, std::chrono::system_clock::time_point now,
+    unit_state* into) {
+  auto from = locate(*view);
   choice desired;
   desired.fill(absent);
   std::vector<choice> fallbacks{desired};
-  for (const auto kind : all_source_kinds) {
+  for (const auto kind : all_sources) {
     const auto i = index_of(kind);
     auto& source = from[i];
     // Manifests give way to the other unit's target; only its presence counts for that.
@@ -96,14 +104,12 @@ asio::awaitable<k8s::result<resolved_unit>> revision_source::resolve_unit(
     if (loaded) {
       source.stored = std::move(*loaded);
     } else if (is_permanent(loaded.error())) {
-      out.status.warnings.push_back("the last good content can't be read: " +
-                                    loaded.error().message);
+      into->warnings.push_back("the last good content can't be read: " + loaded.error().message);
     } else {
       co_return loaded.error();
     }
     if (source.live) {
       desired[i] = live;
-      out.contents.push_back(source);
     } else if (!source.stored.empty() && !view->remove_with_source) {
       desired[i] = 0;
     }
@@ -120,40 +126,37 @@ asio::awaitable<k8s::result<resolved_unit>> revision_source::resolve_unit(
     }
   }
   const auto first = render_once(of, *view, from, desired, now);
-  out.status.warnings.insert(out.status.warnings.end(), first->found.warnings.begin(),
-                             first->found.warnings.end());
+  const auto& warnings = first->found.warnings;
+  into->warnings.insert(into->warnings.end(), warnings.begin(), warnings.end());
   if (first->valid()) {
-    out.status.desired = first->digest;
-    out.revisions.push_back(first);
+    into->desired = first->digest;
+    into->revisions.push_back(first);
   } else {
-    out.status.invalid = describe(first->found.errors);
-    out.contents.clear();
+    into->invalid = describe(first->found.errors);
   }
   const bool any_stored =
       std::ranges::any_of(from, [](const source_state& each) { return !each.stored.empty(); });
-  if (!any_stored) co_return out;
+  if (!any_stored) co_return k8s::result<void>();
   std::ranges::sort(fallbacks, {}, [](const choice& each) {
     return std::pair(std::accumulate(each.begin(), each.end(), 0), each);
   });
   for (const auto& each : fallbacks) {
     const auto fallback = render_once(of, *view, from, each, now);
-    const bool known = std::ranges::any_of(out.revisions, [&](const revision_ptr& other) {
+    const bool known = std::ranges::any_of(into->revisions, [&](const revision_ptr& other) {
       return other->digest == fallback->digest;
     });
-    if (fallback->valid() && !known) out.revisions.push_back(fallback);
+    if (fallback->valid() && !known) into->revisions.push_back(fallback);
   }
-  co_return out;
+  co_return k8s::result<void>();
 }
 
-asio::awaitable<k8s::result<resolved_units>> revision_source::resolve(
-    resource_view view, std::chrono::system_clock::time_point now) {
-  resolved_units out;
+asio::awaitable<k8s::result<void>> revision_source::resolve(
+    resource_view view, std::chrono::system_clock::time_point now, sync_state* into) {
   for (const auto of : all_units) {
-    auto resolved = co_await resolve_unit(of, &view, locate(view), now);
+    const auto resolved = co_await resolve_unit(of, &view, now, &into->at(of));
     if (!resolved) co_return resolved.error();
-    out[static_cast<std::size_t>(of)] = std::move(*resolved);
   }
-  co_return out;
+  co_return k8s::result<void>();
 }
 
 revision_ptr revision_source::render_stored(const resource_view& view, const stored_set& contents,
@@ -170,27 +173,28 @@ revision_ptr revision_source::render_stored(const resource_view& view, const sto
   return rendered->valid() ? rendered : revision_ptr();
 }
 
-asio::awaitable<k8s::result<void>> revision_source::store_one(source_state source,
+asio::awaitable<k8s::result<void>> revision_source::store_one(live_source source,
                                                               bool absent_only) {
   const auto loaded = co_await stored_.load(source.name);
   if (!loaded) co_return loaded.error();
-  if (!loaded->empty() && stored_objects_[source.name] == source.live) {
+  if (!loaded->empty() && stored_objects_[source.name] == source.object) {
     co_return k8s::result<void>();
   }
-  const auto now = source.in->objects().get(source.live.key());
-  if ((absent_only && !loaded->empty()) || now != source.live) co_return k8s::result<void>();
-  const auto stored = co_await stored_.store(source.name, content_of(source.live.parse()));
-  if (stored) stored_objects_[source.name] = source.live;
+  const auto now = from_.informer_of(source.kind).objects().get(source.object.key());
+  if ((absent_only && !loaded->empty()) || now != source.object) co_return k8s::result<void>();
+  const auto stored = co_await stored_.store(source.name, content_of(source.object.parse()));
+  if (stored) stored_objects_[source.name] = source.object;
   co_return stored;
 }
 
-asio::awaitable<void> revision_source::store(const resolved_unit* unit, bool absent_only,
-                                             std::vector<std::string>* warnings) {
-  for (const auto& each : unit->contents) {
+asio::awaitable<void> revision_source::store(unit_state* unit, bool absent_only) {
+  if (unit->revisions.empty()) co_return;
+  const auto first = unit->revisions.front();
+  for (const auto& each : first->sources) {
     const auto stored = co_await store_one(each, absent_only);
     if (stored) continue;
-    warnings->push_back("the content of the sources can't be stored to fall back to: " +
-                        stored.error().message);
+    unit->warnings.push_back("the content of the sources can't be stored to fall back to: " +
+                             stored.error().message);
   }
 }
 

@@ -5,7 +5,7 @@
 #include "k8s/informer.hpp"
 #include "reactors/bootstrapper/last_good.hpp"
 #include "reactors/bootstrapper/resource.hpp"
-#include "reactors/bootstrapper/status.hpp"
+#include "reactors/bootstrapper/state.hpp"
 
 #include <boost/asio/awaitable.hpp>
 
@@ -21,37 +21,21 @@ namespace rw::bootstrapper {
 /// must outlive the reactor.
 struct sources {
   k8s::informer& bootstrappers;
-  k8s::informer& runtimes;     ///< Runtimes; their metadata suffice
+  /// Runtimes; their metadata suffice, and with options::runtime_condition status.state and
+  /// status.conditions.
+  k8s::informer& runtimes;
   k8s::informer& kubeconfigs;  ///< Secrets with kubeconfigs; may hold others
   k8s::informer& config_maps;  ///< of kcp-system; may hold others than the sources
   k8s::informer& secrets;      ///< of kcp-system: the pull Secrets; may hold others
-  /// ClusterTrustBundles; null where the control plane does not serve them.
-  k8s::informer* trust_bundles = nullptr;
+  k8s::informer& trust_bundles;
+
+  k8s::informer& informer_of(source_kind which) const;
+  /// Empty: it does not exist.
+  k8s::object find(source_kind which, const bootstrapper_sources& names) const;
 };
 
-/// A source with its contents, of which a revision has one.
-struct source_state {
-  std::string name = {};            ///< "ConfigMap kcp-system/a"; empty: none is referenced
-  const k8s::informer* in = {};     ///< null: its kind is not served
-  k8s::object live = {};            ///< empty: it does not exist
-  last_good::contents stored = {};  ///< the newest first
-};
-
-/// A stored content of each source, by source_kind; null: none.
-using stored_set = std::array<std::shared_ptr<const last_good::content>, all_source_kinds.size()>;
-
-/// A unit as one runtime is to have it.
-struct resolved_unit {
-  /// Valid revisions, the most desired first: of the sources, then of the stored contents, newest
-  /// and previous ones in all combinations.
-  std::vector<revision_ptr> revisions = {};
-  unit_status status = {};
-  /// The sources of the first revision, to be stored once it is applied; empty if they are invalid.
-  std::vector<source_state> contents = {};
-  /// The newest revision, if the runtime must wait for its turn in a roll-out; null: it need not.
-  revision_ptr withheld = {};
-};
-using resolved_units = std::array<resolved_unit, all_units.size()>;
+/// A stored content of each source, by source; null: none.
+using stored_set = std::array<std::shared_ptr<const last_good::content>, all_sources.size()>;
 
 /// Renders revisions from the sources and from their stored contents. Most runtimes have the same
 /// sources and names, so what was rendered for one serves the others.
@@ -64,32 +48,41 @@ class revision_source {
   /// `from` and `stored` must outlive it.
   revision_source(const sources& from, last_good& stored, core::metrics& registry);
 
-  /// Fails if a stored content is needed and can't be read: a request to the control plane.
-  boost::asio::awaitable<k8s::result<resolved_units>> resolve(
-      resource_view view, std::chrono::system_clock::time_point now);
+  /// Sets what a runtime is to have: revisions of the sources, then of the stored contents, newest
+  /// and previous ones in all combinations. Fails if a stored content is needed and can't be read:
+  /// a request to the control plane.
+  boost::asio::awaitable<k8s::result<void>> resolve(resource_view view,
+                                                    std::chrono::system_clock::time_point now,
+                                                    sync_state* into);
 
   /// Unit `bootstrapper` of stored contents; null if it is invalid.
   revision_ptr render_stored(const resource_view& view, const stored_set& contents,
                              std::chrono::system_clock::time_point now);
 
-  /// Stores the contents of the first revision, as far as they are still those of the sources; adds
-  /// a warning if that fails. `absent_only`: of sources of which none is stored yet.
-  boost::asio::awaitable<void> store(const resolved_unit* unit, bool absent_only,
-                                     std::vector<std::string>* warnings);
+  /// Stores the contents of the unit's first revision, as far as they are still those of the
+  /// sources; adds a warning if that fails. `absent_only`: of sources of which none is stored yet.
+  boost::asio::awaitable<void> store(unit_state* unit, bool absent_only);
 
  private:
-  using states = std::array<source_state, all_source_kinds.size()>;
+  /// A source with its contents, of which a revision has one.
+  struct source_state {
+    std::string name = {};            ///< "ConfigMap kcp-system/a"; empty: none is referenced
+    k8s::object live = {};            ///< empty: it does not exist
+    last_good::contents stored = {};  ///< the newest first
+  };
+  using states = std::array<source_state, all_sources.size()>;
   /// Of each source the index of a stored content, or one of the two below.
-  using choice = std::array<int, all_source_kinds.size()>;
+  using choice = std::array<int, all_sources.size()>;
   static constexpr int live = -1;
   static constexpr int absent = -2;
 
   states locate(const resource_view& view) const;
-  boost::asio::awaitable<k8s::result<resolved_unit>> resolve_unit(
-      unit of, const resource_view* view, states from, std::chrono::system_clock::time_point now);
+  boost::asio::awaitable<k8s::result<void>> resolve_unit(unit of, const resource_view* view,
+                                                         std::chrono::system_clock::time_point now,
+                                                         unit_state* into);
   revision_ptr render_once(unit of, const resource_view& view, const states& from,
                            const choice& contents, std::chrono::system_clock::time_point now);
-  boost::asio::awaitable<k8s::result<void>> store_one(source_state source, bool absent_only);
+  boost::asio::awaitable<k8s::result<void>> store_one(live_source source, bool absent_only);
 
   const sources& from_;
   last_good& stored_;

@@ -34,9 +34,9 @@ bool differ_in_trust_only(json::value a, json::value b) {
 }  // namespace
 
 bool usual_content::used_by(const resource_view& view) const {
-  return view.configuration == names_.config && view.manifests == names_.manifests &&
+  return view.from.config == names_.config && view.from.manifests == names_.manifests &&
          view.manifests_key == default_manifests_key &&
-         (view.trust_bundle.empty() || view.trust_bundle == names_.trust_bundle);
+         (view.from.trust_bundle.empty() || view.from.trust_bundle == names_.trust_bundle);
 }
 
 std::string usual_content::stored_name() const {
@@ -53,12 +53,9 @@ asio::awaitable<k8s::result<void>> usual_content::load() {
 }
 
 const shared_content& usual_content::current() {
-  const std::array now = {
-      from_.config_maps.objects().get(kcp_namespace, names_.config),
-      from_.config_maps.objects().get(kcp_namespace, names_.manifests),
-      from_.trust_bundles == nullptr
-          ? k8s::object()
-          : from_.trust_bundles->objects().get(std::string_view(), names_.trust_bundle)};
+  std::array<k8s::object, kinds.size()> now;
+  std::ranges::transform(kinds, now.begin(),
+                         [&](source_kind each) { return from_.find(each, names_); });
   if (now == objects_ && !current_.digest.empty()) return current_;
   objects_ = now;
   json::object content;
@@ -76,7 +73,7 @@ asio::awaitable<k8s::result<void>> usual_content::store(std::string digest) {
   }
   auto content = content_;
   // Without its source a runtime keeps what it has, so there is nothing new to fall back to.
-  const bool whole = !content.at(to_string(source_kind::configuration)).is_null() &&
+  const bool whole = !content.at(to_string(source_kind::config)).is_null() &&
                      !content.at(to_string(source_kind::manifests)).is_null();
   if (!whole) co_return k8s::result<void>();
   const auto stored = co_await stored_.store(stored_name(), content);
@@ -96,17 +93,14 @@ void usual_content::set_completed(json::value contents) {
   }
 }
 
-void hold(resolved_unit& unit, const std::string& in_place, const revision_ptr& completed) {
-  const bool valid = !unit.status.desired.empty();
-  if (valid) unit.withheld = unit.revisions.front();
+void hold(unit_state& unit, const revision_ptr& completed) {
+  const auto& in_place = unit.in_place;
+  if (!unit.desired.empty()) unit.withheld = unit.revisions.front();
   auto& all = unit.revisions;
   std::erase_if(all, [&](const revision_ptr& each) { return each->digest != in_place; });
   const bool fits = completed && (in_place.empty() || completed->digest == in_place);
   if (all.empty() && fits) all.push_back(completed);
-  unit.contents.clear();
-  if (!valid) return;
-  unit.status.waiting = unit.status.desired;
-  unit.status.desired = all.empty() ? in_place : all.front()->digest;
+  if (unit.withheld) unit.desired = all.empty() ? in_place : all.front()->digest;
 }
 
 std::string pod_error(const json::value& pods, std::string_view template_hash) {

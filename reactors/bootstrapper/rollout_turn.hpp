@@ -42,7 +42,7 @@ class usual_content {
   boost::asio::awaitable<k8s::result<void>> store(std::string digest);
 
  private:
-  static constexpr std::array kinds = {source_kind::configuration, source_kind::manifests,
+  static constexpr std::array kinds = {source_kind::config, source_kind::manifests,
                                        source_kind::trust_bundle};
 
   std::string stored_name() const;
@@ -55,14 +55,14 @@ class usual_content {
   std::array<k8s::object, kinds.size()> objects_;
   boost::json::value content_ = {};
   shared_content current_;
-  boost::json::value completed_ = {};  ///< by source_kind; null: none
+  boost::json::value completed_ = {};  ///< by source; null: none
   stored_set completed_set_;
   bool loaded_ = false;
 };
 
 /// Leaves a unit with what the runtime has, as long as its turn has not come: the revision in
 /// place, if its content is stored; where nothing is in place, the one that was rolled out last.
-void hold(resolved_unit& unit, const std::string& in_place, const revision_ptr& completed);
+void hold(unit_state& unit, const revision_ptr& completed);
 
 /// True if another writer has brought a newer revision, or a part of it, to a runtime that is to
 /// have the one of the plan: an object is as the newer one has it, and not as the plan has it.

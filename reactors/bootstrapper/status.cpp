@@ -24,17 +24,17 @@ std::string text(std::string_view of) {
   return std::string(k8s::first_bytes(of, message_limit));
 }
 
-bool is_applied(const unit_status& unit, const unit_report& report) {
-  return unit.invalid.empty() && !unit.desired.empty() && report.applied == unit.desired &&
-         !report.failed;
-}
-
 /// "Applied", "Applying" (half of it may be there), "LastGood" (an earlier revision is in place) or
 /// "NotApplied".
-std::string_view phase_of(const unit_status& unit, const unit_report& report) {
-  if (is_applied(unit, report)) return "Applied";
-  if (report.failed && report.applied.empty()) return "Applying";
-  return report.applied.empty() ? "NotApplied" : "LastGood";
+std::string_view phase_of(const unit_state& unit) {
+  if (unit.is_applied()) return "Applied";
+  if (unit.failed && unit.applied.empty()) return "Applying";
+  return unit.applied.empty() ? "NotApplied" : "LastGood";
+}
+
+/// What is wrong with the sources, or with their revision on the runtime; empty: nothing.
+std::string error_of(const unit_state& unit) {
+  return unit.invalid.empty() && unit.rejected ? unit.rejected->message : unit.invalid;
 }
 
 /// `status.units[name]`; null if there is none.
@@ -63,27 +63,24 @@ json::array make_units(const json::value& resource, Change change) {
 
 /// The first unit whose desired revision is not in place, with its phase and why, for
 /// `ConfigurationSynced`.
-std::pair<std::string, std::string> unsynced_of(const status_input& input) {
+std::pair<std::string, std::string> unsynced_of(const sync_state& state) {
   for (const auto of : all_units) {
-    const auto& known = input.units[static_cast<std::size_t>(of)];
-    const auto& report = input.report->at(of);
-    if (is_applied(known, report)) continue;
-    const auto phase = std::string(phase_of(known, report));
+    const auto& unit = state.at(of);
+    if (unit.is_applied()) continue;
+    const auto phase = std::string(phase_of(unit));
     return {phase == "LastGood" ? "LastGoodKept" : phase,
             std::string(to_string(of)) + ": " +
-                (report.failed ? report.failed->message : blocked_by(input))};
+                (unit.failed ? unit.failed->message : blocked_by(state))};
   }
   return {};
 }
 
-std::string rejection_reason(const status_input& input) {
-  for (const auto of : all_units) {
-    if (!input.units[static_cast<std::size_t>(of)].invalid.empty()) return "Invalid";
-    const auto& rejected = input.report->at(of).rejected;
-    if (!rejected) continue;
-    return rejected->why == rejection::reason::foreign_object ? "ForeignObject"
-           : rejected->why == rejection::reason::unknown_kind ? "UnknownKind"
-                                                              : "RejectedByRuntime";
+std::string rejection_reason(const sync_state& state) {
+  constexpr std::array<const char*, 3> names = {"RejectedByRuntime", "UnknownKind",
+                                                "ForeignObject"};
+  for (const auto& unit : state.units) {
+    if (!unit.invalid.empty()) return "Invalid";
+    if (unit.rejected) return names[static_cast<std::size_t>(unit.rejected->why)];
   }
   return {};
 }
@@ -93,7 +90,11 @@ class status_writer {
  public:
   status_writer(const json::value& resource, const status_input& input,
                 std::chrono::system_clock::time_point now)
-      : resource_(resource), input_(input), now_(now), error_(blocked_by(input)) {
+      : resource_(resource),
+        input_(input),
+        state_(input.state),
+        now_(now),
+        error_(blocked_by(input.state)) {
     const auto* const status = k8s::find(resource, {"status"});
     next_ = {{"status", status != nullptr && status->is_object() ? *status : json::object()}};
     previous_version_ = find_string(next_, {"status", "installedVersion"});
@@ -155,13 +156,8 @@ class status_writer {
     status().erase("lastError");
     if (!last.empty()) status()["lastError"] = text(last);
     json::array warnings;
-    for (const auto of : all_units) {
-      auto all = input_.units[static_cast<std::size_t>(of)].warnings;
-      if (input_.report) {
-        const auto& more = input_.report->at(of).warnings;
-        all.insert(all.end(), more.begin(), more.end());
-      }
-      for (const auto& each : all) {
+    for (const auto& unit : state_.units) {
+      for (const auto& each : unit.warnings) {
         if (warnings.size() < most_listed) warnings.push_back(json::string(text(each)));
       }
     }
@@ -173,12 +169,11 @@ class status_writer {
   }
 
   void write_installation() {
-    const auto& deployment = input_.report->deployment;
-    const auto& version = input_.report->at(unit::bootstrapper).version;
-    installation_ = installation_of(*input_.report);
+    const auto& version = state_.at(unit::bootstrapper).version;
+    installation_ = installation_of(state_);
     status()["state"] = to_string(installation_);
     // A label on a cluster of others, who may not keep to the rules for labels.
-    std::string runs(k8s::first_bytes(version_of(deployment), version_limit));
+    std::string runs(k8s::first_bytes(version_of(state_.deployment), version_limit));
     if (installation_ == installation::ready && !runs.empty()) status()["installedVersion"] = runs;
     if (installation_ == installation::not_started) status().erase("installedVersion");
     if (runs.empty()) runs = "unknown";
@@ -188,8 +183,8 @@ class status_writer {
          {is(installation::in_progress), "False", "InProgress",
           "not all pods of the Deployment are ready"},
          {is(installation::ready), "True", "Ready", "version " + runs},
-         {is(installation::failed) && !input_.report->pod_error.empty(), "False", "Failed",
-          input_.report->pod_error},
+         {is(installation::failed) && !state_.pod_error.empty(), "False", "Failed",
+          state_.pod_error},
          {is(installation::failed), "False", "Failed",
           "the Deployment's pods did not become ready in time"},
          {is(installation::upgrade_needed), "True", "UpgradeNeeded",
@@ -198,44 +193,41 @@ class status_writer {
 
   void write_units() {
     status()["units"] = make_units(resource_, [this](unit of, json::object& unit) {
-      const auto& known = input_.units[static_cast<std::size_t>(of)];
-      const auto& report = input_.report->at(of);
-      const bool same = find_string(unit, {"digest"}) == report.applied;
+      const auto& now = state_.at(of);
+      const bool same = find_string(unit, {"digest"}) == now.applied;
       const auto time = same && unit.contains("lastAppliedTime")
                             ? unit["lastAppliedTime"]
                             : json::value(k8s::format_time(now_));
-      const bool waits = !known.waiting.empty() && !report.failed;
-      unit = {{"name", to_string(of)}, {"phase", waits ? "Waiting" : phase_of(known, report)}};
-      if (!report.applied.empty()) {
-        unit["digest"] = report.applied;
+      const bool waits = now.withheld && !now.failed;
+      unit = {{"name", to_string(of)}, {"phase", waits ? "Waiting" : phase_of(now)}};
+      if (!now.applied.empty()) {
+        unit["digest"] = now.applied;
         unit["lastAppliedTime"] = time;
       }
-      const auto& newest = known.waiting.empty() ? known.desired : known.waiting;
+      const auto& newest = now.withheld ? now.withheld->digest : now.desired;
       if (!newest.empty()) unit["desiredDigest"] = newest;
-      const auto& error = !known.invalid.empty() ? known.invalid
-                          : report.rejected      ? report.rejected->message
-                          : report.failed        ? report.failed->message
-                                                 : std::string();
+      auto error = error_of(now);
+      if (error.empty() && now.failed) error = now.failed->message;
       if (!error.empty()) unit["message"] = text(error);
     });
-    status()["inventory"] = write_inventory(input_.report->objects);
+    status()["inventory"] = write_inventory(state_.objects);
   }
 
   void write_observed_conditions() {
     const bool ready = installation_ == installation::ready;
-    const bool synced = is_synced(input_);
+    const bool synced = std::ranges::all_of(state_.units, &unit_state::is_applied);
     const bool valid = error_.empty();
-    const auto unsynced = unsynced_of(input_);
+    const auto unsynced = unsynced_of(state_);
     std::vector<std::string> differences;
-    for (const auto& each : input_.report->units) {
+    for (const auto& each : state_.units) {
       differences.insert(differences.end(), each.differences.begin(), each.differences.end());
     }
     const std::string in_shadow = "nothing is written in this mode";
     set("Compatible",
         {{valid, "True", "Validated", "the sources are valid, and the runtime takes them"},
-         {true, "False", rejection_reason(input_), error_}});
+         {true, "False", rejection_reason(state_), error_}});
     const bool waits = std::ranges::any_of(
-        input_.units, [](const unit_status& each) { return !each.waiting.empty(); });
+        state_.units, [](const unit_state& each) { return each.withheld != nullptr; });
     set("ConfigurationSynced",
         {{shadow(), "False", "Shadow", in_shadow},
          {waits, "False", "WaitingForRollout", "the newest content waits for its turn"},
@@ -250,13 +242,12 @@ class status_writer {
          {!valid, "False", "Rejected", error_},
          {ready, "False", "NotSynced", {}},
          {true, "False", std::string(to_string(installation_)), {}}});
-    // In the words of Kyma Infrastructure Manager, whose condition on the Runtime this would be.
-    const auto& version = input_.report->at(unit::bootstrapper).version;
+    const auto& version = state_.at(unit::bootstrapper).version;
     const bool upgrade =
         !previous_version_.empty() && !version.empty() && previous_version_ != version;
     const std::string prefix = "RuntimeBootstrapper";
     const std::string work = prefix + (upgrade ? "Upgrade" : "Installation");
-    set("RuntimeBootstrapperReady",
+    set(runtime_condition,
         {{shadow(), "Unknown", prefix + "StatusUnknown", in_shadow},
          {installation_ == installation::failed, "False", work + "Failed", error_},
          {!valid, "False", prefix + "ConfigurationFailed", error_},
@@ -280,12 +271,14 @@ class status_writer {
     set("Ready", {{true, is, reason, message}});
     set("ConfigurationSynced", {{true, "Unknown", reason, message}});
     const std::string prefix = "RuntimeBootstrapper";
-    set("RuntimeBootstrapperReady",
+    set(runtime_condition,
         {{true, is, prefix + (rejected ? "ConfigurationFailed" : "StatusUnknown"), message}});
-    if (!input_.report || shadow()) return;
-    status()["units"] = make_units(resource_, [this](unit of, json::object& unit) {
-      const auto& report = input_.report->at(of);
-      if (!report.changed || !report.applied.empty()) return;
+    const auto is_half_applied = [](const unit_state& of) {
+      return of.changed && of.applied.empty();
+    };
+    if (shadow() || std::ranges::none_of(state_.units, is_half_applied)) return;
+    status()["units"] = make_units(resource_, [&](unit of, json::object& unit) {
+      if (!is_half_applied(state_.at(of))) return;
       unit["phase"] = "Applying";
       unit.erase("digest");
     });
@@ -293,6 +286,7 @@ class status_writer {
 
   const json::value& resource_;
   const status_input& input_;
+  const sync_state& state_;
   const std::chrono::system_clock::time_point now_;
   const std::string error_;  ///< blocked_by
   json::value next_;
@@ -315,25 +309,16 @@ installation installation_of(const json::value& deployment, std::string_view des
   return has_given_up(deployment) ? installation::failed : installation::in_progress;
 }
 
-installation installation_of(const sync_report& report) {
-  const auto out = installation_of(report.deployment, report.at(unit::bootstrapper).version);
-  const bool fails = out == installation::in_progress && !report.pod_error.empty();
+installation installation_of(const sync_state& state) {
+  const auto out = installation_of(state.deployment, state.at(unit::bootstrapper).version);
+  const bool fails = out == installation::in_progress && !state.pod_error.empty();
   return fails ? installation::failed : out;
 }
 
-bool is_synced(const status_input& input) {
-  return input.observed && std::ranges::all_of(all_units, [&](unit of) {
-           return is_applied(input.units[static_cast<std::size_t>(of)], input.report->at(of));
-         });
-}
-
-std::string blocked_by(const status_input& input) {
+std::string blocked_by(const sync_state& state) {
   std::string out;
-  for (const auto of : all_units) {
-    const auto& invalid = input.units[static_cast<std::size_t>(of)].invalid;
-    const auto* const rejected =
-        input.report && input.report->at(of).rejected ? &*input.report->at(of).rejected : nullptr;
-    const auto& error = !invalid.empty() || rejected == nullptr ? invalid : rejected->message;
+  for (const auto& unit : state.units) {
+    const auto error = error_of(unit);
     if (!error.empty()) out += (out.empty() ? "" : "; ") + error;
   }
   return out;

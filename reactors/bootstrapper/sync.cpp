@@ -36,21 +36,15 @@ k8s::result<std::optional<rejection>> rejection_or_error(const k8s::failure& err
 class sync_pass {
  public:
   sync_pass(std::shared_ptr<k8s::client> api, const apply_options& options, sync_request request,
-            sync_report& out)
+            sync_state& out)
       : request_(std::move(request)),
         api_(api),
         applier_(std::move(api), options, request_.to, request_.adopt, request_.may_write),
-        out_(out) {
-    out_ = {.objects = request_.state.objects};
-    for (const auto of : all_units) report(of).applied = recorded(of);
-  }
+        out_(out) {}
 
   work<void> run() {
     auto done = co_await sync_unit(unit::credentials);
     if (done) done = co_await sync_unit(unit::bootstrapper);
-    if (done && request_.write && !request_.state.exists) {
-      done = co_await applier_.remove_legacy_records();
-    }
     out_.writes = applier_.writes();
     if (!done) co_return done.error();
     auto deployment = co_await applier_.deployment();
@@ -63,16 +57,12 @@ class sync_pass {
   }
 
  private:
-  static std::size_t index(unit of) { return static_cast<std::size_t>(of); }
-  unit_report& report(unit of) { return out_.units[index(of)]; }
-  const std::string& recorded(unit of) const { return request_.state.digests[index(of)]; }
-
   /// The unit's revisions, the desired one first, then the one that is in place: rather than
   /// another one, it stays.
-  std::vector<revision_ptr> revisions(unit of) const {
-    auto out = request_.revisions[index(of)];
+  static std::vector<revision_ptr> revisions(const unit_state& of) {
+    auto out = of.revisions;
     const auto in_place =
-        std::ranges::find(out, recorded(of), [](const revision_ptr& each) { return each->digest; });
+        std::ranges::find(out, of.in_place, [](const revision_ptr& each) { return each->digest; });
     if (in_place != out.end() && in_place != out.begin()) {
       std::rotate(out.begin() + 1, in_place, in_place + 1);
     }
@@ -81,24 +71,24 @@ class sync_pass {
 
   /// Fails only with what concerns the runtime as a whole.
   work<void> sync_unit(unit of) {
-    for (const auto& each : revisions(of)) {
-      const auto& skipped = request_.rejected[index(of)];
-      if (each->digest == skipped.digest) {
-        if (!report(of).rejected) report(of).rejected = skipped.because;
+    auto& state = out_.at(of);
+    for (const auto& each : revisions(state)) {
+      if (each->digest == state.skipped.digest) {
+        if (!state.rejected) state.rejected = state.skipped.because;
         continue;
       }
       auto rejected = co_await apply(of, each);
       if (!rejected) co_return note_failure(of, rejected.error());
       if (!*rejected) {
         // A revision that would be applied is not.
-        if (request_.write) report(of).applied = each->digest;
-        report(of).version = each->version;
-        report(of).repaired = report(of).changed && each->digest == recorded(of);
+        if (request_.write) state.applied = each->digest;
+        state.version = each->version;
+        state.repaired = state.changed && each->digest == state.in_place;
         co_return k8s::result<void>();
       }
-      if (!report(of).rejected) report(of).rejected = std::move(**rejected);
+      if (!state.rejected) state.rejected = std::move(**rejected);
     }
-    if (!request_.write || !report(of).rejected || !report(of).applied.empty()) {
+    if (!request_.write || !state.rejected || !state.applied.empty()) {
       co_return k8s::result<void>();
     }
     const auto removed = co_await remove_created(of);
@@ -107,17 +97,18 @@ class sync_pass {
   }
 
   k8s::result<void> note_failure(unit of, const k8s::failure& error) {
-    report(of).failed = error;
+    out_.at(of).failed = error;
     return concerns_runtime(error) ? k8s::result<void>(error) : k8s::result<void>();
   }
 
   /// None: the revision is in place, or would be.
   work<std::optional<rejection>> apply(unit of, revision_ptr desired) {
+    auto& state = out_.at(of);
     auto plan = co_await applier_.plan(desired, out_.objects);
     if (!plan) co_return rejection_or_error(plan.error());
     if (plan->rejected) co_return std::move(plan->rejected);
-    if (report(of).differences.empty()) report(of).differences = std::move(plan->differences);
-    report(of).warnings = std::move(plan->warnings);
+    if (state.differences.empty()) state.differences = std::move(plan->differences);
+    state.warnings.insert(state.warnings.end(), plan->warnings.begin(), plan->warnings.end());
     auto entries = plan->entries(of);
     for (auto& each : entries) {
       if (const auto* const known = find(out_.objects, each)) each.created |= known->created;
@@ -131,11 +122,10 @@ class sync_pass {
       if (!moved) obsolete.push_back(each);
     }
     for (const auto& each : obsolete) {
-      report(of).differences.push_back(each.gvk.kind + " " + to_string(each.key) + " is obsolete");
+      state.differences.push_back(each.gvk.kind + " " + to_string(each.key) + " is obsolete");
     }
-    report(of).ahead =
-        of == unit::bootstrapper && request_.withheld && has_newer(*plan, *request_.withheld);
-    if (request_.write && !report(of).ahead) {
+    state.ahead = state.withheld && has_newer(*plan, *state.withheld);
+    if (request_.write && !state.ahead) {
       const auto done = co_await execute(of, &*plan, entries, obsolete);
       if (!done) co_return rejection_or_error(done.error());
       for (auto& each : entries) each.created = false;
@@ -153,8 +143,8 @@ class sync_pass {
     if (!plan->has_writes() && obsolete.empty()) co_return k8s::result<void>();
     const auto recorded = co_await record(of, std::move(entries));
     if (!recorded) co_return recorded.error();
-    report(of).applied.clear();
-    report(of).changed = true;
+    out_.at(of).applied.clear();
+    out_.at(of).changed = true;
     auto done = co_await applier_.write(plan);
     if (done) done = co_await applier_.remove(std::move(obsolete));
     co_return done;
@@ -190,15 +180,15 @@ class sync_pass {
   const sync_request request_;
   const std::shared_ptr<k8s::client> api_;
   applier applier_;
-  sync_report& out_;
+  sync_state& out_;
 };
 
 }  // namespace
 
 asio::awaitable<k8s::result<void>> sync(std::shared_ptr<k8s::client> api,
                                         const apply_options* options, sync_request request,
-                                        sync_report* into) {
-  sync_pass pass(std::move(api), *options, std::move(request), *into);
+                                        sync_state* state) {
+  sync_pass pass(std::move(api), *options, std::move(request), *state);
   auto done = co_await pass.run();
   co_return done;
 }
@@ -209,8 +199,6 @@ asio::awaitable<k8s::result<std::size_t>> undeploy(std::shared_ptr<k8s::client> 
   applier with(std::move(api), *options, {}, false, std::move(may_write));
   const auto removed = co_await with.remove(std::move(objects));
   if (!removed) co_return removed.error();
-  const auto cleaned = co_await with.remove_legacy_records();
-  if (!cleaned) co_return cleaned.error();
   co_return with.writes();
 }
 

@@ -1,67 +1,23 @@
 #pragma once
 
 #include "reactors/bootstrapper/applier.hpp"
-#include "reactors/remote_watch.hpp"
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/json/value.hpp>
 
-#include <array>
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <optional>
-#include <string>
-#include <vector>
 
 namespace rw::bootstrapper {
-
-/// A revision that a runtime has rejected; it is not tried again for a while.
-struct rejected_revision {
-  std::string digest = {};  ///< empty: none
-  rejection because = {};
-};
 
 struct sync_request {
   target_names to = {};
   bool write = true;  ///< false: reads and dry runs only
   bool adopt = false;
-  /// For each unit the valid revisions, the most desired first: of the sources as they are, then of
-  /// the last good contents. None: the unit is left as it is.
-  std::array<std::vector<revision_ptr>, all_units.size()> revisions = {};
-  std::array<rejected_revision, all_units.size()> rejected = {};
-  /// A newer revision of unit `bootstrapper`, which the runtime is not to have yet. Where another
-  /// writer has brought it, or a part of it, the unit is left as it is. Null: there is none.
-  revision_ptr withheld = {};
-  recorded_state state = {};
   std::function<bool()> may_write = {};  ///< asked before each write; empty: always
-  /// Persists an inventory in the control plane; called before the first write of objects that
-  /// `state` does not have. If it fails, so does the sync, with `errc::fenced`.
+  /// Persists an inventory in the control plane; called before the first write of objects that the
+  /// state does not have. If it fails, so does the sync, with `errc::fenced`.
   std::function<boost::asio::awaitable<k8s::result<void>>(unit, inventory)> record = {};
-};
-
-struct unit_report {
-  /// Digest of the revision in place; empty: none is, as a whole.
-  std::string applied = {};
-  std::string version = {};                 ///< of that revision
-  std::optional<rejection> rejected = {};   ///< the first revision
-  bool repaired = false;                    ///< what was in place had drifted
-  bool changed = false;                     ///< objects were, or may have been, written or removed
-  bool ahead = false;                       ///< another writer brought what is withheld
-  std::optional<k8s::failure> failed = {};  ///< transient; the unit may be half applied
-  std::vector<std::string> differences = {};
-  std::vector<std::string> warnings = {};
-};
-
-struct sync_report {
-  std::array<unit_report, all_units.size()> units = {};
-  inventory objects = {};  ///< to be recorded
-  std::size_t writes = 0;
-  watched_set left = {};               ///< the objects as they were left
-  boost::json::value deployment = {};  ///< the bootstrapper's; null: it does not exist
-  std::string pod_error = {};          ///< why its pods will not become ready; empty: none is known
-
-  const unit_report& at(unit of) const { return units[static_cast<std::size_t>(of)]; }
 };
 
 /// Makes a runtime have, for each unit, the first of the given revisions that it takes, as a whole:
@@ -77,11 +33,11 @@ struct sync_report {
 /// differs, nothing is written.
 ///
 /// Credentials come first, and neither unit's rejection holds up the other. Fails with what
-/// concerns the runtime as a whole: unreachable, `fenced`. `into` has what was done by then, also
-/// when the call is cancelled.
+/// concerns the runtime as a whole: unreachable, `fenced`. `state` says what is to be had, and then
+/// what was done, also when the call is cancelled.
 boost::asio::awaitable<k8s::result<void>> sync(std::shared_ptr<k8s::client> api,
                                                const apply_options* options, sync_request request,
-                                               sync_report* into);
+                                               sync_state* state);
 
 /// Removes all objects of an inventory that are still ours. Namespaces stay. The number of writes.
 boost::asio::awaitable<k8s::result<std::size_t>> undeploy(std::shared_ptr<k8s::client> api,

@@ -101,7 +101,7 @@ manager_settings dev_app::settings_of_manager() const {
   out.ca_propagation = std::chrono::seconds(1);  // the nodes get Secrets at once
   out.drain_timeout = settings_.drain_timeout / 2;
   out.runtime_config.mode = settings_.bootstrapper;
-  out.runtime_config.create_bootstrappers = true;
+  out.runtime_config.direct.create_for_runtimes = true;
   out.runtime_config.rollout.soak = std::chrono::seconds(1);
   return out;
 }

@@ -197,7 +197,7 @@ void manager_app::make_reactors() {
                                        .client = watcher_installer::runtime_client_options()};
   to_runtimes.client.writes = client_options("skr", settings_.leader_elect).writes;
   // A runtime that is watched keeps its connection.
-  if (settings_.runtime_config.watch_runtimes) to_runtimes.capacity = 16384;
+  if (settings_.runtime_config.direct.watch_runtimes) to_runtimes.capacity = 16384;
   pool_ =
       std::make_unique<k8s::client_pool>(executor, std::move(to_runtimes), client_environment());
   watcher_controller_ = std::make_unique<watcher_controller::controller>(
@@ -226,7 +226,7 @@ void manager_app::make_reactors() {
   watcher_installer::options how;
   how.concurrent = settings_.concurrent;
   how.resync_period = settings_.success_interval;
-  how.watch_runtimes = settings_.runtime_config.watch_runtimes;
+  how.watch_runtimes = settings_.runtime_config.direct.watch_runtimes;
   how.how.delays.propagation = settings_.ca_propagation;
   how.how.dry_run = dry_run_;
   how.how.field_manager = settings_.field_manager;

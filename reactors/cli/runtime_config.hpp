@@ -3,14 +3,16 @@
 #include "k8s/client.hpp"
 #include "k8s/event_recorder.hpp"
 #include "k8s/informer.hpp"
+#include "reactors/bootstrapper/direct_sync.hpp"
 #include "reactors/cli/app.hpp"
-#include "reactors/cli/direct_runtimes.hpp"
 #include "reactors/cli/runtime_config_settings.hpp"
 #include "reactors/config_sync/config_sync.hpp"
+#include "reactors/runtime_rollout/runtime_rollout.hpp"
 #include "reactors/source_watch.hpp"
 
 #include <boost/asio/awaitable.hpp>
 
+#include <memory>
 #include <string>
 
 namespace rw::cli {
@@ -21,6 +23,7 @@ namespace rw::cli {
 ///
 ///     ConfigMaps, pull Secret, trust bundle  -> config_sync -> marks on Runtimes
 ///     the same, and RuntimeBootstrappers     -> direct_sync -> what runtimes have
+///     RuntimeRollout                         -> runtime_rollout, which direct_sync asks
 ///
 /// A Runtime's mode says which of the two acts for it; the other one leaves it alone.
 ///
@@ -50,7 +53,14 @@ class runtime_config {
   source_watch sources_;
   k8s::informer runtimes_;
   config_sync::config_sync config_sync_;
-  direct_runtimes direct_;
+  // Run by the leader only. A RuntimeBootstrapper may name any source.
+  k8s::informer bootstrappers_;
+  k8s::informer rollouts_;
+  k8s::informer config_maps_;
+  k8s::informer secrets_;
+  std::unique_ptr<k8s::informer> trust_bundles_;
+  runtime_rollout::runtime_rollout rollout_;
+  bootstrapper::direct_sync direct_;
 };
 
 }  // namespace rw::cli

@@ -49,7 +49,7 @@ void describe_rollout(CLI::App& app, runtime_config_settings& to) {
             "roll-out, and so does each canary that fails");
   add_duration(app, "--rollout-canary-soak", to.rollout.soak,
                "Time for which canaries must have been ready before others follow");
-  app.add_flag("--rollout-trust-at-once", to.trust_at_once,
+  app.add_flag("--rollout-trust-at-once", to.direct.trust_at_once,
                "A change of the trust bundle alone goes to all runtimes at once, as credentials "
                "always do. The bootstrapper restarts pods that use the bundle");
 }
@@ -87,32 +87,35 @@ void describe_runtime_config(CLI::App& app, runtime_config_settings& to) {
   app.add_flag("--signal-all-once", to.signal.signal_all_once,
                "Mark every Runtime once, if no configuration was ever signalled. Without it the "
                "first start marks none, since all are taken to have the present configuration");
-  app.add_flag("--create-runtime-bootstrappers", to.create_bootstrappers,
+  app.add_flag("--create-runtime-bootstrappers", to.direct.create_for_runtimes,
                "Runtimes in mode shadow or direct that have no RuntimeBootstrapper get one, which "
                "takes over what Kyma Infrastructure Manager has installed there");
-  app.add_flag("--allow-inline-manifests", to.allow_inline_manifests,
+  app.add_flag("--allow-inline-manifests", to.direct.allow_inline_manifests,
                "RuntimeBootstrappers may hold manifests themselves: whoever may create them is "
                "admin on every runtime");
-  add(app, "--state-namespace", to.state_namespace, "NAME",
+  app.add_flag("--runtime-condition", to.direct.runtime_condition,
+               "Keep the condition RuntimeBootstrapperReady of Runtimes in mode direct, as Kyma "
+               "Infrastructure Manager does of others; for where its own part is switched off");
+  add(app, "--state-namespace", to.direct.state_namespace, "NAME",
       "Namespace in KCP of the Secrets with the last good content of each source; nobody else "
       "should have access");
   app.add_flag(
-      "--watch-runtimes,!--no-watch-runtimes", to.watch_runtimes,
+      "--watch-runtimes,!--no-watch-runtimes", to.direct.watch_runtimes,
       "Watch on runtimes what was written there, and repair it at once; without it, at the "
       "next look (on by default)");
-  add(app, "--sync-concurrent", to.concurrent, "", "Runtimes that are written to at once")
+  add(app, "--sync-concurrent", to.direct.concurrent, "", "Runtimes that are written to at once")
       ->check(CLI::Range(1u, 1024u));
   describe_rollout(app, to);
   const auto name = [&](const char* flag, std::string& into, const char* help) {
     add(app, flag, into, "NAME", help);
   };
-  name("--config-map-name", to.sources.config,
+  name("--config-map-name", to.direct.defaults.config,
        "ConfigMap of the bootstrapper's configuration, in kcp-system");
-  name("--manifests-name", to.sources.manifests,
+  name("--manifests-name", to.direct.defaults.manifests,
        "ConfigMap of the bootstrapper's manifests, in kcp-system");
-  name("--pull-secret-name", to.sources.pull_secret,
+  name("--pull-secret-name", to.direct.defaults.pull_secret,
        "Secret for pulling images on runtimes, in kcp-system");
-  name("--trust-bundle-name", to.sources.trust_bundle, "ClusterTrustBundle for runtimes");
+  name("--trust-bundle-name", to.direct.defaults.trust_bundle, "ClusterTrustBundle for runtimes");
   name("--signal-field-manager", to.signal.field_manager,
        "Field manager of marks and of the record");
   check_object_names(app, {"--state-namespace", "--config-map-name", "--manifests-name",

@@ -1,11 +1,8 @@
 #pragma once
 
-#include "reactors/bootstrapper_mode.hpp"
+#include "reactors/bootstrapper/direct_sync.hpp"
 #include "reactors/config_sync/runtime_signal.hpp"
 #include "reactors/runtime_rollout/resource.hpp"
-
-#include <cstddef>
-#include <string>
 
 namespace rw::cli {
 
@@ -13,19 +10,9 @@ namespace rw::cli {
 /// step with KCP.
 struct runtime_config_settings {
   bootstrapper_mode mode = bootstrapper_mode::off;  ///< off: nothing of it runs
-  bootstrapper_sources sources = {};
-
-  config_sync::sync_options signal = {};  ///< its mode apart
-
-  /// Runtimes in mode direct or shadow that have no RuntimeBootstrapper get one.
-  bool create_bootstrappers = false;
-  bool allow_inline_manifests = false;                     ///< of RuntimeBootstrappers
-  std::string state_namespace = "runtime-watcher-system";  ///< of the sources' last good contents
-  bool watch_runtimes = true;                              ///< for drift
-  std::size_t concurrent = 16;                             ///< runtimes that are written to at once
-
+  config_sync::sync_options signal = {};            ///< its mode apart
+  bootstrapper::options direct = {};                ///< its mode apart; `defaults` are the sources
   runtime_rollout::defaults rollout = {};
-  bool trust_at_once = false;  ///< a change of the trust bundle alone waits for no roll-out
 };
 
 }  // namespace rw::cli

@@ -1,12 +1,12 @@
 #include "reactors/config_sync/config_sync.hpp"
 
+#include "k8s/text.hpp"
 #include "k8s/types.hpp"
 #include "reactors/kyma_resources.hpp"
 
 #include <boost/json/object.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 namespace rw::config_sync {
@@ -25,10 +25,6 @@ const k8s::object_key record_key{std::string(kcp_namespace), std::string(record_
 
 constexpr std::array<std::string_view, 4> write_names{"none", "mark", "note", "withdraw"};
 
-std::size_t index(signal_state state) {
-  return static_cast<std::size_t>(state);
-}
-
 bool waits(signal_state state) {
   return state != signal_state::current && state != signal_state::suspended &&
          state != signal_state::direct && state != signal_state::unmanaged;
@@ -36,9 +32,7 @@ bool waits(signal_state state) {
 
 /// 0 if it is no number.
 std::uint64_t number_of(std::string_view version) {
-  std::uint64_t out = 0;
-  std::from_chars(version.data(), version.data() + version.size(), out);
-  return out;
+  return k8s::parse_number<std::uint64_t>(version).value_or(0);
 }
 
 k8s::controller_options controller_options_of(const sync_options& options) {
@@ -52,9 +46,10 @@ k8s::controller_options controller_options_of(const sync_options& options) {
 
 }  // namespace
 
-k8s::informer_options runtimes_informer() {
-  return {.what = {.ns = std::string(kcp_namespace)},
-          .keep = k8s::projection::metadata({"status.state"})};
+k8s::informer_options runtimes_informer(bool conditions) {
+  auto keep = conditions ? k8s::projection::metadata({"status.state", "status.conditions"})
+                         : k8s::projection::metadata({"status.state"});
+  return {.what = {.ns = std::string(kcp_namespace)}, .keep = std::move(keep)};
 }
 
 config_sync::config_sync(asio::any_io_executor executor, source_watch& sources,
@@ -65,33 +60,19 @@ config_sync::config_sync(asio::any_io_executor executor, source_watch& sources,
       options_(std::move(options)),
       environment_(std::move(environment)),
       conflicts_(
-          core::make_counter(environment_.metrics, "rw_config_sync_conflicts_total",
+          core::make_counter(environment_.common.metrics, "rw_config_sync_conflicts_total",
                              "Number of Runtime writes rejected with a resourceVersion conflict")),
-      revision_(core::make_gauge(environment_.metrics, "rw_config_sync_revision",
+      revision_(core::make_gauge(environment_.common.metrics, "rw_config_sync_revision",
                                  "Number of the sources' revision that all Runtimes are to have")),
+      states_(environment_.common.metrics, "rw_config_sync",
+              {"current", "outdated", "marked", "in_progress", "failed", "suspended", "direct",
+               "direct_marked", "unmanaged"}),
       controller_(std::move(executor), controller_options_of(options_), *this,
-                  {environment_.clock, environment_.watchdog, environment_.log,
-                   environment_.metrics, environment_.random}) {
+                  environment_.common) {
   for (const auto* reason : {"change", "retry"}) {
     marks_.at(*reason == 'r') =
-        &core::make_counter(environment_.metrics, "rw_config_sync_marks_total",
+        &core::make_counter(environment_.common.metrics, "rw_config_sync_marks_total",
                             "Number of marks set on Runtimes", {{"reason", reason}});
-  }
-  for (std::size_t i = 1; i < write_names.size(); ++i) {
-    writes_.at(i) = &core::make_counter(environment_.metrics, "rw_config_sync_writes_total",
-                                        "Number of writes to Runtimes, by kind",
-                                        {{"write", std::string(write_names.at(i))}});
-  }
-  for (const auto state : all_signal_states) {
-    const core::labels with{{"state", std::string(to_string(state))}};
-    auto& one = states_.at(index(state));
-    one.count = &core::make_gauge(environment_.metrics, "rw_config_sync_runtimes",
-                                  "Number of Runtimes in each state", with);
-    one.oldest = &core::make_gauge(
-        environment_.metrics, "rw_config_sync_state_since_timestamp_seconds",
-        "When the Runtime of each state that has waited longest began to, in Unix time", with);
-    one.count->Set(0);
-    one.oldest->Set(0);
   }
   controller_.watch(runtimes_);
 }
@@ -112,7 +93,7 @@ void config_sync::on_sources() {
   if (digest.empty() || digest == target_.digest) return;
   if (!target_.digest.empty()) ++target_.changes;
   target_.digest = std::move(digest);
-  const auto now = environment_.clock.now();
+  const auto now = environment_.common.clock.now();
   if (now >= target_.changed_at + options_.settle) target_.series_began = now;
   target_.changed_at = now;
   controller_.add(target_key);
@@ -154,7 +135,7 @@ target config_sync::next() const {
                   .digest = target_.digest,
                   .changed = target_.changes != target_.recorded_changes,
                   .all_once = options_.signal_all_once,
-                  .now = environment_.clock.wall()};
+                  .now = environment_.common.clock.wall()};
   if (in.recorded) return next_target(in);
   // A signal that can't be read still tells that this is no first start.
   runtimes_.objects().for_each([&](const k8s::object& one) {
@@ -169,7 +150,7 @@ void config_sync::publish(target to) {
   const bool first = !std::exchange(target_.current, std::move(to));
   const auto& now = *target_.current;
   revision_.Set(static_cast<double>(now.of.number));
-  auto& log = environment_.log;
+  auto& log = environment_.common.log;
   log.info("configuration revision published", {{"revision", now.of.number},
                                                 {"digest", now.of.digest},
                                                 {"runtimes", runtimes_.objects().size()}});
@@ -189,7 +170,7 @@ void config_sync::publish(target to) {
 
 void config_sync::warn(const json::value& runtime, const std::string& reason,
                        const std::string& text) {
-  environment_.log.warning(
+  environment_.common.log.warning(
       "Runtime can't be signalled as it should be",
       {{"name", k8s::key_of(runtime).name}, {"reason", reason}, {"error", text}});
   environment_.events.warning(k8s::reference_to(runtime), reason, text);
@@ -215,8 +196,8 @@ signal_decision config_sync::decide(tracked& one, const json::value& runtime) {
   if (stored && stored.resource_version() == k8s::resource_version_of(runtime)) {
     version = std::max(version, number_of(runtimes_.resource_version()));
   }
-  const signal_moment at{.now = environment_.clock.now(),
-                         .wall = environment_.clock.wall(),
+  const signal_moment at{.now = environment_.common.clock.now(),
+                         .wall = environment_.common.clock.wall(),
                          .timing = options_.timing,
                          .to = *target_.current,
                          .visible_at = target_.visible_at,
@@ -227,31 +208,12 @@ signal_decision config_sync::decide(tracked& one, const json::value& runtime) {
   return one.machine.poll(seen, at);
 }
 
-/// Moves a Runtime to another state; none: it is gone. One that waits goes on waiting since when it
-/// began to.
-void config_sync::count(tracked& one, std::optional<signal_state> state, wall_time since) {
-  const auto before = std::exchange(one.state, state);
-  if (before) {
-    auto& all = states_.at(index(*before)).since;
-    all.erase(all.find(one.since));
-  }
-  if (!before || !state || !waits(*before) || !waits(*state)) one.since = since;
-  if (state) states_.at(index(*state)).since.insert(one.since);
-  for (const auto each : {before, state}) {
-    if (!each) continue;
-    const auto& now = states_.at(index(*each));
-    now.count->Set(static_cast<double>(now.since.size()));
-    std::chrono::duration<double> oldest{};
-    if (waits(*each) && !now.since.empty()) oldest = now.since.begin()->time_since_epoch();
-    now.oldest->Set(oldest.count());
-  }
-}
-
-void config_sync::report(tracked& one, const json::value& runtime,
-                         const signal_decision& decision) {
-  const auto wall = environment_.clock.wall();
-  const bool is_new = one.state != signal_state::failed;
-  count(one, decision.state, std::min(wall, decision.since.value_or(wall)));
+void config_sync::report(const json::value& runtime, const signal_decision& decision) {
+  const auto wall = environment_.common.clock.wall();
+  const auto since =
+      waits(decision.state) ? std::optional(decision.since.value_or(wall)) : std::nullopt;
+  const bool is_new = states_.set(k8s::key_of(runtime), to_string(decision.state),
+                                  since ? std::min(wall, *since) : since);
   if (decision.state != signal_state::failed || !is_new) return;
   warn(runtime, "ConfigurationFailed",
        "Kyma Infrastructure Manager has taken the mark off, and the Runtime has not reached Ready "
@@ -260,7 +222,7 @@ void config_sync::report(tracked& one, const json::value& runtime,
 
 reconcile_result config_sync::recheck_at(core::time_point when) const {
   if (when == core::time_point::max()) return result::done();
-  return result::requeue_after(when - environment_.clock.now());
+  return result::requeue_after(when - environment_.common.clock.now());
 }
 
 asio::awaitable<reconcile_result> config_sync::reconcile(k8s::object_key key) {
@@ -273,7 +235,7 @@ asio::awaitable<reconcile_result> config_sync::reconcile(k8s::object_key key) {
   const auto found = runtimes_.objects().get(key);
   auto& one = tracked_[key];
   if (!found) {
-    count(one, {}, {});
+    states_.forget(key);
     tracked_.erase(key);
     co_return result::done();
   }
@@ -282,7 +244,7 @@ asio::awaitable<reconcile_result> config_sync::reconcile(k8s::object_key key) {
   }
   auto runtime = found.parse();
   auto decision = decide(one, runtime);
-  report(one, runtime, decision);
+  report(runtime, decision);
   if (decision.write == signal_write::none) co_return recheck_at(decision.recheck_at);
   auto written = co_await write(std::move(runtime), std::move(decision));
   co_return written;
@@ -294,21 +256,20 @@ asio::awaitable<reconcile_result> config_sync::write(json::value runtime,
   auto written = co_await environment_.api.apply(
       runtimes_type(), std::move(change), {.field_manager = options_.field_manager, .force = true});
   if (written.has_error()) co_return on_failure(runtime, written.error());
-  const auto kind = static_cast<std::size_t>(decision.write);
-  writes_.at(kind)->Increment();
   const bool is_retry = decision.as.attempt > 1 || decision.state == signal_state::failed;
   const bool is_mark =
       decision.write == signal_write::mark && (is_retry || !carries_mark(runtime, options_.form));
   if (is_mark) marks_.at(is_retry ? 1 : 0)->Increment();
-  environment_.log.debug("Runtime written", {{"name", k8s::key_of(*written).name},
-                                             {"write", write_names.at(kind)},
-                                             {"revision", decision.as.of.number},
-                                             {"attempt", decision.as.attempt}});
+  environment_.common.log.debug(
+      "Runtime written", {{"name", k8s::key_of(*written).name},
+                          {"write", write_names.at(static_cast<std::size_t>(decision.write))},
+                          {"revision", decision.as.of.number},
+                          {"attempt", decision.as.attempt}});
   auto& one = tracked_[k8s::key_of(*written)];
   one.rejected = false;
   one.written = number_of(k8s::resource_version_of(*written));
   const auto next_decision = decide(one, *written);
-  report(one, *written, next_decision);
+  report(*written, next_decision);
   co_return recheck_at(next_decision.recheck_at);
 }
 

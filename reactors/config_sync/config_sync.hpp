@@ -1,9 +1,6 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "core/log.hpp"
 #include "core/metrics.hpp"
-#include "core/watchdog.hpp"
 #include "k8s/client.hpp"
 #include "k8s/controller.hpp"
 #include "k8s/event_recorder.hpp"
@@ -13,6 +10,7 @@
 #include "reactors/config_sync/runtime_signal.hpp"
 #include "reactors/config_sync/target.hpp"
 #include "reactors/source_watch.hpp"
+#include "reactors/state_counts.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -23,25 +21,21 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 namespace rw::config_sync {
 
-/// How Runtimes are to be watched for it, in `kcp_namespace`: metadata and status.state.
-k8s::informer_options runtimes_informer();
+/// How Runtimes are to be watched for it, in `kcp_namespace`: metadata and status.state; for others
+/// `conditions`, too.
+k8s::informer_options runtimes_informer(bool conditions = false);
 
 /// All of it must outlive the reactor.
 struct sync_environment {
   k8s::client& api;  ///< with the leader's fence, where there is one
   k8s::event_recorder& events;
-  core::clock& clock;
-  core::watchdog& watchdog;
-  core::logger& log;
-  core::metrics& metrics;
-  core::random_source random;
+  k8s::controller_environment common;
 };
 
 /// Has Kyma Infrastructure Manager (KIM) configure every runtime with the content of the sources:
@@ -61,12 +55,10 @@ struct sync_environment {
 /// suspension ends. One Runtime's failure does not delay the others.
 ///
 /// Metrics:
-///   - `rw_config_sync_runtimes{state}` (signal_state)
-///   - `rw_config_sync_state_since_timestamp_seconds{state}`: since when the Runtime that has
-///     waited longest, of those in this state, does so, in Unix time; 0: none. A Runtime waits
-///     from `outdated` to `current`, and while it is `direct_marked`.
+///   - those of state_counts.hpp, by signal_state; a Runtime waits from `outdated` to `current`,
+///   and
+///     while it is `direct_marked`
 ///   - `rw_config_sync_marks_total{reason}`: change, retry
-///   - `rw_config_sync_writes_total{write}`: mark, note, withdraw
 ///   - `rw_config_sync_conflicts_total`, `rw_config_sync_revision` (the target's number)
 ///   - k8s::controller's with `controller="config-sync"`
 ///
@@ -86,20 +78,11 @@ class config_sync final : private k8s::reconciler {
 
  private:
   using result = k8s::reconcile_result;
-  using wall_time = std::chrono::system_clock::time_point;
   struct tracked {
     signal_machine machine = {};
     std::uint64_t written = 0;  ///< the version of our last write, until the store has shown it
-    std::optional<signal_state> state = {};
-    wall_time since = {};       ///< has waited, if it does
     bool mode_unknown = false;  ///< an event says so
     bool rejected = false;      ///< an event says so
-  };
-  /// The Runtimes in one state, by `tracked::since`.
-  struct state_metrics {
-    std::multiset<wall_time> since = {};
-    core::gauge* count = nullptr;
-    core::gauge* oldest = nullptr;
   };
   /// The sources as they are, and what was stored of them.
   struct known_target {
@@ -124,8 +107,7 @@ class config_sync final : private k8s::reconciler {
   result on_failure(const boost::json::value& runtime, const k8s::failure& error);
   signal_decision decide(tracked& one, const boost::json::value& runtime);
   bootstrapper_mode mode_for(tracked& one, const boost::json::value& runtime);
-  void report(tracked& one, const boost::json::value& runtime, const signal_decision& decision);
-  void count(tracked& one, std::optional<signal_state> state, wall_time since);
+  void report(const boost::json::value& runtime, const signal_decision& decision);
   void warn(const boost::json::value& runtime, const std::string& reason, const std::string& text);
   result recheck_at(core::time_point when) const;
 
@@ -134,10 +116,9 @@ class config_sync final : private k8s::reconciler {
   const sync_options options_;
   const sync_environment environment_;
   std::array<core::counter*, 2> marks_{};
-  std::array<core::counter*, 4> writes_{};
   core::counter& conflicts_;
   core::gauge& revision_;
-  std::array<state_metrics, all_signal_states.size()> states_;
+  state_counts states_;
   std::unordered_map<k8s::object_key, tracked, k8s::object_key_hash> tracked_;
   known_target target_;
   k8s::controller controller_;

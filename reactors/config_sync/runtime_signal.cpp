@@ -1,13 +1,13 @@
 #include "reactors/config_sync/runtime_signal.hpp"
 
 #include "k8s/rfc3339.hpp"
+#include "k8s/text.hpp"
 #include "k8s/types.hpp"
 #include "reactors/kyma_resources.hpp"
 
 #include <boost/json/object.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 namespace rw::config_sync {
@@ -21,13 +21,6 @@ std::string_view next_word(std::string_view& text) {
   const auto word = text.substr(0, end);
   text.remove_prefix(std::min(end + 1, text.size()));
   return word;
-}
-
-template <class T>
-bool parse_number(std::string_view text, T& into) {
-  const auto* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, into);
-  return error == std::errc() && stop == end;
 }
 
 /// KIM configured the Runtime with the target when it created its runtime.
@@ -59,18 +52,17 @@ std::string to_string(const signal& value) {
 
 std::optional<signal> parse_signal(std::string_view text) {
   signal out;
-  const bool numbered = parse_number(next_word(text), out.of.number);
-  out.of.digest = next_word(text);
-  if (!numbered || out.of.digest.empty()) return std::nullopt;
-  unsigned attempt = 0;
-  if (!parse_number(next_word(text), attempt)) return out;
-  out.at = k8s::parse_rfc3339(text);
-  if (out.at) out.attempt = attempt;
+  const auto number = k8s::parse_number<std::uint64_t>(next_word(text));
+  out.of = {number.value_or(0), std::string(next_word(text))};
+  if (!number || out.of.digest.empty()) return std::nullopt;
+  const auto attempt = k8s::parse_number<unsigned>(next_word(text));
+  if (attempt) out.at = k8s::parse_rfc3339(text);
+  if (out.at) out.attempt = *attempt;
   return out;
 }
 
 std::string_view to_string(signal_state state) {
-  static constexpr std::array<std::string_view, all_signal_states.size()> names{
+  static constexpr std::array<std::string_view, 9> names{
       "current",   "outdated", "marked",        "in_progress", "failed",
       "suspended", "direct",   "direct_marked", "unmanaged"};
   return names.at(static_cast<std::size_t>(state));

@@ -43,11 +43,6 @@ enum class signal_state : std::uint8_t {
   unmanaged,      ///< its mode is off or unknown, or it is being deleted
 };
 
-inline constexpr std::array all_signal_states{
-    signal_state::current,     signal_state::outdated,      signal_state::marked,
-    signal_state::in_progress, signal_state::failed,        signal_state::suspended,
-    signal_state::direct,      signal_state::direct_marked, signal_state::unmanaged};
-
 std::string_view to_string(signal_state state);
 
 /// What is written to a Runtime next. Each is a server-side apply of all fields of ours, at the

@@ -1,13 +1,13 @@
 #include "reactors/config_sync/target.hpp"
 
 #include "k8s/rfc3339.hpp"
+#include "k8s/text.hpp"
 #include "k8s/types.hpp"
 #include "reactors/kyma_resources.hpp"
 
 #include <boost/json/object.hpp>
 
 #include <algorithm>
-#include <charconv>
 
 namespace rw::config_sync {
 namespace {
@@ -19,13 +19,12 @@ constexpr auto since_ever = "ever";
 }  // namespace
 
 std::optional<target> read_record(const json::value& config_map) {
-  const auto number = k8s::find_string(config_map, {"data", "number"});
+  const auto number =
+      k8s::parse_number<std::uint64_t>(k8s::find_string(config_map, {"data", "number"}));
   const auto since = k8s::find_string(config_map, {"data", "since"});
-  target out;
-  out.of.digest = k8s::find_string(config_map, {"data", "digest"});
-  const auto* const end = number.data() + number.size();
-  const auto [stop, error] = std::from_chars(number.data(), end, out.of.number);
-  if (error != std::errc() || stop != end || out.of.digest.empty()) return std::nullopt;
+  target out{{number.value_or(0), std::string(k8s::find_string(config_map, {"data", "digest"}))},
+             {}};
+  if (!number || out.of.digest.empty()) return std::nullopt;
   if (since == since_ever) return out;
   out.since = k8s::parse_rfc3339(since);
   return out.since ? std::optional(out) : std::nullopt;

@@ -49,7 +49,7 @@ class Bootstrapped:
     ClusterTrustBundles.
     """
 
-    OPTIONS = ("--bootstrapper-mode=direct", "--create-runtime-bootstrappers", "--signal-settle=100ms")
+    OPTIONS = ("--bootstrapper-mode=direct", "--create-runtime-bootstrappers", "--runtime-condition", "--signal-settle=100ms")
 
     def prepare(self):
         super().prepare()
@@ -89,6 +89,7 @@ class Bootstrapped:
             "apiVersion": "infrastructuremanager.kyma-project.io/v1", "kind": "Runtime",
             "metadata": {"name": NAME, "namespace": KCP, "labels": {"operator.kyma-project.io/kyma-name": "kyma-1"}},
             "spec": RUNTIME_SPEC})
+        self.kcp_api.patch(RUNTIME + "/status", {"status": {"state": "Ready"}})
 
     def resource(self):
         return self.kcp_api.get(RESOURCE)
@@ -115,6 +116,8 @@ class Bootstrapped:
         for kind, reason in (("Installed", "Ready"), ("Compatible", "Validated"), ("ConfigurationSynced", "Synced"),
                              ("RuntimeBootstrapperReady", "RuntimeBootstrapperConfigured")):
             self.assertEqual(condition(found, kind), ("True", reason), kind)
+        wait_until(lambda: condition(self.kcp_api.get(RUNTIME), "RuntimeBootstrapperReady") == ("True", "RuntimeBootstrapperConfigured"),
+                   PATIENCE, "the Runtime has the condition", every=0.05)
         self.assertEqual((status["state"], status["mode"]), ("Ready", "direct"))
         self.assertEqual(status["observedGeneration"], found["metadata"]["generation"])
         self.assertNotIn("lastError", status)

@@ -34,6 +34,17 @@ inline void run(boost::asio::io_context& context, boost::asio::awaitable<void> b
   if (failure) std::rethrow_exception(failure);
 }
 
+/// A test case whose body is a coroutine in an environment (with a member `context`), which is made
+/// of the further arguments, and which the body has as the pointer `env`.
+#define RW_COROUTINE_TEST(name, environment, ...)             \
+  boost::asio::awaitable<void> name##_body(environment* env); \
+  BOOST_AUTO_TEST_CASE(name) {                                \
+    environment test_environment{__VA_ARGS__};                \
+    auto body = name##_body(&test_environment);               \
+    rw::test::run(test_environment.context, std::move(body)); \
+  }                                                           \
+  boost::asio::awaitable<void> name##_body(environment* env)
+
 /// Lets everything else that is ready on the executor have its turn.
 inline boost::asio::awaitable<void> turn() {
   const auto executor = co_await boost::asio::this_coro::executor;

@@ -4,6 +4,7 @@
 #include "k8s/types.hpp"
 #include "reactors/cli/dev/manifests.hpp"
 #include "reactors/kyma_resources.hpp"
+#include "reactors/trust_bundles_type.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/this_coro.hpp>

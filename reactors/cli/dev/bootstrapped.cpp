@@ -5,6 +5,7 @@
 #include "reactors/cli/dev/deployment_status.hpp"
 #include "reactors/cli/dev/manifests.hpp"
 #include "reactors/kyma_resources.hpp"
+#include "reactors/trust_bundles_type.hpp"
 
 #include <utility>
 

@@ -3,7 +3,6 @@
 #include "core/json_text.hpp"
 #include "k8s/base64.hpp"
 #include "reactors/bootstrapper_mode.hpp"
-#include "reactors/trust_bundles_type.hpp"
 
 namespace rw::cli::dev {
 
@@ -88,14 +87,6 @@ std::string access_manifest(const cluster& runtime) {
 
 std::string sample_bootstrapper_sources() {
   return built_in_bootstrapper_sources;
-}
-
-const k8s::resource_type& trust_bundles_type() {
-  static const k8s::resource_type type{
-      {"certificates.k8s.io", "v1beta1", std::string(trust_bundle_kind)},
-      "clustertrustbundles",
-      false};
-  return type;
 }
 
 std::string trust_bundle_manifest(const std::string& certificates) {

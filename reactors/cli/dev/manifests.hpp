@@ -28,8 +28,6 @@ std::string access_manifest(const cluster& runtime);
 std::string sample_bootstrapper_sources();
 /// In KCP: the ClusterTrustBundle that belongs to these, with the certificates of a CA (PEM).
 std::string trust_bundle_manifest(const std::string& certificates);
-/// ClusterTrustBundles, as embedded API servers have them.
-const k8s::resource_type& trust_bundles_type();
 /// In KCP: Kyma Infrastructure Manager's Runtime, of the runtime's Kyma.
 std::string runtime_manifest(const cluster& runtime);
 

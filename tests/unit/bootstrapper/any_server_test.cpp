@@ -27,9 +27,9 @@ render_input generation(const std::string& version, const std::string& extra,
   auto out = good_sources({}, version);
   out.at(source_kind::trust_bundle) = {};
   out.at(source_kind::pull_secret).object = pull_secret("password of " + version);
-  out.at(source_kind::configuration).object =
+  out.at(source_kind::config).object =
       config_map(R"({"overrides": {"a.example.com": "b-)" + version + R"(.example.com"}})");
-  out.at(source_kind::configuration).object.as_object()["data"].as_object()["of-" + version] = "x";
+  out.at(source_kind::config).object.as_object()["data"].as_object()["of-" + version] = "x";
   auto text = manifests(version, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + extra +
                                      ", namespace: kyma-system}\ndata: " + data + "\n" +
                                      R"(---
@@ -178,12 +178,9 @@ asio::awaitable<void> fits_its_schema(sync_env* env) {
   BOOST_REQUIRE_MESSAGE(made.has_value(), made.error().message);
   BOOST_TEST(made->at("spec") == object.at("spec"));
   bootstrapper::status_input input{.mode = bootstrapper_mode::direct, .observed = true};
-  input.units[0] = {.desired = "a", .invalid = {}, .warnings = {"w"}};
-  input.units[1] = {.desired = {}, .invalid = "x", .warnings = {}};
-  input.report.emplace();
-  input.report->units[0] = {.applied = "a"};
-  input.report->units[1] = {.applied = "b", .version = "1"};
-  input.report->objects = {{unit::credentials, {"", "v1", "Secret"}, {"kyma-system", "s"}}};
+  input.state.units[0] = {.desired = "a", .applied = "a", .warnings = {"w"}};
+  input.state.units[1] = {.invalid = "x", .applied = "b", .version = "1"};
+  input.state.objects = {{unit::credentials, {"", "v1", "Secret"}, {"kyma-system", "s"}}};
   auto status = bootstrapper::next_status(*made, input, std::chrono::system_clock::now());
   BOOST_REQUIRE(status.has_value());
   const json::value change{{"status", *status}};

@@ -49,7 +49,7 @@ render_input generation(const std::string& pem, const std::string& version,
   out.at(source_kind::manifests).object =
       manifests_source(manifests(version, grown + extra_named(extra_name)));
   out.at(source_kind::pull_secret).object = pull_secret("password of " + version);
-  auto& config = out.at(source_kind::configuration).object;
+  auto& config = out.at(source_kind::config).object;
   config = config_map(good_configuration("registry-" + version + ".example.com"));
   // A field that the others do not have.
   config.as_object()["data"].as_object()["of-" + version] = "x";
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(sync_applies_the_last_good_revision_when_any_write_is_refus
 }
 
 /// Many objects, and time for some of them only in each pass.
-asio::awaitable<void> progresses(sync_env* env) {
+RW_COROUTINE_TEST(sync_completes_step_by_step_when_each_pass_is_cut_short, sync_env) {
   co_await env->add("skr");
   auto from = good_sources(ca_pem());
   std::string many;
@@ -223,11 +223,6 @@ asio::awaitable<void> progresses(sync_env* env) {
   env->faults["skr"] = {};
   const bool good = co_await env->has_all("skr", from, from);
   BOOST_TEST(good);
-}
-
-BOOST_AUTO_TEST_CASE(sync_completes_step_by_step_when_each_pass_is_cut_short) {
-  sync_env env;
-  test::run(env.context, progresses(&env));
 }
 
 /// Nothing was in place before, and nothing is there to fall back to.

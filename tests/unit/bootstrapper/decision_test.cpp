@@ -97,14 +97,6 @@ BOOST_AUTO_TEST_CASE(deletion_undeploys_what_is_ours_to_write_to) {
   BOOST_TEST(is(facts, action::none));
 }
 
-BOOST_AUTO_TEST_CASE(deletion_writes_to_no_other_runtime) {
-  auto facts = direct();
-  facts.wrong_access = "spec.runtimeRef.kymaName: is that of another Runtime";
-  BOOST_TEST(is(facts, action::reject, "Invalid"));
-  facts.deleting = true;
-  BOOST_TEST(is(facts, action::wait, "Invalid"));
-}
-
 BOOST_AUTO_TEST_CASE(deletion_because_the_runtime_was_replaced_leaves_it_as_it_is) {
   auto facts = direct();
   facts.of_former_runtime = true;

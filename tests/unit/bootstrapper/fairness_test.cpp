@@ -31,14 +31,13 @@ options quick() {
 
 }  // namespace
 
-asio::awaitable<void> stays_unhealthy(test_env* env) {
+RW_COROUTINE_TEST(runtime_that_hangs_on_writes_stays_unreachable, test_env, quick()) {
   co_await env->begin_with({"skr"});
   env->hanging_writes["skr"] = true;
   const auto rotated = pull_secret("rotated");
   co_await env->set_source(rotated);
   const auto unhealthy = [env] { return env->metric("rw_bootstrapper_unhealthy_runtimes") == 1; };
-  bool good = co_await eventually(unhealthy);
-  BOOST_REQUIRE(good);
+  co_await soon(unhealthy);
   int tried = 0;
   int tried_as_healthy = 0;
   env->on_request = [&](const std::string&, const std::string& verb, const std::string&) {
@@ -46,23 +45,15 @@ asio::awaitable<void> stays_unhealthy(test_env* env) {
     if (!test::reads(verb) && !unhealthy()) ++tried_as_healthy;
     return k8s::devserver::fault();
   };
-  good = co_await eventually([&] { return tried >= 2; });
-  BOOST_TEST(good);
+  co_await soon([&] { return tried >= 2; });
   BOOST_TEST(tried_as_healthy == 0);
   env->on_request = {};
   env->hanging_writes["skr"] = false;
-  good = co_await eventually([&] { return !unhealthy(); });
-  BOOST_TEST(good);
-  good = co_await eventually([&] { return env->reactor->rollout_progress().currents() == 1; });
-  BOOST_TEST(good);
+  co_await soon([&] { return !unhealthy(); });
+  co_await soon([&] { return env->reactor->contents().count("current") == 1; });
 }
 
-BOOST_AUTO_TEST_CASE(runtime_that_hangs_on_writes_stays_unreachable) {
-  test_env env(quick());
-  test::run(env.context, stays_unhealthy(&env));
-}
-
-asio::awaitable<void> gathers_once(test_env* env) {
+RW_COROUTINE_TEST(revisions_are_rendered_once_for_all_runtimes, test_env, quick()) {
   co_await env->begin_with({"a", "b", "c"});
   const auto gathered = env->metric("rw_bootstrapper_rendered_total");
   BOOST_TEST(gathered >= 1);
@@ -70,62 +61,38 @@ asio::awaitable<void> gathers_once(test_env* env) {
   // Another state of a source is another set.
   const auto rotated = pull_secret("rotated");
   co_await env->set_source(rotated);
-  const bool good =
-      co_await eventually([&] { return env->metric("rw_bootstrapper_rendered_total") > gathered; });
-  BOOST_TEST(good);
+  co_await soon([&] { return env->metric("rw_bootstrapper_rendered_total") > gathered; });
 }
 
-BOOST_AUTO_TEST_CASE(revisions_are_rendered_once_for_all_runtimes) {
-  test_env env(quick());
-  test::run(env.context, gathers_once(&env));
-}
-
-asio::awaitable<void> slows_down(test_env* env) {
+RW_COROUTINE_TEST(repairs_that_are_undone_are_reported_and_delayed, test_env, quick()) {
   co_await env->begin();
   co_await env->add_runtime("skr");
   co_await env->add_bootstrapper("skr");
   co_await env->set_ready("skr");
-  bool good = co_await env->until_state("skr", "Ready");
-  BOOST_REQUIRE(good);
-  good = co_await eventually([&] { return env->metric("rw_bootstrapper_watched_runtimes") == 1; });
-  BOOST_REQUIRE(good);
+  co_await env->until_state("skr", "Ready");
+  co_await soon([&] { return env->metric("rw_bootstrapper_watched_runtimes") == 1; });
   for (int i = 0; i < 3; ++i) {
     co_await env->remove("skr", bundles, {"", bundle_name});
-    good = co_await env->until("skr", bundles, {"", bundle_name}, is_there);
-    BOOST_TEST(good);
+    co_await env->until("skr", bundles, {"", bundle_name}, is_there);
   }
-  good = co_await eventually([&] { return env->metric("rw_bootstrapper_held_back_total") >= 1; });
-  BOOST_TEST(good);
+  co_await soon([&] { return env->metric("rw_bootstrapper_held_back_total") >= 1; });
   const auto told = [&](const std::string& line) {
     return line.find("repairs on a runtime are undone") != line.npos;
   };
-  good = co_await eventually([&] { return std::ranges::count_if(env->logged, told) == 1; });
-  BOOST_TEST(good);
+  co_await soon([&] { return std::ranges::count_if(env->logged, told) == 1; });
 }
 
-BOOST_AUTO_TEST_CASE(repairs_that_are_undone_are_reported_and_delayed) {
-  test_env env(quick());
-  test::run(env.context, slows_down(&env));
-}
-
-asio::awaitable<void> is_patient(test_env* env) {
+RW_COROUTINE_TEST(rejected_revision_on_a_fresh_runtime_is_not_polled, test_env, quick()) {
   co_await env->begin();
   co_await env->add_runtime("bad");
   co_await env->add_runtime("good");
   co_await env->add_bootstrapper("bad", {{"manifests", {{"inline", "no: manifest"}}}});
-  bool good = co_await env->until_condition("bad", "Compatible", "False", "Invalid");
-  BOOST_TEST(good);
+  co_await env->until_condition("bad", "Compatible", "False", "Invalid");
   // Its pods are on their way, so it is looked at again and again.
   co_await env->add_bootstrapper("good");
   const std::string looks = "rw_bootstrapper_syncs_total{result=";
-  good = co_await eventually([&] { return env->metric(looks + "\"unchanged\"}") >= 8; });
-  BOOST_TEST(good);
+  co_await soon([&] { return env->metric(looks + "\"unchanged\"}") >= 8; });
   BOOST_TEST(env->metric(looks + "\"refused\"}") <= 3);
-}
-
-BOOST_AUTO_TEST_CASE(rejected_revision_on_a_fresh_runtime_is_not_polled) {
-  test_env env(quick());
-  test::run(env.context, is_patient(&env));
 }
 
 asio::awaitable<void> defers_the_slow(test_env* env) {
@@ -139,17 +106,15 @@ asio::awaitable<void> defers_the_slow(test_env* env) {
   }
   // Both workers are busy with runtimes that respond to each request, but slowly.
   co_await env->until_metric("rw_bootstrapper_unhealthy_runtimes", 2);
-  BOOST_TEST(env->reactor->rollout_progress().currents() == 0U);
+  BOOST_TEST(env->reactor->contents().count("current") == 0U);
   const auto begin = std::chrono::steady_clock::now();
   co_await env->add_runtime("good");
   co_await env->add_bootstrapper("good");
-  bool good = co_await env->until_condition("good", "ConfigurationSynced", "True", "Synced");
-  BOOST_TEST(good);
+  co_await env->until_condition("good", "ConfigurationSynced", "True", "Synced");
   // Each of the slow ones takes three seconds.
   BOOST_TEST((std::chrono::steady_clock::now() - begin < 3s));
   for (const auto* name : {"slow-1", "slow-2"}) {
-    good = co_await env->until_condition(name, "ConfigurationSynced", "True", "Synced");
-    BOOST_TEST(good);
+    co_await env->until_condition(name, "ConfigurationSynced", "True", "Synced");
   }
   BOOST_TEST(env->metric("rw_bootstrapper_unhealthy_runtimes") == 2);
 }
@@ -164,7 +129,7 @@ BOOST_AUTO_TEST_CASE(slow_runtimes_leave_passes_to_the_others_and_are_synced_in_
   test::run(env.context, defers_the_slow(&env));
 }
 
-asio::awaitable<void> bounds_idle_passes(test_env* env) {
+RW_COROUTINE_TEST(changes_that_need_no_repair_are_followed_less_and_less_often, test_env, quick()) {
   co_await env->begin_with({"skr"});
   co_await env->until_metric("rw_bootstrapper_watched_runtimes", 1);
   // Nothing of it has to be repaired.
@@ -179,12 +144,7 @@ asio::awaitable<void> bounds_idle_passes(test_env* env) {
   BOOST_TEST(env->metric("rw_bootstrapper_held_back_total") >= 1);
 }
 
-BOOST_AUTO_TEST_CASE(changes_that_need_no_repair_are_followed_less_and_less_often) {
-  test_env env(quick());
-  test::run(env.context, bounds_idle_passes(&env));
-}
-
-asio::awaitable<void> reports_half_a_unit(test_env* env) {
+RW_COROUTINE_TEST(unit_that_was_cut_off_is_reported_as_applying, test_env, quick()) {
   co_await env->begin_with({"skr"});
   // The dry run is let through, the write is not.
   int seen = 0;
@@ -193,22 +153,14 @@ asio::awaitable<void> reports_half_a_unit(test_env* env) {
     return k8s::devserver::fault();
   };
   co_await env->set_source(pull_secret("rotated"));
-  bool good = co_await env->until_resource("skr", [](const json::value& object) {
+  co_await env->until_resource("skr", [](const json::value& object) {
     const auto& unit = object.at("status").at("units").at(0);
     return k8s::find_string(unit, {"phase"}) == "Applying" && !unit.as_object().contains("digest");
   });
-  BOOST_TEST(good);
   env->on_request = {};
   env->hanging_writes["skr"] = false;
-  good = co_await env->until("skr", secrets_type(), credentials, has_data(pull_secret("rotated")));
-  BOOST_TEST(good);
-  good = co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
-  BOOST_TEST(good);
-}
-
-BOOST_AUTO_TEST_CASE(unit_that_was_cut_off_is_reported_as_applying) {
-  test_env env(quick());
-  test::run(env.context, reports_half_a_unit(&env));
+  co_await env->until("skr", secrets_type(), credentials, has_data(pull_secret("rotated")));
+  co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

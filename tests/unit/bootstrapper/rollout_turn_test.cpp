@@ -16,10 +16,10 @@ namespace rw::bootstrapper_test {
 BOOST_AUTO_TEST_SUITE(rollout_turn)
 
 using bootstrapper::pod_error;
-using bootstrapper::resolved_unit;
 using bootstrapper::revision;
 using bootstrapper::revision_ptr;
 using bootstrapper::unit;
+using bootstrapper::unit_state;
 
 namespace {
 
@@ -29,14 +29,11 @@ revision_ptr named(std::string digest) {
   return std::make_shared<const revision>(std::move(out));
 }
 
-resolved_unit newest_b() {
-  resolved_unit out;
-  out.revisions = {named("b"), named("a"), named("z")};
-  out.status.desired = "b";
-  return out;
+unit_state newest_b(const char* in_place) {
+  return {.revisions = {named("b"), named("a"), named("z")}, .desired = "b", .in_place = in_place};
 }
 
-std::vector<std::string> digests(const resolved_unit& of) {
+std::vector<std::string> digests(const unit_state& of) {
   std::vector<std::string> out;
   for (const auto& each : of.revisions) out.push_back(each->digest);
   return out;
@@ -58,42 +55,39 @@ json::value waiting(const char* reason) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(waiting_runtime_keeps_the_revision_in_place) {
-  auto of = newest_b();
-  hold(of, "a", named("c"));
+  auto of = newest_b("a");
+  hold(of, named("c"));
   BOOST_TEST((digests(of) == list{"a"}));
-  BOOST_TEST(of.status.desired == "a");
-  BOOST_TEST(of.status.waiting == "b");
+  BOOST_TEST(of.desired == "a");
   BOOST_TEST(of.withheld->digest == "b");
 }
 
 BOOST_AUTO_TEST_CASE(runtime_with_nothing_gets_what_was_rolled_out_last) {
-  auto of = newest_b();
-  hold(of, "", named("c"));
+  auto of = newest_b("");
+  hold(of, named("c"));
   BOOST_TEST((digests(of) == list{"c"}));
-  BOOST_TEST(of.status.desired == "c");
-  of = newest_b();
-  hold(of, "", nullptr);
+  BOOST_TEST(of.desired == "c");
+  of = newest_b("");
+  hold(of, nullptr);
   BOOST_TEST(of.revisions.empty());
-  BOOST_TEST(of.status.desired.empty());
+  BOOST_TEST(of.desired.empty());
 }
 
 BOOST_AUTO_TEST_CASE(revision_in_place_that_is_not_stored_is_left_alone) {
-  auto of = newest_b();
-  hold(of, "lost", named("c"));
+  auto of = newest_b("lost");
+  hold(of, named("c"));
   BOOST_TEST(of.revisions.empty());
-  BOOST_TEST(of.status.desired == "lost");
-  of = newest_b();
-  hold(of, "c", named("c"));
+  BOOST_TEST(of.desired == "lost");
+  of = newest_b("c");
+  hold(of, named("c"));
   BOOST_TEST((digests(of) == list{"c"}));
 }
 
 BOOST_AUTO_TEST_CASE(invalid_content_brings_no_other_stored_one) {
-  resolved_unit of;
-  of.revisions = {named("stored"), named("a")};
-  of.status.invalid = "a field";
-  hold(of, "a", nullptr);
+  unit_state of{.revisions = {named("stored"), named("a")}, .invalid = "a field", .in_place = "a"};
+  hold(of, nullptr);
   BOOST_TEST((digests(of) == list{"a"}));
-  BOOST_TEST(of.status.desired.empty());
+  BOOST_TEST(of.desired.empty());
   BOOST_TEST(of.withheld == nullptr);
 }
 

@@ -126,8 +126,8 @@ inline bootstrapper::render_input good_sources(const std::string& pem,
   bootstrapper::render_input out{.manifests_key = "manifests.yaml"};
   out.at(source_kind::trust_bundle) = {"ClusterTrustBundle " + bundle_name, trust_bundle(pem)};
   out.at(source_kind::pull_secret) = {"Secret kcp-system/registry-credentials", pull_secret()};
-  out.at(source_kind::configuration) = {"ConfigMap kcp-system/rt-bootstrapper-config",
-                                        config_map(good_configuration())};
+  out.at(source_kind::config) = {"ConfigMap kcp-system/rt-bootstrapper-config",
+                                 config_map(good_configuration())};
   out.at(source_kind::manifests) = {"ConfigMap kcp-system/runtime-bootstrapper-manifests",
                                     manifests_source(manifests(version))};
   return out;

@@ -3,7 +3,7 @@
 #include "reactors/bootstrapper/status.hpp"
 
 #include "k8s/types.hpp"
-#include "reactors/bootstrapper/progress.hpp"
+#include "reactors/bootstrapper/rejections.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -38,16 +38,13 @@ json::value deployment(const std::string& version, int ready) {
 /// Both units in place, the Deployment ready.
 status_input in_place() {
   status_input out{.mode = bootstrapper_mode::direct, .decided = {.what = action::sync}};
-  out.units[0].desired = "aa";
-  out.units[1].desired = "bb";
   out.observed = true;
-  out.report.emplace();
-  out.report->units[0].applied = "aa";
-  out.report->units[1].applied = "bb";
-  out.report->units[1].version = "1.0.0";
-  out.report->deployment = deployment("1.0.0", 1);
-  out.report->objects = {{unit::bootstrapper, {"apps", "v1", "Deployment"}, {"kyma-system", "d"}},
-                         {unit::bootstrapper, {"", "v1", "Namespace"}, {{}, "n"}}};
+  out.state.units[0].desired = out.state.units[0].applied = "aa";
+  out.state.units[1].desired = out.state.units[1].applied = "bb";
+  out.state.units[1].version = "1.0.0";
+  out.state.deployment = deployment("1.0.0", 1);
+  out.state.objects = {{unit::bootstrapper, {"apps", "v1", "Deployment"}, {"kyma-system", "d"}},
+                       {unit::bootstrapper, {"", "v1", "Namespace"}, {{}, "n"}}};
   return out;
 }
 
@@ -80,8 +77,8 @@ std::string text(const json::value& status, std::string_view name) {
 
 BOOST_AUTO_TEST_CASE(version_of_a_runtime_is_bounded) {
   auto input = in_place();
-  input.report->units[1].version = {};
-  input.report->deployment = deployment(std::string(100'000, 'v'), 1);
+  input.state.units[1].version = {};
+  input.state.deployment = deployment(std::string(100'000, 'v'), 1);
   BOOST_TEST(text(next(input), "installedVersion") == std::string(63, 'v'));
 }
 
@@ -99,17 +96,16 @@ BOOST_AUTO_TEST_CASE(runtime_with_both_units_in_place_is_ready) {
     BOOST_TEST(text(each, "message") != "", text(each, "type"));
   }
   const auto state = bootstrapper::read_state(resource(status));
-  BOOST_TEST(state.exists);
-  BOOST_TEST((state.objects == in_place().report->objects));
-  BOOST_TEST(state.digests[0] == "aa");
-  BOOST_TEST(state.digests[1] == "bb");
+  BOOST_TEST((state.objects == in_place().state.objects));
+  BOOST_TEST(state.units[0].in_place == "aa");
+  BOOST_TEST(state.units[1].in_place == "bb");
 }
 
 BOOST_AUTO_TEST_CASE(status_is_not_written_when_nothing_changed) {
   const auto status = next(in_place());
   BOOST_TEST(!bootstrapper::next_status(resource(status), in_place(), noon + 1h).has_value());
   auto newer = in_place();
-  newer.units[0].desired = newer.report->units[0].applied = "cc";
+  newer.state.units[0].desired = newer.state.units[0].applied = "cc";
   const auto after = next(newer, status, noon + 1h);
   BOOST_TEST(text(after.at("units").at(0), "lastAppliedTime") == k8s::format_time(noon + 1h));
   BOOST_TEST(text(after.at("units").at(1), "lastAppliedTime") == k8s::format_time(noon));
@@ -117,14 +113,14 @@ BOOST_AUTO_TEST_CASE(status_is_not_written_when_nothing_changed) {
 
 BOOST_AUTO_TEST_CASE(installation_goes_through_its_states) {
   auto input = in_place();
-  input.report->deployment = nullptr;
+  input.state.deployment = nullptr;
   BOOST_TEST(text(next(input), "state") == "NotStarted");
-  input.report->deployment = deployment("1.0.0", 0);
+  input.state.deployment = deployment("1.0.0", 0);
   auto status = next(input);
   BOOST_TEST(text(status, "state") == "InProgress");
   BOOST_TEST(is(status, "RuntimeBootstrapperReady") ==
              "False RuntimeBootstrapperInstallationInProgress");
-  k8s::set_condition(input.report->deployment,
+  k8s::set_condition(input.state.deployment,
                      {"Progressing", "False", "ProgressDeadlineExceeded", "", 0}, noon);
   status = next(input);
   BOOST_TEST(text(status, "state") == "Failed");
@@ -132,7 +128,7 @@ BOOST_AUTO_TEST_CASE(installation_goes_through_its_states) {
              "False RuntimeBootstrapperInstallationFailed");
   status = next(input, {{"installedVersion", "0.9.0"}});
   BOOST_TEST(is(status, "RuntimeBootstrapperReady") == "False RuntimeBootstrapperUpgradeFailed");
-  input.report->deployment = deployment("0.9.0", 1);
+  input.state.deployment = deployment("0.9.0", 1);
   status = next(input, {{"installedVersion", "0.9.0"}});
   BOOST_TEST(text(status, "state") == "UpgradeNeeded");
   BOOST_TEST(text(status, "installedVersion") == "0.9.0");
@@ -141,7 +137,8 @@ BOOST_AUTO_TEST_CASE(installation_goes_through_its_states) {
 BOOST_AUTO_TEST_CASE(invalid_unit_keeps_its_last_good_revision_and_names_the_field) {
   const auto before = next(in_place());
   auto input = in_place();
-  input.units[1] = {.desired = {}, .invalid = "ConfigMap a, data: is wrong"};
+  input.state.units[1].desired.clear();
+  input.state.units[1].invalid = "ConfigMap a, data: is wrong";
   const auto status = next(input, before, noon + 1h);
   BOOST_TEST(text(status, "lastError") == "ConfigMap a, data: is wrong");
   BOOST_TEST(is(status, "Compatible") == "False Invalid");
@@ -159,21 +156,20 @@ BOOST_AUTO_TEST_CASE(invalid_unit_keeps_its_last_good_revision_and_names_the_fie
 
 BOOST_AUTO_TEST_CASE(rejections_are_told_apart_by_their_reason) {
   auto input = in_place();
-  input.units[1].desired = "cc";
+  input.state.units[1].desired = "cc";
   for (const auto& [why, reason] :
        {std::pair{rejection::reason::rejected_by_runtime, "RejectedByRuntime"},
         std::pair{rejection::reason::unknown_kind, "UnknownKind"},
         std::pair{rejection::reason::foreign_object, "ForeignObject"}}) {
-    input.report->units[1].rejected = {why, "x"};
+    input.state.units[1].rejected = {why, "x"};
     BOOST_TEST(is(next(input), "Compatible") == std::string("False ") + reason);
   }
 }
 
 BOOST_AUTO_TEST_CASE(half_applied_unit_is_applying) {
   auto input = in_place();
-  input.report->units[1].applied = {};
-  input.report->units[1].failed =
-      k8s::failure{.code = k8s::errc::timed_out, .message = "no answer"};
+  input.state.units[1].applied = {};
+  input.state.units[1].failed = k8s::failure{.code = k8s::errc::timed_out, .message = "no answer"};
   const auto status = next(input);
   BOOST_TEST(is(status, "ConfigurationSynced") == "False Applying");
   const auto recorded = bootstrapper::applying_status(resource(status), unit::credentials, {});
@@ -183,8 +179,8 @@ BOOST_AUTO_TEST_CASE(half_applied_unit_is_applying) {
 
 BOOST_AUTO_TEST_CASE(warnings_are_listed) {
   auto input = in_place();
-  input.units[1].warnings = {"certificate 2 expired"};
-  input.report->units[1].warnings = {"could not be dry-run"};
+  input.state.units[0].warnings = {"certificate 2 expired"};
+  input.state.units[1].warnings = {"could not be dry-run"};
   const auto status = next(input);
   BOOST_TEST(status.at("warnings").as_array().size() == 2U);
   BOOST_TEST(is(status, "Ready") == "True Ready");
@@ -194,7 +190,7 @@ BOOST_AUTO_TEST_CASE(warnings_are_listed) {
 BOOST_AUTO_TEST_CASE(shadow_reports_what_would_be_written) {
   auto input = in_place();
   input.mode = bootstrapper_mode::shadow;
-  input.report->units[1].differences = {"ConfigMap a/b: data.c"};
+  input.state.units[1].differences = {"ConfigMap a/b: data.c"};
   auto status = next(input);
   BOOST_TEST(is(status, "InStep") == "False WouldWrite");
   BOOST_TEST(is(status, "ConfigurationSynced") == "False Shadow");
@@ -202,7 +198,7 @@ BOOST_AUTO_TEST_CASE(shadow_reports_what_would_be_written) {
   // Also where both units are still in place from mode direct.
   BOOST_TEST(is(next(input, next(in_place())), "Ready") == "Unknown Shadow");
   BOOST_TEST(is(status, "RuntimeBootstrapperReady") == "Unknown RuntimeBootstrapperStatusUnknown");
-  input.report->units[1].differences.clear();
+  input.state.units[1].differences.clear();
   status = next(input, status);
   BOOST_TEST(is(status, "InStep") == "True NothingToWrite");
   BOOST_TEST(is(next(in_place(), status), "InStep") == "none");
@@ -241,10 +237,10 @@ BOOST_AUTO_TEST_CASE(spec_is_read_with_its_defaults) {
                      {"spec", {{"runtimeRef", {{"name", "a"}}}}}};
   auto view = bootstrapper::read_resource(object, {}, found);
   BOOST_TEST(found.errors.empty());
-  BOOST_TEST(view.configuration == "rt-bootstrapper-config");
-  BOOST_TEST(view.manifests == "runtime-bootstrapper-manifests");
+  BOOST_TEST(view.from.config == "rt-bootstrapper-config");
+  BOOST_TEST(view.from.manifests == "runtime-bootstrapper-manifests");
   BOOST_TEST(view.manifests_key == "manifests.yaml");
-  BOOST_TEST(view.pull_secret == "");
+  BOOST_TEST(view.from.pull_secret == "");
   BOOST_TEST(view.to.pull_secret == "registry-credentials");
   BOOST_TEST(!view.remove_with_source);
   object.at("spec") = {{"runtimeRef", {{"name", "b"}}},
@@ -253,7 +249,7 @@ BOOST_AUTO_TEST_CASE(spec_is_read_with_its_defaults) {
                        {"adopt", true},
                        {"deletionPolicy", "remove"}};
   view = bootstrapper::read_resource(object, {}, found);
-  BOOST_TEST(view.manifests == "");
+  BOOST_TEST(view.from.manifests == "");
   BOOST_TEST(view.adopt);
   BOOST_TEST(view.remove_with_source);
   BOOST_TEST_REQUIRE(found.errors.size() == 2U);
@@ -263,45 +259,34 @@ BOOST_AUTO_TEST_CASE(spec_is_read_with_its_defaults) {
   BOOST_TEST(found.errors[1].starts_with("spec.target.namespace: "));
 }
 
-BOOST_AUTO_TEST_CASE(progress_counts_current_runtimes_and_the_longest_wait) {
-  core::metrics numbers;
-  bootstrapper::progress all(numbers);
-  const k8s::object_key a{"n", "a"};
-  const k8s::object_key b{"n", "b"};
-  all.expect(a, noon);
-  all.expect(b, noon + 1s);
-  BOOST_TEST(all.managed() == 2U);
-  BOOST_TEST(all.currents() == 0U);
-  all.current(a);
-  BOOST_TEST((all.outdated_since() == noon + 1s));
-  all.expect(a, noon + 2s);
-  BOOST_TEST(all.currents() == 1U);
-  all.outdated(b, noon + 3s);
-  BOOST_TEST((all.outdated_since() == noon + 1s));
-  all.leave(b);
-  BOOST_TEST(all.managed() == 1U);
-  BOOST_TEST(!all.outdated_since().has_value());
-}
-
 BOOST_AUTO_TEST_CASE(unknown_kind_is_tried_again_soon_and_other_rejections_later) {
   bootstrapper::rejections all;
   const k8s::object_key a{"n", "a"};
   core::time_point now{};
-  bootstrapper::unit_report report{.rejected = {{rejection::reason::unknown_kind, "x"}}};
+  bootstrapper::sync_state state;
+  auto& tried = state.at(unit::bootstrapper);
+  tried.desired = "aa";
+  tried.rejected = {rejection::reason::unknown_kind, "x"};
+  const auto skipped = [&](core::time_point at) {
+    bootstrapper::sync_state next;
+    all.skip(a, at, next);
+    return next.at(unit::bootstrapper).skipped.digest;
+  };
   for (const auto wait : {2s, 4s, 8s}) {
-    all.update(a, unit::bootstrapper, "aa", report, now);
+    all.update(a, now, state);
     BOOST_TEST((all.due(a) == now + wait));
-    BOOST_TEST(all.current(a, now)[1].digest == "aa");
-    BOOST_TEST(all.current(a, now + wait)[1].digest == "");
+    BOOST_TEST(skipped(now) == "aa");
+    BOOST_TEST(skipped(now + wait) == "");
     now += wait;
   }
-  report.rejected->why = rejection::reason::rejected_by_runtime;
-  all.update(a, unit::bootstrapper, "bb", report, now);
+  tried.desired = "bb";
+  tried.rejected->why = rejection::reason::rejected_by_runtime;
+  all.update(a, now, state);
   BOOST_TEST((all.due(a) == now + 10min));
   // It is not counted again where it was not tried.
-  all.update(a, unit::bootstrapper, "bb", report, now + 1min);
+  all.update(a, now + 1min, state);
   BOOST_TEST((all.due(a) == now + 10min));
-  all.update(a, unit::bootstrapper, "cc", {}, now + 1min);
+  all.update(a, now + 1min, {});
   BOOST_TEST(!all.due(a).has_value());
 }
 

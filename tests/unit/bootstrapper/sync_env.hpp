@@ -44,11 +44,11 @@ class sync_env : public test::environment {
   std::shared_ptr<k8s::client> api(const std::string& runtime) { return client(runtime); }
 
   /// Syncs to the first of the sources that the runtime takes.
-  asio::awaitable<k8s::result<bootstrapper::sync_report>> sync(
+  asio::awaitable<k8s::result<bootstrapper::sync_state>> sync(
       std::string runtime, std::vector<bootstrapper::render_input> from);
   /// The same where no request fails.
-  asio::awaitable<bootstrapper::sync_report> must_sync(
-      std::string runtime, std::vector<bootstrapper::render_input> from);
+  asio::awaitable<bootstrapper::sync_state> must_sync(std::string runtime,
+                                                      std::vector<bootstrapper::render_input> from);
 
   /// Whether the runtime has exactly these objects of one unit, and of `other` no others.
   asio::awaitable<bool> has(std::string runtime, bootstrapper::unit of,
@@ -61,10 +61,10 @@ class sync_env : public test::environment {
   asio::awaitable<void> install_as_kim(std::string runtime, bootstrapper::render_input from);
 
   std::map<std::string, write_faults> faults;
-  std::map<std::string, bootstrapper::recorded_state> states;  ///< as the status has it
-  int recorded = 0;                                            ///< writes of inventories
+  std::map<std::string, bootstrapper::sync_state> states;  ///< as the status has it
+  int recorded = 0;                                        ///< writes of inventories
   bootstrapper::apply_options options;
-  bootstrapper::sync_request like;  ///< of each request: `write`, `adopt`, `may_write`, `rejected`
+  bootstrapper::sync_request like;  ///< of each request: `write`, `adopt`, `may_write`
 };
 
 bootstrapper::revision rendered(bootstrapper::unit of, const bootstrapper::render_input& from);

@@ -47,7 +47,7 @@ sync_env::sync_env() : environment({.client = {.name = "test", .retries = 0}}) {
 
 asio::awaitable<void> sync_env::add(std::string name, bool bare) {
   add_cluster(name);
-  states[name] = {.exists = true};
+  states[name] = {};
   if (bare) co_return;
   co_await create(name, test::object_of(namespaces_type(), {}, "kyma-system"), namespaces_type());
   faults[name] = {};
@@ -72,41 +72,37 @@ asio::awaitable<void> sync_env::add_any(std::vector<render_input> leftovers) {
   }
   const auto cleaned = co_await bootstrapper::undeploy(api("skr"), &options, std::move(all), {});
   test::required(cleaned);
-  states["skr"] = {.exists = true};
+  states["skr"] = {};
 }
 
-asio::awaitable<k8s::result<bootstrapper::sync_report>> sync_env::sync(
+asio::awaitable<k8s::result<bootstrapper::sync_state>> sync_env::sync(
     std::string runtime, std::vector<render_input> from) {
-  auto& state = states[runtime];
-  auto request = like;
-  request.state = state;
+  auto& known = states[runtime];
+  auto state = known;
+  for (auto& each : state.units) each.applied = each.in_place;
   for (const auto& each : from) {
     for (const auto of : bootstrapper::all_units) {
       auto made = std::make_shared<bootstrapper::revision>(rendered(of, each));
-      if (made->valid()) request.revisions[static_cast<std::size_t>(of)].push_back(std::move(made));
+      if (made->valid()) state.at(of).revisions.push_back(std::move(made));
     }
   }
+  auto request = like;
   request.record =
-      [this, &state](unit, bootstrapper::inventory objects) -> asio::awaitable<k8s::result<void>> {
+      [this, &known](unit, bootstrapper::inventory objects) -> asio::awaitable<k8s::result<void>> {
     ++recorded;
-    state.objects = std::move(objects);
+    known.objects = std::move(objects);
     co_return k8s::result<void>();
   };
-  bootstrapper::sync_report report;
-  const auto done =
-      co_await bootstrapper::sync(api(runtime), &options, std::move(request), &report);
+  const auto done = co_await bootstrapper::sync(api(runtime), &options, std::move(request), &state);
   if (!done) co_return done.error();
-  if (!like.write) co_return report;
-  state.exists = true;
-  state.objects = report.objects;
-  for (std::size_t i = 0; i < report.units.size(); ++i) {
-    state.digests[i] = report.units[i].applied;
-  }
-  co_return report;
+  if (!like.write) co_return state;
+  known.objects = state.objects;
+  for (const auto of : bootstrapper::all_units) known.at(of).in_place = state.at(of).applied;
+  co_return state;
 }
 
-asio::awaitable<bootstrapper::sync_report> sync_env::must_sync(std::string runtime,
-                                                               std::vector<render_input> from) {
+asio::awaitable<bootstrapper::sync_state> sync_env::must_sync(std::string runtime,
+                                                              std::vector<render_input> from) {
   auto report = co_await sync(runtime, std::move(from));
   co_return test::required(std::move(report));
 }

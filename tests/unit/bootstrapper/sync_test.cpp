@@ -62,7 +62,8 @@ bool contains(const std::vector<std::string>& all, const std::string& one) {
 
 }  // namespace
 
-asio::awaitable<void> settles(sync_env* env, samples all) {
+RW_COROUTINE_TEST(sync_costs_reads_only_when_nothing_differs, sync_env) {
+  samples all;
   co_await env->add("skr", true);
   auto report = co_await env->must_sync("skr", {all.first});
   for (const auto of : bootstrapper::all_units) {
@@ -83,12 +84,8 @@ asio::awaitable<void> settles(sync_env* env, samples all) {
   BOOST_TEST(k8s::find_string(secret, {"type"}) == bootstrapper::pull_secret_type);
 }
 
-BOOST_AUTO_TEST_CASE(sync_costs_reads_only_when_nothing_differs) {
-  sync_env env;
-  test::run(env.context, settles(&env, samples()));
-}
-
-asio::awaitable<void> rotates(sync_env* env, samples all) {
+RW_COROUTINE_TEST(rotated_credentials_cost_one_write_and_no_inventory, sync_env) {
+  samples all;
   co_await env->add_synced("skr", all.first);
   BOOST_TEST(env->recorded == 2);  // one for each unit
   env->faults["skr"] = {};
@@ -101,12 +98,8 @@ asio::awaitable<void> rotates(sync_env* env, samples all) {
   BOOST_TEST(good);
 }
 
-BOOST_AUTO_TEST_CASE(rotated_credentials_cost_one_write_and_no_inventory) {
-  sync_env env;
-  test::run(env.context, rotates(&env, samples()));
-}
-
-asio::awaitable<void> orders_units(sync_env* env, samples all) {
+RW_COROUTINE_TEST(credentials_are_written_before_the_bootstrapper, sync_env) {
+  samples all;
   co_await env->add_synced("skr", all.first);
   env->faults["skr"] = {};
   co_await env->must_sync("skr", {with_secret(with_manifests(all.first, "2.0.0"), "rotated")});
@@ -115,12 +108,8 @@ asio::awaitable<void> orders_units(sync_env* env, samples all) {
   for (std::size_t i = 0; i < 2; ++i) BOOST_TEST(paths[i].find("/secrets/") != paths[i].npos);
 }
 
-BOOST_AUTO_TEST_CASE(credentials_are_written_before_the_bootstrapper) {
-  sync_env env;
-  test::run(env.context, orders_units(&env, samples()));
-}
-
-asio::awaitable<void> refuses_dry(sync_env* env, samples all) {
+RW_COROUTINE_TEST(dry_run_rejects_a_unit_and_the_other_goes_on, sync_env) {
+  samples all;
   co_await env->add_synced("skr", all.first);
   // Valid as far as can be told here; the API server knows better.
   const auto second = with_secret(with_manifests(all.first, "2.0.0", R"(---
@@ -145,12 +134,8 @@ spec: {replicas: many}
   BOOST_TEST(good);
 }
 
-BOOST_AUTO_TEST_CASE(dry_run_rejects_a_unit_and_the_other_goes_on) {
-  sync_env env;
-  test::run(env.context, refuses_dry(&env, samples()));
-}
-
-asio::awaitable<void> rejects_unknown_kinds(sync_env* env, samples all) {
+RW_COROUTINE_TEST(unknown_kind_is_rejected_unless_the_manifests_define_it, sync_env) {
+  samples all;
   co_await env->add("skr");
   const std::string widget =
       "---\napiVersion: example.com/v1\nkind: Widget\n"
@@ -185,12 +170,8 @@ spec:
   BOOST_TEST(report.objects.size() == 9U);
 }
 
-BOOST_AUTO_TEST_CASE(unknown_kind_is_rejected_unless_the_manifests_define_it) {
-  sync_env env;
-  test::run(env.context, rejects_unknown_kinds(&env, samples()));
-}
-
-asio::awaitable<void> repairs(sync_env* env, samples all) {
+RW_COROUTINE_TEST(drift_is_repaired_and_named, sync_env) {
+  samples all;
   co_await env->add_synced("skr", all.first);
   json::value change{{"data", {{bootstrapper::configuration_key, "{}"}}}};
   co_await env->must(
@@ -207,12 +188,8 @@ asio::awaitable<void> repairs(sync_env* env, samples all) {
   BOOST_TEST(good);
 }
 
-BOOST_AUTO_TEST_CASE(drift_is_repaired_and_named) {
-  sync_env env;
-  test::run(env.context, repairs(&env, samples()));
-}
-
-asio::awaitable<void> takes_over(sync_env* env, samples all) {
+RW_COROUTINE_TEST(objects_of_kim_are_taken_over_with_the_fields_of_the_revision_only, sync_env) {
+  samples all;
   co_await env->add("skr");
   co_await env->install_as_kim("skr", all.first);
   // A field of KIM's that no revision has stays KIM's.
@@ -240,7 +217,7 @@ asio::awaitable<void> takes_over(sync_env* env, samples all) {
   }
   // So that a field which a later revision lacks goes, though it was KIM that brought it.
   auto second = all.first;
-  auto& data = second.at(source_kind::configuration).object.at("data").as_object();
+  auto& data = second.at(source_kind::config).object.at("data").as_object();
   data["more"] = "x";
   co_await env->must_sync("skr", {second});
   co_await env->must_sync("skr", {all.first});
@@ -249,12 +226,8 @@ asio::awaitable<void> takes_over(sync_env* env, samples all) {
   BOOST_TEST(last.at("data").as_object().contains("of-kim"));
 }
 
-BOOST_AUTO_TEST_CASE(objects_of_kim_are_taken_over_with_the_fields_of_the_revision_only) {
-  sync_env env;
-  test::run(env.context, takes_over(&env, samples()));
-}
-
-asio::awaitable<void> leaves_foreign(sync_env* env, samples all) {
+RW_COROUTINE_TEST(foreign_object_is_rejected_unless_it_is_to_be_adopted, sync_env) {
+  samples all;
   co_await env->add("skr");
   json::value foreign{{"apiVersion", "v1"},
                       {"kind", "ConfigMap"},
@@ -279,19 +252,15 @@ asio::awaitable<void> leaves_foreign(sync_env* env, samples all) {
   live = co_await env->get("skr", "ConfigMap", "theirs");
   BOOST_TEST(live.is_object());
   env->like.adopt = true;
-  env->states["skr"] = {.exists = true};
+  env->states["skr"] = {};
   report = co_await env->must_sync("skr", {from});
   BOOST_TEST(!report.at(unit::bootstrapper).rejected.has_value());
   live = co_await env->get("skr", "ConfigMap", "theirs");
   BOOST_TEST(k8s::find_string(live, {"data", "a"}) == "ours");
 }
 
-BOOST_AUTO_TEST_CASE(foreign_object_is_rejected_unless_it_is_to_be_adopted) {
-  sync_env env;
-  test::run(env.context, leaves_foreign(&env, samples()));
-}
-
-asio::awaitable<void> prunes(sync_env* env, samples all) {
+RW_COROUTINE_TEST(obsolete_objects_are_removed_but_no_namespaces, sync_env) {
+  samples all;
   co_await env->add("skr");
   const auto former = with_manifests(
       all.first, "1.0.0",
@@ -324,12 +293,8 @@ asio::awaitable<void> prunes(sync_env* env, samples all) {
   BOOST_TEST(live_4.is_null());
 }
 
-BOOST_AUTO_TEST_CASE(obsolete_objects_are_removed_but_no_namespaces) {
-  sync_env env;
-  test::run(env.context, prunes(&env, samples()));
-}
-
-asio::awaitable<void> undeploys(sync_env* env, samples all) {
+RW_COROUTINE_TEST(undeploying_removes_managed_objects_only, sync_env) {
+  samples all;
   co_await env->add_synced("skr", all.first);
   // Another actor makes one of the objects again: it is foreign now.
   const auto services = *k8s::well_known_type("v1", "Service");
@@ -353,12 +318,8 @@ asio::awaitable<void> undeploys(sync_env* env, samples all) {
   BOOST_TEST(*gone == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(undeploying_removes_managed_objects_only) {
-  sync_env env;
-  test::run(env.context, undeploys(&env, samples()));
-}
-
-asio::awaitable<void> previews(sync_env* env, samples all) {
+RW_COROUTINE_TEST(preview_does_dry_runs_and_writes_nothing, sync_env) {
+  samples all;
   co_await env->add("skr");
   env->like.write = false;
   const auto broken = with_manifests(all.first, "2.0.0", R"(---
@@ -377,12 +338,8 @@ spec: {replicas: many}
   }
 }
 
-BOOST_AUTO_TEST_CASE(preview_does_dry_runs_and_writes_nothing) {
-  sync_env env;
-  test::run(env.context, previews(&env, samples()));
-}
-
-asio::awaitable<void> is_fenced(sync_env* env, samples all) {
+RW_COROUTINE_TEST(sync_ends_when_the_runtime_must_no_longer_be_written_to, sync_env) {
+  samples all;
   co_await env->add("skr");
   int left = 3;
   env->like.may_write = [&left] { return left-- > 0; };
@@ -393,34 +350,8 @@ asio::awaitable<void> is_fenced(sync_env* env, samples all) {
   BOOST_TEST(late.is_null());
 }
 
-BOOST_AUTO_TEST_CASE(sync_ends_when_the_runtime_must_no_longer_be_written_to) {
-  sync_env env;
-  test::run(env.context, is_fenced(&env, samples()));
-}
-
-asio::awaitable<void> migrates(sync_env* env, samples all) {
-  co_await env->add("skr");
-  for (const auto* name : {"rt-bootstrapper-sync-record", "rt-bootstrapper-sync-abc-0"}) {
-    json::value record{{"apiVersion", "v1"},
-                       {"kind", "Secret"},
-                       {"metadata", {{"name", name}, {"namespace", "kyma-system"}}},
-                       {"stringData", {{"content", "x"}}}};
-    co_await env->must(env->api("skr")->apply(
-        secrets_type(), record, {.field_manager = env->options.field_manager, .force = true}));
-  }
-  env->states["skr"] = {};
-  co_await env->must_sync("skr", {all.first});
-  const auto left =
-      co_await env->must(env->api("skr")->list(secrets_type(), {.ns = "kyma-system"}));
-  BOOST_TEST(left.at("items").as_array().size() == 1U);
-}
-
-BOOST_AUTO_TEST_CASE(records_of_earlier_versions_are_removed) {
-  sync_env env;
-  test::run(env.context, migrates(&env, samples()));
-}
-
-asio::awaitable<void> bounds_live(sync_env* env, samples all) {
+RW_COROUTINE_TEST(objects_of_a_runtime_are_read_up_to_a_bound, sync_env) {
+  samples all;
   co_await env->add("skr");
   std::string many;
   for (int i = 0; i < 18; ++i) {
@@ -438,11 +369,6 @@ asio::awaitable<void> bounds_live(sync_env* env, samples all) {
   BOOST_TEST(rejected->message.find("have more than 16777216 bytes") != std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(objects_of_a_runtime_are_read_up_to_a_bound) {
-  sync_env env;
-  test::run(env.context, bounds_live(&env, samples()));
-}
-
 BOOST_AUTO_TEST_CASE(fields_are_subtracted_leaf_by_leaf) {
   const auto fields = json::parse(
       R"({"f:data": {".": {}, "f:a": {}, "f:b": {}}, "f:metadata": {"f:labels": {"f:x": {}}}})");
@@ -456,7 +382,8 @@ BOOST_AUTO_TEST_CASE(fields_are_subtracted_leaf_by_leaf) {
               json::parse(R"({"f:metadata": {"f:labels": {"f:x": {}}}})")));
 }
 
-asio::awaitable<void> gives_way_to_kim(sync_env* env, samples all) {
+RW_COROUTINE_TEST(kim_overwrites_what_was_applied_here, sync_env) {
+  samples all;
   co_await env->add_synced("skr", all.first);
   // Back in mode signal: KIM writes a newer content over it, and is not hindered.
   json::value secret{{"apiVersion", "v1"},
@@ -479,12 +406,8 @@ asio::awaitable<void> gives_way_to_kim(sync_env* env, samples all) {
   BOOST_TEST(containers.at(0).at("image").as_string() == "newer");
 }
 
-BOOST_AUTO_TEST_CASE(kim_overwrites_what_was_applied_here) {
-  sync_env env;
-  test::run(env.context, gives_way_to_kim(&env, samples()));
-}
-
-asio::awaitable<void> leaves_unknown(sync_env* env, samples all) {
+RW_COROUTINE_TEST(object_without_managers_is_foreign_if_it_has_content, sync_env) {
+  samples all;
   co_await env->add("skr");
   json::value object{{"apiVersion", "v1"},
                      {"kind", "ConfigMap"},
@@ -500,11 +423,6 @@ asio::awaitable<void> leaves_unknown(sync_env* env, samples all) {
   const auto& rejected = report.at(unit::bootstrapper).rejected;
   BOOST_TEST_REQUIRE(rejected.has_value());
   BOOST_TEST((rejected->why == rejection::reason::foreign_object));
-}
-
-BOOST_AUTO_TEST_CASE(object_without_managers_is_foreign_if_it_has_content) {
-  sync_env env;
-  test::run(env.context, leaves_unknown(&env, samples()));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

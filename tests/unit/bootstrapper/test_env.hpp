@@ -8,7 +8,9 @@
 
 #include "tests/unit/bootstrapper/samples.hpp"
 #include "tests/unit/environment/environment.hpp"
+#include <functional>
 #include <memory>
+#include <source_location>
 #include <string>
 #include <vector>
 
@@ -30,6 +32,10 @@ bootstrapper::options quick_options();
 k8s::client_pool_options impatient();
 /// The object is there, with the data of another one.
 test::object_check has_data(const json::value& of);
+
+using place = std::source_location;
+/// Waits until it holds, and ends the test where it does not.
+asio::awaitable<void> soon(std::function<bool()> holds, place where = place::current());
 
 /// A control plane with its runtimes, and the reactor.
 class test_env : public test::environment {
@@ -60,14 +66,24 @@ class test_env : public test::environment {
   /// Ends the reactor and begins another one, as after a crash.
   asio::awaitable<void> restart();
 
+  // Each of these waits, and ends the test where what it waits for does not come.
+
+  asio::awaitable<void> until(std::string cluster, k8s::resource_type type, k8s::object_key key,
+                              test::object_check good, place where = place::current());
+  asio::awaitable<void> until_event(std::string about, std::string reason, std::string text = {},
+                                    place where = place::current());
   /// The RuntimeBootstrapper is, or becomes, as `good` says.
-  asio::awaitable<bool> until_resource(std::string name, test::object_check good);
+  asio::awaitable<void> until_resource(std::string name, test::object_check good,
+                                       place where = place::current());
   /// The status' condition has this status and reason.
-  asio::awaitable<bool> until_condition(std::string name, std::string condition, std::string is,
-                                        std::string reason);
-  asio::awaitable<bool> until_state(std::string name, std::string state);
+  asio::awaitable<void> until_condition(std::string name, std::string condition, std::string is,
+                                        std::string reason, place where = place::current());
+  asio::awaitable<void> until_state(std::string name, std::string state,
+                                    place where = place::current());
+  asio::awaitable<void> until_metric(std::string series, double least,
+                                     place where = place::current());
+
   asio::awaitable<json::value> status(std::string name);
-  asio::awaitable<bool> until_metric(std::string series, double least);
 
   bootstrapper::render_input now;  ///< as they are in the control plane
   std::unique_ptr<bootstrapper::direct_sync> reactor;

@@ -1,11 +1,11 @@
 #include "k8s/types.hpp"
+#include "reactors/config_sync/config_sync.hpp"
 #include "reactors/kyma_resources.hpp"
 
 #include <boost/json/object.hpp>
 
 #include "tests/unit/bootstrapper/test_env.hpp"
 #include "tests/unit/run.hpp"
-#include <iostream>
 #include <utility>
 
 namespace rw::bootstrapper_test {
@@ -13,6 +13,11 @@ namespace rw::bootstrapper_test {
 using namespace std::chrono_literals;
 
 namespace {
+
+void require(bool holds, place where, const std::string& otherwise) {
+  const auto line = std::to_string(where.line());
+  test::require(holds, std::string(where.file_name()) + ":" + line + ": " + otherwise);
+}
 
 asio::awaitable<void> end(core::task_group* tasks) {
   tasks->cancel();
@@ -64,15 +69,14 @@ void test_env::start() {
   auto* const bootstrappers =
       inform_of(bootstrapper::runtime_bootstrappers_type(), {.ns = "kcp-system"});
   runtimes_ = std::make_unique<k8s::informer>(
-      api("kcp"), runtimes_type(),
-      k8s::informer_options{.what = {.ns = "kcp-system", .metadata_only = true}},
+      api("kcp"), runtimes_type(), config_sync::runtimes_informer(with_.runtime_condition),
       informer_environment());
   observing_runtimes_.spawn(runtimes_->run());
   auto* const kubeconfigs = inform_of(secrets_type(), {.ns = "kcp-system", .labels = label});
   auto* const config_maps = inform_of(config_maps_type(), {.ns = "kcp-system"});
   auto* const secrets = inform_of(secrets_type(), {.ns = "kcp-system", .labels = "!" + label});
   from_ = std::make_unique<bootstrapper::sources>(*bootstrappers, *runtimes_, *kubeconfigs,
-                                                  *config_maps, *secrets, inform_of(bundles, {}));
+                                                  *config_maps, *secrets, *inform_of(bundles, {}));
   events_ = &record_events("runtime-bootstrapper");
   react();
 }
@@ -98,8 +102,8 @@ asio::awaitable<void> test_env::begin() {
                    "crds/operator.kyma-project.io_runtimerollouts.yaml",
                    "dev/infrastructuremanager.kyma-project.io_runtimes.yaml"},
                   {"kcp-system", with_.state_namespace});
-  for (const auto which : {source_kind::trust_bundle, source_kind::pull_secret,
-                           source_kind::configuration, source_kind::manifests}) {
+  for (const auto which : {source_kind::trust_bundle, source_kind::pull_secret, source_kind::config,
+                           source_kind::manifests}) {
     co_await set_source(now.at(which).object);
   }
   start();
@@ -129,8 +133,7 @@ asio::awaitable<void> test_env::begin_with(std::vector<std::string> runtimes) {
     co_await add_bootstrapper(name);
   }
   for (const auto& name : runtimes) {
-    const bool synced = co_await until_condition(name, "ConfigurationSynced", "True", "Synced");
-    test::require(synced, name + " is not synced");
+    co_await until_condition(name, "ConfigurationSynced", "True", "Synced");
   }
 }
 
@@ -168,35 +171,54 @@ asio::awaitable<json::value> test_env::status(std::string name) {
   co_return object;
 }
 
-asio::awaitable<bool> test_env::until_resource(std::string name, test::object_check good) {
-  const bool came = co_await until("kcp", bootstrapper::runtime_bootstrappers_type(),
-                                   {"kcp-system", name}, std::move(good));
-  co_return came;
+asio::awaitable<void> soon(std::function<bool()> holds, place where) {
+  const bool came = co_await test::eventually(std::move(holds));
+  require(came, where, "it does not hold in time");
 }
 
-asio::awaitable<bool> test_env::until_condition(std::string name, std::string condition,
-                                                std::string is, std::string reason) {
+asio::awaitable<void> test_env::until(std::string cluster, k8s::resource_type type,
+                                      k8s::object_key key, test::object_check good, place where) {
+  const auto what = type.gvk.kind + " " + to_string(key) + " is not so in time";
+  const bool came = co_await environment::until(std::move(cluster), std::move(type), std::move(key),
+                                                std::move(good));
+  require(came, where, what);
+}
+
+asio::awaitable<void> test_env::until_event(std::string about, std::string reason, std::string text,
+                                            place where) {
+  const bool came = co_await environment::until_event(std::move(about), reason, std::move(text));
+  require(came, where, "no event " + reason);
+}
+
+asio::awaitable<void> test_env::until_resource(std::string name, test::object_check good,
+                                               place where) {
+  co_await until("kcp", bootstrapper::runtime_bootstrappers_type(), {"kcp-system", name},
+                 std::move(good), where);
+}
+
+asio::awaitable<void> test_env::until_condition(std::string name, std::string condition,
+                                                std::string is, std::string reason, place where) {
   std::string last;
-  const bool told = co_await until_resource(name, [&](const json::value& one) {
-    const auto found = k8s::find_condition(one, condition);
-    if (found) last = found->status + " " + found->reason + ": " + found->message;
-    return found && found->status == is && found->reason == reason;
-  });
-  if (!told) std::cerr << condition << " is " << last << " and not " << is << " " << reason << "\n";
-  co_return told;
+  const bool came = co_await environment::until(
+      "kcp", bootstrapper::runtime_bootstrappers_type(), {"kcp-system", name},
+      [&](const json::value& one) {
+        const auto found = k8s::find_condition(one, condition);
+        if (found) last = found->status + " " + found->reason + ": " + found->message;
+        return found && found->status == is && found->reason == reason;
+      });
+  require(came, where, condition + " is " + last + " and not " + is + " " + reason);
 }
 
-asio::awaitable<bool> test_env::until_state(std::string name, std::string state) {
-  const bool told = co_await until_resource(name, [&](const json::value& one) {
-    return k8s::find_string(one, {"status", "state"}) == state;
-  });
-  co_return told;
+asio::awaitable<void> test_env::until_state(std::string name, std::string state, place where) {
+  co_await until_resource(
+      std::move(name),
+      [&](const json::value& one) { return k8s::find_string(one, {"status", "state"}) == state; },
+      where);
 }
 
-asio::awaitable<bool> test_env::until_metric(std::string series, double least) {
+asio::awaitable<void> test_env::until_metric(std::string series, double least, place where) {
   const bool came = co_await test::eventually([&] { return metric(series) >= least; });
-  if (!came) std::cerr << series << " is " << metric(series) << ", less than " << least << "\n";
-  co_return came;
+  require(came, where, series + " is " + std::to_string(metric(series)));
 }
 
 asio::awaitable<void> test_env::stop_observing_runtimes() {

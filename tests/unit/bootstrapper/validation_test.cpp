@@ -49,7 +49,7 @@ std::string warnings_of(const render_input& from) {
 
 render_input with_configuration(const std::string& text) {
   auto from = good_sources(shared_pem());
-  from.at(source_kind::configuration).object = config_map(text);
+  from.at(source_kind::config).object = config_map(text);
   return from;
 }
 
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(a_namespaces_feature_must_be_known_and_available) {
 
 BOOST_AUTO_TEST_CASE(the_version_to_be_installed_says_which_features_it_knows) {
   auto from = good_sources(shared_pem());
-  from.at(source_kind::configuration).object =
+  from.at(source_kind::config).object =
       config_map(features(R"(["rt-cfg.kyma-project.io/fly"])", R"({"a": []})"));
   check_has(errors_of(from), "is no feature that the version to be installed knows");
   auto text = manifests();
@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(missing_trust_bundle_is_an_error_only_if_the_configuration_
   check_has(warnings_of(from),
             "does not exist, and no valid content of it is stored; installed "
             "without one");
-  from.at(source_kind::configuration).object = config_map(good_configuration());
+  from.at(source_kind::config).object = config_map(good_configuration());
   check_has(errors_of(from), "ClusterTrustBundle " + bundle_name + ": does not exist");
 }
 
@@ -279,7 +279,7 @@ BOOST_AUTO_TEST_CASE(revision_beyond_the_size_limit_is_refused) {
 
 BOOST_AUTO_TEST_CASE(source_that_could_not_be_stored_is_refused) {
   auto from = good_sources(shared_pem());
-  auto& data = from.at(source_kind::configuration).object.at("data").as_object();
+  auto& data = from.at(source_kind::config).object.at("data").as_object();
   data["large"] = std::string(bootstrapper::source_bytes, 'x');
   check_has(errors_of(from), "is larger than");
 }
@@ -318,13 +318,13 @@ BOOST_AUTO_TEST_CASE(digest_depends_on_content_and_not_on_the_order_of_fields) {
   };
   const auto from = good_sources(shared_pem());
   auto same = from;
-  auto& object = same.at(source_kind::configuration).object.as_object();
+  auto& object = same.at(source_kind::config).object.as_object();
   const auto was = object["data"];
   object.erase("data");
   object["data"] = was;
   BOOST_TEST(digest(from) == digest(same));
   auto other = from;
-  other.at(source_kind::configuration).object.at("data").as_object()["more"] = "x";
+  other.at(source_kind::config).object.at("data").as_object()["more"] = "x";
   BOOST_TEST(digest(from) != digest(other));
 }
 

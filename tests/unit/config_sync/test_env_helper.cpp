@@ -14,30 +14,13 @@ namespace {
 namespace asio = boost::asio;
 using json = boost::json::value;
 using boost::json::object;
-using rw::test::bundles;
 using rw::test::require;
 
 const std::string kcp{kcp_namespace};
 const k8s::object_key record_key{kcp, std::string(record_name)};
 
-const k8s::resource_type& type_of(source which) {
-  if (which == source::trust_bundle) return bundles;
-  return which == source::pull_secret ? secrets_type() : config_maps_type();
-}
-
 k8s::object_key key_of(source which) {
-  const bootstrapper_sources names;
-  switch (which) {
-    case source::config:
-      return {kcp, names.config};
-    case source::manifests:
-      return {kcp, names.manifests};
-    case source::pull_secret:
-      return {kcp, names.pull_secret};
-    case source::trust_bundle:
-      break;
-  }
-  return {{}, names.trust_bundle};
+  return bootstrapper_sources().key_of(which);
 }
 
 json object_of(source which, const std::string& content) {
@@ -72,9 +55,10 @@ struct test_env::running {
         runtimes(*reading, runtimes_type(), runtimes_informer(), in.informer_environment()),
         events(in.context.get_executor(), k8s::objects_of(*reading), {.component = "test"},
                {in.clock, in.log, in.numbers, core::make_random_source()}),
-        reactor(
-            in.context.get_executor(), sources, runtimes, in.options_,
-            {*api, events, in.clock, in.watchdog, in.log, in.numbers, core::make_random_source()}),
+        reactor(in.context.get_executor(), sources, runtimes, in.options_,
+                {*api,
+                 events,
+                 {in.clock, in.watchdog, in.log, in.numbers, core::make_random_source()}}),
         tasks(in.context.get_executor()) {
     tasks.spawn(sources.run());
     tasks.spawn(runtimes.run());

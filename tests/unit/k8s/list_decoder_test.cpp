@@ -49,6 +49,18 @@ BOOST_AUTO_TEST_CASE(an_object_looks_the_same_from_a_list_and_from_a_watch) {
   BOOST_TEST(page->items.at(0).resource_version() == "1");
 }
 
+BOOST_AUTO_TEST_CASE(objects_of_another_version_are_taken_where_any_will_do) {
+  const std::string body =
+      R"({"kind":"BundleList","metadata":{"resourceVersion":"9"},"items":[{"apiVersion":"g/v1alpha1",)"
+      R"("kind":"Bundle","metadata":{"name":"a","resourceVersion":"1"}}]})";
+  const resource_type bundles{{"g", "v1", "Bundle"}, "bundles", false};
+  const auto keep = projection::without_managed_fields();
+  const auto page = decode_list(body, {bundles, false, true}, keep);
+  BOOST_REQUIRE(page.has_value());
+  BOOST_TEST(page->items.at(0).name() == "a");
+  BOOST_TEST(decode_list(body, {bundles, false}, keep).has_error());
+}
+
 BOOST_AUTO_TEST_CASE(objects_of_custom_resources_say_themselves_what_they_are) {
   // Members in the order of their names, as a server writes what has no type of Go.
   const auto page = decode(R"({"apiVersion":"v1","items":[{"apiVersion":"v1","kind":"ConfigMap",)"

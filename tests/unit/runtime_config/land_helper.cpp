@@ -118,8 +118,8 @@ land::land(std::uint64_t seed)
       services_(
           context.get_executor(), clock,
           [this](std::string_view line) { logged.emplace_back(line); }, 10s) {
-  settings.sources.trust_bundle = bundle_name;
-  settings.create_bootstrappers = true;
+  settings.direct.defaults.trust_bundle = bundle_name;
+  settings.direct.create_for_runtimes = true;
   // Nobody starts pods here: content goes to all runtimes at once.
   settings.rollout = {.canaries = "0",
                       .max_unavailable = {100, true},
@@ -132,15 +132,15 @@ land::land(std::uint64_t seed)
   finish(define({"crds/operator.kyma-project.io_runtimebootstrappers.yaml",
                  "crds/operator.kyma-project.io_runtimerollouts.yaml",
                  "dev/infrastructuremanager.kyma-project.io_runtimes.yaml"},
-                {kcp, settings.state_namespace}));
+                {kcp, settings.direct.state_namespace}));
   for (const auto which :
        {&versions::config, &versions::pull_secret, &versions::trust_bundle, &versions::manifests}) {
     put(which);
   }
   kim_api_ = connect("kcp", {.name = "kim", .retry_base = {}});
   kim_sources_ = std::make_unique<source_watch>(
-      *kim_api_, source_watch_options{.names = {.trust_bundle = bundle_name}},
-      source_watch_environment{clock, log, numbers, chance.source()});
+      *kim_api_, bootstrapper_sources{.trust_bundle = bundle_name},
+      k8s::informer_environment{clock, log, numbers, chance.source()});
   kim = std::make_unique<cli::dev::kim>(
       *kim_api_, *kim_sources_, [this](json::value of) { return configure(std::move(of)); },
       cli::dev::kim_options{.workers = 3, .patch = 2s, .wait = 3min, .work = 40s},

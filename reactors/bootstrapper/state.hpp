@@ -1,0 +1,98 @@
+#pragma once
+
+#include "k8s/failure.hpp"
+#include "k8s/names.hpp"
+#include "reactors/bootstrapper/desired_set.hpp"
+#include "reactors/remote_watch.hpp"
+
+#include <boost/json/value.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rw::bootstrapper {
+
+/// An object on a runtime that is managed here.
+struct inventory_entry {
+  unit of = unit::bootstrapper;
+  k8s::group_version_kind gvk = {};
+  k8s::object_key key = {};  ///< of a cluster-scoped object without namespace
+  bool created = false;      ///< since the unit was last in place as a whole
+
+  /// The same object in whichever version.
+  bool same_object(const inventory_entry& other) const noexcept {
+    return gvk.group == other.gvk.group && gvk.kind == other.gvk.kind && key == other.key;
+  }
+  friend bool operator==(const inventory_entry&, const inventory_entry&) = default;
+};
+using inventory = std::vector<inventory_entry>;
+boost::json::value write_inventory(const inventory& objects);
+
+/// Why a runtime can't have a revision. Trying again soon helps only with an unknown kind.
+struct rejection {
+  enum class reason : std::uint8_t { rejected_by_runtime, unknown_kind, foreign_object };
+  reason why = reason::rejected_by_runtime;
+  std::string message = {};
+};
+
+/// A revision that a runtime has rejected; it is not tried again for a while.
+struct rejected_revision {
+  std::string digest = {};  ///< empty: none
+  rejection because = {};
+};
+
+/// One unit of a runtime during a pass.
+struct unit_state {
+  // What the runtime is to have.
+
+  /// The valid revisions, the most desired first: of the sources as they are, then of the last good
+  /// contents. None: the unit is left as it is.
+  std::vector<revision_ptr> revisions = {};
+  std::string desired = {};  ///< digest of the one to be reached; empty: the sources are invalid
+  std::string invalid = {};  ///< errors of the sources; empty: none
+  /// The newest revision, if the runtime must wait for its turn in a roll-out; null: it need not.
+  /// Where another writer has brought it, or a part of it, the unit is left as it is.
+  revision_ptr withheld = {};
+  rejected_revision skipped = {};
+
+  // What it has, and what was done.
+
+  std::string in_place = {};  ///< digest, as it was recorded before; empty: none is, as a whole
+  std::string applied = {};   ///< the same now
+  std::string version = {};   ///< of the applied revision
+  std::optional<rejection> rejected = {};   ///< the first revision
+  bool repaired = false;                    ///< what was in place had drifted
+  bool changed = false;                     ///< objects were, or may have been, written or removed
+  bool ahead = false;                       ///< another writer brought what is withheld
+  std::optional<k8s::failure> failed = {};  ///< transient; the unit may be half applied
+  std::vector<std::string> differences = {};
+  std::vector<std::string> warnings = {};  ///< of the sources, and of dry runs
+
+  /// True if the desired revision is in place.
+  bool is_applied() const noexcept {
+    return invalid.empty() && !desired.empty() && applied == desired && !failed;
+  }
+};
+
+/// A runtime during a pass.
+struct sync_state {
+  std::array<unit_state, all_units.size()> units = {};
+  inventory objects = {};  ///< superset of what was applied and not removed since
+  std::size_t writes = 0;
+  watched_set left = {};               ///< the objects as they were left
+  boost::json::value deployment = {};  ///< the bootstrapper's; null: it does not exist
+  std::string pod_error = {};          ///< why its pods will not become ready; empty: none is known
+
+  unit_state& at(unit of) { return units[static_cast<std::size_t>(of)]; }
+  const unit_state& at(unit of) const { return units[static_cast<std::size_t>(of)]; }
+};
+
+/// What a RuntimeBootstrapper's status remembers between passes: inventory, and what is in place.
+/// Nothing of it is read from a runtime.
+sync_state read_state(const boost::json::value& resource);
+
+}  // namespace rw::bootstrapper
