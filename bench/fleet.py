@@ -85,7 +85,7 @@ class Fleet:
         pids = (self.manager.popen.pid, self.dev.popen.pid)
         waited, began = sum(map(waited_for_cpu, pids)), time.monotonic()
         action()
-        wait_until(good, timeout, lambda: f"{what}:\n{self.manager.tail(8)}", every=0.1)
+        wait_until(good, timeout, lambda: f"{what}:\n{self.manager.tail(8)}", every=0.3)
         return time.monotonic() - began - (sum(map(waited_for_cpu, pids)) - waited)
 
     def installs(self):
@@ -134,7 +134,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runtimes", type=int, default=1000)
     parser.add_argument("--ill", type=int, default=30)
-    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=3)
     asked = parser.parse_args()
     folder = pathlib.Path(tempfile.mkdtemp(prefix="rw-bench-"))
     times = {kind: [] for kind in ("well", "ill")}
