@@ -43,13 +43,12 @@ class routed_world : public informer_world {
  private:
   asio::awaitable<void> with_router(std::function<asio::awaitable<void>(router&)> body) {
     index_by_runtime(*under_test);
-    router tested(
-        *under_test,
-        [this](const rw::k8s::object_key& to, core::duration after) {
-          led += to.name + " ";
-          if (after > 0ns) led += "in " + std::to_string(after / 1ms) + " ms ";
-        },
-        how, {clock, log, metrics});
+    router tested(*under_test,
+                  [this](const rw::k8s::object_key& to, core::duration after) {
+                    led += to.name + " ";
+                    if (after > 0ns) led += "in " + std::to_string(after / 1ms) + " ms ";
+                  },
+                  how, {clock, log, metrics});
     core::task_group tasks(context.get_executor());
     tasks.spawn(tested.run());
     co_await expect("list 500");
