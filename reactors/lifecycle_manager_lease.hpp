@@ -34,17 +34,22 @@ class lifecycle_manager_lease {
   lifecycle_manager_lease(k8s::client& api, lifecycle_manager_options options, core::clock& clock,
                           core::logger& log);
 
-  /// Waits until it is known; a Lease that can't be read is tried again, and not taken for absent.
+  /// Waits until it is known: a Lease that can't be read is tried again, and not taken for absent;
+  /// one whose holder has not renewed it of late is looked at for `patience`.
   boost::asio::awaitable<bool> runs();
   /// Waits until it is no longer as `running` says.
   boost::asio::awaitable<void> until_changed(bool running);
 
  private:
+  bool is_abandoned(const boost::json::value& lease);
+
   k8s::client& api_;
   const lifecycle_manager_options options_;
   core::clock& clock_;
   core::logger& log_;
   core::log_limit log_limit_;
+  std::string seen_;  ///< resourceVersion of the Lease
+  core::time_point seen_since_ = {};
 };
 
 }  // namespace rw

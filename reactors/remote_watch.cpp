@@ -341,7 +341,12 @@ asio::awaitable<void> remote_watch::begin(stream* one) {
 asio::awaitable<void> remote_watch::notify() {
   const auto executor = co_await asio::this_coro::executor;
   const auto pause = in_.clock.make_timer(executor);
+  struct registration {
+    core::timer*& alarm;
+    ~registration() { alarm = nullptr; }
+  };
   alarm_ = pause.get();
+  const registration registered{alarm_};
   for (;;) {
     pause->expires_at(due_.empty() ? core::time_point::max() : due_.front().first);
     co_await pause->wait();
@@ -406,7 +411,6 @@ asio::awaitable<void> remote_watch::run() {
   tasks_->cancel();
   co_await tasks_->join();
   tasks_.reset();
-  alarm_ = nullptr;
   entries_.clear();
   due_.clear();
   publish();

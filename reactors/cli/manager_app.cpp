@@ -54,12 +54,22 @@ certificates::service_options certificate_options(const manager_settings& settin
   return out;
 }
 
+lifecycle_manager_options lease_options(const manager_settings& settings) {
+  lifecycle_manager_options out{
+      .lease = {std::string(kcp_namespace), settings.lifecycle_manager_lease}};
+  out.patience = whole_seconds(settings.lifecycle_manager_patience);
+  out.interval = std::min<core::duration>(out.interval, out.patience);
+  return out;
+}
+
 gateway_secret::rotation_options rotation_options(const manager_settings& settings) {
   gateway_secret::rotation_options out;
   out.grace = whole_seconds(settings.ca_grace);
   out.time_only = settings.ca_time_only;
   out.propagation = settings.ca_propagation;
   out.unreachable_after = whole_seconds(settings.ca_unreachable);
+  // Runtimes that --only leaves out get no new CA, but need the gateway: it waits to the deadline.
+  if (!settings.only.empty()) out.unreachable_after = std::chrono::years(10);
   out.before_expiry = whole_seconds(settings.ca_switch_before_expiry);
   out.limit = whole_seconds(settings.ca_switch_limit);
   return out;
@@ -92,8 +102,7 @@ manager_app::manager_app(services& with, manager_settings settings, manager_obse
       watcher_events_(std::make_unique<k8s::client>(with.executor, load(settings_),
                                                     trying(client_options("kcp-events", false)),
                                                     client_environment())),
-      klm_(*shared_, {.lease = {std::string(kcp_namespace), settings_.lifecycle_manager_lease}},
-           with.clock, with.log),
+      klm_(*shared_, lease_options(settings_), with.clock, with.log),
       watchers_(inform(watchers_type(), {})),
       gateways_(inform(gateways_type(), {})),
       virtual_services_(inform(virtual_services_type(), {})),

@@ -98,6 +98,10 @@ void describe_migration(CLI::App& app, manager_settings& to) {
                "for watchers is switched off");
   add(app, "--lifecycle-manager-lease", to.lifecycle_manager_lease, "NAME",
       "Lease in kcp-system that lifecycle-manager holds while it runs");
+  add_duration(app, "--lifecycle-manager-patience", to.lifecycle_manager_patience,
+               "For how long nobody must have renewed that Lease until lifecycle-manager's part is "
+               "taken over: longer than a restart of it takes",
+               std::chrono::seconds(1));
   add(app, "--only", to.only, "SELECTOR",
       "Labels of the Kymas whose runtimes are kept in place, such as canary=yes; others are left "
       "as they are")
@@ -194,6 +198,10 @@ void check_manager(const manager_settings& of) {
   if (of.leader_elect) check_election(of, wrong);
   if (of.certificate_renew_before >= of.certificate_duration) {
     wrong.add("--certificate-renew-before must be shorter than --certificate-duration");
+  }
+  const auto mode = of.runtime_config.mode;
+  if (of.shadow && (mode == bootstrapper_mode::signal || mode == bootstrapper_mode::direct)) {
+    wrong.add("--shadow changes nothing, so --bootstrapper-mode must be off or shadow");
   }
   wrong.raise();
 }

@@ -290,6 +290,7 @@ void describe_uninstall(CLI::App& app, uninstall_settings& to) {
   add(app, "--lease-namespace", to.lease_namespace, "", "As the manager's");
   add(app, "--lease-name", to.lease_name, "", "As the manager's");
   add(app, "--events-service", to.events_service, "NAME", "As the manager's");
+  add(app, "--istio-namespace", to.istio_namespace, "", "As the manager's");
 }
 
 void describe_certs(CLI::App& app, certs_settings& to) {

@@ -84,6 +84,7 @@ struct manager_settings {
   bool shadow = false;
   bool take_over = false;  ///< although lifecycle-manager runs
   std::string lifecycle_manager_lease = "893110f7.kyma-project.io";
+  std::chrono::milliseconds lifecycle_manager_patience = std::chrono::minutes(2);
   std::string only;  ///< a label selector of Kymas; empty: all
   std::string field_manager = "runtime-watcher";
   std::string former_field_manager = "lifecycle-manager";
@@ -178,6 +179,7 @@ struct uninstall_settings {
   std::string lease_namespace = "kcp-system";
   std::string lease_name = "runtime-watcher-manager";
   std::string events_service = "runtime-watcher-manager-events";
+  std::string istio_namespace = "istio-system";
 };
 
 /// `runtime-watcher certs`.

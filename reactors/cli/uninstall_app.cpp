@@ -19,6 +19,7 @@
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
+#include <set>
 #include <unistd.h>
 #include <utility>
 
@@ -88,18 +89,19 @@ asio::awaitable<void> uninstall_app::say(std::string line) {
   writing_ = false;
 }
 
-/// The objects that have the finalizer; none where the kind is not served.
+/// The objects that have the finalizer, or, if that is empty, all; none where the kind is not
+/// served.
 asio::awaitable<k8s::result<uninstall_app::list>> uninstall_app::read_all(k8s::resource_type type,
                                                                           std::string ns,
                                                                           std::string finalizer) {
   list out;
   k8s::list_options page{.limit = 500};
   do {
-    auto got = co_await kcp_->list(type, {.ns = ns}, page);
+    auto got = co_await kcp_->list(type, {.ns = ns, .metadata_only = finalizer.empty()}, page);
     if (!got && got.error().is(k8s::errc::not_found)) co_return out;
     if (!got) co_return got.error();
     for (auto& one : got->at("items").as_array()) {
-      if (k8s::has_finalizer(one, finalizer)) out.push_back(std::move(one));
+      if (finalizer.empty() || k8s::has_finalizer(one, finalizer)) out.push_back(std::move(one));
     }
     page.continue_token = k8s::find_string(*got, {"metadata", "continue"});
   } while (!page.continue_token.empty());
@@ -172,7 +174,7 @@ asio::awaitable<std::string> uninstall_app::clean(json::value kyma) {
     if (!error.empty() && !settings_.force) co_return error;
     if (!error.empty()) co_await say(key.name + ": its runtime is left as it is: " + error);
     const auto name = certificates::certificate_name(key.name);
-    const std::string ns(istio_namespace);
+    const auto& ns = settings_.istio_namespace;
     using certificates::dialect;
     for (const auto& type : {certificates::certificates_type(dialect::cert_manager),
                              certificates::certificates_type(dialect::gardener), secrets_type()}) {
@@ -224,14 +226,39 @@ asio::awaitable<std::string> uninstall_app::clean_control_plane() {
   if (failed.empty()) failed = co_await remove(slices, ns, settings_.events_service);
   if (failed.empty()) failed = co_await remove(config_maps_type(), ns, signal_record);
   if (!failed.empty() || settings_.keep_runtimes) co_return failed;
+  const auto others = co_await count_others();
+  if (!others) co_return others.error().message;
+  if (*others > 0) {
+    co_return std::to_string(*others) +
+        " other Kymas have certificates, and their runtimes need what all share: Watchers' "
+        "finalizers, VirtualServices and the gateway's Secret are left; use --keep-runtimes where "
+        "lifecycle-manager goes on with them";
+  }
   failed = co_await release_all(watchers_type(), std::string(watcher_finalizer), true);
   if (!failed.empty()) co_return failed;
-  failed = co_await remove(secrets_type(), std::string(istio_namespace),
-                           std::string(gateway_secret_name));
+  failed =
+      co_await remove(secrets_type(), settings_.istio_namespace, std::string(gateway_secret_name));
   co_return failed;
 }
 
+/// How many Kymas, which have not this manager's finalizer, have certificates: somebody else keeps
+/// their runtimes. Those that were released have none any more.
+asio::awaitable<k8s::result<std::size_t>> uninstall_app::count_others() {
+  auto secrets = co_await read_all(secrets_type(), settings_.istio_namespace, "");
+  if (!secrets) co_return secrets.error();
+  std::set<std::string> names;
+  for (const auto& one : *secrets) names.insert(k8s::key_of(one).name);
+  auto kymas = co_await read_all(kymas_type(), std::string(kcp_namespace), "");
+  if (!kymas) co_return kymas.error();
+  const auto ours = watcher_installer::options().finalizer;
+  co_return static_cast<std::size_t>(std::ranges::count_if(*kymas, [&](const json::value& kyma) {
+    return !k8s::has_finalizer(kyma, ours) &&
+           names.contains(certificates::certificate_name(k8s::key_of(kyma).name));
+  }));
+}
+
 asio::awaitable<void> uninstall_app::uninstall() {
+  done_ = left_ = 0;
   const auto executor = co_await asio::this_coro::executor;
   auto all = co_await read_all(kymas_type(), std::string(kcp_namespace),
                                watcher_installer::options().finalizer);

@@ -51,6 +51,7 @@ class uninstall_app final : public app {
                             std::string finalizer);
   work<std::string> remove(k8s::resource_type type, std::string ns, std::string name);
   work<std::string> clean_control_plane();
+  work<k8s::result<std::size_t>> count_others();
   work<std::string> release_all(k8s::resource_type type, std::string finalizer, bool with_routes);
   work<void> remove_lease();
   work<void> say(std::string line);

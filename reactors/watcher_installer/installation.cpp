@@ -108,6 +108,7 @@ class visit::implementation {
   std::chrono::system_clock::time_point now_;
   std::vector<part> parts_;
   bool namespace_there_ = true;
+  bool keeps_former_webhooks_ = false;
   outcome out_;
 };
 
@@ -169,6 +170,7 @@ k8s::result<void> visit::implementation::decide() {
       kept.push_back(*webhook);
     }
   }
+  keeps_former_webhooks_ = !kept.empty();
   auto objects = render(how_.manifests, how_.set,
                         {.address = what_.address,
                          .ca_bundle = step.bundle.pem(),
@@ -310,8 +312,10 @@ asio::awaitable<k8s::result<void>> visit::implementation::drop_unwanted_webhooks
   co_return k8s::result<void>();
 }
 
-/// Webhooks of managers that are not in the file would lose their events, so it comes last.
+/// Webhooks of managers that are not in the file would lose their events, so it comes last, and not
+/// while a Watcher that has changed its manager keeps the former webhook.
 asio::awaitable<k8s::result<void>> visit::implementation::narrow_managers() {
+  if (keeps_former_webhooks_) co_return k8s::result<void>();
   auto& secret = find("Secret", secret_name);
   const auto text = render_managers(what_.trust.managers);
   const bool narrow = k8s::secret_data(secret.wanted, managers_entry) == text;

@@ -54,6 +54,8 @@ void observe_webhooks(const json::value& configuration, const present_objects& f
   if (webhooks == nullptr || !webhooks->is_array()) return;
   std::vector<managed_watch> called;
   for (const auto& one : webhooks->get_array()) {
+    // Those that others have added are theirs: what they trust is no part of ours.
+    if (!k8s::find_string(one, {"name"}).ends_with(webhook_suffix)) continue;
     const auto text = k8s::find_string(one, {"clientConfig", "caBundle"});
     out.webhooks.push_back(read(k8s::base64_decode(text).value_or(std::string()), from));
     called.push_back(watch_of_webhook(one));
@@ -156,7 +158,9 @@ void order_managers(trust_step& step, const wanted_trust& wanted, const observed
                                 [&](const auto& one) { return of.knows(one); });
   };
   const bool grows = lacking(*has.managers);
-  const auto since = grows ? std::optional(now) : has.managers_since;
+  // One in the future was written by a clock that was ahead, or by the runtime's owner.
+  const bool anew = grows || (has.managers_since && *has.managers_since > now);
+  const auto since = anew ? std::optional(now) : has.managers_since;
   if (since) step.managers_since = k8s::format_micro_time(*since);
   const auto wait = since ? until_in_effect(since, delays, now) : core::duration::zero();
   step.in_effect = has.called;

@@ -129,7 +129,7 @@ const std::vector<std::string>* watcher_installer::changes(const object_key& kym
 
 /// A Kyma whose finalizer was removed by hand leaves its Certificate, and the Secret of that.
 asio::awaitable<k8s::reconcile_result> watcher_installer::remove_orphans(object_key kyma) {
-  if (from_.certificates.empty() || !may_have_certificate(kyma.name)) co_return result::done();
+  if (!has_own_certificate(kyma.name)) co_return result::done();
   // The informer may be behind a Kyma that was created anew.
   k8s::selection one{.ns = kyma.ns, .fields = "metadata.name=" + kyma.name};
   const auto live = co_await in_.kcp.list(kymas_type(), std::move(one));

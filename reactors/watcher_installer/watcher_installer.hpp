@@ -155,6 +155,7 @@ class watcher_installer final : public runtime_controller {
   result refused(const boost::json::value& kyma, const contact& to, const k8s::failure& error);
   result failed(const boost::json::value& kyma, const std::string& error, bool again);
   bool may_have_certificate(std::string_view kyma) const;
+  bool has_own_certificate(std::string_view kyma) const;
   bool is_left_alone(const boost::json::value& kyma) const;
   void forget(const k8s::object_key& key);
 

@@ -85,6 +85,8 @@ class Klm:
 
 
 class Beside:
+    OPTIONS = ("--lifecycle-manager-patience=4s",)
+
     def prepare(self):
         """As lifecycle-manager leaves a landscape: certificate, bundle, and the watcher on the runtime."""
         super().prepare()
@@ -153,7 +155,7 @@ class Beside:
         self.klm.stop()
         self.assertEqual(self.manager.wait(60), 1, self.manager.tail())
         before = self.versions()
-        self.manager = self.start_manager("--only=canary=yes")
+        self.manager = self.start_manager("--only=canary=yes", *self.OPTIONS)
         wait_until(lambda: self.metric("leader_election_master_status"), PATIENCE, "it leads")
         wait_until(lambda: self.metric("controller_runtime_reconcile_total", controller="watcher-installer"), PATIENCE, "it has looked")
         for each in ("Deployment skr-webhook", "ValidatingWebhookConfiguration skr-webhook", "Kyma kyma-1"):
@@ -171,7 +173,7 @@ class Beside:
         self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
 
         # All. Then somebody starts lifecycle-manager's part again, whose Lease is not known: no fight.
-        self.manager = self.start_manager()
+        self.manager = self.start_manager(*self.OPTIONS)
         self.until_status(lambda s: s["runtimes"] and s["runtimes"][0]["state"] in ("installed", "not_ready"), "installed")
         self.klm = Klm(self.kcp, self.skr, self.secret, holds_lease=False)
         self.kcp.kubectl("annotate", "kyma", "kyma-1", "-n", "kcp-system", "look=now")

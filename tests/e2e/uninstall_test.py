@@ -99,10 +99,15 @@ class Uninstall(landscape.Embedded, harness.TestCase):
         self.assertEqual(self.finalizers("kyma", "kyma-1"), [])
         self.assertEqual(self.skr.get(*WEBHOOKS), before)
         self.assertIsNone(self.kcp.get("endpointslices", "runtime-watcher-manager-events", "kcp-system"))
+        # Nor does it take away without that option what runtimes need that somebody else keeps.
+        refused = self.run_it()
+        self.assertEqual(refused.returncode, 1, refused.stdout)
+        self.assertIn("1 other Kymas have certificates", refused.stderr)
         for kind, name, ns in (("certificates.cert-manager.io", "kyma-1-webhook-tls", "istio-system"),
                                ("virtualservices.networking.istio.io", "kyma", "kcp-system"),
                                ("secret", "klm-istio-gateway", "istio-system")):
             self.assertIsNotNone(self.kcp.get(kind, name, ns), name)
+        self.assertEqual(self.finalizers("watcher", "kyma"), ["operator.kyma-project.io/watcher"])
 
 
 if __name__ == "__main__":

@@ -807,8 +807,18 @@ BOOST_AUTO_TEST_CASE(managers_file_grows_before_the_webhooks_and_narrows_after_t
   test::run(w.context, keeps_managers(&w));
 }
 
+/// True if the managers' file, read before the webhooks, has all of their managers.
+bool has_all(const json::value& secret, const json::value& webhooks) {
+  const auto text = k8s::secret_data(secret, watcher_installer::managers_entry);
+  const auto file = parse_managers(text.value_or(""));
+  return file && std::ranges::all_of(managers(webhooks), [&](const std::string& path) {
+           return file->find(path.substr(path.rfind('/') + 1)) != nullptr;
+         });
+}
+
 /// Has the Watcher "other" a manager that is new, and waits until there is a webhook of it;
-/// meanwhile there are as many as before. Returns how long that took.
+/// meanwhile there are as many as before, and the pods know the managers of all. Returns how long
+/// that took.
 asio::awaitable<std::chrono::steady_clock::duration> introduce(world* w, std::string manager,
                                                                std::size_t before) {
   const auto begin = std::chrono::steady_clock::now();
@@ -816,8 +826,10 @@ asio::awaitable<std::chrono::steady_clock::duration> introduce(world* w, std::st
   co_await w->add_watcher("other", manager, "status");
   for (bool there = false; !there;) {
     BOOST_REQUIRE((std::chrono::steady_clock::now() - begin < test::patience));
+    const auto file = co_await w->api("skr").get(secrets_type(), tls_secret);
     const auto got = co_await w->api("skr").get(webhook_configurations, configuration);
-    BOOST_REQUIRE(got.has_value());
+    BOOST_REQUIRE((file.has_value() && got.has_value()));
+    BOOST_TEST(has_all(*file, *got));
     there = managers(*got).contains(path);
     BOOST_TEST(got->at("webhooks").as_array().size() >= before);
   }

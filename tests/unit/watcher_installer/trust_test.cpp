@@ -434,9 +434,28 @@ BOOST_AUTO_TEST_CASE(webhooks_wait_for_nothing_where_pods_count_every_manager_as
 
 BOOST_AUTO_TEST_CASE(time_of_the_managers_that_lies_ahead_is_not_believed) {
   const observed_trust has{.managers = managers({watching("a")}), .managers_since = day0 + 1h};
-  BOOST_TEST((managers_step(managers({watching("a")}), has, day0).again == 90s));
-  const observed_trust unknown{.managers = managers({watching("a")})};  // by an earlier version
+  const auto step = managers_step(managers({watching("a")}), has, day0);
+  BOOST_TEST((step.again == 90s));
+  BOOST_TEST((k8s::parse_rfc3339(step.managers_since).value() == day0));  // the wait begins now
+  const observed_trust unknown{.managers = managers({watching("a")})};    // by an earlier version
   BOOST_TEST((managers_step(managers({watching("a")}), unknown, day0).again == 0s));
+}
+
+/// A runtime's owner may add one to our configuration; then our certificates go on.
+BOOST_AUTO_TEST_CASE(webhooks_of_others_are_no_part_of_the_trust) {
+  runtime skr;
+  const auto wanted = want(first().pem(), first().issue());
+  skr.step(wanted);
+  const json::value foreign = {{"name", "policy.example.com"}, {"clientConfig", {{"url", "x"}}}};
+  skr.configuration->as_object()["webhooks"].as_array().push_back(foreign);
+  skr.now += 1h;
+  const auto both = want(second().pem() + first().pem(), second().issue());
+  const auto grown = skr.look(both);
+  BOOST_TEST(grown.pending != "");
+  skr.write(grown);
+  skr.configuration->as_object()["webhooks"].as_array().push_back(foreign);
+  skr.now += 11s;
+  BOOST_TEST(skr.look(both).certificate == both.certificate);
 }
 
 BOOST_AUTO_TEST_CASE(observation_reads_for_what_webhooks_are_called) {

@@ -1,0 +1,94 @@
+// Whether lifecycle-manager runs, by its Lease; time is given.
+
+#include "reactors/lifecycle_manager_lease.hpp"
+
+#include "k8s/rfc3339.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include "tests/unit/environment/environment.hpp"
+#include "tests/unit/manual_clock.hpp"
+#include "tests/unit/run.hpp"
+#include <optional>
+#include <string>
+
+namespace rw::lifecycle_manager_test {
+BOOST_AUTO_TEST_SUITE(lifecycle_manager_lease)
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+using namespace std::chrono_literals;
+
+namespace {
+
+const k8s::resource_type leases{{"coordination.k8s.io", "v1", "Lease"}, "leases", true};
+const k8s::object_key name{"default", "klm"};
+
+struct world : test::environment {
+  ~world() override { shut_down(); }
+
+  /// Renewed so long ago.
+  asio::awaitable<void> renew(std::string holder, std::chrono::seconds ago) {
+    json::value lease = {
+        {"apiVersion", "coordination.k8s.io/v1"},
+        {"kind", "Lease"},
+        {"metadata", {{"name", name.name}, {"namespace", name.ns}}},
+        {"spec",
+         {{"holderIdentity", holder}, {"renewTime", k8s::format_micro_time(time.wall() - ago)}}}};
+    co_await apply(std::move(lease), leases);
+  }
+  /// What is found out; none: nothing within three minutes.
+  asio::awaitable<std::optional<bool>> asked() {
+    std::optional<bool> out;
+    asio::co_spawn(context, klm.runs(), [&](std::exception_ptr, bool runs) { out = runs; });
+    for (std::chrono::seconds left = 3min; !out && left > 0s;) {
+      const bool waits = co_await test::eventually(
+          [&] { return out || time.next_alarm() != core::time_point::max(); });
+      BOOST_REQUIRE(waits);
+      if (out) break;
+      time.advance(15s);
+      took += 15s;
+      left -= 15s;
+      co_await asio::post(context, asio::use_awaitable);
+    }
+    co_return out;
+  }
+
+  core::manual_clock time;
+  core::duration took{0};
+  rw::lifecycle_manager_lease klm{api("kcp"), {.lease = name}, time, log};
+};
+
+asio::awaitable<void> told(world* w) {
+  auto runs = co_await w->asked();
+  BOOST_TEST((runs == false), "there is no Lease");
+  co_await w->renew("klm-1", 100s);
+  runs = co_await w->asked();
+  BOOST_TEST((runs == true));
+  BOOST_TEST((w->took == 0s));
+  co_await w->renew("klm-1", 48h);
+  runs = co_await w->asked();
+  BOOST_TEST((runs == false));
+  BOOST_TEST((w->took == 0s), "from long ago");
+  // The API server was down, or it was given up for a restart: it may be renewed again.
+  co_await w->renew("klm-1", 1h);
+  runs = co_await w->asked();
+  BOOST_TEST((runs == false));
+  BOOST_TEST((w->took >= 2min));
+  w->took = 0s;
+  co_await w->renew("", 0s);
+  runs = co_await w->asked();
+  BOOST_TEST((runs == false));
+  BOOST_TEST((w->took >= 2min));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(lease_that_nobody_renews_is_looked_at_before_it_counts_as_given_up) {
+  world w;
+  test::run(w.context, told(&w));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace rw::lifecycle_manager_test
