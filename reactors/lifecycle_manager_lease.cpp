@@ -31,8 +31,8 @@ lifecycle_manager_lease::lifecycle_manager_lease(k8s::client& api,
     : api_(api), options_(std::move(options)), clock_(clock), log_(log) {}
 
 /// What was renewed not long ago may be renewed again: the API server was down, lifecycle-manager
-/// restarts, or a clock was set. So it counts as given up when nobody was seen to renew it for so
-/// long as it is held without renewal (as in client-go's leader election), or for a day.
+/// restarts, or a clock was set. So it counts as given up when no renewal was seen for so long as
+/// it is held without one (as in client-go's leader election), or when the last one is a day old.
 bool lifecycle_manager_lease::is_abandoned(const boost::json::value& lease) {
   const auto renewed = k8s::parse_rfc3339(k8s::find_string(lease, {"spec", "renewTime"}));
   if (!renewed || clock_.wall() > *renewed + long_ago) return true;
@@ -40,6 +40,9 @@ bool lifecycle_manager_lease::is_abandoned(const boost::json::value& lease) {
   if (version != seen_) {
     seen_ = std::move(version);
     seen_since_ = clock_.now();
+    log_.info("lifecycle-manager's Lease is not renewed; it may be soon, so this manager waits",
+              {{"lease", k8s::to_string(options_.lease)},
+               {"wait_s", std::int64_t{options_.patience.count()}}});
   }
   return clock_.now() - seen_since_ >= options_.patience;
 }

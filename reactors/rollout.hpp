@@ -38,7 +38,7 @@ struct runtime_trust {
 /// A runtime is named by its Kyma. It is either not observed yet (since this process leads), or
 /// observed, and in either case it may be out of reach: then the last observation stands.
 ///
-/// Until `complete` was called nobody may conclude anything from who is *not* tracked. Holds as
+/// Until `complete` was called nothing may be concluded from what is *not* tracked. Holds as
 /// many entries as there are Kymas; the installer removes those that go.
 ///
 /// Everything happens on one executor (thread or strand); it has no coroutines of its own.

@@ -47,7 +47,7 @@ namespace rw::cli {
 ///
 /// The Service for events leads to the replica that leads (listener/leader_endpoint.hpp); the
 /// others answer 503 with Retry-After. One that loses the lease ends, with code 1, and is started
-/// anew by whoever runs it: nothing of its term is left then.
+/// anew by what runs it, such as kubelet: nothing of its term is left then.
 class manager_app final : public app {
  public:
   /// Reads the kubeconfig, loads the certificates and binds. Throws what names the setting that

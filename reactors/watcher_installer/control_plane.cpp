@@ -132,13 +132,12 @@ bool watcher_installer::may_have_certificate(std::string_view kyma) const {
   return from_.certificates.empty() || std::ranges::any_of(from_.certificates, has);
 }
 
-/// True if a Certificate that this manager made has that name.
+/// True if a Certificate of that name, or its Secret, carries the label that they are made with.
 bool watcher_installer::has_own_certificate(std::string_view kyma) const {
   const auto name = std::string(kyma) + std::string(certificate_suffix);
   return std::ranges::any_of(from_.certificates, [&](const k8s::informer* from) {
     const auto one = from->objects().get(with_.istio_namespace, name);
-    return one && from->type().gvk.kind == "Certificate" &&
-           k8s::label(one.parse(), managed_by_label).has_value();
+    return one && k8s::label(one.parse(), managed_by_label).has_value();
   });
 }
 

@@ -158,6 +158,7 @@ class watcher_installer final : public runtime_controller {
   bool has_own_certificate(std::string_view kyma) const;
   bool is_left_alone(const boost::json::value& kyma) const;
   void forget(const k8s::object_key& key);
+  void drop_findings(const k8s::object_key& key);
 
   void watch_all();
   k8s::object virtual_service_of(const k8s::object_key& watcher) const;
