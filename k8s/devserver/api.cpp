@@ -5,8 +5,8 @@
 #include "k8s/devserver/openapi.hpp"
 #include "k8s/devserver/roles.hpp"
 #include "k8s/devserver/scale.hpp"
-#include "k8s/rfc3339.hpp"
-#include "k8s/types.hpp"
+#include "k8s/objects/rfc3339.hpp"
+#include "k8s/objects/types.hpp"
 
 #include <boost/json/serialize.hpp>
 

@@ -2,7 +2,7 @@
 
 #include "k8s/devserver/builtin_rules.hpp"
 #include "k8s/devserver/json_access.hpp"
-#include "k8s/qualified_name.hpp"
+#include "k8s/objects/qualified_name.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>

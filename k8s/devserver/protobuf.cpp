@@ -1,6 +1,6 @@
 #include "k8s/devserver/protobuf.hpp"
 
-#include "k8s/base64.hpp"
+#include "k8s/objects/base64.hpp"
 #include "k8s/devserver/refusals.hpp"
 
 #include <boost/json/parse.hpp>

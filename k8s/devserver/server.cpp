@@ -4,12 +4,12 @@
 #include "core/http/server.hpp"
 #include "core/json_text.hpp"
 #include "core/task_group.hpp"
-#include "k8s/base64.hpp"
+#include "k8s/objects/base64.hpp"
 #include "k8s/devserver/admission_gate.hpp"
 #include "k8s/devserver/api.hpp"
 #include "k8s/devserver/housekeeping.hpp"
 #include "k8s/devserver/server_memory.hpp"
-#include "k8s/qualified_name.hpp"
+#include "k8s/objects/qualified_name.hpp"
 #include "tls/transport.hpp"
 
 #include <boost/asio/this_coro.hpp>

@@ -1,6 +1,6 @@
 #include "k8s/devserver/webhook.hpp"
 
-#include "k8s/base64.hpp"
+#include "k8s/objects/base64.hpp"
 #include "k8s/devserver/json_access.hpp"
 
 #include <boost/json/array.hpp>

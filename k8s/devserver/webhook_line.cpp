@@ -1,6 +1,6 @@
 #include "k8s/devserver/webhook_line.hpp"
 
-#include "k8s/url.hpp"
+#include "k8s/objects/url.hpp"
 #include "tls/transport.hpp"
 
 #include <algorithm>

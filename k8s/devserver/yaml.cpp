@@ -1,7 +1,7 @@
 #include "k8s/devserver/yaml.hpp"
 
-#include "k8s/yaml_reader.hpp"
-#include "k8s/yaml_stream.hpp"
+#include "k8s/objects/yaml_reader.hpp"
+#include "k8s/objects/yaml_stream.hpp"
 
 #include <cstddef>
 

@@ -2,9 +2,9 @@
 
 #include "reactors/bootstrapper/applier.hpp"
 
-#include "k8s/manifests.hpp"
-#include "k8s/types.hpp"
-#include "reactors/kyma_resources.hpp"
+#include "k8s/objects/manifests.hpp"
+#include "k8s/objects/types.hpp"
+#include "reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/object.hpp>
 

@@ -7,10 +7,10 @@
 #include "reactors/bootstrapper/rollout_turn.hpp"
 #include "reactors/bootstrapper/status.hpp"
 #include "reactors/bootstrapper/sync.hpp"
-#include "reactors/content_gate.hpp"
-#include "reactors/remote_watch.hpp"
-#include "reactors/runtime_controller.hpp"
-#include "reactors/state_counts.hpp"
+#include "reactors/shared/content_gate.hpp"
+#include "reactors/runtime_controller/remote_watch.hpp"
+#include "reactors/runtime_controller/runtime_controller.hpp"
+#include "reactors/shared/state_counts.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

@@ -1,8 +1,8 @@
 #include "reactors/bootstrapper/last_good.hpp"
 
-#include "k8s/types.hpp"
+#include "k8s/objects/types.hpp"
 #include "reactors/bootstrapper/desired_set.hpp"
-#include "reactors/kyma_resources.hpp"
+#include "reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

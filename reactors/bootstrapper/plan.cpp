@@ -1,13 +1,13 @@
 // What a revision needs on a runtime: discovery, reads and dry runs. Nothing is written.
 
 #include "core/gather.hpp"
-#include "k8s/difference.hpp"
-#include "k8s/manifests.hpp"
-#include "k8s/types.hpp"
+#include "k8s/objects/difference.hpp"
+#include "k8s/objects/manifests.hpp"
+#include "k8s/objects/types.hpp"
 #include "reactors/bootstrapper/applier.hpp"
 #include "reactors/bootstrapper/rollout_turn.hpp"
-#include "reactors/kyma_resources.hpp"
-#include "reactors/trust_bundles_type.hpp"
+#include "reactors/shared/kyma_resources.hpp"
+#include "reactors/shared/trust_bundles_type.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/clock.hpp"
-#include "k8s/names.hpp"
+#include "k8s/objects/names.hpp"
 #include "reactors/bootstrapper/state.hpp"
 
 #include <array>

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "k8s/failure.hpp"
-#include "k8s/names.hpp"
+#include "k8s/objects/failure.hpp"
+#include "k8s/objects/names.hpp"
 #include "reactors/bootstrapper/desired_set.hpp"
-#include "reactors/remote_watch.hpp"
+#include "reactors/runtime_controller/remote_watch.hpp"
 
 #include <boost/json/value.hpp>
 

@@ -1,7 +1,7 @@
 #include "reactors/bootstrapper/sync.hpp"
 
-#include "k8s/client_pool.hpp"
-#include "k8s/types.hpp"
+#include "k8s/client/client_pool.hpp"
+#include "k8s/objects/types.hpp"
 #include "reactors/bootstrapper/rollout_turn.hpp"
 
 #include <algorithm>

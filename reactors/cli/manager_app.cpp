@@ -1,14 +1,14 @@
 #include "reactors/cli/manager_app.hpp"
 
-#include "k8s/config.hpp"
-#include "k8s/object_api.hpp"
-#include "k8s/rfc3339.hpp"
-#include "k8s/types.hpp"
+#include "k8s/config/config.hpp"
+#include "k8s/client/object_api.hpp"
+#include "k8s/objects/rfc3339.hpp"
+#include "k8s/objects/types.hpp"
 #include "reactors/cli/listening.hpp"
 #include "reactors/cli/manager_options.hpp"
-#include "reactors/kyma_resources.hpp"
+#include "reactors/shared/kyma_resources.hpp"
 #include "reactors/listener/san_pinning.hpp"
-#include "reactors/trust_bundle.hpp"
+#include "reactors/shared/trust_bundle.hpp"
 #include "tls/files.hpp"
 
 #include <stdexcept>

@@ -1,7 +1,7 @@
 #include "reactors/cli/manager_options.hpp"
 
 #include "reactors/cli/skr_manifests.hpp"
-#include "reactors/kyma_resources.hpp"
+#include "reactors/shared/kyma_resources.hpp"
 
 #include <algorithm>
 #include <utility>

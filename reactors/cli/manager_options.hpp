@@ -3,7 +3,7 @@
 #include "reactors/certificates/certificate_service.hpp"
 #include "reactors/cli/settings.hpp"
 #include "reactors/gateway_secret/rotation.hpp"
-#include "reactors/lifecycle_manager_lease.hpp"
+#include "reactors/watcher_installer/lifecycle_manager_lease.hpp"
 #include "reactors/watcher_installer/watcher_installer.hpp"
 
 #include <memory>

@@ -1,11 +1,11 @@
 // What the manager shows at /runtimes.
 
-#include "k8s/rfc3339.hpp"
-#include "k8s/types.hpp"
+#include "k8s/objects/rfc3339.hpp"
+#include "k8s/objects/types.hpp"
 #include "reactors/cli/manager_app.hpp"
 #include "reactors/cli/manager_options.hpp"
 #include "reactors/cli/runtimes_view.hpp"
-#include "reactors/kyma_resources.hpp"
+#include "reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/serialize.hpp>
 

@@ -1,5 +1,5 @@
-#include "k8s/election.hpp"
-#include "k8s/label_selector.hpp"
+#include "k8s/controller/election.hpp"
+#include "k8s/objects/label_selector.hpp"
 #include "reactors/cli/options.hpp"
 #include "reactors/listener/leader_endpoint.hpp"
 #include "reactors/watcher_installer/render.hpp"

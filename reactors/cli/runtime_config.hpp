@@ -1,14 +1,14 @@
 #pragma once
 
-#include "k8s/client.hpp"
-#include "k8s/event_recorder.hpp"
-#include "k8s/informer.hpp"
+#include "k8s/client/client.hpp"
+#include "k8s/controller/event_recorder.hpp"
+#include "k8s/cache/informer.hpp"
 #include "reactors/bootstrapper/direct_sync.hpp"
 #include "reactors/cli/app.hpp"
 #include "reactors/cli/runtime_config_settings.hpp"
 #include "reactors/config_sync/config_sync.hpp"
 #include "reactors/runtime_rollout/runtime_rollout.hpp"
-#include "reactors/source_watch.hpp"
+#include "reactors/shared/source_watch.hpp"
 
 #include <boost/asio/awaitable.hpp>
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/clock.hpp"
-#include "reactors/bootstrapper_mode.hpp"
+#include "reactors/shared/bootstrapper_mode.hpp"
 #include "reactors/config_sync/target.hpp"
 
 #include <boost/json/value.hpp>

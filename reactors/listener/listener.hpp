@@ -2,8 +2,8 @@
 
 #include "core/channel.hpp"
 #include "core/http/server.hpp"
-#include "reactors/event_json.hpp"
-#include "reactors/events.hpp"
+#include "reactors/shared/event_json.hpp"
+#include "reactors/shared/events.hpp"
 #include "reactors/listener/identity.hpp"
 #include "tls/material.hpp"
 

@@ -1,9 +1,9 @@
 // What the installer reads of the control plane: what changes, whom that concerns, and what a
 // runtime is to have.
 
-#include "k8s/types.hpp"
-#include "reactors/kyma_resources.hpp"
-#include "reactors/trust_bundle.hpp"
+#include "k8s/objects/types.hpp"
+#include "reactors/shared/kyma_resources.hpp"
+#include "reactors/shared/trust_bundle.hpp"
 #include "reactors/watcher_installer/watcher_installer.hpp"
 #include "tls/certificate.hpp"
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "k8s/client.hpp"
-#include "reactors/remote_watch.hpp"
+#include "k8s/client/client.hpp"
+#include "reactors/runtime_controller/remote_watch.hpp"
 #include "reactors/watcher_installer/render.hpp"
 #include "reactors/watcher_installer/templates.hpp"
 #include "reactors/watcher_installer/trust.hpp"

@@ -1,9 +1,9 @@
 #include "reactors/watcher_installer/watcher_installer.hpp"
 
 #include "core/task_group.hpp"
-#include "k8s/types.hpp"
-#include "reactors/kyma_resources.hpp"
-#include "reactors/runtime_access.hpp"
+#include "k8s/objects/types.hpp"
+#include "reactors/shared/kyma_resources.hpp"
+#include "reactors/runtime_controller/runtime_access.hpp"
 
 #include <boost/asio/this_coro.hpp>
 

@@ -2,7 +2,7 @@
 
 #include "reactors/bootstrapper/status.hpp"
 
-#include "k8s/types.hpp"
+#include "k8s/objects/types.hpp"
 #include "reactors/bootstrapper/rejections.hpp"
 
 #include <boost/json/array.hpp>

@@ -1,7 +1,7 @@
-#include "reactors/source_watch.hpp"
+#include "reactors/shared/source_watch.hpp"
 
-#include "k8s/object.hpp"
-#include "reactors/content_digest.hpp"
+#include "k8s/objects/object.hpp"
+#include "reactors/shared/content_digest.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/test/unit_test.hpp>

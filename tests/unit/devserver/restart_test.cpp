@@ -1,5 +1,5 @@
 #include "core/watchdog.hpp"
-#include "k8s/client.hpp"
+#include "k8s/client/client.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>

@@ -1,11 +1,11 @@
 #pragma once
 
-#include "k8s/client_pool.hpp"
-#include "reactors/bootstrapper_mode.hpp"
+#include "k8s/client/client_pool.hpp"
+#include "reactors/shared/bootstrapper_mode.hpp"
 #include "reactors/cli/app.hpp"
-#include "reactors/cli/dev/kim.hpp"
+#include "reactors/dev/kim.hpp"
 #include "reactors/cli/runtime_config.hpp"
-#include "reactors/source_watch.hpp"
+#include "reactors/shared/source_watch.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/object.hpp>
@@ -70,7 +70,7 @@ class land : public test::simulated {
   versions now;
   cli::runtime_config_settings settings;
   std::map<std::string, std::optional<bootstrapper_mode>> modes;  ///< none: the default
-  std::unique_ptr<cli::dev::kim> kim;
+  std::unique_ptr<dev::kim> kim;
 
  private:
   struct manager;
