@@ -49,7 +49,7 @@ bool reloader::check() {
 }
 
 result<void> reloader::use(const material_text& text) {
-  // Back from a bad set to the one in use: there is nothing to swap.
+  // The files are back from an invalid set to the one in use: nothing to replace.
   if (text.digest() == target_->current()->digest()) {
     log_.info("TLS files are back to those in use");
     return {};
