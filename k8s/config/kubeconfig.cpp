@@ -1,9 +1,9 @@
 #include "k8s/config/kubeconfig.hpp"
 
+#include "k8s/config/yaml_fields.hpp"
 #include "k8s/objects/base64.hpp"
 #include "k8s/objects/text.hpp"
 #include "k8s/objects/url.hpp"
-#include "k8s/config/yaml_fields.hpp"
 #include "tls/files.hpp"
 #include "tls/material.hpp"
 
@@ -36,7 +36,7 @@ std::string resolved(const std::string& name, const std::string& directory) {
   return (std::filesystem::path(directory) / name).lexically_normal().string();
 }
 
-/// PEM that stands inline (base64, which wins) or in a file, which is read.
+/// Reads PEM that is inline (base64, which takes precedence) or in a file.
 void read_pem(yaml_fields& from, const std::string& field, const std::string& directory,
               std::string& text, std::string& file) {
   const auto inline_field = field + "-data";
@@ -55,7 +55,7 @@ void read_pem(yaml_fields& from, const std::string& field, const std::string& di
   text = std::move(*read);
 }
 
-/// How a failure names PEM: the field, and the file if it stands in one.
+/// Returns the name of PEM in messages: the field, and the file if it is in one.
 std::string name_of(const std::string& field, const std::string& file) {
   return file.empty() ? field + "-data" : field + " (" + file + ")";
 }
@@ -114,7 +114,7 @@ exec_plugin read_exec(yaml_fields& from, const std::string& directory) {
   }
   out.command = from.text("command");
   if (out.command.empty()) from.wrong("command is missing");
-  // A bare name is looked for in PATH.
+  // PATH is searched for a bare name.
   if (out.command.find('/') != std::string::npos) out.command = resolved(out.command, directory);
   out.arguments = from.texts("args");
   for (auto& item : from.list("env")) out.environment.push_back(variable_of(from, item));
@@ -197,7 +197,7 @@ void read_user(yaml_fields& from, const std::string& directory, config& into) {
   if (!checked) from.wrong(checked.error().message());
 }
 
-/// Refuses what a stranger's text must not ask of this process, whether it would be used or not.
+/// Rejects fields that would run a program or read a file of this process, even if they are unused.
 void check_harmless(yaml_fields& from) {
   for (const auto* field :
        {"certificate-authority", "client-certificate", "client-key", "tokenFile"}) {
@@ -211,7 +211,7 @@ void check_harmless(yaml_fields& from) {
   }
 }
 
-/// Adds the entries of one list that earlier files do not have. `content` is the field beside
+/// Adds the entries of one list that earlier files do not have. `content` is the field next to
 /// `name`.
 void add_entries(yaml_fields& from, const char* list, const char* content, const entry& origin,
                  entry_map& into) {
