@@ -43,7 +43,7 @@ class event_recorder::implementation {
   void close() { notes_.close(); }
 
  private:
-  /// Counts, wherever the coroutine ends, what it leaves behind.
+  /// Counts the notes left when the coroutine ends, however it ends.
   struct on_exit {
     implementation& in;
     ~on_exit() { in.give_up_rest(); }
@@ -111,7 +111,7 @@ asio::awaitable<void> event_recorder::implementation::write(event_correlator::wr
       (what.repeated ? repeated_ : created_).Increment();
       co_return;
     }
-    // Twice the same event does no harm: it has a name of its own.
+    // A repeated create does no harm: the event has a name of its own.
     const auto& why = outcome.error();
     const bool again = worth_another_try(why, {}) && tried < options_.tries;
     if (!again) {
@@ -133,13 +133,13 @@ asio::awaitable<result<json::value>> event_recorder::implementation::attempt(
     event_correlator::write what) {
   if (what.repeated) {
     auto merged = co_await merge(what);
-    // The API server forgets events after an hour.
+    // The API server deletes events after an hour.
     if (merged.has_value() || !merged.error().is(errc::not_found)) co_return merged;
   }
   auto object = what.object;
   auto made = co_await api_->create(events_type(), std::move(object));
   const bool there = made.has_error() && made.error().is(errc::already_exists);
-  if (there && !what.repeated) co_return what.object;  // a try before has come through
+  if (there && !what.repeated) co_return what.object;  // an earlier try has succeeded
   co_return made;
 }
 
