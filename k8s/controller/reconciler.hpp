@@ -45,7 +45,7 @@ struct reconcile_result {
   std::string reason = {};
 };
 
-/// Brings the actual state to the desired state of a key's object. Level-based: it reads the state
+/// Moves the actual state to the desired state of a key's object. Level-based: it reads the state
 /// and never an event. The controller may call it at any time, also for deleted objects, and
 /// several changes may cause one call.
 class reconciler {

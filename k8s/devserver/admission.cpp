@@ -24,12 +24,12 @@ namespace {
 namespace asio = boost::asio;
 namespace json = boost::json;
 
-/// Writes of one cluster that wait for webhooks at once.
+/// Maximum number of writes of one cluster that wait for webhooks.
 constexpr std::size_t most_writes = 200;
-/// Calls that a webhook did not look at are made again, together so often.
+/// Maximum number of attempts of a call that the webhook did not process.
 constexpr unsigned tries = 4;
 
-/// A webhook that is configured, with its connections once there are any.
+/// A configured webhook, with its connections once there are any.
 struct active_webhook {
   json::value source;
   webhook spec;
@@ -37,7 +37,7 @@ struct active_webhook {
 };
 using active_ptr = std::shared_ptr<active_webhook>;
 
-/// What the webhooks of one write said.
+/// Results of the webhooks of one write.
 struct hearing {
   const review_text review;
   std::vector<std::vector<std::string>> warnings;  ///< in the order of the webhooks
@@ -68,7 +68,7 @@ class webhooks::implementation {
   std::map<std::string, std::vector<active_ptr>> configurations;
 
  private:
-  /// A write that is being admitted.
+  /// Counts a write during its admission.
   class presence {
    public:
     explicit presence(implementation& in) : in_(in) { ++in_.present_; }
@@ -108,7 +108,7 @@ class webhooks::implementation {
   bool closed_ = false;
 };
 
-/// What is configured as before keeps its connections.
+/// An unchanged webhook keeps its connections.
 void webhooks::implementation::set_configuration(const std::string& name,
                                                  const json::value& configuration) {
   auto before = std::exchange(configurations[name], {});
@@ -156,8 +156,9 @@ std::shared_ptr<webhook_line> webhooks::implementation::line_to(active_webhook& 
   return which.line;
 }
 
-/// A webhook that is going says which calls it has not looked at (RFC 9113, section 6.8); those are
-/// made again, of whoever stands there now, as Go's HTTP client does it for the real API server.
+/// A webhook that shuts down reports which calls it has not processed (RFC 9113, section 6.8).
+/// Those are repeated, at the webhook's current address, as Go's HTTP client does for
+/// kube-apiserver.
 asio::awaitable<void> webhooks::implementation::call(active_ptr which, hearing* of,
                                                      std::size_t place) {
   const auto end = with_.clock.now() + which->spec.timeout;
@@ -228,7 +229,7 @@ asio::awaitable<outcome<std::vector<std::string>>> webhooks::implementation::adm
 
 asio::awaitable<void> webhooks::implementation::close() {
   closed_ = true;
-  // Held before their webhooks let go of them: none goes without being closed.
+  // Owned here, so that no webhook destroys its line before it is closed.
   std::vector<std::shared_ptr<webhook_line>> lines;
   for (const auto& one : std::exchange(lines_, {})) {
     if (auto line = one.lock()) lines.push_back(std::move(line));

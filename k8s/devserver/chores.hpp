@@ -9,13 +9,13 @@
 
 namespace rw::k8s::devserver {
 
-/// Something to be done to a cluster behind a write (housekeeping.hpp).
+/// A task that follows from a write to a cluster (housekeeping.hpp).
 struct chore {
   enum class kind : std::uint8_t {
-    empty_namespace,    ///< delete what is in it, then let it go
+    empty_namespace,    ///< delete its content, then drop its finalizers
     empty_definition,   ///< the same for a CustomResourceDefinition
-    examine_dependent,  ///< are its owners still there?
-    finish_owner,       ///< do dependents still keep it?
+    examine_dependent,  ///< check whether its owners still exist
+    finish_owner,       ///< check whether dependents still block its deletion
   };
   kind what;
   object_place place;
@@ -23,10 +23,10 @@ struct chore {
   friend auto operator<=>(const chore&, const chore&) = default;
 };
 
-/// The chores of a cluster; each is there once, so that there are never more than objects.
+/// The chores of a cluster, without duplicates, so that there are never more than objects.
 struct chore_list {
   std::set<chore> open;
-  bool at_work = false;  ///< a task works them off
+  bool at_work = false;  ///< a task processes them
 };
 
 }  // namespace rw::k8s::devserver

@@ -1,8 +1,8 @@
 #include "k8s/devserver/page.hpp"
 
-#include "k8s/objects/base64.hpp"
 #include "k8s/devserver/json_access.hpp"
 #include "k8s/devserver/refusals.hpp"
+#include "k8s/objects/base64.hpp"
 
 #include <boost/json/serialize.hpp>
 
@@ -30,7 +30,7 @@ problem continue_expired(const continue_token& from) {
   return result;
 }
 
-/// What the query asks for, apart from the selection.
+/// The query's parameters other than the selection.
 struct wanted {
   std::uint64_t version = 0;
   bool exact = false;

@@ -11,7 +11,7 @@
 
 namespace rw::k8s::devserver {
 
-/// What a kind's rows show.
+/// Content of a kind's rows.
 struct table_layout {
   /// Makes one row's cells.
   using cells_maker = boost::json::array (*)(const boost::json::value& object,
@@ -20,10 +20,10 @@ struct table_layout {
   cells_maker cells;
 };
 
-/// The layout of a built-in kind (Kubernetes, printers/internalversion), by storage key.
+/// Returns the layout of a built-in kind (Kubernetes, printers/internalversion), by storage key.
 const table_layout& builtin_layout(std::string_view storage_key);
 
-/// How long ago a timestamp of the object is: "5s", "3m12s"; "<unknown>" without one.
+/// Returns the age of a timestamp of the object: "5s", "3m12s"; "<unknown>" without one.
 std::string age_of(const boost::json::value& object, std::string_view field,
                    std::chrono::system_clock::time_point now);
 

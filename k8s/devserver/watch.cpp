@@ -85,7 +85,7 @@ http::body_source::state watch::read(std::string& into, std::size_t room) {
   return ended_ ? state::end : state::pending;
 }
 
-/// True once all initial objects were sent.
+/// Returns true once all initial objects were sent.
 bool watch::read_initial(std::string& into, std::size_t room) {
   while (!initial_.empty()) {
     if (into.size() >= room || broken()) return false;
@@ -100,7 +100,7 @@ bool watch::read_initial(std::string& into, std::size_t room) {
   return !broken();
 }
 
-/// True once all changes so far were sent.
+/// Returns true once all changes so far were sent.
 bool watch::read_changes(std::string& into, std::size_t room) {
   const auto& history = *wanted_.what;
   for (auto at = history.since(seen_); at != history.end(); ++at) {
@@ -123,8 +123,8 @@ void watch::append(std::string& into, const change& one) {
   }
 }
 
-/// An object that left the selection is shown as it was last within it, under the version of the
-/// change.
+/// Appends the DELETED event of an object that left the selection: its last state within it, under
+/// the version of the change.
 void watch::append_departure(std::string& into, const change& one) {
   auto object = one.before->parse();
   object_in(object.as_object(), "metadata")["resourceVersion"] = std::to_string(one.version());
