@@ -37,7 +37,7 @@ kim_options kim_options_of(const dev_settings& settings) {
   return out;
 }
 
-/// For one runtime's API server to respond.
+/// Time limit for one runtime's API server to respond.
 constexpr auto configure_limit = std::chrono::seconds(5);
 
 }  // namespace
@@ -105,8 +105,8 @@ void configuration::add(node& runtime) {
   tasks_.spawn(runtimes_.back()->run());
 }
 
-/// Unlike the real one, which has a single switch for all, this KIM leaves out Runtimes that are
-/// not signalled, so that each runtime of a trial system can be in a mode of its own.
+/// Unlike the original, which has a single switch for all, this KIM skips Runtimes that are not in
+/// mode signal, so that each runtime of a trial system can have its own mode.
 asio::awaitable<k8s::result<void>> configuration::configure(boost::json::value runtime) {
   if (!signals(mode_of(runtime, mode_))) co_return k8s::result<void>();
   auto* const api = find_(k8s::key_of(runtime).name);
