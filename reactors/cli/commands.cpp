@@ -10,7 +10,7 @@
 namespace rw::cli {
 namespace {
 
-/// A command that is an app of `App`, made with `from`.
+/// Returns a command that is an app of type `App`, made with `from`.
 template <class App, class Settings>
 std::function<std::unique_ptr<app>(services&)> make(const Settings& from) {
   return [&from](services& with) { return std::make_unique<App>(with, from); };

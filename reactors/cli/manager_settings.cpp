@@ -9,7 +9,7 @@
 namespace rw::cli {
 namespace {
 
-/// A positive amount as Kubernetes writes it, such as 200Mi, 100m or 0.1.
+/// A positive quantity as Kubernetes writes it, such as 200Mi, 100m or 0.1.
 CLI::Validator quantity() {
   const auto error = [](const std::string& text) -> std::string {
     static const std::regex amount("([0-9]+[.]?[0-9]*|[.][0-9]+)(m|k|[KMGTPE]i|[MGTPE])?");
@@ -88,7 +88,7 @@ std::string selector_error(const std::string& text) {
   return parsed ? "" : parsed.error().message;
 }
 
-/// How it takes the place of lifecycle-manager's part (deploy/manager/MIGRATION.md).
+/// Options for the replacement of lifecycle-manager's part (deploy/manager/MIGRATION.md).
 void describe_migration(CLI::App& app, manager_settings& to) {
   app.add_flag("--shadow", to.shadow,
                "Changes nothing: tries each write as a server-side dry run, and shows in /runtimes "
@@ -156,7 +156,7 @@ void describe_certificates(CLI::App& app, manager_settings& to) {
                "webhook for the managers' file, and the gateway for the new CA");
 }
 
-/// The rules of k8s::election, told by the flags' names.
+/// Checks the rules of k8s::election, with the flags' names in the messages.
 void check_election(const manager_settings& of, problems& wrong) {
   using std::chrono::milliseconds;
   using std::chrono::seconds;

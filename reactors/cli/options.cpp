@@ -37,7 +37,7 @@ std::string as_networks(const std::string& text) {
   }
 }
 
-/// A duration as `core::parse_duration` takes it, in the largest unit that it is a multiple of.
+/// Formats a duration for `core::parse_duration`, in the largest unit that it is a multiple of.
 std::string show(std::chrono::milliseconds value) {
   if (value.count() == 0) return "0";
   for (const auto& [unit, name] : {std::pair(3'600'000, "h"), {60'000, "m"}, {1000, "s"}}) {

@@ -11,7 +11,7 @@ std::string as_upstream(const std::string& text) {
   return parsed && parsed->port != 0 ? "" : "must be host:port, not: " + text;
 }
 
-/// A port out of the environment that is none must not keep the webhook from starting.
+/// An invalid port in the environment must not prevent the webhook's start.
 void add_port(CLI::App& app, const std::string& flag, std::uint16_t& port,
               std::vector<std::string>& remarks, const char* help) {
   const auto read = [flag, &port, &remarks](const std::string& text) {

@@ -19,7 +19,7 @@ tls::material_files files_of(const webhook_settings& s) {
 http::server_limits admin_limits() {
   http::server_limits limits;
   limits.connections = 64;
-  limits.buffered_bytes = 4u << 20;  // of metrics that are not taken
+  limits.buffered_bytes = 4u << 20;  // of metrics, for slow readers
   return limits;
 }
 
@@ -76,7 +76,7 @@ void webhook_app::on_reload(const tls::result<void>& outcome) {
   pipeline_.renew_connections();
 }
 
-/// One reason a line; empty if all is well.
+/// Returns one reason a line; empty if the process is ready.
 std::string webhook_app::not_ready() const {
   std::string reasons;
   const auto leaf = credentials_->current()->leaf();
