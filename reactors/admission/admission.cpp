@@ -73,13 +73,13 @@ struct webhook::counters {
   core::counter& overflow;
   core::counter& unknown_manager;
   core::histogram& duration;
-  const std::array<core::counter*, 10> verdicts;  ///< in the order of `verdict`
+  const std::array<core::counter*, 10> verdicts;  ///< indexed by `verdict`
   core::counter& nameless;
   core::counter& name_too_long;
 };
 
-/// A reader for the length of one review. The latest one used is kept; with several threads at it,
-/// the others make their own.
+/// A reader for the length of one review. The webhook keeps the latest one used; concurrent reviews
+/// in other threads make their own.
 class webhook::borrowed_reader {
  public:
   explicit borrowed_reader(webhook& owner)
@@ -99,8 +99,8 @@ class webhook::borrowed_reader {
   std::unique_ptr<reader> reader_;
 };
 
-/// An event that waits for room in the channel. If it ends before its outcome is known, because its
-/// connection did, it is lost.
+/// An event that waits for room in the channel. The destructor counts it as lost if its connection
+/// ended first.
 class webhook::waiting_event {
  public:
   waiting_event(webhook& owner, decision what, const http::request& from)
@@ -228,7 +228,7 @@ void webhook::observe(const watch_event& event) noexcept {
   }
 }
 
-/// Counts a review, and tells of a change that gives no event.
+/// Counts a review, and logs a change that gives no event.
 void webhook::count(const decision& decided, const http::request& from) {
   counters_->verdicts[static_cast<std::size_t>(decided.what)]->Increment();
   if (decided.what == verdict::invalid_subresource) counters_->invalid_subresource.Increment();
