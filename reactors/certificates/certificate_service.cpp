@@ -68,8 +68,8 @@ class certificate_service::implementation {
     const bool ask = must_ask(state, present, now);
     auto as_it_is = *wanted;
     if (!ask && known.secret.is_object() && keep_key(as_it_is, present)) {
-      // It takes the new key a little before the issuer renews it by itself. While that time is not
-      // known (without a bundle, for instance) it keeps its own.
+      // Apply the new key shortly before the issuer renews the certificate by itself. While that
+      // time is unknown (without a bundle, for instance) keep the old one.
       auto left = time_point::duration::max();
       if (state.issued) {
         left = state.issued->not_after - options_.certificates.renew_before -
@@ -94,7 +94,7 @@ class certificate_service::implementation {
         !asked && (asked.error().is(k8s::errc::fenced) || asked.error().is(k8s::errc::shut_down));
     if (!our_own) tell_refusal(kyma, asked ? std::string() : asked.error().message);
     if (!asked) {
-      // The present certificate stays good, and may go to the runtime.
+      // The current certificate stays valid, and may be installed on the runtime.
       state.failure = asked.error();
       look_again(state, std::chrono::minutes(1));
     }
@@ -105,7 +105,7 @@ class certificate_service::implementation {
     forget_overdue(kyma.name);
     refusals_.erase(kyma.name);
     const auto key = key_for(kyma.name);
-    // The Certificate first: as long as there is one the issuer makes the Secret anew.
+    // The Certificate first: while it exists the issuer makes the Secret again.
     for (const auto* type : {&type_, &secrets_type()}) {
       auto request = api_.remove(*type, key);
       const auto gone = co_await std::move(request);
@@ -121,7 +121,7 @@ class certificate_service::implementation {
     return {options_.certificates.ns, certificate_name(kyma)};
   }
 
-  /// Whether the issuer is to be asked now; sets when else to come again.
+  /// Returns whether to request a new certificate now; otherwise sets when to reconcile again.
   bool must_ask(judged_certificate& state, const json::value& present, time_point now) {
     if (!state.must_be_reissued || is_being_issued(present, speaks(), state.cause)) return false;
     const auto turn = next_reissue(present, state.cause, options_.pace, now);
@@ -129,9 +129,10 @@ class certificate_service::implementation {
     return turn.at <= now;
   }
 
-  /// Succeeds also where another writer has changed the object meanwhile, or it has gone: its
-  /// informer reports that, and the Kyma is reconciled again. The count is written before the
-  /// issuer is asked, so that a crash in between delays the request instead of repeating it.
+  /// Requests a new certificate. Also succeeds if another writer has changed the object meanwhile,
+  /// or it is deleted: its informer reports that, and the Kyma is reconciled again. The count is
+  /// written before the request, so that a crash in between delays the request instead of repeating
+  /// it.
   boost::asio::awaitable<k8s::result<void>> reissue(std::string kyma, json::value present,
                                                     reissue_cause cause, time_point now) {
     const auto attempt = next_reissue(present, cause, options_.pace, now).attempt;
@@ -159,7 +160,7 @@ class certificate_service::implementation {
                       std::move(how));
   }
 
-  /// Tells why the issuer could not be asked, where that is news; empty: it could.
+  /// Reports why the request failed, if the reason is new. Empty: it succeeded.
   void tell_refusal(const json::value& kyma, const std::string& why) {
     const auto key = k8s::key_of(kyma);
     auto& told = refusals_[key.name];
@@ -176,7 +177,8 @@ class certificate_service::implementation {
                               why);
   }
 
-  /// The gateway's bundle, read once for each of the Secret's states; null if there is none.
+  /// Returns the gateway's bundle, parsed once for each of the Secret's states; null if there is
+  /// none.
   const trust_bundle* trust() {
     const auto now = caches_.gateways.get(options_.gateway);
     if (!now) return nullptr;
@@ -219,8 +221,8 @@ class certificate_service::implementation {
   usable_pairs pairs_;
   prometheus::Family<core::gauge>& overdue_family_;
   core::counter& reissues_;
-  std::unordered_map<std::string, core::gauge*> overdue_;  ///< by Kyma; those that are
-  std::unordered_map<std::string, std::string> refusals_;  ///< by Kyma, those told of
+  std::unordered_map<std::string, core::gauge*> overdue_;  ///< by Kyma; the overdue ones
+  std::unordered_map<std::string, std::string> refusals_;  ///< by Kyma; the last error reported
 };
 
 k8s::informer_options certificates_informer(const certificate_options& options) {
