@@ -3,7 +3,7 @@
 namespace rw::gateway_secret {
 namespace {
 
-/// How a step is reported: in metrics and logs, and as an event.
+/// The words of a step: for metrics and logs, and for an event.
 struct step_words {
   const char* name;
   const char* reason;
@@ -31,8 +31,8 @@ bool needs_a_person(const plan& made) {
   return made.where == phase::blocked || made.where == phase::no_root;
 }
 
-/// What of a plan is worth an event when it changes: not who is missing, which changes all the
-/// time.
+/// Returns the part of a plan whose changes are worth an event. It excludes the missing runtimes,
+/// which change all the time.
 std::string state_of(const plan& made) {
   auto state = std::string(name_of(made.where)) + (made.near_deadline ? " near" : "");
   return needs_a_person(made) ? state + ": " + made.waiting : state;
