@@ -381,7 +381,7 @@ class schema_compiler : public schema_findings {
     made.by_default = *value;
   }
 
-  /// The type of `metadata`, whatever the schema says.
+  /// The type of `metadata`, independent of the schema.
   const std::shared_ptr<const schema> object_meta_ = [] {
     const auto any = builtin_schema("", "");
     return std::shared_ptr<const schema>(any, any->property("metadata"));

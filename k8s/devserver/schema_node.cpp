@@ -40,7 +40,7 @@ const schema_node* schema_node::child(std::string_view name) const {
   return of_items ? nullptr : element.get();
 }
 
-/// Returns true for the fields of each resource, whatever its schema says.
+/// Returns true for the fields of each resource, independent of its schema.
 bool schema_node::is_hidden(std::string_view name) const {
   return resource && (name == "apiVersion" || name == "kind" || name == "metadata");
 }

@@ -134,8 +134,8 @@ struct plan {
 /// A runtime left behind rejects the gateway until the installer has written the bundle to it (by
 /// its kubeconfig, which needs no gateway); its watcher keeps the events until then.
 ///
-/// An expired CA is dropped, whatever runtimes hold: no client accepts its certificates. The root's
-/// and the served certificate's stay.
+/// An expired CA is dropped even if runtimes hold it: no client accepts its certificates. The
+/// root's and the served certificate's stay.
 ///
 /// Damage is repaired without removing trust: see `step`.
 plan make_plan(const observed& world, const rollout_tracker& tracker,

@@ -40,7 +40,7 @@ class source_watch {
   /// Returns a digest of all content: data and type of ConfigMaps and the Secret, spec of the trust
   /// bundle, and absence; not of metadata. Empty until `ready`.
   std::string digest() const;
-  /// Returns a resourceVersion at or after which the sources had this content. The largest number
+  /// Returns a resourceVersion: the sources had this content at it, or earlier. The largest number
   /// if resourceVersions are not numbers.
   std::uint64_t version() const noexcept { return version_; }
 
