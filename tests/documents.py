@@ -55,6 +55,13 @@ def check_paths(path, text, errors):
             errors.append(f"{path}: no such file: {name}")
 
 
+def check_names(path, text, errors, sources):
+    """Qualified names in backquotes, such as `reflector::watch_ended`; what they are members of is not checked."""
+    for name in set(re.findall(r"`(?:\w+::)+(\w+)`", text)):
+        if not re.search(rf"\b{name}\b", sources):
+            errors.append(f"{path}: no such name: {name}")
+
+
 def main():
     errors = []
     sources = "\n".join(path.read_text() for path in files(".cpp", ".hpp", ".py", ".sh", ".txt", ".json", ".yaml")
@@ -67,6 +74,7 @@ def main():
         text = path.read_text()
         check_links(path, text, errors)
         check_paths(path, text, errors)
+        check_names(path, text, errors, sources)
         for metric in set(METRIC.findall(text)):
             if (ROOT / "reactors" / metric).is_dir():
                 continue
