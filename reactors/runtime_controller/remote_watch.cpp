@@ -3,8 +3,8 @@
 #include "core/backoff.hpp"
 #include "core/hash.hpp"
 #include "core/wake.hpp"
-#include "k8s/objects/object_reader.hpp"
 #include "k8s/cache/watch_decoder.hpp"
+#include "k8s/objects/object_reader.hpp"
 
 #include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/post.hpp>
