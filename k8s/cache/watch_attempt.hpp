@@ -1,9 +1,9 @@
 #pragma once
 
 #include "core/clock.hpp"
+#include "k8s/cache/watch_decoder.hpp"
 #include "k8s/client/client.hpp"
 #include "k8s/objects/failure.hpp"
-#include "k8s/cache/watch_decoder.hpp"
 
 #include <functional>
 #include <optional>

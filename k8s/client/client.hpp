@@ -5,9 +5,9 @@
 #include "core/log.hpp"
 #include "core/metrics.hpp"
 #include "core/watchdog.hpp"
+#include "k8s/client/fence.hpp"
 #include "k8s/config/config.hpp"
 #include "k8s/objects/failure.hpp"
-#include "k8s/client/fence.hpp"
 #include "k8s/objects/names.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -156,10 +156,10 @@ using opened_watch = std::unique_ptr<http::opened_exchange>;
 /// `rw_kube_request_duration_seconds{verb}` (watches apart), `rw_kube_retries_total` and
 /// `rw_kube_rate_limited_seconds_total`. A series is made when it is first needed.
 ///
-/// Objects are JSON values; typed views of some kinds stand in k8s/objects/types.hpp. Everything happens on
-/// one executor (thread or strand); arguments are taken by value, so that a call may be kept and
-/// awaited later. A call ends by its deadline, by an answer, by a failure that will not pass, or
-/// with an exception of Asio's when its coroutine is cancelled.
+/// Objects are JSON values; typed views of some kinds stand in k8s/objects/types.hpp. Everything
+/// happens on one executor (thread or strand); arguments are taken by value, so that a call may be
+/// kept and awaited later. A call ends by its deadline, by an answer, by a failure that will not
+/// pass, or with an exception of Asio's when its coroutine is cancelled.
 class client {
  public:
   using value = boost::json::value;

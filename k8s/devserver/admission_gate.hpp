@@ -19,7 +19,7 @@
 namespace rw::k8s::devserver {
 
 /// Context of a write, for webhooks, in addition to the plan.
-struct write_story {
+struct write_context {
   bool dry_run = false;
   bool of_collection = false;       ///< part of a deletecollection: webhooks get no name
   boost::json::value options = {};  ///< without apiVersion and kind; null: none
@@ -27,7 +27,7 @@ struct write_story {
 
 /// Returns a write in the form for webhooks (admission.k8s.io/v1, AdmissionRequest).
 admission_attributes attributes_of(const call& to, const write_plan& plan,
-                                   const write_story& story);
+                                   const write_context& context);
 
 /// Returns the options of a creation, update or patch (meta.k8s.io/v1, CreateOptions or
 /// UpdateOptions), without their kind: whether a patch creates is known later.

@@ -29,7 +29,7 @@ void settle_builtin(const cluster& in, const resource& of, boost::json::value& o
 
 /// Returns why an object can't be decoded as its kind, in the words of Go's decoder; empty if it
 /// can. Checks only fields that this server, or a client of this project, reads itself.
-std::string builtin_misfit(const resource& of, const boost::json::value& object);
+std::string builtin_type_error(const resource& of, const boost::json::value& object);
 
 /// Adds the errors of a built-in object, beyond its metadata. Checks only what users of Kubernetes
 /// meet in practice. `before` is null for a new object.

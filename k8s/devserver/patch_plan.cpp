@@ -47,12 +47,12 @@ outcome<void> check_applied(const call& to, const json::value& change) {
 
 /// Checks that a patch has left the object's identity as it was.
 outcome<void> check_patched(const call& to, const json::value& object) {
-  const auto misfit = to.view.of->custom ? "" : builtin_misfit(*to.view.of, object);
-  if (!misfit.empty()) {
+  const auto type_error = to.view.of->custom ? "" : builtin_type_error(*to.view.of, object);
+  if (!type_error.empty()) {
     return invalid({"", "", ""},
                    {{"patch", "FieldValueInvalid",
                      "Invalid value: " + json::serialize(json::string(json::serialize(object))) +
-                         ": " + misfit}});
+                         ": " + type_error}});
   }
   const std::string name(text_at(object, {"metadata", "name"}));
   if (name != to.key.name) {

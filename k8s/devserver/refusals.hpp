@@ -51,6 +51,6 @@ problem expired(std::string why);
 problem too_large_version(std::uint64_t asked, std::uint64_t current);
 
 /// Returns the default reason of a status; empty if there is none.
-std::string_view usual_reason(unsigned status) noexcept;
+std::string_view default_reason(unsigned status) noexcept;
 
 }  // namespace rw::k8s::devserver

@@ -32,7 +32,7 @@ struct webhook_rule {
 
 /// One of the webhooks of a ValidatingWebhookConfiguration (admissionregistration.k8s.io/v1).
 struct webhook {
-  /// Parses an entry. An error in it becomes `defect`: every call of the webhook then fails.
+  /// Parses an entry. An error in it becomes `error`: every call of the webhook then fails.
   static webhook parse(const boost::json::value& entry);
 
   /// Returns true if the webhook is to be called: by rules, namespaceSelector and objectSelector.
@@ -53,7 +53,7 @@ struct webhook {
   bool may_fail = false;      ///< failurePolicy Ignore
   bool side_effects = false;  ///< it does not support dry run
   std::string version = {};   ///< of AdmissionReview, "v1" or "v1beta1"
-  std::string defect = {};
+  std::string error = {};
 
  private:
   void read_client_config(const boost::json::object& from);
@@ -76,7 +76,7 @@ class review_text {
 };
 
 /// The result of a webhook call.
-struct webhook_verdict {
+struct webhook_decision {
   std::string failed = {};              ///< the error of the call
   bool unseen = false;                  ///< with `failed`: the webhook has not processed the review
   std::optional<problem> refusal = {};  ///< the webhook denies the write
@@ -84,8 +84,8 @@ struct webhook_verdict {
 };
 
 /// Evaluates a response to the review `uid` as kube-apiserver does.
-webhook_verdict judge_answer(const webhook& by, std::string_view uid, unsigned status,
-                             std::string_view body);
+webhook_decision judge_answer(const webhook& by, std::string_view uid, unsigned status,
+                              std::string_view body);
 
 /// 'Internal error occurred: failed calling webhook "x": …'.
 problem webhook_failed(const webhook& which, const std::string& why);

@@ -9,8 +9,8 @@
 
 namespace rw::k8s::devserver {
 
-/// A task that follows from a write to a cluster (housekeeping.hpp).
-struct chore {
+/// A task that follows from a write to a cluster (garbage_collector.hpp).
+struct gc_task {
   enum class kind : std::uint8_t {
     empty_namespace,    ///< delete its content, then drop its finalizers
     empty_definition,   ///< the same for a CustomResourceDefinition
@@ -20,13 +20,13 @@ struct chore {
   kind what;
   object_place place;
 
-  friend auto operator<=>(const chore&, const chore&) = default;
+  friend auto operator<=>(const gc_task&, const gc_task&) = default;
 };
 
-/// The chores of a cluster, without duplicates, so that there are never more than objects.
-struct chore_list {
-  std::set<chore> open;
-  bool at_work = false;  ///< a task processes them
+/// The tasks of a cluster, without duplicates, so that there are never more than objects.
+struct gc_task_list {
+  std::set<gc_task> open;
+  bool running = false;  ///< a task processes them
 };
 
 }  // namespace rw::k8s::devserver

@@ -24,9 +24,9 @@ namespace rw::k8s::devserver {
 /// - a namespace that is being deleted is deleted after its content;
 /// - a CustomResourceDefinition that is being deleted is deleted after its objects.
 ///
-/// One task for each cluster processes its chores in order, and ends when there are none. Its
+/// One task for each cluster processes its tasks in order, and ends when there are none. Its
 /// writes pass admission like all others; a failed one is retried a second later.
-class housekeeping {
+class garbage_collector {
  public:
   struct environment {
     core::clock& clock;
@@ -35,21 +35,21 @@ class housekeeping {
     const write_planner& planner;
   };
 
-  housekeeping(boost::asio::any_io_executor executor, environment with);
+  garbage_collector(boost::asio::any_io_executor executor, environment with);
 
   /// Observes a write.
   void follow(const std::shared_ptr<cluster>& in, const resource& of, const change& what);
 
-  /// Continues the chores of an earlier housekeeping.
+  /// Continues the tasks of an earlier garbage_collector.
   void resume(const std::shared_ptr<cluster>& in);
 
-  /// Ends its tasks; open chores stay in the cluster's list.
+  /// Ends its tasks; open tasks stay in the cluster's list.
   boost::asio::awaitable<void> close();
 
  private:
-  void add(const std::shared_ptr<cluster>& in, chore one);
+  void add(const std::shared_ptr<cluster>& in, gc_task one);
   boost::asio::awaitable<void> work_off(std::shared_ptr<cluster> in);
-  boost::asio::awaitable<bool> perform(std::shared_ptr<cluster> in, chore one);
+  boost::asio::awaitable<bool> perform(std::shared_ptr<cluster> in, gc_task one);
 
   boost::asio::awaitable<bool> empty_namespace(std::shared_ptr<cluster> in, std::string name);
   boost::asio::awaitable<bool> empty_definition(std::shared_ptr<cluster> in, std::string name);
