@@ -103,7 +103,8 @@ class webhooks::implementation {
   core::random_source random_ = core::make_random_source();
   core::task_group tasks_;
   core::wake idle_;
-  std::vector<std::weak_ptr<webhook_client>> clients_;  ///< draining ones too, until they are closed
+  std::vector<std::weak_ptr<webhook_client>>
+      clients_;  ///< draining ones too, until they are closed
   std::size_t present_ = 0;
   bool closed_ = false;
 };
