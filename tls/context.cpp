@@ -89,7 +89,7 @@ void complete_chain(SSL_CTX* context) {
 
 result<void> verify_clients(SSL_CTX* context, const material& own, bool required) {
   if (!own.ca()) {
-    return failure(error::missing_material, "client certificates are asked for, but no CA bundle");
+    return failure(error::missing_material, "client certificates are requested, but no CA bundle");
   }
   SSL_CTX_set1_cert_store(context, own.ca()->native());
   complete_chain(context);

@@ -41,7 +41,7 @@ bool reloader::check() {
     successes_.fetch_add(1, std::memory_order_relaxed);
   } else {
     failures_.fetch_add(1, std::memory_order_relaxed);
-    log_.error("new TLS files are refused, the old ones stay in use until they change again",
+    log_.error("new TLS files are rejected, the previous files stay in use until the next change",
                {{"reason", outcome.error().message()}});
   }
   if (told_) told_(outcome);

@@ -122,7 +122,7 @@ exec_plugin read_exec(yaml_fields& from, const std::string& directory) {
   out.provide_cluster_info = from.flag("provideClusterInfo");
   const auto mode = from.text("interactiveMode");
   if (mode == "Always") {
-    from.wrong("interactiveMode is Always, but there is nobody here to ask");
+    from.wrong("interactiveMode is Always, but a service has no terminal");
   } else if (!mode.empty() && mode != "Never" && mode != "IfAvailable") {
     from.wrong("interactiveMode " + in_quotes(mode) + " is not Never, IfAvailable or Always");
   }
@@ -167,11 +167,11 @@ void check_methods(yaml_fields& from, const config& read) {
     from.wrong("username and token exclude each other");
   }
   if (read.username.empty() && !read.password.empty()) {
-    from.wrong("password stands without a username");
+    from.wrong("password without a username");
   }
   if (read.username.find(':') != std::string::npos) from.wrong("username has a ':' in it");
   if (from.has("auth-provider")) {
-    from.wrong("auth-provider is not supported any more, exec has taken its place");
+    from.wrong("auth-provider is no longer supported, use exec");
   }
 }
 
@@ -274,7 +274,7 @@ result<config> kubeconfig_set::find(const std::string& context) const {
   const auto& name = context.empty() ? all.current : context;
   if (name.empty()) {
     return not_configured(at(all.files) +
-                          ": no context is asked for, and current-context is not set");
+                          ": no context is requested, and current-context is not set");
   }
   const auto found = all.contexts.find(name);
   if (found == all.contexts.end()) {

@@ -37,21 +37,21 @@ struct controller_metrics {
         requeue_after(total(r, name, "requeue_after")),
         error(total(r, name, "error")),
         errors(counter(r, name, "controller_runtime_reconcile_errors_total",
-                       "Reconciles that ended in an error")),
+                       "Number of reconciles that ended in an error")),
         terminal(counter(r, name, "controller_runtime_terminal_reconcile_errors_total",
-                         "Reconciles that ended in an error that is not tried again")),
+                         "Number of reconciles that ended in an error without a retry")),
         panics(counter(r, name, "controller_runtime_reconcile_panics_total",
-                       "Reconciles that ended in an exception")),
+                       "Number of reconciles that ended in an exception")),
         timeouts(counter(r, name, "rw_controller_reconcile_timeouts_total",
-                         "Reconciles that were cancelled at their time limit")),
+                         "Number of reconciles cancelled at their time limit")),
         time(core::make_histogram(r, "controller_runtime_reconcile_time_seconds",
-                                  "How long reconciles took", {{"controller", name}},
+                                  "Duration of reconciles in seconds", {{"controller", name}},
                                   reconcile_bounds())),
         most(gauge(r, name, "controller_runtime_max_concurrent_reconciles",
                    "How many reconciles may run at once")),
         active(gauge(r, name, "controller_runtime_active_workers", "Reconciles that run")),
         failing(gauge(r, name, "rw_controller_failing_keys",
-                      "Keys whose last reconcile ended in an error")) {}
+                      "Number of keys whose last reconcile ended in an error")) {}
 
   static core::counter& total(core::metrics& r, const std::string& name, const char* result) {
     return core::make_counter(r, "controller_runtime_reconcile_total", "Reconciles",
@@ -282,7 +282,7 @@ asio::awaitable<void> controller::implementation::give_up_in_time() {
   alarm->expires_at(now() + options_.shutdown);
   const bool due = co_await alarm->wait();
   if (!due) co_return;
-  environment_.log.warning("reconciles that did not end in time are cancelled",
+  environment_.log.warning("reconciles cancelled at the end of the shutdown period",
                            {{"controller", options_.name}, {"reconciles", queue.processing()}});
   for (auto& one : all_workers_) one.give_up.emit(asio::cancellation_type::terminal);
 }

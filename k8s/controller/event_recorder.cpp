@@ -13,8 +13,7 @@ namespace asio = boost::asio;
 namespace json = boost::json;
 
 core::counter& outcome(core::metrics& registry, const std::string& component, const char* what) {
-  return core::make_counter(registry, "rw_events_total",
-                            "Kubernetes Events, by what became of them",
+  return core::make_counter(registry, "rw_events_total", "Number of Kubernetes Events, by outcome",
                             {{"component", component}, {"outcome", what}});
 }
 
@@ -117,7 +116,7 @@ asio::awaitable<void> event_recorder::implementation::write(event_correlator::wr
     if (!again) {
       failed_.Increment();
       environment_.log.limited(failure_log_, core::log_level::warning,
-                               "event could not be written; it is given up",
+                               "event could not be written; it is dropped",
                                {{"event", find_string(what.object, {"metadata", "name"})},
                                 {"tries", tried},
                                 {"error", why.message}});

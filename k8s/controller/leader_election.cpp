@@ -42,9 +42,9 @@ class leader_elector::implementation {
         status_(core::make_gauge(environment_.metrics, "leader_election_master_status",
                                  "1 while this process leads", {{"name", options_.name}})),
         lost_(counter(environment_.metrics, "rw_leader_election_lost_total",
-                      "Leases lost, not given back", options_.name)),
+                      "Number of leases lost, not released", options_.name)),
         failures_(counter(environment_.metrics, "rw_leader_election_failures_total",
-                          "Requests for the Lease that failed", options_.name)),
+                          "Number of failed requests for the Lease", options_.name)),
         alarm_(environment_.clock.make_timer(executor_)),
         term_over_(executor_),
         ended_(executor_),
@@ -161,7 +161,7 @@ asio::awaitable<election::answer> leader_elector::implementation::perform(electi
       failure{make_error_code(errc::timed_out),
               0,
               {},
-              "the Lease " + options_.ns + "/" + options_.name + ": no answer in time"});
+              "the Lease " + options_.ns + "/" + options_.name + ": no response in time"});
 }
 
 asio::awaitable<result<json::value>> leader_elector::implementation::request(election::step step) {
@@ -186,7 +186,7 @@ asio::awaitable<void> leader_elector::implementation::follow_up() {
   fence_.shut();
   status_.Set(0);
   lost_.Increment();
-  environment_.log.error("leadership lost; its reactors are being cancelled",
+  environment_.log.error("leadership lost; the reactors are being cancelled",
                          {{"lease", options_.name}, {"holder", election_.holder()}});
   term_->cancel();
   while (!reactors_ended_) co_await term_over_.wait();
@@ -235,10 +235,10 @@ asio::awaitable<void> leader_elector::implementation::release() {
   const auto step = election_.release(now(), wall());
   const auto outcome = co_await perform(step);
   if (outcome->has_value()) {
-    environment_.log.info("lease given back", {{"lease", options_.name}});
+    environment_.log.info("lease released", {{"lease", options_.name}});
   } else {
     environment_.log.warning(
-        "the lease could not be given back; another has to wait until it is over",
+        "the lease could not be released; the next leader has to wait for its expiry",
         {{"lease", options_.name}, {"error", outcome->error().message}});
   }
 }

@@ -55,8 +55,9 @@ class webhooks::implementation {
         denied_(count(with, "denied")),
         failed_(count(with, "failed")),
         ignored_(count(with, "ignored")),
-        refused_(core::make_counter(with.metrics, "rw_devserver_admission_refused_total",
-                                    "Writes refused because too many wait for webhooks")),
+        refused_(
+            core::make_counter(with.metrics, "rw_devserver_admission_refused_total",
+                               "Number of writes rejected because too many wait for webhooks")),
         tasks_(executor_),
         idle_(executor_) {}
 
@@ -84,7 +85,7 @@ class webhooks::implementation {
 
   static core::counter& count(environment with, const std::string& result) {
     return core::make_counter(with.metrics, "rw_devserver_webhook_calls_total",
-                              "Calls of validating webhooks", {{"result", result}});
+                              "Number of calls of validating webhooks", {{"result", result}});
   }
 
   std::vector<active_ptr> concerned(const admission_attributes& write) const;
@@ -183,7 +184,7 @@ void webhooks::implementation::settle(const webhook& which, webhook_decision dec
     with_.log.limited(log_limit_, core::log_level::warning, "cannot call a webhook",
                       {{"webhook", which.name},
                        {"error", decision.failed},
-                       {"then", which.may_fail ? "goes on without it" : "the write is refused"}});
+                       {"then", which.may_fail ? "ignored" : "write rejected"}});
     if (!which.may_fail && !of.refusal) of.refusal = webhook_failed(which, decision.failed);
   } else if (decision.refusal) {
     denied_.Increment();

@@ -249,7 +249,7 @@ asio::awaitable<bool> garbage_collector::remove(call what, std::string propagati
   const auto done = co_await with_.write.write(std::move(request));
   if (done.has_value() || done.error().code == 404) co_return true;
   with_.log.limited(failures_, core::log_level::warning,
-                    "an object could not be deleted behind another; trying again in a second",
+                    "dependent object could not be deleted; retrying in a second",
                     {{"object", name}, {"error", done.error().message}});
   co_return false;
 }
@@ -262,7 +262,7 @@ asio::awaitable<bool> garbage_collector::edit(call what, std::function<void(json
   const auto done = co_await with_.write.write(std::move(request));
   if (done.has_value() || done.error().code == 404) co_return true;
   with_.log.limited(failures_, core::log_level::warning,
-                    "an object could not be changed behind another; trying again in a second",
+                    "dependent object could not be changed; retrying in a second",
                     {{"object", name}, {"error", done.error().message}});
   co_return false;
 }

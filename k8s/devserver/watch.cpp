@@ -8,13 +8,13 @@
 namespace rw::k8s::devserver {
 
 watch_counters::watch_counters(core::metrics& registry, const std::string& server)
-    : open(core::make_gauge(registry, "rw_devserver_watches", "Watches that are open",
+    : open(core::make_gauge(registry, "rw_devserver_watches", "Number of open watches",
                             {{"server", server}})),
       events(core::make_counter(registry, "rw_devserver_watch_events_total",
-                                "Events that watches were sent", {{"server", server}})),
+                                "Number of events sent to watches", {{"server", server}})),
       expired(core::make_counter(
           registry, "rw_devserver_watches_expired_total",
-          "Watches that history had overtaken, or that asked for what it has forgotten",
+          "Number of watches ended with 410: their version is no longer in the history",
           {{"server", server}})) {}
 
 watch::watch(watch_request wanted, watch_schedule& schedule, watch_counters& counters)

@@ -180,7 +180,7 @@ webhook_decision judge_answer(const webhook& by, std::string_view uid, unsigned 
   const auto answer = json::parse({body.data(), body.size()}, error);
   if (error || !answer.is_object()) {
     return failure("couldn't get version/kind; json parse error: " +
-                   (error ? error.message() : std::string("the answer is no object")));
+                   (error ? error.message() : std::string("the response is not an object")));
   }
   auto wrong = envelope_failure(by, answer.get_object());
   if (!wrong.empty()) return failure(std::move(wrong));

@@ -125,7 +125,7 @@ std::optional<json::value> parse_json(std::string_view text, std::string& why) {
   boost::system::error_code error;
   auto value = json::parse(text, error, {}, options);
   if (!error) return value;
-  why = "the answer is not JSON (" + error.message() + "): " + quoted_line(text);
+  why = "the response is not JSON (" + error.message() + "): " + quoted_line(text);
   return std::nullopt;
 }
 

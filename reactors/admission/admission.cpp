@@ -23,12 +23,12 @@ constexpr std::span<const std::string> no_subresources;
 
 core::counter& reviews(core::metrics& registry, const char* verdict) {
   return core::make_counter(registry, "rw_admission_reviews_total",
-                            "AdmissionReviews, by what was decided", {{"verdict", verdict}});
+                            "Number of AdmissionReviews, by verdict", {{"verdict", verdict}});
 }
 
 core::counter& unidentified(core::metrics& registry, const char* reason) {
   return core::make_counter(registry, "rw_admission_unidentified_total",
-                            "Reviews of changes without an event, as they name no object",
+                            "Number of reviews of changes without an event, as they name no object",
                             {{"reason", reason}});
 }
 
@@ -36,23 +36,24 @@ core::counter& unidentified(core::metrics& registry, const char* reason) {
 
 struct webhook::counters {
   explicit counters(core::metrics& r)
-      : requests(
-            core::make_counter(r, "watcher_admission_request_total", "Requests to the webhook")),
+      : requests(core::make_counter(r, "watcher_admission_request_total",
+                                    "Number of requests to the webhook")),
         errors(core::make_counter(r, "watcher_admission_request_error_total",
-                                  "Requests to the webhook that were refused")),
+                                  "Number of rejected requests to the webhook")),
         last_duration(core::make_gauge(r, "watcher_request_duration",
-                                       "Seconds that the latest request took")),
+                                       "Duration of the latest request in seconds")),
         invalid_subresource(core::make_counter(r, "watcher_failed_kcp_total",
-                                               "Events that KCP did not get",
+                                               "Number of events not sent to KCP",
                                                {{"error_reason", "invalid-subresource"}})),
         overflow(core::make_counter(r, "rw_admission_overflow_total",
-                                    "Events that found no room in the channel in time")),
+                                    "Number of events dropped because the channel was full")),
         unknown_manager(core::make_counter(r, "rw_admission_unknown_manager_total",
                                            "Number of reviews for a manager that is not in the "
                                            "managers' file")),
-        duration(core::make_histogram(r, "rw_admission_duration_seconds",
-                                      "Time from the whole request to its answer", {},
-                                      core::latency_bounds())),
+        duration(
+            core::make_histogram(r, "rw_admission_duration_seconds",
+                                 "Time from the end of the request to its response, in seconds", {},
+                                 core::latency_bounds())),
         verdicts{&reviews(r, "event"),
                  &reviews(r, "no_change"),
                  &reviews(r, "invalid_subresource"),

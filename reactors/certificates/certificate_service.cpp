@@ -46,10 +46,10 @@ class certificate_service::implementation {
         type_(certificates_type(options_.certificates.speaks)),
         overdue_family_(prometheus::BuildGauge()
                             .Name("lifecycle_mgr_self_signed_cert_not_renew")
-                            .Help("1 while a Kyma's certificate should have been issued anew")
+                            .Help("1 while the re-issue of a Kyma's certificate is overdue")
                             .Register(with_.metrics)),
         reissues_(core::make_counter(with_.metrics, "rw_certificate_reissues_total",
-                                     "Times that an issuer was asked for a new certificate")) {}
+                                     "Number of requests for a new certificate")) {}
 
   ~implementation() {
     for (const auto& [kyma, gauge] : overdue_) overdue_family_.Remove(gauge);
@@ -142,7 +142,7 @@ class certificate_service::implementation {
     }
     if (done) {
       reissues_.Increment();
-      with_.log.info("certificate is to be issued anew",
+      with_.log.info("certificate re-issue requested",
                      {{"kyma", kyma}, {"attempt", std::uint64_t{attempt}}});
       co_return k8s::result<void>();
     }
@@ -168,12 +168,12 @@ class certificate_service::implementation {
     told = why;
     if (why.empty()) refusals_.erase(key.name);
     if (why.empty() || !news) return;
-    with_.log.warning("the issuer can't be asked for a new certificate",
+    with_.log.warning("certificate re-issue could not be requested",
                       {{"kyma", key.name}, {"reason", why}});
     if (with_.events == nullptr) return;
     with_.events->warning(k8s::reference_to(kyma), "CertificateNotReissued",
-                          "The certificate of the runtime should be issued anew, which can't be "
-                          "asked for; it is tried again: " +
+                          "The certificate of the runtime must be re-issued, but the request "
+                          "failed and will be retried: " +
                               why);
   }
 
@@ -200,7 +200,7 @@ class certificate_service::implementation {
     auto& gauge = overdue_family_.Add({{"kyma_name", kyma}});
     gauge.Set(1);
     overdue_[kyma] = &gauge;
-    with_.log.warning("certificate should have been issued anew and is not",
+    with_.log.warning("certificate re-issue overdue",
                       {{"kyma", kyma}, {"since", k8s::format_time(*trust_.added_at)}});
   }
 

@@ -155,7 +155,7 @@ command_line parse_command_line(const std::string& program, const std::string& a
   parser.require_subcommand(1);
   parser.fallthrough();
   parser.set_version_flag("--version", program + " " RW_VERSION);
-  parser.footer("A flag goes before its variable, and that before the default.");
+  parser.footer("A flag overrides its variable, which overrides the default.");
   add(parser, "--log-level", level, "", "Least level that is logged")
       ->check(CLI::IsMember({"debug", "info", "warning", "warn", "error"}));
   finish_options(parser, "", arguments, true);

@@ -40,9 +40,9 @@ manager_app::manager_app(services& with, manager_settings settings, manager_obse
       settings_(std::move(settings)),
       observer_(observer),
       dry_run_(std::make_shared<bool>(settings_.shadow)),
-      stands_back_gauge_(core::make_gauge(
-          with.metrics, "rw_manager_stands_back",
-          "1 while the leader writes nothing, for lifecycle-manager runs or in shadow mode")),
+      stands_back_gauge_(core::make_gauge(with.metrics, "rw_manager_stands_back",
+                                          "1 while the leader only dry-runs its writes: because "
+                                          "lifecycle-manager runs, or in shadow mode")),
       fence_(with.clock),
       kcp_(std::make_unique<k8s::client>(with.executor, load(settings_),
                                          client_options("kcp", settings_.leader_elect),
@@ -304,8 +304,8 @@ asio::awaitable<void> manager_app::read_events() {
 /// it stands back, so no state of the other mode remains.
 asio::awaitable<void> manager_app::end_when_changed() {
   co_await klm_.until_changed(stands_back_);
-  services_.log.warning(stands_back_ ? "lifecycle-manager has ended, so this manager begins anew"
-                                     : "lifecycle-manager has begun, so this manager begins anew");
+  services_.log.warning(stands_back_ ? "lifecycle-manager has ended; this manager restarts"
+                                     : "lifecycle-manager has started; this manager restarts");
   lost_ = true;
   stop();
 }
@@ -349,7 +349,7 @@ asio::awaitable<void> manager_app::lead() {
   leads_ = false;
   if (!stopping_) {
     lost_ = true;
-    services_.log.error("this replica does not lead any more and ends");
+    services_.log.error("this replica no longer leads and ends");
     stop();
   }
   if (end) std::rethrow_exception(end);

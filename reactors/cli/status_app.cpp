@@ -140,16 +140,16 @@ asio::awaitable<std::string> status_app::get(const std::string* target, json::va
   }
   if (!error) error = co_await slot.exchange(request, response);
   const auto where = settings_.address.host + ":" + std::to_string(settings_.address.port);
-  if (error) co_return "no answer from " + where + ": " + error.message();
+  if (error) co_return "no response from " + where + ": " + error.message();
   if (response.status != 200) {
-    co_return where + " answers " + std::to_string(response.status) + ": " + response.body;
+    co_return where + " responds " + std::to_string(response.status) + ": " + response.body;
   }
   boost::system::error_code wrong;
   *into = json::parse(response.body, wrong);
   const bool good = !wrong && k8s::find(*into, {"runtimes"}) != nullptr &&
                     into->at("runtimes").is_array() && k8s::find(*into, {"states"}) != nullptr &&
                     into->at("states").is_object();
-  co_return good ? "" : where + " does not answer as a manager does";
+  co_return good ? "" : where + " does not respond as a manager does";
 }
 
 asio::awaitable<status_app::answer> status_app::ask() {
@@ -173,7 +173,7 @@ asio::awaitable<status_app::answer> status_app::ask() {
   out.runtimes.as_object().erase("continue");
   const auto* const leads = k8s::find(out.runtimes, {"leads"});
   if (leads != nullptr && *leads == false) {
-    out.error = "this manager does not lead, and so knows no states; ask the one that does";
+    out.error = "this manager does not lead and knows no states; use the address of the leader";
   }
   co_return out;
 }

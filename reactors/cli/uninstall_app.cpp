@@ -133,7 +133,7 @@ asio::awaitable<std::string> uninstall_app::release(k8s::resource_type type, jso
     if (!live) co_return live.error().message;
     object = std::move(*live);
   }
-  co_return "others write it all the time";
+  co_return "other clients write it continuously";
 }
 
 /// Removes the watcher from a runtime. A dry run checks whether the runtime responds.
@@ -234,7 +234,7 @@ asio::awaitable<std::string> uninstall_app::clean_control_plane() {
     co_return std::to_string(*others) +
         " other Kymas have certificates, and their runtimes need what all share: Watchers' "
         "finalizers, VirtualServices and the gateway's Secret are left; use --keep-runtimes where "
-        "lifecycle-manager goes on with them";
+        "lifecycle-manager takes them over";
   }
   failed = co_await release_all(watchers_type(), std::string(watcher_finalizer), true);
   if (!failed.empty()) co_return failed;

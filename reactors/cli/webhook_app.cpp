@@ -31,13 +31,13 @@ webhook_app::webhook_app(services& with, webhook_settings settings)
       credentials_(need(tls::credentials::load(files_of(settings_)), "TLS_CERT, TLS_KEY, CA_CERT")),
       plain_(core::make_plain_transport()),
       reloads_(core::make_counter(with.metrics, "rw_tls_reloads_total",
-                                  "Times that changed certificate files were read",
+                                  "Number of reads of changed certificate files",
                                   {{"outcome", "used"}})),
       failed_reloads_(core::make_counter(with.metrics, "rw_tls_reloads_total",
-                                         "Times that changed certificate files were read",
+                                         "Number of reads of changed certificate files",
                                          {{"outcome", "refused"}})),
       not_after_(core::make_gauge(with.metrics, "rw_tls_certificate_not_after_seconds",
-                                  "When the certificate in use expires, in seconds since 1970")),
+                                  "Expiry of the certificate in use, Unix time in seconds")),
       reloader_(with.executor, credentials_, files_of(settings_), with.log),
       managers_reloader_(
           settings_.managers_file.empty()

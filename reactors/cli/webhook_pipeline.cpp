@@ -66,7 +66,7 @@ webhook_pipeline::webhook_pipeline(asio::any_io_executor executor, const webhook
 /// false if cancelled meanwhile.
 asio::awaitable<bool> webhook_pipeline::outlast_callers() {
   if (shutdown_delay_ <= std::chrono::milliseconds(0)) co_return true;
-  environment_.log.info("stopping soon: reviews are still taken from who does not know it yet",
+  environment_.log.info("stopping soon: reviews are still accepted during the shutdown delay",
                         {{"milliseconds", shutdown_delay_.count()}});
   const auto executor = co_await asio::this_coro::executor;
   const auto timer = environment_.clock.make_timer(executor);

@@ -279,7 +279,7 @@ void dev_app::say_what_to_try() const {
   const auto kcp = "  kubectl --kubeconfig " + clusters_.kcp().file;
   std::string text = "KCP and " + std::to_string(nodes_.size()) + " runtimes are up. ";
   if (settings_.bare) {
-    text += "Watch something, and tell KCP of a runtime:\n" + kcp + " apply -f " + settings_.dir +
+    text += "Watch something, and add a runtime to KCP:\n" + kcp + " apply -f " + settings_.dir +
             "/watcher.yaml -f " + settings_.dir + "/access-" + first.name + ".yaml -f " +
             settings_.dir + "/kyma-" + first.name + ".yaml" +
             (configuration_ ? " -f " + settings_.dir + "/runtime-" + first.name + ".yaml" : "") +

@@ -64,7 +64,7 @@ event_view::event_view(core::clock& clock, core::metrics& metrics, bool to_recon
                        std::function<void(const event_story&)> tell)
     : clock_(clock),
       forgotten_(core::make_counter(metrics, "rw_dev_stories_forgotten_total",
-                                    "Events that were not followed to their end")),
+                                    "Number of events whose trace was dropped before its end")),
       to_reconcile_(to_reconcile),
       tell_(std::move(tell)) {}
 

@@ -73,7 +73,7 @@ webhook_settings basic_settings(const std::string& address) {
 
 k8s::result<pod_spec> read_pod_spec(const json::value& deployment, const std::string& address) {
   const auto* env = environment_of(deployment);
-  if (env == nullptr) return defect("no container of the Deployment is told KCP_ADDR");
+  if (env == nullptr) return defect("no container of the Deployment has KCP_ADDR");
   pod_spec out{.settings = basic_settings(address)};
   auto& settings = out.settings;
   const auto kcp = core::parse_host_port(variable(*env, "KCP_ADDR"));

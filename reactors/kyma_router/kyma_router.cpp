@@ -26,7 +26,7 @@ std::string runtime_id_of(const k8s::object& kyma) {
 
 core::counter& count(core::metrics& metrics, const char* outcome) {
   return core::make_counter(metrics, "rw_kyma_router_events_total",
-                            "Events of runtimes by what became of them", {{"outcome", outcome}});
+                            "Number of events of runtimes, by outcome", {{"outcome", outcome}});
 }
 
 }  // namespace
@@ -84,7 +84,7 @@ void router::forget(waiters::iterator which) {
   forgotten_.Increment();
   std::uint64_t suppressed = 0;
   if (log_limit_.pass(suppressed)) {
-    log_.warning("an event is forgotten: no Kyma has its runtime id",
+    log_.warning("event dropped: no Kyma has its runtime id",
                  {{"runtimeId", which->runtime_id}, {"suppressed", suppressed}});
   }
   by_id_.erase(which->runtime_id);

@@ -23,21 +23,22 @@ struct counters {
   explicit counters(core::metrics& r)
       : registry(r),
         requests(core::make_counter(r, "watcher_listener_requests_total",
-                                    "Requests to the listener", server())),
+                                    "Number of requests to the listener", server())),
         errors(core::make_counter(r, "watcher_listener_request_errors_total",
-                                  "Requests that were not answered with success", server())),
+                                  "Number of requests without a response of success", server())),
         in_flight(core::make_gauge(r, "watcher_listener_inflight_requests",
-                                   "Requests that are being answered", server())),
-        duration(core::make_histogram(r, "watcher_listener_request_duration",
-                                      "Seconds from the whole request to its answer", server(),
-                                      core::latency_bounds())),
+                                   "Number of requests under way", server())),
+        duration(
+            core::make_histogram(r, "watcher_listener_request_duration",
+                                 "Time from the end of the request to its response, in seconds",
+                                 server(), core::latency_bounds())),
         too_large(core::make_counter(r, "watcher_listener_exceeding_size_limit_requests_total",
-                                     "Requests that were too large", server())) {}
+                                     "Number of requests that were too large", server())) {}
 
   static core::labels server() { return {{"server_name", "listener"}}; }
   core::counter& refused_by_verify(const std::string& path) {
     return core::make_counter(registry, "watcher_listener_failed_verification_requests_total",
-                              "Events that the verify function refused",
+                              "Number of events rejected by verification",
                               {{"server_name", "listener"}, {"request_uri_label", path}});
   }
 

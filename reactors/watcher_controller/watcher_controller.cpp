@@ -91,9 +91,9 @@ controller::implementation::implementation(asio::any_io_executor executor,
     : sources_(sources),
       options_(std::move(options)),
       environment_(environment),
-      writes_(core::make_counter(environment.metrics, "rw_watcher_virtual_service_writes_total",
-                                 "VirtualServices that were not as their Watchers ask, and so "
-                                 "were written")),
+      writes_(core::make_counter(
+          environment.metrics, "rw_watcher_virtual_service_writes_total",
+          "Number of writes of VirtualServices that differed from their Watchers")),
       core_(executor, {.name = "watcher", .concurrent = options_.concurrent}, *this,
             {environment.clock, environment.watchdog, environment.log, environment.metrics,
              core::make_random_source()}) {
@@ -212,8 +212,7 @@ controller::implementation::step controller::implementation::apply(json::value* 
 /// Stops immediate repairs: two controllers with opposite writes would repeat them at full speed.
 reconcile_result controller::implementation::contested(const json::value& watcher) const {
   constexpr auto text =
-      "something else changes the VirtualService each time that it is repaired; it is left alone "
-      "for a while";
+      "another client changes the VirtualService after each repair; the next repair is delayed";
   environment_.events.warning(k8s::reference_to(watcher), "WatcherVirtualServiceContested", text);
   auto result = reconcile_result::error(text);
   result.after = options_.repair_pause;

@@ -68,11 +68,11 @@ class gateway::implementation final : public http::handler,
         backends_(executor, limits_of(with_), {in_.watchdog, in_.log, in_.metrics}),
         ready_(executor),
         routes_gauge_(core::make_gauge(in_.metrics, "rw_dev_gateway_routes",
-                                       "Prefixes that requests are routed by")),
+                                       "Number of path prefixes that requests are routed by")),
         changes_(core::make_counter(in_.metrics, "rw_dev_gateway_certificate_changes_total",
-                                    "Times that certificate, key or client CAs were replaced")),
+                                    "Number of replacements of certificate, key or client CAs")),
         failures_(core::make_counter(in_.metrics, "rw_dev_gateway_certificate_failures_total",
-                                     "States of the gateway's Secret that could not be used")) {}
+                                     "Number of unusable states of the gateway's Secret")) {}
 
   asio::ip::tcp::endpoint address() const { return server_.address(); }
   asio::awaitable<void> run();
@@ -259,7 +259,7 @@ asio::awaitable<void> gateway::implementation::forward(const http::request* from
     const bool late = outcome.error == http::client_error::timed_out;
     into->clear();
     give_up(*into, late ? 504 : 502,
-            late ? "the backend did not answer in time" : "the backend broke off", *from);
+            late ? "the backend did not respond in time" : "the backend broke off", *from);
     co_return;
   }
   if (busy) co_return;
@@ -283,7 +283,7 @@ void gateway::implementation::give_up(http::response& into, unsigned status,
 
 void gateway::implementation::count(unsigned status) noexcept {
   core::make_counter(in_.metrics, "rw_dev_gateway_requests_total",
-                     "Requests, by the status that they were answered with",
+                     "Number of requests, by the status of the response",
                      {{"code", std::to_string(status)}})
       .Increment();
 }

@@ -71,7 +71,7 @@ issuer::implementation::implementation(asio::any_io_executor executor, options w
       in_(std::move(in)),
       type_(certificates::certificates_type(with_.speaks)),
       counter_(core::make_counter(in_.metrics, "rw_dev_issuer_certificates_total",
-                                  "Certificates that were issued")),
+                                  "Number of certificates issued")),
       pace_(executor, in_.clock, with_.delay, in_.random),
       roots_(executor, with_, from, in_),
       controller_(executor, {.name = "dev-issuer", .concurrent = with_.concurrent}, *this,

@@ -139,7 +139,7 @@ boost::system::result<order, problem> read_order(const json::value& certificate,
   out.what.key = key;
   if (honour_private_key) {
     const auto asked = key_of(certificate);
-    if (!asked) return problem{"spec.privateKey asks for a key that cannot be made here"};
+    if (!asked) return problem{"spec.privateKey requests a key type that is not supported"};
     out.what.key = *asked;
   }
   out.what.validity = default_duration;

@@ -49,7 +49,7 @@ root_keeper::root_keeper(asio::any_io_executor executor, const options& with, so
     : with_(with),
       in_(in),
       counter_(
-          core::make_counter(in.metrics, "rw_dev_issuer_roots_total", "Root CAs that were made")),
+          core::make_counter(in.metrics, "rw_dev_issuer_roots_total", "Number of root CAs made")),
       pace_(executor, in.clock, with.delay, in.random),
       controller_(executor, {.name = "dev-issuer-root", .concurrent = 1}, *this,
                   {in.clock, in.watchdog, in.log, in.metrics, in.random}) {

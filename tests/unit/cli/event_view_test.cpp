@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(what_is_never_heard_of_is_forgotten_oldest_first_and_counte
     s.view.changed("runtime-1", change_of(std::to_string(i)));
   }
   auto& forgotten = core::make_counter(s.metrics, "rw_dev_stories_forgotten_total",
-                                       "Events that were not followed to their end");
+                                       "Number of events whose trace was dropped before its end");
   BOOST_TEST(forgotten.Value() == 1.0);
   s.view.heard(from("runtime-1", "0"), {kyma});
   s.view.heard(from("runtime-1", "1"), {kyma});

@@ -251,7 +251,7 @@ BOOST_AUTO_TEST_CASE(an_answer_that_is_none_is_a_failure) {
         "expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got "
         "admission.k8s.io/v1, Kind=Foo");
   check("", "0-length response with status code: 200");
-  check("[]", "couldn't get version/kind; json parse error: the answer is no object");
+  check("[]", "couldn't get version/kind; json parse error: the response is not an object");
   check("boom", R"(an error on the server ("boom") has prevented the request from succeeding)",
         500);
   check("", "the server could not find the requested resource", 404);
