@@ -234,7 +234,7 @@ BOOST_AUTO_TEST_CASE(another_context_than_the_current_one_can_be_asked_for) {
   BOOST_TEST(parse("current-context: prod\n" + text{.top = ""}.yaml(), "dev").has_value());
 }
 
-BOOST_AUTO_TEST_CASE(what_the_context_does_not_use_is_not_looked_at) {
+BOOST_AUTO_TEST_CASE(parse_kubeconfig_ignores_parts_that_the_context_does_not_use) {
   const auto yaml =
       "clusters: [{name: c, cluster: {server: 'https://a'}}, {name: bad, cluster: "
       "{server: 7}}]\ncontexts: [{name: dev, context: {cluster: c}}, {name: bad, "
