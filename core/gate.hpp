@@ -31,7 +31,7 @@ class gate {
   /// Ends an attempt that succeeded. Returns true if that closed an open gate.
   bool succeed() noexcept;
 
-  /// Returns the ticket of an attempt that the gate does not admit or count.
+  /// Returns the ticket of an attempt that begins without admission; its failure still counts.
   ticket stray() const noexcept { return epoch_; }
 
   /// Ends an attempt that failed. `at_least` is the delay that the other side requested; it holds

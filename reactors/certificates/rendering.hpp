@@ -35,7 +35,7 @@ std::optional<std::string> kyma_of(std::string_view certificate);
 /// Returns the selector, for an informer, of the label on the Secrets.
 std::string secret_selector();
 
-/// Why a Kyma has no certificate, for the user who has to change it.
+/// Why a Kyma has no certificate, for its author to correct.
 struct problem {
   std::string text;
 };

@@ -23,8 +23,8 @@ struct arrival {
   std::size_t of = 0;      ///< number of all runtimes
 };
 
-/// Formats the state of a rollout, for people or as JSON, without a newline; empty if its phase is
-/// that of `before`. Both are RuntimeRollouts.
+/// Formats the state of a rollout, for people or as JSON, without a newline; empty if phase, reason
+/// and content are those of `before`. Both are RuntimeRollouts.
 std::string rollout_line(const boost::json::value& before, const boost::json::value& now,
                          std::chrono::system_clock::time_point time, bool json);
 
