@@ -28,7 +28,6 @@ class timer {
   /// cancellation ended the wait.
   virtual boost::asio::awaitable<bool> wait() = 0;
 
-  /// Ends a wait that is under way.
   virtual void cancel() = 0;
 };
 

@@ -231,7 +231,6 @@ class coalescing_set {
     if (!what.age.is_linked()) ages_.push_front(what);
   }
 
-  /// Removes a key that is queued or delayed.
   void drop(entry& what) {
     if (what.place == where::queued) queue_.erase(queue_.iterator_to(what));
     if (what.place == where::delayed) delays_.erase({what.since, &what});

@@ -19,10 +19,8 @@ class gate {
   /// `probes` spaces the probes.
   gate(unsigned threshold, backoff probes) : threshold_(threshold), probes_(std::move(probes)) {}
 
-  /// Returns true if an attempt may begin at `now`.
   bool passable(time_point now) const noexcept { return now >= not_before_ && !probing(); }
 
-  /// Begins an attempt.
   ticket enter() noexcept {
     probing_ = open();
     return epoch_;

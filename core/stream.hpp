@@ -72,7 +72,6 @@ class transport {
   virtual std::unique_ptr<stream> wrap(boost::asio::ip::tcp::socket socket) = 0;
 };
 
-/// Returns a transport without TLS.
 std::unique_ptr<transport> make_plain_transport();
 
 }  // namespace rw::core

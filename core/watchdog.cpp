@@ -47,7 +47,6 @@ void watchdog::look() {
   });
 }
 
-/// Returns the time of the next deadline.
 time_point watchdog::nearest() {
   const std::lock_guard lock(guard_);
   auto next = time_point::max();

@@ -54,7 +54,6 @@ class ca_bundle {
   std::size_t size() const noexcept { return authorities_.size(); }
   bool empty() const noexcept { return authorities_.empty(); }
 
-  /// Returns the certificates as PEM blocks.
   std::string pem() const;
   /// SHA-256 over the certificates in their order, hexadecimal. Identifies a bundle whatever text
   /// is between the blocks.

@@ -16,7 +16,6 @@ namespace rw::tls {
 /// An OpenSSL context, shared by its connections.
 using context_ptr = std::shared_ptr<ssl_ctx_st>;
 
-/// Returns true for an IPv4 or IPv6 address in text form.
 bool is_address(const std::string& name);
 
 /// Makes OpenSSL's checks of a certificate and key in use (security level, key type).

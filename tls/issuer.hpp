@@ -20,7 +20,6 @@ enum class key_type : std::uint8_t { ecdsa_p256, rsa_2048, rsa_3072, rsa_4096 };
 /// Parses "ecdsa-p256", "rsa-2048", "rsa-3072" and "rsa-4096".
 std::optional<key_type> parse_key_type(std::string_view text) noexcept;
 
-/// The content of a certificate.
 struct certificate_request {
   std::string common_name = {};  ///< at most 64 characters (RFC 5280, ub-common-name)
   std::vector<std::string> dns_names = {};
@@ -61,7 +60,6 @@ class issuer {
   result<issuer> intermediate(const certificate_request& ca) const;
 
   const key_pair& own() const noexcept { return *own_; }
-  /// The CA's certificate, PEM.
   const std::string& certificate_pem() const noexcept { return own_->certificate; }
 
  private:

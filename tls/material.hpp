@@ -57,7 +57,6 @@ class material {
   const std::optional<trust_store>& ca() const noexcept { return ca_; }
   evp_pkey_st* key() const noexcept { return key_.get(); }
 
-  /// Identifies the texts.
   const std::string& digest() const noexcept { return digest_; }
 
  private:

@@ -38,7 +38,6 @@ boost::system::error_code take_openssl_error(boost::system::error_code otherwise
 /// Returns a read-only view of text, which must outlive it.
 bio_ptr read_bio(std::string_view text);
 
-/// Returns the contents of a memory BIO.
 std::string text_of(BIO* bio);
 
 }  // namespace rw::tls

@@ -145,7 +145,6 @@ class index_ring {
     return first;
   }
 
-  /// True once a close is done.
   bool is_closed() const noexcept { return closed_.load(); }
 
   /// Returns false only if a take would return `empty`, or if the put of its entry has not taken

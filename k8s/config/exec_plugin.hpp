@@ -27,7 +27,6 @@ struct exec_credential {
 /// the configuration requests it.
 std::string exec_info(const config& how);
 
-/// Returns the plugin as a program to run.
 process_request exec_request(const config& how);
 
 /// Reads the output of a plugin. Failures name the command, and show the last line of its standard

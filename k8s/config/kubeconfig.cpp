@@ -15,7 +15,6 @@
 namespace rw::k8s {
 namespace {
 
-/// A named entry of one of the lists.
 struct entry {
   const yaml_node* node = nullptr;
   std::string file;

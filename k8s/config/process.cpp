@@ -32,7 +32,6 @@ std::string error_text(int error) {
   return std::system_category().message(error);
 }
 
-/// A file descriptor that closes itself.
 class owned_fd {
  public:
   explicit owned_fd(int fd = -1) : fd_(fd) {}

@@ -25,7 +25,6 @@ class yaml_fields {
   std::string text(const char* name);
   bool flag(const char* name);
   std::vector<std::string> texts(const char* name);
-  /// Returns a list of mappings.
   std::vector<yaml_fields> list(const char* name);
   /// Returns a mapping, empty if it is missing. The caller takes over its error with `take`.
   yaml_fields map(const char* name);
@@ -34,7 +33,6 @@ class yaml_fields {
   /// Returns a field as JSON; "" if it is missing.
   std::string json(const char* name);
 
-  /// Returns the names of the mapping's fields.
   std::vector<std::string> names() const;
 
   const yaml_node* node() const noexcept { return node_; }

@@ -96,7 +96,6 @@ class controller {
   /// informer ended before it was synced.
   boost::asio::awaitable<void> run();
 
-  /// Number of keys that are failing.
   std::size_t failing() const noexcept;
   const core::work_queue<object_key, object_key_hash>& queue() const noexcept;
 

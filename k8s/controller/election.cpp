@@ -68,7 +68,6 @@ election::step election::read(core::time_point now) {
   return {asked_, request_deadline(now), {}};
 }
 
-/// Acquires or renews the lease.
 election::step election::write(core::time_point now, wall_time wall) {
   auto object = object_;
   const bool exists = !object.is_null();

@@ -41,7 +41,6 @@ struct election_options {
 /// The caller does what a step requests, and passes the result to `resume`.
 class election {
  public:
-  /// The next action.
   struct step {
     enum class kind : std::uint8_t { wait, read, create, update };
     kind what = kind::wait;

@@ -49,12 +49,10 @@ struct event_limits {
 /// storage, and its repeated events need a series of another form.)
 class event_correlator {
  public:
-  /// An event to write to the API server.
   struct write {
     boost::json::value object;
     bool repeated = false;  ///< it was written before: only count, lastTimestamp, message differ
 
-    /// Returns the merge patch of a repeated event.
     boost::json::value change() const;
   };
 

@@ -17,7 +17,6 @@ namespace rw {
 
 /// State of a reactor's component on a runtime.
 enum class runtime_state : std::uint8_t { installed, not_ready, failed, unreachable };
-/// Returns the metrics' label.
 std::string_view to_string(runtime_state of) noexcept;
 
 /// The state of each runtime between reconciles, by its resource, and the number of runtimes in
@@ -34,7 +33,6 @@ class runtimes {
   /// `subject` is the component on the runtimes: "watcher".
   runtimes(core::metrics& registry, const std::string& prefix, const std::string& subject);
 
-  /// Status of one runtime, for people.
   struct status {
     std::optional<runtime_state> state = {};           ///< nothing: not reconciled yet
     std::string reason = {};                           ///< a word; may be empty

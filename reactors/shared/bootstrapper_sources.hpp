@@ -20,7 +20,6 @@ inline constexpr std::array all_sources{source::config, source::manifests, sourc
 std::string_view to_string(source which) noexcept;
 const k8s::resource_type& type_of(source which);
 
-/// The names of the sources.
 struct bootstrapper_sources {
   std::string config = "rt-bootstrapper-config";              ///< ConfigMap
   std::string manifests = "runtime-bootstrapper-manifests";   ///< ConfigMap

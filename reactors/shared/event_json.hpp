@@ -17,7 +17,6 @@ namespace rw {
 /// an owner, `v2` events do not.
 enum class contract : std::uint8_t { v1, v2 };
 
-/// "v1" or "v2".
 std::string_view to_string(contract value) noexcept;
 
 /// Parses "v1" and "v2". Returns false, with `value` untouched, for other text.
@@ -47,7 +46,6 @@ std::string_view reason(wire_error error) noexcept;
 /// inside `watched` and `owner` begin with capitals because existing receivers expect them.
 void append_wire_json(std::string& out, contract agreed, const watch_event& event);
 
-/// Appends the events as a JSON array.
 void append_wire_batch(std::string& out, contract agreed, std::span<const watch_event> events);
 
 /// Reads one event. Names of fields match case-insensitively (as in Go's encoding/json, which

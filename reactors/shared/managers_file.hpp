@@ -54,7 +54,6 @@ class known_managers {
   std::map<std::string, std::vector<std::string>, std::less<>> subresources_;
 };
 
-/// Returns the union of both.
 known_managers merge(const known_managers& a, const known_managers& b);
 
 /// Why a text is not a managers' file: a sentence that names the field.
@@ -79,7 +78,6 @@ inline constexpr std::size_t managers_file_watches = 4096;
 /// but std::bad_alloc.
 managers_result parse_managers(std::string_view text);
 
-/// Returns true if the managers' file is within the limits.
 bool fits_managers_file(const known_managers& managers);
 
 /// Returns the file, ending in a newline. Equal managers give equal bytes.

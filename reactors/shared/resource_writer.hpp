@@ -30,7 +30,6 @@ class resource_writer {
   /// Merges `change` (RFC 7386), and replaces `resource` by the response.
   boost::asio::awaitable<ended> patch(boost::json::value* resource, boost::json::value change,
                                       std::string subresource = {});
-  /// Replaces the status as a whole.
   boost::asio::awaitable<ended> write_status(boost::json::value* resource,
                                              boost::json::value status);
   /// Adds or removes a finalizer; writes nothing if that is done already.

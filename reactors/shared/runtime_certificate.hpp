@@ -33,7 +33,6 @@ struct certificate_state {
   std::optional<k8s::failure> failure = {};
 };
 
-/// Provides the certificates of the runtimes.
 class certificate_provider {
  public:
   virtual ~certificate_provider() = default;

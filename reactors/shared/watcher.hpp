@@ -26,7 +26,6 @@ std::string_view to_string(watched_field field) noexcept;
 /// and the service in the control plane that receives its events. The typed view of a valid one;
 /// its content is safe in URLs, webhook rules and host names.
 struct watcher {
-  /// The watched objects' resource.
   struct resource {
     std::string group;    ///< empty: the core group
     std::string version;  ///< "*": all of them
@@ -37,7 +36,6 @@ struct watcher {
 
     auto operator<=>(const resource&) const = default;
   };
-  /// The receiver of the events.
   struct service {
     std::string ns;
     std::string name;
@@ -63,7 +61,6 @@ struct watcher {
 struct watcher_problems {
   std::vector<std::string> sentences;
 
-  /// Returns all of them in one line.
   std::string text() const;
 };
 

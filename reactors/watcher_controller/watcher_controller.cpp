@@ -281,7 +281,6 @@ controller::implementation::step controller::implementation::write(json::value* 
   co_return reconcile_result::error(why);
 }
 
-/// Writes the status, if it differs.
 controller::implementation::step controller::implementation::tell(json::value* watcher,
                                                                   verdict to) {
   auto status = next_status(*watcher, to, environment_.clock.wall());

@@ -20,7 +20,6 @@
 namespace rw::watcher_controller {
 
 struct controller_options {
-  /// Namespace to select Gateways from.
   std::string gateway_namespace{kcp_namespace};
   /// Resync period of a Ready Watcher. A reconcile without changes costs no request, so this only
   /// bounds the time until a lost change is noticed.

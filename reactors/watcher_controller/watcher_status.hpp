@@ -34,7 +34,6 @@ verdict deleting(const obstacle& why);
 std::optional<boost::json::value> next_status(const boost::json::value& watcher, const verdict& to,
                                               std::chrono::system_clock::time_point now);
 
-/// Returns status.state; empty if there is none.
 std::string_view state_of(const boost::json::value& watcher) noexcept;
 
 }  // namespace rw::watcher_controller
