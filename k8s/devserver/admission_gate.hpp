@@ -57,7 +57,6 @@ class admission_gate {
   /// Handles the removal of a cluster: ends calls of its webhooks in the background.
   void forget(const cluster& in);
 
-  /// Ends all calls.
   boost::asio::awaitable<void> close();
 
  private:

@@ -39,7 +39,6 @@ class api final : public http::handler {
   boost::asio::awaitable<void> handle(http::request& from, http::response& into) override;
 
  private:
-  /// One request while it is handled.
   struct visit {
     std::shared_ptr<cluster> in;
     target to;

@@ -12,7 +12,6 @@
 
 namespace rw::k8s::devserver {
 
-/// Reports a missing field.
 void require(std::vector<cause>& found, const std::string& field);
 
 void check_config_map(const boost::json::value& before, const boost::json::value& object,

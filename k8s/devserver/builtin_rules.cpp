@@ -136,7 +136,6 @@ constexpr std::array all_defaults{
     defaults{"mutatingwebhookconfigurations.admissionregistration.k8s.io", &default_webhooks},
 };
 
-/// Returns the addresses of all Services.
 std::vector<std::string> taken_addresses(const cluster& in) {
   std::vector<std::string> taken{"10.96.0.1"};
   const auto services = in.objects.find("services");

@@ -8,7 +8,6 @@
 
 namespace rw::k8s::devserver {
 
-/// A fault to inject into one request.
 struct fault {
   std::chrono::milliseconds latency{0};  ///< before anything else
   unsigned status = 0;                   ///< response with this status; 0: none

@@ -16,7 +16,6 @@ bool is_element(std::string_view text) {
          std::string_view("fkvi").find(text[0]) != std::string_view::npos;
 }
 
-/// Removes empty nodes.
 void tidy(field_set::elements& children) {
   std::erase_if(children, [](const auto& one) { return one.second.empty(); });
 }

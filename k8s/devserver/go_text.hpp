@@ -15,7 +15,6 @@ std::string go_text(const boost::json::value& value);
 /// source ("%#v"), such as `map[string]interface {}{"a":1}`.
 std::string go_value(const boost::json::value& value);
 
-/// Formats as "1.5", "1e+300".
 std::string go_number(double number);
 
 }  // namespace rw::k8s::devserver

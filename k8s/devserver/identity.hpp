@@ -11,7 +11,6 @@
 
 namespace rw::k8s::devserver {
 
-/// The user of a request.
 struct identity {
   std::string user;
   std::vector<std::string> groups;

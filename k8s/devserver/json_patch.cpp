@@ -20,7 +20,6 @@ constexpr std::size_t most_operations = 10'000;
 constexpr std::size_t most_copied = 3u << 20;  // bytes, estimated
 constexpr std::size_t deepest_patched = 512;  // twice the depth that the parser of requests accepts
 
-/// Estimates the size of a value as JSON.
 std::size_t text_size(const json::value& value) {
   std::size_t sum = 0;
   if (value.is_string()) return value.get_string().size() + 2;

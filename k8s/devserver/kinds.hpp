@@ -32,7 +32,6 @@ struct scale_paths {
   std::string label_selector = {};
 };
 
-/// One version that a resource is served in.
 struct served_version {
   std::string name;
   bool served = true;
@@ -75,7 +74,6 @@ struct resource {
   }
 };
 
-/// A resource in one of its versions.
 struct resource_view {
   std::shared_ptr<const resource> of;
   const served_version* version = nullptr;

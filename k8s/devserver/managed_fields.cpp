@@ -115,7 +115,6 @@ outcome<void> take_over(field_managers& managers, const field_manager& by,
   return {};
 }
 
-/// Updates `managers` after an update by `by`.
 void update(field_managers& managers, const field_manager& by, const field_changes& changes) {
   const auto* const found = managers.find(by);
   const auto was = found != nullptr ? *found : by;

@@ -18,7 +18,6 @@ struct field_manager {
   std::string time = {};  ///< RFC 3339
   field_set fields = {};
 
-  /// Returns true if both are the same entry.
   bool same(const field_manager& other) const noexcept;
   /// Formats it for messages about conflicts.
   std::string printed() const;

@@ -25,14 +25,11 @@ void begin_life(boost::json::value& object, const std::string& now, core::random
 /// Restores fields that a writer can't change: an update may omit them.
 void keep_identity(const boost::json::value& before, boost::json::value& after);
 
-/// Adds the errors of an object's metadata.
 void check_metadata(const resource& of, const boost::json::value& object,
                     std::vector<cause>& found);
-/// Adds the errors of a change of metadata.
 void check_metadata_change(const boost::json::value& before, const boost::json::value& after,
                            std::vector<cause>& found);
 
-/// Returns true if metadata.deletionTimestamp is set.
 bool is_being_deleted(const boost::json::value& object) noexcept;
 /// Returns metadata.finalizers; empty if there are none.
 std::vector<std::string> finalizers_of(const boost::json::value& object);

@@ -22,7 +22,6 @@ struct continue_token {
   static outcome<continue_token> parse(std::string_view text);
 };
 
-/// Content of a list's response.
 struct page {
   std::vector<record_ptr> items;
   std::uint64_t version = 0;

@@ -29,18 +29,15 @@ struct presentation {
 outcome<presentation> negotiate(std::string_view accept, std::string_view include_object,
                                 const core::clock& time);
 
-/// Appends one object.
 void append_object(std::string& out, const record& one, const resource_view& in,
                    const presentation& how);
 
-/// Metadata of a list.
 struct list_metadata {
   std::uint64_t version = 0;
   std::string continue_token = {};
   std::uint64_t remaining = 0;  ///< 0: not sent
 };
 
-/// Appends a list of objects.
 void append_list(std::string& out, const std::vector<record_ptr>& items, const resource_view& in,
                  const presentation& how, const list_metadata& about);
 

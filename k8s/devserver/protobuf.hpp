@@ -20,7 +20,6 @@ inline constexpr std::string_view protobuf_media_type = "application/vnd.kuberne
 /// and a message, and never dropped: clients can send JSON.
 outcome<boost::json::value> decode_protobuf(std::string_view body);
 
-/// Type of a field's value.
 enum class wire_kind : std::uint8_t {
   text,
   bytes,  ///< base64 in JSON

@@ -25,7 +25,6 @@ struct subject {
 problem not_found(const subject& of);
 problem already_exists(const subject& of);
 problem conflict(const subject& of, std::string_view why);
-/// Conflict of two writers.
 problem modified_meanwhile(const subject& of);
 problem forbidden(const subject& of, std::string_view why);
 /// `of` names a kind here, as in 'ConfigMap "x" is invalid: …'.
@@ -43,11 +42,9 @@ problem too_large(std::string why);
 problem too_many_requests();
 /// The custom resource is too new.
 problem storage_initializing();
-/// The request took too long.
 problem timed_out();
 /// History no longer has the version of a watch or list.
 problem expired(std::string why);
-/// The version does not exist yet.
 problem too_large_version(std::uint64_t asked, std::uint64_t current);
 
 /// Returns the default reason of a status; empty if there is none.

@@ -29,7 +29,6 @@ inline std::string_view text(const boost::json::object& of, std::string_view nam
                                                 : std::string_view();
 }
 
-/// Returns true if a keyword is true.
 inline bool flag(const boost::json::object& of, std::string_view name) {
   const auto* const found = member(of, name);
   return found != nullptr && found->is_bool() && found->get_bool();

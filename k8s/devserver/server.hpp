@@ -112,7 +112,6 @@ class server {
   /// Drops the history of a cluster's changes, as compaction does: a watch that would resume from
   /// it gets 410.
   void compact(std::string_view cluster);
-  /// Returns a snapshot of a cluster's stored objects.
   std::shared_ptr<const cluster_backup> back_up(std::string_view cluster) const;
   /// Replaces a cluster's stored objects by a backup, as etcd is restored for Kubernetes (etcd,
   /// "Disaster recovery": --bump-revision --mark-compacted): objects have their old content and

@@ -35,7 +35,6 @@ class record {
   std::uint64_t version() const noexcept { return version_; }
 
   const std::string& text() const noexcept { return text_; }
-  /// The value of metadata.
   std::string_view metadata() const noexcept;
   /// Returns the text after apiVersion and kind, without a leading comma and with the closing brace
   /// of the object.
@@ -45,7 +44,6 @@ class record {
   const boost::json::value* labels() const noexcept { return labels_.get(); }
   /// The uids of metadata.ownerReferences, or null.
   const std::vector<std::string>* owners() const noexcept { return owners_.get(); }
-  /// metadata.deletionTimestamp is set.
   bool is_being_deleted() const noexcept { return deleted_; }
 
   boost::json::value parse() const;
@@ -182,7 +180,6 @@ class storage {
   /// content. Followers are not notified.
   static void restate(collection& in, record_ptr one);
 
-  /// Drops all changes so far.
   void compact();
 
   using contents = std::map<std::string, std::vector<record_ptr>>;

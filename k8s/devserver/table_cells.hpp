@@ -11,9 +11,7 @@
 
 namespace rw::k8s::devserver {
 
-/// Content of a kind's rows.
 struct table_layout {
-  /// Makes one row's cells.
   using cells_maker = boost::json::array (*)(const boost::json::value& object,
                                              std::chrono::system_clock::time_point now);
   std::vector<printer_column> columns;  ///< without paths

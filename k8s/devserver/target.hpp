@@ -11,7 +11,6 @@
 
 namespace rw::k8s::devserver {
 
-/// The query of a URL, decoded.
 class query {
  public:
   static query parse(std::string_view text);

@@ -16,7 +16,6 @@
 
 namespace rw::k8s::devserver {
 
-/// The server's numbers about watches.
 struct watch_counters {
   watch_counters(core::metrics& registry, const std::string& server);
 

@@ -75,7 +75,6 @@ class review_text {
   std::string request_;  ///< what follows the uid
 };
 
-/// The result of a webhook call.
 struct webhook_decision {
   std::string failed = {};              ///< the error of the call
   bool unseen = false;                  ///< with `failed`: the webhook has not processed the review

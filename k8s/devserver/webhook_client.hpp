@@ -15,7 +15,6 @@
 
 namespace rw::k8s::devserver {
 
-/// The address of a webhook.
 struct webhook_address {
   std::string host;
   std::uint16_t port = 443;

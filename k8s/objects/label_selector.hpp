@@ -31,7 +31,6 @@ class label_selector {
 
   /// `labels` is metadata.labels, or null.
   bool matches(const boost::json::value* labels) const;
-  /// Returns true if everything is selected.
   bool empty() const noexcept { return terms_.empty() && !nothing_; }
 
  private:

@@ -10,7 +10,6 @@
 
 namespace rw::k8s {
 
-/// The key to look an object up by.
 struct object_name {
   std::string_view ns;
   std::string_view name;

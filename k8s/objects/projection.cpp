@@ -9,7 +9,6 @@ namespace {
 using rule = projection::rule;
 using fate = projection::rule::fate;
 
-/// Fields that machinery requires.
 const std::vector<std::vector<std::string>>& always_kept() {
   static const std::vector<std::vector<std::string>> paths = {
       {"apiVersion"},       {"kind"},

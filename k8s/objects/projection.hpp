@@ -13,7 +13,6 @@ namespace rw::k8s {
 /// its elements. A value; copies share the rules.
 class projection {
  public:
-  /// Keeps everything.
   static projection whole();
   /// Keeps everything but metadata.managedFields, which can be larger than the rest.
   static projection without_managed_fields();

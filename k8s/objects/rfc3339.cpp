@@ -5,7 +5,6 @@
 namespace rw::k8s {
 namespace {
 
-/// Reads a text from the front.
 class scanner {
  public:
   explicit scanner(std::string_view text) : text_(text) {}

@@ -15,7 +15,6 @@ std::size_t line_of(const YAML::Mark& mark) {
 
 }  // namespace
 
-/// Takes the parser's events.
 class yaml_stream::builder final : public YAML::EventHandler {
  public:
   builder(yaml_stream& into, std::size_t most) : into_(into), most_(most) {}
