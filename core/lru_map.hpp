@@ -19,14 +19,14 @@ class lru_map {
   /// reference is valid until the entry is evicted or erased.
   template <typename... Arguments>
   Value& use(const Key& key, Arguments&&... arguments) {
-    if (const auto at = places_.find(key); at != places_.end()) {
+    if (const auto at = index_.find(key); at != index_.end()) {
       order_.splice(order_.begin(), order_, at->second);
       return at->second->second;
     }
     order_.emplace_front(key, Value(std::forward<Arguments>(arguments)...));
-    places_.emplace(key, order_.begin());
+    index_.emplace(key, order_.begin());
     if (order_.size() > capacity_) {
-      places_.erase(order_.back().first);
+      index_.erase(order_.back().first);
       order_.pop_back();
     }
     return order_.front().second;
@@ -34,16 +34,16 @@ class lru_map {
 
   /// Returns the value of a key, null if absent. Does not mark it as used.
   Value* find(const Key& key) {
-    const auto at = places_.find(key);
-    return at == places_.end() ? nullptr : &at->second->second;
+    const auto at = index_.find(key);
+    return at == index_.end() ? nullptr : &at->second->second;
   }
 
   /// Returns false if the key was absent.
   bool erase(const Key& key) {
-    const auto at = places_.find(key);
-    if (at == places_.end()) return false;
+    const auto at = index_.find(key);
+    if (at == index_.end()) return false;
     order_.erase(at->second);
-    places_.erase(at);
+    index_.erase(at);
     return true;
   }
 
@@ -56,7 +56,7 @@ class lru_map {
         ++at;
         continue;
       }
-      places_.erase(at->first);
+      index_.erase(at->first);
       at = order_.erase(at);
       ++erased;
     }
@@ -70,7 +70,7 @@ class lru_map {
 
   const std::size_t capacity_;
   entries order_;  ///< most recently used first
-  std::unordered_map<Key, typename entries::iterator, Hash> places_;
+  std::unordered_map<Key, typename entries::iterator, Hash> index_;
 };
 
 }  // namespace rw::core

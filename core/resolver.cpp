@@ -53,7 +53,7 @@ struct asker {
   std::weak_ptr<lookup> what;
 };
 
-struct lane {
+struct lookup_queue {
   std::map<std::string, std::vector<asker>> asked;  ///< by host, including look-ups under way
   std::deque<std::string> in_turn;                  ///< hosts whose look-up has not started
   std::size_t running = 0;                          ///< threads
@@ -71,7 +71,7 @@ class resolver_service final : public asio::execution_context::service, public r
     auto begun = std::make_shared<lookup>(executor);
     const std::lock_guard lock(guard_);
     reap();
-    auto& in = lanes_[name];
+    auto& in = queues_[name];
     begun->problem = add(in, host, {std::move(executor), begun});
     if (begun->problem.empty() && in.running < threads && !in.in_turn.empty()) {
       begun->problem = start(name, in);
@@ -97,7 +97,7 @@ class resolver_service final : public asio::execution_context::service, public r
   using thread_list = std::list<std::thread>;
 
   /// Returns the error; empty if the host was queued, or its look-up is already under way.
-  static std::string add(lane& in, const std::string& host, asker who) {
+  static std::string add(lookup_queue& in, const std::string& host, asker who) {
     const auto known = in.asked.find(host);
     if (known == in.asked.end()) {
       if (in.in_turn.size() >= waiting) return "too many names are being looked up";
@@ -110,8 +110,8 @@ class resolver_service final : public asio::execution_context::service, public r
     return {};
   }
 
-  /// Ensures that a thread serves the lane. Returns the error; empty if one does.
-  std::string start(const std::string& name, lane& in) {
+  /// Ensures that a thread serves the lookup_queue. Returns the error; empty if one does.
+  std::string start(const std::string& name, lookup_queue& in) {
     const auto at = threads_.emplace(threads_.end());
     ++in.running;
     try {
@@ -126,10 +126,10 @@ class resolver_service final : public asio::execution_context::service, public r
     }
   }
 
-  /// Runs one thread of a lane until no look-up is left.
+  /// Runs one thread of a lookup_queue until no look-up is left.
   void work(const std::string& name, thread_list::iterator self) {
     std::unique_lock lock(guard_);
-    auto& in = lanes_[name];
+    auto& in = queues_[name];
     while (!ended_ && !in.in_turn.empty()) {
       const auto host = std::move(in.in_turn.front());
       in.in_turn.pop_front();
@@ -164,8 +164,8 @@ class resolver_service final : public asio::execution_context::service, public r
   }
 
   void forget_idle(const std::string& name) {
-    const auto at = lanes_.find(name);
-    if (at->second.running == 0 && at->second.asked.empty()) lanes_.erase(at);
+    const auto at = queues_.find(name);
+    if (at->second.running == 0 && at->second.asked.empty()) queues_.erase(at);
   }
 
   /// These threads have left the guarded part, so this does not wait.
@@ -179,12 +179,12 @@ class resolver_service final : public asio::execution_context::service, public r
     ended_ = true;
     over_.wait(lock, [this] { return threads_.empty(); });
     reap();
-    lanes_.clear();
+    queues_.clear();
   }
 
   std::mutex guard_;
   std::condition_variable over_;  ///< signalled when a thread ends
-  std::map<std::string, lane> lanes_;
+  std::map<std::string, lookup_queue> queues_;
   thread_list threads_;
   thread_list ended_threads_;
   system_lookup system_ = ask_system;

@@ -33,11 +33,12 @@ struct resolved {
 /// Resolves names with the system's resolver, getaddrinfo, on threads of its own: the call blocks
 /// and can't be interrupted, and a name with dead servers occupies its thread for many seconds.
 ///
-/// Look-ups therefore belong to *lanes*, which never wait for one another. Each lane has up to
-/// `threads` threads, which end when it has no work. A caller that connects to many unvetted hosts
-/// uses one lane for all of them, so that only they delay each other. Within a lane a host has at
-/// most one look-up at a time, however many callers wait for it. An abandoned look-up that has not
-/// started is skipped. Beyond `waiting` hosts in a lane further hosts fail at once.
+/// Look-ups therefore belong to *queues*, which never wait for one another. Each lookup_queue has
+/// up to `threads` threads, which end when it has no work. A caller that connects to many unvetted
+/// hosts uses one lookup_queue for all of them, so that only they delay each other. Within a
+/// lookup_queue a host has at most one look-up at a time, however many callers wait for it. An
+/// abandoned look-up that has not started is skipped. Beyond `waiting` hosts in a lookup_queue
+/// further hosts fail at once.
 ///
 /// There is one resolver for each execution context (an Asio service, as Asio's own is). When the
 /// context is destroyed it waits for the look-ups under way, as Asio's own does.
@@ -58,7 +59,8 @@ class resolver {
 
   /// Begins a look-up of `host`, a name and not an address. It has no deadline of its own.
   virtual std::shared_ptr<lookup> begin(boost::asio::any_io_executor executor,
-                                        const std::string& lane, const std::string& host) = 0;
+                                        const std::string& lookup_queue,
+                                        const std::string& host) = 0;
 
   /// Returns true while a look-up is under way, even an abandoned one: the destructor of the
   /// execution context would wait for it.

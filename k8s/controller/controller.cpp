@@ -116,7 +116,7 @@ class controller::implementation {
         failing(queue.capacity()),
         end_(executor_),
         sources_(executor_, [this](std::exception_ptr thrown) { fail(std::move(thrown)); }),
-        keepers_(executor_, [this](std::exception_ptr thrown) { fail(std::move(thrown)); }),
+        background_(executor_, [this](std::exception_ptr thrown) { fail(std::move(thrown)); }),
         workers_(executor_, [this](std::exception_ptr thrown) { fail(std::move(thrown)); }) {
     numbers_.most.Set(static_cast<double>(options_.concurrent));
   }
@@ -142,7 +142,7 @@ class controller::implementation {
   core::time_point now() const { return environment_.clock.now(); }
 
   asio::awaitable<bool> await_sync();
-  asio::awaitable<void> complain();
+  asio::awaitable<void> warn_unsynced();
   void start_workers();
   void fail(std::exception_ptr thrown);
   asio::awaitable<void> work(worker* self);
@@ -173,13 +173,13 @@ class controller::implementation {
   core::wake end_;  ///< set after a fatal error
   std::exception_ptr failure_;
   core::task_group sources_;
-  core::task_group keepers_;  ///< the queue's own coroutine, and `complain`
+  core::task_group background_;  ///< the queue's own coroutine, and `warn_unsynced`
   core::task_group workers_;
 };
 
 asio::awaitable<void> controller::implementation::run() {
-  keepers_.spawn(queue.run());
-  keepers_.spawn(complain());
+  background_.spawn(queue.run());
+  background_.spawn(warn_unsynced());
   for (const auto& start : to_run) sources_.spawn(start());
   try {
     const bool synced = co_await await_sync();
@@ -232,7 +232,7 @@ asio::awaitable<bool> controller::implementation::await_sync() {
 }
 
 /// Logs periodically while the controller waits for its informers.
-asio::awaitable<void> controller::implementation::complain() {
+asio::awaitable<void> controller::implementation::warn_unsynced() {
   const auto alarm = environment_.clock.make_timer(executor_);
   while (!started_) {
     alarm->expires_at(now() + std::chrono::seconds(30));
@@ -267,8 +267,8 @@ asio::awaitable<void> controller::implementation::stop() {
   bound.cancel();
   co_await await_end(&bound);
   all_workers_.clear();
-  keepers_.cancel();
-  co_await await_end(&keepers_);
+  background_.cancel();
+  co_await await_end(&background_);
   queue.publish();
   if (queue.queued() > 0) {
     environment_.log.info("controller ended with keys still queued",

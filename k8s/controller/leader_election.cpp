@@ -76,7 +76,7 @@ class leader_elector::implementation {
   asio::awaitable<void> await_reactors();
   asio::awaitable<void> release();
   void begin_term();
-  void hurry();
+  void abort_term();
   void tell_news();
 
   const asio::any_io_executor executor_;
@@ -116,7 +116,7 @@ asio::awaitable<void> leader_elector::implementation::run() {
   }  // else the loop waits for reactors that are cancelled already, and ends after them
   while (!over_) {
     const auto again = co_await ended_.wait();
-    if (again) hurry();
+    if (again) abort_term();
   }
   std::exception_ptr broken;
   try {
@@ -204,7 +204,7 @@ void leader_elector::implementation::begin_term() {
 
 /// Handles a second cancellation. The reactors may still take their time, and the lease is held for
 /// them; but they can no longer write.
-void leader_elector::implementation::hurry() {
+void leader_elector::implementation::abort_term() {
   hurried_ = true;
   fence_.shut();
   if (!reactors_ended_) {

@@ -21,9 +21,9 @@ struct placed {
   std::size_t merged;
 };
 
-std::size_t place_in(const item_positions& places, const std::string& item) {
-  const auto found = places.find(item);
-  return found != places.end() ? found->second : nowhere;
+std::size_t place_in(const item_positions& positions, const std::string& item) {
+  const auto found = positions.find(item);
+  return found != positions.end() ? found->second : nowhere;
 }
 
 }  // namespace

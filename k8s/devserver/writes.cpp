@@ -151,11 +151,11 @@ asio::awaitable<void> writes::create(call to, const http::request& from, http::r
     answer(into, object.has_error() ? object.error() : with.error());
     return {};
   }
-  auto reckon = [this, to, object = std::move(*object), with = *with] {
+  auto make_plan = [this, to, object = std::move(*object), with = *with] {
     return with_.planner.create(to, object, with);
   };
   write_context context{.dry_run = with->dry_run, .options = options_of(to)};
-  return perform({std::move(to), std::move(reckon), std::move(context)}, into);
+  return perform({std::move(to), std::move(make_plan), std::move(context)}, into);
 }
 
 asio::awaitable<void> writes::update(call to, const http::request& from, http::response& into) {
@@ -165,11 +165,11 @@ asio::awaitable<void> writes::update(call to, const http::request& from, http::r
     answer(into, object.has_error() ? object.error() : with.error());
     return {};
   }
-  auto reckon = [this, to, object = std::move(*object), with = *with] {
+  auto make_plan = [this, to, object = std::move(*object), with = *with] {
     return with_.planner.update(to, object, with);
   };
   write_context context{.dry_run = with->dry_run, .options = options_of(to)};
-  return perform({std::move(to), std::move(reckon), std::move(context)}, into);
+  return perform({std::move(to), std::move(make_plan), std::move(context)}, into);
 }
 
 asio::awaitable<void> writes::patch(call to, const http::request& from, http::response& into) {
@@ -189,11 +189,11 @@ asio::awaitable<void> writes::patch(call to, const http::request& from, http::re
     answer(into, change.error());
     return {};
   }
-  auto reckon = [this, to, how = *how, change = std::move(*change), with = *with] {
+  auto make_plan = [this, to, how = *how, change = std::move(*change), with = *with] {
     return with_.planner.patch(to, how, change, with);
   };
   write_context context{.dry_run = with->dry_run, .options = options_of(to)};
-  return perform({std::move(to), std::move(reckon), std::move(context)}, into);
+  return perform({std::move(to), std::move(make_plan), std::move(context)}, into);
 }
 
 asio::awaitable<void> writes::remove(call to, const http::request& from, http::response& into) {
@@ -202,9 +202,9 @@ asio::awaitable<void> writes::remove(call to, const http::request& from, http::r
     answer(into, with.error());
     return {};
   }
-  auto reckon = [this, to, with = *with] { return with_.planner.remove(to, with); };
+  auto make_plan = [this, to, with = *with] { return with_.planner.remove(to, with); };
   write_context context{.dry_run = with->dry_run, .options = options_of(*with)};
-  return perform({std::move(to), std::move(reckon), std::move(context)}, into);
+  return perform({std::move(to), std::move(make_plan), std::move(context)}, into);
 }
 
 asio::awaitable<void> writes::remove_all(call to, const http::request& from, http::response& into) {
@@ -225,8 +225,8 @@ asio::awaitable<void> writes::remove_each(call to, delete_options with,
   for (const auto& one : chosen) {
     auto single = to;
     single.key = one->key();
-    auto reckon = [this, single, with] { return with_.planner.remove(single, with); };
-    request what{std::move(single), std::move(reckon), {with.dry_run, true, options_of(with)}};
+    auto make_plan = [this, single, with] { return with_.planner.remove(single, with); };
+    request what{std::move(single), std::move(make_plan), {with.dry_run, true, options_of(with)}};
     const auto done = co_await write(std::move(what));
     if (done.has_value()) {
       removed.push_back(done->object);
@@ -267,7 +267,7 @@ asio::awaitable<outcome<writes::written>> writes::write_at_once(request what) {
 asio::awaitable<outcome<writes::written>> writes::write_asking(request what) {
   const auto& to = what.to;
   const auto end = with_.clock.now() + longest_write;
-  auto plan = what.reckon();
+  auto plan = what.make_plan();
   while (plan.has_value()) {
     const bool had_room = has_room(to, *plan);
     auto attributes = attributes_of(to, *plan, what.context);
@@ -282,14 +282,14 @@ asio::awaitable<outcome<writes::written>> writes::write_asking(request what) {
       co_return written{std::move(*plan), std::move(*object)};
     }
     if (with_.clock.now() >= end) co_return timed_out();
-    plan = what.reckon();
+    plan = what.make_plan();
     if (plan.has_value() && !is_current(to, *plan)) co_return taken(to, *plan);
   }
   co_return plan.error();
 }
 
 outcome<writes::written> writes::write_now(const request& what) {
-  auto plan = what.reckon();
+  auto plan = what.make_plan();
   if (plan.has_error()) return plan.error();
   if (!is_current(what.to, *plan)) return taken(what.to, *plan);
   auto object = commit(what, *plan);

@@ -41,12 +41,12 @@ class writes {
   boost::asio::awaitable<void> remove_all(call to, const http::request& from, http::response& into);
 
   /// Plans a write from the object's current state.
-  using reckoning = std::function<outcome<write_plan>()>;
+  using plan_maker = std::function<outcome<write_plan>()>;
 
   /// A write in progress, of a client or of the server.
   struct request {
     call to;
-    reckoning reckon;
+    plan_maker make_plan;
     write_context context = {};
     bool asks_webhooks = true;
   };

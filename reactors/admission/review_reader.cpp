@@ -56,7 +56,7 @@ struct value_place {
 };
 
 /// The relevant values in `object` or `oldObject`.
-struct object_places {
+struct object_spans {
   bool seen = false;
   bool present = false;
   bool metadata_seen = false;
@@ -100,14 +100,14 @@ struct object_places {
 };
 
 /// The relevant values in a review.
-struct review_places {
+struct review_spans {
   std::string_view api_version, kind;
   bool request_seen = false;
   bool gvk_seen = false;
   bool dry_run = false;
   std::string_view uid, operation, subresource, name, ns;
   std::string_view gvk_group, gvk_version, gvk_kind;
-  object_places object, old_object;
+  object_spans object, old_object;
 
   bool read(token_walk& walk, contract agreed) {
     return walk.object([&](std::string_view member) {
@@ -159,8 +159,8 @@ bool same(const token_list& tokens, const value_place& a, const value_place& b) 
   return json_equal(a.text, b.text);
 }
 
-bool changed(const token_list& tokens, first_look::part compare, const object_places& object,
-             const object_places& old) {
+bool changed(const token_list& tokens, first_look::part compare, const object_spans& object,
+             const object_spans& old) {
   switch (compare) {
     case first_look::part::spec:
       return !object.spec.present() || !old.spec.present() || !same(tokens, object.spec, old.spec);
@@ -178,7 +178,7 @@ bool changed(const token_list& tokens, first_look::part compare, const object_pl
 /// Decides. Returns false if the reference must decide; `decided` is then invalid.
 bool decide(const token_list& tokens, contract agreed, std::span<const std::string> subresources,
             decision& decided) {
-  review_places review;
+  review_spans review;
   token_walk walk(tokens, max_review_depth);
   if (!review.read(walk, agreed) || !walk.at_end()) return false;
   const auto version = parse_review_version(review.api_version);

@@ -22,7 +22,7 @@ certificate_state failed(const k8s::failure& why) {
   return out;
 }
 
-void look_again(certificate_state& state, core::duration by) {
+void recheck_within(certificate_state& state, core::duration by) {
   if (state.again == core::duration{} || by < state.again) state.again = by;
 }
 
@@ -43,7 +43,7 @@ class certificate_service::implementation {
         caches_(caches),
         options_(std::move(options)),
         with_(environment),
-        type_(certificates_type(options_.certificates.speaks)),
+        type_(certificates_type(options_.certificates.kind)),
         overdue_family_(prometheus::BuildGauge()
                             .Name("lifecycle_mgr_self_signed_cert_not_renew")
                             .Help("1 while the re-issue of a Kyma's certificate is overdue")
@@ -64,7 +64,7 @@ class certificate_service::implementation {
     evidence known{std::string(k8s::label(kyma, runtime_id_label).value_or("")), present,
                    caches_.secrets.get(key).parse(), trust()};
     const auto now = with_.clock.wall();
-    auto state = judge(known, pairs_, speaks(), options_.judge, now);
+    auto state = judge(known, pairs_, kind(), options_.judge, now);
     const bool ask = must_ask(state, present, now);
     auto as_it_is = *wanted;
     if (!ask && known.secret.is_object() && keep_key(as_it_is, present)) {
@@ -74,7 +74,7 @@ class certificate_service::implementation {
       if (state.issued) {
         left = state.issued->not_after - options_.certificates.renew_before -
                std::chrono::hours(1) - now;
-        if (left > time_point::duration{}) look_again(state, left);
+        if (left > time_point::duration{}) recheck_within(state, left);
       }
       if (left > time_point::duration{}) *wanted = std::move(as_it_is);
     }
@@ -96,7 +96,7 @@ class certificate_service::implementation {
     if (!asked) {
       // The current certificate stays valid, and may be installed on the runtime.
       state.failure = asked.error();
-      look_again(state, std::chrono::minutes(1));
+      recheck_within(state, std::chrono::minutes(1));
     }
     co_return state;
   }
@@ -115,7 +115,7 @@ class certificate_service::implementation {
   }
 
  private:
-  dialect speaks() const noexcept { return options_.certificates.speaks; }
+  issuer_kind kind() const noexcept { return options_.certificates.kind; }
 
   k8s::object_key key_for(const std::string& kyma) const {
     return {options_.certificates.ns, certificate_name(kyma)};
@@ -123,9 +123,9 @@ class certificate_service::implementation {
 
   /// Returns whether to request a new certificate now; otherwise sets when to reconcile again.
   bool must_ask(judged_certificate& state, const json::value& present, time_point now) {
-    if (!state.must_be_reissued || is_being_issued(present, speaks(), state.cause)) return false;
-    const auto turn = next_reissue(present, state.cause, options_.pace, now);
-    if (turn.at > now) look_again(state, turn.at - now);
+    if (!state.must_be_reissued || is_being_issued(present, kind(), state.cause)) return false;
+    const auto turn = next_reissue(present, state.cause, options_.backoff, now);
+    if (turn.at > now) recheck_within(state, turn.at - now);
     return turn.at <= now;
   }
 
@@ -135,9 +135,9 @@ class certificate_service::implementation {
   /// it.
   boost::asio::awaitable<k8s::result<void>> reissue(std::string kyma, json::value present,
                                                     reissue_cause cause, time_point now) {
-    const auto attempt = next_reissue(present, cause, options_.pace, now).attempt;
-    auto done = co_await patch(request_reissue(present, speaks(), attempt, now), present, "");
-    if (done && speaks() == dialect::cert_manager) {
+    const auto attempt = next_reissue(present, cause, options_.backoff, now).attempt;
+    auto done = co_await patch(request_reissue(present, kind(), attempt, now), present, "");
+    if (done && kind() == issuer_kind::cert_manager) {
       done = co_await patch(trigger_cert_manager(*done, now), present, "status");
     }
     if (done) {
@@ -193,7 +193,7 @@ class certificate_service::implementation {
     if (!state.must_be_reissued) return forget_overdue(kyma);
     const auto left = *trust_.added_at + options_.overdue_after - now;
     if (left > time_point::duration{}) {
-      look_again(state, left);
+      recheck_within(state, left);
       return forget_overdue(kyma);
     }
     if (overdue_.contains(kyma)) return;

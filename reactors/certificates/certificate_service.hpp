@@ -23,7 +23,7 @@ namespace rw::certificates {
 struct service_options {
   certificate_options certificates = {};
   judge_options judge = {};
-  reissue_pace pace = {};
+  reissue_backoff backoff = {};
   k8s::object_key gateway = {"istio-system", "klm-istio-gateway"};
   std::string field_manager = "runtime-watcher";
   /// Time after the bundle's growth at which a re-issue is overdue.
@@ -32,7 +32,7 @@ struct service_options {
 
 /// The caches of the service; the caller runs their informers.
 struct service_caches {
-  const k8s::store& certificates;  ///< Certificates of the dialect
+  const k8s::store& certificates;  ///< Certificates of the issuer_kind
   const k8s::store& secrets;       ///< their Secrets (see `secrets_informer`)
   const k8s::store& gateways;      ///< the gateway Secret
 };

@@ -154,12 +154,12 @@ boost::system::result<json::value, problem> certificate_for(const json::value& k
                     {"dnsNames", dns_names(domain, options)},
                     {"duration", in_hours(options.duration)},
                     {"secretName", name}};
-  if (options.speaks == dialect::cert_manager) {
+  if (options.kind == issuer_kind::cert_manager) {
     speak_cert_manager(spec, options);
   } else {
     speak_gardener(spec, options);
   }
-  const auto& type = certificates_type(options.speaks);
+  const auto& type = certificates_type(options.kind);
   return json::value{
       {"apiVersion", type.gvk.api_version()},
       {"kind", type.gvk.kind},

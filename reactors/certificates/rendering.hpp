@@ -1,7 +1,7 @@
 #pragma once
 
 #include "k8s/objects/names.hpp"
-#include "reactors/shared/certificate_dialect.hpp"
+#include "reactors/shared/issuer_kind.hpp"
 #include "tls/issuer.hpp"
 
 #include <boost/json/value.hpp>
@@ -16,7 +16,7 @@
 namespace rw::certificates {
 
 struct certificate_options {
-  dialect speaks = dialect::cert_manager;
+  issuer_kind kind = issuer_kind::cert_manager;
   std::string ns = "istio-system";                ///< of the Certificates and their Secrets
   std::string issuer = "klm-watcher-selfsigned";  ///< an Issuer
   std::string issuer_ns = "istio-system";         ///< Gardener's can be in another namespace

@@ -15,8 +15,8 @@ namespace rw::certificates {
 
 namespace json = boost::json;
 
-std::optional<validity> validity_in_status(const json::value& certificate, dialect speaks) {
-  const bool gardener = speaks == dialect::gardener;
+std::optional<validity> validity_in_status(const json::value& certificate, issuer_kind kind) {
+  const bool gardener = kind == issuer_kind::gardener;
   const auto from = k8s::parse_rfc3339(
       k8s::find_string(certificate, {"status", gardener ? "issuanceDate" : "notBefore"}));
   const auto to = k8s::parse_rfc3339(
@@ -25,8 +25,8 @@ std::optional<validity> validity_in_status(const json::value& certificate, diale
   return validity{*from, *to};
 }
 
-bool is_being_issued(const json::value& certificate, dialect speaks, reissue_cause cause) {
-  if (speaks == dialect::cert_manager) {
+bool is_being_issued(const json::value& certificate, issuer_kind kind, reissue_cause cause) {
+  if (kind == issuer_kind::cert_manager) {
     const auto issuing = k8s::find_condition(certificate, "Issuing");
     return issuing && issuing->status == "True";
   }
@@ -40,7 +40,7 @@ bool is_being_issued(const json::value& certificate, dialect speaks, reissue_cau
 }
 
 reissue_turn next_reissue(const json::value& certificate, reissue_cause cause,
-                          const reissue_pace& pace, time_point now) {
+                          const reissue_backoff& backoff, time_point now) {
   const auto text = k8s::annotation(certificate, reissue_annotation).value_or("");
   const auto blank = std::min(text.find(' '), text.size());
   const auto last = k8s::parse_rfc3339(text.substr(0, blank));
@@ -50,13 +50,13 @@ reissue_turn next_reissue(const json::value& certificate, reissue_cause cause,
   const auto digits = text.substr(std::min(blank + 1, text.size()));
   std::from_chars(digits.data(), digits.data() + digits.size(), count);
   count = std::clamp(count, 1U, 30U);
-  const auto pause = std::min(pace.first * (std::int64_t{1} << (count - 1)), pace.limit);
+  const auto pause = std::min(backoff.first * (std::int64_t{1} << (count - 1)), backoff.limit);
   // A clock set back must not make the pause longer.
   return {std::min(*last, now) + pause, count + 1};
 }
 
-std::string issuer_message(const json::value& certificate, dialect speaks) {
-  if (speaks == dialect::gardener) {
+std::string issuer_message(const json::value& certificate, issuer_kind kind) {
+  if (kind == issuer_kind::gardener) {
     return std::string(k8s::find_string(certificate, {"status", "message"}));
   }
   const auto ready = k8s::find_condition(certificate, "Ready");
@@ -77,14 +77,14 @@ bool must_be_reissued(const tls::certificate& leaf, const std::optional<validity
   return ends && issued + std::chrono::hours(24) < now;
 }
 
-json::value request_reissue(const json::value& certificate, dialect speaks, unsigned attempt,
+json::value request_reissue(const json::value& certificate, issuer_kind kind, unsigned attempt,
                             time_point now) {
   json::object change{
       {"metadata", json::object{{"resourceVersion", k8s::resource_version_of(certificate)},
                                 {"annotations", json::object{{reissue_annotation,
                                                               k8s::format_time(now) + " " +
                                                                   std::to_string(attempt)}}}}}};
-  if (speaks == dialect::gardener) {
+  if (kind == issuer_kind::gardener) {
     change["spec"] = json::object{{"renew", true}, {"ensureRenewedAfter", nullptr}};
   }
   return change;

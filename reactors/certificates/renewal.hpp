@@ -24,7 +24,7 @@ struct validity {
 
 /// Returns the validity of the last issued certificate by the Certificate's status (Gardener:
 /// issuanceDate, expirationDate; cert-manager: notBefore, notAfter); nothing if that has none.
-std::optional<validity> validity_in_status(const boost::json::value& certificate, dialect speaks);
+std::optional<validity> validity_in_status(const boost::json::value& certificate, issuer_kind kind);
 
 /// The times that require a new certificate.
 struct reissue_cause {
@@ -40,11 +40,11 @@ struct reissue_cause {
 /// updateForRenewalAndRepeat). A second request in between would restart it; after a failure (state
 /// Error) it retries by itself. A time before the cause is that of an earlier renewal, and may
 /// remain indefinitely.
-bool is_being_issued(const boost::json::value& certificate, dialect speaks, reissue_cause cause);
+bool is_being_issued(const boost::json::value& certificate, issuer_kind kind, reissue_cause cause);
 
 /// Backoff of requests to the issuer. cert-manager does not retry a manual request by itself, and
 /// setting the condition bypasses its own backoff (1 to 32 h), so this is the only one.
-struct reissue_pace {
+struct reissue_backoff {
   std::chrono::seconds first = std::chrono::minutes(10);  ///< after the first request, then doubled
   std::chrono::seconds limit = std::chrono::hours(6);
 };
@@ -62,10 +62,10 @@ struct reissue_turn {
   friend bool operator==(const reissue_turn&, const reissue_turn&) = default;
 };
 reissue_turn next_reissue(const boost::json::value& certificate, reissue_cause cause,
-                          const reissue_pace& pace, time_point now);
+                          const reissue_backoff& backoff, time_point now);
 
 /// Returns the issuer's message about a certificate that is not issued yet; may be empty.
-std::string issuer_message(const boost::json::value& certificate, dialect speaks);
+std::string issuer_message(const boost::json::value& certificate, issuer_kind kind);
 
 /// Returns whether the certificate must be issued again because the gateway's bundle has grown
 /// since.
@@ -88,7 +88,7 @@ bool must_be_reissued(const tls::certificate& leaf, const std::optional<validity
 /// Returns a merge patch of the Certificate, for its resourceVersion only: records the request, and
 /// sends it to Gardener's issuer (`spec.renew`, without `spec.ensureRenewedAfter`, which would
 /// restrict it).
-boost::json::value request_reissue(const boost::json::value& certificate, dialect speaks,
+boost::json::value request_reissue(const boost::json::value& certificate, issuer_kind kind,
                                    unsigned attempt, time_point now);
 
 /// Returns a merge patch of the status, for its resourceVersion only, that sends the request to

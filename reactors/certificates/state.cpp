@@ -18,8 +18,8 @@ judged_certificate waiting(std::string why, core::duration again = {}) {
 }
 
 /// Returns the state without an issued certificate.
-judged_certificate not_issued(const evidence& of, dialect speaks) {
-  const auto said = issuer_message(of.certificate, speaks);
+judged_certificate not_issued(const evidence& of, issuer_kind kind) {
+  const auto said = issuer_message(of.certificate, kind);
   return waiting("the certificate has not been issued yet" + (said.empty() ? "" : ": " + said));
 }
 
@@ -57,16 +57,16 @@ judged_certificate deliver(const tls::key_pair& pair, const tls::certificate& le
 
 }  // namespace
 
-judged_certificate judge(const evidence& of, usable_pairs& pairs, dialect speaks,
+judged_certificate judge(const evidence& of, usable_pairs& pairs, issuer_kind kind,
                          const judge_options& options, time_point now) {
   if (of.trust == nullptr || of.trust->authorities.empty()) {
     return waiting("the gateway Secret has no CA bundle yet");
   }
-  if (!of.secret.is_object()) return not_issued(of, speaks);
+  if (!of.secret.is_object()) return not_issued(of, kind);
   const tls::key_pair pair{k8s::secret_data(of.secret, certificate_entry).value_or(""),
                            k8s::secret_data(of.secret, key_entry).value_or("")};
   // An issuer may create the Secret first and fill it later.
-  if (pair.certificate.empty() || pair.key.empty()) return not_issued(of, speaks);
+  if (pair.certificate.empty() || pair.key.empty()) return not_issued(of, kind);
   const auto read = pairs.read(pair);
   if (!read) return waiting("the certificate's Secret cannot be used: " + read.error().message());
   const auto& leaf = *read;
@@ -74,7 +74,7 @@ judged_certificate judge(const evidence& of, usable_pairs& pairs, dialect speaks
     return waiting("the certificate is still that of runtime " + leaf.common_name());
   }
   auto out = deliver(pair, leaf, of, options, now);
-  const auto told = validity_in_status(of.certificate, speaks);
+  const auto told = validity_in_status(of.certificate, kind);
   out.issued = {leaf.not_before(), leaf.not_after()};
   out.must_be_reissued = must_be_reissued(leaf, told, *of.trust, now);
   out.cause.issued = told ? std::max(leaf.not_before(), told->not_before) : leaf.not_before();

@@ -37,7 +37,7 @@ struct evidence {
 /// Decides whether the certificate in the Secret may be installed on the runtime. It may not if the
 /// gateway would reject it, so a certificate of a CA outside the bundle waits. The runtime's own
 /// API server verifies the webhook with the same bundle, and would reject it as well.
-judged_certificate judge(const evidence& of, usable_pairs& pairs, dialect speaks,
+judged_certificate judge(const evidence& of, usable_pairs& pairs, issuer_kind kind,
                          const judge_options& options, time_point now);
 
 }  // namespace rw::certificates

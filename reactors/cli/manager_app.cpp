@@ -62,9 +62,9 @@ manager_app::manager_app(services& with, manager_settings settings, manager_obse
       virtual_services_(inform(virtual_services_type(), {})),
       kymas_(inform(kymas_type(), within(kcp_namespace))),
       kubeconfigs_(inform(secrets_type(), {.what = watcher_installer::kubeconfig_secrets()})),
-      certificates_(inform(
-          certificates::certificates_type(certificate_options(settings_).certificates.speaks),
-          certificates::certificates_informer(certificate_options(settings_).certificates))),
+      certificates_(
+          inform(certificates::certificates_type(certificate_options(settings_).certificates.kind),
+                 certificates::certificates_informer(certificate_options(settings_).certificates))),
       certificate_secrets_(
           inform(secrets_type(),
                  certificates::secrets_informer(certificate_options(settings_).certificates))),

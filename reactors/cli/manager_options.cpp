@@ -17,11 +17,11 @@ std::chrono::seconds whole_seconds(std::chrono::milliseconds from) {
 
 certificates::service_options certificate_options(const manager_settings& settings) {
   certificates::service_options out;
-  using certificates::dialect;
+  using certificates::issuer_kind;
   out.certificates.ns = settings.istio_namespace;
   out.field_manager = settings.field_manager;
-  out.certificates.speaks =
-      settings.gardener_certificates ? dialect::gardener : dialect::cert_manager;
+  out.certificates.kind =
+      settings.gardener_certificates ? issuer_kind::gardener : issuer_kind::cert_manager;
   out.certificates.issuer = settings.issuer;
   out.certificates.issuer_ns = settings.issuer_namespace;
   out.certificates.extra_dns_names = settings.extra_dns_names;

@@ -87,12 +87,12 @@ void manager_app::describe(const k8s::object_key& kyma, boost::json::object& row
     auto& list = row["wouldWrite"].emplace_array();
     for (const auto& one : *changes) list.emplace_back(one);
   }
-  const auto speaks = certificate_options(settings_).certificates.speaks;
+  const auto kind = certificate_options(settings_).certificates.kind;
   const auto certificate =
       certificates_.objects()
           .get({settings_.istio_namespace, certificates::certificate_name(kyma.name)})
           .parse();
-  if (const auto valid = certificates::validity_in_status(certificate, speaks)) {
+  if (const auto valid = certificates::validity_in_status(certificate, kind)) {
     row["certificate"] = {{"notBefore", k8s::format_time(valid->not_before)},
                           {"notAfter", k8s::format_time(valid->not_after)}};
   }

@@ -120,7 +120,9 @@ void describe_migration(CLI::App& app, manager_settings& to) {
 void describe_certificates(CLI::App& app, manager_settings& to) {
   app.add_option_function<std::string>(
          "--certificates",
-         [&to](const std::string& dialect) { to.gardener_certificates = dialect == "gardener"; },
+         [&to](const std::string& issuer_kind) {
+           to.gardener_certificates = issuer_kind == "gardener";
+         },
          "Kind of the Certificates: of cert-manager or of Gardener's cert-management")
       ->check(CLI::IsMember({"cert-manager", "gardener"}))
       ->default_str("cert-manager");

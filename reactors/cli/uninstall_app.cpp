@@ -9,7 +9,7 @@
 #include "reactors/certificates/rendering.hpp"
 #include "reactors/cli/skr_manifests.hpp"
 #include "reactors/runtime_controller/runtime_access.hpp"
-#include "reactors/shared/certificate_dialect.hpp"
+#include "reactors/shared/issuer_kind.hpp"
 #include "reactors/shared/kyma_resources.hpp"
 #include "reactors/shared/resource_writer.hpp"
 #include "reactors/shared/trust_bundle.hpp"
@@ -177,9 +177,10 @@ asio::awaitable<std::string> uninstall_app::clean(json::value kyma) {
     if (!error.empty()) co_await say(key.name + ": its runtime is left as it is: " + error);
     const auto name = certificates::certificate_name(key.name);
     const auto& ns = settings_.istio_namespace;
-    using certificates::dialect;
-    for (const auto& type : {certificates::certificates_type(dialect::cert_manager),
-                             certificates::certificates_type(dialect::gardener), secrets_type()}) {
+    using certificates::issuer_kind;
+    for (const auto& type :
+         {certificates::certificates_type(issuer_kind::cert_manager),
+          certificates::certificates_type(issuer_kind::gardener), secrets_type()}) {
       auto failed = co_await remove(type, ns, name);
       if (!failed.empty()) co_return failed;
     }

@@ -21,7 +21,7 @@ namespace asio = boost::asio;
 namespace json = boost::json;
 using k8s::find_string;
 
-constexpr auto look_again = std::chrono::milliseconds(20);
+constexpr auto retry_interval = std::chrono::milliseconds(20);
 constexpr auto served_within = std::chrono::seconds(60);  // kube-apiserver needs some time
 
 k8s::resource_type type_of(const json::value& object) {
@@ -58,7 +58,7 @@ asio::awaitable<void> wait_served(k8s::client* api, core::clock* time, json::val
     if (time->now() >= until) {
       fail(*api, definition, now ? "it is not served yet" : now.error().message);
     }
-    pause->expires_at(time->now() + look_again);
+    pause->expires_at(time->now() + retry_interval);
     const bool due = co_await pause->wait();
     if (!due) throw boost::system::system_error(asio::error::operation_aborted);
   }

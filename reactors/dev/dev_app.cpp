@@ -45,7 +45,7 @@ dev_app::dev_app(services& with, const dev_settings& settings)
       settings_(prepared(settings)),
       manager_services_(std::make_unique<services>(with.executor, with.log.least())),
       view_(with.clock, with.metrics, settings.manager,
-            [this](const event_story& story) { show(story); }),
+            [this](const event_trace& trace) { show(trace); }),
       clusters_(with, settings_, find_webhooks()),
       infrastructure_(with, settings_, clusters_.kcp(), find_backends()),
       plain_(core::make_plain_transport()),
@@ -261,9 +261,9 @@ void dev_app::say(const std::string& line) const {
   std::fflush(stdout);
 }
 
-void dev_app::show(const event_story& story) const {
+void dev_app::show(const event_trace& trace) const {
   const auto now = services_.clock.wall();
-  say(settings_.json ? json_line_of(story, now) : line_of(story, now));
+  say(settings_.json ? json_line_of(trace, now) : line_of(trace, now));
 }
 
 void dev_app::show(const arrival& what) const {

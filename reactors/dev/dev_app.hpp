@@ -50,7 +50,7 @@ class dev_app final : public cli::app {
   k8s::client* find_runtime(const std::string& name);
   bool hangs(std::size_t runtime) const;
   void say(const std::string& line) const;
-  void show(const event_story& story) const;
+  void show(const event_trace& trace) const;
   void show(const arrival& what) const;
   void say_what_to_try() const;
 

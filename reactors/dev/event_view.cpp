@@ -28,7 +28,7 @@ void append_time(std::string& out, std::string_view name, std::optional<core::du
 
 }  // namespace
 
-std::string line_of(const event_story& of, std::chrono::system_clock::time_point now) {
+std::string line_of(const event_trace& of, std::chrono::system_clock::time_point now) {
   // The time of day of "2026-11-21T09:00:00.123456Z", in milliseconds.
   auto out = k8s::format_micro_time(now).substr(11, 12) + "  " + of.runtime + ": " +
              of.event.gvk.kind + " " + to_string(of.event.watched) + " changed";
@@ -40,7 +40,7 @@ std::string line_of(const event_story& of, std::chrono::system_clock::time_point
   return out;
 }
 
-std::string json_line_of(const event_story& of, std::chrono::system_clock::time_point now) {
+std::string json_line_of(const event_trace& of, std::chrono::system_clock::time_point now) {
   std::string out = "{";
   append_member(out, "time", k8s::format_micro_time(now));
   append_member(out, "runtime", of.runtime);
@@ -61,7 +61,7 @@ std::size_t event_view::key_hash::operator()(const key& of) const noexcept {
 }
 
 event_view::event_view(core::clock& clock, core::metrics& metrics, bool to_reconcile,
-                       std::function<void(const event_story&)> tell)
+                       std::function<void(const event_trace&)> tell)
     : clock_(clock),
       forgotten_(core::make_counter(metrics, "rw_dev_stories_forgotten_total",
                                     "Number of events whose trace was dropped before its end")),
@@ -91,20 +91,20 @@ void event_view::forget_oldest() {
 void event_view::heard(const listener::received_event& event,
                        const std::vector<k8s::object_key>& kymas) {
   const auto now = clock_.now();
-  event_story story{.runtime = event.runtime_id, .event = event.event};
+  event_trace trace{.runtime = event.runtime_id, .event = event.event};
   std::optional<core::time_point> since;
   if (auto known = changes_.extract(key{event.runtime_id, event.event}); !known.empty()) {
     since = known.mapped();
   }
-  story.heard = since ? now - *since : core::duration::zero();
-  if (kymas.empty()) return tell_(story);
+  trace.heard = since ? now - *since : core::duration::zero();
+  if (kymas.empty()) return tell_(trace);
   for (const auto& kyma : kymas) {
     if (heard_count_ >= most) {
       forgotten_.Increment();
       continue;
     }
-    story.kyma = to_string(kyma);
-    heard_[kyma].push_back({story, since});
+    trace.kyma = to_string(kyma);
+    heard_[kyma].push_back({trace, since});
     ++heard_count_;
   }
 }
@@ -115,13 +115,13 @@ void event_view::reconciling(const k8s::object_key& kyma) {
   const auto now = clock_.now();
   heard_count_ -= begun.mapped().size();
   for (auto& one : begun.mapped()) {
-    one.story.reconciled = true;
+    one.trace.reconciled = true;
     if (one.since) {
-      one.story.to_reconcile = now - *one.since;
+      one.trace.to_reconcile = now - *one.since;
     } else {
-      one.story.heard.reset();
+      one.trace.heard.reset();
     }
-    tell_(one.story);
+    tell_(one.trace);
   }
 }
 

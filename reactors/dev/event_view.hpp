@@ -17,7 +17,7 @@ namespace rw::dev {
 
 /// The trace of one event, from the change to its reconcile. Times count from the moment at which
 /// the runtime's API server called the webhook.
-struct event_story {
+struct event_trace {
   std::string runtime = {};
   watch_event event = {};
   std::string kyma = {};                     ///< "namespace/name"; empty: none has the runtime's id
@@ -28,8 +28,8 @@ struct event_story {
 
 /// Formats a trace as one line for people, or one of JSON, without a newline. `now`: the time of
 /// the reconcile, or of the trace's end.
-std::string line_of(const event_story& of, std::chrono::system_clock::time_point now);
-std::string json_line_of(const event_story& of, std::chrono::system_clock::time_point now);
+std::string line_of(const event_trace& of, std::chrono::system_clock::time_point now);
+std::string json_line_of(const event_trace& of, std::chrono::system_clock::time_point now);
 
 /// Traces events through the system: from the webhooks of the runtimes to the manager, and to the
 /// reconciles that they cause. Reports each trace when its Kyma's reconcile begins, or when it is
@@ -44,7 +44,7 @@ class event_view final : public cli::manager_observer {
   /// Calls `tell` at each trace's end. With `to_reconcile` false there is no manager to observe,
   /// and a trace ends with the change.
   event_view(core::clock& clock, core::metrics& metrics, bool to_reconcile,
-             std::function<void(const event_story&)> tell);
+             std::function<void(const event_trace&)> tell);
 
   /// Called when a runtime's webhook has accepted an event.
   void changed(const std::string& runtime, const watch_event& event);
@@ -63,7 +63,7 @@ class event_view final : public cli::manager_observer {
     std::size_t operator()(const key& of) const noexcept;
   };
   struct waiting {
-    event_story story;
+    event_trace trace;
     std::optional<core::time_point> since;
   };
 
@@ -72,7 +72,7 @@ class event_view final : public cli::manager_observer {
   core::clock& clock_;
   core::counter& forgotten_;
   const bool to_reconcile_;
-  const std::function<void(const event_story&)> tell_;
+  const std::function<void(const event_trace&)> tell_;
   std::unordered_map<key, core::time_point, key_hash> changes_;  ///< not received by the manager
   std::deque<std::pair<key, core::time_point>> order_;  ///< of `changes_`, and some that have ended
   std::unordered_map<k8s::object_key, std::vector<waiting>, k8s::object_key_hash> heard_;

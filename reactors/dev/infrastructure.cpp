@@ -48,7 +48,7 @@ infrastructure::infrastructure(services& with, const dev_settings& settings, con
                         {with.clock, with.log, with.metrics, core::make_random_source()}),
       secrets_(kcp_, secrets_type(), {.what = {.ns = std::string(istio_namespace)}},
                {with.clock, with.log, with.metrics, core::make_random_source()}),
-      certificates_(kcp_, certificates::certificates_type(certificates::dialect::cert_manager),
+      certificates_(kcp_, certificates::certificates_type(certificates::issuer_kind::cert_manager),
                     {.what = {.ns = std::string(istio_namespace)}},
                     {with.clock, with.log, with.metrics, core::make_random_source()}),
       issuer_(

@@ -179,7 +179,7 @@ asio::awaitable<k8s::result<void>> node::step() {
   if (!reachable) co_return reachable.error();
   co_await tell_pod(&deployment);
   const auto told = co_await tell_deployment_status(&api_, &services_.clock, std::move(deployment),
-                                                    current_ != nullptr, complaint_);
+                                                    current_ != nullptr, error_);
   co_return told;
 }
 
@@ -192,7 +192,7 @@ k8s::result<void> node::place(const json::value& deployment) {
     return refuse("the Secret " + std::string(watcher_installer::secret_name) + " is not there");
   auto files = mounted(*spec, secret.parse());
   if (!files) return refuse(files.error().message);
-  complaint_.clear();
+  error_.clear();
   if (current_ && current_->spec().pod_template == spec->pod_template) {
     if (current_->remount(std::move(*files))) log_.info("the webhook's certificates changed");
     return {};
@@ -215,8 +215,8 @@ k8s::result<void> node::place(const json::value& deployment) {
 }
 
 k8s::result<void> node::refuse(const std::string& why) {
-  if (why == complaint_) return {};
-  complaint_ = why;
+  if (why == error_) return {};
+  error_ = why;
   log_.warning(current_ ? "the webhook stays as it is" : "there is no webhook yet",
                {{"reason", why}});
   return {};

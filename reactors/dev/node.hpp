@@ -96,7 +96,7 @@ class node {
   std::optional<boost::asio::ip::tcp::endpoint> told_;  ///< the address in the Endpoints
   std::size_t pod_count_ = 0;                           ///< the present pod's number
   std::size_t told_pod_ = 0;  ///< number of the last pod written to the API server
-  std::string complaint_;     ///< why the pod does not match the objects; empty: it does
+  std::string error_;         ///< why the pod does not match the objects; empty: it does
   std::size_t lost_ = 0;
   std::exception_ptr failure_;
 };

@@ -18,9 +18,9 @@ bool expired(const tls::certificate& one, time_point now) {
 /// Makes one plan; each member function handles one concern, in the order of `make`.
 class planner {
  public:
-  planner(const observed& world, const rollout_tracker& tracker, const rotation_options& options,
+  planner(const observed& state, const rollout_tracker& tracker, const rotation_options& options,
           time_point now)
-      : world_(world),
+      : state_(state),
         tracker_(tracker),
         options_(options),
         exact_(now),
@@ -42,21 +42,21 @@ class planner {
  private:
   /// Returns false if there is no gateway Secret, and no material to make one.
   bool begin() {
-    if (world_.gateway) {
-      next_ = *world_.gateway;
+    if (state_.gateway) {
+      next_ = *state_.gateway;
       return true;
     }
-    if (!world_.root) {
-      wait(phase::no_root, "cannot make the gateway Secret: " + world_.root_problem);
+    if (!state_.root) {
+      wait(phase::no_root, "cannot make the gateway Secret: " + state_.root_problem);
       return false;
     }
-    if (expired(world_.root->server, exact_)) {
+    if (expired(state_.root->server, exact_)) {
       wait(phase::blocked, "cannot make the gateway Secret: the root certificate has expired");
       return false;
     }
     did(step::create);
-    if (world_.last_whole) {
-      next_ = *world_.last_whole;
+    if (state_.last_whole) {
+      next_ = *state_.last_whole;
     } else {
       serve_root();
     }
@@ -65,11 +65,11 @@ class planner {
 
   void repair_pair() {
     if (next_.served) return;
-    const auto& before = world_.last_whole;
+    const auto& before = state_.last_whole;
     if (before && before->served && !expired(*before->served, exact_)) {
       next_.pair = before->pair;
       next_.served = before->served;
-    } else if (world_.root && !expired(world_.root->server, exact_)) {
+    } else if (state_.root && !expired(state_.root->server, exact_)) {
       serve_root();
     } else {
       return;
@@ -80,14 +80,14 @@ class planner {
   void repair_bundle() {
     if (next_.bundle_problem.empty()) return;
     auto left = std::exchange(next_.bundle, {});
-    if (world_.last_whole) next_.bundle = world_.last_whole->bundle;
+    if (state_.last_whole) next_.bundle = state_.last_whole->bundle;
     for (const auto& one : left.authorities()) next_.bundle.append(one);
     did(step::repair_bundle);
   }
 
   void add_authorities() {
-    if (!world_.root) return;
-    for (const auto& one : world_.root->authorities | std::views::reverse) {
+    if (!state_.root) return;
+    for (const auto& one : state_.root->authorities | std::views::reverse) {
       if (next_.bundle.contains(one) || expired(one, exact_)) continue;
       if (next_.bundle.size() >= options_.authorities) {
         full_ = true;
@@ -106,9 +106,9 @@ class planner {
     const auto& served = *next_.served;
     if (next_.bundle.contains(served) || next_.bundle.issuer_of(served) != nullptr) return;
     std::vector<tls::certificate> known{served};
-    if (world_.root) std::ranges::copy(world_.root->authorities, std::back_inserter(known));
-    if (world_.last_whole) {
-      std::ranges::copy(world_.last_whole->bundle.authorities(), std::back_inserter(known));
+    if (state_.root) std::ranges::copy(state_.root->authorities, std::back_inserter(known));
+    if (state_.last_whole) {
+      std::ranges::copy(state_.last_whole->bundle.authorities(), std::back_inserter(known));
     }
     const auto at = std::ranges::find_if(
         known, [&](const tls::certificate& one) { return tls::is_issued_by(served, one); });
@@ -138,16 +138,16 @@ class planner {
   }
 
   bool is_of_root(const tls::certificate& one) const {
-    return world_.root &&
-           std::ranges::find(world_.root->authorities, one) != world_.root->authorities.end();
+    return state_.root &&
+           std::ranges::find(state_.root->authorities, one) != state_.root->authorities.end();
   }
   bool is_of_served(const tls::certificate& one) const {
     return next_.served && (*next_.served == one || tls::is_issued_by(*next_.served, one));
   }
 
   void consider_switch() {
-    if (!world_.root) return wait(phase::no_root, world_.root_problem);
-    const auto& root = world_.root->server;
+    if (!state_.root) return wait(phase::no_root, state_.root_problem);
+    const auto& root = state_.root->server;
     if (full_) {
       return wait(phase::blocked, "the bundle has " + std::to_string(next_.bundle.size()) +
                                       " authorities and takes no more");
@@ -256,8 +256,8 @@ class planner {
   }
 
   void serve_root() {
-    next_.pair = world_.root->pair;
-    next_.served = world_.root->server;
+    next_.pair = state_.root->pair;
+    next_.served = state_.root->server;
   }
 
   void did(step what) {
@@ -273,7 +273,7 @@ class planner {
   }
   static std::string text(time_point when) { return k8s::format_time(when); }
 
-  const observed& world_;
+  const observed& state_;
   const rollout_tracker& tracker_;
   const rotation_options& options_;
   const time_point exact_;
@@ -327,9 +327,9 @@ bool plan::has(step what) const noexcept {
   return std::ranges::find(steps, what) != steps.end();
 }
 
-plan make_plan(const observed& world, const rollout_tracker& tracker,
+plan make_plan(const observed& state, const rollout_tracker& tracker,
                const rotation_options& options, time_point now) {
-  return planner(world, tracker, options, now).make();
+  return planner(state, tracker, options, now).make();
 }
 
 }  // namespace rw::gateway_secret

@@ -138,7 +138,7 @@ struct plan {
 /// root's and the served certificate's stay.
 ///
 /// Damage is repaired without removing trust: see `step`.
-plan make_plan(const observed& world, const rollout_tracker& tracker,
+plan make_plan(const observed& state, const rollout_tracker& tracker,
                const rotation_options& options, time_point now);
 
 }  // namespace rw::gateway_secret

@@ -57,7 +57,7 @@ class rotator::implementation {
   }
 
   boost::asio::awaitable<void> run(k8s::reconciler* target) {
-    world_.last_whole.reset();  // another replica may have led meanwhile
+    state_.last_whole.reset();  // another replica may have led meanwhile
     k8s::controller controller(
         executor_, {.name = "gateway_secret", .concurrent = 1}, *target,
         {with_.clock, with_.watchdog, with_.log, with_.metrics, with_.random});
@@ -74,9 +74,9 @@ class rotator::implementation {
   boost::asio::awaitable<reconcile_result> reconcile() {
     read();
     const auto now = with_.clock.wall();
-    last_ = make_plan(world_, tracker_, options_.rotation, now);
+    last_ = make_plan(state_, tracker_, options_.rotation, now);
     const auto about = reference();
-    const auto* gateway = world_.gateway ? &*world_.gateway : nullptr;
+    const auto* gateway = state_.gateway ? &*state_.gateway : nullptr;
     report_.planned(last_, gateway, about);
     report_.expiry(gateway == nullptr ? std::nullopt : gateway->served, now,
                    options_.close_to_expiry, about);
@@ -101,25 +101,25 @@ class rotator::implementation {
  private:
   void read() {
     if (const auto now = roots_.objects().get(options_.root); root_.changed(now)) read_root(now);
-    world_.root = root_.content;
+    state_.root = root_.content;
     if (const auto now = gateways_.objects().get(options_.gateway); gateway_.changed(now) && now) {
       gateway_.content = read_gateway_secret(now.parse());
       const auto& content = *gateway_.content;
       const bool whole = content.served && content.ca_added_at && content.bundle_problem.empty();
-      if (whole) world_.last_whole = content;
+      if (whole) state_.last_whole = content;
     }
-    world_.gateway = gateway_.content;
+    state_.gateway = gateway_.content;
   }
 
   void read_root(const k8s::object& now) {
-    world_.root_problem = "the root Secret " + to_string(options_.root) + " is missing";
+    state_.root_problem = "the root Secret " + to_string(options_.root) + " is missing";
     if (!now) return;
     auto root = read_root_secret(now.parse());
     if (root) {
       root_.content = std::move(*root);
-      world_.root_problem.clear();
+      state_.root_problem.clear();
     } else {
-      world_.root_problem = "the root Secret " + to_string(options_.root) +
+      state_.root_problem = "the root Secret " + to_string(options_.root) +
                             " cannot be used: " + root.error().message();
     }
   }
@@ -151,7 +151,7 @@ class rotator::implementation {
   report report_;
   read_once<root_secret> root_;
   read_once<gateway_content> gateway_;
-  observed world_;
+  observed state_;
   plan last_;
 };
 

@@ -90,14 +90,13 @@ bool has_owners(const json::value& live, const json::value& desired) {
 
 }  // namespace
 
-boost::system::result<json::value, obstacle> virtual_service_for(const watcher& of,
-                                                                 std::vector<json::value> gateways,
-                                                                 std::string_view where) {
+boost::system::result<json::value, watcher_error> virtual_service_for(
+    const watcher& of, std::vector<json::value> gateways, std::string_view where) {
   std::erase_if(gateways, [&](const json::value& one) {
     return !of.gateways.matches(k8s::find(one, {"metadata", "labels"}));
   });
   if (gateways.empty()) {
-    return obstacle{
+    return watcher_error{
         "GatewayNotFound",
         "spec.gateway.selector selects no Gateway in the namespace " + std::string(where)};
   }
@@ -108,8 +107,8 @@ boost::system::result<json::value, obstacle> virtual_service_for(const watcher& 
   for (const auto& one : gateways) {
     const auto name = to_string(k8s::key_of(one));
     if (!append_hosts(one, hosts)) {
-      return obstacle{"GatewayWithoutHosts",
-                      "the Gateway " + name + " has no hosts in spec.servers"};
+      return watcher_error{"GatewayWithoutHosts",
+                           "the Gateway " + name + " has no hosts in spec.servers"};
     }
     names.emplace_back(name);
   }

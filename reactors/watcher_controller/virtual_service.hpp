@@ -12,7 +12,7 @@
 namespace rw::watcher_controller {
 
 /// Why a Watcher has no working VirtualService, for programs (a word in CamelCase) and people.
-struct obstacle {
+struct watcher_error {
   std::string reason;
   std::string message;
 };
@@ -28,7 +28,7 @@ struct obstacle {
 ///
 /// Errors: GatewayNotFound, the Watcher selects none; GatewayWithoutHosts, a selected one has no
 /// hosts.
-boost::system::result<boost::json::value, obstacle> virtual_service_for(
+boost::system::result<boost::json::value, watcher_error> virtual_service_for(
     const watcher& of, std::vector<boost::json::value> gateways, std::string_view where);
 
 /// Returns true if `live` has everything in `desired`. Additional fields belong to other managers;

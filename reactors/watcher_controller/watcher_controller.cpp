@@ -70,7 +70,7 @@ class controller::implementation final : public k8s::reconciler {
 
   step write(json::value* watcher, json::value change, std::string subresource);
   step tell(json::value* watcher, verdict to);
-  asio::awaitable<reconcile_result> give_up(json::value* watcher, obstacle why, verdict to,
+  asio::awaitable<reconcile_result> give_up(json::value* watcher, watcher_error why, verdict to,
                                             reconcile_result then);
 
   std::vector<json::value> gateways() const;
@@ -164,7 +164,7 @@ controller::implementation::step controller::implementation::begin(json::value* 
 asio::awaitable<reconcile_result> controller::implementation::configure(json::value* watcher) {
   const auto view = read_watcher(*watcher);
   if (view.has_error()) {
-    const obstacle invalid{"Invalid", view.error().text()};
+    const watcher_error invalid{"Invalid", view.error().text()};
     auto result = co_await give_up(watcher, invalid, failed(invalid),
                                    reconcile_result::terminal(invalid.message, invalid.reason));
     co_return result;
@@ -198,7 +198,7 @@ controller::implementation::step controller::implementation::apply(json::value* 
                                       {.field_manager = options_.field_manager, .force = true});
   if (written.has_error()) {
     repairs_.erase(key);  // not written: the backoff of the next try is enough
-    const obstacle why{"VirtualServiceNotApplied", written.error().message};
+    const watcher_error why{"VirtualServiceNotApplied", written.error().message};
     auto result = reconcile_result::error(written.error());
     if (is_our_own(written.error())) co_return result;
     result = co_await give_up(watcher, why, failed(why), std::move(result));
@@ -250,8 +250,8 @@ controller::implementation::step controller::implementation::remove_virtual_serv
   if (!why || why->is(k8s::errc::not_found)) co_return std::nullopt;
   auto result = reconcile_result::error(*why);
   if (is_our_own(*why)) co_return result;
-  const obstacle obstacle{"VirtualServiceNotDeleted", why->message};
-  result = co_await give_up(watcher, obstacle, deleting(obstacle), std::move(result));
+  const watcher_error error{"VirtualServiceNotDeleted", why->message};
+  result = co_await give_up(watcher, error, deleting(error), std::move(result));
   co_return result;
 }
 
@@ -300,7 +300,7 @@ controller::implementation::step controller::implementation::tell(json::value* w
 
 /// Reports an error, if it is new, and returns `then`.
 asio::awaitable<reconcile_result> controller::implementation::give_up(json::value* watcher,
-                                                                      obstacle why, verdict to,
+                                                                      watcher_error why, verdict to,
                                                                       reconcile_result then) {
   const bool news = next_status(*watcher, to, environment_.clock.wall()).has_value();
   const auto ended = co_await tell(watcher, std::move(to));

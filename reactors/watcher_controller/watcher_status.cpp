@@ -28,7 +28,7 @@ verdict ready() {
   return {"Ready", virtual_service_is("True", "Ready", "VirtualService is configured")};
 }
 
-verdict failed(const obstacle& why) {
+verdict failed(const watcher_error& why) {
   return {"Error", virtual_service_is("False", why.reason,
                                       std::string(k8s::first_bytes(why.message, message_limit)))};
 }
@@ -37,7 +37,7 @@ verdict deleting() {
   return {"Deleting"};
 }
 
-verdict deleting(const obstacle& why) {
+verdict deleting(const watcher_error& why) {
   return {"Deleting", failed(why).condition};
 }
 

@@ -23,10 +23,10 @@ verdict processing();
 /// Its VirtualService exists, and is up to date.
 verdict ready();
 /// It has no VirtualService, or only its previous one, because of `why`.
-verdict failed(const obstacle& why);
+verdict failed(const watcher_error& why);
 /// It is deleted once its VirtualService is; or why that is impossible yet.
 verdict deleting();
-verdict deleting(const obstacle& why);
+verdict deleting(const watcher_error& why);
 
 /// Returns the status with `to` for the Watcher's current generation. Nothing if it has that
 /// already, so that nothing is written without a change. Sets the condition's lastTransitionTime to

@@ -4,8 +4,8 @@
 #include "k8s/controller/controller.hpp"
 #include "k8s/objects/types.hpp"
 #include "reactors/dev/issuer/order.hpp"
-#include "reactors/dev/issuer/pace.hpp"
-#include "reactors/dev/issuer/root_keeper.hpp"
+#include "reactors/dev/issuer/random_delay.hpp"
+#include "reactors/dev/issuer/root_ca.hpp"
 #include "reactors/dev/issuer/status.hpp"
 #include "reactors/shared/kyma_resources.hpp"
 #include "tls/certificate.hpp"
@@ -57,8 +57,8 @@ class issuer::implementation final : public k8s::reconciler {
   const environment in_;
   const k8s::resource_type type_;
   core::counter& counter_;
-  pace pace_;
-  root_keeper roots_;
+  random_delay delay_;
+  root_ca roots_;
   std::uint64_t issued_ = 0;
   k8s::controller controller_;
 };
@@ -69,10 +69,10 @@ issuer::implementation::implementation(asio::any_io_executor executor, options w
       with_(std::move(with)),
       from_(from),
       in_(std::move(in)),
-      type_(certificates::certificates_type(with_.speaks)),
+      type_(certificates::certificates_type(with_.kind)),
       counter_(core::make_counter(in_.metrics, "rw_dev_issuer_certificates_total",
                                   "Number of certificates issued")),
-      pace_(executor, in_.clock, with_.delay, in_.random),
+      delay_(executor, in_.clock, with_.delay, in_.random),
       roots_(executor, with_, from, in_),
       controller_(executor, {.name = "dev-issuer", .concurrent = with_.concurrent}, *this,
                   {in_.clock, in_.watchdog, in_.log, in_.metrics, in_.random}) {
@@ -104,15 +104,15 @@ asio::awaitable<reconcile_result> issuer::implementation::reconcile(k8s::object_
   if (issuer_of(certificate) != with_.issuer || k8s::is_being_deleted(certificate)) {
     co_return reconcile_result::done();
   }
-  auto wanted = read_order(certificate, with_.speaks, with_.key, with_.honour_private_key);
+  auto wanted = read_order(certificate, with_.kind, with_.key, with_.honour_private_key);
   if (!wanted) {
     const auto text = wanted.error().text;
-    auto telling = say_failed(certificate, with_.speaks, text, now());
+    auto telling = say_failed(certificate, with_.kind, text, now());
     if (telling) co_await write(&certificate, std::move(*telling));
     co_return reconcile_result::terminal(text);
   }
   const auto there = from_.secrets.objects().get(wanted->secret).parse();
-  if (reason_to_issue(certificate, there, *wanted, with_.speaks, now()).empty()) {
+  if (reason_to_issue(certificate, there, *wanted, with_.kind, now()).empty()) {
     co_return until_renewal(there, *wanted);
   }
 
@@ -124,14 +124,14 @@ asio::awaitable<reconcile_result> issuer::implementation::reconcile(k8s::object_
   if (!secret && !secret.error().is(k8s::errc::not_found)) {
     co_return reconcile_result::error(secret.error());
   }
-  if (auto taken = take_request(*newest, with_.speaks, now())) {
+  if (auto taken = take_request(*newest, with_.kind, now())) {
     const auto ended = co_await write(&*newest, std::move(*taken));
     co_return ended.value_or(reconcile_result::requeue_after(request_taken));
   }
   const json::value live = secret ? std::move(*secret) : json::value(nullptr);
-  wanted = read_order(*newest, with_.speaks, with_.key, with_.honour_private_key);
+  wanted = read_order(*newest, with_.kind, with_.key, with_.honour_private_key);
   if (!wanted) co_return reconcile_result::requeue_after(overtaken);
-  std::string reason(reason_to_issue(*newest, live, *wanted, with_.speaks, now()));
+  std::string reason(reason_to_issue(*newest, live, *wanted, with_.kind, now()));
   if (reason.empty()) co_return until_renewal(live, *wanted);
   auto outcome = co_await issue(std::move(*newest), std::move(*wanted), std::move(reason));
   co_return outcome;
@@ -152,9 +152,9 @@ asio::awaitable<reconcile_result> issuer::implementation::issue(json::value cert
   std::optional<tls::certificate> leaf;
   ended = co_await write_secret(&certificate, &wanted, &leaf);
   if (ended) co_return *ended;
-  const bool go_on = co_await pace_.pause();
+  const bool go_on = co_await delay_.pause();
   if (!go_on) co_return reconcile_result::done();
-  auto said = say_issued(certificate, with_.speaks, *leaf, wanted, now());
+  auto said = say_issued(certificate, with_.kind, *leaf, wanted, now());
   ended = co_await write(&certificate, std::move(said));
   if (ended) co_return *ended;
   ++issued_;
@@ -169,7 +169,7 @@ asio::awaitable<reconcile_result> issuer::implementation::issue(json::value cert
 /// issue.
 issuer::implementation::step issuer::implementation::begin(json::value* certificate,
                                                            const std::string* reason) {
-  if (auto said = say_issuing(*certificate, with_.speaks, *reason, now())) {
+  if (auto said = say_issuing(*certificate, with_.kind, *reason, now())) {
     const auto ended = co_await write(certificate, std::move(*said));
     if (ended) co_return ended;
   }
@@ -179,7 +179,7 @@ issuer::implementation::step issuer::implementation::begin(json::value* certific
 /// Signs with the current root.
 issuer::implementation::step issuer::implementation::write_secret(
     const json::value* certificate, const order* wanted, std::optional<tls::certificate>* leaf) {
-  bool go_on = co_await pace_.pause();
+  bool go_on = co_await delay_.pause();
   if (!go_on) co_return reconcile_result::done();
   auto root = co_await in_.api.get(secrets_type(), with_.root);
   if (!root && root.error().is(k8s::errc::not_found)) {
@@ -199,7 +199,7 @@ issuer::implementation::step issuer::implementation::write_secret(
   if (!parsed) co_return reconcile_result::terminal("unreadable: " + parsed.error().message());
   *leaf = *parsed;
   auto secret = secret_for(*certificate, *wanted, *issued, authority->certificate_pem());
-  go_on = co_await pace_.pause();
+  go_on = co_await delay_.pause();
   if (!go_on) co_return reconcile_result::done();
   const auto written = co_await in_.api.apply(
       secrets_type(), std::move(secret), {.field_manager = with_.field_manager, .force = true});

@@ -8,7 +8,7 @@
 #include "k8s/cache/informer.hpp"
 #include "k8s/client/client.hpp"
 #include "k8s/objects/names.hpp"
-#include "reactors/shared/certificate_dialect.hpp"
+#include "reactors/shared/issuer_kind.hpp"
 #include "tls/issuer.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -24,7 +24,7 @@
 namespace rw::dev_issuer {
 
 struct options {
-  certificates::dialect speaks = certificates::dialect::cert_manager;
+  certificates::issuer_kind kind = certificates::issuer_kind::cert_manager;
   std::string issuer = "klm-watcher-selfsigned";  ///< issues Certificates that name this issuer
   k8s::object_key root = {"istio-system", "klm-watcher"};
 
@@ -56,7 +56,7 @@ struct options {
 /// The issuer's sources in the control plane. The caller runs these informers, and may share them.
 /// All of it must outlive the issuer.
 struct sources {
-  k8s::informer& certificates;  ///< of the dialect (certificates::certificates_type)
+  k8s::informer& certificates;  ///< of the issuer_kind (certificates::certificates_type)
   /// Secrets with data, at least the root and those of Certificates; may include others.
   k8s::informer& secrets;
 };

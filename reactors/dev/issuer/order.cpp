@@ -75,8 +75,8 @@ std::optional<tls::key_type> key_of(const json::value& certificate) {
   }
 }
 
-json::object labels_of(const json::value& certificate, dialect speaks) {
-  const auto* const found = speaks == dialect::gardener
+json::object labels_of(const json::value& certificate, issuer_kind kind) {
+  const auto* const found = kind == issuer_kind::gardener
                                 ? k8s::find(certificate, {"spec", "secretLabels"})
                                 : k8s::find(certificate, {"spec", "secretTemplate", "labels"});
   return found != nullptr && found->is_object() ? found->get_object() : json::object();
@@ -92,8 +92,8 @@ std::optional<tls::certificate> certificate_in(const json::value& secret) {
 }
 
 bool is_asked_for(const json::value& certificate, const std::optional<tls::certificate>& leaf,
-                  dialect speaks) {
-  if (speaks == dialect::cert_manager) {
+                  issuer_kind kind) {
+  if (kind == issuer_kind::cert_manager) {
     const auto issuing = k8s::find_condition(certificate, "Issuing");
     return issuing && issuing->status == "True";
   }
@@ -118,7 +118,7 @@ std::string_view issuer_of(const json::value& certificate) noexcept {
   return k8s::find_string(certificate, {"spec", "issuerRef", "name"});
 }
 
-boost::system::result<order, problem> read_order(const json::value& certificate, dialect speaks,
+boost::system::result<order, problem> read_order(const json::value& certificate, issuer_kind kind,
                                                  tls::key_type key, bool honour_private_key) {
   order out;
   const auto spec = [&](std::string_view name) {
@@ -126,7 +126,7 @@ boost::system::result<order, problem> read_order(const json::value& certificate,
   };
   out.secret = {k8s::key_of(certificate).ns, std::string(spec("secretName"))};
   if (out.secret.name.empty()) return problem{"spec.secretName is missing"};
-  out.labels = labels_of(certificate, speaks);
+  out.labels = labels_of(certificate, kind);
 
   out.what.common_name = spec("commonName");
   out.what.dns_names = strings_at(certificate, {"spec", "dnsNames"});
@@ -161,9 +161,9 @@ boost::system::result<order, problem> read_order(const json::value& certificate,
 }
 
 std::string_view reason_to_issue(const json::value& certificate, const json::value& secret,
-                                 const order& wanted, dialect speaks, time_point now) {
+                                 const order& wanted, issuer_kind kind, time_point now) {
   const auto leaf = certificate_in(secret);
-  if (is_asked_for(certificate, leaf, speaks)) return "ManuallyTriggered";
+  if (is_asked_for(certificate, leaf, kind)) return "ManuallyTriggered";
   if (secret.is_null()) return "DoesNotExist";
   if (!leaf) return "InvalidKeyPair";
   if (!is_for(*leaf, wanted)) return "SecretMismatch";

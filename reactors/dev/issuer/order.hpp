@@ -2,7 +2,7 @@
 
 #include "core/clock.hpp"
 #include "k8s/objects/names.hpp"
-#include "reactors/shared/certificate_dialect.hpp"
+#include "reactors/shared/issuer_kind.hpp"
 #include "tls/issuer.hpp"
 
 #include <boost/json/object.hpp>
@@ -15,7 +15,7 @@
 
 namespace rw::dev_issuer {
 
-using certificates::dialect;
+using certificates::issuer_kind;
 using time_point = std::chrono::system_clock::time_point;
 
 /// The content of a Certificate's spec.
@@ -37,14 +37,14 @@ std::string_view issuer_of(const boost::json::value& certificate) noexcept;
 /// Reads a Certificate. By default it lasts 90 days and is renewed a third of that before its end.
 /// Keys are of type `key`, or with `honour_private_key` of the Certificate's.
 boost::system::result<order, problem> read_order(const boost::json::value& certificate,
-                                                 dialect speaks, tls::key_type key,
+                                                 issuer_kind kind, tls::key_type key,
                                                  bool honour_private_key);
 
 /// Returns the reason to issue a certificate now, in cert-manager's word; empty: there is none.
 /// `secret` is null if there is none.
 std::string_view reason_to_issue(const boost::json::value& certificate,
                                  const boost::json::value& secret, const order& wanted,
-                                 dialect speaks, time_point now);
+                                 issuer_kind kind, time_point now);
 
 /// Returns when the certificate in the Secret is due for renewal.
 std::optional<time_point> renewal_of(const boost::json::value& secret, const order& wanted);

@@ -51,9 +51,9 @@ constexpr auto up_to_date = "Certificate is up to date and has not expired";
 
 }  // namespace
 
-std::optional<change> say_issuing(const json::value& certificate, dialect speaks,
+std::optional<change> say_issuing(const json::value& certificate, issuer_kind kind,
                                   std::string_view reason, time_point now) {
-  if (speaks == dialect::gardener) {
+  if (kind == issuer_kind::gardener) {
     if (k8s::find_string(certificate, {"status", "state"}) == "Pending") return std::nullopt;
     return of_status(certificate, {{"state", "Pending"},
                                    {"message", "certificate requested: " + std::string(reason)},
@@ -72,8 +72,9 @@ std::optional<change> say_issuing(const json::value& certificate, dialect speaks
   return of_status(certificate, {{"conditions", conditions_of(with)}});
 }
 
-std::optional<change> take_request(const json::value& certificate, dialect speaks, time_point now) {
-  if (speaks != dialect::gardener) return std::nullopt;
+std::optional<change> take_request(const json::value& certificate, issuer_kind kind,
+                                   time_point now) {
+  if (kind != issuer_kind::gardener) return std::nullopt;
   if (k8s::find(certificate, {"spec", "renew"}) == nullptr) return std::nullopt;
   return change{
       "", json::object{{"metadata",
@@ -82,12 +83,12 @@ std::optional<change> take_request(const json::value& certificate, dialect speak
                                              {"ensureRenewedAfter", k8s::format_time(now)}}}}};
 }
 
-change say_issued(const json::value& certificate, dialect speaks, const tls::certificate& leaf,
+change say_issued(const json::value& certificate, issuer_kind kind, const tls::certificate& leaf,
                   const order& wanted, time_point now) {
   const auto from = k8s::format_time(leaf.not_before());
   const auto to = k8s::format_time(leaf.not_after());
   auto with = certificate;
-  if (speaks == dialect::gardener) {
+  if (kind == issuer_kind::gardener) {
     k8s::set_condition(with, ready(certificate, true, "CertificateIssued", up_to_date), now);
     json::array names;
     for (const auto& one : leaf.dns_names()) names.emplace_back(one);
@@ -109,13 +110,13 @@ change say_issued(const json::value& certificate, dialect speaks, const tls::cer
                     {"revision", revision_of(certificate) + 1}});
 }
 
-std::optional<change> say_failed(const json::value& certificate, dialect speaks,
+std::optional<change> say_failed(const json::value& certificate, issuer_kind kind,
                                  const std::string& why, time_point now) {
   auto with = certificate;
   const bool news = k8s::set_condition(with, ready(certificate, false, "Failed", why), now);
   if (!news) return std::nullopt;
   json::object status{{"conditions", conditions_of(with)}};
-  if (speaks == dialect::gardener) {
+  if (kind == issuer_kind::gardener) {
     status["state"] = "Error";
     status["message"] = why;
   }

@@ -22,10 +22,10 @@ namespace {
 constexpr auto name = "k1-webhook-tls";
 
 struct bench : cluster {
-  explicit bench(dialect of) : speaks(of), type(certificates_type(of)) {
-    define(of == dialect::gardener ? "cert.gardener.cloud_certificates.yaml"
-                                   : "cert-manager.io_certificates.yaml");
-    options.certificates.speaks = of;
+  explicit bench(issuer_kind of) : kind(of), type(certificates_type(of)) {
+    define(of == issuer_kind::gardener ? "cert.gardener.cloud_certificates.yaml"
+                                       : "cert-manager.io_certificates.yaml");
+    options.certificates.kind = of;
     certificates = &inform(type, certificates_informer(options.certificates));
     secrets = &inform(secrets_type(), secrets_informer(options.certificates));
     k8s::informer_options one;
@@ -62,7 +62,7 @@ struct bench : cluster {
   /// And that it has done it.
   void finish() {
     auto made = get(type, name);
-    if (speaks == dialect::gardener) {
+    if (kind == issuer_kind::gardener) {
       made.at("spec").as_object().erase("renew");
       made.at("spec").as_object().erase("ensureRenewedAfter");
       update(type, made);
@@ -81,7 +81,7 @@ struct bench : cluster {
   }
 
   certificate_state ensure() { return call(under_test->ensure(kyma_object)); }
-  bool asked() { return is_being_issued(get(type, name), speaks, {}); }
+  bool asked() { return is_being_issued(get(type, name), kind, {}); }
   double applies() const {
     double sum = 0;
     for (const auto* code : {"200", "201"}) {
@@ -91,7 +91,7 @@ struct bench : cluster {
     return sum;
   }
 
-  const dialect speaks;
+  const issuer_kind kind;
   const k8s::resource_type type;
   service_options options = {.judge = {.gateway_settles = 0s}};
   k8s::informer* certificates = nullptr;
@@ -110,8 +110,8 @@ struct bench : cluster {
                     {"annotations", json::object{{"skr-domain", "skr.example.com"}}}}}};
 };
 
-void a_life(dialect speaks) {
-  bench b(speaks);
+void a_life(issuer_kind kind) {
+  bench b(kind);
   const root r1("r1", b.now() - 24h * 7);
   const root r2("r2", b.now() - 24h * 7);
 
@@ -184,16 +184,16 @@ k8s::devserver::fault refuse_patches(const std::string& verb, const std::string&
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_certificate_is_made_renewed_and_removed_with_cert_manager) {
-  a_life(dialect::cert_manager);
+  a_life(issuer_kind::cert_manager);
 }
 
 BOOST_AUTO_TEST_CASE(a_certificate_is_made_renewed_and_removed_with_gardener) {
-  a_life(dialect::gardener);
+  a_life(issuer_kind::gardener);
 }
 
 BOOST_AUTO_TEST_CASE(a_key_of_another_kind_comes_with_the_next_renewal_only) {
   for (const bool rotates : {true, false}) {
-    bench b(dialect::cert_manager);
+    bench b(issuer_kind::cert_manager);
     const root r1("r1", b.now() - 24h * 7);
     const root r2("r2", b.now() - 24h * 7);
     auto rsa = *certificate_for(b.kyma_object, {.key = tls::key_type::rsa_4096});
@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(a_key_of_another_kind_comes_with_the_next_renewal_only) {
 }
 
 BOOST_AUTO_TEST_CASE(a_kyma_that_can_have_none_is_refused_without_a_request) {
-  bench b(dialect::cert_manager);
+  bench b(issuer_kind::cert_manager);
   b.kyma_object.at("metadata").as_object().erase("annotations");
   const auto is = b.ensure();
   BOOST_TEST((is.what == kind::refused));
@@ -241,7 +241,7 @@ BOOST_AUTO_TEST_CASE(a_kyma_that_can_have_none_is_refused_without_a_request) {
 }
 
 BOOST_AUTO_TEST_CASE(a_server_that_refuses_is_told_with_its_reason) {
-  bench b(dialect::cert_manager);
+  bench b(issuer_kind::cert_manager);
   b.server.faults("kcp").decide = refuse_patches;
   const auto is = b.ensure();
   BOOST_TEST((is.what == kind::failed));
@@ -250,7 +250,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_refuses_is_told_with_its_reason) {
 }
 
 BOOST_AUTO_TEST_CASE(an_issuer_that_cannot_be_asked_does_not_hold_back_what_is_good) {
-  bench b(dialect::cert_manager);
+  bench b(issuer_kind::cert_manager);
   const root r1("r1", b.now() - 24h);
   const root r2("r2", b.now() - 24h);
   b.ensure();

@@ -21,13 +21,13 @@ using namespace std::chrono_literals;
 /// cert-manager (pkg/controller/certificates: trigger, issuing) and of cert-management
 /// (pkg/controller/issuer/certificate: checkForRenewAndSucceeded).
 struct controller_model {
-  dialect speaks;
+  issuer_kind kind;
   time_point works_from = time_point::max();  ///< before, each issuance fails
   bool fails_at_times = false;                ///< every second issuance, the first one included
   std::chrono::seconds takes = 20s;
 
   void step(json::value& certificate, time_point now) {
-    if (speaks == dialect::cert_manager) {
+    if (kind == issuer_kind::cert_manager) {
       step_cert_manager(certificate, now);
     } else {
       step_gardener(certificate, now);
@@ -97,7 +97,7 @@ struct controller_model {
   unsigned started = 0;
 };
 
-/// A Certificate of either dialect that was issued then.
+/// A Certificate of either issuer_kind that was issued then.
 inline json::value issued_certificate(time_point at) {
   auto made = json::parse(R"({"metadata": {"name": "k1-webhook-tls", "resourceVersion": "1"},
                               "spec": {}, "status": {"state": "Ready"}})");
@@ -126,13 +126,13 @@ inline void merge(json::value& into, const json::value& change) {
 }
 
 /// Asks the issuer if it is its turn, as certificate_service does. True if it was asked.
-inline bool ask_in_turn(json::value& certificate, dialect speaks, reissue_cause cause,
+inline bool ask_in_turn(json::value& certificate, issuer_kind kind, reissue_cause cause,
                         time_point now) {
-  if (is_being_issued(certificate, speaks, cause)) return false;
+  if (is_being_issued(certificate, kind, cause)) return false;
   const auto turn = next_reissue(certificate, cause, {}, now);
   if (turn.at > now) return false;
-  merge(certificate, request_reissue(certificate, speaks, turn.attempt, now));
-  if (speaks == dialect::cert_manager) merge(certificate, trigger_cert_manager(certificate, now));
+  merge(certificate, request_reissue(certificate, kind, turn.attempt, now));
+  if (kind == issuer_kind::cert_manager) merge(certificate, trigger_cert_manager(certificate, now));
   return true;
 }
 

@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(cert_manager_gets_its_certificate) {
 }
 
 BOOST_AUTO_TEST_CASE(gardener_gets_its_certificate) {
-  const auto made = certificate_for(kyma(), {.speaks = dialect::gardener,
+  const auto made = certificate_for(kyma(), {.kind = issuer_kind::gardener,
                                              .issuer = "i",
                                              .issuer_ns = "garden",
                                              .key = rw::tls::key_type::rsa_4096});
@@ -166,9 +166,9 @@ BOOST_AUTO_TEST_CASE(what_others_add_is_no_difference) {
 }
 
 BOOST_AUTO_TEST_CASE(dialects_have_names) {
-  BOOST_TEST((parse_dialect("cert-manager") == dialect::cert_manager));
-  BOOST_TEST((parse_dialect("gardener") == dialect::gardener));
-  BOOST_TEST(!parse_dialect("Gardener"));
+  BOOST_TEST((parse_issuer_kind("cert-manager") == issuer_kind::cert_manager));
+  BOOST_TEST((parse_issuer_kind("gardener") == issuer_kind::gardener));
+  BOOST_TEST(!parse_issuer_kind("Gardener"));
   BOOST_TEST(secret_selector() == "operator.kyma-project.io/purpose=klm-watcher-cert-manager");
 }
 

@@ -105,19 +105,19 @@ BOOST_AUTO_TEST_CASE(validity_is_read_from_either_status) {
   const auto cert_manager = json::parse(R"({"status": {"notBefore": "2026-03-01T01:00:00+01:00",
                                                        "notAfter": "2026-04-01T00:00:00Z"}})");
   const validity expected{day0, day0 + 24h * 31};
-  BOOST_TEST((validity_in_status(gardener, dialect::gardener) == expected));
-  BOOST_TEST((validity_in_status(cert_manager, dialect::cert_manager) == expected));
-  BOOST_TEST(!validity_in_status(gardener, dialect::cert_manager));
-  BOOST_TEST(!validity_in_status(nullptr, dialect::gardener));
+  BOOST_TEST((validity_in_status(gardener, issuer_kind::gardener) == expected));
+  BOOST_TEST((validity_in_status(cert_manager, issuer_kind::cert_manager) == expected));
+  BOOST_TEST(!validity_in_status(gardener, issuer_kind::cert_manager));
+  BOOST_TEST(!validity_in_status(nullptr, issuer_kind::gardener));
   BOOST_TEST(!validity_in_status(json::parse(R"({"status": {"issuanceDate": "soon",
                                                            "expirationDate": "later"}})"),
-                                 dialect::gardener));
+                                 issuer_kind::gardener));
 }
 
 BOOST_AUTO_TEST_CASE(an_issuer_at_work_is_seen_as_such) {
   const reissue_cause cause{.issued = day0 - 24h, .since = day0};
   const auto cert_manager = [&](const char* text) {
-    return is_being_issued(json::parse(text), dialect::cert_manager, cause);
+    return is_being_issued(json::parse(text), issuer_kind::cert_manager, cause);
   };
   BOOST_TEST(
       cert_manager(R"({"status": {"conditions": [{"type": "Issuing", "status": "True"}]}})"));
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(an_issuer_at_work_is_seen_as_such) {
   BOOST_TEST(!cert_manager(R"({"status": {"conditions": [{"type": "Ready", "status": "True"}]}})"));
   BOOST_TEST(!cert_manager("{}"));
   const auto gardener = [&](const char* text) {
-    return is_being_issued(json::parse(text), dialect::gardener, cause);
+    return is_being_issued(json::parse(text), issuer_kind::gardener, cause);
   };
   BOOST_TEST(gardener(R"({"spec": {"renew": true}})"));
   BOOST_TEST(gardener(R"({"status": {"state": "Pending"}})"));
@@ -146,12 +146,12 @@ BOOST_AUTO_TEST_CASE(an_issuer_at_work_is_seen_as_such) {
 
 BOOST_AUTO_TEST_CASE(an_issuer_is_asked_at_once_and_again_with_a_backoff_for_each_cause) {
   const reissue_cause cause{.issued = day0 - 24h, .since = day0};
-  const reissue_pace pace{.first = 10min, .limit = 1h};
+  const reissue_backoff backoff{.first = 10min, .limit = 1h};
   const auto now = day0 + 2h;
   const auto turn = [&](const char* memory, reissue_cause of) {
     json::value one = json::object{{"metadata", json::object{}}};
     if (*memory != 0) k8s::set_annotation(one, reissue_annotation, memory);
-    return next_reissue(one, of, pace, now);
+    return next_reissue(one, of, backoff, now);
   };
   BOOST_TEST((turn("", cause) == reissue_turn{now, 1}));
   BOOST_TEST((turn("2026-03-01T00:30:00Z 1", cause) == reissue_turn{day0 + 40min, 2}));
@@ -170,13 +170,13 @@ BOOST_AUTO_TEST_CASE(an_issuer_is_asked_at_once_and_again_with_a_backoff_for_eac
 
 BOOST_AUTO_TEST_CASE(what_the_issuer_says_is_passed_on) {
   BOOST_TEST(issuer_message(json::parse(R"({"status": {"state": "Error", "message": "no DNS"}})"),
-                            dialect::gardener) == "no DNS");
+                            issuer_kind::gardener) == "no DNS");
   BOOST_TEST(issuer_message(json::parse(R"({"status": {"conditions": [
                  {"type": "Ready", "status": "False", "message": "no issuer"}]}})"),
-                            dialect::cert_manager) == "no issuer");
+                            issuer_kind::cert_manager) == "no issuer");
   BOOST_TEST(issuer_message(json::parse(R"({"status": {"conditions": [
                  {"type": "Ready", "status": "True", "message": "fine"}]}})"),
-                            dialect::cert_manager)
+                            issuer_kind::cert_manager)
                  .empty());
 }
 
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(cert_manager_is_asked_by_a_condition_beside_the_others) {
       "metadata": {"resourceVersion": "7", "generation": 3},
       "status": {"conditions": [{"type": "Ready", "status": "True"},
                                 {"type": "Issuing", "status": "False"}]}})");
-  BOOST_TEST(request_reissue(present, dialect::cert_manager, 3, day0) == json::parse(R"({
+  BOOST_TEST(request_reissue(present, issuer_kind::cert_manager, 3, day0) == json::parse(R"({
       "metadata": {"resourceVersion": "7", "annotations": {
         "operator.kyma-project.io/reissue-requested": "2026-03-01T00:00:00Z 3"}}})"));
   BOOST_TEST(trigger_cert_manager(present, day0) == json::parse(R"({
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(cert_manager_is_asked_by_a_condition_beside_the_others) {
 
 BOOST_AUTO_TEST_CASE(gardener_is_asked_by_its_spec) {
   const auto present = json::parse(R"({"metadata": {"resourceVersion": "7"}})");
-  BOOST_TEST(request_reissue(present, dialect::gardener, 1, day0) == json::parse(R"({
+  BOOST_TEST(request_reissue(present, issuer_kind::gardener, 1, day0) == json::parse(R"({
       "metadata": {"resourceVersion": "7", "annotations": {
         "operator.kyma-project.io/reissue-requested": "2026-03-01T00:00:00Z 1"}},
       "spec": {"renew": true, "ensureRenewedAfter": null}})"));
@@ -220,12 +220,12 @@ rotation rotate(controller_model controller, std::chrono::hours how_long) {
   rotation out;
   for (auto now = day0 + 1s; now < day0 + how_long; now += 1s) {
     controller.step(certificate, now);
-    const auto told = validity_in_status(certificate, controller.speaks);
+    const auto told = validity_in_status(certificate, controller.kind);
     if (told->not_before > day0) {
       out.renewed = told->not_before;
       break;
     }
-    if (ask_in_turn(certificate, controller.speaks, {told->not_before, day0}, now)) ++out.asked;
+    if (ask_in_turn(certificate, controller.kind, {told->not_before, day0}, now)) ++out.asked;
   }
   out.started = controller.started;
   return out;
@@ -234,8 +234,8 @@ rotation rotate(controller_model controller, std::chrono::hours how_long) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_controller_that_works_is_asked_once) {
-  for (const auto speaks : {dialect::cert_manager, dialect::gardener}) {
-    const auto seen = rotate({.speaks = speaks, .works_from = day0}, 24h);
+  for (const auto kind : {issuer_kind::cert_manager, issuer_kind::gardener}) {
+    const auto seen = rotate({.kind = kind, .works_from = day0}, 24h);
     BOOST_TEST(seen.asked == 1U);
     BOOST_TEST(seen.started == 1U);
     BOOST_TEST((seen.renewed && *seen.renewed < day0 + 1min));
@@ -243,19 +243,19 @@ BOOST_AUTO_TEST_CASE(a_controller_that_works_is_asked_once) {
 }
 
 BOOST_AUTO_TEST_CASE(a_controller_that_fails_is_asked_seldom_and_has_issued_soon_after_it_works) {
-  for (const auto speaks : {dialect::cert_manager, dialect::gardener}) {
-    const auto never = rotate({.speaks = speaks}, 96h);
+  for (const auto kind : {issuer_kind::cert_manager, issuer_kind::gardener}) {
+    const auto never = rotate({.kind = kind}, 96h);
     BOOST_TEST(never.asked >= 1U);
     BOOST_TEST(never.asked <= 25U);
     BOOST_TEST(!never.renewed);
-    const auto later = rotate({.speaks = speaks, .works_from = day0 + 24h}, 96h);
+    const auto later = rotate({.kind = kind, .works_from = day0 + 24h}, 96h);
     BOOST_TEST((later.renewed && *later.renewed < day0 + 24h + 6h + 1min));
   }
 }
 
 BOOST_AUTO_TEST_CASE(controller_that_fails_at_times_has_issued_within_the_hour) {
-  for (const auto speaks : {dialect::cert_manager, dialect::gardener}) {
-    const auto seen = rotate({.speaks = speaks, .works_from = day0, .fails_at_times = true}, 24h);
+  for (const auto kind : {issuer_kind::cert_manager, issuer_kind::gardener}) {
+    const auto seen = rotate({.kind = kind, .works_from = day0, .fails_at_times = true}, 24h);
     BOOST_TEST(seen.started == 2U);
     BOOST_TEST((seen.renewed && *seen.renewed < day0 + 1h));
   }

@@ -38,7 +38,7 @@ trust_bundle of(std::vector<tls::certificate> all, time_point added_at = day0) {
 
 judged_certificate judged(const evidence& of, time_point now) {
   usable_pairs pairs;
-  return judge(of, pairs, dialect::cert_manager, {}, now);
+  return judge(of, pairs, issuer_kind::cert_manager, {}, now);
 }
 
 judged_certificate judged(const json::value& in, const trust_bundle& trust, time_point now) {

@@ -12,7 +12,7 @@
 BOOST_AUTO_TEST_SUITE(event_view)
 
 namespace core = rw::core;
-using rw::dev::event_story;
+using rw::dev::event_trace;
 using rw::k8s::object_key;
 using std::chrono::milliseconds;
 
@@ -33,11 +33,11 @@ rw::listener::received_event from(const std::string& runtime, const std::string&
 struct stage {
   explicit stage(bool to_reconcile = true)
       : view(clock, metrics, to_reconcile,
-             [this](const event_story& one) { told.push_back(one); }) {}
+             [this](const event_trace& one) { told.push_back(one); }) {}
 
   core::manual_clock clock;
   core::metrics metrics;
-  std::vector<event_story> told;
+  std::vector<event_trace> told;
   rw::dev::event_view view;
 };
 

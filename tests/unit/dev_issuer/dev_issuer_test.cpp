@@ -28,12 +28,12 @@ constexpr auto root_name = "klm-watcher";
 
 /// A control plane with an issuer in it.
 struct world : gateway_secret::test::cluster {
-  explicit world(dialect of, options with = {}) : speaks(of), type(certificates_type(of)) {
-    define(of == dialect::gardener ? "cert.gardener.cloud_certificates.yaml"
-                                   : "cert-manager.io_certificates.yaml");
+  explicit world(issuer_kind of, options with = {}) : kind(of), type(certificates_type(of)) {
+    define(of == issuer_kind::gardener ? "cert.gardener.cloud_certificates.yaml"
+                                       : "cert-manager.io_certificates.yaml");
     certificates = &inform(type, {});
     secrets = &inform(secrets_type(), {.what = {.ns = "istio-system"}});
-    with.speaks = of;
+    with.kind = of;
     under_test.emplace(context.get_executor(), std::move(with), sources{*certificates, *secrets},
                        rw::dev_issuer::environment{*reactor_api, clock, watchdog, log, numbers,
                                                    core::make_random_source()});
@@ -53,7 +53,7 @@ struct world : gateway_secret::test::cluster {
   bool ready() {
     const auto found = find(type, name);
     if (!found) return false;
-    if (speaks == dialect::gardener) {
+    if (kind == issuer_kind::gardener) {
       return k8s::find_string(*found, {"status", "state"}) == "Ready" &&
              k8s::find(*found, {"spec", "renew"}) == nullptr;
     }
@@ -62,28 +62,28 @@ struct world : gateway_secret::test::cluster {
   }
   /// Makes the Certificate and waits for the first issue.
   void begin() {
-    create(type, sample(speaks));
+    create(type, sample(kind));
     until([&] { return ready(); }, "the first certificate");
   }
   void ask_again() {
     auto now = get(type, name);
-    ask(now, speaks);
-    if (speaks == dialect::gardener) {
+    ask(now, kind);
+    if (kind == issuer_kind::gardener) {
       update(type, now);
     } else {
       ok(own().update(type, now, {.subresource = "status"}));
     }
   }
 
-  const dialect speaks;
+  const issuer_kind kind;
   const k8s::resource_type type;
   k8s::informer* certificates = nullptr;
   k8s::informer* secrets = nullptr;
   std::optional<issuer> under_test;
 };
 
-void a_certificate_lives(dialect speaks) {
-  world w(speaks);
+void a_certificate_lives(issuer_kind kind) {
+  world w(kind);
   w.await(root_name);
   const auto root = w.leaf(root_name);
   BOOST_TEST(root.is_ca());
@@ -102,7 +102,7 @@ void a_certificate_lives(dialect speaks) {
   BOOST_TEST((k8s::label(secret, "purpose") == std::optional<std::string_view>("test")));
   BOOST_TEST((k8s::secret_data(secret, "ca.crt") == root.pem()));
   const auto status = w.get(w.type, name);
-  const bool gardener = speaks == dialect::gardener;
+  const bool gardener = kind == issuer_kind::gardener;
   BOOST_TEST(k8s::find_string(status, {"status", gardener ? "issuanceDate" : "notBefore"}) ==
              k8s::format_time(first.not_before()));
   BOOST_TEST(k8s::find_string(status, {"status", gardener ? "expirationDate" : "notAfter"}) ==
@@ -131,15 +131,15 @@ void a_certificate_lives(dialect speaks) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_certificate_of_cert_manager_lives) {
-  a_certificate_lives(dialect::cert_manager);
+  a_certificate_lives(issuer_kind::cert_manager);
 }
 
 BOOST_AUTO_TEST_CASE(a_certificate_of_gardener_lives) {
-  a_certificate_lives(dialect::gardener);
+  a_certificate_lives(issuer_kind::gardener);
 }
 
 BOOST_AUTO_TEST_CASE(a_root_that_is_deleted_or_damaged_is_made_anew_and_signs_from_then_on) {
-  world w(dialect::cert_manager);
+  world w(issuer_kind::cert_manager);
   w.await(root_name);
   w.begin();
   const auto first = w.leaf(root_name);
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(a_root_that_is_deleted_or_damaged_is_made_anew_and_signs_fr
 }
 
 BOOST_AUTO_TEST_CASE(the_root_is_rotated_by_the_clock_as_often_as_told) {
-  world w(dialect::cert_manager, {.rotate_root_every = 10s, .rotations = 3, .delay = 2s});
+  world w(issuer_kind::cert_manager, {.rotate_root_every = 10s, .rotations = 3, .delay = 2s});
   w.await(root_name);
   std::set<std::string> seen{w.leaf(root_name).fingerprint()};
   for (std::uint64_t i = 1; i <= 3; ++i) {
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(the_root_is_rotated_by_the_clock_as_often_as_told) {
 }
 
 BOOST_AUTO_TEST_CASE(a_certificate_is_renewed_before_its_end) {
-  world w(dialect::cert_manager);
+  world w(issuer_kind::cert_manager);
   w.begin();
   const auto first = w.leaf();
   // Its root is as old as it, and still good then.
@@ -182,9 +182,9 @@ BOOST_AUTO_TEST_CASE(a_certificate_is_renewed_before_its_end) {
 }
 
 BOOST_AUTO_TEST_CASE(certificates_of_other_issuers_are_left_alone) {
-  world w(dialect::cert_manager);
+  world w(issuer_kind::cert_manager);
   w.await(root_name);
-  auto foreign = sample(dialect::cert_manager, "other");
+  auto foreign = sample(issuer_kind::cert_manager, "other");
   foreign.at("spec").at("issuerRef").as_object()["name"] = "somebody";
   w.create(w.type, foreign);
   w.begin();
@@ -193,9 +193,9 @@ BOOST_AUTO_TEST_CASE(certificates_of_other_issuers_are_left_alone) {
 }
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_issued_says_why_until_it_is_changed) {
-  world w(dialect::cert_manager);
+  world w(issuer_kind::cert_manager);
   w.await(root_name);
-  auto wrong = sample(dialect::cert_manager);
+  auto wrong = sample(issuer_kind::cert_manager);
   wrong.at("spec").as_object()["duration"] = "soon";
   w.create(w.type, wrong);
   w.until(
@@ -212,13 +212,13 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_issued_says_why_until_it_is_changed) {
 
 BOOST_AUTO_TEST_CASE(a_request_that_comes_in_the_middle_is_not_lost) {
   // Random pauses between the steps, and somebody who asks again and again.
-  world w(dialect::cert_manager, {.delay = 200ms});
+  world w(issuer_kind::cert_manager, {.delay = 200ms});
   w.begin();
   for (int i = 0; i < 20; ++i) {
     const auto before = w.leaf();
     auto asked = w.call(w.own().get(w.type, {"istio-system", name}));
     BOOST_REQUIRE(asked.has_value());
-    ask(*asked, dialect::cert_manager);
+    ask(*asked, issuer_kind::cert_manager);
     const auto said = w.call(w.own().update(w.type, *asked, {.subresource = "status"}));
     if (!said) continue;  // it was just written: a user would look again
     w.pass(std::chrono::milliseconds(37 * i));

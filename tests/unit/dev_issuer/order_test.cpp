@@ -19,21 +19,21 @@ namespace json = boost::json;
 
 namespace {
 
-rw::dev_issuer::order read(const json::value& certificate, dialect speaks = dialect::cert_manager,
-                           bool honour = false) {
-  auto made = read_order(certificate, speaks, tls::key_type::ecdsa_p256, honour);
+rw::dev_issuer::order read(const json::value& certificate,
+                           issuer_kind kind = issuer_kind::cert_manager, bool honour = false) {
+  auto made = read_order(certificate, kind, tls::key_type::ecdsa_p256, honour);
   BOOST_REQUIRE_MESSAGE(made.has_value(), made.error().text);
   return std::move(*made);
 }
 
 std::string why_not(std::string_view spec, bool honour = false) {
-  auto certificate = sample(dialect::cert_manager);
+  auto certificate = sample(issuer_kind::cert_manager);
   const auto change = json::parse(spec);
   for (const auto& member : change.get_object()) {
     certificate.at("spec").as_object()[member.key()] = member.value();
   }
   const auto made =
-      read_order(certificate, dialect::cert_manager, tls::key_type::ecdsa_p256, honour);
+      read_order(certificate, issuer_kind::cert_manager, tls::key_type::ecdsa_p256, honour);
   BOOST_REQUIRE_MESSAGE(made.has_error(), spec);
   return made.error().text;
 }
@@ -41,13 +41,13 @@ std::string why_not(std::string_view spec, bool honour = false) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_certificate_says_what_is_to_be_issued) {
-  for (const auto speaks : {dialect::cert_manager, dialect::gardener}) {
-    const auto made = read(sample(speaks), speaks);
+  for (const auto kind : {issuer_kind::cert_manager, issuer_kind::gardener}) {
+    const auto made = read(sample(kind), kind);
     BOOST_TEST((made.secret == k8s::object_key{"istio-system", "k1-webhook-tls"}));
     BOOST_TEST(made.what.common_name == "runtime-1");
     BOOST_TEST(made.what.dns_names == (std::vector<std::string>{"skr.example.com", "skr.svc"}));
     BOOST_TEST((made.what.validity == 1440h));
-    BOOST_TEST((made.renew_before == (speaks == dialect::gardener ? 480h : 720h)));
+    BOOST_TEST((made.renew_before == (kind == issuer_kind::gardener ? 480h : 720h)));
     BOOST_TEST(made.labels.at("purpose").as_string() == "test");
     BOOST_TEST(!made.what.server_auth);
     BOOST_TEST(!made.what.client_auth);
@@ -55,15 +55,16 @@ BOOST_AUTO_TEST_CASE(a_certificate_says_what_is_to_be_issued) {
 }
 
 BOOST_AUTO_TEST_CASE(keys_are_cheap_unless_the_spec_is_to_be_honoured) {
-  const auto certificate = sample(dialect::cert_manager);
+  const auto certificate = sample(issuer_kind::cert_manager);
   BOOST_TEST((read(certificate).what.key == tls::key_type::ecdsa_p256));
-  BOOST_TEST((read(certificate, dialect::cert_manager, true).what.key == tls::key_type::rsa_4096));
+  BOOST_TEST(
+      (read(certificate, issuer_kind::cert_manager, true).what.key == tls::key_type::rsa_4096));
   BOOST_TEST(why_not(R"({"privateKey":{"algorithm":"Ed25519"}})", true).find("privateKey") !=
              std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(usages_become_roles) {
-  auto certificate = sample(dialect::cert_manager);
+  auto certificate = sample(issuer_kind::cert_manager);
   certificate.at("spec").as_object()["usages"] = json::array{"server auth"};
   const auto made = read(certificate);
   BOOST_TEST(made.what.server_auth);
@@ -80,11 +81,11 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_honoured_is_named) {
 BOOST_AUTO_TEST_CASE(there_is_a_reason_to_issue_or_none) {
   const auto root = good(tls::issuer::create({.common_name = "root"}));
   const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-  for (const auto speaks : {dialect::cert_manager, dialect::gardener}) {
-    auto certificate = sample(speaks);
-    const auto wanted = read(certificate, speaks);
+  for (const auto kind : {issuer_kind::cert_manager, issuer_kind::gardener}) {
+    auto certificate = sample(kind);
+    const auto wanted = read(certificate, kind);
     const auto reason = [&](const json::value& secret, time_point when) {
-      return std::string(reason_to_issue(certificate, secret, wanted, speaks, when));
+      return std::string(reason_to_issue(certificate, secret, wanted, kind, when));
     };
     BOOST_TEST(reason(nullptr, now) == "DoesNotExist");
     auto request = wanted.what;
@@ -103,7 +104,7 @@ BOOST_AUTO_TEST_CASE(there_is_a_reason_to_issue_or_none) {
     const auto other = secret_for(certificate, wanted, good(root.issue(request)), "");
     BOOST_TEST(reason(other, now) == "SecretMismatch");
 
-    ask(certificate, speaks);
+    ask(certificate, kind);
     BOOST_TEST(reason(secret, now) == "ManuallyTriggered");
   }
 }

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "k8s/objects/types.hpp"
-#include "reactors/shared/certificate_dialect.hpp"
+#include "reactors/shared/issuer_kind.hpp"
 #include "tls/error.hpp"
 
 #include <boost/json/array.hpp>
@@ -16,7 +16,7 @@
 
 namespace rw::dev_issuer::test {
 
-using certificates::dialect;
+using certificates::issuer_kind;
 
 template <class T>
 T good(tls::result<T> from) {
@@ -25,9 +25,9 @@ T good(tls::result<T> from) {
 }
 
 /// A Certificate as the certificate service makes it.
-inline boost::json::value sample(dialect speaks, const std::string& kyma = "k1") {
+inline boost::json::value sample(issuer_kind kind, const std::string& kyma = "k1") {
   auto made = boost::json::parse(
-      speaks == dialect::gardener
+      kind == issuer_kind::gardener
           ? R"({"apiVersion":"cert.gardener.cloud/v1alpha1","kind":"Certificate","metadata":{},
                "spec":{"commonName":"runtime-1","dnsNames":["skr.example.com","skr.svc"],
                "duration":"1440h","secretLabels":{"purpose":"test"},
@@ -47,8 +47,8 @@ inline boost::json::value sample(dialect speaks, const std::string& kyma = "k1")
 }
 
 /// Asks for a new certificate, as `cmctl renew` and Gardener's users do.
-inline void ask(boost::json::value& certificate, dialect speaks) {
-  if (speaks == dialect::gardener) {
+inline void ask(boost::json::value& certificate, issuer_kind kind) {
+  if (kind == issuer_kind::gardener) {
     certificate.at("spec").as_object()["renew"] = true;
     return;
   }

@@ -41,10 +41,10 @@ struct climate {
 };
 
 /// A control plane with its runtimes, on a clock of its own: roots change, certificates are issued
-/// in either dialect, installers and the rotation act, everything late, interrupted, restarted and
-/// with clocks that differ; API servers and kubelets follow later. Its decisions are those of the
-/// code under test; what lies between is as simple as can be. After each change it checks what must
-/// hold at every instant.
+/// in either issuer_kind, installers and the rotation act, everything late, interrupted, restarted
+/// and with clocks that differ; API servers and kubelets follow later. Its decisions are those of
+/// the code under test; what lies between is as simple as can be. After each change it checks what
+/// must hold at every instant.
 class landscape {
  public:
   landscape(std::uint64_t seed, climate with)
@@ -54,8 +54,8 @@ class landscape {
     for (std::size_t i = 0; i < runtimes_.size(); ++i) {
       auto& one = runtimes_[i];
       one.name = "r" + std::to_string(i);
-      one.controller = {.speaks = i % 2 == 0 ? certificates::dialect::cert_manager
-                                             : certificates::dialect::gardener,
+      one.controller = {.speaks = i % 2 == 0 ? certificates::issuer_kind::cert_manager
+                                             : certificates::issuer_kind::gardener,
                         .works_from = day0,
                         .fails_at_times = i < with_.flaky};
       one.never_ready = !one.controller.fails_at_times && i < with_.flaky + with_.never_ready;
@@ -117,7 +117,7 @@ class landscape {
     bool read_only = false;
     // In KCP.
     boost::json::value certificate;
-    certificates::test::controller_model controller{certificates::dialect::cert_manager};
+    certificates::test::controller_model controller{certificates::issuer_kind::cert_manager};
     tls::key_pair issued;
     time_point issued_at;
     std::string secret_version = "0";

@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(a_watcher_becomes_ready_by_way_of_processing) {
 BOOST_AUTO_TEST_CASE(what_is_told_already_is_not_written_again) {
   const auto ready_one = told(valid_watcher(), ready(), start);
   BOOST_TEST(!next_status(ready_one, ready(), start + 1h).has_value());
-  const obstacle why{"GatewayNotFound", "there is none"};
+  const watcher_error why{"GatewayNotFound", "there is none"};
   const auto failed_one = told(ready_one, failed(why), start);
   BOOST_TEST(!next_status(failed_one, failed(why), start + 1h).has_value());
 }

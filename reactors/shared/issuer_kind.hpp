@@ -11,11 +11,11 @@ namespace rw::certificates {
 /// The issuing controller: cert-manager (cert-manager.io/v1) or Gardener's cert-management
 /// (cert.gardener.cloud/v1alpha1). Both have a kind Certificate and write the result to a Secret
 /// with tls.crt, tls.key and ca.crt.
-enum class dialect : std::uint8_t { cert_manager, gardener };
+enum class issuer_kind : std::uint8_t { cert_manager, gardener };
 
 /// Parses "cert-manager" and "gardener".
-std::optional<dialect> parse_dialect(std::string_view text) noexcept;
+std::optional<issuer_kind> parse_issuer_kind(std::string_view text) noexcept;
 
-const k8s::resource_type& certificates_type(dialect of);
+const k8s::resource_type& certificates_type(issuer_kind of);
 
 }  // namespace rw::certificates

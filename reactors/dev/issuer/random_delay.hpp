@@ -9,10 +9,10 @@
 namespace rw::dev_issuer {
 
 /// Delays each step at random, so that steps of several parts interleave in every order.
-class pace {
+class random_delay {
  public:
-  pace(boost::asio::any_io_executor executor, core::clock& clock, core::duration most,
-       core::random_source random);
+  random_delay(boost::asio::any_io_executor executor, core::clock& clock, core::duration most,
+               core::random_source random);
 
   /// Returns false if cancelled meanwhile.
   boost::asio::awaitable<bool> pause();

@@ -3,7 +3,7 @@
 #include "k8s/controller/controller.hpp"
 #include "k8s/controller/reconciler.hpp"
 #include "reactors/dev/issuer/dev_issuer.hpp"
-#include "reactors/dev/issuer/pace.hpp"
+#include "reactors/dev/issuer/random_delay.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -17,10 +17,9 @@ namespace rw::dev_issuer {
 tls::result<tls::issuer> read_root(const boost::json::value& secret);
 
 /// Keeps the root Secret present, usable, and as new as the options say.
-class root_keeper final : private k8s::reconciler {
+class root_ca final : private k8s::reconciler {
  public:
-  root_keeper(boost::asio::any_io_executor executor, const options& with, sources from,
-              environment in);
+  root_ca(boost::asio::any_io_executor executor, const options& with, sources from, environment in);
 
   boost::asio::awaitable<void> run() { return controller_.run(); }
   std::uint64_t made() const noexcept { return made_; }
@@ -34,7 +33,7 @@ class root_keeper final : private k8s::reconciler {
   const options with_;
   const environment in_;
   core::counter& counter_;
-  pace pace_;
+  random_delay delay_;
   std::uint64_t made_ = 0;
   std::size_t rotations_ = 0;                        ///< periodic ones
   core::time_point next_ = core::time_point::max();  ///< of the next periodic rotation

@@ -1,4 +1,4 @@
-#include "reactors/dev/issuer/root_keeper.hpp"
+#include "reactors/dev/issuer/root_ca.hpp"
 
 #include "k8s/objects/types.hpp"
 #include "reactors/shared/kyma_resources.hpp"
@@ -44,13 +44,12 @@ tls::result<tls::issuer> read_root(const json::value& secret) {
                             k8s::secret_data(secret, key_entry).value_or("")});
 }
 
-root_keeper::root_keeper(asio::any_io_executor executor, const options& with, sources from,
-                         environment in)
+root_ca::root_ca(asio::any_io_executor executor, const options& with, sources from, environment in)
     : with_(with),
       in_(in),
       counter_(
           core::make_counter(in.metrics, "rw_dev_issuer_roots_total", "Number of root CAs made")),
-      pace_(executor, in.clock, with.delay, in.random),
+      delay_(executor, in.clock, with.delay, in.random),
       controller_(executor, {.name = "dev-issuer-root", .concurrent = 1}, *this,
                   {in.clock, in.watchdog, in.log, in.metrics, in.random}) {
   controller_.watch(from.secrets, [this](const k8s::delta& change, k8s::controller::keys& keys) {
@@ -59,11 +58,11 @@ root_keeper::root_keeper(asio::any_io_executor executor, const options& with, so
   controller_.add(with_.root);  // no event triggers the reconcile of a missing Secret
 }
 
-bool root_keeper::is_due() const {
+bool root_ca::is_due() const {
   return in_.clock.now() >= next_ && (with_.rotations == 0 || rotations_ < with_.rotations);
 }
 
-reconcile_result root_keeper::later() {
+reconcile_result root_ca::later() {
   const bool ever = with_.rotate_root_every > core::duration::zero() &&
                     (with_.rotations == 0 || rotations_ < with_.rotations);
   if (!ever) return reconcile_result::done();
@@ -72,7 +71,7 @@ reconcile_result root_keeper::later() {
   return reconcile_result::requeue_after(std::max(next_ - now, core::duration::zero()));
 }
 
-asio::awaitable<reconcile_result> root_keeper::reconcile(k8s::object_key key) {
+asio::awaitable<reconcile_result> root_ca::reconcile(k8s::object_key key) {
   auto live = co_await in_.api.get(secrets_type(), std::move(key));
   if (live.has_error() && !live.error().is(k8s::errc::not_found)) {
     co_return reconcile_result::error(live.error());
@@ -87,8 +86,8 @@ asio::awaitable<reconcile_result> root_keeper::reconcile(k8s::object_key key) {
 }
 
 /// Replaces the root, if it is still `former`.
-asio::awaitable<reconcile_result> root_keeper::make(json::value former, bool by_clock) {
-  const bool go_on = co_await pace_.pause();
+asio::awaitable<reconcile_result> root_ca::make(json::value former, bool by_clock) {
+  const bool go_on = co_await delay_.pause();
   if (!go_on) co_return reconcile_result::done();
   auto root = tls::issuer::create({.common_name = with_.issuer + "-ca",
                                    .dns_names = with_.root_dns_names,

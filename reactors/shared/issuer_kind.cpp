@@ -1,0 +1,19 @@
+#include "reactors/shared/issuer_kind.hpp"
+
+namespace rw::certificates {
+
+std::optional<issuer_kind> parse_issuer_kind(std::string_view text) noexcept {
+  if (text == "cert-manager") return issuer_kind::cert_manager;
+  if (text == "gardener") return issuer_kind::gardener;
+  return std::nullopt;
+}
+
+const k8s::resource_type& certificates_type(issuer_kind of) {
+  static const k8s::resource_type cert_manager{
+      {"cert-manager.io", "v1", "Certificate"}, "certificates", true};
+  static const k8s::resource_type gardener{
+      {"cert.gardener.cloud", "v1alpha1", "Certificate"}, "certificates", true};
+  return of == issuer_kind::cert_manager ? cert_manager : gardener;
+}
+
+}  // namespace rw::certificates
