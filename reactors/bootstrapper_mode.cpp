@@ -10,7 +10,7 @@
 namespace rw {
 namespace {
 
-constexpr std::array<std::pair<bootstrapper_mode, std::string_view>, 4> names{{
+constexpr std::array<std::pair<bootstrapper_mode, std::string_view>, 4> mode_names{{
     {bootstrapper_mode::off, "off"},
     {bootstrapper_mode::signal, "signal"},
     {bootstrapper_mode::shadow, "shadow"},
@@ -20,14 +20,14 @@ constexpr std::array<std::pair<bootstrapper_mode, std::string_view>, 4> names{{
 }  // namespace
 
 std::string_view to_string(bootstrapper_mode mode) {
-  for (const auto& [each, name] : names) {
+  for (const auto& [each, name] : mode_names) {
     if (each == mode) return name;
   }
   return "off";
 }
 
 std::optional<bootstrapper_mode> parse_bootstrapper_mode(std::string_view text) {
-  for (const auto& [each, name] : names) {
+  for (const auto& [each, name] : mode_names) {
     if (name == text) return each;
   }
   return std::nullopt;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "reactors/bootstrapper/applier.hpp"
+#include "reactors/bootstrapper/plan.hpp"
 #include "reactors/bootstrapper/revision_source.hpp"
 #include "reactors/content_gate.hpp"
 
@@ -63,10 +63,6 @@ class usual_content {
 /// Leaves a unit with what the runtime has, as long as its turn has not come: the revision in
 /// place, if its content is stored; where nothing is in place, the one that was rolled out last.
 void hold(unit_state& unit, const revision_ptr& completed);
-
-/// True if another writer has brought a newer revision, or a part of it, to a runtime that is to
-/// have the one of the plan: an object is as the newer one has it, and not as the plan has it.
-bool has_newer(const unit_plan& plan, const revision& newer);
 
 /// What keeps pods from being ready, where waiting won't help: a container crashes, its image can't
 /// be pulled or its configuration used, or it has restarted. Empty: nothing is known to. `pods`: a

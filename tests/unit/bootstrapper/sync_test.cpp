@@ -1,6 +1,7 @@
 // One pass over a runtime: install, change, repair, ownership, rejection, removal.
 
 #include "k8s/manifests.hpp"
+#include "reactors/field_owners.hpp"
 #include "reactors/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
@@ -374,11 +375,11 @@ BOOST_AUTO_TEST_CASE(fields_are_subtracted_leaf_by_leaf) {
       R"({"f:data": {".": {}, "f:a": {}, "f:b": {}}, "f:metadata": {"f:labels": {"f:x": {}}}})");
   const auto owned =
       json::parse(R"({"f:data": {"f:a": {}}, "f:metadata": {"f:labels": {"f:x": {}}}})");
-  BOOST_TEST((bootstrapper::subtract_fields(fields, owned) ==
-              json::parse(R"({"f:data": {".": {}, "f:b": {}}})")));
-  BOOST_TEST(bootstrapper::subtract_fields(fields, fields).is_null());
+  BOOST_TEST(
+      (rw::subtract_fields(fields, owned) == json::parse(R"({"f:data": {".": {}, "f:b": {}}})")));
+  BOOST_TEST(rw::subtract_fields(fields, fields).is_null());
   const auto both = json::parse(R"({"f:data": {"f:a": {}, "f:b": {}}, "f:metadata": {}})");
-  BOOST_TEST((bootstrapper::subtract_fields(fields, both) ==
+  BOOST_TEST((rw::subtract_fields(fields, both) ==
               json::parse(R"({"f:metadata": {"f:labels": {"f:x": {}}}})")));
 }
 
