@@ -17,11 +17,9 @@ const k8s::resource_type& trust_bundles_type();
 
 /// An informer of ClusterTrustBundles in whichever version a server has them, which discovery finds
 /// before each list; what version an object says does not matter. Where they are not served, which
-/// is logged once (`logs`: of several informers one should), there are none; a minute at most after
-/// the server begins to serve them they are listed. Where it ceases to, lists fail, and the
-/// informer keeps what it has.
+/// is logged once, there are none; a minute at most after the server begins to serve them they are
+/// listed. Where it ceases to, lists fail, and the informer keeps what it has.
 std::unique_ptr<k8s::informer> trust_bundle_informer(k8s::client& api, k8s::selection what,
-                                                     k8s::informer_environment in,
-                                                     bool logs = true);
+                                                     k8s::informer_environment in);
 
 }  // namespace rw

@@ -27,21 +27,12 @@ revision_source::revision_source(const sources& from, last_good& stored, core::m
       rendered_(core::make_counter(registry, "rw_bootstrapper_rendered_total",
                                    "Number of revisions rendered and validated")) {}
 
-k8s::informer& sources::informer_of(source_kind which) const {
-  const std::array all = {&config_maps, &secrets, &trust_bundles};
-  return **std::ranges::find(all, type_of(which), [](auto* each) { return each->type(); });
-}
-
-k8s::object sources::find(source_kind which, const bootstrapper_sources& names) const {
-  return informer_of(which).objects().get(names.key_of(which));
-}
-
 revision_source::states revision_source::locate(const resource_view& view) const {
   states out;
   for (const auto which : all_sources) {
     auto& found = out[index_of(which)];
     found.name = view.from.describe(which);
-    if (!found.name.empty()) found.live = from_.find(which, view.from);
+    if (!found.name.empty()) found.live = from_.contents.find(which, view.from);
   }
   return out;
 }
@@ -180,7 +171,7 @@ asio::awaitable<k8s::result<void>> revision_source::store_one(live_source source
   if (!loaded->empty() && stored_objects_[source.name] == source.object) {
     co_return k8s::result<void>();
   }
-  const auto now = from_.informer_of(source.kind).objects().get(source.object.key());
+  const auto now = from_.contents.of(source.kind).objects().get(source.object.key());
   if ((absent_only && !loaded->empty()) || now != source.object) co_return k8s::result<void>();
   const auto stored = co_await stored_.store(source.name, content_of(source.object.parse()));
   if (stored) stored_objects_[source.name] = source.object;

@@ -25,13 +25,7 @@ struct sources {
   /// status.conditions.
   k8s::informer& runtimes;
   k8s::informer& kubeconfigs;  ///< Secrets with kubeconfigs; may hold others
-  k8s::informer& config_maps;  ///< of kcp-system; may hold others than the sources
-  k8s::informer& secrets;      ///< of kcp-system: the pull Secrets; may hold others
-  k8s::informer& trust_bundles;
-
-  k8s::informer& informer_of(source_kind which) const;
-  /// Empty: it does not exist.
-  k8s::object find(source_kind which, const bootstrapper_sources& names) const;
+  source_informers contents;
 };
 
 /// A stored content of each source, by source; null: none.

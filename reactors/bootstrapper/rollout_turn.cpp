@@ -55,7 +55,7 @@ asio::awaitable<k8s::result<void>> usual_content::load() {
 const shared_content& usual_content::current() {
   std::array<k8s::object, kinds.size()> now;
   std::ranges::transform(kinds, now.begin(),
-                         [&](source_kind each) { return from_.find(each, names_); });
+                         [&](source_kind each) { return from_.contents.find(each, names_); });
   if (now == objects_ && !current_.digest.empty()) return current_;
   objects_ = now;
   json::object content;

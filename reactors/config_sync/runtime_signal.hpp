@@ -2,6 +2,7 @@
 
 #include "core/clock.hpp"
 #include "reactors/bootstrapper_mode.hpp"
+#include "reactors/bootstrapper_sources.hpp"
 #include "reactors/config_sync/target.hpp"
 
 #include <boost/json/value.hpp>
@@ -87,6 +88,7 @@ struct signal_timing {
 };
 
 struct sync_options {
+  bootstrapper_sources sources = {};
   bootstrapper_mode mode = bootstrapper_mode::signal;  ///< of Runtimes without the annotation
   mark_form form = mark_form::annotation;
   std::string field_manager = "runtime-watcher-config-sync";  ///< of marks and of the record

@@ -3,6 +3,7 @@
 #include "k8s/rfc3339.hpp"
 #include "k8s/text.hpp"
 #include "k8s/types.hpp"
+#include "reactors/content_digest.hpp"
 #include "reactors/kyma_resources.hpp"
 
 #include <boost/json/object.hpp>
@@ -17,6 +18,22 @@ namespace json = boost::json;
 constexpr auto since_ever = "ever";
 
 }  // namespace
+
+std::string digest_of(source which, const k8s::object& now) {
+  content_digest digest;
+  digest.add(to_string(which));
+  if (!now) return digest.add(std::string_view("absent")).hex();
+  const auto value = now.parse();
+  const auto add = [&](std::string_view member) {
+    const auto* const found = k8s::find(value, {member});
+    const auto* const object = found == nullptr ? nullptr : found->if_object();
+    const bool nothing = found == nullptr || (object != nullptr && object->empty());
+    if (!nothing) digest.add(member).add(*found);
+  };
+  // Their order is part of the digest.
+  for (const auto* member : {"data", "binaryData", "type", "spec"}) add(member);
+  return digest.hex();
+}
 
 std::optional<target> read_record(const json::value& config_map) {
   const auto number =

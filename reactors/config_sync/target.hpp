@@ -1,5 +1,8 @@
 #pragma once
 
+#include "k8s/object.hpp"
+#include "reactors/bootstrapper_sources.hpp"
+
 #include <boost/json/value.hpp>
 
 #include <chrono>
@@ -11,12 +14,16 @@
 
 namespace rw::config_sync {
 
+/// The digest of one source's content: data and type of ConfigMaps and the Secret, spec of the
+/// trust bundle, and absence (an empty object); not of metadata.
+std::string digest_of(source which, const k8s::object& now);
+
 /// One content of the sources. Revisions are numbered in the order in which they were observed, so
 /// that a content that returns is another revision: between the two a runtime may have got the
 /// other.
 struct revision {
   std::uint64_t number = 0;
-  std::string digest = {};  ///< source_watch::digest
+  std::string digest = {};  ///< of the digests of all sources
 
   friend bool operator==(const revision&, const revision&) = default;
 };

@@ -4,6 +4,7 @@
 #include "reactors/bootstrapper/desired_set.hpp"
 #include "reactors/cli/dev/deployment_status.hpp"
 #include "reactors/cli/dev/manifests.hpp"
+#include "reactors/config_sync/target.hpp"
 #include "reactors/kyma_resources.hpp"
 #include "reactors/trust_bundles_type.hpp"
 
@@ -64,7 +65,7 @@ asio::awaitable<void> bootstrapped::follow(k8s::informer* from, source which, k8
     const auto change = co_await changes->receive();
     if (change.has_error()) co_return;
     const auto now = from->objects().get(key);
-    tell_(which, now ? digest_of(which, now) : std::string());
+    tell_(which, now ? config_sync::digest_of(which, now) : std::string());
   }
 }
 

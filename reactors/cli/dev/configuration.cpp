@@ -3,6 +3,7 @@
 #include "core/within.hpp"
 #include "k8s/types.hpp"
 #include "reactors/cli/dev/manifests.hpp"
+#include "reactors/config_sync/target.hpp"
 #include "reactors/kyma_resources.hpp"
 #include "reactors/runtime_rollout/resource.hpp"
 #include "tls/issuer.hpp"
@@ -78,7 +79,7 @@ void configuration::look_at_sources() {
   if (!sources_.ready()) return;
   for (const auto which : {source::config, source::pull_secret, source::trust_bundle}) {
     const auto now = sources_.get(which);
-    view_.wanted(which, now ? digest_of(which, now) : std::string());
+    view_.wanted(which, now ? config_sync::digest_of(which, now) : std::string());
   }
 }
 

@@ -35,6 +35,23 @@ k8s::devserver::fault failing(const std::string& verb, const std::string& path,
 
 // --- changes of the sources --------------------------------------------------------------
 
+BOOST_FIXTURE_TEST_CASE(nothing_is_concluded_before_every_source_is_known, landscape) {
+  bool broken = true;
+  faults([&broken](const std::string&, const std::string& path) {
+    k8s::devserver::fault out;
+    if (broken && path.find("clustertrustbundles") != std::string::npos) out.status = 500;
+    return out;
+  });
+  start();
+  pass(2min);
+  const auto absent = call(api("kcp").get(
+      config_maps_type(), {std::string(kcp_namespace), std::string(rw::config_sync::record_name)}));
+  BOOST_TEST(absent.has_error());
+  broken = false;
+  pass(2min);
+  BOOST_TEST(k8s::find_string(record(), {"data", "number"}) == "1");
+}
+
 BOOST_FIXTURE_TEST_CASE(the_first_start_marks_none_and_says_so, landscape) {
   const auto before = version("r1");
   begin();
