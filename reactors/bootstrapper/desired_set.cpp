@@ -97,7 +97,6 @@ class renderer {
       }
       return &source.object;
     }
-    if (from_.remove_missing) return nullptr;
     const std::string missing = "does not exist, and no valid content of it is stored";
     if (kind == source_kind::trust_bundle && !uses_trust_bundle()) {
       path(kind).warning(missing + "; installed without one");
@@ -188,8 +187,8 @@ class renderer {
         return path(source_kind::manifests)
             .error("needs the label " + std::string(manifests_label) + "=true");
       }
-      text = find_string(*source, {"data", from_.manifests_key});
-      name = from_.at(source_kind::manifests).name + ", " + from_.manifests_key;
+      text = find_string(*source, {"data", manifests_key});
+      name = from_.at(source_kind::manifests).name + ", " + std::string(manifests_key);
     }
     const field_path field(out_.found, name);
     if (text.empty()) return field.error("is missing or empty");
@@ -197,7 +196,7 @@ class renderer {
     if (!parsed) return field.error(parsed.error().message());
     std::set<std::string> identities;
     const auto deployment =
-        "apps/Deployment " + to_string(k8s::object_key{from_.to.ns, std::string(deployment_name)});
+        "apps/Deployment " + to_string(k8s::object_key{from_.to.ns, from_.to.deployment});
     for (auto& object : *parsed) {
       const auto identity = normalize_manifest(object, from_.to.ns);
       if (!identities.insert(identity).second) {

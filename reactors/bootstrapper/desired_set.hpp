@@ -35,14 +35,14 @@ inline constexpr std::string_view synced_by = "runtime-watcher";
 /// generation of a Deployment.)
 inline constexpr std::string_view digest_label = "operator.kyma-project.io/applied-digest";
 
-/// The bootstrapper's Deployment, in the namespace of the installation.
-inline constexpr std::string_view deployment_name = "rt-bootstrapper-controller-manager";
-/// On that Deployment: the version that the manifests bring.
+/// On the bootstrapper's Deployment: the version that the manifests bring.
 inline constexpr std::string_view version_label = "app.kubernetes.io/version";
 /// On that Deployment: the features that this version knows, separated by commas. Without it, the
 /// default ones (validation.hpp).
 inline constexpr std::string_view features_annotation =
     "operator.kyma-project.io/bootstrapper-features";
+/// Of the manifests in their ConfigMap.
+inline constexpr std::string_view manifests_key = "manifests.yaml";
 /// On a ConfigMap with manifests that is not the manager's default one: "true". Whoever writes
 /// manifests is admin on every runtime that installs them.
 inline constexpr std::string_view manifests_label =
@@ -52,14 +52,13 @@ inline constexpr std::string_view manifests_label =
 std::string version_of(const boost::json::value& deployment);
 std::vector<std::string> features_of(const boost::json::value& deployment);
 
-/// Names on a runtime.
+/// Names on every runtime.
 struct target_names {
   std::string ns = "kyma-system";
+  std::string deployment = "rt-bootstrapper-controller-manager";
   std::string configuration = "rt-bootstrapper-config";
   std::string pull_secret = "registry-credentials";
   std::string trust_bundle = {};  ///< empty: as in the control plane
-
-  friend bool operator==(const target_names&, const target_names&) = default;
 };
 
 using source_kind = source;
@@ -74,10 +73,8 @@ struct source_input {
 struct render_input {
   std::array<source_input, all_sources.size()> sources = {};  ///< by source
   target_names to = {};
-  std::string manifests_key = {};
   std::string inline_manifests = {};  ///< in place of the source; empty: none
   bool labelled_only = false;         ///< the manifests need the label
-  bool remove_missing = false;  ///< a source that does not exist is no error: it has no objects
 
   source_input& at(source_kind kind) { return sources[static_cast<std::size_t>(kind)]; }
   const source_input& at(source_kind kind) const { return sources[static_cast<std::size_t>(kind)]; }

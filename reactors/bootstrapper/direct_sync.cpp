@@ -54,7 +54,7 @@ direct_sync::direct_sync(asio::any_io_executor executor, options with, sources f
                                     core::latency_bounds())),
       from_(from),
       last_good_(in_.kcp, with_.state_namespace),
-      revisions_(from_, last_good_, in_.metrics),
+      revisions_(from_, with_.to, last_good_, in_.metrics),
       usual_(from_, with_.defaults, with_.trust_at_once, last_good_),
       gate_(gate),
       kcp_(from_, with_.defaults, with_.mode, with_.allow_inline_manifests),
@@ -232,13 +232,17 @@ asio::awaitable<std::optional<k8s::reconcile_result>> direct_sync::reach(pass* i
 
 asio::awaitable<k8s::result<void>> direct_sync::execute(pass* in) {
   const auto key = in->to.key;
-  sync_request request{.to = in->view.to, .write = in->direct(), .adopt = in->view.adopt};
+  sync_request request{.to = with_.to, .write = in->direct(), .adopt = in->view.adopt};
   auto& state = in->input.state;
   // What is applied for the first time is all that there is to fall back to.
   for (auto& each : state.units) {
     if (in->direct()) co_await revisions_.store(&each, true);
   }
-  rejections_.skip(key, in_.clock.now(), state);
+  const auto rejected = rejected_.find(key);
+  for (std::size_t i = 0; rejected != rejected_.end() && i < state.units.size(); ++i) {
+    auto& known = rejected->second[i];
+    if (in_.clock.now() < known.until) state.units[i].skipped = known;
+  }
   request.may_write = [this, key] { return may(key, action::sync); };
   request.record = [this, in](unit of, inventory objects) -> work<k8s::result<void>> {
     json::value change{{"status", applying_status(in->resource, of, objects)}};
@@ -291,8 +295,12 @@ asio::awaitable<k8s::reconcile_result> direct_sync::finish(pass* in) {
   in->input.observed = true;
   std::optional<k8s::failure> failed;
   bool differs = false;
-  rejections_.update(key, in_.clock.now(), state);
+  note_rejections(in);
   for (auto& each : state.units) {
+    // Its definition may be on the way.
+    if (each.rejected && each.rejected->why == rejection::reason::unknown_kind) {
+      failed = {.code = k8s::errc::not_found, .message = each.rejected->message};
+    }
     if (each.failed) failed = each.failed;
     differs = differs || !each.differences.empty();
     const bool applied = !each.desired.empty() && each.applied == each.desired;
@@ -307,23 +315,38 @@ asio::awaitable<k8s::reconcile_result> direct_sync::finish(pass* in) {
   }
   note_observed(*in);
   if (in->direct()) watch_drift(in->to, std::move(state.left));
-  const auto again = next_pass(in);
+  const auto again = next_pass(*in);
   auto reported =
       co_await report(in, failed ? result::error(*failed) : result::requeue_after(again));
   co_return reported;
 }
 
-/// Soon where pods are on their way, or a rejected revision is due; else at the resync.
-core::duration direct_sync::next_pass(pass* in) {
-  const auto state = installation_of(in->input.state);
+/// A revision that was rejected is not tried again before the resync, since its first writes may
+/// have been taken; one of an unknown kind was not written.
+void direct_sync::note_rejections(pass* in) {
+  auto& known = rejected_[in->to.key];
+  bool any = false;
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    const auto& unit = in->input.state.units[i];
+    const bool noted = unit.rejected && !unit.desired.empty() &&
+                       unit.rejected->why != rejection::reason::unknown_kind;
+    const bool skipped = noted && unit.skipped.digest == unit.desired;
+    if (!skipped) known[i] = {};
+    if (noted && !skipped) {
+      known[i] = {unit.desired, *unit.rejected, in_.clock.now() + with_.resync_period};
+    }
+    any = any || noted;
+  }
+  if (!any) rejected_.erase(in->to.key);
+}
+
+/// Soon where pods are on their way, else at the resync.
+core::duration direct_sync::next_pass(const pass& in) {
+  const auto state = installation_of(in.input.state);
   // Pods of what is rejected do not come, and those that have given up come back seldom.
-  const bool starting = state == installation::in_progress ||
-                        (blocked_by(in->input.state).empty() && state != installation::failed &&
-                         state != installation::ready);
-  const auto again = next_pause(in->to.key, starting);
-  const auto due = rejections_.due(in->to.key);
-  if (!due) return again;
-  return std::min(again, std::max<core::duration>(*due - in_.clock.now(), catch_up));
+  return next_pause(in.to.key, state == installation::in_progress ||
+                                   (blocked_by(in.input.state).empty() &&
+                                    state != installation::failed && state != installation::ready));
 }
 
 asio::awaitable<k8s::reconcile_result> direct_sync::report(pass* in, result then) {

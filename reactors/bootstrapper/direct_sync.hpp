@@ -2,7 +2,6 @@
 
 #include "reactors/bootstrapper/control_plane.hpp"
 #include "reactors/bootstrapper/last_good.hpp"
-#include "reactors/bootstrapper/rejections.hpp"
 #include "reactors/bootstrapper/revision_source.hpp"
 #include "reactors/bootstrapper/rollout_turn.hpp"
 #include "reactors/bootstrapper/status.hpp"
@@ -16,9 +15,11 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>
 
+#include <array>
 #include <chrono>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace rw::bootstrapper {
@@ -30,6 +31,7 @@ struct options : runtime_options {
   }
 
   apply_options apply = {};
+  target_names to = {};
   bootstrapper_sources defaults = {};               ///< sources that a resource does not name
   bootstrapper_mode mode = bootstrapper_mode::off;  ///< of Runtimes without the annotation
   /// Runtimes in mode direct or shadow without a RuntimeBootstrapper get one.
@@ -112,7 +114,8 @@ class direct_sync final : public runtime_controller {
   work<k8s::result<void>> execute(pass* in);
   work<result> fail(pass* in, k8s::failure error);
   work<result> finish(pass* in);
-  core::duration next_pass(pass* in);
+  core::duration next_pass(const pass& in);
+  void note_rejections(pass* in);
   work<result> report(pass* in, result then);
   work<resource_writer::ended> copy_condition(pass* in);
   void note_observed(const pass& in);
@@ -136,7 +139,10 @@ class direct_sync final : public runtime_controller {
   content_gate* const gate_;
   control_plane kcp_;
   state_counts contents_;
-  rejections rejections_;
+  /// Revisions that runtimes have rejected, by unit. Kept in memory: a restart tries again.
+  std::unordered_map<k8s::object_key, std::array<rejected_revision, all_units.size()>,
+                     k8s::object_key_hash>
+      rejected_;
 };
 
 /// One pass over one runtime.

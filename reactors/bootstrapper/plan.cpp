@@ -211,7 +211,7 @@ class planner {
   void order() {
     const auto deployment = std::ranges::find_if(out_.objects, [&](const planned_object& each) {
       return each.type.gvk.kind == "Deployment" &&
-             each.key == k8s::object_key{to_.ns, std::string(deployment_name)};
+             each.key == k8s::object_key{to_.ns, to_.deployment};
     });
     const bool runs = deployment != out_.objects.end() && !deployment->live.is_null();
     const auto known = runs ? features_of(deployment->live) : desired_->features;

@@ -21,8 +21,10 @@ std::size_t index_of(source_kind kind) {
 
 }  // namespace
 
-revision_source::revision_source(const sources& from, last_good& stored, core::metrics& registry)
+revision_source::revision_source(const sources& from, target_names to, last_good& stored,
+                                 core::metrics& registry)
     : from_(from),
+      to_(std::move(to)),
       stored_(stored),
       rendered_(core::make_counter(registry, "rw_bootstrapper_rendered_total",
                                    "Number of revisions rendered and validated")) {}
@@ -41,14 +43,7 @@ revision_ptr revision_source::render_once(unit of, const resource_view& view, co
                                           const choice& contents,
                                           std::chrono::system_clock::time_point now) {
   // All that a revision depends on; of the time only the hour: certificates expire.
-  json::array key{to_string(of),
-                  view.manifests_key,
-                  view.inline_manifests,
-                  view.remove_with_source,
-                  view.to.ns,
-                  view.to.configuration,
-                  view.to.pull_secret,
-                  view.to.trust_bundle,
+  json::array key{to_string(of), view.inline_manifests,
                   std::chrono::floor<std::chrono::hours>(now).time_since_epoch().count()};
   for (std::size_t i = 0; i < from.size(); ++i) {
     key.push_back(json::string(from[i].name));
@@ -57,10 +52,7 @@ revision_ptr revision_source::render_once(unit of, const resource_view& view, co
   }
   auto& cached = cache_.use(json::serialize(key));
   if (cached) return cached;
-  render_input input{.to = view.to,
-                     .manifests_key = view.manifests_key,
-                     .inline_manifests = view.inline_manifests,
-                     .remove_missing = view.remove_with_source};
+  render_input input{.to = to_, .inline_manifests = view.inline_manifests};
   // What is stored had the label.
   input.labelled_only = view.own_manifests && contents[index_of(source_kind::manifests)] == live;
   for (std::size_t i = 0; i < from.size(); ++i) {
@@ -101,7 +93,7 @@ asio::awaitable<k8s::result<void>> revision_source::resolve_unit(
     }
     if (source.live) {
       desired[i] = live;
-    } else if (!source.stored.empty() && !view->remove_with_source) {
+    } else if (!source.stored.empty()) {
       desired[i] = 0;
     }
     // Sources change at different times: what a runtime has may be the newest content of one and

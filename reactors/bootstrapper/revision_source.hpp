@@ -40,7 +40,7 @@ using stored_set = std::array<std::shared_ptr<const last_good::content>, all_sou
 class revision_source {
  public:
   /// `from` and `stored` must outlive it.
-  revision_source(const sources& from, last_good& stored, core::metrics& registry);
+  revision_source(const sources& from, target_names to, last_good& stored, core::metrics& registry);
 
   /// Sets what a runtime is to have: revisions of the sources, then of the stored contents, newest
   /// and previous ones in all combinations. Fails if a stored content is needed and can't be read:
@@ -79,6 +79,7 @@ class revision_source {
   boost::asio::awaitable<k8s::result<void>> store_one(live_source source, bool absent_only);
 
   const sources& from_;
+  const target_names to_;
   last_good& stored_;
   core::counter& rendered_;
   core::lru_map<std::string, revision_ptr> cache_{64};

@@ -35,7 +35,6 @@ bool differ_in_trust_only(json::value a, json::value b) {
 
 bool usual_content::used_by(const resource_view& view) const {
   return view.from.config == names_.config && view.from.manifests == names_.manifests &&
-         view.manifests_key == default_manifests_key &&
          (view.from.trust_bundle.empty() || view.from.trust_bundle == names_.trust_bundle);
 }
 

@@ -54,7 +54,7 @@ class sync_pass {
     if (done) done = co_await sync_unit(unit::bootstrapper);
     if (!done) co_return done.error();
     auto deployment = co_await api_->get(*k8s::well_known_type("apps/v1", "Deployment"),
-                                         {request_.to.ns, std::string(deployment_name)});
+                                         {request_.to.ns, request_.to.deployment});
     if (!deployment && !deployment.error().is(k8s::errc::not_found)) co_return deployment.error();
     if (deployment) out_.deployment = std::move(*deployment);
     auto pods = co_await find_pod_error(api_.get(), out_.deployment);

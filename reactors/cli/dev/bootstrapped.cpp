@@ -17,7 +17,7 @@ namespace asio = boost::asio;
 
 constexpr auto retry_base = std::chrono::milliseconds(200);
 constexpr auto retry_limit = std::chrono::seconds(10);
-constexpr std::string_view deployment_name = "rt-bootstrapper-controller-manager";
+const std::string deployment_name = bootstrapper::target_names().deployment;
 
 k8s::informer_options only(std::string_view ns, std::string_view name) {
   return {.what = {.ns = std::string(ns), .fields = "metadata.name=" + std::string(name)}};

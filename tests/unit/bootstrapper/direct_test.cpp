@@ -203,14 +203,14 @@ RW_COROUTINE_TEST(suspended_runtime_is_not_written_to, test_env, quick_options()
   co_await env->until("skr", secrets_type(), credentials, has_data(pull_secret("unseen")));
 }
 
-RW_COROUTINE_TEST(deleted_source_is_kept_on_the_runtime_unless_it_is_to_be_removed, test_env,
+RW_COROUTINE_TEST(deleted_source_is_kept_on_the_runtime_until_it_is_not_referred_to, test_env,
                   quick_options()) {
   co_await one_ready_runtime(env);
   co_await env->remove_source(secrets_type(), "registry-credentials");
   env->reactor->requeue(skr);
   co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
   co_await env->until("skr", secrets_type(), credentials, has_data(pull_secret()));
-  co_await env->change("skr", {{"deletionPolicy", "remove"}});
+  co_await env->change("skr", {{"pullSecretRef", nullptr}});
   co_await env->until("skr", secrets_type(), credentials, is_gone);
 }
 
