@@ -183,7 +183,7 @@ class renderer {
     if (text.empty()) {
       const auto* const source = source_of(source_kind::manifests);
       if (source == nullptr) return;
-      if (from_.labelled_only && k8s::label(*source, manifests_label) != "true") {
+      if (from_.unlabelled) {
         return path(source_kind::manifests)
             .error("needs the label " + std::string(manifests_label) + "=true");
       }
@@ -274,6 +274,11 @@ std::vector<std::string> features_of(const json::value& deployment) {
 
 revision render(unit of, const render_input& from, std::chrono::system_clock::time_point now) {
   return renderer(from, now).run(of);
+}
+
+content_ptr make_content(json::value value) {
+  auto digest = digest_of(value);
+  return std::make_shared<const content>(std::move(digest), std::move(value));
 }
 
 json::value content_of(const json::value& source) {

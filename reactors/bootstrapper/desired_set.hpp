@@ -64,6 +64,17 @@ struct target_names {
 using source_kind = source;
 unit unit_of(source_kind kind) noexcept;
 
+/// What a source held at some time, without its metadata but the name.
+struct content {
+  std::string digest = {};
+  boost::json::value value = {};
+};
+using content_ptr = std::shared_ptr<const content>;
+/// By source; null: none.
+using content_set = std::array<content_ptr, all_sources.size()>;
+
+content_ptr make_content(boost::json::value value);
+
 /// One source in the control plane.
 struct source_input {
   std::string name = {};           ///< "ConfigMap kcp-system/a"; empty: none is referenced
@@ -74,7 +85,7 @@ struct render_input {
   std::array<source_input, all_sources.size()> sources = {};  ///< by source
   target_names to = {};
   std::string inline_manifests = {};  ///< in place of the source; empty: none
-  bool labelled_only = false;         ///< the manifests need the label
+  bool unlabelled = false;            ///< the manifests lack the label that they need
 
   source_input& at(source_kind kind) { return sources[static_cast<std::size_t>(kind)]; }
   const source_input& at(source_kind kind) const { return sources[static_cast<std::size_t>(kind)]; }
@@ -85,13 +96,6 @@ struct desired_object {
   boost::json::value object = {};
 };
 
-/// A source as it is in the control plane.
-struct live_source {
-  source_kind kind = source_kind::manifests;
-  std::string name = {};
-  k8s::object object = {};
-};
-
 /// One state of a unit: the objects that a runtime is to have.
 struct revision {
   std::string digest = {};  ///< short, of the objects; independent of the order of fields
@@ -99,7 +103,7 @@ struct revision {
   std::string version = {};                ///< of the manifests; empty: they do not say
   std::vector<std::string> features = {};  ///< that the configuration makes available
   diagnostics found = {};                  ///< with errors it must not be applied
-  std::vector<live_source> sources = {};   ///< that it was rendered from, without stored contents
+  content_set contents = {};               ///< that it was rendered from
 
   bool valid() const noexcept { return found.errors.empty(); }
 };

@@ -236,7 +236,7 @@ asio::awaitable<k8s::result<void>> direct_sync::execute(pass* in) {
   auto& state = in->input.state;
   // What is applied for the first time is all that there is to fall back to.
   for (auto& each : state.units) {
-    if (in->direct()) co_await revisions_.store(&each, true);
+    if (in->direct()) co_await revisions_.store(in->view.from, &each, true);
   }
   const auto rejected = rejected_.find(key);
   for (std::size_t i = 0; rejected != rejected_.end() && i < state.units.size(); ++i) {
@@ -304,7 +304,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::finish(pass* in) {
     if (each.failed) failed = each.failed;
     differs = differs || !each.differences.empty();
     const bool applied = !each.desired.empty() && each.applied == each.desired;
-    if (in->direct() && applied) co_await revisions_.store(&each, false);
+    if (in->direct() && applied) co_await revisions_.store(in->view.from, &each, false);
   }
   if (!in->direct()) {
     contents_.set(key, differs ? "differing" : "in_step", {});

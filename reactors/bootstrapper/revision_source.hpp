@@ -28,9 +28,6 @@ struct sources {
   source_informers contents;
 };
 
-/// A stored content of each source, by source; null: none.
-using stored_set = std::array<std::shared_ptr<const last_good::content>, all_sources.size()>;
-
 /// Renders revisions from the sources and from their stored contents. Most runtimes have the same
 /// sources and names, so what was rendered for one serves the others.
 ///
@@ -49,41 +46,35 @@ class revision_source {
                                                     std::chrono::system_clock::time_point now,
                                                     sync_state* into);
 
-  /// Unit `bootstrapper` of stored contents; null if it is invalid.
-  revision_ptr render_stored(const resource_view& view, const stored_set& contents,
+  /// Unit `bootstrapper` of these contents; null if it is invalid.
+  revision_ptr render_stored(const resource_view& view, const content_set& contents,
                              std::chrono::system_clock::time_point now);
 
   /// Stores the contents of the unit's first revision, as far as they are still those of the
   /// sources; adds a warning if that fails. `absent_only`: of sources of which none is stored yet.
-  boost::asio::awaitable<void> store(unit_state* unit, bool absent_only);
+  boost::asio::awaitable<void> store(bootstrapper_sources names, unit_state* unit,
+                                     bool absent_only);
 
  private:
-  /// A source with its contents, of which a revision has one.
-  struct source_state {
-    std::string name = {};            ///< "ConfigMap kcp-system/a"; empty: none is referenced
-    k8s::object live = {};            ///< empty: it does not exist
-    last_good::contents stored = {};  ///< the newest first
+  /// A source as it was when it was read last.
+  struct live_source {
+    k8s::object object = {};
+    content_ptr content = {};
   };
-  using states = std::array<source_state, all_sources.size()>;
-  /// Of each source the index of a stored content, or one of the two below.
-  using choice = std::array<int, all_sources.size()>;
-  static constexpr int live = -1;
-  static constexpr int absent = -2;
 
-  states locate(const resource_view& view) const;
   boost::asio::awaitable<k8s::result<void>> resolve_unit(unit of, const resource_view* view,
                                                          std::chrono::system_clock::time_point now,
                                                          unit_state* into);
-  revision_ptr render_once(unit of, const resource_view& view, const states& from,
-                           const choice& contents, std::chrono::system_clock::time_point now);
-  boost::asio::awaitable<k8s::result<void>> store_one(live_source source, bool absent_only);
+  /// `unlabelled`: as in `render_input`.
+  revision_ptr render_once(unit of, const resource_view& view, const content_set& contents,
+                           bool unlabelled, std::chrono::system_clock::time_point now);
 
   const sources& from_;
   const target_names to_;
   last_good& stored_;
   core::counter& rendered_;
   core::lru_map<std::string, revision_ptr> cache_{64};
-  std::unordered_map<std::string, k8s::object> stored_objects_;  ///< by source
+  std::unordered_map<std::string, live_source> live_;  ///< by name
 };
 
 }  // namespace rw::bootstrapper
