@@ -173,36 +173,36 @@ asio::awaitable<k8s::reconcile_result> direct_sync::stand_by(pass* in) {
 }
 
 asio::awaitable<k8s::reconcile_result> direct_sync::run_sync(pass* in) {
-  auto ended = co_await prepare(in);
-  if (!ended) ended = co_await reach(in);
-  if (ended) co_return *ended;
-  const auto done = co_await execute(in);
+  const auto& key = in->to.key;
+  auto& state = in->input.state;
+  if (!in->direct()) drift_.unwatch(key);
+  diagnostics unused;
+  in->view = read_resource(in->resource, with_.defaults, unused);
+  state = read_state(in->resource);
+  const auto digest = usual_.current().digest;
+  const auto resolved = co_await revisions_.resolve(in->view, in_.clock.wall(), &state);
+  if (!resolved) co_return result::error(resolved.error());
+  if (in->direct()) {
+    auto ended = co_await ask_gate(in, digest);
+    if (!ended) {
+      ended = co_await writer_.set_finalizer(&in->resource, std::string(finalizer), true);
+    }
+    if (ended) co_return *ended;
+  }
+  const bool connected = co_await connect(&in->to, kcp_.client_name(key), kcp_.kubeconfig_of(key));
+  if (!connected) drift_.unwatch(key);
+  if (!connected && in->to.deferred) co_return *in->to.deferred;
+  auto done =
+      k8s::result<void>(k8s::failure{.code = k8s::errc::unreachable, .message = in->to.error});
+  if (connected) done = co_await execute(in);
   auto then = done ? finish(in) : fail(in, done.error());
   auto finished = co_await std::move(then);
   co_return finished;
 }
 
-/// Resolves what the runtime is to have; how the pass ends if that fails.
-asio::awaitable<std::optional<k8s::reconcile_result>> direct_sync::prepare(pass* in) {
-  const auto& key = in->to.key;
-  if (!in->direct()) drift_.unwatch(key);
-  diagnostics unused;
-  in->view = read_resource(in->resource, with_.defaults, unused);
-  auto content = usual_.current().digest;
-  in->input.state = read_state(in->resource);
-  const auto resolved = co_await revisions_.resolve(in->view, in_.clock.wall(), &in->input.state);
-  if (!resolved) co_return result::error(resolved.error());
-  auto refused = co_await ask_gate(in, std::move(content));
-  if (refused) co_return refused;
-  if (!in->direct()) co_return std::nullopt;
-  auto ended = co_await writer_.set_finalizer(&in->resource, std::string(finalizer), true);
-  co_return ended;
-}
-
 /// Lets the roll-out decide which content the runtime gets; how the pass ends if that fails.
-asio::awaitable<std::optional<k8s::reconcile_result>> direct_sync::ask_gate(pass* in,
-                                                                            std::string digest) {
-  if (gate_ == nullptr || !in->direct()) co_return std::nullopt;
+asio::awaitable<resource_writer::ended> direct_sync::ask_gate(pass* in, std::string digest) {
+  if (gate_ == nullptr) co_return std::nullopt;
   if (!usual_.used_by(in->view)) {
     gate_->leave(in->to.key);
     co_return std::nullopt;
@@ -214,20 +214,8 @@ asio::awaitable<std::optional<k8s::reconcile_result>> direct_sync::ask_gate(pass
   auto& of = in->input.state.at(unit::bootstrapper);
   const auto completed = revisions_.render_stored(in->view, usual_.completed(), in_.clock.wall());
   const content_revisions desired{of.desired, completed ? completed->digest : std::string()};
-  if (gate_->admit(in->resource, content, desired)) co_return std::nullopt;
-  hold(of, completed);
+  if (!gate_->admit(in->resource, content, desired)) hold(of, completed);
   co_return std::nullopt;
-}
-
-/// Contacts the runtime; how the pass ends if that fails.
-asio::awaitable<std::optional<k8s::reconcile_result>> direct_sync::reach(pass* in) {
-  const auto& key = in->to.key;
-  const bool connected = co_await connect(&in->to, kcp_.client_name(key), kcp_.kubeconfig_of(key));
-  if (connected) co_return std::nullopt;
-  drift_.unwatch(key);
-  if (in->to.deferred) co_return in->to.deferred;
-  auto failed = co_await fail(in, {.code = k8s::errc::unreachable, .message = in->to.error});
-  co_return failed;
 }
 
 asio::awaitable<k8s::result<void>> direct_sync::execute(pass* in) {

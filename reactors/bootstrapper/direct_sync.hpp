@@ -108,9 +108,7 @@ class direct_sync final : public runtime_controller {
   work<result> reconcile(k8s::object_key key) override;
   work<result> stand_by(pass* in);
   work<result> run_sync(pass* in);
-  work<std::optional<result>> prepare(pass* in);
-  work<std::optional<result>> ask_gate(pass* in, std::string digest);
-  work<std::optional<result>> reach(pass* in);
+  work<resource_writer::ended> ask_gate(pass* in, std::string digest);
   work<k8s::result<void>> execute(pass* in);
   work<result> fail(pass* in, k8s::failure error);
   work<result> finish(pass* in);

@@ -141,7 +141,11 @@ asio::awaitable<reconcile_result> config_sync::record_target() {
   }
   const auto changes = target_.changes;
   const auto version = target_.version;
-  auto to = next();
+  auto to = next_target({.recorded = read_record(*stored),
+                         .digest = target_.digest,
+                         .changed = changes != target_.recorded_changes,
+                         .all_once = options_.signal_all_once,
+                         .now = environment_.common.clock.wall()});
   if (read_record(*stored) != to) {
     auto object = write_record(to, *stored);
     const k8s::write_options by{.field_manager = options_.field_manager};
@@ -159,22 +163,6 @@ asio::awaitable<reconcile_result> config_sync::record_target() {
   target_.visible_at = version;
   publish(std::move(to));
   co_return result::done();  // a change meanwhile has added the key again
-}
-
-target config_sync::next() const {
-  target_input in{.recorded = read_record(*target_.stored),
-                  .digest = target_.digest,
-                  .changed = target_.changes != target_.recorded_changes,
-                  .all_once = options_.signal_all_once,
-                  .now = environment_.common.clock.wall()};
-  if (in.recorded) return next_target(in);
-  // A signal that can't be read still tells that this is no first start.
-  runtimes_.objects().for_each([&](const k8s::object& one) {
-    const auto runtime = one.parse();
-    const auto text = k8s::annotation(runtime, signalled_annotation);
-    if (text) in.signalled.push_back(parse_signal(*text).value_or(signal{}).of);
-  });
-  return next_target(in);
 }
 
 void config_sync::publish(target to) {

@@ -102,7 +102,6 @@ class config_sync final : private k8s::reconciler {
   void on_source(const k8s::informer& from, const k8s::delta& change, k8s::controller::keys& out);
   bool update_digest();
   boost::asio::awaitable<result> record_target();
-  target next() const;
   void publish(target to);
 
   boost::asio::awaitable<result> write(boost::json::value runtime, signal_decision decision);

@@ -8,8 +8,6 @@
 
 #include <boost/json/object.hpp>
 
-#include <algorithm>
-
 namespace rw::config_sync {
 namespace {
 
@@ -71,12 +69,8 @@ target next_target(const target_input& in) {
     const bool signal_first = in.all_once && !in.recorded->since;
     return same && !signal_first ? *in.recorded : after(in.recorded->of);
   }
-  if (in.signalled.empty()) {
-    if (in.changed) return after({.number = 1});
-    return {{1, in.digest}, in.all_once ? std::optional(since) : std::nullopt};
-  }
-  const auto last = std::ranges::max(in.signalled, {}, &revision::number);
-  return last.digest == in.digest ? target{last, since} : after(last);
+  if (in.changed) return after({.number = 1});
+  return {{1, in.digest}, in.all_once ? std::optional(since) : std::nullopt};
 }
 
 }  // namespace rw::config_sync

@@ -445,7 +445,7 @@ BOOST_FIXTURE_TEST_CASE(no_runtime_is_marked_before_the_change_is_recorded, land
   BOOST_TEST(marks() == 2);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_lost_record_is_restored_from_the_runtimes, landscape) {
+BOOST_FIXTURE_TEST_CASE(a_lost_record_has_signalled_runtimes_marked_once_more, landscape) {
   begin();
   put(source::config, "v2");
   debounce();
@@ -453,12 +453,13 @@ BOOST_FIXTURE_TEST_CASE(a_lost_record_is_restored_from_the_runtimes, landscape) 
   stop();
   remove_record();
   begin();
-  BOOST_TEST(marks() == 2);
+  BOOST_TEST(marks() == 4);
+  for (const auto* name : {"r1", "r2"}) take(name);
   stop();
   remove_record();
   put(source::config, "v3");
   begin();
-  BOOST_TEST(marks() == 4);
+  BOOST_TEST(marks() == 6);
 }
 
 // --- single Runtimes ---------------------------------------------------------------------
