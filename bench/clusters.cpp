@@ -10,10 +10,10 @@
 #include "core/metrics.hpp"
 #include "core/task_group.hpp"
 #include "core/watchdog.hpp"
-#include "k8s/client.hpp"
+#include "k8s/cache/informer.hpp"
+#include "k8s/client/client.hpp"
 #include "k8s/devserver/server.hpp"
-#include "k8s/informer.hpp"
-#include "reactors/remote_watch.hpp"
+#include "reactors/runtime_controller/remote_watch.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/executor_work_guard.hpp>

@@ -6,7 +6,7 @@ if a limit is missed.
 
     bench/fleet.py [--runtimes N] [--ill N] [--rounds N]
 
-The clusters, the issuer and the gateway are those of `runtime-watcher dev`; the manager is a process of its own. The ill
+The clusters, the issuer and the gateway are those of `runtime-watcher-dev dev`; the manager is a process of its own. The ill
 ones come first: API servers that hang, refuse, or have an expired certificate, kubeconfigs that are garbage or missing, and
 Kymas without a domain.
 """

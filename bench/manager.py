@@ -23,7 +23,7 @@ from system import ROOT, missed, say
 
 import bootstrapper_sources as sources  # noqa: E402  (system.py says where they are)
 from api import Api, collection, kymas  # noqa: E402
-from harness import BINARY, Pki, Process, metric_sum, pause, wait_until  # noqa: E402
+from harness import BINARY, DEV_BINARY, Pki, Process, metric_sum, pause, wait_until  # noqa: E402
 from landscape import RUNTIME_SPEC, encoded  # noqa: E402
 
 KCP = "kcp-system"
@@ -115,7 +115,7 @@ def main():
     server = None
     try:
         clusters = folder / "clusters"
-        server = Process("api-server", [BINARY, "api-server", "--address", "127.0.0.1:0", "--dir", clusters,
+        server = Process("api-server", [DEV_BINARY, "api-server", "--address", "127.0.0.1:0", "--dir", clusters,
                                         "--cluster", ",".join(["kcp", *names])])
         server.wait_listening("api-server", 120)
         kubeconfig = clusters / "kcp.kubeconfig"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """How fast a rotated pull Secret comes to many runtimes while some of them hang, with the whole system in one process
-(`runtime-watcher dev`): written directly, and beside it signalled to a simulated Kyma Infrastructure Manager. Prints one
+(`runtime-watcher-dev dev`): written directly, and beside it signalled to a simulated Kyma Infrastructure Manager. Prints one
 line of JSON for each figure, as bench/system.py does. And what a manifest does that crashes. Ends with 1 if a limit is
 missed.
 

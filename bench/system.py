@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The whole system in one process, `runtime-watcher dev`, with 100 runtimes: how soon it is up, how soon a change is
+"""The whole system in one process, `runtime-watcher-dev dev`, with 100 runtimes: how soon it is up, how soon a change is
 acted upon, what that saves against polling, and what four sick runtimes cost the others. Prints one line of JSON for
 each figure: name, value, unit, and what it is held against. Ends with 1 if a limit is missed.
 

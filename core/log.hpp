@@ -83,6 +83,8 @@ class logger {
                std::initializer_list<log_field> fields = {});
 
   bool enabled(log_level level) const noexcept { return level >= least_; }
+  /// The least level that is logged.
+  log_level least() const noexcept { return least_; }
 
  private:
   void write(log_level level, std::string_view msg, std::initializer_list<log_field> fields,

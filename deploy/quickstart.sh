@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # From a bare Debian 12 machine to a control plane that hears of a change on a runtime: installs packages, builds, starts
-# `runtime-watcher dev` (API servers for KCP and a runtime, issuer, gateway and manager, all in one process), and does
+# `runtime-watcher-dev dev` (API servers for KCP and a runtime, issuer, gateway and manager, all in one process), and does
 # what an operator would do: applies a Watcher, creates a Kyma with its runtime, changes a watched object on the
 # runtime. Each step is watched until it has happened. Leaves nothing running.
 #
@@ -11,7 +11,7 @@
 set -euo pipefail
 
 readonly root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
-readonly binary="$root/build/runtime-watcher"
+readonly binary="$root/build/runtime-watcher-dev"
 readonly runtime=runtime-1
 
 case "${1:-}" in
@@ -33,7 +33,7 @@ cleanup() {
     wait "$dev" 2>/dev/null || true
   fi
   if [[ $code != 0 ]]; then
-    [[ -s $work/log ]] && { echo "Last words of runtime-watcher:"; tail -n 15 "$work/log"; } >&2
+    [[ -s $work/log ]] && { echo "Last words of runtime-watcher-dev:"; tail -n 15 "$work/log"; } >&2
     echo "quickstart: failed with $code; everything it started is stopped" >&2
   fi
   [[ -z $work ]] || rm -rf "$work"
@@ -48,7 +48,7 @@ wait_for() {
   local until=$((SECONDS + $1)) what=$2
   shift 2
   until "$@"; do
-    kill -0 "$dev" 2>/dev/null || die "runtime-watcher ended while waiting for: $what"
+    kill -0 "$dev" 2>/dev/null || die "runtime-watcher-dev ended while waiting for: $what"
     ((SECONDS < until)) || die "gave up waiting for: $what"
     sleep 0.05
   done
@@ -121,9 +121,9 @@ step "Packages"
 step "Build (some minutes the first time)"
 cd "$root"
 cmake --preset release >/dev/null
-cmake --build --preset release --target runtime-watcher
+cmake --build --preset release --target runtime-watcher runtime-watcher-dev
 
-step "Start: runtime-watcher dev --bare (a control plane that knows of no runtime, and a runtime)"
+step "Start: runtime-watcher-dev dev --bare (a control plane that knows of no runtime, and a runtime)"
 work="$(mktemp -d)"
 kubectl="$(kubectl_works && echo yes || true)"
 "$binary" dev --bare --dir "$work" --runtimes 1 --events json >"$work/events" 2>"$work/log" &
@@ -155,17 +155,17 @@ kill -TERM "$dev"
 code=0
 wait "$dev" || code=$?
 dev=
-((code == 0)) || die "runtime-watcher ended with $code"
+((code == 0)) || die "runtime-watcher-dev ended with $code"
 step "Done: from the change to the reconcile it took $(sed -E 's/.*"reconciledAfterMs":([0-9.]+).*/\1/' <<<"$line") ms."
 
 cat <<NEXT
 
 Next:
-  build/runtime-watcher dev                  the same, and it stays, with two runtimes: it says what to try
-  build/runtime-watcher dev --bootstrapper-mode direct
+  build/runtime-watcher-dev dev              the same, and it stays, with two runtimes: it says what to try
+  build/runtime-watcher-dev dev --bootstrapper-mode direct
                                              and the configuration of runtimes: change it in KCP, see it arrive
                                              (signal: by a simulated Kyma Infrastructure Manager)
-  build/runtime-watcher dev --help           more runtimes, API servers of your own, CA rotations
+  build/runtime-watcher-dev dev --help       more runtimes, API servers of your own, CA rotations
   build/runtime-watcher manager --help       the control plane's half, as it runs there
   build/runtime-watcher webhook --help       the runtime's half with every option and environment variable
   tests/run.sh                               all tests, against a real API server too (tests/run.sh --fast without)

@@ -5,7 +5,7 @@
 #include "core/metrics.hpp"
 #include "core/watchdog.hpp"
 #include "k8s/devserver/problem.hpp"
-#include "k8s/names.hpp"
+#include "k8s/objects/names.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

@@ -5,8 +5,8 @@
 #include "k8s/devserver/openapi.hpp"
 #include "k8s/devserver/roles.hpp"
 #include "k8s/devserver/scale.hpp"
-#include "k8s/rfc3339.hpp"
-#include "k8s/types.hpp"
+#include "k8s/objects/rfc3339.hpp"
+#include "k8s/objects/types.hpp"
 
 #include <boost/json/serialize.hpp>
 
@@ -37,7 +37,7 @@ bool is_health(const target& to) {
 }
 
 problem on_demand(const fault& wrong) {
-  problem result{wrong.status, std::string(usual_reason(wrong.status)), "a fault on demand"};
+  problem result{wrong.status, std::string(default_reason(wrong.status)), "a fault on demand"};
   result.retry_after = wrong.retry_after;
   return result;
 }

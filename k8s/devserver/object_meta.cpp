@@ -2,7 +2,7 @@
 
 #include "k8s/devserver/builtin_rules.hpp"
 #include "k8s/devserver/json_access.hpp"
-#include "k8s/qualified_name.hpp"
+#include "k8s/objects/qualified_name.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
@@ -234,7 +234,7 @@ outcome<void> check_envelope(const call& to, json::value& object) {
   auto& metadata = object_in(fields, "metadata");
   const auto good = check_shape(to, object);
   if (good.has_error()) return good;
-  const auto undecodable = to.view.of->custom ? "" : builtin_misfit(*to.view.of, object);
+  const auto undecodable = to.view.of->custom ? "" : builtin_type_error(*to.view.of, object);
   if (!undecodable.empty()) {
     return bad_request(cannot_be_handled(to, to.view.of->kind, to.view.version->name) +
                        undecodable);

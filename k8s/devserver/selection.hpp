@@ -4,7 +4,7 @@
 #include "k8s/devserver/kinds.hpp"
 #include "k8s/devserver/storage.hpp"
 #include "k8s/devserver/target.hpp"
-#include "k8s/label_selector.hpp"
+#include "k8s/objects/label_selector.hpp"
 
 #include <string>
 

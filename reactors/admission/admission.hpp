@@ -6,9 +6,9 @@
 #include "core/log.hpp"
 #include "core/metrics.hpp"
 #include "reactors/admission/review.hpp"
-#include "reactors/event_json.hpp"
-#include "reactors/events.hpp"
-#include "reactors/managers_file.hpp"
+#include "reactors/shared/event_json.hpp"
+#include "reactors/shared/events.hpp"
+#include "reactors/shared/managers_file.hpp"
 
 #include <atomic>
 #include <chrono>

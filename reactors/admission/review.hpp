@@ -1,8 +1,8 @@
 #pragma once
 
 #include "core/json/token_index.hpp"
-#include "reactors/event_json.hpp"
-#include "reactors/events.hpp"
+#include "reactors/shared/event_json.hpp"
+#include "reactors/shared/events.hpp"
 
 #include <boost/system/result.hpp>
 

@@ -1,9 +1,9 @@
 #include "reactors/bootstrapper/desired_set.hpp"
 
-#include "k8s/manifests.hpp"
-#include "k8s/text.hpp"
-#include "k8s/types.hpp"
-#include "reactors/content_digest.hpp"
+#include "k8s/objects/manifests.hpp"
+#include "k8s/objects/text.hpp"
+#include "k8s/objects/types.hpp"
+#include "reactors/shared/content_digest.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "k8s/names.hpp"
-#include "k8s/object.hpp"
+#include "k8s/objects/names.hpp"
+#include "k8s/objects/object.hpp"
 #include "reactors/bootstrapper/validation.hpp"
-#include "reactors/bootstrapper_sources.hpp"
+#include "reactors/shared/bootstrapper_sources.hpp"
 
 #include <boost/json/value.hpp>
 
@@ -111,9 +111,9 @@ using revision_ptr = std::shared_ptr<const revision>;
 
 /// Validates the sources of a unit and renders its objects. Pure.
 ///
-/// Manifests are multi-document YAML (k8s/manifests.hpp). Fields that only the API server sets are
-/// removed; objects without a namespace get the target's, as far as their scope is known without
-/// discovery. An object gives way to another source's target of the same name. Errors: no
+/// Manifests are multi-document YAML (k8s/objects/manifests.hpp). Fields that only the API server
+/// sets are removed; objects without a namespace get the target's, as far as their scope is known
+/// without discovery. An object gives way to another source's target of the same name. Errors: no
 /// bootstrapper Deployment, an object twice.
 ///
 /// A trust bundle that does not exist is a warning unless the configuration refers to it.

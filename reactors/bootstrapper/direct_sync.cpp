@@ -1,8 +1,8 @@
 #include "reactors/bootstrapper/direct_sync.hpp"
 
 #include "core/task_group.hpp"
-#include "k8s/types.hpp"
-#include "reactors/kyma_resources.hpp"
+#include "k8s/objects/types.hpp"
+#include "reactors/shared/kyma_resources.hpp"
 
 #include <boost/asio/this_coro.hpp>
 
@@ -49,9 +49,6 @@ direct_sync::direct_sync(asio::any_io_executor executor, options with, sources f
       with_(std::move(with)),
       writes_(core::make_counter(in_.metrics, "rw_bootstrapper_writes_total",
                                  "Number of writing requests to runtimes, without dry runs")),
-      seconds_(core::make_histogram(in_.metrics, "rw_bootstrapper_sync_seconds",
-                                    "Duration of passes over a runtime, with all writes", {},
-                                    core::latency_bounds())),
       from_(from),
       last_good_(in_.kcp, with_.state_namespace),
       revisions_(from_, with_.to, last_good_, in_.metrics),
@@ -238,10 +235,8 @@ asio::awaitable<k8s::result<void>> direct_sync::execute(pass* in) {
     if (!in->ended) co_return k8s::result<void>();
     co_return k8s::failure{.code = k8s::errc::fenced, .message = in->ended->text};
   };
-  const auto begin = in_.clock.now();
   auto sync = bootstrapper::sync(in->to.api, &with_.apply, std::move(request), &state);
   auto done = co_await bounded(&in->to, std::move(sync));
-  seconds_.Observe(std::chrono::duration<double>(in_.clock.now() - begin).count());
   writes_.Increment(static_cast<double>(state.writes));
   co_return done;
 }

@@ -6,10 +6,10 @@
 #include "reactors/bootstrapper/rollout_turn.hpp"
 #include "reactors/bootstrapper/status.hpp"
 #include "reactors/bootstrapper/sync.hpp"
-#include "reactors/content_gate.hpp"
-#include "reactors/remote_watch.hpp"
-#include "reactors/runtime_controller.hpp"
-#include "reactors/state_counts.hpp"
+#include "reactors/runtime_controller/remote_watch.hpp"
+#include "reactors/runtime_controller/runtime_controller.hpp"
+#include "reactors/shared/content_gate.hpp"
+#include "reactors/shared/state_counts.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -80,8 +80,8 @@ using environment = runtime_environment;
 /// revision_source.hpp and remote_watch.hpp; of state_counts.hpp with `rw_bootstrapper_content`:
 /// `current` and `outdated` in mode direct, `in_step` and `differing` in mode shadow, or why
 /// nothing is written in mode direct, such as `NoResource` (decision.cpp);
-/// `rw_bootstrapper_writes_total`, `rw_bootstrapper_syncs_total{result}` (changed, unchanged,
-/// repaired, refused, failed) and `rw_bootstrapper_sync_seconds`.
+/// `rw_bootstrapper_writes_total` and `rw_bootstrapper_syncs_total{result}` (changed, unchanged,
+/// repaired, refused, failed).
 ///
 /// Single executor, which is also the informers' and the clients'.
 class direct_sync final : public runtime_controller {
@@ -129,7 +129,6 @@ class direct_sync final : public runtime_controller {
 
   const options with_;
   core::counter& writes_;
-  core::histogram& seconds_;
   const sources from_;
   last_good last_good_;
   revision_source revisions_;

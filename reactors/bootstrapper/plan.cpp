@@ -3,12 +3,12 @@
 #include "reactors/bootstrapper/plan.hpp"
 
 #include "core/gather.hpp"
-#include "k8s/difference.hpp"
-#include "k8s/manifests.hpp"
-#include "k8s/types.hpp"
-#include "reactors/field_owners.hpp"
-#include "reactors/kyma_resources.hpp"
-#include "reactors/trust_bundles_type.hpp"
+#include "k8s/objects/difference.hpp"
+#include "k8s/objects/manifests.hpp"
+#include "k8s/objects/types.hpp"
+#include "reactors/shared/field_owners.hpp"
+#include "reactors/shared/kyma_resources.hpp"
+#include "reactors/shared/trust_bundles_type.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

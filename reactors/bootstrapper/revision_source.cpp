@@ -1,6 +1,6 @@
 #include "reactors/bootstrapper/revision_source.hpp"
 
-#include "k8s/types.hpp"
+#include "k8s/objects/types.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
@@ -82,7 +82,12 @@ asio::awaitable<k8s::result<void>> revision_source::resolve_unit(
     if (!stored.empty()) content = stored.front();
     if (const auto object = from_.contents.find(kind, view->from)) {
       auto& live = live_[name];
-      if (live.object != object) live = {object, make_content(content_of(object.parse()))};
+      if (live.object != object) {
+        live = {object, make_content(content_of(object.parse()))};
+        for (const auto& each : stored) {
+          if (each->digest == live.content->digest) live.content = each;  // one copy in memory
+        }
+      }
       content = live.content;
       unlabelled = unlabelled || (kind == source_kind::manifests && view->own_manifests &&
                                   k8s::label(object.parse(), manifests_label) != "true");

@@ -2,7 +2,7 @@
 
 #include "core/lru_map.hpp"
 #include "core/metrics.hpp"
-#include "k8s/informer.hpp"
+#include "k8s/cache/informer.hpp"
 #include "reactors/bootstrapper/last_good.hpp"
 #include "reactors/bootstrapper/resource.hpp"
 #include "reactors/bootstrapper/state.hpp"

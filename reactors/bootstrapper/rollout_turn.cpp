@@ -1,9 +1,9 @@
 #include "reactors/bootstrapper/rollout_turn.hpp"
 
-#include "k8s/manifests.hpp"
-#include "k8s/types.hpp"
-#include "reactors/kyma_resources.hpp"
-#include "reactors/workload.hpp"
+#include "k8s/objects/manifests.hpp"
+#include "k8s/objects/types.hpp"
+#include "reactors/runtime_controller/workload.hpp"
+#include "reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -131,8 +131,8 @@ asio::awaitable<k8s::result<std::string>> find_pod_error(k8s::client* api, json:
   const auto observed = k8s::find_number(deployment, {"status", "observedGeneration"});
   const auto* const labels = k8s::find(deployment, {"spec", "selector", "matchLabels"});
   // Until then its pods are of what it was before.
-  const bool current = observed >= k8s::generation_of(deployment);
-  if (!current || is_rolled_out(deployment) || labels == nullptr || !labels->is_object()) {
+  const bool is_current = observed >= k8s::generation_of(deployment);
+  if (!is_current || is_rolled_out(deployment) || labels == nullptr || !labels->is_object()) {
     co_return std::string();
   }
   k8s::selection all{.ns = k8s::key_of(deployment).ns};

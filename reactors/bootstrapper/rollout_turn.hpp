@@ -2,7 +2,7 @@
 
 #include "reactors/bootstrapper/plan.hpp"
 #include "reactors/bootstrapper/revision_source.hpp"
-#include "reactors/content_gate.hpp"
+#include "reactors/shared/content_gate.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>

@@ -1,8 +1,8 @@
 #include "reactors/bootstrapper/status.hpp"
 
-#include "k8s/text.hpp"
-#include "k8s/types.hpp"
-#include "reactors/workload.hpp"
+#include "k8s/objects/text.hpp"
+#include "k8s/objects/types.hpp"
+#include "reactors/runtime_controller/workload.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -2,7 +2,7 @@
 
 #include "reactors/bootstrapper/decision.hpp"
 #include "reactors/bootstrapper/state.hpp"
-#include "reactors/bootstrapper_mode.hpp"
+#include "reactors/shared/bootstrapper_mode.hpp"
 
 #include <boost/json/value.hpp>
 

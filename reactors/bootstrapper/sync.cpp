@@ -1,11 +1,11 @@
 #include "reactors/bootstrapper/sync.hpp"
 
-#include "k8s/client_pool.hpp"
-#include "k8s/manifests.hpp"
-#include "k8s/types.hpp"
+#include "k8s/client/client_pool.hpp"
+#include "k8s/objects/manifests.hpp"
+#include "k8s/objects/types.hpp"
 #include "reactors/bootstrapper/rollout_turn.hpp"
-#include "reactors/field_owners.hpp"
-#include "reactors/kyma_resources.hpp"
+#include "reactors/shared/field_owners.hpp"
+#include "reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -1,9 +1,9 @@
 #include "reactors/bootstrapper/validation.hpp"
 
-#include "k8s/base64.hpp"
-#include "k8s/object.hpp"
-#include "k8s/qualified_name.hpp"
-#include "k8s/types.hpp"
+#include "k8s/objects/base64.hpp"
+#include "k8s/objects/object.hpp"
+#include "k8s/objects/qualified_name.hpp"
+#include "k8s/objects/types.hpp"
 #include "tls/certificate.hpp"
 
 #include <boost/json/array.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "k8s/names.hpp"
-#include "reactors/certificate_dialect.hpp"
+#include "k8s/objects/names.hpp"
+#include "reactors/shared/certificate_dialect.hpp"
 #include "tls/issuer.hpp"
 
 #include <boost/json/value.hpp>

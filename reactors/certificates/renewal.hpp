@@ -1,7 +1,7 @@
 #pragma once
 
 #include "reactors/certificates/rendering.hpp"
-#include "reactors/trust_bundle.hpp"
+#include "reactors/shared/trust_bundle.hpp"
 #include "tls/certificate.hpp"
 
 #include <boost/json/value.hpp>

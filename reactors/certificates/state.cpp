@@ -1,6 +1,6 @@
 #include "reactors/certificates/state.hpp"
 
-#include "k8s/types.hpp"
+#include "k8s/objects/types.hpp"
 #include "tls/issuer.hpp"
 #include "tls/material.hpp"
 

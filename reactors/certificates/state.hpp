@@ -2,8 +2,8 @@
 
 #include "reactors/certificates/renewal.hpp"
 #include "reactors/certificates/usable_pairs.hpp"
-#include "reactors/runtime_certificate.hpp"
-#include "reactors/trust_bundle.hpp"
+#include "reactors/shared/runtime_certificate.hpp"
+#include "reactors/shared/trust_bundle.hpp"
 #include "tls/certificate.hpp"
 
 #include <boost/json/value.hpp>

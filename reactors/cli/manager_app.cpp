@@ -1,18 +1,15 @@
 #include "reactors/cli/manager_app.hpp"
 
-#include "k8s/config.hpp"
-#include "k8s/object_api.hpp"
-#include "k8s/rfc3339.hpp"
-#include "k8s/types.hpp"
+#include "k8s/client/object_api.hpp"
+#include "k8s/config/config.hpp"
+#include "k8s/objects/rfc3339.hpp"
+#include "k8s/objects/types.hpp"
 #include "reactors/cli/listening.hpp"
-#include "reactors/cli/runtimes_view.hpp"
-#include "reactors/cli/skr_manifests.hpp"
-#include "reactors/kyma_resources.hpp"
+#include "reactors/cli/manager_options.hpp"
 #include "reactors/listener/san_pinning.hpp"
-#include "reactors/trust_bundle.hpp"
+#include "reactors/shared/kyma_resources.hpp"
+#include "reactors/shared/trust_bundle.hpp"
 #include "tls/files.hpp"
-
-#include <boost/json/serialize.hpp>
 
 #include <stdexcept>
 #include <utility>
@@ -32,49 +29,6 @@ k8s::config load(const manager_settings& settings) {
 }
 
 /// Rounded up: what is waited for must have passed.
-std::chrono::seconds whole_seconds(std::chrono::milliseconds from) {
-  return std::chrono::ceil<std::chrono::seconds>(from);
-}
-
-certificates::service_options certificate_options(const manager_settings& settings) {
-  certificates::service_options out;
-  using certificates::dialect;
-  out.certificates.ns = settings.istio_namespace;
-  out.field_manager = settings.field_manager;
-  out.certificates.speaks =
-      settings.gardener_certificates ? dialect::gardener : dialect::cert_manager;
-  out.certificates.issuer = settings.issuer;
-  out.certificates.issuer_ns = settings.issuer_namespace;
-  out.certificates.extra_dns_names = settings.extra_dns_names;
-  out.certificates.key = tls::parse_key_type(settings.certificate_key).value();
-  out.certificates.duration = std::chrono::floor<std::chrono::hours>(settings.certificate_duration);
-  out.certificates.renew_before =
-      std::chrono::floor<std::chrono::hours>(settings.certificate_renew_before);
-  out.judge.gateway_settles = whole_seconds(settings.ca_gateway_settles);
-  return out;
-}
-
-lifecycle_manager_options lease_options(const manager_settings& settings) {
-  lifecycle_manager_options out{
-      .lease = {std::string(kcp_namespace), settings.lifecycle_manager_lease}};
-  out.patience = whole_seconds(settings.lifecycle_manager_patience);
-  out.interval = std::min<core::duration>(out.interval, out.patience);
-  return out;
-}
-
-gateway_secret::rotation_options rotation_options(const manager_settings& settings) {
-  gateway_secret::rotation_options out;
-  out.grace = whole_seconds(settings.ca_grace);
-  out.time_only = settings.ca_time_only;
-  out.propagation = settings.ca_propagation;
-  out.unreachable_after = whole_seconds(settings.ca_unreachable);
-  // Runtimes that --only leaves out get no new CA, but need the gateway: it waits to the deadline.
-  if (!settings.only.empty()) out.unreachable_after = std::chrono::years(10);
-  out.before_expiry = whole_seconds(settings.ca_switch_before_expiry);
-  out.limit = whole_seconds(settings.ca_switch_limit);
-  return out;
-}
-
 k8s::informer_options within(std::string_view ns) {
   return {.what = {.ns = std::string(ns)}};
 }
@@ -232,34 +186,12 @@ void manager_app::make_reactors() {
       certificates::service_environment{services_.clock, services_.log, services_.metrics,
                                         watcher_recorder_.get()});
 
-  watcher_installer::options how;
-  how.concurrent = settings_.concurrent;
-  how.resync_period = settings_.success_interval;
-  how.watch_runtimes = settings_.runtime_config.direct.watch_runtimes;
-  how.how.delays.propagation = settings_.ca_propagation;
-  how.how.dry_run = dry_run_;
-  how.how.field_manager = settings_.field_manager;
-  how.how.former_manager = settings_.former_field_manager;
-  how.how.contest_pause = settings_.contest_pause;
-  how.only = *k8s::label_selector::parse(settings_.only);
-  how.gateway = settings_.gateway_name;
-  how.istio_namespace = settings_.istio_namespace;
-  how.how.restart_on_renewal = settings_.skr_restart_on_renewal;
-  if (settings_.kcp_port != 0) how.kcp_port = settings_.kcp_port;
-  how.how.set.image = settings_.skr_image;
-  how.how.set.pull_secrets = settings_.skr_pull_secrets;
-  how.how.set.webhook_sources = settings_.skr_webhook_sources;
-  how.how.set.memory_limit = settings_.skr_memory_limit;
-  how.how.set.cpu_limit = settings_.skr_cpu_limit;
-  if (!settings_.skr_manifests.empty()) {
-    how.how.manifests = load_skr_manifests(settings_.skr_manifests, how.how.set);
-  }
   std::function<void(const k8s::object_key&)> on_reconcile;
   if (observer_ != nullptr) {
     on_reconcile = [this](const k8s::object_key& kyma) { observer_->reconciling(kyma); };
   }
   installer_ = std::make_unique<watcher_installer::watcher_installer>(
-      executor, std::move(how),
+      executor, installer_options(settings_, dry_run_),
       watcher_installer::sources{kymas_,
                                  watchers_,
                                  kubeconfigs_,
@@ -318,102 +250,6 @@ std::string manager_app::admin_token() const {
   auto token = read ? *read : std::string();
   while (!token.empty() && token.back() <= ' ') token.pop_back();
   return token;
-}
-
-/// `/runtimes`.
-std::string manager_app::show_runtimes(std::string_view query, std::string& error) const {
-  const auto wanted = runtimes_query::parse(query, error);
-  if (!error.empty()) return {};
-  std::vector<runtime_summary> all;
-  kymas_.objects().for_each([&](const k8s::object& kyma) {
-    auto key = kyma.key();
-    const auto* const seen = installer_->runtimes().find(key);
-    runtime_summary one{.kyma = std::move(key), .state = "unknown", .reason = {}};
-    if (seen != nullptr && seen->state) {
-      one.state = to_string(*seen->state);
-      one.reason = seen->reason;
-      one.since = seen->since;
-    }
-    all.push_back(std::move(one));
-  });
-  auto page = runtimes_page(std::move(all), wanted, services_.clock.wall(),
-                            [this](const auto& one, auto& row) { describe(one.kyma, row); });
-  page["leads"] = leads_;
-  page["conditions"] = conditions();
-  const auto& rotation = rotator_->last();
-  auto& phase = page["rotation"].emplace_object();
-  phase["phase"] = gateway_secret::name_of(rotation.where);
-  phase["missing"] = rotation.missing;
-  if (!rotation.waiting.empty()) phase["waiting"] = rotation.waiting;
-  if (rotation.look_again) phase["next"] = k8s::format_time(*rotation.look_again);
-  if (rotation.deadline) phase["deadline"] = k8s::format_time(*rotation.deadline);
-  return boost::json::serialize(page);
-}
-
-/// What people have to know beside the states of single runtimes, as Kubernetes conditions.
-boost::json::array manager_app::conditions() const {
-  boost::json::array out;
-  const auto add = [&](std::string_view type, std::string_view reason, std::string message,
-                       std::chrono::system_clock::time_point since) {
-    out.push_back({{"type", type},
-                   {"status", "True"},
-                   {"reason", reason},
-                   {"message", std::move(message)},
-                   {"lastTransitionTime", k8s::format_time(since)}});
-  };
-  if (stands_back_) add("StandsBack", "LifecycleManagerRuns", stands_back_text(), stands_since_);
-  if (settings_.shadow)
-    add("StandsBack", "Shadow", "nothing is written, as --shadow says", stands_since_);
-  const auto contested = installer_->contested();
-  if (contested > 0) {
-    add("Contested", "WrittenByOthers",
-        std::to_string(contested) + " runtimes are left to " + settings_.former_field_manager +
-            ", which writes to them, too",
-        installer_->contested_since());
-  }
-  return out;
-}
-
-std::string manager_app::stands_back_text() const {
-  return "lifecycle-manager runs, as its Lease " + settings_.lifecycle_manager_lease +
-         " says: nothing is written before it ends, or --take-over says that its own part for "
-         "watchers is switched off";
-}
-
-void manager_app::describe(const k8s::object_key& kyma, boost::json::object& row) const {
-  const auto value = kymas_.objects().get(kyma).parse();
-  row["runtimeId"] = k8s::label(value, runtime_id_label).value_or("");
-  const auto* const seen = installer_->runtimes().find(kyma);
-  if (seen != nullptr && !seen->message.empty()) row["message"] = seen->message;
-  if (k8s::label(value, skip_label) == "true") {
-    row["message"] = "left alone, as the label " + std::string(skip_label) + " says";
-  }
-  const auto* const changes = *dry_run_ ? installer_->changes(kyma) : nullptr;
-  if (changes != nullptr && !changes->empty()) {
-    row["reason"] = "would write " + std::to_string(changes->size()) + " objects";
-    auto& list = row["wouldWrite"].emplace_array();
-    for (const auto& one : *changes) list.emplace_back(one);
-  }
-  const auto speaks = certificate_options(settings_).certificates.speaks;
-  const auto certificate =
-      certificates_.objects()
-          .get({settings_.istio_namespace, certificates::certificate_name(kyma.name)})
-          .parse();
-  if (const auto valid = certificates::validity_in_status(certificate, speaks)) {
-    row["certificate"] = {{"notBefore", k8s::format_time(valid->not_before)},
-                          {"notAfter", k8s::format_time(valid->not_after)}};
-  }
-  const auto* const entry = board_.find(kyma);
-  if (entry == nullptr) return;
-  if (entry->observed) row["authorities"] = entry->observed->authorities.size();
-  if (const auto& demand = rotator_->last().demand) {
-    const auto lacks =
-        gateway_secret::lacks(*entry, *demand, rotation_options(settings_), services_.clock.wall());
-    if (!lacks.reason.empty()) row["rotation"] = lacks.reason;
-  }
-  if (entry->unreachable_since) {
-    row["unreachableSince"] = k8s::format_time(*entry->unreachable_since);
-  }
 }
 
 /// One reason a line; empty if all is well.

@@ -1,12 +1,12 @@
 #pragma once
 
 #include "core/http/server.hpp"
-#include "k8s/client.hpp"
-#include "k8s/client_pool.hpp"
-#include "k8s/event_recorder.hpp"
-#include "k8s/fence.hpp"
-#include "k8s/informer.hpp"
-#include "k8s/leader_election.hpp"
+#include "k8s/cache/informer.hpp"
+#include "k8s/client/client.hpp"
+#include "k8s/client/client_pool.hpp"
+#include "k8s/client/fence.hpp"
+#include "k8s/controller/event_recorder.hpp"
+#include "k8s/controller/leader_election.hpp"
 #include "reactors/admin/admin.hpp"
 #include "reactors/certificates/certificate_service.hpp"
 #include "reactors/cli/app.hpp"
@@ -15,11 +15,11 @@
 #include "reactors/cli/settings.hpp"
 #include "reactors/gateway_secret/rotator.hpp"
 #include "reactors/kyma_router/kyma_router.hpp"
-#include "reactors/lifecycle_manager_lease.hpp"
 #include "reactors/listener/leader_endpoint.hpp"
 #include "reactors/listener/listener.hpp"
-#include "reactors/rollout.hpp"
+#include "reactors/shared/rollout.hpp"
 #include "reactors/watcher_controller/watcher_controller.hpp"
+#include "reactors/watcher_installer/lifecycle_manager_lease.hpp"
 #include "reactors/watcher_installer/watcher_installer.hpp"
 #include "tls/reload.hpp"
 
@@ -47,7 +47,7 @@ namespace rw::cli {
 ///
 /// The Service for events leads to the replica that leads (listener/leader_endpoint.hpp); the
 /// others answer 503 with Retry-After. One that loses the lease ends, with code 1, and is started
-/// anew by whoever runs it: nothing of its term is left then.
+/// anew by what runs it, such as kubelet: nothing of its term is left then.
 class manager_app final : public app {
  public:
   /// Reads the kubeconfig, loads the certificates and binds. Throws what names the setting that

@@ -1,5 +1,5 @@
-#include "k8s/election.hpp"
-#include "k8s/label_selector.hpp"
+#include "k8s/controller/election.hpp"
+#include "k8s/objects/label_selector.hpp"
 #include "reactors/cli/options.hpp"
 #include "reactors/listener/leader_endpoint.hpp"
 #include "reactors/watcher_installer/render.hpp"
@@ -104,7 +104,7 @@ void describe_migration(CLI::App& app, manager_settings& to) {
                std::chrono::seconds(1));
   add(app, "--only", to.only, "SELECTOR",
       "Labels of the Kymas whose runtimes are kept in place, such as canary=yes; others are left "
-      "as they are")
+      "as they are, and a rotation of the CA waits for them until its deadline")
       ->check(CLI::Validator(selector_error, ""));
   add(app, "--field-manager", to.field_manager, "NAME", "Field manager of what is written");
   add(app, "--former-field-manager", to.former_field_manager, "NAME",

@@ -10,6 +10,8 @@
 
 namespace rw::cli {
 
+using validator = CLI::Validator;
+
 /// Collects what is wrong with the settings, so that all of it is said at once.
 class problems {
  public:
@@ -63,11 +65,5 @@ void add_bootstrapper_mode(CLI::App& app, bootstrapper_mode& value, const std::s
 void group_options(CLI::App& app, std::size_t first, const std::string& group);
 
 void describe_runtime_config(CLI::App& app, runtime_config_settings& to);
-
-void describe_manager(CLI::App& app, manager_settings& to);
-void check_manager(const manager_settings& of);
-
-void describe_dev(CLI::App& app, dev_settings& to);
-void check_dev(const dev_settings& of);
 
 }  // namespace rw::cli

@@ -1,8 +1,8 @@
 #include "reactors/cli/runtime_config.hpp"
 
 #include "core/task_group.hpp"
-#include "reactors/kyma_resources.hpp"
-#include "reactors/trust_bundles_type.hpp"
+#include "reactors/shared/kyma_resources.hpp"
+#include "reactors/shared/trust_bundles_type.hpp"
 
 #include <utility>
 

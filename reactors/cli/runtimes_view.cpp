@@ -1,7 +1,7 @@
 #include "reactors/cli/runtimes_view.hpp"
 
-#include "k8s/rfc3339.hpp"
-#include "k8s/types.hpp"
+#include "k8s/objects/rfc3339.hpp"
+#include "k8s/objects/types.hpp"
 #include "tls/xfcc.hpp"
 
 #include <boost/json/array.hpp>

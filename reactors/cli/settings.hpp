@@ -3,14 +3,17 @@
 #include "core/config.hpp"
 #include "core/log.hpp"
 #include "reactors/cli/runtime_config_settings.hpp"
-#include "reactors/event_json.hpp"
+#include "reactors/shared/event_json.hpp"
 
 #include <chrono>
 #include <cstdint>
-#include <map>
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+namespace CLI {
+class App;
+}
 
 namespace rw::cli {
 
@@ -122,50 +125,6 @@ struct manager_settings {
   std::chrono::milliseconds drain_timeout = std::chrono::seconds(20);
 };
 
-/// `runtime-watcher dev`.
-struct dev_settings {
-  std::string dir = "runtime-watcher-dev";
-  std::size_t runtimes = 2;
-  std::string kcp_kubeconfig;                ///< empty: an embedded API server
-  std::vector<std::string> skr_kubeconfigs;  ///< of the first runtimes; the others are embedded
-  bool bare = false;                         ///< neither Watcher nor Kymas
-  bool json = false;                         ///< the events on standard output
-  std::uint16_t api_port = 0;
-  std::uint16_t gateway_port = 0;
-  std::string pod_address = "127.0.0.1";  ///< where the webhooks listen
-  std::chrono::milliseconds gateway_idle = std::chrono::minutes(3);
-  core::host_port metrics_address = {"127.0.0.1", 0};
-
-  bool manager = true;
-  std::vector<core::host_port> backends;  ///< of the gateway, without a manager of its own
-  std::chrono::milliseconds success_interval = std::chrono::hours(1);
-  std::chrono::milliseconds ca_grace = std::chrono::seconds(10);
-
-  bootstrapper_mode bootstrapper = bootstrapper_mode::off;
-  std::size_t kim_workers = 25;
-  std::chrono::milliseconds kim_duration = std::chrono::seconds(2);
-  bool kim_config_watcher = false;
-  std::size_t kim_fails = 0;         ///< every N-th reconcile; 0: none
-  std::size_t hanging_runtimes = 0;  ///< the last ones
-
-  std::chrono::milliseconds rotate_root_every{0};  ///< 0: never
-  std::size_t rotations = 0;                       ///< 0: for ever
-  std::chrono::milliseconds issuer_delay{0};
-
-  std::chrono::milliseconds drain_timeout = std::chrono::seconds(10);
-  core::log_level log_level = core::log_level::info;
-};
-
-/// `runtime-watcher api-server`.
-struct api_server_settings {
-  core::host_port address = {"127.0.0.1", 6443};
-  std::string dir = "runtime-watcher-api";
-  std::vector<std::string> clusters = {"kcp"};
-  std::vector<std::string> host_names = {"localhost"};
-  std::size_t history = 1000;
-  std::chrono::milliseconds storage_delay{0};
-};
-
 /// `runtime-watcher uninstall`.
 struct uninstall_settings {
   std::string kubeconfig;
@@ -207,40 +166,28 @@ struct status_settings {
   std::chrono::milliseconds interval = std::chrono::seconds(2);
 };
 
-enum class command : std::uint8_t {
-  none,
-  webhook,
-  listen,
-  manager,
-  dev,
-  api_server,
-  status,
-  uninstall,
-  certs
-};
+struct command_line;
 
-/// The command line, and what the environment adds to it.
+// Add the options of a command, and check them against each other after parsing: `check_` throws
+// `setting_error`.
+void describe_webhook(CLI::App& app, webhook_settings& to);
+void check_webhook(CLI::App& app, const command_line& line, webhook_settings& of);
+void describe_listen(CLI::App& app, listen_settings& to);
+void check_listen(CLI::App& app, const listen_settings& of);
+void describe_manager(CLI::App& app, manager_settings& to);
+void check_manager(const manager_settings& of);
+void describe_status(CLI::App& app, status_settings& to);
+void describe_uninstall(CLI::App& app, uninstall_settings& to);
+void describe_certs(CLI::App& app, certs_settings& to);
+
+/// The settings of all commands.
 struct settings {
-  command what = command::none;  ///< none: help or the version was printed
-  core::log_level log_level = core::log_level::info;
   webhook_settings webhook;
   listen_settings listen;
   manager_settings manager;
-  dev_settings dev;
-  api_server_settings api_server;
   status_settings status;
   uninstall_settings uninstall;
   certs_settings certs;
-
-  /// Flags whose values came from the environment, with the variables.
-  std::map<std::string, std::string> variables;
-  /// Names settings in a message about their flags as they were given.
-  std::string as_given(std::string message) const;
 };
-
-/// Reads flags over environment over defaults; prints help and the version. Throws `setting_error`
-/// that names the settings that can't be used, as they were given; what is missing is named all at
-/// once.
-settings read_settings(int argc, char** argv);
 
 }  // namespace rw::cli

@@ -1,8 +1,8 @@
 #include "reactors/cli/status_app.hpp"
 
-#include "k8s/rfc3339.hpp"
-#include "k8s/types.hpp"
-#include "k8s/url.hpp"
+#include "k8s/objects/rfc3339.hpp"
+#include "k8s/objects/types.hpp"
+#include "k8s/objects/url.hpp"
 #include "tls/files.hpp"
 
 #include <boost/json/array.hpp>

@@ -1,18 +1,18 @@
 #include "reactors/cli/uninstall_app.hpp"
 
 #include "core/within.hpp"
-#include "k8s/config.hpp"
-#include "k8s/leader_election.hpp"
-#include "k8s/object_api.hpp"
-#include "k8s/types.hpp"
+#include "k8s/client/object_api.hpp"
+#include "k8s/config/config.hpp"
+#include "k8s/controller/leader_election.hpp"
+#include "k8s/objects/types.hpp"
 #include "reactors/bootstrapper/resource.hpp"
-#include "reactors/certificate_dialect.hpp"
 #include "reactors/certificates/rendering.hpp"
 #include "reactors/cli/skr_manifests.hpp"
-#include "reactors/kyma_resources.hpp"
-#include "reactors/resource_writer.hpp"
-#include "reactors/runtime_access.hpp"
-#include "reactors/trust_bundle.hpp"
+#include "reactors/runtime_controller/runtime_access.hpp"
+#include "reactors/shared/certificate_dialect.hpp"
+#include "reactors/shared/kyma_resources.hpp"
+#include "reactors/shared/resource_writer.hpp"
+#include "reactors/shared/trust_bundle.hpp"
 #include "reactors/watcher_installer/watcher_installer.hpp"
 
 #include <boost/json/array.hpp>
@@ -241,8 +241,8 @@ asio::awaitable<std::string> uninstall_app::clean_control_plane() {
   co_return failed;
 }
 
-/// How many Kymas, which have not this manager's finalizer, have certificates: somebody else keeps
-/// their runtimes. Those that were released have none any more.
+/// The number of Kymas that have certificates without this manager's finalizer: their runtimes are
+/// lifecycle-manager's. Those that were released have no certificates any more.
 asio::awaitable<k8s::result<std::size_t>> uninstall_app::count_others() {
   auto secrets = co_await read_all(secrets_type(), settings_.istio_namespace, "");
   if (!secrets) co_return secrets.error();
@@ -287,7 +287,7 @@ asio::awaitable<void> uninstall_app::lead() {
   stop();
 }
 
-/// Unless somebody holds it again.
+/// Unless it is held again.
 asio::awaitable<void> uninstall_app::remove_lease() {
   const k8s::object_key key{settings_.lease_namespace, settings_.lease_name};
   const auto seen = co_await lease_->get(leases, key);

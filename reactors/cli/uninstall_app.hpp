@@ -1,8 +1,8 @@
 #pragma once
 
-#include "k8s/client.hpp"
-#include "k8s/client_pool.hpp"
-#include "k8s/fence.hpp"
+#include "k8s/client/client.hpp"
+#include "k8s/client/client_pool.hpp"
+#include "k8s/client/fence.hpp"
 #include "reactors/cli/app.hpp"
 #include "reactors/cli/output.hpp"
 #include "reactors/watcher_installer/installation.hpp"

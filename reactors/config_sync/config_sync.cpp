@@ -1,9 +1,9 @@
 #include "reactors/config_sync/config_sync.hpp"
 
-#include "k8s/text.hpp"
-#include "k8s/types.hpp"
-#include "reactors/content_digest.hpp"
-#include "reactors/kyma_resources.hpp"
+#include "k8s/objects/text.hpp"
+#include "k8s/objects/types.hpp"
+#include "reactors/shared/content_digest.hpp"
+#include "reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/object.hpp>
 

@@ -1,16 +1,16 @@
 #pragma once
 
 #include "core/metrics.hpp"
-#include "k8s/client.hpp"
-#include "k8s/controller.hpp"
-#include "k8s/event_recorder.hpp"
-#include "k8s/informer.hpp"
-#include "k8s/reconciler.hpp"
-#include "reactors/bootstrapper_mode.hpp"
-#include "reactors/bootstrapper_sources.hpp"
+#include "k8s/cache/informer.hpp"
+#include "k8s/client/client.hpp"
+#include "k8s/controller/controller.hpp"
+#include "k8s/controller/event_recorder.hpp"
+#include "k8s/controller/reconciler.hpp"
 #include "reactors/config_sync/runtime_signal.hpp"
 #include "reactors/config_sync/target.hpp"
-#include "reactors/state_counts.hpp"
+#include "reactors/shared/bootstrapper_mode.hpp"
+#include "reactors/shared/bootstrapper_sources.hpp"
+#include "reactors/shared/state_counts.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

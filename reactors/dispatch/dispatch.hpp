@@ -7,8 +7,8 @@
 #include "core/metrics.hpp"
 #include "core/watchdog.hpp"
 #include "reactors/dispatch/schedule.hpp"
-#include "reactors/event_json.hpp"
-#include "reactors/events.hpp"
+#include "reactors/shared/event_json.hpp"
+#include "reactors/shared/events.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

@@ -4,7 +4,7 @@
 #include "core/coalescing_set.hpp"
 #include "core/gate.hpp"
 #include "reactors/dispatch/verdict.hpp"
-#include "reactors/events.hpp"
+#include "reactors/shared/events.hpp"
 
 #include <cstddef>
 #include <cstdint>

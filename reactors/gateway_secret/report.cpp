@@ -27,7 +27,7 @@ const step_words& words_for(step what) {
   return words[static_cast<std::size_t>(what)];
 }
 
-bool needs_somebody(const plan& made) {
+bool needs_a_person(const plan& made) {
   return made.where == phase::blocked || made.where == phase::no_root;
 }
 
@@ -35,7 +35,7 @@ bool needs_somebody(const plan& made) {
 /// time.
 std::string state_of(const plan& made) {
   auto state = std::string(name_of(made.where)) + (made.near_deadline ? " near" : "");
-  return needs_somebody(made) ? state + ": " + made.waiting : state;
+  return needs_a_person(made) ? state + ": " + made.waiting : state;
 }
 
 }  // namespace
@@ -73,7 +73,7 @@ void report::planned(const plan& made, const gateway_content* gateway,
   auto line = state_of(made) + (waits ? made.waiting : "");
   if (line == logged_) return;
   logged_ = std::move(line);
-  const bool bad = needs_somebody(made);
+  const bool bad = needs_a_person(made);
   if (bad) {
     log_.warning("CA rotation needs attention",
                  {{"phase", name_of(made.where)}, {"why", made.waiting}});

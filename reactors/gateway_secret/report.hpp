@@ -2,8 +2,8 @@
 
 #include "core/log.hpp"
 #include "core/metrics.hpp"
-#include "k8s/event_recorder.hpp"
-#include "k8s/types.hpp"
+#include "k8s/controller/event_recorder.hpp"
+#include "k8s/objects/types.hpp"
 #include "reactors/gateway_secret/rotation.hpp"
 
 #include <array>

@@ -1,6 +1,6 @@
 #include "reactors/gateway_secret/rotation.hpp"
 
-#include "k8s/rfc3339.hpp"
+#include "k8s/objects/rfc3339.hpp"
 
 #include <algorithm>
 #include <ranges>

@@ -2,7 +2,7 @@
 
 #include "core/clock.hpp"
 #include "reactors/gateway_secret/secrets.hpp"
-#include "reactors/rollout.hpp"
+#include "reactors/shared/rollout.hpp"
 
 #include <chrono>
 #include <cstddef>

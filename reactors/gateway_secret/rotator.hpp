@@ -5,12 +5,12 @@
 #include "core/log.hpp"
 #include "core/metrics.hpp"
 #include "core/watchdog.hpp"
-#include "k8s/client.hpp"
-#include "k8s/event_recorder.hpp"
-#include "k8s/informer.hpp"
-#include "k8s/reconciler.hpp"
+#include "k8s/cache/informer.hpp"
+#include "k8s/client/client.hpp"
+#include "k8s/controller/event_recorder.hpp"
+#include "k8s/controller/reconciler.hpp"
 #include "reactors/gateway_secret/rotation.hpp"
-#include "reactors/rollout.hpp"
+#include "reactors/shared/rollout.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

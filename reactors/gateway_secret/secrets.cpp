@@ -1,8 +1,8 @@
 #include "reactors/gateway_secret/secrets.hpp"
 
-#include "k8s/types.hpp"
-#include "reactors/kyma_resources.hpp"
-#include "reactors/trust_bundle.hpp"
+#include "k8s/objects/types.hpp"
+#include "reactors/shared/kyma_resources.hpp"
+#include "reactors/shared/trust_bundle.hpp"
 #include "tls/material.hpp"
 
 #include <boost/json/object.hpp>

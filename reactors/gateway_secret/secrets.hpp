@@ -1,6 +1,6 @@
 #pragma once
 
-#include "k8s/names.hpp"
+#include "k8s/objects/names.hpp"
 #include "tls/ca_bundle.hpp"
 #include "tls/certificate.hpp"
 #include "tls/error.hpp"

@@ -4,8 +4,8 @@
 #include "core/log.hpp"
 #include "core/lru_map.hpp"
 #include "core/metrics.hpp"
-#include "k8s/informer.hpp"
-#include "k8s/names.hpp"
+#include "k8s/cache/informer.hpp"
+#include "k8s/objects/names.hpp"
 
 #include <boost/asio/awaitable.hpp>
 

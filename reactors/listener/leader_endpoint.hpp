@@ -3,8 +3,8 @@
 #include "core/backoff.hpp"
 #include "core/clock.hpp"
 #include "core/log.hpp"
-#include "k8s/client.hpp"
-#include "k8s/names.hpp"
+#include "k8s/client/client.hpp"
+#include "k8s/objects/names.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>

@@ -1,8 +1,8 @@
 #include "reactors/runtime_rollout/resource.hpp"
 
-#include "k8s/rfc3339.hpp"
-#include "k8s/types.hpp"
-#include "reactors/kyma_resources.hpp"
+#include "k8s/objects/rfc3339.hpp"
+#include "k8s/objects/types.hpp"
+#include "reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "k8s/label_selector.hpp"
-#include "k8s/names.hpp"
+#include "k8s/objects/label_selector.hpp"
+#include "k8s/objects/names.hpp"
 #include "reactors/runtime_rollout/decision.hpp"
 
 #include <boost/json/value.hpp>

@@ -1,7 +1,7 @@
 #include "reactors/runtime_rollout/runtime_rollout.hpp"
 
-#include "k8s/types.hpp"
-#include "reactors/kyma_resources.hpp"
+#include "k8s/objects/types.hpp"
+#include "reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/object.hpp>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "reactors/watcher.hpp"
+#include "reactors/shared/watcher.hpp"
 
 #include <boost/json/value.hpp>
 #include <boost/system/result.hpp>

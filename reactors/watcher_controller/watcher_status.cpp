@@ -1,6 +1,6 @@
 #include "reactors/watcher_controller/watcher_status.hpp"
 
-#include "k8s/text.hpp"
+#include "k8s/objects/text.hpp"
 
 #include <boost/json/object.hpp>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "k8s/types.hpp"
+#include "k8s/objects/types.hpp"
 #include "reactors/watcher_controller/virtual_service.hpp"
 
 #include <boost/json/value.hpp>

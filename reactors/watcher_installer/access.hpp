@@ -1,6 +1,6 @@
 #pragma once
 
-#include "k8s/object.hpp"
+#include "k8s/objects/object.hpp"
 #include "reactors/watcher_installer/render.hpp"
 
 #include <cstdint>

@@ -1,9 +1,9 @@
 // What the installer reads of the control plane: what changes, whom that concerns, and what a
 // runtime is to have.
 
-#include "k8s/types.hpp"
-#include "reactors/kyma_resources.hpp"
-#include "reactors/trust_bundle.hpp"
+#include "k8s/objects/types.hpp"
+#include "reactors/shared/kyma_resources.hpp"
+#include "reactors/shared/trust_bundle.hpp"
 #include "reactors/watcher_installer/watcher_installer.hpp"
 #include "tls/certificate.hpp"
 
@@ -132,13 +132,12 @@ bool watcher_installer::may_have_certificate(std::string_view kyma) const {
   return from_.certificates.empty() || std::ranges::any_of(from_.certificates, has);
 }
 
-/// True if a Certificate that this manager made has that name.
+/// True if a Certificate of that name, or its Secret, carries the label that they are made with.
 bool watcher_installer::has_own_certificate(std::string_view kyma) const {
   const auto name = std::string(kyma) + std::string(certificate_suffix);
   return std::ranges::any_of(from_.certificates, [&](const k8s::informer* from) {
     const auto one = from->objects().get(with_.istio_namespace, name);
-    return one && from->type().gvk.kind == "Certificate" &&
-           k8s::label(one.parse(), managed_by_label).has_value();
+    return one && k8s::label(one.parse(), managed_by_label).has_value();
   });
 }
 

@@ -1,10 +1,10 @@
 #include "reactors/watcher_installer/installation.hpp"
 
 #include "core/gather.hpp"
-#include "k8s/difference.hpp"
-#include "k8s/manifests.hpp"
-#include "k8s/types.hpp"
-#include "reactors/field_owners.hpp"
+#include "k8s/objects/difference.hpp"
+#include "k8s/objects/manifests.hpp"
+#include "k8s/objects/types.hpp"
+#include "reactors/shared/field_owners.hpp"
 #include "reactors/watcher_installer/pods.hpp"
 
 #include <boost/asio/this_coro.hpp>

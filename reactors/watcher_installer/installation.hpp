@@ -1,7 +1,7 @@
 #pragma once
 
-#include "k8s/client.hpp"
-#include "reactors/remote_watch.hpp"
+#include "k8s/client/client.hpp"
+#include "reactors/runtime_controller/remote_watch.hpp"
 #include "reactors/watcher_installer/render.hpp"
 #include "reactors/watcher_installer/templates.hpp"
 #include "reactors/watcher_installer/trust.hpp"
@@ -50,7 +50,7 @@ struct method {
 struct outcome {
   std::size_t writes = 0;
   std::vector<std::string> changes = {};  ///< what was written, such as "Service skr-webhook"
-  std::string contested = {};  ///< the object that somebody else keeps; nothing was written then
+  std::string contested = {};  ///< the object that has another writer; nothing was written then
   bool ready = false;          ///< the Deployment has a ready replica
   std::string not_ready = {};  ///< the reason, a word such as "CrashLoopBackOff"
   std::string details = {};    ///< of that; a sentence

@@ -1,8 +1,8 @@
 // What happens before a Kyma that is being deleted loses the installer's finalizer.
 
-#include "k8s/types.hpp"
-#include "reactors/kyma_resources.hpp"
-#include "reactors/runtime_access.hpp"
+#include "k8s/objects/types.hpp"
+#include "reactors/runtime_controller/runtime_access.hpp"
+#include "reactors/shared/kyma_resources.hpp"
 #include "reactors/watcher_installer/watcher_installer.hpp"
 
 #include <utility>
@@ -12,14 +12,14 @@ namespace rw::watcher_installer {
 namespace asio = boost::asio;
 namespace json = boost::json;
 
-/// Whoever else keeps the Kyma may still need the events of its runtime, as lifecycle-manager does
+/// The other finalizers' owners may still need the events of the runtime, as lifecycle-manager does
 /// until the modules are deleted.
 bool watcher_installer::is_kept_by_others(const json::value& kyma) const {
   const auto* const all = k8s::find(kyma, {"metadata", "finalizers"});
   return k8s::has_finalizer(kyma, with_.finalizer) && all->as_array().size() > 1;
 }
 
-/// Whoever keeps the runtime instead removes what is on it.
+/// What is on the runtime is lifecycle-manager's to remove.
 asio::awaitable<k8s::reconcile_result> watcher_installer::release(json::value kyma) {
   const auto key = k8s::key_of(kyma);
   resource_writer writer(finalizers_, kymas_type());

@@ -1,8 +1,8 @@
 #include "reactors/watcher_installer/render.hpp"
 
-#include "k8s/base64.hpp"
-#include "k8s/qualified_name.hpp"
-#include "k8s/types.hpp"
+#include "k8s/objects/base64.hpp"
+#include "k8s/objects/qualified_name.hpp"
+#include "k8s/objects/types.hpp"
 #include "tls/digest.hpp"
 
 #include <boost/json/array.hpp>

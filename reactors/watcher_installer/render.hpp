@@ -1,7 +1,7 @@
 #pragma once
 
-#include "reactors/managers_file.hpp"
-#include "reactors/watcher.hpp"
+#include "reactors/shared/managers_file.hpp"
+#include "reactors/shared/watcher.hpp"
 #include "reactors/watcher_installer/templates.hpp"
 
 #include <boost/json/value.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "k8s/failure.hpp"
-#include "reactors/kyma_resources.hpp"
+#include "k8s/objects/failure.hpp"
+#include "reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/value.hpp>
 

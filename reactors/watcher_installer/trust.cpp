@@ -1,9 +1,9 @@
 #include "reactors/watcher_installer/trust.hpp"
 
-#include "k8s/base64.hpp"
-#include "k8s/rfc3339.hpp"
-#include "k8s/types.hpp"
-#include "reactors/content_digest.hpp"
+#include "k8s/objects/base64.hpp"
+#include "k8s/objects/rfc3339.hpp"
+#include "k8s/objects/types.hpp"
+#include "reactors/shared/content_digest.hpp"
 #include "reactors/watcher_installer/render.hpp"
 #include "tls/certificate.hpp"
 
@@ -94,7 +94,7 @@ tls::ca_bundle grown(const wanted_trust& wanted, const observed_trust& has, bool
 }
 
 /// How long what is there since then still has to wait to be in effect. A time in the future is not
-/// believed: somebody else's clock, or the runtime's owner, wrote it.
+/// believed: a clock that was ahead, or the runtime's owner, wrote it.
 core::duration until_in_effect(std::optional<time_point> since, const trust_delays& delays,
                                time_point now) {
   if (!since || *since > now) return delays.propagation;

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "core/clock.hpp"
-#include "reactors/managers_file.hpp"
-#include "reactors/rollout.hpp"
+#include "reactors/shared/managers_file.hpp"
+#include "reactors/shared/rollout.hpp"
 #include "reactors/watcher_installer/known_bundles.hpp"
 #include "tls/ca_bundle.hpp"
 

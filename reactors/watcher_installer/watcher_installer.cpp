@@ -1,9 +1,9 @@
 #include "reactors/watcher_installer/watcher_installer.hpp"
 
 #include "core/task_group.hpp"
-#include "k8s/types.hpp"
-#include "reactors/kyma_resources.hpp"
-#include "reactors/runtime_access.hpp"
+#include "k8s/objects/types.hpp"
+#include "reactors/runtime_controller/runtime_access.hpp"
+#include "reactors/shared/kyma_resources.hpp"
 
 #include <boost/asio/this_coro.hpp>
 
@@ -103,6 +103,7 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::reconcile(object_key k
     // Its runtime gets no new CA, so after a while a rotation does not wait for it any more.
     runtimes_.forget(key);
     drift_.unwatch(key);
+    drop_findings(key);
     if (board_ != nullptr) board_->unreachable(key, in_.clock.wall());
     co_return result::done();
   }
@@ -263,9 +264,15 @@ k8s::reconcile_result watcher_installer::failed(const json::value& kyma, const s
 void watcher_installer::forget(const object_key& key) {
   forget_runtime(key, to_string(key));
   removing_.erase(key);
-  changes_.erase(key);
-  if (contested_.erase(key) > 0) contested_gauge_.Set(static_cast<double>(contested_.size()));
+  drop_findings(key);
   if (board_ != nullptr) board_->forget(key);
+}
+
+/// What the last reconcile found, where the runtime is not looked at any more.
+void watcher_installer::drop_findings(const object_key& key) {
+  changes_.erase(key);
+  contested_.erase(key);
+  contested_gauge_.Set(static_cast<double>(contested_.size()));
 }
 
 }  // namespace rw::watcher_installer

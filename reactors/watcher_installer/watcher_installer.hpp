@@ -1,14 +1,14 @@
 #pragma once
 
-#include "k8s/client.hpp"
-#include "k8s/client_pool.hpp"
-#include "k8s/controller.hpp"
-#include "k8s/event_recorder.hpp"
-#include "k8s/informer.hpp"
-#include "k8s/label_selector.hpp"
-#include "reactors/rollout.hpp"
-#include "reactors/runtime_certificate.hpp"
-#include "reactors/runtime_controller.hpp"
+#include "k8s/cache/informer.hpp"
+#include "k8s/client/client.hpp"
+#include "k8s/client/client_pool.hpp"
+#include "k8s/controller/controller.hpp"
+#include "k8s/controller/event_recorder.hpp"
+#include "k8s/objects/label_selector.hpp"
+#include "reactors/runtime_controller/runtime_controller.hpp"
+#include "reactors/shared/rollout.hpp"
+#include "reactors/shared/runtime_certificate.hpp"
 #include "reactors/watcher_installer/access.hpp"
 #include "reactors/watcher_installer/installation.hpp"
 
@@ -158,6 +158,7 @@ class watcher_installer final : public runtime_controller {
   bool has_own_certificate(std::string_view kyma) const;
   bool is_left_alone(const boost::json::value& kyma) const;
   void forget(const k8s::object_key& key);
+  void drop_findings(const k8s::object_key& key);
 
   void watch_all();
   k8s::object virtual_service_of(const k8s::object_key& watcher) const;

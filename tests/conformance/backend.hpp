@@ -1,8 +1,8 @@
 #pragma once
 
 #include "core/http/message.hpp"
-#include "k8s/client.hpp"
-#include "k8s/config.hpp"
+#include "k8s/client/client.hpp"
+#include "k8s/config/config.hpp"
 
 #include "tests/unit/http/host.hpp"
 #include <memory>

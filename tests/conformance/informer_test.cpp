@@ -1,6 +1,6 @@
 // Our informer, which must get along with both.
 
-#include "k8s/informer.hpp"
+#include "k8s/cache/informer.hpp"
 
 #include "core/task_group.hpp"
 

@@ -1,6 +1,6 @@
 #include "webhook.hpp"
 
-#include "k8s/base64.hpp"
+#include "k8s/objects/base64.hpp"
 #include "tls/transport.hpp"
 
 namespace rw::conformance {

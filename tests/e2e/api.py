@@ -1,4 +1,4 @@
-"""A plain REST client for the API servers whose kubeconfigs `runtime-watcher dev` and `api-server` write."""
+"""A plain REST client for the API servers whose kubeconfigs `runtime-watcher-dev` writes."""
 
 import base64
 import http.client

@@ -172,7 +172,7 @@ class Beside:
         self.assertNotIn("Issuing", json.dumps(self.kcp.get(*CERTIFICATE).get("status", {})))
         self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
 
-        # All. Then somebody starts lifecycle-manager's part again, whose Lease is not known: no fight.
+        # All. Then lifecycle-manager's part is started again, whose Lease is not known: no fight.
         self.manager = self.start_manager(*self.OPTIONS)
         self.until_status(lambda s: s["runtimes"] and s["runtimes"][0]["state"] in ("installed", "not_ready"), "installed")
         self.klm = Klm(self.kcp, self.skr, self.secret, holds_lease=False)

@@ -21,7 +21,7 @@ import urllib.request
 import control_plane
 import harness
 import landscape
-from harness import BINARY, ROOT, Process, metric_sum, pause, wait_until
+from harness import BINARY, DEV_BINARY, ROOT, Process, metric_sum, pause, wait_until
 from landscape import RUNTIME_SPEC
 
 PATIENCE = 60
@@ -382,7 +382,7 @@ class Embedded(Story, harness.TestCase):
         if not control_plane.knows_openapi_v3(landscape.KUBECTL):
             self.skipTest(f"{landscape.KUBECTL} knows no OpenAPI v3, which is all that is served")
         folder = self.folder / "clusters"
-        server = self.start(Process("api-server", [BINARY, "api-server", "--address", "127.0.0.1:0", "--dir", folder,
+        server = self.start(Process("api-server", [DEV_BINARY, "api-server", "--address", "127.0.0.1:0", "--dir", folder,
                                                    "--cluster", "kcp", "--storage-delay", "1s"]))
         server.wait_listening("api-server")
         return landscape.Cluster(folder / "kcp.kubeconfig", self.folder / "cache")

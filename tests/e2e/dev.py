@@ -1,11 +1,11 @@
-"""`runtime-watcher dev` as a process, with its clusters and its events."""
+"""`runtime-watcher-dev dev` as a process, with its clusters and its events."""
 
 import json
 import pathlib
 import urllib.request
 
 from api import Api, collection, kymas
-from harness import BINARY, Process, metric_sum, wait_until
+from harness import DEV_BINARY, Process, metric_sum, wait_until
 
 WATCHER = collection("watchers", "kcp-system", "operator.kyma-project.io", "v1beta2") + "/kyma"
 SERVICE = collection("virtualservices", "kcp-system", "networking.istio.io", "v1beta1") + "/kyma"
@@ -25,7 +25,7 @@ class Dev(Process):
         self.events = []  # (monotonic arrival, object); only ever grows
         self.rollout = []  # objects with source, runtime, arrivedAfterMs, have, of; only ever grows
         self.phases = []  # of roll-outs: objects with rollout, phase, reason, updated, ready, failed, total; only ever grows
-        super().__init__("dev", [BINARY, "dev", "--dir", self.folder, "--runtimes", runtimes, "--events", "json", *options],
+        super().__init__("dev", [DEV_BINARY, "dev", "--dir", self.folder, "--runtimes", runtimes, "--events", "json", *options],
                          on_line=self._take)
         self._pages = {}
         self._apis = []

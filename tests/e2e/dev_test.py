@@ -6,7 +6,7 @@ import urllib.request
 import harness
 from api import collection, kymas
 from dev import CONFIGURATION, DEPLOYMENT, SECRET, SERVICE, WATCHED, WATCHER, Dev, rotate_pull_secret, webhooks_of
-from harness import BINARY, runtime_watcher, wait_until
+from harness import BINARY, DEV_BINARY, runtime_watcher, wait_until
 
 PATIENCE = 30
 ON_RUNTIME = collection("secrets", "kyma-system") + "/registry-credentials"
@@ -107,10 +107,10 @@ class WholeSystem(harness.TestCase):
         self.assertEqual(dev.terminate(15), 0, dev.tail())
 
     def test_without_a_manager_the_gateway_leads_to_those_that_are_named(self):
-        done = runtime_watcher("dev", "--backend", "127.0.0.1:1")
+        done = runtime_watcher("dev", "--backend", "127.0.0.1:1", binary=DEV_BINARY)
         self.assertEqual(done.returncode, 2)
         self.assertIn("--no-manager", done.stderr)
-        self.assertNotIn("{false}", runtime_watcher("dev", "--help").stdout)
+        self.assertNotIn("{false}", runtime_watcher("dev", "--help", binary=DEV_BINARY).stdout)
         port = harness.free_port()
         dev = self.start(Dev(self.folder / "dev", 1, "--no-manager", "--backend", f"127.0.0.1:{port}")).wait_up()
         manager = self.start(harness.Process("manager", [

@@ -24,6 +24,7 @@ import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = os.environ.get("RW_BINARY") or str(ROOT / "build" / "runtime-watcher")
+DEV_BINARY = BINARY + "-dev"  # beside it
 SKIPPED = 77  # the exit code that ctest shows as "Skipped"
 MIB = 1024 * 1024
 
@@ -182,9 +183,9 @@ class Process:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def runtime_watcher(*arguments, env=None, timeout=30):
+def runtime_watcher(*arguments, env=None, timeout=30, binary=BINARY):
     """Runs the binary to its end; returns the CompletedProcess with text output."""
-    return subprocess.run([BINARY, *map(str, arguments)], env=env, timeout=timeout, text=True, capture_output=True)
+    return subprocess.run([binary, *map(str, arguments)], env=env, timeout=timeout, text=True, capture_output=True)
 
 
 class Pki:

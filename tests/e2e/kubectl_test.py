@@ -16,7 +16,7 @@ import unittest
 
 import control_plane
 import harness
-from harness import BINARY, ROOT, Process, wait_until
+from harness import DEV_BINARY, ROOT, Process, wait_until
 
 DATA = pathlib.Path(__file__).resolve().parent / "data"
 KUBECTL = os.environ.get("RW_E2E_KUBECTL") or shutil.which("kubectl")
@@ -421,9 +421,9 @@ class OnTheEmbeddedServer(Kubectl, unittest.TestCase):
 
     @staticmethod
     def start_server(owner):
-        if not os.access(BINARY, os.X_OK):
-            raise AssertionError(f"{BINARY} is not there; build it first (cmake --build --preset release)")
-        server = owner.start(Process("api-server", [BINARY, "api-server", "--address", "127.0.0.1:0",
+        if not os.access(DEV_BINARY, os.X_OK):
+            raise AssertionError(f"{DEV_BINARY} is not there; build it first (cmake --build --preset release)")
+        server = owner.start(Process("api-server", [DEV_BINARY, "api-server", "--address", "127.0.0.1:0",
                                                     "--dir", owner.folder, "--cluster", "kcp"]))
         server.wait_listening("api-server")
         return owner.folder / "kcp.kubeconfig"

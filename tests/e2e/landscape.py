@@ -15,7 +15,7 @@ import urllib.request
 
 import control_plane
 from audit import Audit
-from harness import BINARY, ROOT, Process, free_port, metric_sum, wait_until
+from harness import BINARY, DEV_BINARY, ROOT, Process, free_port, metric_sum, wait_until
 
 KUBECTL = os.environ.get("RW_E2E_KUBECTL") or shutil.which("kubectl")
 MANAGER = "runtime-watcher-manager"  # its ServiceAccount, Deployment and roles
@@ -220,7 +220,7 @@ class Embedded(Landscape):
         if not control_plane.knows_openapi_v3(KUBECTL):
             self.skipTest(f"{KUBECTL} knows no OpenAPI v3, which is all that is served")
         folder = self.folder / "clusters"
-        server = self.start(Process("api-server", [BINARY, "api-server", "--address", "127.0.0.1:0", "--dir", folder,
+        server = self.start(Process("api-server", [DEV_BINARY, "api-server", "--address", "127.0.0.1:0", "--dir", folder,
                                                    "--cluster", "kcp,skr"]))
         server.wait_listening("api-server")
         return [Cluster(folder / f"{name}.kubeconfig", self.folder / f"cache-{name}") for name in ("kcp", "skr")]

@@ -9,8 +9,8 @@
 
 #include "core/task_group.hpp"
 #include "core/watchdog.hpp"
-#include "k8s/client.hpp"
-#include "k8s/leader_election.hpp"
+#include "k8s/client/client.hpp"
+#include "k8s/controller/leader_election.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_state.hpp>

@@ -172,6 +172,12 @@ class Story:
         self.kcp.kubectl("delete", "kyma", "orphan", "-n", "kcp-system", "--timeout=30s")
         self.manager = self.start_manager(*self.OPTIONS)
         self.kcp.until_gone("certificates.cert-manager.io", "orphan-webhook-tls", "istio-system")
+        # The Secret of a Certificate that an administrator deleted first is found as well.
+        self.kcp.apply({"apiVersion": "v1", "kind": "Secret", "metadata": {
+            "name": "deleted-webhook-tls", "namespace": "istio-system",
+            "labels": {"operator.kyma-project.io/purpose": "klm-watcher-cert-manager",
+                       "operator.kyma-project.io/managed-by": "lifecycle-manager"}}})
+        self.kcp.until_gone("secrets", "deleted-webhook-tls", "istio-system")
         self.set_manager("../nowhere", "Error")
         self.assertEqual(self.installed(["kyma"])["webhooks"], configuration["webhooks"])
         self.set_manager(None, "Ready")

@@ -99,7 +99,7 @@ class Uninstall(landscape.Embedded, harness.TestCase):
         self.assertEqual(self.finalizers("kyma", "kyma-1"), [])
         self.assertEqual(self.skr.get(*WEBHOOKS), before)
         self.assertIsNone(self.kcp.get("endpointslices", "runtime-watcher-manager-events", "kcp-system"))
-        # Nor does it take away without that option what runtimes need that somebody else keeps.
+        # Nor does it take away without that option what runtimes of other Kymas need.
         refused = self.run_it()
         self.assertEqual(refused.returncode, 1, refused.stdout)
         self.assertIn("1 other Kymas have certificates", refused.stderr)

@@ -1,7 +1,7 @@
 // The managers' file, which a client on the runtime may have written: what is taken means the same
 // once it is written again.
 
-#include "reactors/managers_file.hpp"
+#include "reactors/shared/managers_file.hpp"
 
 #include "tests/fuzz/check.hpp"
 #include <cstddef>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "k8s/types.hpp"
+#include "k8s/objects/types.hpp"
 #include "reactors/bootstrapper/desired_set.hpp"
 #include "reactors/bootstrapper/validation.hpp"
 #include "tls/issuer.hpp"

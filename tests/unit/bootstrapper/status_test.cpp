@@ -2,7 +2,7 @@
 
 #include "reactors/bootstrapper/status.hpp"
 
-#include "k8s/types.hpp"
+#include "k8s/objects/types.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

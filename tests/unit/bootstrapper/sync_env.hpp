@@ -1,6 +1,6 @@
 #pragma once
 
-#include "k8s/client.hpp"
+#include "k8s/client/client.hpp"
 #include "reactors/bootstrapper/sync.hpp"
 
 #include <boost/asio/awaitable.hpp>

@@ -1,6 +1,6 @@
-#include "k8s/difference.hpp"
-#include "k8s/manifests.hpp"
-#include "reactors/kyma_resources.hpp"
+#include "k8s/objects/difference.hpp"
+#include "k8s/objects/manifests.hpp"
+#include "reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/object.hpp>
 

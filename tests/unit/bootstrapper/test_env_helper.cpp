@@ -1,6 +1,6 @@
-#include "k8s/types.hpp"
+#include "k8s/objects/types.hpp"
 #include "reactors/config_sync/config_sync.hpp"
-#include "reactors/kyma_resources.hpp"
+#include "reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/object.hpp>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "k8s/rfc3339.hpp"
-#include "k8s/types.hpp"
+#include "k8s/objects/rfc3339.hpp"
+#include "k8s/objects/types.hpp"
 #include "reactors/certificates/renewal.hpp"
 
 #include <boost/json/array.hpp>

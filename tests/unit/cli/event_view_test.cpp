@@ -1,4 +1,4 @@
-#include "reactors/cli/dev/event_view.hpp"
+#include "reactors/dev/event_view.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
@@ -12,7 +12,7 @@
 BOOST_AUTO_TEST_SUITE(event_view)
 
 namespace core = rw::core;
-using rw::cli::dev::event_story;
+using rw::dev::event_story;
 using rw::k8s::object_key;
 using std::chrono::milliseconds;
 
@@ -38,7 +38,7 @@ struct stage {
   core::manual_clock clock;
   core::metrics metrics;
   std::vector<event_story> told;
-  rw::cli::dev::event_view view;
+  rw::dev::event_view view;
 };
 
 const object_key kyma{"kcp-system", "runtime-1"};
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(without_a_manager_a_story_ends_with_the_change) {
 
 BOOST_AUTO_TEST_CASE(what_is_never_heard_of_is_forgotten_oldest_first_and_counted) {
   stage s;
-  for (std::size_t i = 0; i <= rw::cli::dev::event_view::most; ++i) {
+  for (std::size_t i = 0; i <= rw::dev::event_view::most; ++i) {
     s.view.changed("runtime-1", change_of(std::to_string(i)));
   }
   auto& forgotten = core::make_counter(s.metrics, "rw_dev_stories_forgotten_total",

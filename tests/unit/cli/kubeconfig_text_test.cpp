@@ -1,6 +1,6 @@
-#include "reactors/cli/dev/kubeconfig_text.hpp"
+#include "reactors/dev/kubeconfig_text.hpp"
 
-#include "k8s/config.hpp"
+#include "k8s/config/config.hpp"
 #include "tls/issuer.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -23,7 +23,7 @@ BOOST_AUTO_TEST_CASE(what_comes_out_is_good_for_a_secret_and_says_the_same) {
                          .client_certificate_file = "/some/tls.crt",
                          .client_key_file = "/some/tls.key",
                          .token = "secret"};
-  const auto text = rw::cli::dev::kubeconfig_text(from, "runtime-1");
+  const auto text = rw::dev::kubeconfig_text(from, "runtime-1");
   BOOST_REQUIRE(text.has_value());
   const auto read = k8s::parse_foreign_kubeconfig(*text, "made");
   BOOST_REQUIRE(read.has_value());
@@ -39,14 +39,14 @@ BOOST_AUTO_TEST_CASE(credentials_of_a_program_are_not_handed_on) {
   const k8s::config from{.server = "https://127.0.0.1:6443",
                          .exec = k8s::exec_plugin{.command = "login"},
                          .source = "context dev of /x"};
-  const auto text = rw::cli::dev::kubeconfig_text(from, "runtime-1");
+  const auto text = rw::dev::kubeconfig_text(from, "runtime-1");
   BOOST_REQUIRE(text.has_error());
   BOOST_TEST(text.error().message.starts_with("context dev of /x: "), text.error().message);
 }
 
 BOOST_AUTO_TEST_CASE(a_token_file_that_is_not_there_is_named) {
   const k8s::config from{.server = "https://127.0.0.1:6443", .token_file = "/nonexistent/token"};
-  const auto text = rw::cli::dev::kubeconfig_text(from, "runtime-1");
+  const auto text = rw::dev::kubeconfig_text(from, "runtime-1");
   BOOST_REQUIRE(text.has_error());
   BOOST_TEST(text.error().message.find("/nonexistent/token") != std::string::npos);
 }

@@ -1,5 +1,5 @@
-#include "k8s/types.hpp"
-#include "reactors/cli/dev/pod.hpp"
+#include "k8s/objects/types.hpp"
+#include "reactors/dev/pod.hpp"
 #include "reactors/watcher_installer/templates.hpp"
 #include "tls/issuer.hpp"
 
@@ -15,8 +15,8 @@
 BOOST_AUTO_TEST_SUITE(pod_spec)
 
 namespace json = boost::json;
-using rw::cli::dev::mounted;
-using rw::cli::dev::read_pod_spec;
+using rw::dev::mounted;
+using rw::dev::read_pod_spec;
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "reactors/cli/dev/rollout_view.hpp"
+#include "reactors/dev/rollout_view.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
@@ -13,7 +13,7 @@ BOOST_AUTO_TEST_SUITE(rollout_view)
 
 namespace core = rw::core;
 using rw::source;
-using rw::cli::dev::arrival;
+using rw::dev::arrival;
 using std::chrono::milliseconds;
 
 namespace {
@@ -22,7 +22,7 @@ namespace {
 struct stage {
   core::manual_clock clock;
   std::vector<arrival> told;
-  rw::cli::dev::rollout_view view{clock, 3, [this](const arrival& one) { told.push_back(one); }};
+  rw::dev::rollout_view view{clock, 3, [this](const arrival& one) { told.push_back(one); }};
 };
 
 }  // namespace

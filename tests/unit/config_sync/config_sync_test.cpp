@@ -1,7 +1,7 @@
 // The reactor on an embedded API server, on a clock that only the test moves.
 
-#include "k8s/types.hpp"
-#include "reactors/kyma_resources.hpp"
+#include "k8s/objects/types.hpp"
+#include "reactors/shared/kyma_resources.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -14,10 +14,10 @@ BOOST_AUTO_TEST_SUITE(config_sync)
 
 using namespace rw;
 using namespace std::chrono_literals;
-using rw::cli::dev::kim_options;
-using rw::cli::dev::kim_outcome;
 using rw::config_sync::sync_options;
 using rw::config_sync::test::landscape;
+using rw::dev::kim_options;
+using rw::dev::kim_outcome;
 
 namespace {
 

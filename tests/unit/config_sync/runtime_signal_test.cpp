@@ -2,9 +2,9 @@
 
 #include "reactors/config_sync/runtime_signal.hpp"
 
-#include "k8s/rfc3339.hpp"
-#include "k8s/types.hpp"
-#include "reactors/kyma_resources.hpp"
+#include "k8s/objects/rfc3339.hpp"
+#include "k8s/objects/types.hpp"
+#include "reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/object.hpp>
 #include <boost/test/unit_test.hpp>

@@ -1,8 +1,8 @@
-#include "reactors/source_watch.hpp"
+#include "reactors/dev/source_watch.hpp"
 
-#include "k8s/object.hpp"
+#include "k8s/objects/object.hpp"
 #include "reactors/config_sync/target.hpp"
-#include "reactors/content_digest.hpp"
+#include "reactors/shared/content_digest.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/test/unit_test.hpp>
@@ -44,7 +44,7 @@ struct watched : test_env {
 
   void start_watch() {
     api_of_watch = connect("kcp", {.name = "watch"});
-    watch = std::make_unique<rw::source_watch>(
+    watch = std::make_unique<rw::dev::source_watch>(
         *api_of_watch, bootstrapper_sources{},
         k8s::informer_environment{clock, log, numbers, core::make_random_source()});
     listening = watch->subscribe([this] { ++changes; });
@@ -68,7 +68,7 @@ struct watched : test_env {
   bool together = false;  ///< all other answers come at the same moment
   int changes = 0;
   std::unique_ptr<k8s::client> api_of_watch;
-  std::unique_ptr<rw::source_watch> watch;
+  std::unique_ptr<rw::dev::source_watch> watch;
   std::shared_ptr<void> listening;
   std::unique_ptr<core::task_group> running;
 };

@@ -1,11 +1,11 @@
 #pragma once
 
+#include "k8s/cache/informer.hpp"
 #include "k8s/devserver/faults.hpp"
-#include "k8s/informer.hpp"
-#include "reactors/bootstrapper_mode.hpp"
-#include "reactors/cli/dev/kim.hpp"
 #include "reactors/config_sync/config_sync.hpp"
-#include "reactors/source_watch.hpp"
+#include "reactors/dev/kim.hpp"
+#include "reactors/dev/source_watch.hpp"
+#include "reactors/shared/bootstrapper_mode.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>
@@ -55,9 +55,9 @@ class test_env : public rw::test::simulated {
   void remove_record();
 
   /// KIM, which writes what it reads of the sources to `configured`.
-  void start_kim(cli::dev::kim_options options);
+  void start_kim(dev::kim_options options);
   void stop_kim();
-  cli::dev::kim& kim();
+  dev::kim& kim();
   const std::string& configured(const std::string& runtime) { return configured_[runtime]; }
   /// What KIM would write now.
   std::string content();

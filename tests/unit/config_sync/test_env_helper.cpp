@@ -1,7 +1,7 @@
-#include "k8s/types.hpp"
+#include "k8s/objects/types.hpp"
 #include "reactors/config_sync/target.hpp"
-#include "reactors/kyma_resources.hpp"
-#include "reactors/trust_bundles_type.hpp"
+#include "reactors/shared/kyma_resources.hpp"
+#include "reactors/shared/trust_bundles_type.hpp"
 
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
@@ -107,7 +107,7 @@ void test_env::stop() {
 
 /// The simulated KIM, with connections of its own.
 struct test_env::running_kim {
-  running_kim(test_env& in, cli::dev::kim_options options)
+  running_kim(test_env& in, dev::kim_options options)
       : api(in.connect("kcp", {.name = "kim", .retry_base = {}})),
         sources(*api, {}, {in.clock, in.log, in.numbers, core::make_random_source()}),
         kim(*api, sources,
@@ -140,12 +140,12 @@ struct test_env::running_kim {
   }
 
   std::unique_ptr<k8s::client> api;
-  source_watch sources;
-  cli::dev::kim kim;
+  dev::source_watch sources;
+  dev::kim kim;
   core::task_group tasks;
 };
 
-void test_env::start_kim(cli::dev::kim_options options) {
+void test_env::start_kim(dev::kim_options options) {
   kim_ = std::make_unique<running_kim>(*this, std::move(options));
 }
 
@@ -157,7 +157,7 @@ void test_env::stop_kim() {
   kim_.reset();
 }
 
-cli::dev::kim& test_env::kim() {
+dev::kim& test_env::kim() {
   return kim_->kim;
 }
 

@@ -1,4 +1,4 @@
-#include "reactors/dev_gateway/dev_gateway.hpp"
+#include "reactors/dev/gateway/dev_gateway.hpp"
 
 #include "tls/xfcc.hpp"
 

@@ -1,12 +1,12 @@
 #pragma once
 
-#include "k8s/client.hpp"
+#include "k8s/cache/informer.hpp"
+#include "k8s/client/client.hpp"
 #include "k8s/devserver/server.hpp"
 #include "k8s/devserver/yaml.hpp"
-#include "k8s/informer.hpp"
-#include "k8s/types.hpp"
-#include "reactors/dev_gateway/dev_gateway.hpp"
-#include "reactors/kyma_resources.hpp"
+#include "k8s/objects/types.hpp"
+#include "reactors/dev/gateway/dev_gateway.hpp"
+#include "reactors/shared/kyma_resources.hpp"
 #include "tls/ca_bundle.hpp"
 #include "tls/transport.hpp"
 

@@ -1,4 +1,4 @@
-#include "reactors/dev_gateway/routes.hpp"
+#include "reactors/dev/gateway/routes.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/test/unit_test.hpp>

@@ -1,7 +1,7 @@
-#include "reactors/dev_issuer/dev_issuer.hpp"
+#include "reactors/dev/issuer/dev_issuer.hpp"
 
-#include "k8s/types.hpp"
-#include "reactors/kyma_resources.hpp"
+#include "k8s/objects/types.hpp"
+#include "reactors/shared/kyma_resources.hpp"
 #include "tls/ca_bundle.hpp"
 
 #include <boost/test/unit_test.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "k8s/types.hpp"
-#include "reactors/certificate_dialect.hpp"
+#include "k8s/objects/types.hpp"
+#include "reactors/shared/certificate_dialect.hpp"
 #include "tls/error.hpp"
 
 #include <boost/json/array.hpp>

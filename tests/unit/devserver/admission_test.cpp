@@ -1,7 +1,7 @@
 #include "k8s/devserver/admission.hpp"
 
 #include "core/wake.hpp"
-#include "k8s/base64.hpp"
+#include "k8s/objects/base64.hpp"
 #include "tls/transport.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>

@@ -1,13 +1,13 @@
 #include "tests/unit/environment/environment.hpp"
 
 #include "core/backoff.hpp"
-#include "k8s/base64.hpp"
-#include "k8s/config.hpp"
-#include "k8s/kubeconfig.hpp"
-#include "k8s/manifests.hpp"
-#include "k8s/object_api.hpp"
-#include "k8s/types.hpp"
-#include "reactors/kyma_resources.hpp"
+#include "k8s/client/object_api.hpp"
+#include "k8s/config/config.hpp"
+#include "k8s/config/kubeconfig.hpp"
+#include "k8s/objects/base64.hpp"
+#include "k8s/objects/manifests.hpp"
+#include "k8s/objects/types.hpp"
+#include "reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "k8s/client.hpp"
-#include "k8s/informer.hpp"
-#include "k8s/types.hpp"
-#include "reactors/kyma_resources.hpp"
+#include "k8s/cache/informer.hpp"
+#include "k8s/client/client.hpp"
+#include "k8s/objects/types.hpp"
+#include "reactors/shared/kyma_resources.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>

@@ -2,8 +2,8 @@
 
 #include "reactors/certificates/state.hpp"
 #include "reactors/gateway_secret/rotation.hpp"
-#include "reactors/rollout.hpp"
-#include "reactors/trust_bundle.hpp"
+#include "reactors/shared/rollout.hpp"
+#include "reactors/shared/trust_bundle.hpp"
 #include "reactors/watcher_installer/trust.hpp"
 
 #include <boost/test/unit_test.hpp>

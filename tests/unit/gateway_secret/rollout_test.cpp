@@ -1,6 +1,6 @@
 // What runtimes lack before the gateway may switch, and what is tracked of them.
 
-#include "reactors/rollout.hpp"
+#include "reactors/shared/rollout.hpp"
 
 #include "reactors/gateway_secret/rotation.hpp"
 

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "k8s/types.hpp"
+#include "k8s/objects/types.hpp"
 #include "reactors/gateway_secret/rotation.hpp"
 #include "reactors/gateway_secret/secrets.hpp"
-#include "reactors/rollout.hpp"
+#include "reactors/shared/rollout.hpp"
 #include "tls/ca_bundle.hpp"
 #include "tls/issuer.hpp"
 

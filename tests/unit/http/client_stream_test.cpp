@@ -158,6 +158,16 @@ void close_in_order(tcp::socket& socket) {
   upstream::read_rest(socket);
 }
 
+/// An upstream that begins an answer over HTTP/2, goes on with `rest`, and leaves it open.
+upstream::script begun(std::function<void(answer_writer&, tcp::socket&)> rest = {}) {
+  return [rest = std::move(rest)](tcp::socket& socket, int) {
+    answer_writer answer(socket, true);
+    answer.begin();
+    if (rest) rest(answer, socket);
+    upstream::read_rest(socket);
+  };
+}
+
 /// The error codes of the resets among the frames that come, until the client closes.
 std::string read_resets(tcp::socket& from) {
   std::string bytes;
@@ -576,15 +586,12 @@ BOOST_AUTO_TEST_CASE(an_answer_to_head_has_no_body) {
 
 BOOST_AUTO_TEST_CASE(an_opened_exchange_goes_on_beyond_the_head_of_its_answer) {
   std::promise<void> opened;
-  upstream peer([&](tcp::socket& socket, int) {
-    answer_writer answer(socket, true);
-    answer.begin();
+  upstream peer(begun([&](answer_writer& answer, tcp::socket&) {
     opened.get_future().wait();
     answer.part("one ");
     answer.part("two");
     answer.end();
-    upstream::read_rest(socket);
-  });
+  }));
   streaming f(true, peer.port());
   collector sink;
   const auto got = f.open_stream({.sink = &sink});
@@ -601,13 +608,10 @@ BOOST_AUTO_TEST_CASE(an_opened_exchange_goes_on_beyond_the_head_of_its_answer) {
 
 BOOST_AUTO_TEST_CASE(an_opened_exchange_may_end_with_its_object) {
   std::promise<void> opened;
-  upstream peer([&](tcp::socket& socket, int) {
-    answer_writer answer(socket, true);
-    answer.begin();
+  upstream peer(begun([&](answer_writer& answer, tcp::socket&) {
     opened.get_future().wait();
     answer.end();
-    upstream::read_rest(socket);
-  });
+  }));
   streaming f(true, peer.port());
   collector sink;
   sink.ends_with = &f.rest;
@@ -670,12 +674,10 @@ BOOST_AUTO_TEST_CASE(a_refusal_is_a_whole_answer_of_an_exchange_that_was_to_be_o
 
 BOOST_AUTO_TEST_CASE(an_opened_exchange_ends_with_its_connection) {
   std::promise<void> opened;
-  upstream peer([&](tcp::socket& socket, int) {
-    answer_writer answer(socket, true);
-    answer.begin();
+  upstream peer(begun([&](answer_writer&, tcp::socket& socket) {
     opened.get_future().wait();
     close_in_order(socket);
-  });
+  }));
   streaming f(true, peer.port());
   collector sink;
   BOOST_TEST(!f.open_stream({.sink = &sink}).error);
@@ -685,11 +687,7 @@ BOOST_AUTO_TEST_CASE(an_opened_exchange_ends_with_its_connection) {
 }
 
 BOOST_AUTO_TEST_CASE(an_opened_exchange_ends_with_its_limit) {
-  upstream peer([&](tcp::socket& socket, int) {
-    answer_writer answer(socket, true);
-    answer.begin();
-    upstream::read_rest(socket);
-  });
+  upstream peer(begun());
   streaming f(true, peer.port());
   collector sink;
   BOOST_TEST(!f.open_stream({.sink = &sink, .limit = milliseconds(200)}).error);
@@ -697,11 +695,7 @@ BOOST_AUTO_TEST_CASE(an_opened_exchange_ends_with_its_limit) {
 }
 
 BOOST_AUTO_TEST_CASE(an_opened_exchange_ends_with_its_client_and_may_outlive_that) {
-  upstream peer([&](tcp::socket& socket, int) {
-    answer_writer answer(socket, true);
-    answer.begin();
-    upstream::read_rest(socket);
-  });
+  upstream peer(begun());
   streaming f(true, peer.port());
   collector sink;
   BOOST_TEST(!f.open_stream({.sink = &sink}).error);

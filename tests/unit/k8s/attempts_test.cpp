@@ -1,6 +1,6 @@
-#include "k8s/client.hpp"
-#include "k8s/fence.hpp"
-#include "k8s/retry.hpp"
+#include "k8s/client/client.hpp"
+#include "k8s/client/fence.hpp"
+#include "k8s/client/retry.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>

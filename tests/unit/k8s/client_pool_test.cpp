@@ -1,4 +1,4 @@
-#include "k8s/client_pool.hpp"
+#include "k8s/client/client_pool.hpp"
 
 #include "core/metrics.hpp"
 

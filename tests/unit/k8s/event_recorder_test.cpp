@@ -1,4 +1,4 @@
-#include "k8s/event_recorder.hpp"
+#include "k8s/controller/event_recorder.hpp"
 
 #include "core/task_group.hpp"
 

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "core/wake_list.hpp"
-#include "k8s/object_api.hpp"
-#include "k8s/types.hpp"
+#include "k8s/client/object_api.hpp"
+#include "k8s/objects/types.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/system/system_error.hpp>

@@ -1,7 +1,7 @@
 // Certificates that expire while a watch is under way: its connection lives on, the next one is
 // refused until there is a successor, and nothing is lost.
 
-#include "k8s/client.hpp"
+#include "k8s/client/client.hpp"
 #include "k8s/devserver/server.hpp"
 #include "tls/issuer.hpp"
 

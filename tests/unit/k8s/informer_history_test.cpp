@@ -5,7 +5,7 @@
 // wrong prints its seed and its end.
 
 #include "core/task_group.hpp"
-#include "k8s/informer.hpp"
+#include "k8s/cache/informer.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,4 @@
-#include "k8s/leader_election.hpp"
+#include "k8s/controller/leader_election.hpp"
 
 #include "core/task_group.hpp"
 

@@ -1,4 +1,4 @@
-#include "k8s/manifests.hpp"
+#include "k8s/objects/manifests.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>

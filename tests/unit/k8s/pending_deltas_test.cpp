@@ -1,4 +1,4 @@
-#include "k8s/pending_deltas.hpp"
+#include "k8s/cache/pending_deltas.hpp"
 
 #include <boost/test/unit_test.hpp>
 

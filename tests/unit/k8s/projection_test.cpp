@@ -1,7 +1,7 @@
-#include "k8s/projection.hpp"
+#include "k8s/objects/projection.hpp"
 
-#include "k8s/list_decoder.hpp"
-#include "k8s/watch_decoder.hpp"
+#include "k8s/cache/list_decoder.hpp"
+#include "k8s/cache/watch_decoder.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -2,7 +2,7 @@
 
 #include "core/http/server.hpp"
 #include "core/wake.hpp"
-#include "k8s/client.hpp"
+#include "k8s/client/client.hpp"
 #include "tls/certificate.hpp"
 #include "tls/transport.hpp"
 

@@ -3,8 +3,8 @@
 #include "core/clock.hpp"
 #include "core/task_group.hpp"
 #include "core/wake.hpp"
-#include "k8s/api_source.hpp"
-#include "k8s/informer.hpp"
+#include "k8s/cache/api_source.hpp"
+#include "k8s/cache/informer.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/error.hpp>

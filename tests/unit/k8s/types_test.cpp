@@ -1,6 +1,6 @@
-#include "k8s/types.hpp"
+#include "k8s/objects/types.hpp"
 
-#include "k8s/rfc3339.hpp"
+#include "k8s/objects/rfc3339.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>

@@ -1,4 +1,4 @@
-#include "k8s/watch_decoder.hpp"
+#include "k8s/cache/watch_decoder.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,5 +1,5 @@
 // Random histories of the manager's part that configures runtimes, in all modes, beside a simulated
-// KIM (reactors/cli/dev/kim.hpp), on a clock that only the test moves: sources change, Runtimes are
+// KIM (reactors/dev/kim.hpp), on a clock that only the test moves: sources change, Runtimes are
 // created, deleted, suspended, marked by hand and change their mode, KIM fails, is slow, is
 // switched off and runs its own watcher or not, requests fail, the manager ends and begins again
 // with another default. In the end every runtime has the newest content. Then, undisturbed, each
@@ -9,8 +9,8 @@
 // RW_CONFIG_HISTORY_SEEDS is the number of histories, RW_CONFIG_HISTORY_FIRST the first seed; a
 // history that fails prints its seed and its end.
 
-#include "k8s/types.hpp"
-#include "reactors/kyma_resources.hpp"
+#include "k8s/objects/types.hpp"
+#include "reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/serialize.hpp>
 #include <boost/test/unit_test.hpp>
@@ -30,7 +30,7 @@ namespace rw::runtime_config_test {
 BOOST_AUTO_TEST_SUITE(history)
 
 using namespace std::chrono_literals;
-using cli::dev::kim_outcome;
+using dev::kim_outcome;
 using mode = bootstrapper_mode;
 
 namespace {

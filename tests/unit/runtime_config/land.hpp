@@ -1,11 +1,11 @@
 #pragma once
 
-#include "k8s/client_pool.hpp"
-#include "reactors/bootstrapper_mode.hpp"
+#include "k8s/client/client_pool.hpp"
 #include "reactors/cli/app.hpp"
-#include "reactors/cli/dev/kim.hpp"
 #include "reactors/cli/runtime_config.hpp"
-#include "reactors/source_watch.hpp"
+#include "reactors/dev/kim.hpp"
+#include "reactors/dev/source_watch.hpp"
+#include "reactors/shared/bootstrapper_mode.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/object.hpp>
@@ -70,7 +70,7 @@ class land : public test::simulated {
   versions now;
   cli::runtime_config_settings settings;
   std::map<std::string, std::optional<bootstrapper_mode>> modes;  ///< none: the default
-  std::unique_ptr<cli::dev::kim> kim;
+  std::unique_ptr<dev::kim> kim;
 
  private:
   struct manager;
@@ -80,7 +80,7 @@ class land : public test::simulated {
   cli::services services_;
   std::unique_ptr<manager> manager_;
   std::unique_ptr<k8s::client> kim_api_;
-  std::unique_ptr<source_watch> kim_sources_;
+  std::unique_ptr<dev::source_watch> kim_sources_;
 };
 
 }  // namespace rw::runtime_config_test

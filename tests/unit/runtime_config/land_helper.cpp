@@ -1,9 +1,9 @@
-#include "k8s/event_recorder.hpp"
-#include "k8s/informer.hpp"
-#include "k8s/object_api.hpp"
-#include "k8s/types.hpp"
+#include "k8s/cache/informer.hpp"
+#include "k8s/client/object_api.hpp"
+#include "k8s/controller/event_recorder.hpp"
+#include "k8s/objects/types.hpp"
 #include "reactors/bootstrapper/resource.hpp"
-#include "reactors/kyma_resources.hpp"
+#include "reactors/shared/kyma_resources.hpp"
 
 #include "tests/unit/bootstrapper/samples.hpp"
 #include "tests/unit/runtime_config/land.hpp"
@@ -138,14 +138,13 @@ land::land(std::uint64_t seed)
     put(which);
   }
   kim_api_ = connect("kcp", {.name = "kim", .retry_base = {}});
-  kim_sources_ = std::make_unique<source_watch>(
+  kim_sources_ = std::make_unique<dev::source_watch>(
       *kim_api_, bootstrapper_sources{.trust_bundle = bundle_name},
       k8s::informer_environment{clock, log, numbers, chance.source()});
-  kim = std::make_unique<cli::dev::kim>(
+  kim = std::make_unique<dev::kim>(
       *kim_api_, *kim_sources_, [this](json::value of) { return configure(std::move(of)); },
-      cli::dev::kim_options{.workers = 3, .patch = 2s, .wait = 3min, .work = 40s},
-      cli::dev::kim_environment{context.get_executor(), clock, watchdog, log, numbers,
-                                chance.source()});
+      dev::kim_options{.workers = 3, .patch = 2s, .wait = 3min, .work = 40s},
+      dev::kim_environment{context.get_executor(), clock, watchdog, log, numbers, chance.source()});
   kim->options().vary = [this](core::duration most) { return chance.up_to(most); };
   tasks.spawn(kim_sources_->run());
   tasks.spawn(kim->run());
@@ -177,7 +176,7 @@ asio::awaitable<k8s::result<void>> land::configure(json::value of) {
     const bool due = co_await timer->wait();
     if (!due) co_return k8s::failure{.code = k8s::errc::shut_down, .message = "cancelled"};
   }
-  auto done = co_await cli::dev::configure_as_kim(&api(k8s::key_of(of).name), kim_sources_.get());
+  auto done = co_await dev::configure_as_kim(&api(k8s::key_of(of).name), kim_sources_.get());
   co_return done;
 }
 

@@ -1,4 +1,4 @@
-#include "reactors/permits.hpp"
+#include "reactors/runtime_controller/permits.hpp"
 
 #include "core/metrics.hpp"
 

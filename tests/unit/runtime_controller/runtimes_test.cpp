@@ -1,4 +1,4 @@
-#include "reactors/runtimes.hpp"
+#include "reactors/runtime_controller/runtimes.hpp"
 
 #include "core/metrics.hpp"
 

@@ -1,8 +1,8 @@
 // Whether lifecycle-manager runs, by its Lease; time is given.
 
-#include "reactors/lifecycle_manager_lease.hpp"
+#include "reactors/watcher_installer/lifecycle_manager_lease.hpp"
 
-#include "k8s/rfc3339.hpp"
+#include "k8s/objects/rfc3339.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/test/unit_test.hpp>

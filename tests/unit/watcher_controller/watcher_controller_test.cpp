@@ -3,8 +3,8 @@
 
 #include "reactors/watcher_controller/watcher_controller.hpp"
 
-#include "k8s/types.hpp"
-#include "reactors/kyma_resources.hpp"
+#include "k8s/objects/types.hpp"
+#include "reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>

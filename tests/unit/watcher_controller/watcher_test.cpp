@@ -1,7 +1,7 @@
-#include "reactors/watcher.hpp"
+#include "reactors/shared/watcher.hpp"
 
-#include "k8s/types.hpp"
-#include "reactors/managers_file.hpp"
+#include "k8s/objects/types.hpp"
+#include "reactors/shared/managers_file.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>

@@ -1,10 +1,10 @@
 // The installer against embedded API servers: a control plane and its runtimes.
 
-#include "k8s/base64.hpp"
-#include "k8s/types.hpp"
-#include "reactors/kyma_resources.hpp"
-#include "reactors/managers_file.hpp"
-#include "reactors/watcher.hpp"
+#include "k8s/objects/base64.hpp"
+#include "k8s/objects/types.hpp"
+#include "reactors/shared/kyma_resources.hpp"
+#include "reactors/shared/managers_file.hpp"
+#include "reactors/shared/watcher.hpp"
 #include "tls/trust_store.hpp"
 
 #include <boost/json/array.hpp>

@@ -2,8 +2,8 @@
 
 #include "reactors/watcher_installer/render.hpp"
 
-#include "k8s/base64.hpp"
-#include "k8s/types.hpp"
+#include "k8s/objects/base64.hpp"
+#include "k8s/objects/types.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

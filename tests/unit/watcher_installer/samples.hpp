@@ -1,7 +1,7 @@
 #pragma once
 
-#include "k8s/types.hpp"
-#include "reactors/watcher.hpp"
+#include "k8s/objects/types.hpp"
+#include "reactors/shared/watcher.hpp"
 #include "tls/issuer.hpp"
 
 #include <boost/json/value.hpp>

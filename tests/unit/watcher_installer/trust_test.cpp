@@ -2,8 +2,8 @@
 
 #include "reactors/watcher_installer/trust.hpp"
 
-#include "k8s/rfc3339.hpp"
-#include "k8s/types.hpp"
+#include "k8s/objects/rfc3339.hpp"
+#include "k8s/objects/types.hpp"
 #include "reactors/watcher_installer/installation.hpp"
 #include "reactors/watcher_installer/render.hpp"
 #include "tls/trust_store.hpp"

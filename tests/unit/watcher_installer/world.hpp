@@ -1,6 +1,6 @@
 #pragma once
 
-#include "reactors/rollout.hpp"
+#include "reactors/shared/rollout.hpp"
 #include "reactors/watcher_installer/watcher_installer.hpp"
 
 #include <boost/asio/awaitable.hpp>

@@ -1,0 +1,107 @@
+#pragma once
+
+#include "core/backoff.hpp"
+#include "core/channel.hpp"
+#include "core/clock.hpp"
+#include "core/log.hpp"
+#include "core/metrics.hpp"
+#include "k8s/cache/api_source.hpp"
+#include "k8s/cache/store.hpp"
+#include "k8s/client/client.hpp"
+#include "k8s/objects/delta.hpp"
+#include "k8s/objects/names.hpp"
+#include "k8s/objects/object.hpp"
+#include "k8s/objects/projection.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace rw::k8s {
+
+struct informer_options {
+  selection what = {};
+  projection keep = projection::without_managed_fields();
+  std::uint32_t page = 500;    ///< objects of one page of a list
+  bool streaming_list = true;  ///< where the server has it (Kubernetes 1.32)
+  bool any_version = false;    ///< objects may say another version of the type's group
+
+  /// A watch lasts as long as chosen at random between this and twice this, then is begun anew.
+  std::chrono::seconds watch_timeout = std::chrono::minutes(5);
+  /// A watch that brought nothing for so long, not even a bookmark, counts as broken; 0: as
+  /// watch_options::silence.
+  std::chrono::milliseconds silence{0};
+  std::size_t event_bytes = 8u << 20;  ///< of one watch event; a larger one is listed instead
+
+  std::chrono::milliseconds backoff_base = std::chrono::milliseconds(800);
+  std::chrono::milliseconds backoff_limit = std::chrono::seconds(30);
+};
+
+/// All of it must outlive the informer.
+struct informer_environment {
+  core::clock& clock;
+  core::logger& log;
+  core::metrics& metrics;
+  core::random_source random;
+};
+
+/// Keeps a store equal to what the API server has of one resource: list, then watch, for as long as
+/// it runs (client-go's reflector and informer). What breaks is begun anew, from the last
+/// resourceVersion where the server still knows it and by a list otherwise; what a list does not
+/// have any more is told as deleted.
+///
+/// Each subscriber has a channel of its own and is told, for every object, how its newest state
+/// differs from the one it was told last. A slow one is told less often, never wrongly: changes of
+/// an object that it has not taken yet become one. So what waits for it is bounded by the number of
+/// objects, an object that came and went unseen is not mentioned, and one that was deleted and made
+/// anew (another uid) is told as both.
+///
+/// Metrics, with the label `resource`: `rw_informer_objects`, `rw_informer_events_total{type}`,
+/// `rw_informer_lists_total`, `rw_informer_watches_total{end}`,
+/// `rw_informer_failures_total{phase}`, `rw_informer_pending_deltas`.
+///
+/// Everything happens on the client's executor.
+class informer {
+ public:
+  using subscription = std::shared_ptr<core::channel<delta>>;
+
+  informer(client& api, resource_type type, informer_options options,
+           informer_environment environment);
+  /// The same with something that stands for a client.
+  informer(std::shared_ptr<api_source> api, resource_type type, informer_options options,
+           informer_environment environment);
+  ~informer();
+  informer(const informer&) = delete;
+  informer& operator=(const informer&) = delete;
+
+  /// Runs until cancelled; then all subscriptions are closed.
+  boost::asio::awaitable<void> run();
+
+  /// All deltas from now on, the objects that are there already first, as added. `capacity` deltas
+  /// lie ready; others wait outside, coalesced. Ends with the informer, or when `close` is called
+  /// on the channel.
+  subscription subscribe(std::size_t capacity = 64);
+
+  /// True once a first list was complete. It stays true.
+  bool synced() const noexcept;
+  /// Waits until then. False if the informer ended before.
+  boost::asio::awaitable<bool> wait_synced();
+
+  const store& objects() const noexcept;
+  /// As the store's.
+  void add_index(const std::string& name, store::index_function by);
+  void remove_index(const std::string& name);
+  /// The version that the store is at; empty before the first list.
+  const std::string& resource_version() const noexcept;
+  const resource_type& type() const noexcept;
+
+ private:
+  class implementation;
+  std::shared_ptr<implementation> impl_;
+};
+
+}  // namespace rw::k8s

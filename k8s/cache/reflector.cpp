@@ -1,0 +1,213 @@
+#include "k8s/cache/reflector.hpp"
+
+#include <algorithm>
+#include <initializer_list>
+#include <utility>
+
+namespace rw::k8s {
+namespace {
+
+using action = reflector::action;
+using action_kind = reflector::action::kind;
+using watch_end = reflector::watch_end;
+
+/// Watches refused in a row after which a list is tried: a resourceVersion that the server calls
+/// "too large", say, because its storage was set back.
+constexpr unsigned refusals_until_list = 5;
+
+/// Failures that a connection which brings something counts for, at most: pauses of up to four
+/// times the base.
+constexpr unsigned failures_with_progress = 2;
+
+/// What pages begin with if none was asked for and all at once is too large.
+constexpr std::uint32_t first_page = 500;
+
+constexpr std::chrono::seconds longest_pause = std::chrono::minutes(5);
+
+bool is_any_of(const failure& why, std::initializer_list<errc> codes) {
+  return std::ranges::any_of(codes, [&](errc each) { return why.is(each); });
+}
+
+/// The server does not know, or not allow, streaming lists.
+bool is_unsupported(const failure& why) {
+  return is_any_of(why, {errc::bad_request, errc::invalid, errc::unsupported, errc::forbidden,
+                         errc::method_not_allowed});
+}
+
+/// The server would not begin a watch from where it was asked to, and did not say that it is too
+/// old.
+bool is_refusal(const failure& why) {
+  return is_any_of(why, {errc::bad_request, errc::invalid, errc::server_error, errc::unavailable});
+}
+
+}  // namespace
+
+reflector::reflector(reflector_options options, core::random_source random)
+    : options_(options),
+      random_(std::move(random)),
+      backoff_(options.backoff_base, options.backoff_limit, random_),
+      page_(options.page) {}
+
+action reflector::begin() {
+  const bool ask = options_.streaming_list && streaming_ == support::unknown;
+  return go_on(ask ? then::probe : then::list);
+}
+
+action reflector::version(unsigned major, unsigned minor) {
+  // Earlier servers ignore the parameter, or refuse it (KEP-3157).
+  const bool known = std::pair(major, minor) >= std::pair(1U, 32U);
+  streaming_ = known ? support::yes : support::no;
+  return go_on(then::list);
+}
+
+action reflector::waited() {
+  return go_on(after_wait_);
+}
+
+action reflector::go_on(then what) {
+  switch (what) {
+    case then::probe:
+      state_ = state::probing;
+      return {.what = action_kind::probe};
+    case then::next_page:
+      return list_page(false);
+    case then::watch:
+      return watch(false);
+    case then::list:
+      break;
+  }
+  continue_token_.clear();
+  listed_version_.clear();
+  return streaming_ == support::yes && !paged_once_ ? watch(true) : list_page(true);
+}
+
+action reflector::list_page(bool anew) {
+  state_ = state::listing;
+  action next{.what = action_kind::list, .anew = anew};
+  next.page.limit = at_once_ ? 0 : page_;
+  next.page.continue_token = continue_token_;
+  return next;
+}
+
+action reflector::watch(bool anew) {
+  state_ = anew ? state::streaming : state::watching;
+  error_event_ = {};
+  progressed_ = false;
+  const auto least =
+      static_cast<std::uint64_t>(std::max<std::int64_t>(options_.watch_timeout.count(), 1));
+  asked_ = std::chrono::seconds(static_cast<std::int64_t>(least + random_() % (least + 1)));
+  action next{.what = action_kind::watch, .anew = anew};
+  next.watch.timeout = asked_;
+  next.watch.send_initial_events = anew;
+  if (!anew) next.watch.resource_version = resource_version_;
+  return next;
+}
+
+action reflector::pause(then what, const failure& why) {
+  const core::duration asked_for = std::min(why.retry_after, longest_pause);
+  state_ = state::waiting;
+  after_wait_ = what;
+  return {.what = action_kind::wait, .delay = std::max(backoff_.next(), asked_for)};
+}
+
+action reflector::at_once_or_pause(then what, const failure& why) {
+  if (backoff_.failures() > 0) return pause(what, why);
+  backoff_.skip(1);
+  return go_on(what);
+}
+
+action reflector::listed(const std::string& resource_version, const std::string& continue_token) {
+  // All pages are of one version; were they not, nothing would be missed from the first one's on.
+  if (listed_version_.empty()) listed_version_ = resource_version;
+  continue_token_ = continue_token;
+  if (!continue_token_.empty()) return list_page(false);
+  resource_version_ = listed_version_;
+  paged_once_ = false;
+  at_once_ = false;
+  auto next = watch(false);
+  next.whole = true;
+  return next;
+}
+
+action reflector::failed(const failure& why) {
+  if (state_ == state::listing) return page_failed(why);
+  const bool will_not_tell =
+      is_any_of(why, {errc::forbidden, errc::not_found, errc::bad_request, errc::bad_answer});
+  if (!will_not_tell) return pause(then::probe, why);
+  streaming_ = support::no;
+  return go_on(then::list);
+}
+
+action reflector::page_failed(const failure& why) {
+  if (why.is(errc::too_large) && !at_once_ && page_ != 1) {
+    page_ = page_ == 0 ? first_page : page_ / 2;
+    return list_page(continue_token_.empty());
+  }
+  if (why.is(errc::gone) && !continue_token_.empty()) {
+    // The pages that are left cannot be had any more (Kubernetes API concepts, "Retrieving large
+    // results sets in chunks").
+    at_once_ = true;
+    return at_once_or_pause(then::list, why);
+  }
+  if (is_any_of(why, {errc::too_large, errc::bad_answer, errc::gone, errc::bad_request})) {
+    at_once_ = false;
+    return pause(then::list, why);
+  }
+  return pause(then::next_page, why);
+}
+
+bool reflector::judge(watch_end how, core::duration lasted) {
+  const bool to_its_end =
+      how == watch_end::in_order && !error_event_.code && lasted >= asked_ * 9 / 10;
+  if (to_its_end || lasted >= options_.backoff_limit) {
+    backoff_.reset();
+  } else if (progressed_ && backoff_.failures() > failures_with_progress) {
+    backoff_.reset();
+    backoff_.skip(failures_with_progress);
+  }
+  return to_its_end;
+}
+
+action reflector::watch_ended(watch_end how, const failure& reason, core::duration lasted) {
+  const bool to_its_end = judge(how, lasted);
+  const auto& why = error_event_.code ? error_event_ : reason;
+  if (how == watch_end::bad_event) {
+    // In a stream it would come again.
+    paged_once_ = true;
+    return at_once_or_pause(then::list, why);
+  }
+  if (state_ == state::streaming) {
+    // One that ran its time and was not whole is of a server that does not know what was asked.
+    const bool unsupported = to_its_end || is_unsupported(why);
+    if (unsupported) streaming_ = support::no;
+    return unsupported ? at_once_or_pause(then::list, why) : pause(then::list, why);
+  }
+  if (why.is(errc::gone)) return at_once_or_pause(then::list, why);
+  if (to_its_end) return go_on(then::watch);
+  refused_ = !progressed_ && is_refusal(why) ? refused_ + 1 : 0;
+  if (refused_ < refusals_until_list) return pause(then::watch, why);
+  refused_ = 0;
+  return pause(then::list, why);
+}
+
+reflector::verdict reflector::event(const watch_event& what) {
+  if (what.what == watch_event::kind::error) {
+    error_event_ = what.status;
+    return verdict::stop;
+  }
+  const bool bookmark = what.what == watch_event::kind::bookmark;
+  if (state_ == state::streaming) {
+    // Until all came there is nothing to go on from.
+    if (!bookmark) return verdict::apply;
+    if (!what.initial_events_end) return verdict::nothing;
+    state_ = state::watching;
+    resource_version_ = what.resource_version;
+    progressed_ = true;
+    return verdict::whole;
+  }
+  resource_version_ = what.resource_version;
+  progressed_ = true;
+  return bookmark ? verdict::nothing : verdict::apply;
+}
+
+}  // namespace rw::k8s

@@ -1,0 +1,140 @@
+#pragma once
+
+#include "core/backoff.hpp"
+#include "core/clock.hpp"
+#include "k8s/cache/watch_decoder.hpp"
+#include "k8s/client/client.hpp"
+#include "k8s/objects/failure.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace rw::k8s {
+
+struct reflector_options {
+  std::uint32_t page = 500;
+  bool streaming_list = true;
+  std::chrono::seconds watch_timeout = std::chrono::minutes(5);
+  std::chrono::milliseconds backoff_base = std::chrono::milliseconds(800);
+  std::chrono::milliseconds backoff_limit = std::chrono::seconds(30);
+};
+
+/// Decides what an informer asks its server for next: a list, page by page or as a stream, then
+/// watches, and what after each failure. Knows no socket and no timer, so that all of it can be
+/// tested with literals.
+///
+/// **What it relies on** (Kubernetes API concepts, "Resource versions"): a list without
+/// resourceVersion is at least as new as everything that was seen before it; a watch continues
+/// exactly where its resourceVersion is. One request at a time, and each event taken in its order,
+/// then make every object go forward only, and no resourceVersion need be understood: they are
+/// opaque, kept, and sent back.
+///
+/// **Resuming.** A watch that ended or broke is begun anew from the last event or bookmark. A list
+/// is begun anew only where the server does not know that version any more (410), or where an event
+/// could not be read, or when five watches in a row were refused.
+///
+/// **Pauses.** Exponential backoff with full jitter, the only one there is: the source makes one
+/// attempt. A watch that lasted, reckoned from its answer's first byte (its own timeout, or the
+/// backoff's limit), ends all suspicion. One that broke off sooner but brought something counts as
+/// little: a server that closes after each event is asked again within a few seconds, for ever. One
+/// that brought nothing counts in full, and so does a list that is followed by no watch.
+class reflector {
+ public:
+  enum class state : std::uint8_t {
+    idle,
+    probing,    ///< asking for the server's version
+    listing,    ///< page by page
+    streaming,  ///< a watch that begins with all objects and has not brought all of them yet
+    watching,
+    waiting,
+  };
+
+  /// What is to be done next.
+  struct action {
+    enum class kind : std::uint8_t { probe, list, watch, wait };
+
+    kind what = kind::probe;
+    list_options page = {};
+    watch_options watch = {};
+    core::duration delay{0};
+    bool anew = false;   ///< list, watch: a listing begins; what one before has told is void
+    bool whole = false;  ///< all there is was listed: what was not does not exist any more
+  };
+
+  /// How a watch ended.
+  enum class watch_end : std::uint8_t {
+    in_order,   ///< by the server, or because `event` said so
+    broken,     ///< with a failure
+    bad_event,  ///< given up: what came could not be read
+  };
+
+  /// What to do with an event.
+  enum class verdict : std::uint8_t {
+    apply,
+    nothing,
+    whole,  ///< nothing; and all there is was listed
+    stop,   ///< give up the watch
+  };
+
+  reflector(reflector_options options, core::random_source random);
+
+  // Each of these tells what came of the action before, and gives the next one.
+
+  action begin();
+  action version(unsigned major, unsigned minor);
+  /// A page was listed, and taken in.
+  action listed(const std::string& resource_version, const std::string& continue_token);
+  /// The probe, or the page, failed.
+  action failed(const failure& why);
+  /// `why` says more of a watch that did not end in order, which lasted so long since its answer
+  /// began: time that went by without one counts for nothing.
+  action watch_ended(watch_end how, const failure& why, core::duration lasted);
+  action waited();
+
+  /// Each event of the watch that is under way.
+  verdict event(const watch_event& what);
+
+  reflector::state state() const noexcept { return state_; }
+  /// What the watch goes on from; empty before the first list.
+  const std::string& resource_version() const noexcept { return resource_version_; }
+  /// The ERROR event that the latest watch ended with; no code if it did not.
+  const failure& error_event() const noexcept { return error_event_; }
+
+ private:
+  enum class support : std::uint8_t { unknown, yes, no };
+  /// What may follow a pause; `list` begins anew.
+  enum class then : std::uint8_t { probe, list, next_page, watch };
+
+  action go_on(then what);
+  action list_page(bool anew);
+  action watch(bool anew);
+  action pause(then what, const failure& why);
+  /// Without a pause if nothing failed before.
+  action at_once_or_pause(then what, const failure& why);
+  action page_failed(const failure& why);
+  /// Takes what a watch's end says of the server's health. True: it ran its time.
+  bool judge(watch_end how, core::duration lasted);
+
+  const reflector_options options_;
+  core::random_source random_;
+  core::backoff backoff_;
+
+  enum state state_ = state::idle;
+  then after_wait_ = then::list;
+  support streaming_ = support::unknown;
+  std::uint32_t page_;       ///< objects; fewer than asked for where they are large
+  bool paged_once_ = false;  ///< the next listing is not to be a stream
+  bool at_once_ = false;     ///< this listing is not done in pages
+
+  std::string continue_token_;
+  std::string listed_version_;  ///< of the first page
+  std::string resource_version_;
+  failure error_event_;
+  std::chrono::seconds asked_{0};  ///< the watch's timeout
+  bool progressed_ = false;        ///< the watch brought something that need not be asked for again
+  unsigned refused_ = 0;           ///< watches in a row
+};
+
+}  // namespace rw::k8s

@@ -1,0 +1,261 @@
+#include "k8s/client/call.hpp"
+
+#include "k8s/objects/types.hpp"
+#include "k8s/objects/url.hpp"
+
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <array>
+
+namespace rw::k8s {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::array<std::string_view, verbs> labels = {
+    "get",      "list", "watch", "create", "update", "patch", "apply", "delete", "deletecollection",
+    "discover", "raw"};
+
+constexpr std::string_view accept_metadata =
+    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, application/json";
+constexpr std::string_view accept_metadata_list =
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1, application/json";
+
+/// Appends parameters to a target.
+class query {
+ public:
+  explicit query(std::string& target) : target_(target) {}
+
+  query& add(std::string_view name, std::string_view value) {
+    if (value.empty()) return *this;
+    target_ += first_ ? '?' : '&';
+    first_ = false;
+    target_ += name;
+    target_ += '=';
+    append_percent_encoded(target_, value);
+    return *this;
+  }
+  query& flag(std::string_view name, bool set) { return add(name, set ? "true" : ""); }
+
+ private:
+  std::string& target_;
+  bool first_ = true;
+};
+
+call make(verb what, const resource_type& type, object_key key) {
+  call out;
+  out.wire.method = "GET";
+  out.what = what;
+  out.plural = type.plural;
+  out.key = std::move(key);
+  return out;
+}
+
+/// An object lies in the context's namespace where it names none, as with kubectl.
+object_key placed(const resource_type& type, object_key key, const std::string& ns) {
+  if (!type.namespaced) {
+    key.ns.clear();
+  } else if (key.ns.empty()) {
+    key.ns = ns;
+  }
+  return key;
+}
+
+void refuse(call& one, const std::string& why) {
+  one.wrong = failure{.code = errc::bad_request, .message = "cannot " + one.text() + ": " + why};
+}
+
+/// A path has to end with the name, or the request would be for something else altogether.
+void need_name(call& one) {
+  if (one.key.name.empty()) refuse(one, "the object has no name");
+  // They would climb in the path (RFC 3986, section 5.2.4); the API refuses such names, too.
+  if (one.key.name == "." || one.key.name == ".." || one.key.ns == "." || one.key.ns == "..") {
+    refuse(one, "this is no name of an object");
+  }
+}
+
+void select(query& parameters, const selection& what) {
+  parameters.add("labelSelector", what.labels).add("fieldSelector", what.fields);
+}
+
+/// A request that writes `body` to an object and is answered with the object.
+template <class Options>
+call write_call(verb what, std::string method, std::string_view content_type,
+                const resource_type& type, object_key key, const json::value& body,
+                const Options& options, bool force = false) {
+  auto out = make(what, type, std::move(key));
+  out.writes = true;
+  out.wire.method = std::move(method);
+  out.content_type = content_type;
+  out.wire.body = json::serialize(body);
+  const bool to_collection = what == verb::create && options.subresource.empty();
+  out.wire.target = to_collection ? collection_path(type, out.key.ns)
+                                  : object_path(type, out.key, options.subresource);
+  query(out.wire.target)
+      .add("fieldManager", options.field_manager)
+      .flag("force", force)
+      .add("dryRun", options.dry_run ? "All" : "");
+  // Other subresources have kinds of their own, such as Scale.
+  if (options.subresource.empty() || options.subresource == "status") out.kind = type.gvk.kind;
+  const bool is_named_there =
+      to_collection && !find_string(body, {"metadata", "generateName"}).empty();
+  if (!is_named_there) need_name(out);
+  return out;
+}
+
+std::string_view content_type_of(patch_type how) {
+  switch (how) {
+    case patch_type::merge:
+      return "application/merge-patch+json";
+    case patch_type::json:
+      return "application/json-patch+json";
+    case patch_type::strategic_merge:
+      return "application/strategic-merge-patch+json";
+  }
+  return {};
+}
+
+/// A DeleteOptions object; empty where nothing is asked for.
+std::string body_of(const delete_options& options) {
+  json::object body;
+  json::object preconditions;
+  if (!options.uid.empty()) preconditions["uid"] = options.uid;
+  if (!options.resource_version.empty()) {
+    preconditions["resourceVersion"] = options.resource_version;
+  }
+  if (!preconditions.empty()) body["preconditions"] = std::move(preconditions);
+  if (!options.propagation.empty()) body["propagationPolicy"] = options.propagation;
+  if (options.grace_period_seconds) body["gracePeriodSeconds"] = *options.grace_period_seconds;
+  if (options.dry_run) body["dryRun"] = json::array{"All"};
+  if (body.empty()) return {};
+  body["kind"] = "DeleteOptions";
+  body["apiVersion"] = "v1";
+  return json::serialize(body);
+}
+
+void add_delete_options(call& one, const delete_options& options) {
+  one.wire.method = "DELETE";
+  one.writes = true;
+  one.wire.body = body_of(options);
+  if (!one.wire.body.empty()) one.content_type = "application/json";
+}
+
+}  // namespace
+
+std::string_view label_of(verb what) noexcept {
+  return labels[static_cast<std::size_t>(what)];
+}
+
+std::string call::text() const {
+  auto out = what == verb::raw        ? wire.method
+             : what == verb::discover ? std::string("discover")
+                                      : std::string(label_of(what));
+  if (what == verb::remove_all) out = "delete all";
+  out += ' ';
+  out += plural;
+  const auto object = to_string(key);
+  if (!object.empty()) out.append(" ").append(object);
+  return out;
+}
+
+call get_call(const resource_type& type, object_key key, bool metadata_only,
+              const std::string& ns) {
+  auto out = make(verb::get, type, placed(type, std::move(key), ns));
+  out.wire.target = object_path(type, out.key);
+  if (metadata_only) {
+    out.accept = accept_metadata;
+  } else {
+    out.kind = type.gvk.kind;
+  }
+  need_name(out);
+  return out;
+}
+
+call list_call(const resource_type& type, const selection& what, const list_options& page) {
+  auto out = make(verb::list, type, {what.ns, {}});
+  out.wire.target = collection_path(type, what.ns);
+  query parameters(out.wire.target);
+  select(parameters, what);
+  if (page.limit > 0) parameters.add("limit", std::to_string(page.limit));
+  parameters.add("continue", page.continue_token)
+      .add("resourceVersion", page.resource_version)
+      .add("resourceVersionMatch", page.resource_version_match);
+  if (what.metadata_only) out.accept = accept_metadata_list;
+  return out;
+}
+
+call watch_call(const resource_type& type, const selection& what, const watch_options& options,
+                http::body_sink& into) {
+  auto out = make(verb::watch, type, {what.ns, {}});
+  out.wire.target = collection_path(type, what.ns);
+  query parameters(out.wire.target);
+  parameters.flag("watch", true).flag("allowWatchBookmarks", options.bookmarks);
+  select(parameters, what);
+  parameters.add("resourceVersion", options.resource_version)
+      .add("timeoutSeconds", std::to_string(options.timeout.count()));
+  if (options.send_initial_events) {
+    parameters.flag("sendInitialEvents", true).add("resourceVersionMatch", "NotOlderThan");
+  }
+  if (what.metadata_only) out.accept = accept_metadata;
+  out.sink = &into;
+  out.limit = options.timeout + std::chrono::seconds(5);
+  out.silence = options.silence;
+  out.bounds.retry = false;
+  return out;
+}
+
+call create_call(const resource_type& type, const json::value& object, const write_options& options,
+                 const std::string& ns) {
+  return write_call(verb::create, "POST", "application/json", type,
+                    placed(type, key_of(object), ns), object, options);
+}
+
+call update_call(const resource_type& type, const json::value& object, const write_options& options,
+                 const std::string& ns) {
+  return write_call(verb::update, "PUT", "application/json", type, placed(type, key_of(object), ns),
+                    object, options);
+}
+
+call patch_call(const resource_type& type, object_key key, patch_type how,
+                const json::value& change, const write_options& options, const std::string& ns) {
+  return write_call(verb::patch, "PATCH", content_type_of(how), type,
+                    placed(type, std::move(key), ns), change, options);
+}
+
+call apply_call(const resource_type& type, const json::value& object, const apply_options& options,
+                const std::string& ns) {
+  // JSON is YAML.
+  return write_call(verb::apply, "PATCH", "application/apply-patch+yaml", type,
+                    placed(type, key_of(object), ns), object, options, options.force);
+}
+
+call remove_call(const resource_type& type, object_key key, const delete_options& options,
+                 const std::string& ns) {
+  auto out = make(verb::remove, type, placed(type, std::move(key), ns));
+  out.wire.target = object_path(type, out.key);
+  add_delete_options(out, options);
+  need_name(out);
+  return out;
+}
+
+call remove_all_call(const resource_type& type, const selection& what,
+                     const delete_options& options) {
+  auto out = make(verb::remove_all, type, {what.ns, {}});
+  out.wire.target = collection_path(type, what.ns);
+  query parameters(out.wire.target);
+  select(parameters, what);
+  add_delete_options(out, options);
+  return out;
+}
+
+call discover_call(std::string target) {
+  call out;
+  out.wire.method = "GET";
+  out.what = verb::discover;
+  out.plural = target;
+  out.wire.target = std::move(target);
+  return out;
+}
+
+}  // namespace rw::k8s

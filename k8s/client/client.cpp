@@ -1,0 +1,288 @@
+#include "k8s/client/client.hpp"
+
+#include "k8s/client/call.hpp"
+#include "k8s/client/discovery.hpp"
+#include "k8s/client/session.hpp"
+#include "k8s/objects/status.hpp"
+#include "k8s/objects/types.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include <utility>
+
+namespace rw::k8s {
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+
+using session_ptr = std::shared_ptr<session>;
+
+failure bad_answer(const call& asked, const http::response& answer, const std::string& why) {
+  return {.code = errc::bad_answer,
+          .status = answer.status,
+          .message = "cannot " + asked.text() + ": " + why};
+}
+
+/// What is wrong with an object that was asked for; empty if nothing is.
+std::string defect(const json::value& answer, const std::string& kind) {
+  if (!answer.is_object()) return "the answer is JSON, but no object";
+  const auto found = find_string(answer, {"kind"});
+  if (kind.empty() || found == kind) return {};
+  return "the answer is of the kind \"" + quoted_line(found) + "\", not " + kind;
+}
+
+/// The same of a list, whose items become an array where the server wrote null.
+std::string list_defect(json::value& answer) {
+  if (!find_string(answer, {"kind"}).ends_with("List")) return "the answer is no list";
+  auto& items = answer.as_object()["items"];
+  if (items.is_null()) items.emplace_array();
+  return items.is_array() ? "" : "the answer's items are no array";
+}
+
+asio::awaitable<result<json::value>> ask(session_ptr api, call what, call_options bounds = {}) {
+  what.bounds = bounds;
+  auto answer = co_await api->perform(&what);
+  if (!answer) co_return answer.error();
+  std::string why;
+  auto value = parse_json(answer->body, why);
+  if (!value) co_return bad_answer(what, *answer, why);
+  why = what.what == verb::list ? list_defect(*value) : defect(*value, what.kind);
+  if (!why.empty()) co_return bad_answer(what, *answer, why);
+  co_return std::move(*value);
+}
+
+/// The same as text, of which only the first byte is looked at.
+asio::awaitable<result<std::string>> ask_text(session_ptr api, call what, call_options bounds) {
+  what.bounds = bounds;
+  auto answer = co_await api->perform(&what);
+  if (!answer) co_return answer.error();
+  if (what.what == verb::list && !answer->body.starts_with('{')) {
+    co_return bad_answer(what, *answer, "the answer is not JSON: " + quoted_line(answer->body));
+  }
+  co_return std::move(answer->body);
+}
+
+asio::awaitable<result<void>> stream(session_ptr api, call what) {
+  const auto answer = co_await api->perform(&what);
+  if (!answer) co_return answer.error();
+  co_return result<void>();
+}
+
+asio::awaitable<result<opened_watch>> open(session_ptr api, call what) {
+  opened_watch opened;
+  what.opened = &opened;
+  const auto answer = co_await api->perform(&what);
+  if (!answer) co_return answer.error();
+  co_return std::move(opened);
+}
+
+asio::awaitable<result<std::vector<discovered_resource>>> ask_resources(session_ptr api,
+                                                                        group_version_kind of) {
+  auto what = discover_call((of.group.empty() ? "/api/" : "/apis/") + of.api_version());
+  auto answer = co_await ask(api, what);
+  if (!answer) co_return answer.error();
+  auto found = resources_of(*answer, of);
+  if (!found) co_return bad_answer(what, {}, "the answer is no APIResourceList");
+  co_return std::move(*found);
+}
+
+asio::awaitable<result<std::vector<std::string>>> ask_versions(session_ptr api, std::string group) {
+  auto what = discover_call(group.empty() ? "/api" : "/apis/" + group);
+  auto answer = co_await ask(api, what);
+  if (!answer && answer.error().is(errc::not_found)) co_return std::vector<std::string>();
+  if (!answer) co_return answer.error();
+  auto found = versions_of(*answer);
+  if (!found) co_return bad_answer(what, {}, "the answer is neither APIVersions nor APIGroup");
+  co_return std::move(*found);
+}
+
+asio::awaitable<result<std::pair<unsigned, unsigned>>> ask_server_version(session_ptr api,
+                                                                          call_options bounds) {
+  auto what = discover_call("/version");
+  auto answer = co_await ask(api, what, bounds);
+  if (!answer) co_return answer.error();
+  const auto found = server_version_of(*answer);
+  if (!found) co_return bad_answer(what, {}, "the answer has no major and minor version");
+  co_return *found;
+}
+
+call raw_call(std::string method, std::string target, std::string content_type, std::string body) {
+  call out;
+  out.what = verb::raw;
+  out.writes = method != "GET" && method != "HEAD" && method != "OPTIONS";
+  out.plural = target;
+  out.accept = "application/json, */*";
+  out.content_type = std::move(content_type);
+  out.wire.method = std::move(method);
+  out.wire.target = std::move(target);
+  out.wire.body = std::move(body);
+  return out;
+}
+
+}  // namespace
+
+class client::implementation {
+ public:
+  implementation(asio::any_io_executor executor, config how, client_options options,
+                 client_environment environment)
+      : api(std::make_shared<session>(std::move(executor), std::move(how), std::move(options),
+                                      environment)) {}
+
+  const std::string& ns() const { return api->configuration().ns; }
+
+  /// With the client's own field manager where the call names none.
+  template <class Options>
+  Options managed(Options options) const {
+    if (options.field_manager.empty()) options.field_manager = api->options().field_manager;
+    return tried(std::move(options));
+  }
+
+  template <class Options>
+  Options tried(Options options) const {
+    const auto& dry_run = api->options().dry_run;
+    options.dry_run = options.dry_run || (dry_run && *dry_run);
+    return options;
+  }
+
+  static asio::awaitable<result<resource_type>> find(std::shared_ptr<implementation> self,
+                                                     group_version_kind gvk);
+
+  const session_ptr api;
+  discovery_cache found;
+};
+
+asio::awaitable<result<resource_type>> client::implementation::find(
+    std::shared_ptr<implementation> self, group_version_kind gvk) {
+  const auto& clock = self->api->environment().clock;
+  auto known = self->found.find(gvk, clock.now());
+  if (known) co_return std::move(*known);
+  auto served = co_await ask_resources(self->api, gvk);
+  if (!served) co_return served.error();
+  self->found.keep(gvk.api_version(), *served, clock.now());
+  known = self->found.find(gvk, clock.now());
+  if (known) co_return std::move(*known);
+  co_return failure{.code = errc::not_found,
+                    .message = "cannot find the resource of " + gvk.kind + ": " +
+                               gvk.api_version() + " is served without it"};
+}
+
+client::client(asio::any_io_executor executor, config how, client_options options,
+               client_environment environment)
+    : impl_(std::make_shared<implementation>(std::move(executor), std::move(how),
+                                             std::move(options), environment)) {}
+client::~client() = default;
+
+asio::awaitable<result<json::value>> client::get(resource_type type, object_key key,
+                                                 bool metadata_only, call_options bounds) {
+  return ask(impl_->api, get_call(type, std::move(key), metadata_only, impl_->ns()), bounds);
+}
+
+asio::awaitable<result<json::value>> client::list(resource_type type, selection what,
+                                                  list_options page, call_options bounds) {
+  return ask(impl_->api, list_call(type, what, page), bounds);
+}
+
+asio::awaitable<result<std::string>> client::list_text(resource_type type, selection what,
+                                                       list_options page, call_options bounds) {
+  return ask_text(impl_->api, list_call(type, what, page), bounds);
+}
+
+asio::awaitable<result<void>> client::watch(resource_type type, selection what,
+                                            watch_options options, watch_sink& into) {
+  return stream(impl_->api, watch_call(type, what, options, into));
+}
+
+asio::awaitable<result<opened_watch>> client::open_watch(resource_type type, selection what,
+                                                         watch_options options, watch_sink& into) {
+  return open(impl_->api, watch_call(type, what, options, into));
+}
+
+asio::awaitable<result<json::value>> client::create(resource_type type, value object,
+                                                    write_options options, call_options bounds) {
+  return ask(impl_->api, create_call(type, object, impl_->managed(std::move(options)), impl_->ns()),
+             bounds);
+}
+
+asio::awaitable<result<json::value>> client::update(resource_type type, value object,
+                                                    write_options options, call_options bounds) {
+  return ask(impl_->api, update_call(type, object, impl_->managed(std::move(options)), impl_->ns()),
+             bounds);
+}
+
+asio::awaitable<result<json::value>> client::patch(resource_type type, object_key key,
+                                                   patch_type how, value change,
+                                                   write_options options, call_options bounds) {
+  return ask(impl_->api,
+             patch_call(type, std::move(key), how, change, impl_->managed(std::move(options)),
+                        impl_->ns()),
+             bounds);
+}
+
+asio::awaitable<result<json::value>> client::apply(resource_type type, value object,
+                                                   apply_options options, call_options bounds) {
+  return ask(impl_->api, apply_call(type, object, impl_->managed(std::move(options)), impl_->ns()),
+             bounds);
+}
+
+asio::awaitable<result<json::value>> client::remove(resource_type type, object_key key,
+                                                    delete_options options, call_options bounds) {
+  return ask(impl_->api,
+             remove_call(type, std::move(key), impl_->tried(std::move(options)), impl_->ns()),
+             bounds);
+}
+
+asio::awaitable<result<json::value>> client::remove_all(resource_type type, selection what,
+                                                        delete_options options,
+                                                        call_options bounds) {
+  return ask(impl_->api, remove_all_call(type, what, impl_->tried(std::move(options))), bounds);
+}
+
+asio::awaitable<result<std::vector<discovered_resource>>> client::resources(
+    std::string api_version) {
+  group_version_kind of;
+  parse_api_version(api_version, of);
+  return ask_resources(impl_->api, std::move(of));
+}
+
+asio::awaitable<result<std::vector<std::string>>> client::versions(std::string group) {
+  return ask_versions(impl_->api, std::move(group));
+}
+
+asio::awaitable<result<resource_type>> client::find(group_version_kind gvk) {
+  return implementation::find(impl_, std::move(gvk));
+}
+
+asio::awaitable<result<std::pair<unsigned, unsigned>>> client::server_version(call_options bounds) {
+  return ask_server_version(impl_->api, bounds);
+}
+
+asio::awaitable<result<std::string>> client::raw(std::string method, std::string target,
+                                                 std::string content_type, std::string body,
+                                                 call_options bounds) {
+  return ask_text(
+      impl_->api,
+      raw_call(std::move(method), std::move(target), std::move(content_type), std::move(body)),
+      bounds);
+}
+
+void client::retire() {
+  impl_->api->retire();
+}
+
+asio::awaitable<void> client::close() {
+  return impl_->api->close();
+}
+
+const config& client::configuration() const noexcept {
+  return impl_->api->configuration();
+}
+const std::string& client::name() const noexcept {
+  return impl_->api->options().name;
+}
+asio::any_io_executor client::get_executor() const noexcept {
+  return impl_->api->executor();
+}
+
+}  // namespace rw::k8s

@@ -1,0 +1,76 @@
+#pragma once
+
+#include "core/metrics.hpp"
+#include "k8s/client/client.hpp"
+#include "k8s/objects/failure.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+namespace rw::k8s {
+
+struct client_pool_options {
+  std::string name = "pool";   ///< the metrics' label `pool`
+  std::size_t capacity = 512;  ///< clusters at once; each costs a connection and its buffers
+  /// After this time a client is replaced, however much it is used, so that connections, and what a
+  /// cluster's name stood for, do not live for ever. Shortened by up to a tenth at random.
+  core::duration expiry = std::chrono::hours(1);
+  /// For each client; its name is the metrics' label that they share.
+  client_options client = {};
+};
+
+/// Clients for many API servers, one for each cluster's name, made when they are first asked for.
+/// Beyond `capacity` the one that was used longest ago goes. A client also goes when its cluster's
+/// kubeconfig has become another text, when its time is over, and when `evict` says so, after a
+/// failure of TLS or of its credentials for instance.
+///
+/// What `get` gives stays usable as long as its holder keeps it, also when the pool has given it
+/// up; with the last holder the client is closed, in the background. `close` waits for that.
+///
+/// Kubeconfigs are believed as little as parse_foreign_kubeconfig (k8s/config/config.hpp) says.
+///
+/// Metrics, with the label `pool`: `rw_client_pool_clients`, `rw_client_pool_made_total`,
+/// `rw_client_pool_given_up_total{reason}` (capacity, expired, replaced, evicted),
+/// `rw_client_pool_closing`.
+///
+/// Everything happens on one executor (thread or strand).
+class client_pool {
+ public:
+  client_pool(boost::asio::any_io_executor executor, client_pool_options options,
+              client_environment environment);
+  /// All clients must have been given back, and `close` awaited.
+  ~client_pool();
+  client_pool(const client_pool&) = delete;
+  client_pool& operator=(const client_pool&) = delete;
+
+  /// The client of a cluster. Fails with `errc::not_configured` if the kubeconfig is no good; then
+  /// there is none for that name any more.
+  result<std::shared_ptr<client>> get(const std::string& cluster, const std::string& kubeconfig);
+
+  /// Gives a client up; the next `get` makes a new one, with new connections.
+  void evict(const std::string& cluster);
+
+  /// Gives clients up whose time is over, though nobody asks for them, until cancelled.
+  boost::asio::awaitable<void> run();
+
+  /// Gives all clients up and waits until they are closed, those too that somebody still holds.
+  /// Afterwards `get` fails with `errc::shut_down`.
+  boost::asio::awaitable<void> close();
+
+  std::size_t size() const noexcept;
+
+ private:
+  class implementation;
+  std::unique_ptr<implementation> impl_;
+};
+
+/// True if a failure says something about the connection or the credentials rather than about the
+/// request: then the cluster's client is not worth keeping.
+bool is_sick(const failure& why) noexcept;
+
+}  // namespace rw::k8s

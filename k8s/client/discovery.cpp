@@ -1,0 +1,101 @@
+#include "k8s/client/discovery.hpp"
+
+#include "k8s/objects/types.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include <algorithm>
+#include <charconv>
+
+namespace rw::k8s {
+namespace {
+
+namespace json = boost::json;
+
+std::vector<std::string> strings(const json::array& from) {
+  std::vector<std::string> out;
+  for (const auto& one : from) {
+    if (one.is_string()) out.emplace_back(std::string_view(one.get_string()));
+  }
+  return out;
+}
+
+std::optional<discovered_resource> resource_of(const json::value& from,
+                                               const group_version_kind& of) {
+  discovered_resource out;
+  out.type.gvk = of;
+  out.type.gvk.kind = find_string(from, {"kind"});
+  out.type.plural = find_string(from, {"name"});
+  const auto* namespaced = find(from, {"namespaced"});
+  out.type.namespaced = namespaced != nullptr && namespaced->is_bool() && namespaced->get_bool();
+  if (const auto* verbs = find_array(from, {"verbs"})) out.verbs = strings(*verbs);
+  if (out.type.plural.empty() || out.type.gvk.kind.empty()) return std::nullopt;
+  return out;
+}
+
+/// The number that a version begins with: managed clusters write "20+".
+std::optional<unsigned> number_of(std::string_view text) {
+  unsigned number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() ? std::optional(number) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::vector<discovered_resource>> resources_of(const json::value& answer,
+                                                             const group_version_kind& of) {
+  const auto* list = find_array(answer, {"resources"});
+  if (list == nullptr) return std::nullopt;
+  std::vector<discovered_resource> out;
+  for (const auto& one : *list) {
+    auto found = resource_of(one, of);
+    if (!found) return std::nullopt;
+    const bool subresource = found->type.plural.find('/') != std::string::npos;
+    if (!subresource) out.push_back(std::move(*found));
+  }
+  return out;
+}
+
+std::optional<std::vector<std::string>> versions_of(const json::value& answer) {
+  const auto* list = find_array(answer, {"versions"});
+  if (list == nullptr) return std::nullopt;
+  // The core group's versions are names, another one's are objects.
+  auto out = strings(*list);
+  for (const auto& one : *list) {
+    if (one.is_object()) out.emplace_back(find_string(one, {"version"}));
+  }
+  const auto* preferred = find(answer, {"preferredVersion"});
+  if (preferred != nullptr && preferred->is_object()) {
+    const auto at = std::ranges::find(out, find_string(*preferred, {"version"}));
+    if (at != out.end()) std::rotate(out.begin(), at, at + 1);
+  }
+  return out;
+}
+
+std::optional<std::pair<unsigned, unsigned>> server_version_of(const json::value& answer) {
+  const auto major = number_of(find_string(answer, {"major"}));
+  const auto minor = number_of(find_string(answer, {"minor"}));
+  if (!major || !minor) return std::nullopt;
+  return std::pair(*major, *minor);
+}
+
+void discovery_cache::keep(const std::string& api_version,
+                           const std::vector<discovered_resource>& found, core::time_point now) {
+  auto& kept = by_version_[api_version];
+  kept.until = now + lifetime;
+  kept.types.clear();
+  for (const auto& one : found) kept.types.push_back(one.type);
+}
+
+std::optional<resource_type> discovery_cache::find(const group_version_kind& gvk,
+                                                   core::time_point now) const {
+  const auto at = by_version_.find(gvk.api_version());
+  if (at == by_version_.end() || at->second.until <= now) return std::nullopt;
+  for (const auto& type : at->second.types) {
+    if (type.gvk.kind == gvk.kind) return type;
+  }
+  return std::nullopt;
+}
+
+}  // namespace rw::k8s

@@ -1,0 +1,49 @@
+#pragma once
+
+#include "core/clock.hpp"
+#include "k8s/client/client.hpp"
+#include "k8s/objects/failure.hpp"
+#include "k8s/objects/names.hpp"
+
+#include <boost/json/value.hpp>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace rw::k8s {
+
+// What discovery's answers say (Kubernetes API concepts, "Discovery API", its unaggregated form,
+// which every version serves). Without a value the answer is not what it should be.
+
+/// An APIResourceList: subresources are left out.
+std::optional<std::vector<discovered_resource>> resources_of(const boost::json::value& answer,
+                                                             const group_version_kind& of);
+/// An APIVersions (of the core group) or APIGroup: the preferred version first.
+std::optional<std::vector<std::string>> versions_of(const boost::json::value& answer);
+/// The server's version Info: numbers such as "32" or "20+".
+std::optional<std::pair<unsigned, unsigned>> server_version_of(const boost::json::value& answer);
+
+/// What is served in each group version, for a while.
+class discovery_cache {
+ public:
+  static constexpr core::duration lifetime = std::chrono::minutes(10);
+
+  void keep(const std::string& api_version, const std::vector<discovered_resource>& found,
+            core::time_point now);
+
+  /// None if it is not known, or not any more.
+  std::optional<resource_type> find(const group_version_kind& gvk, core::time_point now) const;
+
+ private:
+  struct entry {
+    std::vector<resource_type> types;
+    core::time_point until;
+  };
+  std::unordered_map<std::string, entry> by_version_;
+};
+
+}  // namespace rw::k8s

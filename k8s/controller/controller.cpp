@@ -1,0 +1,458 @@
+#include "k8s/controller/controller.hpp"
+
+#include "core/task_group.hpp"
+#include "core/wake.hpp"
+#include "k8s/cache/informer.hpp"
+#include "k8s/controller/failing_keys.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <algorithm>
+#include <exception>
+#include <list>
+#include <stdexcept>
+
+namespace rw::k8s {
+namespace {
+
+namespace asio = boost::asio;
+
+/// controller-runtime's.
+const std::vector<double>& reconcile_bounds() {
+  static const std::vector<double> bounds = {
+      0.005, 0.01, 0.025, 0.05, 0.1,  0.15, 0.2,  0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6,
+      0.7,   0.8,  0.9,   1.0,  1.25, 1.5,  1.75, 2.0,  2.5, 3.0,  3.5, 4.0,  4.5, 5,
+      6,     7,    8,     9,    10,   15,   20,   25,   30,  40,   50,  60};
+  return bounds;
+}
+
+struct controller_metrics {
+  controller_metrics(core::metrics& r, const std::string& name)
+      : success(total(r, name, "success")),
+        requeue_after(total(r, name, "requeue_after")),
+        error(total(r, name, "error")),
+        errors(counter(r, name, "controller_runtime_reconcile_errors_total",
+                       "Reconciles that ended in an error")),
+        terminal(counter(r, name, "controller_runtime_terminal_reconcile_errors_total",
+                         "Reconciles that ended in an error that is not tried again")),
+        panics(counter(r, name, "controller_runtime_reconcile_panics_total",
+                       "Reconciles that ended in an exception")),
+        timeouts(counter(r, name, "rw_controller_reconcile_timeouts_total",
+                         "Reconciles that were cancelled at their time limit")),
+        time(core::make_histogram(r, "controller_runtime_reconcile_time_seconds",
+                                  "How long reconciles took", {{"controller", name}},
+                                  reconcile_bounds())),
+        most(gauge(r, name, "controller_runtime_max_concurrent_reconciles",
+                   "How many reconciles may run at once")),
+        active(gauge(r, name, "controller_runtime_active_workers", "Reconciles that run")),
+        failing(gauge(r, name, "rw_controller_failing_keys",
+                      "Keys whose last reconcile ended in an error")) {}
+
+  static core::counter& total(core::metrics& r, const std::string& name, const char* result) {
+    return core::make_counter(r, "controller_runtime_reconcile_total", "Reconciles",
+                              {{"controller", name}, {"result", result}});
+  }
+  static core::counter& counter(core::metrics& r, const std::string& name, const char* what,
+                                const char* help) {
+    return core::make_counter(r, what, help, {{"controller", name}});
+  }
+  static core::gauge& gauge(core::metrics& r, const std::string& name, const char* what,
+                            const char* help) {
+    return core::make_gauge(r, what, help, {{"controller", name}});
+  }
+
+  core::counter& success;
+  core::counter& requeue_after;
+  core::counter& error;
+  core::counter& errors;
+  core::counter& terminal;
+  core::counter& panics;
+  core::counter& timeouts;
+  core::histogram& time;
+  core::gauge& most;
+  core::gauge& active;
+  core::gauge& failing;
+};
+
+controller_options usable(controller_options options) {
+  if (options.name.empty()) throw std::invalid_argument("a controller needs a name");
+  options.concurrent = std::max<std::size_t>(options.concurrent, 1);
+  options.queue.name = options.name;
+  return options;
+}
+
+/// What an exception says; none if it is a cancellation.
+std::optional<std::string> what_of(const std::exception_ptr& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const boost::system::system_error& e) {
+    if (e.code() == asio::error::operation_aborted) return std::nullopt;
+    return e.what();
+  } catch (const std::exception& e) {
+    return e.what();
+  } catch (...) {
+    return "something that is no std::exception";
+  }
+}
+
+}  // namespace
+
+class controller::implementation {
+ public:
+  implementation(asio::any_io_executor executor, controller_options options, reconciler& target,
+                 controller_environment environment)
+      : executor_(std::move(executor)),
+        options_(usable(std::move(options))),
+        target_(target),
+        environment_(std::move(environment)),
+        numbers_(environment_.metrics, options_.name),
+        queue(executor_, options_.queue,
+              {environment_.clock, environment_.metrics, environment_.random}),
+        failing(queue.capacity()),
+        end_(executor_),
+        sources_(executor_, [this](std::exception_ptr thrown) { fail(std::move(thrown)); }),
+        keepers_(executor_, [this](std::exception_ptr thrown) { fail(std::move(thrown)); }),
+        workers_(executor_, [this](std::exception_ptr thrown) { fail(std::move(thrown)); }) {
+    numbers_.most.Set(static_cast<double>(options_.concurrent));
+  }
+
+  asio::awaitable<void> run();
+  asio::awaitable<bool> put(keys* some);
+
+  std::vector<source> to_run;
+  std::vector<informer*> informers;
+  std::vector<informer::subscription> subscriptions;
+
+ private:
+  using work_queue = core::work_queue<object_key, object_key_hash>;
+
+  /// One that takes keys, and may be told to give up the one it has.
+  struct worker {
+    asio::cancellation_signal give_up;
+    core::time_point until{};  ///< of the reconcile that runs
+    bool timed_out = false;
+    core::deadline limit;
+  };
+
+  core::time_point now() const { return environment_.clock.now(); }
+
+  asio::awaitable<bool> await_sync();
+  asio::awaitable<void> complain();
+  void start_workers();
+  void fail(std::exception_ptr thrown);
+  asio::awaitable<void> work(worker* self);
+  asio::awaitable<void> process(worker* self, work_queue::item item);
+  asio::awaitable<std::optional<reconcile_result>> call(worker* self, object_key key);
+  void settle(const work_queue::item& item, const reconcile_result& result);
+  void tell_error(const object_key& key, const reconcile_result& result);
+  void tell_success(const object_key& key);
+  asio::awaitable<void> await_end(core::task_group* of);
+  asio::awaitable<void> stop();
+  asio::awaitable<void> give_up_in_time();
+
+  const asio::any_io_executor executor_;
+  const controller_options options_;
+  reconciler& target_;
+  const controller_environment environment_;
+  controller_metrics numbers_;
+  core::log_limit flood_log_;
+  bool started_ = false;   ///< reconciles may begin
+  bool stopping_ = false;  ///< and may not any more
+  std::list<worker> all_workers_;
+
+ public:
+  work_queue queue;
+  failing_keys failing;
+
+ private:
+  core::wake end_;  ///< set when something is broken
+  std::exception_ptr failure_;
+  core::task_group sources_;
+  core::task_group keepers_;  ///< the queue's own coroutine, and one that complains
+  core::task_group workers_;
+};
+
+asio::awaitable<void> controller::implementation::run() {
+  keepers_.spawn(queue.run());
+  keepers_.spawn(complain());
+  for (const auto& start : to_run) sources_.spawn(start());
+  try {
+    const bool synced = co_await await_sync();
+    if (synced) {
+      start_workers();
+      // They go on when this coroutine is cancelled; it waits apart from them.
+      co_await end_.wait();
+    }
+  } catch (...) {
+    if (what_of(std::current_exception())) fail(std::current_exception());
+  }
+  co_await asio::this_coro::throw_if_cancelled(false);
+  co_await stop();
+  if (failure_) std::rethrow_exception(failure_);
+}
+
+void controller::implementation::start_workers() {
+  started_ = true;
+  environment_.log.info("controller started", {{"controller", options_.name}});
+  for (std::size_t i = 0; i < options_.concurrent; ++i) {
+    auto* const one = &all_workers_.emplace_back();
+    one->limit = environment_.watchdog.watch(executor_, [this, one] {
+      if (now() < one->until) return;  // meant for the reconcile before
+      one->timed_out = true;
+      numbers_.timeouts.Increment();
+      one->give_up.emit(asio::cancellation_type::terminal);
+    });
+    workers_.spawn(work(one));
+  }
+}
+
+/// Something that must not throw has thrown.
+void controller::implementation::fail(std::exception_ptr thrown) {
+  if (!failure_) failure_ = std::move(thrown);
+  end_.set();
+}
+
+/// False: it will never be.
+asio::awaitable<bool> controller::implementation::await_sync() {
+  for (auto* const one : informers) {
+    const bool synced = co_await one->wait_synced();
+    if (synced) continue;
+    const auto state = co_await asio::this_coro::cancellation_state;
+    if (state.cancelled() != asio::cancellation_type::none) co_return false;
+    environment_.log.error("controller does not start: an informer ended before it was synced",
+                           {{"controller", options_.name}, {"resource", one->type().plural}});
+    co_return false;
+  }
+  co_return true;
+}
+
+/// A controller that waits for its informers says so from time to time.
+asio::awaitable<void> controller::implementation::complain() {
+  const auto alarm = environment_.clock.make_timer(executor_);
+  while (!started_) {
+    alarm->expires_at(now() + std::chrono::seconds(30));
+    const bool due = co_await alarm->wait();
+    if (!due || started_) co_return;
+    for (const auto* const one : informers) {
+      if (one->synced()) continue;
+      environment_.log.warning("controller waits for an informer to be synced",
+                               {{"controller", options_.name}, {"resource", one->type().plural}});
+    }
+  }
+}
+
+/// Waits for a group's tasks even when this coroutine is cancelled once more, which cancels them.
+asio::awaitable<void> controller::implementation::await_end(core::task_group* of) {
+  co_await asio::this_coro::throw_if_cancelled(false);
+  try {
+    co_await of->join();
+  } catch (const boost::system::system_error&) {  // cancelled once more; they have ended
+  }
+}
+
+asio::awaitable<void> controller::implementation::stop() {
+  stopping_ = true;
+  for (const auto& one : subscriptions) one->close();
+  sources_.cancel();
+  co_await await_end(&sources_);
+  queue.shut_down();
+  core::task_group bound(executor_);
+  bound.spawn(give_up_in_time());
+  co_await await_end(&workers_);
+  bound.cancel();
+  co_await await_end(&bound);
+  all_workers_.clear();
+  keepers_.cancel();
+  co_await await_end(&keepers_);
+  queue.publish();
+  if (queue.queued() > 0) {
+    environment_.log.info("controller ended with keys still queued",
+                          {{"controller", options_.name}, {"keys", queue.queued()}});
+  }
+}
+
+/// Cancels the reconciles that do not end within the time they have.
+asio::awaitable<void> controller::implementation::give_up_in_time() {
+  const auto alarm = environment_.clock.make_timer(executor_);
+  alarm->expires_at(now() + options_.shutdown);
+  const bool due = co_await alarm->wait();
+  if (!due) co_return;
+  environment_.log.warning("reconciles that did not end in time are cancelled",
+                           {{"controller", options_.name}, {"reconciles", queue.processing()}});
+  for (auto& one : all_workers_) one.give_up.emit(asio::cancellation_type::terminal);
+}
+
+asio::awaitable<bool> controller::implementation::put(keys* some) {
+  const auto level = started_ ? core::priority::normal : core::priority::low;
+  for (const auto& key : *some) {
+    while (queue.add(key, level) == core::add_result::full) {
+      environment_.log.limited(flood_log_, core::log_level::warning,
+                               "the work queue is full; a source waits",
+                               {{"controller", options_.name}, {"keys", queue.size()}});
+      const bool room = co_await queue.wait_for_room();
+      if (!room) co_return false;
+    }
+  }
+  co_return !stopping_;
+}
+
+asio::awaitable<void> controller::implementation::work(worker* self) {
+  constexpr unsigned at_once = 16;
+  for (unsigned done = 1; !stopping_; ++done) {
+    // Reconciles that never suspend must not keep everybody else from their turn.
+    if (done % at_once == 0) co_await asio::post(executor_, asio::use_awaitable);
+    auto item = queue.try_get();
+    if (!item) item = co_await queue.get();
+    if (!item || stopping_) break;
+    co_await process(self, std::move(item));
+  }
+}
+
+asio::awaitable<void> controller::implementation::process(worker* self, work_queue::item item) {
+  numbers_.active.Increment();
+  const auto begin = now();
+  self->timed_out = false;
+  self->until = begin + options_.reconcile_limit;
+  self->limit.arm(self->until);
+  const auto result = co_await call(self, item.key());
+  self->limit.disarm();
+  const std::chrono::duration<double> took = now() - begin;
+  numbers_.time.Observe(took.count());
+  numbers_.active.Decrement();
+  queue.time_has_passed();
+  if (result) settle(item, *result);
+}
+
+/// Calls the reconciler, with a cancellation of its own: this coroutine goes on when it is
+/// cancelled. None: it was cancelled at the end.
+asio::awaitable<std::optional<reconcile_result>> controller::implementation::call(worker* self,
+                                                                                  object_key key) {
+  std::exception_ptr thrown;
+  try {
+    auto work = target_.reconcile(std::move(key));
+    auto result = co_await asio::co_spawn(
+        executor_, std::move(work),
+        asio::bind_cancellation_slot(self->give_up.slot(), asio::use_awaitable));
+    co_return result;
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  if (const auto what = what_of(thrown)) {
+    numbers_.panics.Increment();
+    co_return reconcile_result::error("exception: " + *what);
+  }
+  if (!self->timed_out && stopping_) co_return std::nullopt;
+  if (!self->timed_out) co_return reconcile_result::error("the reconcile cancelled itself");
+  co_return reconcile_result::error("the reconcile did not end within its time limit");
+}
+
+void controller::implementation::settle(const work_queue::item& item,
+                                        const reconcile_result& result) {
+  const auto& key = item.key();
+  switch (result.what) {
+    case reconcile_result::kind::done:
+      numbers_.success.Increment();
+      queue.forget(key);
+      tell_success(key);
+      break;
+    case reconcile_result::kind::requeue_after:
+      numbers_.requeue_after.Increment();
+      queue.forget(key);
+      queue.add_after(key, result.after, item.priority());
+      tell_success(key);
+      break;
+    case reconcile_result::kind::error:
+      numbers_.error.Increment();
+      numbers_.errors.Increment();
+      queue.add_rate_limited(key, item.priority(), result.after);
+      tell_error(key, result);
+      break;
+    case reconcile_result::kind::terminal:
+      numbers_.error.Increment();
+      numbers_.errors.Increment();
+      numbers_.terminal.Increment();
+      queue.forget(key);
+      tell_error(key, result);
+      break;
+  }
+}
+
+void controller::implementation::tell_error(const object_key& key, const reconcile_result& result) {
+  const auto& state = result.reason.empty() ? result.text : result.reason;
+  const bool news = failing.failed(key, state, now());
+  numbers_.failing.Set(static_cast<double>(failing.size()));
+  if (!news) return;
+  const bool again = result.what == reconcile_result::kind::error;
+  environment_.log.error(again ? "reconcile failed; it will be repeated until it succeeds"
+                               : "reconcile failed; it is not repeated until something changes",
+                         {{"controller", options_.name},
+                          {"namespace", key.ns},
+                          {"name", key.name},
+                          {"error", result.text}});
+}
+
+void controller::implementation::tell_success(const object_key& key) {
+  const auto over = failing.succeeded(key);
+  if (!over) return;
+  numbers_.failing.Set(static_cast<double>(failing.size()));
+  const std::chrono::duration<double> lasted = now() - over->since;
+  environment_.log.info("reconcile succeeds again", {{"controller", options_.name},
+                                                     {"namespace", key.ns},
+                                                     {"name", key.name},
+                                                     {"failures", over->tries},
+                                                     {"seconds", lasted.count()}});
+}
+
+controller::controller(asio::any_io_executor executor, controller_options options,
+                       reconciler& target, controller_environment environment)
+    : impl_(std::make_unique<implementation>(std::move(executor), std::move(options), target,
+                                             std::move(environment))) {}
+controller::~controller() = default;
+
+void controller::watch(informer& from) {
+  watch(from, [](const delta& change, keys& some) { some.push_back(change.any().key()); });
+}
+
+void controller::watch(informer& from, mapping<delta> map) {
+  impl_->informers.push_back(&from);
+  add_source([this, &from, map = std::move(map)] {
+    auto subscription = from.subscribe();
+    impl_->subscriptions.push_back(subscription);
+    return forward<delta>(std::move(subscription), map);
+  });
+}
+
+void controller::add_source(source run) {
+  impl_->to_run.push_back(std::move(run));
+}
+
+asio::awaitable<bool> controller::put(keys* some) {
+  return impl_->put(some);
+}
+
+core::add_result controller::add(const object_key& key, core::priority level) {
+  return impl_->queue.add(key, level);
+}
+
+core::add_result controller::add_after(const object_key& key, core::duration delay) {
+  return impl_->queue.add_after(key, delay);
+}
+
+asio::awaitable<void> controller::run() {
+  return impl_->run();
+}
+
+std::size_t controller::failing() const noexcept {
+  return impl_->failing.size();
+}
+
+const core::work_queue<object_key, object_key_hash>& controller::queue() const noexcept {
+  return impl_->queue;
+}
+
+}  // namespace rw::k8s

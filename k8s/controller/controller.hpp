@@ -1,0 +1,130 @@
+#pragma once
+
+#include "core/backoff.hpp"
+#include "core/channel.hpp"
+#include "core/clock.hpp"
+#include "core/log.hpp"
+#include "core/metrics.hpp"
+#include "core/watchdog.hpp"
+#include "core/work_queue.hpp"
+#include "k8s/controller/reconciler.hpp"
+#include "k8s/objects/delta.hpp"
+#include "k8s/objects/names.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rw::k8s {
+
+class informer;
+
+struct controller_options {
+  std::string name = {};                                     ///< the metrics' label `controller`
+  std::size_t concurrent = 4;                                ///< reconciles at once
+  core::duration reconcile_limit = std::chrono::minutes(5);  ///< of one; then it is cancelled
+  core::duration shutdown = std::chrono::seconds(5);         ///< for running ones, at the end
+  core::work_queue_options queue = {};                       ///< its name is the controller's
+};
+
+/// All of it must outlive the controller.
+struct controller_environment {
+  core::clock& clock;
+  core::watchdog& watchdog;  ///< for the reconciles' time limit, which it keeps to a tick
+  core::logger& log;
+  core::metrics& metrics;
+  core::random_source random;
+};
+
+/// Calls a reconciler for the keys of what has changed: sources feed keys into a work queue, and a
+/// bounded number of reconciles takes them out (controller-runtime has the vocabulary).
+///
+/// Sources are named before `run`. A source whose key finds no room in the queue waits, and so does
+/// what feeds it; nothing is lost. What informers tell before the first reconcile has the low
+/// priority.
+///
+/// An error is logged when it begins, when it becomes another one (at most once a minute for each
+/// key), and when it is over; not at each try.
+///
+/// Metrics, with the label `controller`: `controller_runtime_reconcile_total{result}` (success,
+/// requeue_after, error), `controller_runtime_reconcile_errors_total`,
+/// `controller_runtime_terminal_reconcile_errors_total`,
+/// `controller_runtime_reconcile_panics_total`, `controller_runtime_reconcile_time_seconds`,
+/// `controller_runtime_max_concurrent_reconciles`, `controller_runtime_active_workers`,
+/// `rw_controller_reconcile_timeouts_total`, `rw_controller_failing_keys`; and the queue's.
+///
+/// Everything happens on one executor (thread or strand), which is also the informers'.
+class controller {
+ public:
+  using keys = std::vector<object_key>;
+  /// Appends the keys that a change is about to `keys`.
+  template <typename T>
+  using mapping = std::function<void(const T&, keys&)>;
+
+  controller(boost::asio::any_io_executor executor, controller_options options, reconciler& target,
+             controller_environment environment);
+  ~controller();
+  controller(const controller&) = delete;
+  controller& operator=(const controller&) = delete;
+
+  /// Each object of an informer, under its own key or those that `map` gives. The informer must
+  /// outlive the controller; somebody else runs it. No reconcile begins before it is synced. It is
+  /// subscribed to when `run` begins: a controller that waits to lead costs nothing.
+  void watch(informer& from);
+  void watch(informer& from, mapping<delta> map);
+
+  /// What comes through a channel, such as a listener's events.
+  template <typename T>
+  void watch(std::shared_ptr<core::channel<T>> from, mapping<T> map) {
+    add_source(
+        [this, from = std::move(from), map = std::move(map)] { return forward<T>(from, map); });
+  }
+
+  /// Adds a key from the controller's own executor, at any time.
+  core::add_result add(const object_key& key, core::priority level = core::priority::normal);
+  core::add_result add_after(const object_key& key, core::duration delay);
+
+  /// Runs until cancelled: then ends its sources, lets the reconciles that run end within
+  /// `shutdown`, and cancels them after that; what is queued is given up. Ends by itself, with a
+  /// log line, if an informer ended before it was synced.
+  boost::asio::awaitable<void> run();
+
+  /// Keys that are failing.
+  std::size_t failing() const noexcept;
+  const core::work_queue<object_key, object_key_hash>& queue() const noexcept;
+
+ private:
+  class implementation;
+  using source = std::function<boost::asio::awaitable<void>()>;
+
+  void add_source(source run);
+  /// Waits for room where there is none; false: it is the end.
+  boost::asio::awaitable<bool> put(keys* some);
+
+  template <typename T>
+  boost::asio::awaitable<void> forward(std::shared_ptr<core::channel<T>> from, mapping<T> map) {
+    constexpr std::size_t at_once = 64;
+    std::vector<T> items;
+    keys some;
+    for (;;) {
+      items.clear();
+      some.clear();
+      const auto got = co_await from->receive_some(items, at_once);
+      if (got.has_error()) co_return;
+      for (const auto& item : items) map(item, some);
+      const bool go_on = co_await put(&some);
+      if (!go_on) co_return;
+    }
+  }
+
+  std::unique_ptr<implementation> impl_;
+};
+
+}  // namespace rw::k8s

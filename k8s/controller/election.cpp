@@ -1,0 +1,177 @@
+#include "k8s/controller/election.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace rw::k8s {
+namespace {
+
+namespace json = boost::json;
+using wall_time = std::chrono::system_clock::time_point;
+
+/// client-go's JitterFactor: a follower waits for up to 2.2 retry periods.
+constexpr double jitter_factor = 1.2;
+
+election_options checked(election_options options) {
+  const auto refuse = [&](const char* why) {
+    throw std::invalid_argument("leader election " + options.ns + "/" + options.name + ": " + why);
+  };
+  if (options.name.empty()) refuse("the Lease has no name");
+  if (options.identity.empty()) refuse("identity must not be empty");
+  if (options.retry_period <= std::chrono::milliseconds(0)) refuse("retry_period must be positive");
+  if (options.lease_duration < std::chrono::seconds(1) ||
+      options.lease_duration % std::chrono::seconds(1) != std::chrono::milliseconds(0)) {
+    refuse("lease_duration must be whole seconds");
+  }
+  if (options.margin < std::chrono::milliseconds(0) ||
+      options.lease_duration - options.margin <= options.renew_deadline) {
+    refuse("lease_duration must be longer than renew_deadline and margin");
+  }
+  if (options.renew_deadline.count() <= jitter_factor * double(options.retry_period.count())) {
+    refuse("renew_deadline must be longer than 1.2 retry periods");
+  }
+  return options;
+}
+
+}  // namespace
+
+election::election(election_options options, core::random_source random)
+    : options_(checked(std::move(options))), random_(std::move(random)) {}
+
+core::time_point election::writes_until() const noexcept {
+  if (!leading_) return core::time_point::min();
+  return gained_ + (options_.lease_duration - options_.margin);
+}
+
+/// A leader's request may take half of what it has, so that one that hangs can be repeated.
+core::time_point election::request_deadline(core::time_point now) const {
+  if (!leading_) return now + options_.renew_deadline;
+  return std::min(now + options_.renew_deadline / 2, gained_ + options_.renew_deadline);
+}
+
+election::step election::wait(core::time_point now, bool jitter) {
+  asked_ = step::kind::wait;
+  auto by = core::duration(options_.retry_period);
+  if (jitter) {
+    const auto fraction = static_cast<double>(random_() >> 11) * 0x1p-53;
+    by += core::duration(
+        static_cast<core::duration::rep>(jitter_factor * fraction * double(by.count())));
+  }
+  auto until = now + by;
+  if (leading_) until = std::min(until, gained_ + options_.renew_deadline);
+  return {asked_, until, {}};
+}
+
+election::step election::read(core::time_point now) {
+  asked_ = step::kind::read;
+  return {asked_, request_deadline(now), {}};
+}
+
+/// Takes or renews the lease.
+election::step election::write(core::time_point now, wall_time wall) {
+  auto object = object_;
+  const bool exists = !object.is_null();
+  if (!exists) {
+    object = json::object{{"apiVersion", leases_type().gvk.api_version()},
+                          {"kind", leases_type().gvk.kind},
+                          {"metadata", {{"namespace", options_.ns}, {"name", options_.name}}}};
+  }
+  const bool mine = exists && seen_.holder == options_.identity;
+  lease spec = exists ? seen_ : lease{};
+  if (!mine) {
+    spec.acquired = wall;
+    if (exists) ++spec.transitions;
+  }
+  spec.holder = options_.identity;
+  spec.duration = std::chrono::duration_cast<std::chrono::seconds>(options_.lease_duration);
+  spec.renewed = wall;
+  write_lease(object, spec);
+  asked_ = exists ? step::kind::update : step::kind::create;
+  sent_ = now;
+  return {asked_, request_deadline(now), std::move(object)};
+}
+
+election::step election::release(core::time_point now, wall_time wall) {
+  auto object = object_;
+  auto spec = seen_;
+  spec.holder.clear();
+  spec.duration = std::chrono::seconds(1);
+  spec.acquired = wall;
+  spec.renewed = wall;
+  write_lease(object, spec);
+  leading_ = false;
+  asked_ = step::kind::update;
+  return {asked_, now + options_.renew_deadline / 2, std::move(object)};
+}
+
+election::step election::begin(core::time_point now, wall_time) {
+  return read(now);
+}
+
+election::step election::resume(answer outcome, core::time_point now, wall_time wall) {
+  problem_.clear();
+  if (outcome) {
+    auto next = asked_ == step::kind::read ? after_read(std::move(*outcome), now, wall)
+                                           : after_write(std::move(*outcome), now);
+    if (!leading_ || now < gained_ + options_.renew_deadline) return next;
+    return lose(now);
+  }
+  if (!leading_) return read(now);
+  if (now >= gained_ + options_.renew_deadline) return lose(now);
+  return write(now, wall);
+}
+
+election::step election::after_read(result<json::value> read, core::time_point now,
+                                    wall_time wall) {
+  if (read.has_value()) {
+    see(std::move(*read), now);
+  } else if (read.error().is(errc::not_found)) {
+    object_ = nullptr;
+    seen_ = {};
+  } else {
+    problem_ = read.error().message;
+    return wait(now, !leading_);
+  }
+  if (leading_ && !object_.is_null() && seen_.holder != options_.identity) return lose(now);
+  if (held_by_other(now)) return wait(now, true);
+  return write(now, wall);
+}
+
+election::step election::after_write(result<json::value> written, core::time_point now) {
+  if (written.has_value()) {
+    see(std::move(*written), now);
+    gained_ = sent_;
+    leading_ = true;
+    return wait(now, false);
+  }
+  const auto& why = written.error();
+  const bool changed =
+      why.is(errc::conflict) || why.is(errc::already_exists) || why.is(errc::not_found);
+  if (!changed) problem_ = why.message;
+  // Somebody else wrote, or an earlier write of our own arrived without our knowing.
+  if (changed && leading_) return read(now);
+  return wait(now, !leading_);
+}
+
+election::step election::lose(core::time_point now) {
+  leading_ = false;
+  return wait(now, true);
+}
+
+void election::see(json::value object, core::time_point now) {
+  auto spec = read_lease(object);
+  if (object_.is_null() || spec != seen_) seen_at_ = now;
+  seen_ = std::move(spec);
+  object_ = std::move(object);
+}
+
+bool election::held_by_other(core::time_point now) const {
+  if (object_.is_null() || seen_.holder.empty() || seen_.holder == options_.identity) return false;
+  const core::duration lasts = seen_.duration > std::chrono::seconds(0)
+                                   ? core::duration(seen_.duration)
+                                   : core::duration(options_.lease_duration);
+  return now - seen_at_ < lasts;
+}
+
+}  // namespace rw::k8s

@@ -1,0 +1,69 @@
+#pragma once
+
+#include "core/backoff.hpp"
+#include "core/clock.hpp"
+#include "core/log.hpp"
+#include "core/metrics.hpp"
+#include "k8s/client/object_api.hpp"
+#include "k8s/controller/event_correlator.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+namespace rw::k8s {
+
+struct event_recorder_options {
+  std::string component = {};  ///< who tells; also the metrics' label `component`
+  std::string instance = {};   ///< which of several: the pod's name
+  std::size_t queue = 1000;    ///< notes that wait to be written; further ones are dropped
+  unsigned tries = 12;         ///< of a write that fails for a passing reason
+  core::duration backoff_base = std::chrono::seconds(1);
+  core::duration backoff_limit = std::chrono::seconds(30);
+  event_limits limits = {};
+};
+
+/// All of it must outlive the recorder.
+struct event_recorder_environment {
+  core::clock& clock;
+  core::logger& log;
+  core::metrics& metrics;
+  core::random_source random;
+};
+
+/// Tells what happened to objects as Kubernetes Events (event_correlator.hpp says which, and how
+/// often), written one after the other by `run`. To tell never blocks and never fails: events are
+/// for people, and must not stand in the way of work.
+///
+/// Metrics: `rw_events_total{component,outcome}`: created, repeated, spam (too many for one
+/// object), dropped (the queue was full or closed), failed (the API server would not have it),
+/// abandoned (not written before the end).
+class event_recorder {
+ public:
+  event_recorder(boost::asio::any_io_executor executor, std::shared_ptr<object_api> api,
+                 event_recorder_options options, event_recorder_environment environment);
+  ~event_recorder();
+  event_recorder(const event_recorder&) = delete;
+  event_recorder& operator=(const event_recorder&) = delete;
+
+  /// Thread-safe.
+  void record(event_note note) noexcept;
+  void normal(const object_reference& about, std::string_view reason, std::string_view message);
+  void warning(const object_reference& about, std::string_view reason, std::string_view message);
+
+  /// Writes until cancelled; then what is left is counted as abandoned. Or until `close` was called
+  /// and everything is written.
+  boost::asio::awaitable<void> run();
+
+  /// Takes no more notes. Thread-safe.
+  void close();
+
+ private:
+  class implementation;
+  std::unique_ptr<implementation> impl_;
+};
+
+}  // namespace rw::k8s

@@ -1,0 +1,68 @@
+#pragma once
+
+#include "core/clock.hpp"
+#include "k8s/objects/names.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+
+namespace rw::k8s {
+
+/// Knows which keys fail, and how, so that an error is told when it begins, changes or ends, and
+/// not each time it is met: seven objects that could not be reconciled, tried again and again,
+/// would otherwise fill a log. Bounded: beyond `capacity` keys further ones are told each time.
+class failing_keys {
+ public:
+  explicit failing_keys(std::size_t capacity) : capacity_(capacity) {}
+
+  /// A key has failed. True: that is news. `state` says how; a change of it is news at most once a
+  /// minute.
+  bool failed(const object_key& key, std::string_view state, core::time_point now) {
+    const auto hash = std::hash<std::string_view>()(state);
+    const auto at = keys_.find(key);
+    if (at == keys_.end()) {
+      if (keys_.size() < capacity_) keys_.emplace(key, known{hash, now, now, 1});
+      return true;
+    }
+    known& one = at->second;
+    ++one.tries;
+    if (one.state == hash || now - one.told < std::chrono::minutes(1)) return false;
+    one.state = hash;
+    one.told = now;
+    return true;
+  }
+
+  struct past {
+    core::time_point since;
+    std::uint64_t tries;
+  };
+  /// A key has not failed. What is over by that, if anything.
+  std::optional<past> succeeded(const object_key& key) {
+    if (keys_.empty()) return std::nullopt;
+    const auto at = keys_.find(key);
+    if (at == keys_.end()) return std::nullopt;
+    const past over{at->second.since, at->second.tries};
+    keys_.erase(at);
+    return over;
+  }
+
+  std::size_t size() const noexcept { return keys_.size(); }
+
+ private:
+  struct known {
+    std::size_t state;  ///< as a hash
+    core::time_point since;
+    core::time_point told;
+    std::uint64_t tries;
+  };
+
+  const std::size_t capacity_;
+  std::unordered_map<object_key, known, object_key_hash> keys_;
+};
+
+}  // namespace rw::k8s

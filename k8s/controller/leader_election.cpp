@@ -1,0 +1,283 @@
+#include "k8s/controller/leader_election.hpp"
+
+#include "core/task_group.hpp"
+#include "core/wake.hpp"
+#include "core/within.hpp"
+
+#include <boost/asio/error.hpp>
+#include <boost/asio/ip/host_name.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/system/system_error.hpp>
+
+#include <cstdio>
+#include <exception>
+#include <optional>
+#include <utility>
+
+namespace rw::k8s {
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+
+core::counter& counter(core::metrics& registry, const char* name, const char* help,
+                       const std::string& of) {
+  return core::make_counter(registry, name, help, {{"name", of}});
+}
+
+}  // namespace
+
+class leader_elector::implementation {
+ public:
+  implementation(asio::any_io_executor executor, std::shared_ptr<object_api> api,
+                 election_options options, std::vector<reactor> reactors, fence& writes,
+                 leader_environment environment)
+      : executor_(std::move(executor)),
+        api_(std::move(api)),
+        options_(options),
+        reactors_(std::move(reactors)),
+        fence_(writes),
+        environment_(std::move(environment)),
+        election_(std::move(options), environment_.random),
+        status_(core::make_gauge(environment_.metrics, "leader_election_master_status",
+                                 "1 while this process leads", {{"name", options_.name}})),
+        lost_(counter(environment_.metrics, "rw_leader_election_lost_total",
+                      "Leases lost, not given back", options_.name)),
+        failures_(counter(environment_.metrics, "rw_leader_election_failures_total",
+                          "Requests for the Lease that failed", options_.name)),
+        alarm_(environment_.clock.make_timer(executor_)),
+        term_over_(executor_),
+        ended_(executor_),
+        loop_(executor_) {
+    status_.Set(0);
+  }
+
+  asio::awaitable<void> run();
+  bool leading() const noexcept { return election_.leading(); }
+  const std::string& holder() const noexcept { return election_.holder(); }
+
+ private:
+  /// Tells `run` that the loop is over, however that came.
+  struct end_of_loop {
+    implementation& of;
+    ~end_of_loop() {
+      of.over_ = true;
+      of.ended_.set();
+    }
+  };
+
+  core::time_point now() const { return environment_.clock.now(); }
+  auto wall() const { return environment_.clock.wall(); }
+
+  asio::awaitable<void> elect();
+  asio::awaitable<election::answer> perform(election::step step);
+  asio::awaitable<result<json::value>> request(election::step step);
+  asio::awaitable<void> follow_up();
+  asio::awaitable<void> await_reactors();
+  asio::awaitable<void> release();
+  void begin_term();
+  void hurry();
+  void tell_news();
+
+  const asio::any_io_executor executor_;
+  const std::shared_ptr<object_api> api_;
+  const election_options options_;
+  const std::vector<reactor> reactors_;
+  fence& fence_;
+  const leader_environment environment_;
+  election election_;
+  core::gauge& status_;
+  core::counter& lost_;
+  core::counter& failures_;
+  core::log_limit problem_log_;
+  std::string told_holder_;
+  std::unique_ptr<core::timer> alarm_;
+  std::unique_ptr<core::task_group> term_;  ///< the reactors' while it leads; then null
+  bool reactors_ended_ = true;              ///< all of the latest term
+  bool stopping_ = false;
+  bool hurried_ = false;        ///< nothing is to be written any more
+  bool over_ = false;           ///< `elect` has ended
+  std::exception_ptr failure_;  ///< of a reactor
+  core::wake term_over_;        ///< set with `reactors_ended_`
+  core::wake ended_;            ///< set when `elect` has ended
+  core::task_group loop_;       ///< `elect`, and who awaits the reactors
+};
+
+asio::awaitable<void> leader_elector::implementation::run() {
+  loop_.spawn(elect());
+  co_await ended_.wait();
+  co_await asio::this_coro::throw_if_cancelled(false);
+  stopping_ = true;
+  if (election_.leading()) {
+    term_->cancel();
+    alarm_->cancel();
+  } else if (!term_) {
+    loop_.cancel();
+  }  // else the loop waits for reactors that were cancelled already, and ends after them
+  while (!over_) {
+    const auto again = co_await ended_.wait();
+    if (again) hurry();
+  }
+  std::exception_ptr broken;
+  try {
+    co_await loop_.join();
+  } catch (...) {
+    broken = std::current_exception();
+  }
+  fence_.shut();
+  status_.Set(0);
+  if (failure_) std::rethrow_exception(failure_);
+  if (broken) std::rethrow_exception(broken);
+}
+
+asio::awaitable<void> leader_elector::implementation::elect() {
+  const end_of_loop end{*this};
+  auto step = election_.begin(now(), wall());
+  for (;;) {
+    auto outcome = co_await perform(step);
+    // A wait may have been ended early, for the sake of what is looked at below.
+    const bool due = step.what != election::step::kind::wait || now() >= step.until;
+    if (due) {
+      step = election_.resume(std::move(outcome), now(), wall());
+      tell_news();
+      co_await follow_up();
+    }
+    if (stopping_ && (reactors_ended_ || !election_.leading())) break;
+  }
+  if (election_.leading()) co_await release();
+}
+
+/// None after a wait.
+asio::awaitable<election::answer> leader_elector::implementation::perform(election::step step) {
+  if (step.what == election::step::kind::wait) {
+    alarm_->expires_at(step.until);
+    co_await alarm_->wait();
+    co_return std::nullopt;
+  }
+  auto asked = request(step);
+  auto outcome = co_await core::within(environment_.clock, step.until, std::move(asked));
+  if (outcome) co_return std::move(*outcome);
+  co_return result<json::value>(
+      failure{make_error_code(errc::timed_out),
+              0,
+              {},
+              "the Lease " + options_.ns + "/" + options_.name + ": no answer in time"});
+}
+
+asio::awaitable<result<json::value>> leader_elector::implementation::request(election::step step) {
+  switch (step.what) {
+    case election::step::kind::create:
+      return api_->create(leases_type(), std::move(step.object));
+    case election::step::kind::update:
+      return api_->update(leases_type(), std::move(step.object));
+    default:
+      return api_->get(leases_type(), {options_.ns, options_.name});
+  }
+}
+
+/// Begins or ends a term as the election has come out.
+asio::awaitable<void> leader_elector::implementation::follow_up() {
+  if (election_.leading()) {
+    if (!hurried_) fence_.open_until(election_.writes_until());
+    if (!term_) begin_term();
+    co_return;
+  }
+  if (!term_) co_return;
+  fence_.shut();
+  status_.Set(0);
+  lost_.Increment();
+  environment_.log.error("leadership lost; its reactors are being cancelled",
+                         {{"lease", options_.name}, {"holder", election_.holder()}});
+  term_->cancel();
+  while (!reactors_ended_) co_await term_over_.wait();
+  term_.reset();
+}
+
+void leader_elector::implementation::begin_term() {
+  environment_.log.info("leading", {{"lease", options_.name}, {"identity", options_.identity}});
+  status_.Set(1);
+  reactors_ended_ = false;
+  term_ = std::make_unique<core::task_group>(executor_);
+  for (const auto& start : reactors_) term_->spawn(start());
+  loop_.spawn(await_reactors());
+}
+
+/// Cancelled once more. The reactors may take as long as they do, and the lease is kept for them;
+/// but they write nothing any more.
+void leader_elector::implementation::hurry() {
+  hurried_ = true;
+  fence_.shut();
+  if (!reactors_ended_) {
+    term_->cancel();
+  } else {
+    loop_.cancel();  // it only asks for the Lease, and nobody needs that any more
+  }
+}
+
+asio::awaitable<void> leader_elector::implementation::await_reactors() {
+  co_await asio::this_coro::throw_if_cancelled(false);
+  try {
+    co_await term_->join();
+  } catch (const boost::system::system_error& e) {
+    if (e.code() != asio::error::operation_aborted) failure_ = std::current_exception();
+  } catch (...) {
+    failure_ = std::current_exception();
+  }
+  reactors_ended_ = true;
+  if (failure_) stopping_ = true;
+  term_over_.set();
+  if (stopping_) alarm_->cancel();
+}
+
+asio::awaitable<void> leader_elector::implementation::release() {
+  fence_.shut();
+  status_.Set(0);
+  const auto step = election_.release(now(), wall());
+  const auto outcome = co_await perform(step);
+  if (outcome->has_value()) {
+    environment_.log.info("lease given back", {{"lease", options_.name}});
+  } else {
+    environment_.log.warning(
+        "the lease could not be given back; another has to wait until it is over",
+        {{"lease", options_.name}, {"error", outcome->error().message}});
+  }
+}
+
+void leader_elector::implementation::tell_news() {
+  if (!election_.problem().empty()) {
+    failures_.Increment();
+    environment_.log.limited(problem_log_, core::log_level::warning, "request for the lease failed",
+                             {{"lease", options_.name}, {"error", election_.problem()}});
+  }
+  if (election_.holder() == told_holder_) return;
+  told_holder_ = election_.holder();
+  environment_.log.info("the lease has a new holder",
+                        {{"lease", options_.name}, {"holder", told_holder_}});
+}
+
+leader_elector::leader_elector(asio::any_io_executor executor, std::shared_ptr<object_api> api,
+                               election_options options, std::vector<reactor> reactors,
+                               fence& writes, leader_environment environment)
+    : impl_(std::make_unique<implementation>(std::move(executor), std::move(api),
+                                             std::move(options), std::move(reactors), writes,
+                                             std::move(environment))) {}
+leader_elector::~leader_elector() = default;
+
+asio::awaitable<void> leader_elector::run() {
+  return impl_->run();
+}
+bool leader_elector::leading() const noexcept {
+  return impl_->leading();
+}
+const std::string& leader_elector::holder() const noexcept {
+  return impl_->holder();
+}
+
+std::string make_election_identity(core::random_source& random) {
+  boost::system::error_code ignored;
+  char number[24];
+  std::snprintf(number, sizeof number, "_%016llx", static_cast<unsigned long long>(random()));
+  return asio::ip::host_name(ignored) + number;
+}
+
+}  // namespace rw::k8s

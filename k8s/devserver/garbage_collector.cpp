@@ -1,0 +1,397 @@
+#include "k8s/devserver/garbage_collector.hpp"
+
+#include "k8s/devserver/definitions.hpp"
+#include "k8s/devserver/json_access.hpp"
+#include "k8s/devserver/object_meta.hpp"
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/json/array.hpp>
+
+#include <algorithm>
+
+namespace rw::k8s::devserver {
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+
+constexpr auto pause = std::chrono::seconds(1);
+constexpr std::string_view namespaces_key = "namespaces";
+constexpr std::string_view foreground = "foregroundDeletion";
+constexpr std::string_view orphan = "orphan";
+
+/// A task that works off a cluster's gc_tasks. What it has not done by its end, should it be
+/// cancelled, stays to be done.
+struct shift {
+  explicit shift(gc_task_list& of) : gc_tasks(of) {}
+  ~shift() {
+    gc_tasks.open.merge(again);
+    gc_tasks.running = false;
+  }
+  shift(const shift&) = delete;
+  shift& operator=(const shift&) = delete;
+
+  gc_task_list& gc_tasks;
+  std::set<gc_task> again;  ///< begun, or to be tried once more
+};
+
+/// The resource whose objects lie there, in the version they are kept in.
+resource_view view_of(const cluster& in, std::string_view storage_key) {
+  const auto dot = std::min(storage_key.find('.'), storage_key.size());
+  const auto group = storage_key.substr(std::min(dot + 1, storage_key.size()));
+  auto of = in.kinds.find(group, storage_key.substr(0, dot));
+  if (!of) return {};
+  const auto* version = &of->versions[of->stored];
+  return {std::move(of), version};
+}
+
+object_key key_of(std::string_view path) {
+  const auto slash = path.find('/');
+  if (slash == std::string_view::npos) return {"", std::string(path)};
+  return {std::string(path.substr(0, slash)), std::string(path.substr(slash + 1))};
+}
+
+call call_for(const std::shared_ptr<cluster>& in, resource_view view, object_key key,
+              std::string_view who) {
+  call to{in, std::move(view), std::move(key), {}, {}, {}, {}, {}};
+  to.by.user = "system:serviceaccount:kube-system:" + std::string(who);
+  to.by.groups = {"system:serviceaccounts", "system:serviceaccounts:kube-system",
+                  "system:authenticated"};
+  return to;
+}
+
+/// In a real cluster the controller of definitions works on the storage itself, and its deletions
+/// are not shown to webhooks; those of all others are requests like everybody's.
+bool is_definition_controller(const call& what) {
+  return what.by.user.ends_with(":crd-controller");
+}
+
+record_ptr find_object(const cluster& in, const object_place& place) {
+  const auto found = in.objects.find(place.storage_key);
+  return found ? found->find(place.path) : nullptr;
+}
+
+/// Where an owner lies, whether or not it is there; nothing if its kind is not served.
+object_place place_of(const cluster& in, const json::value& reference, std::string_view ns) {
+  group_version_kind gvk;
+  parse_api_version(std::string(text_at(reference, {"apiVersion"})), gvk);
+  const auto view = in.kinds.find_kind(gvk.group, "", text_at(reference, {"kind"}));
+  if (!view) return {};
+  return {view.of->storage_key,
+          storage_path(view.of->namespaced ? ns : "", text_at(reference, {"name"}))};
+}
+
+void drop_finalizer(json::value& object, std::string_view name) {
+  auto names = finalizers_of(object);
+  std::erase(names, name);
+  set_finalizers(object, names);
+}
+
+bool has_finalizer(const json::value& object, std::string_view name) {
+  const auto names = finalizers_of(object);
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+const json::array* references_of(const json::value& object) {
+  const auto* references = find(object, {"metadata", "ownerReferences"});
+  return references == nullptr ? nullptr : references->if_array();
+}
+
+void drop_references(json::value& object, const std::vector<std::string>& uids) {
+  auto* references = find(object, {"metadata", "ownerReferences"});
+  if (references == nullptr || !references->is_array()) return;
+  auto& all = references->get_array();
+  for (auto at = all.begin(); at != all.end();) {
+    const auto uid = text_at(*at, {"uid"});
+    at = std::find(uids.begin(), uids.end(), uid) == uids.end() ? at + 1 : all.erase(at);
+  }
+}
+
+/// Objects are read with the defaults that their definition has now.
+void read_with_defaults(cluster& in, const resource& of) {
+  const auto& stored = of.versions[of.stored];
+  const auto objects = in.objects.find(of.storage_key);
+  if (!objects || !stored.type) return;
+  for (const auto& one : objects->all({})) {
+    const auto before = one->parse();
+    auto object = before;
+    stored.type->fill_defaults(object);
+    if (object == before) continue;
+    storage::restate(*objects,
+                     std::make_shared<const record>(one->key(), one->version(), std::move(object)));
+  }
+}
+
+bool same_schema(const json::value& a, const json::value& b) {
+  const auto* was = find(a, {"spec", "versions"});
+  const auto* is = find(b, {"spec", "versions"});
+  return was != nullptr && is != nullptr && *was == *is;
+}
+
+/// A definition makes, changes or takes away a kind at once.
+void follow_definition(cluster& in, const change& what) {
+  const auto definition = what.after->parse();
+  if (what.deleted) {
+    in.kinds.remove(text_at(definition, {"spec", "group"}),
+                    text_at(definition, {"spec", "names", "plural"}));
+    in.objects.drop(what.after->path());
+  } else if (auto made = make_resource(definition)) {
+    const bool changed = what.before && !same_schema(what.before->parse(), definition);
+    if (changed) read_with_defaults(in, *made);
+    in.kinds.set(std::move(made));
+  }
+}
+
+}  // namespace
+
+garbage_collector::garbage_collector(asio::any_io_executor executor, environment with)
+    : executor_(executor), with_(with), tasks_(executor) {}
+
+asio::awaitable<void> garbage_collector::close() {
+  tasks_.cancel();
+  co_await tasks_.join();
+}
+
+void garbage_collector::follow(const std::shared_ptr<cluster>& in, const resource& of,
+                               const change& what) {
+  const auto& now = *what.after;
+  using kind = gc_task::kind;
+  in->owners.follow(of.storage_key, what);
+  if (of.storage_key == definitions_key) follow_definition(*in, what);
+  if (now.owners() != nullptr && !what.deleted) {
+    add(in, {kind::examine_dependent, {of.storage_key, now.path()}});
+  }
+  if (!what.deleted && now.is_being_deleted()) {
+    if (of.storage_key == namespaces_key) add(in, {kind::empty_namespace, {"", now.path()}});
+    if (of.storage_key == definitions_key) add(in, {kind::empty_definition, {"", now.path()}});
+    add(in, {kind::finish_owner, {of.storage_key, now.path()}});
+  }
+  if (!what.deleted) return;
+  // Whoever waits for this one to go.
+  const auto namespaces = in->objects.find(namespaces_key);
+  const auto home = namespaces ? namespaces->find(now.ns()) : nullptr;
+  if (home && home->is_being_deleted()) add(in, {kind::empty_namespace, {"", home->path()}});
+  const auto definitions = of.custom ? in->objects.find(definitions_key) : nullptr;
+  const auto definition = definitions ? definitions->find(of.storage_key) : nullptr;
+  if (definition && definition->is_being_deleted()) {
+    add(in, {kind::empty_definition, {"", definition->path()}});
+  }
+  if (in->owners.empty() && now.owners() == nullptr) return;
+  const auto object = now.parse();
+  for (auto& one : in->owners.dependents_of(text_at(object, {"metadata", "uid"}))) {
+    add(in, {kind::examine_dependent, std::move(one)});
+  }
+  const auto* references = references_of(object);
+  if (references == nullptr) return;
+  for (const auto& one : *references) {
+    auto owner = place_of(*in, one, now.ns());
+    const auto there = find_object(*in, owner);
+    if (there && there->is_being_deleted()) add(in, {kind::finish_owner, std::move(owner)});
+  }
+}
+
+void garbage_collector::add(const std::shared_ptr<cluster>& in, gc_task one) {
+  in->gc_tasks.open.insert(std::move(one));
+  resume(in);
+}
+
+void garbage_collector::resume(const std::shared_ptr<cluster>& in) {
+  if (in->gc_tasks.running || in->gc_tasks.open.empty()) return;
+  in->gc_tasks.running = true;
+  tasks_.spawn(work_off(in));
+}
+
+asio::awaitable<void> garbage_collector::work_off(std::shared_ptr<cluster> in) {
+  auto& open = in->gc_tasks.open;
+  shift working(in->gc_tasks);
+  auto& again = working.again;
+  while (!in->removed && (!open.empty() || !again.empty())) {
+    if (open.empty()) {
+      const auto timer = with_.clock.make_timer(executor_);
+      timer->expires_at(with_.clock.now() + pause);
+      co_await timer->wait();
+      open.merge(again);
+      again.clear();
+    }
+    // A turn for each, so that requests come in between.
+    co_await asio::post(executor_, asio::use_awaitable);
+    if (open.empty()) continue;
+    const auto one = open.extract(open.begin()).value();
+    again.insert(one);
+    const bool done = co_await perform(in, one);
+    if (done) again.erase(one);
+  }
+}
+
+asio::awaitable<bool> garbage_collector::perform(std::shared_ptr<cluster> in, gc_task one) {
+  switch (one.what) {
+    case gc_task::kind::empty_namespace:
+      return empty_namespace(std::move(in), std::move(one.place.path));
+    case gc_task::kind::empty_definition:
+      return empty_definition(std::move(in), std::move(one.place.path));
+    case gc_task::kind::examine_dependent:
+      return examine_dependent(std::move(in), std::move(one.place));
+    case gc_task::kind::finish_owner:
+      break;
+  }
+  return finish_owner(std::move(in), std::move(one.place));
+}
+
+asio::awaitable<bool> garbage_collector::remove(call what, std::string propagation) {
+  delete_options with;
+  with.propagation = std::move(propagation);
+  writes::request request{what, [this, what, with] { return with_.planner.remove(what, with); }};
+  request.context.options = options_of(with);
+  request.asks_webhooks = !is_definition_controller(what);
+  const auto name = what.path();
+  const auto done = co_await with_.write.write(std::move(request));
+  if (done.has_value() || done.error().code == 404) co_return true;
+  with_.log.limited(failures_, core::log_level::warning,
+                    "an object could not be deleted behind another; trying again in a second",
+                    {{"object", name}, {"error", done.error().message}});
+  co_return false;
+}
+
+asio::awaitable<bool> garbage_collector::edit(call what, std::function<void(json::value&)> change) {
+  writes::request request{
+      what, [this, what, change = std::move(change)] { return with_.planner.edit(what, change); }};
+  request.asks_webhooks = !is_definition_controller(what);
+  const auto name = what.path();
+  const auto done = co_await with_.write.write(std::move(request));
+  if (done.has_value() || done.error().code == 404) co_return true;
+  with_.log.limited(failures_, core::log_level::warning,
+                    "an object could not be changed behind another; trying again in a second",
+                    {{"object", name}, {"error", done.error().message}});
+  co_return false;
+}
+
+asio::awaitable<bool> garbage_collector::empty_namespace(std::shared_ptr<cluster> in,
+                                                         std::string name) {
+  const auto home = find_object(*in, {std::string(namespaces_key), name});
+  if (!home || !home->is_being_deleted()) co_return true;
+  std::vector<call> content;
+  bool waits = false;
+  in->objects.each([&](const std::string& key, collection& one) {
+    for (const auto& object : one.all(name)) {
+      waits = waits || object->is_being_deleted();
+      if (object->is_being_deleted()) continue;
+      content.push_back(call_for(in, view_of(*in, key), object->key(), "namespace-controller"));
+    }
+  });
+  bool good = true;
+  for (auto& one : content) {
+    const bool gone = co_await remove(std::move(one), "Background");
+    good = good && gone;
+  }
+  // Those that finalizers keep bring this gc_task back when they go.
+  if (!content.empty() || waits) co_return good;
+  auto to = call_for(in, view_of(*in, namespaces_key), {"", name}, "namespace-controller");
+  to.subresource = "finalize";
+  co_return co_await edit(std::move(to), [](json::value& object) {
+    object_in(object.as_object(), "spec").erase("finalizers");
+  });
+}
+
+asio::awaitable<bool> garbage_collector::empty_definition(std::shared_ptr<cluster> in,
+                                                          std::string name) {
+  const auto definition = find_object(*in, {std::string(definitions_key), name});
+  if (!definition || !definition->is_being_deleted()) co_return true;
+  const auto objects = in->objects.find(name);
+  const auto all = objects ? objects->all({}) : std::vector<record_ptr>();
+  bool good = true;
+  for (const auto& object : all) {
+    if (object->is_being_deleted()) continue;
+    auto what = call_for(in, view_of(*in, name), object->key(), "crd-controller");
+    const bool gone = co_await remove(std::move(what), "Background");
+    good = good && gone;
+  }
+  if (!all.empty()) {
+    // What went just now has brought this gc_task back.
+    co_return good;
+  }
+  co_return co_await edit(
+      call_for(in, view_of(*in, definitions_key), {"", name}, "crd-controller"),
+      [](json::value& object) { drop_finalizer(object, definition_finalizer); });
+}
+
+asio::awaitable<bool> garbage_collector::examine_dependent(std::shared_ptr<cluster> in,
+                                                           object_place what) {
+  const auto present = find_object(*in, what);
+  if (!present || present->owners() == nullptr || present->is_being_deleted()) co_return true;
+  const auto object = present->parse();
+  std::vector<std::string> gone;
+  bool kept = false;
+  bool awaited = false;  // by an owner that goes after its dependents
+  for (const auto& one : *references_of(object)) {
+    const std::string uid(text_at(one, {"uid"}));
+    const auto place = place_of(*in, one, present->ns());
+    // A kind that is not served says nothing about the owner.
+    const auto owner = find_object(*in, place);
+    const bool there = owner && text_at(owner->parse(), {"metadata", "uid"}) == uid;
+    if (place.storage_key.empty()) {
+      kept = true;
+    } else if (!there) {
+      gone.push_back(uid);
+    } else if (owner->is_being_deleted() && has_finalizer(owner->parse(), foreground)) {
+      awaited = true;
+      gone.push_back(uid);
+    } else {
+      kept = true;
+    }
+  }
+  if (gone.empty()) co_return true;
+  auto to =
+      call_for(in, view_of(*in, what.storage_key), present->key(), "generic-garbage-collector");
+  if (kept) {
+    co_return co_await edit(std::move(to),
+                            [gone](json::value& changed) { drop_references(changed, gone); });
+  }
+  const auto dependents = in->owners.dependents_of(text_at(object, {"metadata", "uid"}));
+  std::string propagation = "Background";
+  if (has_finalizer(object, orphan)) propagation = "Orphan";
+  if (awaited && !dependents.empty()) propagation = "Foreground";
+  co_return co_await remove(std::move(to), std::move(propagation));
+}
+
+asio::awaitable<bool> garbage_collector::finish_owner(std::shared_ptr<cluster> in,
+                                                      object_place what) {
+  const auto present = find_object(*in, what);
+  if (!present || !present->is_being_deleted()) co_return true;
+  const auto object = present->parse();
+  const std::string uid(text_at(object, {"metadata", "uid"}));
+  const auto to =
+      call_for(in, view_of(*in, what.storage_key), present->key(), "generic-garbage-collector");
+  const auto dependents = in->owners.dependents_of(uid);
+  if (has_finalizer(object, orphan)) {
+    bool good = true;
+    for (const auto& one : dependents) {
+      auto dependent = call_for(in, view_of(*in, one.storage_key), key_of(one.path),
+                                "generic-garbage-collector");
+      const bool freed = co_await edit(
+          std::move(dependent), [uid](json::value& changed) { drop_references(changed, {uid}); });
+      good = good && freed;
+    }
+    if (!good) co_return false;
+    co_return co_await edit(to, [](json::value& changed) { drop_finalizer(changed, orphan); });
+  }
+  if (!has_finalizer(object, foreground)) co_return true;
+  bool blocked = false;
+  for (const auto& one : dependents) {
+    const auto dependent = find_object(*in, one);
+    if (!dependent) continue;
+    const auto value = dependent->parse();
+    for (const auto& reference : *references_of(value)) {
+      if (text_at(reference, {"uid"}) != uid || !true_at(reference, {"blockOwnerDeletion"})) {
+        continue;
+      }
+      blocked = true;
+      in->gc_tasks.open.insert({gc_task::kind::examine_dependent, one});
+    }
+  }
+  if (blocked) co_return true;
+  co_return co_await edit(to, [](json::value& changed) { drop_finalizer(changed, foreground); });
+}
+
+}  // namespace rw::k8s::devserver

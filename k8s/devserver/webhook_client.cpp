@@ -1,0 +1,176 @@
+#include "k8s/devserver/webhook_client.hpp"
+
+#include "k8s/objects/url.hpp"
+#include "tls/transport.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace rw::k8s::devserver {
+namespace {
+
+namespace asio = boost::asio;
+using http::client_error;
+
+constexpr std::size_t most_connections = 16;  // where the webhook speaks HTTP/1.1
+constexpr std::size_t most_streams = 250;     // at once where it speaks HTTP/2
+constexpr std::size_t most_answered = 1u << 20;
+
+asio::awaitable<void> close_line(std::shared_ptr<webhook_client> line) {
+  co_await line->close();
+}
+
+std::string in_lower_case(std::string text) {
+  if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z') text[0] += 'a' - 'A';
+  return text;
+}
+
+/// "https://host:port" without its path.
+bool read_authority(const std::string& url, webhook_address& into, std::string& why) {
+  const auto parsed = parse_server_url(url);
+  if (!parsed || !parsed->tls) {
+    why = "\"" + url + "\" " + (parsed ? "is not https" : parsed.error().text);
+    return false;
+  }
+  into.host = parsed->host;
+  into.port = parsed->port;
+  return true;
+}
+
+}  // namespace
+
+std::optional<webhook_address> webhook_address::of(const webhook& which,
+                                                   const webhooks::service_resolver& resolver,
+                                                   std::string& why) {
+  static constexpr std::string_view scheme = "https://";
+  webhook_address made;
+  const auto query = "?timeout=" + std::to_string(which.timeout.count()) + "s";
+  if (!which.url.empty()) {
+    const auto slash = std::min(which.url.find('/', scheme.size()), which.url.size());
+    if (!read_authority(which.url.substr(0, slash), made, why)) return std::nullopt;
+    made.server_name = made.host;
+    made.target = slash < which.url.size() ? which.url.substr(slash) : "/";
+    made.target += query;
+    made.url = which.url.substr(0, slash) + made.target;
+    return made;
+  }
+  made.server_name = which.service.name + "." + which.service.ns + ".svc";
+  made.target = which.service_path.starts_with('/') ? which.service_path : "/" + which.service_path;
+  made.target += query;
+  made.url = std::string(scheme) + made.server_name + ":" + std::to_string(which.service_port) +
+             made.target;
+  const auto found = resolver ? resolver(which.service, which.service_port) : std::string();
+  if (found.empty()) {
+    why = "Post \"" + made.url + "\": service \"" + which.service.name + "\" not found";
+    return std::nullopt;
+  }
+  if (!read_authority(found, made, why)) return std::nullopt;
+  return made;
+}
+
+/// A call under way.
+class webhook_client::in_flight_guard {
+ public:
+  explicit in_flight_guard(webhook_client& on) : client_(on) { ++client_.calls_; }
+  ~in_flight_guard() {
+    if (--client_.calls_ == 0 && client_.draining_) {
+      client_.tasks_.spawn(close_line(client_.shared_from_this()));
+    }
+  }
+  in_flight_guard(const in_flight_guard&) = delete;
+  in_flight_guard& operator=(const in_flight_guard&) = delete;
+
+ private:
+  webhook_client& client_;
+};
+
+std::shared_ptr<webhook_client> webhook_client::open(core::task_group& tasks, const webhook& to,
+                                                     webhook_address at, webhooks::environment with,
+                                                     std::string& why) {
+  auto trusted = tls::material::none();
+  if (!to.authorities.empty()) {
+    auto read = tls::material::from_text({.ca = to.authorities}, {.ca = "caBundle"});
+    if (!read) {
+      why = "unable to load root certificates: " + read.error().message();
+      return nullptr;
+    }
+    trusted = std::move(*read);
+  }
+  auto made = tls::make_client_transport(std::make_shared<tls::credentials>(std::move(trusted)),
+                                         {.server_name = at.server_name,
+                                          .least = tls::version::tls_1_2,
+                                          .trust_system = to.authorities.empty()});
+  if (!made) {
+    why = made.error().message();
+    return nullptr;
+  }
+  return std::make_shared<webhook_client>(tasks, std::move(*made), std::move(at), with);
+}
+
+webhook_client::webhook_client(core::task_group& tasks, std::unique_ptr<core::transport> over,
+                               webhook_address at, webhooks::environment with)
+    : tasks_(tasks),
+      at_(std::move(at)),
+      with_(with),
+      transport_(std::move(over)),
+      client_(tasks.get_executor(),
+              {.name = "webhook",
+               .host = at_.host,
+               .port = at_.port,
+               .limits = {.connections = most_connections,
+                          .streams = most_streams,
+                          .body_bytes = most_answered}},
+              {*transport_, with_.watchdog, with_.log, with_.metrics}) {}
+
+std::string webhook_client::text_of(boost::system::error_code error) const {
+  if (error == client_error::timed_out) return "context deadline exceeded";
+  if (error == client_error::resolve) return "dial tcp: lookup " + at_.host + ": no such host";
+  const auto cause = in_lower_case(client_.connect_failure());
+  if (error == client_error::connect) {
+    return "dial tcp " + at_.host + ":" + std::to_string(at_.port) + ": connect: " + cause;
+  }
+  if (error == client_error::handshake) return "tls: " + cause;
+  return error.message();
+}
+
+asio::awaitable<webhook_decision> webhook_client::ask(const webhook* to, const std::string* body,
+                                                      const std::string* uid) {
+  const auto self = shared_from_this();
+  const in_flight_guard here(*this);
+  const auto end = with_.clock.now() + to->timeout;
+  http::request request;
+  request.target = at_.target;
+  request.headers.add("content-type", "application/json");
+  request.headers.add("accept", "application/json");
+  request.headers.add("user-agent", "kube-apiserver-admission");
+  request.body = *body;
+  http::response answer;
+  http::client_slot slot;
+  auto error = co_await client_.acquire(slot, to->timeout);
+  if (!error) {
+    const auto left =
+        std::max(std::chrono::milliseconds(1),
+                 std::chrono::ceil<std::chrono::milliseconds>(end - with_.clock.now()));
+    const http::exchange_options options{.limit = left};
+    error = co_await slot.exchange(request, answer, options);
+  }
+  if (error) {
+    co_return webhook_decision{.failed = "Post \"" + at_.url + "\": " + text_of(error),
+                               .unseen = error == client_error::not_processed ||
+                                         error == client_error::reused_connection_closed};
+  }
+  co_return judge_answer(*to, *uid, answer.status, answer.body);
+}
+
+void webhook_client::drain() {
+  if (std::exchange(draining_, true) || calls_ > 0) return;
+  tasks_.spawn(close_line(shared_from_this()));
+}
+
+asio::awaitable<void> webhook_client::close() {
+  const auto self = shared_from_this();
+  if (std::exchange(closed_, true)) co_return;
+  co_await client_.close();
+}
+
+}  // namespace rw::k8s::devserver

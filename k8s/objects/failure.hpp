@@ -1,0 +1,74 @@
+#pragma once
+
+#include <boost/assert/source_location.hpp>
+#include <boost/system/error_code.hpp>
+#include <boost/system/result.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rw::k8s {
+
+/// What became of a request, as far as callers decide by it. The API server's own reasons are those
+/// of `metav1.StatusReason` (Kubernetes API reference, "Status").
+enum class errc : std::uint8_t {
+  unreachable = 1,     ///< no connection, no TLS, no answer; details in `failure::message`
+  timed_out,           ///< no answer in time
+  bad_answer,          ///< an answer that is not what the API promises, such as no JSON
+  too_large,           ///< an answer beyond the client's bounds
+  bad_request,         ///< 400
+  unauthorized,        ///< 401
+  forbidden,           ///< 403
+  not_found,           ///< 404
+  method_not_allowed,  ///< 405
+  already_exists,      ///< 409 with reason AlreadyExists
+  conflict,            ///< 409 otherwise: the object is at another resourceVersion, or owned
+  gone,                ///< 410 (Gone, Expired): the resourceVersion or continue token is too old
+  unsupported,         ///< 415, 406: a patch type or format that the server does not know
+  invalid,             ///< 422
+  too_many_requests,   ///< 429
+  server_error,        ///< 500, and what has no name of its own
+  unavailable,         ///< 503, 504 and other passing failures of the server
+  fenced,              ///< not sent: this process may not write any more (k8s/client/fence.hpp)
+  not_configured,      ///< not sent: credentials could not be had (token file, exec plugin)
+  shut_down,           ///< the client is being closed
+};
+
+const boost::system::error_category& api_category() noexcept;
+boost::system::error_code make_error_code(errc e) noexcept;
+
+/// A field that the server finds wrong (Kubernetes API reference, "StatusCause").
+struct failure_cause {
+  std::string reason = {};   ///< such as "FieldValueInvalid"
+  std::string message = {};  ///< in words
+  std::string field = {};    ///< such as "spec.replicas"
+};
+
+/// Why a request failed, for programs (`code`, `status`, `reason`) and people (`message`).
+struct failure {
+  boost::system::error_code code;          ///< of `errc`
+  unsigned status = 0;                     ///< of HTTP; 0 if there was no answer
+  std::string reason = {};                 ///< Status.reason, such as "AlreadyExists"; may be empty
+  std::string message = {};                ///< one sentence: what failed, on which object, why
+  std::chrono::seconds retry_after{0};     ///< Retry-After, or Status.details.retryAfterSeconds
+  std::vector<failure_cause> causes = {};  ///< Status.details.causes, 32 at most
+
+  bool is(errc e) const noexcept { return code == make_error_code(e); }
+};
+
+/// The metrics' word for what has no status: the name of its `errc`.
+std::string_view label_of(const failure& f) noexcept;
+
+/// Makes result::value() throw boost::system::system_error with the message.
+[[noreturn]] void throw_exception_from_error(const failure& f, const boost::source_location& where);
+
+template <class T>
+using result = boost::system::result<T, failure>;
+
+}  // namespace rw::k8s
+
+template <>
+struct boost::system::is_error_code_enum<rw::k8s::errc> : std::true_type {};

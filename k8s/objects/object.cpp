@@ -1,0 +1,74 @@
+#include "k8s/objects/object.hpp"
+
+#include "k8s/objects/object_builder.hpp"
+
+#include <boost/json/parse.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <new>
+
+namespace rw::k8s {
+
+void intrusive_ptr_release(const object_block* block) noexcept {
+  // acq_rel: who frees it does so after all that the others read.
+  if (block->references_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    block->~object_block();
+    ::operator delete(const_cast<object_block*>(block));
+  }
+}
+
+boost::json::value object::parse() const {
+  if (block_ == nullptr) return nullptr;
+  boost::json::parse_options options;
+  options.max_depth = max_object_depth;
+  const auto json = text();
+  return boost::json::parse({json.data(), json.size()}, {}, options);
+}
+
+std::size_t object::bytes() const noexcept {
+  if (block_ == nullptr) return 0;
+  std::size_t end = block_->text_size_;
+  for (std::size_t i = 0; i < std::size(block_->begin_); ++i) {
+    end = std::max<std::size_t>(end, block_->begin_[i] + block_->size_[i]);
+  }
+  return sizeof(object_block) + end;
+}
+
+object object_builder::finish(std::string_view head, const place (&fields)[4]) const {
+  const auto text_size = size_ - 1 + head.size();
+  auto total = text_size;
+  for (const auto& field : fields) {
+    if (field.value.size() > std::numeric_limits<std::uint16_t>::max()) return {};
+    if (field.begin == place::elsewhere) total += field.value.size();
+  }
+  if (total > std::numeric_limits<std::uint32_t>::max()) return {};
+
+  auto* const block = new (::operator new(sizeof(object_block) + total)) object_block;
+  object made;
+  made.block_ = block;
+  block->text_size_ = static_cast<std::uint32_t>(text_size);
+  auto* const begin = reinterpret_cast<char*>(block + 1);
+  auto* to = std::copy(head.begin(), head.end(), begin);
+  std::size_t skipped = 1;
+  for (const auto& [first, last] : pieces_) {
+    const auto bytes = static_cast<std::size_t>(last - first) - skipped;
+    std::memcpy(to, first + skipped, bytes);
+    to += bytes;
+    skipped = 0;
+  }
+  for (std::size_t i = 0; i < std::size(fields); ++i) {
+    const auto& [value, at] = fields[i];
+    block->size_[i] = static_cast<std::uint16_t>(value.size());
+    if (at == place::elsewhere) {
+      block->begin_[i] = static_cast<std::uint32_t>(to - begin);
+      to = std::copy(value.begin(), value.end(), to);
+    } else {
+      block->begin_[i] = static_cast<std::uint32_t>(at - 1 + head.size());
+    }
+  }
+  return made;
+}
+
+}  // namespace rw::k8s

@@ -1,0 +1,144 @@
+#include "k8s/objects/status.hpp"
+
+#include "k8s/objects/text.hpp"
+#include "k8s/objects/types.hpp"
+
+#include <boost/json/parse.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <ctime>
+#include <utility>
+
+namespace rw::k8s {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t depth_limit = 256;
+constexpr std::size_t quoted_at_most = 300;
+constexpr std::chrono::seconds day = std::chrono::hours(24);
+
+constexpr std::array<std::pair<unsigned, errc>, 13> codes{{{401, errc::unauthorized},
+                                                           {403, errc::forbidden},
+                                                           {404, errc::not_found},
+                                                           {405, errc::method_not_allowed},
+                                                           {406, errc::unsupported},
+                                                           {408, errc::unavailable},
+                                                           {409, errc::conflict},
+                                                           {410, errc::gone},
+                                                           {415, errc::unsupported},
+                                                           {422, errc::invalid},
+                                                           {429, errc::too_many_requests},
+                                                           {502, errc::unavailable},
+                                                           {503, errc::unavailable}}};
+
+errc code_of(unsigned status, std::string_view reason) {
+  if (reason == "AlreadyExists") return errc::already_exists;
+  if (reason == "Expired") return errc::gone;
+  const auto known = std::ranges::find(codes, status, &std::pair<unsigned, errc>::first);
+  if (known != codes.end()) return known->second;
+  // 500 with these reasons: the server's own time ran out, of which it says "try again".
+  const bool out_of_time = reason == "ServerTimeout" || reason == "Timeout";
+  if (status == 504 || out_of_time) return errc::unavailable;
+  if (status >= 500) return errc::server_error;
+  return status >= 400 ? errc::bad_request : errc::bad_answer;
+}
+
+std::chrono::seconds seconds_of(std::int64_t seconds) {
+  return std::clamp(std::chrono::seconds(seconds), std::chrono::seconds(0), day);
+}
+
+/// Of a message: it is kept and logged, and may come from a server that nobody trusts.
+constexpr std::size_t message_bytes = 4096;
+constexpr std::size_t causes_at_most = 32;
+constexpr std::size_t cause_bytes = 512;  // of each text of a cause
+
+void read_causes(const json::value& status, failure& into) {
+  const auto* causes = find(status, {"details", "causes"});
+  if (causes == nullptr || !causes->is_array()) return;
+  for (const auto& each : causes->get_array()) {
+    if (!each.is_object() || into.causes.size() == causes_at_most) continue;
+    const auto text = [&](std::string_view name) {
+      return std::string(first_bytes(find_string(each, {name}), cause_bytes));
+    };
+    into.causes.push_back({text("reason"), text("message"), text("field")});
+  }
+}
+
+/// Fills in what the body says. False if it is no Status.
+bool read_status(std::string_view body, failure& into) {
+  std::string ignored;
+  const auto status = parse_json(body, ignored);
+  if (!status || find_string(*status, {"kind"}) != "Status") return false;
+  into.reason = find_string(*status, {"reason"});
+  into.message = first_bytes(find_string(*status, {"message"}), message_bytes);
+  into.retry_after = seconds_of(find_number(*status, {"details", "retryAfterSeconds"}));
+  read_causes(*status, into);
+  return true;
+}
+
+}  // namespace
+
+failure failure_of(const http::response& answer, const std::string& what,
+                   std::chrono::system_clock::time_point now) {
+  failure out;
+  out.status = answer.status;
+  if (!read_status(answer.body, out)) out.message = quoted_line(answer.body);
+  out.code = code_of(out.status, out.reason);
+  // The header's is what the server itself says; a Status's may be older.
+  const auto field = retry_after(answer.headers.get("retry-after"), now);
+  out.retry_after = std::max(out.retry_after, field);
+  auto why = out.message.empty() ? out.code.message() : std::move(out.message);
+  if (answer.status >= 300 && answer.status < 400) {
+    why = "redirected to " + quoted_line(answer.headers.get("location"));
+  }
+  const auto phrase = http::reason_phrase(out.status);
+  out.message = what + ": " + why + " (" + std::to_string(out.status);
+  if (!phrase.empty()) out.message.append(" ").append(phrase);
+  out.message += ')';
+  return out;
+}
+
+std::chrono::seconds retry_after(std::string_view field,
+                                 std::chrono::system_clock::time_point now) {
+  if (field.empty()) return std::chrono::seconds(0);
+  std::int64_t seconds = 0;
+  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), seconds);
+  if (error == std::errc() && end == field.data() + field.size()) {
+    return seconds_of(seconds);
+  }
+  std::tm parts{};
+  const std::string text(field);
+  if (::strptime(text.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &parts) == nullptr) {
+    return std::chrono::seconds(0);
+  }
+  const auto when = std::chrono::system_clock::from_time_t(::timegm(&parts));
+  const auto wait = std::chrono::ceil<std::chrono::seconds>(when - now);
+  return std::clamp(wait, std::chrono::seconds(0), day);
+}
+
+std::optional<json::value> parse_json(std::string_view text, std::string& why) {
+  json::parse_options options;
+  options.max_depth = depth_limit;
+  boost::system::error_code error;
+  auto value = json::parse(text, error, {}, options);
+  if (!error) return value;
+  why = "the answer is not JSON (" + error.message() + "): " + quoted_line(text);
+  return std::nullopt;
+}
+
+std::string quoted_line(std::string_view text) {
+  const auto begin = std::ranges::find_if(text, [](unsigned char c) { return c > ' '; });
+  text.remove_prefix(static_cast<std::size_t>(begin - text.begin()));
+  text = text.substr(0, text.find_first_of("\r\n"));
+  const bool cut = text.size() > quoted_at_most;
+  std::string out(text.substr(0, quoted_at_most));
+  std::ranges::replace_if(out, [](unsigned char c) { return c < ' ' || c == 0x7F; }, '?');
+  while (out.ends_with(' ')) out.pop_back();
+  if (cut) out += "...";
+  return out;
+}
+
+}  // namespace rw::k8s

@@ -1,0 +1,131 @@
+#pragma once
+
+#include "k8s/objects/names.hpp"
+
+#include <boost/json/value.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// Views of the few fields that machinery needs, over objects as the API writes them. Readers take
+/// any value: a field that is missing, or is of another type, reads as empty. Writers make what is
+/// missing on the way; they replace what is of another type.
+namespace rw::k8s {
+
+// --- times -----------------------------------------------------------------------------
+
+/// metav1.Time: "2026-11-21T09:00:00Z". rfc3339.hpp reads it.
+std::string format_time(std::chrono::system_clock::time_point when);
+/// metav1.MicroTime: "2026-11-21T09:00:00.123456Z".
+std::string format_micro_time(std::chrono::system_clock::time_point when);
+
+// --- any object ------------------------------------------------------------------------
+
+/// The value at a path of member names; null if there is none.
+const boost::json::value* find(const boost::json::value& in,
+                               std::initializer_list<std::string_view> path) noexcept;
+/// The string at a path; empty if there is none.
+std::string_view find_string(const boost::json::value& in,
+                             std::initializer_list<std::string_view> path) noexcept;
+/// The integer at a path; 0 if there is none.
+std::int64_t find_number(const boost::json::value& in,
+                         std::initializer_list<std::string_view> path) noexcept;
+/// The array at a path; null if there is none.
+const boost::json::array* find_array(const boost::json::value& in,
+                                     std::initializer_list<std::string_view> path) noexcept;
+
+object_key key_of(const boost::json::value& object);
+std::string_view uid_of(const boost::json::value& object) noexcept;
+std::string_view resource_version_of(const boost::json::value& object) noexcept;
+/// 0 if there is none.
+std::int64_t generation_of(const boost::json::value& object) noexcept;
+/// True if it has a deletionTimestamp: only its finalizers still keep it.
+bool is_being_deleted(const boost::json::value& object) noexcept;
+
+std::optional<std::string_view> label(const boost::json::value& object, std::string_view name);
+std::optional<std::string_view> annotation(const boost::json::value& object, std::string_view name);
+/// False if it was so already.
+bool set_label(boost::json::value& object, std::string_view name, std::string_view to);
+bool set_annotation(boost::json::value& object, std::string_view name, std::string_view to);
+
+bool has_finalizer(const boost::json::value& object, std::string_view name);
+/// False if it was so already.
+bool add_finalizer(boost::json::value& object, std::string_view name);
+bool remove_finalizer(boost::json::value& object, std::string_view name);
+
+/// metav1.OwnerReference.
+struct owner_reference {
+  std::string api_version = {};
+  std::string kind = {};
+  std::string name = {};
+  std::string uid = {};
+  bool controller = false;
+  bool block_owner_deletion = false;
+
+  friend bool operator==(const owner_reference&, const owner_reference&) = default;
+};
+
+std::vector<owner_reference> owners_of(const boost::json::value& object);
+/// Adds an owner, or replaces the one with its uid. False if it was so already.
+bool set_owner(boost::json::value& object, const owner_reference& owner);
+
+/// core/v1 ObjectReference: the object that an event is about, for instance.
+struct object_reference {
+  std::string api_version = {};
+  std::string kind = {};
+  std::string ns = {};
+  std::string name = {};
+  std::string uid = {};
+  std::string resource_version = {};
+
+  friend bool operator==(const object_reference&, const object_reference&) = default;
+};
+
+object_reference reference_to(const boost::json::value& object);
+
+// --- conditions ------------------------------------------------------------------------
+
+/// metav1.Condition, an element of `status.conditions`.
+struct condition {
+  std::string type = {};
+  std::string status = {};  ///< "True", "False", "Unknown"
+  std::string reason = {};  ///< a word in CamelCase; required by the API
+  std::string message = {};
+  std::int64_t observed_generation = 0;  ///< 0: is not written
+};
+
+std::optional<condition> find_condition(const boost::json::value& object, std::string_view type);
+/// Sets the condition of that type. lastTransitionTime becomes `now` only where `status` changes.
+/// False if nothing changed.
+bool set_condition(boost::json::value& object, const condition& to,
+                   std::chrono::system_clock::time_point now);
+
+// --- kinds -----------------------------------------------------------------------------
+
+/// The spec of a coordination.k8s.io/v1 Lease.
+struct lease {
+  std::string holder = {};  ///< holderIdentity; empty: nobody
+  std::chrono::seconds duration{0};
+  std::optional<std::chrono::system_clock::time_point> acquired = {};
+  std::optional<std::chrono::system_clock::time_point> renewed = {};
+  std::int64_t transitions = 0;
+
+  friend bool operator==(const lease&, const lease&) = default;
+};
+
+const resource_type& leases_type();
+lease read_lease(const boost::json::value& object);
+void write_lease(boost::json::value& object, const lease& spec);
+
+const resource_type& events_type();  ///< of the core group
+
+/// One entry of a Secret's data, decoded; none if it is not there or is not base64.
+std::optional<std::string> secret_data(const boost::json::value& secret, std::string_view name);
+void set_secret_data(boost::json::value& secret, std::string_view name, std::string_view bytes);
+
+}  // namespace rw::k8s

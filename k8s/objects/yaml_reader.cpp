@@ -1,0 +1,172 @@
+#include "k8s/objects/yaml_reader.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace rw::k8s {
+namespace {
+
+namespace json = boost::json;
+using wrong = yaml_type_error;
+
+constexpr unsigned deepest = 128;
+constexpr std::string_view core_tags = "tag:yaml.org,2002:";
+
+template <std::size_t N>
+bool is_one_of(std::string_view text, const std::array<std::string_view, N>& words) {
+  return std::ranges::find(words, text) != words.end();
+}
+
+constexpr std::array<std::string_view, 11> trues = {"y",    "Y",    "yes", "Yes", "YES", "true",
+                                                    "True", "TRUE", "on",  "On",  "ON"};
+constexpr std::array<std::string_view, 11> falses = {"n",     "N",     "no",  "No",  "NO", "false",
+                                                     "False", "FALSE", "off", "Off", "OFF"};
+constexpr std::array<std::string_view, 5> nulls = {"", "~", "null", "Null", "NULL"};
+constexpr std::array<std::string_view, 12> not_in_json = {".nan",  ".NaN",  ".NAN",  ".inf",
+                                                          ".Inf",  ".INF",  "+.inf", "+.Inf",
+                                                          "+.INF", "-.inf", "-.Inf", "-.INF"};
+
+/// Go's strconv.ParseInt with base 0: the base stands in the prefix, a zero alone means octal.
+std::optional<json::value> integer(std::string text) {
+  std::erase(text, '_');
+  std::string_view rest = text;
+  const bool negative = rest.starts_with('-');
+  if (negative || rest.starts_with('+')) rest.remove_prefix(1);
+  int base = 10;
+  const auto prefix = rest.substr(0, 2);
+  if (prefix == "0x" || prefix == "0X") base = 16;
+  if (prefix == "0o" || prefix == "0O") base = 8;
+  if (prefix == "0b" || prefix == "0B") base = 2;
+  if (base != 10) {
+    rest.remove_prefix(2);
+  } else if (rest.size() > 1 && rest.front() == '0') {
+    base = 8;
+  }
+  if (rest.empty() || rest.front() == '-') return {};
+  const auto whole = (negative ? "-" : "") + std::string(rest);
+  const auto* const end = whole.data() + whole.size();
+  std::int64_t value = 0;
+  auto read = std::from_chars(whole.data(), end, value, base);
+  if (read.ec == std::errc() && read.ptr == end) return json::value(value);
+  std::uint64_t large = 0;
+  read = std::from_chars(whole.data(), end, large, base);
+  if (read.ec == std::errc() && read.ptr == end) return json::value(large);
+  return {};
+}
+
+std::optional<json::value> real(std::string_view text) {
+  if (text.find_first_not_of("0123456789+-.eE") != std::string_view::npos) return {};
+  if (text.starts_with('+')) text.remove_prefix(1);
+  double value = 0;
+  const auto* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, value);
+  if (read.ec != std::errc() || read.ptr != end || !std::isfinite(value)) return {};
+  return json::value(value);
+}
+
+json::value plain(const yaml_node& node) {
+  const auto& text = node.text;
+  if (is_one_of(text, nulls)) return nullptr;
+  if (is_one_of(text, trues)) return true;
+  if (is_one_of(text, falses)) return false;
+  if (is_one_of(text, not_in_json)) throw wrong(node, "JSON has no number " + text);
+  if (std::string_view("+-.0123456789").find(text.front()) == std::string_view::npos) {
+    return json::string(text);
+  }
+  if (auto value = integer(text)) return *value;
+  if (auto value = real(text)) return *value;
+  return json::string(text);
+}
+
+json::value tagged(const yaml_node& node, std::string_view tag) {
+  if (tag == "str") return json::string(node.text);
+  auto value = plain(node);
+  const bool fits = (tag == "int" && (value.is_int64() || value.is_uint64())) ||
+                    (tag == "bool" && value.is_bool()) || (tag == "null" && value.is_null()) ||
+                    (tag == "float" && value.is_number());
+  if (!fits) throw wrong(node, "\"" + node.text + "\" is no " + std::string(tag));
+  return value;
+}
+
+json::value scalar(const yaml_node& node) {
+  const auto& text = node.text;
+  const std::string_view tag = node.tag;
+  // "!" is the tag of what was quoted, "?" of what was not.
+  if (tag == "!") return json::string(text);
+  if (tag.starts_with(core_tags)) return tagged(node, tag.substr(core_tags.size()));
+  if (!tag.empty() && tag != "?") throw wrong(node, "the tag " + node.tag + " is not known");
+  return plain(node);
+}
+
+std::string key(const yaml_node& node) {
+  if (node.what != yaml_node::kind::scalar) throw wrong(node, "a key is no string");
+  const auto value = scalar(node);
+  if (value.is_bool()) return value.as_bool() ? "true" : "false";
+  if (value.is_null()) throw wrong(node, "a key is empty");
+  return node.text;
+}
+
+}  // namespace
+
+json::value yaml_reader::read(const yaml_node& node, unsigned depth) {
+  if (depth > deepest) throw wrong(node, "is nested too deeply");
+  if (left_ == 0) throw wrong(node, "is too large once its aliases are followed");
+  --left_;
+  switch (node.what) {
+    case yaml_node::kind::map:
+      return map(node, depth);
+    case yaml_node::kind::sequence: {
+      json::array array;
+      for (const auto* item : node.items) array.push_back(read(*item, depth + 1));
+      return array;
+    }
+    case yaml_node::kind::scalar:
+      return scalar(node);
+    case yaml_node::kind::null:
+      break;
+  }
+  return nullptr;
+}
+
+json::value yaml_reader::map(const yaml_node& node, unsigned depth) {
+  json::object object;
+  std::vector<const yaml_node*> merged;
+  for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
+    const auto& field = *node.items[i];
+    const auto& value = *node.items[i + 1];
+    if (field.text == "<<" && field.tag == "?") {
+      merged.push_back(&value);
+      continue;
+    }
+    const auto name = key(field);
+    if (object.contains(name)) throw wrong(field, "\"" + name + "\" is there twice");
+    object.emplace(name, read(value, depth + 1));
+  }
+  for (const auto* one : merged) merge(*one, object, depth + 1);
+  return object;
+}
+
+/// What is merged never replaces what stands there (yaml.org/type/merge.html).
+void yaml_reader::merge(const yaml_node& from, json::object& into, unsigned depth) {
+  if (from.what == yaml_node::kind::sequence) {
+    for (const auto* one : from.items) {
+      if (one->what != yaml_node::kind::map) throw wrong(from, "<< merges what is no mapping");
+      merge(*one, into, depth + 1);
+    }
+    return;
+  }
+  if (from.what != yaml_node::kind::map) throw wrong(from, "<< merges what is no mapping");
+  auto fields = read(from, depth);
+  for (auto& field : fields.as_object()) into.emplace(field.key(), std::move(field.value()));
+}
+
+}  // namespace rw::k8s

@@ -1,0 +1,47 @@
+#pragma once
+
+#include "core/log.hpp"
+#include "core/metrics.hpp"
+#include "reactors/shared/managers_file.hpp"
+#include "tls/directory_watch.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include <string>
+
+namespace rw {
+
+/// Keeps the managers in use in step with their file. A file that is missing or malformed is logged
+/// with the field that is wrong and counted; the managers that were read last stay in use, and the
+/// next change is tried again. Until one is valid every manager counts as known; an empty file says
+/// just that.
+///
+/// Metrics: `rw_managers_reloads_total{outcome}` (used, refused).
+class managers_reloader {
+ public:
+  /// Reads the file. `target` and `log` must outlive it.
+  managers_reloader(boost::asio::any_io_executor executor, std::string file,
+                    managers_in_use& target, core::logger& log, core::metrics& metrics,
+                    tls::watch_times times = {});
+  managers_reloader(const managers_reloader&) = delete;
+  managers_reloader& operator=(const managers_reloader&) = delete;
+
+  /// Watches the file until cancelled, then returns. To be called once.
+  boost::asio::awaitable<void> run();
+
+  /// Reads the file now. True if it had changed since the last attempt, whatever came of it.
+  bool check();
+
+ private:
+  const boost::asio::any_io_executor executor_;
+  const std::string file_;
+  managers_in_use& target_;
+  core::logger& log_;
+  const tls::watch_times times_;
+  core::counter& used_;
+  core::counter& refused_;
+  std::string observed_;  ///< contents of the last attempt, or the reason that there were none
+};
+
+}  // namespace rw

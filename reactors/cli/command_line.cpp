@@ -1,0 +1,208 @@
+#include "reactors/cli/command_line.hpp"
+
+#include "core/resolver.hpp"
+#include "reactors/cli/options.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+
+#include <algorithm>
+#include <cctype>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <iostream>
+
+namespace rw::cli {
+namespace {
+
+namespace asio = boost::asio;
+
+/// Blanks around an element of a list are taken away.
+std::string trim(std::string& text) {
+  const auto first = text.find_first_not_of(" \t");
+  if (first == std::string::npos) return "must not have empty elements";
+  text = text.substr(first, text.find_last_not_of(" \t") - first + 1);
+  return "";
+}
+
+/// Help without the values behind flags that say no, such as `--no-manager{false}`.
+class help_formatter final : public CLI::Formatter {
+ public:
+  std::string make_option_name(const CLI::Option* option, bool positional) const override {
+    auto name = CLI::Formatter::make_option_name(option, positional);
+    constexpr std::string_view value = "{false}";
+    for (auto at = name.find(value); at != std::string::npos; at = name.find(value)) {
+      name.erase(at, value.size());
+    }
+    return name;
+  }
+};
+
+/// Gives every flag a variable: its name behind `prefix`. A command that does not run has none, so
+/// that a variable of another command can't keep it from running. Lists take blanks after commas.
+void finish_options(CLI::App& app, const std::string& prefix,
+                    const std::vector<std::string>& arguments, bool runs) {
+  for (auto* option : app.get_options({})) {
+    if (option->get_delimiter() != '\0') option->transform(validator(trim, ""));
+    if (!option->nonpositional() || option->get_items_expected_max() == 0) continue;
+    auto name = option->get_envname();
+    if (name.empty()) {
+      name = prefix + option->get_lnames().front();
+      std::ranges::transform(name, name.begin(), [](unsigned char c) {
+        return c == '-' ? '_' : static_cast<char>(std::toupper(c));
+      });
+    }
+    option->envname(runs ? name : "");
+  }
+  for (auto* nested : app.get_subcommands([](const CLI::App*) { return true; })) {
+    const bool named = std::ranges::find(arguments, nested->get_name()) != arguments.end();
+    finish_options(*nested, prefix, arguments, runs && named);
+  }
+}
+
+/// Finds out which options have their values from the environment.
+void note_variables(const CLI::App& app, const std::vector<std::string>& arguments,
+                    std::map<std::string, std::string>& variables) {
+  for (const auto* option : app.get_options({})) {
+    const auto flag = option->get_name();
+    const auto gives = [&](const std::string& argument) {
+      return argument == flag || argument.starts_with(flag + "=");
+    };
+    if (option->get_envname().empty() || option->results().empty()) continue;
+    if (std::ranges::none_of(arguments, gives)) variables[flag] = option->get_envname();
+  }
+  for (const auto* command : app.get_subcommands({})) {
+    note_variables(*command, arguments, variables);
+  }
+}
+
+/// SIGTERM and SIGINT end the app in order, a second one at once.
+void stop_on_signal(asio::signal_set& signals, app& running) {
+  signals.async_wait([&signals, &running](boost::system::error_code error, int) {
+    if (error) return;
+    running.stop();
+    signals.async_wait([](boost::system::error_code again, int number) {
+      if (!again) std::_Exit(128 + number);
+    });
+  });
+}
+
+/// Prints why the process ends, and returns its exit code.
+int report(const std::string& program, const std::exception_ptr& failure,
+           const command_line& line) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const setting_error& e) {
+    std::cerr << program << ": " << line.as_given(e.what()) << '\n';
+    return 2;
+  } catch (const std::exception& e) {
+    std::cerr << program << ": " << e.what() << '\n';
+    return 1;
+  }
+}
+
+int run(const std::string& program, const command& chosen, const command_line& line) {
+  std::signal(SIGPIPE, SIG_IGN);
+  asio::io_context context(1);
+  services with(context.get_executor(), line.log_level);
+  const auto running = chosen.make(with);
+  asio::signal_set signals(context, SIGTERM, SIGINT);
+  stop_on_signal(signals, *running);
+  std::optional<int> code;
+  std::exception_ptr failure;
+  asio::co_spawn(context, running->run(), [&](std::exception_ptr thrown, int result) {
+    failure = thrown;
+    code = result;
+    signals.cancel();
+  });
+  while (!code) context.run_one();
+  if (failure) code = report(program, failure, line);
+  // A name lookup can't be ended, and would hold up the exit.
+  context.run_for(std::chrono::milliseconds(100));
+  if (!context.stopped() || core::resolver::of(context.get_executor()).busy()) {
+    std::cout.flush();
+    std::fflush(nullptr);
+    std::_Exit(*code);
+  }
+  return *code;
+}
+
+}  // namespace
+
+std::string command_line::as_given(std::string message) const {
+  constexpr std::string_view in_flags = "abcdefghijklmnopqrstuvwxyz0123456789-";
+  for (const auto& [flag, variable] : variables) {
+    for (auto at = message.find(flag); at != std::string::npos; at = message.find(flag, at + 1)) {
+      const auto end = at + flag.size();
+      const bool longer = end < message.size() && in_flags.find(message[end]) != in_flags.npos;
+      if (!longer) message.replace(at, flag.size(), variable);
+    }
+  }
+  return message;
+}
+
+command_line parse_command_line(const std::string& program, const std::string& about,
+                                const std::vector<command>& commands, int argc, char** argv) {
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  command_line result;
+  std::string level = "info";
+  CLI::App parser(about, program);
+  parser.formatter(std::make_shared<help_formatter>());
+  parser.require_subcommand(1);
+  parser.fallthrough();
+  parser.set_version_flag("--version", program + " " RW_VERSION);
+  parser.footer("A flag goes before its variable, and that before the default.");
+  add(parser, "--log-level", level, "", "Least level that is logged")
+      ->check(CLI::IsMember({"debug", "info", "warning", "warn", "error"}));
+  finish_options(parser, "", arguments, true);
+  for (const auto& one : commands) {
+    auto* const added = parser.add_subcommand(one.name, one.help);
+    one.describe(*added);
+    const bool runs = std::ranges::find(arguments, one.name) != arguments.end();
+    finish_options(*added, one.has_known_variables ? "" : "RW_", arguments, runs);
+  }
+  const auto* const version = parser.add_subcommand("version", "Prints the version");
+  try {
+    parser.parse(argc, argv);
+    note_variables(parser, arguments, result.variables);
+    core::parse_log_level(level, result.log_level);
+    if (*version) std::cout << program << " " RW_VERSION "\n";
+    for (const auto& one : commands) {
+      auto* const parsed = parser.get_subcommand(one.name);
+      if (!*parsed) continue;
+      if (one.check) one.check(*parsed, result);
+      result.command = one.name;
+    }
+    return result;
+  } catch (const CLI::ParseError& e) {
+    if (e.get_exit_code() == 0) {
+      parser.exit(e);
+      return result;
+    }
+    note_variables(parser, arguments, result.variables);
+    throw setting_error(
+        result.as_given(e.what() + std::string("\nRun with --help for more information.")));
+  } catch (const setting_error& e) {
+    throw setting_error(result.as_given(e.what()));
+  }
+}
+
+int run_program(const std::string& program, const std::string& about,
+                const std::vector<command>& commands, int argc, char** argv) {
+  command_line line;
+  try {
+    line = parse_command_line(program, about, commands, argc, argv);
+    const auto chosen = std::ranges::find(commands, line.command, &command::name);
+    if (chosen == commands.end()) return 0;
+    if (chosen->make) return run(program, *chosen, line);
+    chosen->act();
+    return 0;
+  } catch (...) {
+    return report(program, std::current_exception(), line);
+  }
+}
+
+}  // namespace rw::cli

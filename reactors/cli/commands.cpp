@@ -1,0 +1,62 @@
+#include "reactors/cli/commands.hpp"
+
+#include "reactors/cli/certs.hpp"
+#include "reactors/cli/listen_app.hpp"
+#include "reactors/cli/manager_app.hpp"
+#include "reactors/cli/status_app.hpp"
+#include "reactors/cli/uninstall_app.hpp"
+#include "reactors/cli/webhook_app.hpp"
+
+namespace rw::cli {
+namespace {
+
+/// A command that is an app of `App`, made with `from`.
+template <class App, class Settings>
+std::function<std::unique_ptr<app>(services&)> make(const Settings& from) {
+  return [&from](services& with) { return std::make_unique<App>(with, from); };
+}
+
+}  // namespace
+
+const char* const about =
+    "Tells a control plane what changed on a Kubernetes cluster: `webhook` runs on the watched "
+    "cluster, `listen` in the control plane. `manager` keeps everything in place from the control "
+    "plane. To try all of it without a cluster there is the program runtime-watcher-dev.";
+
+std::vector<command> commands_of(settings& to) {
+  return {
+      {.name = "webhook",
+       .help = "Runs on a watched cluster: takes AdmissionReviews, sends WatchEvents to KCP",
+       .describe = [&to](CLI::App& app) { describe_webhook(app, to.webhook); },
+       .check = [&to](CLI::App& app,
+                      const command_line& line) { check_webhook(app, line, to.webhook); },
+       .make = make<webhook_app>(to.webhook),
+       .has_known_variables = true},
+      {.name = "listen",
+       .help = "Runs in KCP: receives WatchEvents and prints each as a line of JSON",
+       .describe = [&to](CLI::App& app) { describe_listen(app, to.listen); },
+       .check = [&to](CLI::App& app, const command_line&) { check_listen(app, to.listen); },
+       .make = make<listen_app>(to.listen),
+       .has_known_variables = true},
+      {.name = "manager",
+       .help = "Runs in KCP: keeps Watchers, the webhook on every SKR and certificates in place",
+       .describe = [&to](CLI::App& app) { describe_manager(app, to.manager); },
+       .check = [&to](CLI::App&, const command_line&) { check_manager(to.manager); },
+       .make = make<manager_app>(to.manager)},
+      {.name = "status",
+       .help = "Asks a manager for all runtimes: their states, why, and since when",
+       .describe = [&to](CLI::App& app) { describe_status(app, to.status); },
+       .make = make<status_app>(to.status)},
+      {.name = "uninstall",
+       .help = "Takes the watcher off all runtimes, and the manager's finalizers and objects out "
+               "of KCP; may be interrupted and repeated",
+       .describe = [&to](CLI::App& app) { describe_uninstall(app, to.uninstall); },
+       .make = make<uninstall_app>(to.uninstall)},
+      {.name = "certs",
+       .help = "Makes certificates, for tests and trials",
+       .describe = [&to](CLI::App& app) { describe_certs(app, to.certs); },
+       .act = [&to] { make_certificates(to.certs); }},
+  };
+}
+
+}  // namespace rw::cli

@@ -1,0 +1,84 @@
+#include "reactors/cli/manager_options.hpp"
+
+#include "reactors/cli/skr_manifests.hpp"
+#include "reactors/shared/kyma_resources.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace rw::cli {
+namespace {
+
+std::chrono::seconds whole_seconds(std::chrono::milliseconds from) {
+  return std::chrono::ceil<std::chrono::seconds>(from);
+}
+
+}  // namespace
+
+certificates::service_options certificate_options(const manager_settings& settings) {
+  certificates::service_options out;
+  using certificates::dialect;
+  out.certificates.ns = settings.istio_namespace;
+  out.field_manager = settings.field_manager;
+  out.certificates.speaks =
+      settings.gardener_certificates ? dialect::gardener : dialect::cert_manager;
+  out.certificates.issuer = settings.issuer;
+  out.certificates.issuer_ns = settings.issuer_namespace;
+  out.certificates.extra_dns_names = settings.extra_dns_names;
+  out.certificates.key = tls::parse_key_type(settings.certificate_key).value();
+  out.certificates.duration = std::chrono::floor<std::chrono::hours>(settings.certificate_duration);
+  out.certificates.renew_before =
+      std::chrono::floor<std::chrono::hours>(settings.certificate_renew_before);
+  out.judge.gateway_settles = whole_seconds(settings.ca_gateway_settles);
+  return out;
+}
+
+lifecycle_manager_options lease_options(const manager_settings& settings) {
+  lifecycle_manager_options out{
+      .lease = {std::string(kcp_namespace), settings.lifecycle_manager_lease}};
+  out.patience = whole_seconds(settings.lifecycle_manager_patience);
+  out.interval = std::min<core::duration>(out.interval, out.patience);
+  return out;
+}
+
+gateway_secret::rotation_options rotation_options(const manager_settings& settings) {
+  gateway_secret::rotation_options out;
+  out.grace = whole_seconds(settings.ca_grace);
+  out.time_only = settings.ca_time_only;
+  out.propagation = settings.ca_propagation;
+  out.unreachable_after = whole_seconds(settings.ca_unreachable);
+  // Runtimes that --only leaves out get no new CA, but need the gateway: it waits to the deadline.
+  if (!settings.only.empty()) out.unreachable_after = std::chrono::years(10);
+  out.before_expiry = whole_seconds(settings.ca_switch_before_expiry);
+  out.limit = whole_seconds(settings.ca_switch_limit);
+  return out;
+}
+
+watcher_installer::options installer_options(const manager_settings& settings,
+                                             std::shared_ptr<const bool> dry_run) {
+  watcher_installer::options how;
+  how.concurrent = settings.concurrent;
+  how.resync_period = settings.success_interval;
+  how.watch_runtimes = settings.runtime_config.direct.watch_runtimes;
+  how.how.delays.propagation = settings.ca_propagation;
+  how.how.dry_run = std::move(dry_run);
+  how.how.field_manager = settings.field_manager;
+  how.how.former_manager = settings.former_field_manager;
+  how.how.contest_pause = settings.contest_pause;
+  how.only = *k8s::label_selector::parse(settings.only);
+  how.gateway = settings.gateway_name;
+  how.istio_namespace = settings.istio_namespace;
+  how.how.restart_on_renewal = settings.skr_restart_on_renewal;
+  if (settings.kcp_port != 0) how.kcp_port = settings.kcp_port;
+  how.how.set.image = settings.skr_image;
+  how.how.set.pull_secrets = settings.skr_pull_secrets;
+  how.how.set.webhook_sources = settings.skr_webhook_sources;
+  how.how.set.memory_limit = settings.skr_memory_limit;
+  how.how.set.cpu_limit = settings.skr_cpu_limit;
+  if (!settings.skr_manifests.empty()) {
+    how.how.manifests = load_skr_manifests(settings.skr_manifests, how.how.set);
+  }
+  return how;
+}
+
+}  // namespace rw::cli

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "reactors/certificates/certificate_service.hpp"
+#include "reactors/cli/settings.hpp"
+#include "reactors/gateway_secret/rotation.hpp"
+#include "reactors/watcher_installer/lifecycle_manager_lease.hpp"
+#include "reactors/watcher_installer/watcher_installer.hpp"
+
+#include <memory>
+
+namespace rw::cli {
+
+// The options of the manager's reactors, as its settings have them.
+
+certificates::service_options certificate_options(const manager_settings& settings);
+lifecycle_manager_options lease_options(const manager_settings& settings);
+gateway_secret::rotation_options rotation_options(const manager_settings& settings);
+/// Throws setting_error if the manifests of --skr-manifests are no good.
+watcher_installer::options installer_options(const manager_settings& settings,
+                                             std::shared_ptr<const bool> dry_run);
+
+}  // namespace rw::cli

@@ -1,0 +1,99 @@
+#include "reactors/dev/bootstrapped.hpp"
+
+#include "core/backoff.hpp"
+#include "reactors/bootstrapper/desired_set.hpp"
+#include "reactors/config_sync/target.hpp"
+#include "reactors/dev/deployment_status.hpp"
+#include "reactors/dev/manifests.hpp"
+#include "reactors/shared/kyma_resources.hpp"
+#include "reactors/shared/trust_bundles_type.hpp"
+
+#include <utility>
+
+namespace rw::dev {
+
+using namespace cli;
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr auto retry_base = std::chrono::milliseconds(200);
+constexpr auto retry_limit = std::chrono::seconds(10);
+const std::string deployment_name = bootstrapper::target_names().deployment;
+
+k8s::informer_options only(std::string_view ns, std::string_view name) {
+  return {.what = {.ns = std::string(ns), .fields = "metadata.name=" + std::string(name)}};
+}
+
+}  // namespace
+
+bootstrapped::bootstrapped(services& with, core::logger& log, k8s::client& api, bool trust_bundle,
+                           observer tell)
+    : services_(with),
+      log_(log),
+      api_(api),
+      tell_(std::move(tell)),
+      deployments_(api_, deployments_type(), only(skr_namespace, deployment_name),
+                   {with.clock, log_, with.metrics, core::make_random_source()}),
+      config_maps_(api_, config_maps_type(),
+                   only(skr_namespace, bootstrapper::target_names().configuration),
+                   {with.clock, log_, with.metrics, core::make_random_source()}),
+      secrets_(api_, secrets_type(), only(skr_namespace, bootstrapper::target_names().pull_secret),
+               {with.clock, log_, with.metrics, core::make_random_source()}) {
+  if (!trust_bundle) return;
+  trust_bundles_.emplace(
+      api_, trust_bundles_type(), only({}, bootstrapper_sources().trust_bundle),
+      k8s::informer_environment{with.clock, log_, with.metrics, core::make_random_source()});
+}
+
+asio::awaitable<void> bootstrapped::run() {
+  const bootstrapper::target_names names;
+  core::task_group tasks(services_.executor);
+  for (auto* const each : {&deployments_, &config_maps_, &secrets_}) tasks.spawn(each->run());
+  tasks.spawn(follow(&config_maps_, source::config, {names.ns, names.configuration}));
+  tasks.spawn(follow(&secrets_, source::pull_secret, {names.ns, names.pull_secret}));
+  if (trust_bundles_) {
+    tasks.spawn(trust_bundles_->run());
+    const k8s::object_key bundle{{}, bootstrapper_sources().trust_bundle};
+    tasks.spawn(follow(&*trust_bundles_, source::trust_bundle, bundle));
+  }
+  tasks.spawn(keep_status());
+  co_await tasks.join();
+}
+
+asio::awaitable<void> bootstrapped::follow(k8s::informer* from, source which, k8s::object_key key) {
+  const auto changes = from->subscribe();
+  for (;;) {
+    const auto change = co_await changes->receive();
+    if (change.has_error()) co_return;
+    const auto now = from->objects().get(key);
+    tell_(which, now ? config_sync::digest_of(which, now) : std::string());
+  }
+}
+
+asio::awaitable<void> bootstrapped::keep_status() {
+  const auto changes = deployments_.subscribe();
+  const auto pause = services_.clock.make_timer(services_.executor);
+  core::backoff pauses(retry_base, retry_limit, core::make_random_source());
+  for (;;) {
+    const auto change = co_await changes->receive();
+    if (change.has_error()) co_return;
+    while (const auto stored = deployments_.objects().get(skr_namespace, deployment_name)) {
+      const auto deployment = stored.parse();
+      auto told = co_await keep_crashing_pod(&api_, deployment);
+      if (told) {
+        told = co_await tell_deployment_status(&api_, &services_.clock, deployment,
+                                               !crashes(deployment), "its pods crash");
+      }
+      if (told) break;
+      log_.warning("the bootstrapper's state can't be written; trying again",
+                   {{"reason", told.error().message}});
+      pause->expires_at(services_.clock.now() + pauses.next());
+      const bool due = co_await pause->wait();
+      if (!due) co_return;
+    }
+    pauses.reset();
+  }
+}
+
+}  // namespace rw::dev

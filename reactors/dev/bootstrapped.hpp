@@ -1,0 +1,49 @@
+#pragma once
+
+#include "core/log.hpp"
+#include "core/task_group.hpp"
+#include "k8s/cache/informer.hpp"
+#include "k8s/client/client.hpp"
+#include "reactors/cli/app.hpp"
+#include "reactors/dev/source_watch.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace rw::dev {
+
+/// What a runtime's machines would do for the Runtime Bootstrapper, as far as KCP can tell: its
+/// Deployment gets the status of one whose pods serve (there are none). Beside that it tells what
+/// the runtime is configured with. On one executor.
+class bootstrapped {
+ public:
+  /// Told what the runtime holds of a source, as a digest (rw::digest_of): at first and whenever it
+  /// changes. Empty: nothing.
+  using observer = std::function<void(source which, const std::string& digest)>;
+
+  /// `api`, of the runtime, and `log` must outlive it. `trust_bundle`: the runtime's API server has
+  /// ClusterTrustBundles.
+  bootstrapped(cli::services& with, core::logger& log, k8s::client& api, bool trust_bundle,
+               observer tell);
+
+  /// Runs until cancelled.
+  boost::asio::awaitable<void> run();
+
+ private:
+  boost::asio::awaitable<void> follow(k8s::informer* from, source which, k8s::object_key key);
+  boost::asio::awaitable<void> keep_status();
+
+  cli::services& services_;
+  core::logger& log_;
+  k8s::client& api_;
+  const observer tell_;
+  k8s::informer deployments_;
+  k8s::informer config_maps_;
+  k8s::informer secrets_;
+  std::optional<k8s::informer> trust_bundles_;
+};
+
+}  // namespace rw::dev

@@ -1,0 +1,71 @@
+#include "reactors/dev/clusters.hpp"
+
+#include "k8s/config/config.hpp"
+#include "reactors/dev/kubeconfig_text.hpp"
+#include "reactors/dev/write_file.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <utility>
+
+namespace rw::dev {
+
+using namespace cli;
+namespace {
+
+k8s::devserver::server_options options_of(const dev_settings& settings,
+                                          k8s::devserver::service_resolver services) {
+  k8s::devserver::server_options out;
+  out.name = "api-server";
+  out.address = {boost::asio::ip::address_v4::loopback(), settings.api_port};
+  out.services = std::move(services);
+  return out;
+}
+
+/// The kubeconfig of an API server that somebody else runs.
+std::string read_outside(const std::string& file, const std::string& name) {
+  const auto how = k8s::load_kubeconfig({file});
+  if (!how) throw setting_error(how.error().message);
+  auto text = kubeconfig_text(*how, name);
+  if (!text) throw setting_error(text.error().message);
+  return std::move(*text);
+}
+
+}  // namespace
+
+clusters::clusters(services& with, const dev_settings& settings,
+                   k8s::devserver::service_resolver services)
+    : dir_(settings.dir),
+      server_(with.executor, options_of(settings, std::move(services)),
+              {with.clock, with.watchdog, with.log, with.metrics}) {
+  kcp_ = add("kcp", settings.kcp_kubeconfig);
+  const auto& outside = settings.skr_kubeconfigs;
+  const auto count = std::max<std::size_t>(settings.runtimes, outside.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto name = "runtime-" + std::to_string(i + 1);
+    runtimes_.push_back(add(name, i < outside.size() ? outside[i] : std::string()));
+  }
+}
+
+void clusters::hang(const std::string& name) {
+  server_.faults(name).decide = [](const std::string&, const std::string&) {
+    return k8s::devserver::fault{.latency = std::chrono::hours(24)};
+  };
+}
+
+cluster clusters::add(const std::string& name, const std::string& outside) {
+  cluster out{.name = name, .embedded = outside.empty()};
+  if (out.embedded) {
+    server_.add_cluster(name);
+    out.kubeconfig = server_.kubeconfig(name);
+  } else {
+    out.kubeconfig = read_outside(outside, name);
+  }
+  const auto file = name == "kcp" ? std::string("kcp.yaml") : "skr-" + name + ".yaml";
+  write_file(dir_, file, out.kubeconfig, 0600);
+  out.file = (std::filesystem::path(dir_) / file).string();
+  return out;
+}
+
+}  // namespace rw::dev

@@ -1,0 +1,298 @@
+#include "reactors/dev/dev_app.hpp"
+
+#include "reactors/dev/apply.hpp"
+#include "reactors/dev/manifests.hpp"
+#include "reactors/dev/write_file.hpp"
+
+#include <boost/asio/error.hpp>
+#include <boost/system/system_error.hpp>
+
+#include <cstdio>
+#include <filesystem>
+#include <sys/resource.h>
+#include <utility>
+
+namespace rw::dev {
+
+using namespace cli;
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr std::size_t prepared_at_once = 16;
+constexpr auto gateway_host = "localhost";
+constexpr auto settle_limit = std::chrono::seconds(5);
+constexpr auto poll_interval = std::chrono::milliseconds(5);
+
+/// Each runtime takes about ten descriptors: both ends of its connections are here.
+void allow_many_files() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+const dev_settings& prepared(const dev_settings& settings) {
+  allow_many_files();
+  return settings;
+}
+
+}  // namespace
+
+dev_app::dev_app(services& with, const dev_settings& settings)
+    : app(with),
+      settings_(prepared(settings)),
+      manager_services_(std::make_unique<services>(with.executor, with.log.least())),
+      view_(with.clock, with.metrics, settings.manager,
+            [this](const event_story& story) { show(story); }),
+      clusters_(with, settings_, find_webhooks()),
+      infrastructure_(with, settings_, clusters_.kcp(), find_backends()),
+      plain_(core::make_plain_transport()),
+      pages_(with.metrics,
+             [this] {
+               return std::string(prepared_ < clusters_.runtimes().size() ? "starting\n" : "");
+             }),
+      admin_(with.executor,
+             {"dev-admin", listening_address(settings_.metrics_address, "--metrics-address"), {}},
+             pages_, {*plain_, with.watchdog, with.log, with.metrics}),
+      webhook_pages_(webhook_metrics_, [] { return std::string(); }),
+      webhook_admin_(with.executor, {"webhook-admin", {admin_.address().address(), 0}, {}},
+                     webhook_pages_, {*plain_, with.watchdog, with.log, with.metrics}),
+      serving_(with.executor, fail_on_exception()),
+      supporting_(with.executor, fail_on_exception()),
+      managing_(with.executor, fail_on_exception()),
+      configuring_(with.executor, fail_on_exception()),
+      running_(with.executor, fail_on_exception()),
+      starting_(with.executor, fail_on_exception()) {
+  if (settings_.manager) {
+    manager_ = std::make_unique<manager_app>(*manager_services_, settings_of_manager(), &view_);
+  }
+  if (settings_.bootstrapper != bootstrapper_mode::off) {
+    configuration_ = std::make_unique<configuration>(
+        with, settings_, clusters_, infrastructure_.kcp(),
+        [this](const std::string& name) { return find_runtime(name); },
+        [this](const arrival& what) { show(what); },
+        [this](const auto& before, const auto& now) {
+          const auto line = rollout_line(before, now, services_.clock.wall(), settings_.json);
+          if (!line.empty()) say(line);
+        });
+  }
+  const auto observer = [this](const std::string& runtime, const watch_event& event) {
+    view_.changed(runtime, event);
+  };
+  for (const auto& one : clusters_.runtimes()) {
+    node::options how{.runtime = one.name,
+                      .kubeconfig = one.kubeconfig,
+                      .pod_address = settings_.pod_address,
+                      .log_level = services_.log.least(),
+                      .on_event = observer};
+    nodes_.push_back(std::make_unique<node>(with, webhook_metrics_, std::move(how)));
+    nodes_by_name_.emplace(one.name, nodes_.back().get());
+  }
+  write_manifests();
+}
+
+manager_settings dev_app::settings_of_manager() const {
+  manager_settings out;
+  out.kubeconfig = clusters_.kcp().file;
+  out.listening.address = {"127.0.0.1", 0};
+  out.metrics_address = {"127.0.0.1", 0};
+  out.pin_san = true;
+  out.success_interval = settings_.success_interval;
+  out.ca_grace = settings_.ca_grace;
+  out.ca_propagation = std::chrono::seconds(1);  // the nodes get Secrets at once
+  out.drain_timeout = settings_.drain_timeout / 2;
+  out.runtime_config.mode = settings_.bootstrapper;
+  out.runtime_config.direct.create_for_runtimes = true;
+  out.runtime_config.rollout.soak = std::chrono::seconds(1);
+  return out;
+}
+
+/// The Services of the runtimes: the webhooks stand behind them.
+k8s::devserver::service_resolver dev_app::find_webhooks() {
+  return [this](std::string_view cluster,
+                std::string_view service) -> std::optional<asio::ip::tcp::endpoint> {
+    const auto at = nodes_by_name_.find(cluster);
+    if (at == nodes_by_name_.end()) return {};
+    return at->second->find(service);
+  };
+}
+
+/// The Services of KCP: whatever a Watcher names, the manager's listener stands behind it.
+dev_gateway::service_resolver dev_app::find_backends() {
+  return [this](const dev_gateway::service_port&) -> std::optional<asio::ip::tcp::endpoint> {
+    if (manager_) return manager_->address();
+    if (settings_.backends.empty()) return {};
+    const auto& one = settings_.backends[next_backend_++ % settings_.backends.size()];
+    return listening_address(one, "--backend");
+  };
+}
+
+k8s::client* dev_app::find_runtime(const std::string& name) {
+  const auto at = nodes_by_name_.find(name);
+  return at == nodes_by_name_.end() ? nullptr : &at->second->api();
+}
+
+bool dev_app::hangs(std::size_t runtime) const {
+  return runtime + settings_.hanging_runtimes >= nodes_.size();
+}
+
+void dev_app::write_manifests() const {
+  write_file(settings_.dir, "watcher.yaml", sample_watcher(), 0644);
+  for (const auto& one : clusters_.runtimes()) {
+    if (configuration_) {
+      write_file(settings_.dir, "runtime-" + one.name + ".yaml", runtime_manifest(one), 0644);
+    }
+    write_file(settings_.dir, "kyma-" + one.name + ".yaml", kyma_manifest(one), 0644);
+    write_file(settings_.dir, "access-" + one.name + ".yaml", access_manifest(one), 0600);
+  }
+}
+
+/// Everything comes up in the order in which it needs what came before.
+asio::awaitable<void> dev_app::start() {
+  auto* const clock = &services_.clock;
+  auto* const kcp = &infrastructure_.kcp();
+  co_await apply_manifests(kcp, clock, definitions());
+  const auto port = infrastructure_.gateway().port();
+  co_await apply_manifests(kcp, clock, kcp_manifests(gateway_host, port));
+  if (configuration_) {
+    co_await apply_manifests(kcp, clock, configuration_->sources());
+    configuring_.spawn(configuration_->run());
+  }
+  supporting_.spawn(infrastructure_.run());
+  // What comes too early is repaired later, but complained of.
+  co_await wait_for([this] { return infrastructure_.has_root(); });
+  if (manager_) {
+    managing_.spawn(run_manager());
+    co_await wait_for([this] { return infrastructure_.serves(); });
+  }
+  if (!settings_.bare) co_await apply_manifests(kcp, clock, sample_watcher());
+  for (std::size_t i = 0; i < prepared_at_once; ++i) starting_.spawn(start_runtimes());
+}
+
+/// For what should be there in a moment; bounded, since things go on without it.
+asio::awaitable<void> dev_app::wait_for(std::function<bool()> condition) {
+  const auto until = services_.clock.now() + settle_limit;
+  const auto pause = services_.clock.make_timer(services_.executor);
+  while (!condition() && services_.clock.now() < until) {
+    pause->expires_at(services_.clock.now() + poll_interval);
+    const bool due = co_await pause->wait();
+    if (!due) throw boost::system::system_error(asio::error::operation_aborted);
+  }
+}
+
+/// One of several that take the runtimes in turn.
+asio::awaitable<void> dev_app::start_runtimes() {
+  auto* const clock = &services_.clock;
+  auto* const kcp = &infrastructure_.kcp();
+  while (next_runtime_ < nodes_.size()) {
+    const auto i = next_runtime_++;
+    auto* const api = &nodes_[i]->api();
+    if (!hangs(i)) running_.spawn(nodes_[i]->run());
+    co_await apply_manifests(api, clock, definitions(), "Kyma");
+    co_await apply_manifests(api, clock, runtime_manifests());
+    const auto& runtime = clusters_.runtimes()[i];
+    if (hangs(i)) clusters_.hang(runtime.name);
+    if (configuration_ && !hangs(i)) configuration_->add(*nodes_[i]);
+    if (!settings_.bare) {
+      auto text = access_manifest(runtime) + "---\n" + kyma_manifest(runtime);
+      if (configuration_) text += "---\n" + runtime_manifest(runtime);
+      co_await apply_manifests(kcp, clock, text);
+    }
+    if (++prepared_ == nodes_.size()) say_what_to_try();
+  }
+}
+
+asio::awaitable<void> dev_app::run_manager() {
+  manager_code_ = co_await manager_->run();
+  stop();
+}
+
+asio::awaitable<int> dev_app::run() {
+  core::task_group background(services_.executor, fail_on_exception());
+  background.spawn(services_.watchdog.run());
+  background.spawn(admin_.run());
+  background.spawn(webhook_admin_.run());
+  serving_.spawn(clusters_.run());
+  log_listening(services_.log, "api-server", clusters_.address());
+  log_listening(services_.log, "gateway", infrastructure_.gateway());
+  log_listening(services_.log, "dev-admin", admin_.address());
+  log_listening(services_.log, "webhook-admin", webhook_admin_.address());
+  starting_.spawn(start());
+
+  co_await stop_.wait();
+
+  services_.log.info("stopping: no new events, delivering what was accepted");
+  const auto end = services_.clock.now() + settings_.drain_timeout;
+  co_await end_in_order(end);
+  background.cancel();
+  co_await background.join();
+  rethrow_failure();
+  std::size_t lost = 0;
+  for (const auto& one : nodes_) lost += one->lost();
+  services_.log.info("stopped", {{"undelivered", lost}});
+  co_return lost == 0 ? manager_code_ : 1;
+}
+
+/// Who sends ends before who receives, and the API servers last.
+asio::awaitable<void> dev_app::end_in_order(core::time_point end) {
+  const auto share = settings_.drain_timeout / 4;
+  starting_.cancel();
+  co_await starting_.join();
+  configuring_.cancel();
+  co_await configuring_.join();
+  for (const auto& one : nodes_) one->stop();
+  co_await join_by(running_, end - 3 * share);
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (hangs(i)) co_await nodes_[i]->api().close();
+  }
+  if (manager_) manager_->stop();
+  co_await join_by(managing_, end - share);
+  infrastructure_.drain();
+  co_await join_by(supporting_, end - share / 2);
+  co_await infrastructure_.kcp().close();
+  clusters_.drain();
+  co_await join_by(serving_, end);
+}
+
+void dev_app::say(const std::string& line) const {
+  std::printf("%s\n", line.c_str());
+  std::fflush(stdout);
+}
+
+void dev_app::show(const event_story& story) const {
+  const auto now = services_.clock.wall();
+  say(settings_.json ? json_line_of(story, now) : line_of(story, now));
+}
+
+void dev_app::show(const arrival& what) const {
+  const auto now = services_.clock.wall();
+  if (settings_.json) return say(json_line_of(what, now));
+  if (is_milestone(what)) say(line_of(what, now));
+}
+
+void dev_app::say_what_to_try() const {
+  services_.log.info("the system is up", {{"runtimes", nodes_.size()}, {"dir", settings_.dir}});
+  if (settings_.json) return;
+  const auto& first = clusters_.runtimes().front();
+  const auto kcp = "  kubectl --kubeconfig " + clusters_.kcp().file;
+  std::string text = "KCP and " + std::to_string(nodes_.size()) + " runtimes are up. ";
+  if (settings_.bare) {
+    text += "Watch something, and tell KCP of a runtime:\n" + kcp + " apply -f " + settings_.dir +
+            "/watcher.yaml -f " + settings_.dir + "/access-" + first.name + ".yaml -f " +
+            settings_.dir + "/kyma-" + first.name + ".yaml" +
+            (configuration_ ? " -f " + settings_.dir + "/runtime-" + first.name + ".yaml" : "") +
+            "\n";
+  } else {
+    text += "How they are:\n" + kcp + " get watchers,kymas,events -A\n";
+  }
+  text +=
+      "Change what is watched on a runtime, and see the event here:\n  kubectl --kubeconfig " +
+      first.file +
+      " -n kyma-system patch kyma default --type merge -p '{\"spec\":{\"channel\":\"fast\"}}'\n";
+  if (configuration_) text += what_to_try(kcp, settings_.bootstrapper, first.name);
+  std::printf("%s", text.c_str());
+  std::fflush(stdout);
+}
+
+}  // namespace rw::dev

@@ -1,0 +1,84 @@
+#pragma once
+
+#include "core/http/server.hpp"
+#include "reactors/admin/admin.hpp"
+#include "reactors/cli/app.hpp"
+#include "reactors/cli/manager_app.hpp"
+#include "reactors/dev/clusters.hpp"
+#include "reactors/dev/configuration.hpp"
+#include "reactors/dev/event_view.hpp"
+#include "reactors/dev/infrastructure.hpp"
+#include "reactors/dev/node.hpp"
+#include "reactors/dev/settings.hpp"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rw::dev {
+
+/// `runtime-watcher-dev dev`: the whole system in one process.
+///
+///     clusters        API servers of KCP and of the runtimes
+///     infrastructure  KCP's issuer of certificates and gateway
+///     manager_app          the manager, as `runtime-watcher manager` is
+///     node            one for each runtime: runs the webhook that the manager applied there
+///     configuration   with --bootstrapper-mode: what runtimes are configured from, and
+///                          what comes of it
+///     event_view      what is shown of events
+class dev_app final : public cli::app {
+ public:
+  /// Binds, and writes kubeconfigs and manifests. Throws what names the setting that can't be used.
+  dev_app(cli::services& with, const dev_settings& settings);
+
+  boost::asio::awaitable<int> run() override;
+
+ private:
+  cli::manager_settings settings_of_manager() const;
+  k8s::devserver::service_resolver find_webhooks();
+  dev_gateway::service_resolver find_backends();
+  void write_manifests() const;
+  boost::asio::awaitable<void> start();
+  boost::asio::awaitable<void> wait_for(std::function<bool()> condition);
+  boost::asio::awaitable<void> start_runtimes();
+  boost::asio::awaitable<void> run_manager();
+  boost::asio::awaitable<void> end_in_order(core::time_point end);
+  k8s::client* find_runtime(const std::string& name);
+  bool hangs(std::size_t runtime) const;
+  void say(const std::string& line) const;
+  void show(const event_story& story) const;
+  void show(const arrival& what) const;
+  void say_what_to_try() const;
+
+  const dev_settings settings_;
+  core::metrics webhook_metrics_;
+  std::unique_ptr<cli::services> manager_services_;  ///< metrics and watchdog of its own
+  event_view view_;
+  std::map<std::string, node*, std::less<>> nodes_by_name_;
+  clusters clusters_;
+  std::vector<std::unique_ptr<node>> nodes_;
+  infrastructure infrastructure_;
+  std::unique_ptr<configuration> configuration_;  ///< null: mode off
+  std::unique_ptr<cli::manager_app> manager_;
+  std::size_t next_backend_ = 0;
+  std::size_t next_runtime_ = 0;
+  std::size_t prepared_ = 0;
+  int manager_code_ = 0;
+  const std::unique_ptr<core::transport> plain_;
+  admin::pages pages_;
+  http::server admin_;
+  admin::pages webhook_pages_;
+  http::server webhook_admin_;
+
+  core::task_group serving_;
+  core::task_group supporting_;
+  core::task_group managing_;
+  core::task_group configuring_;
+  core::task_group running_;
+  core::task_group starting_;
+};
+
+}  // namespace rw::dev

@@ -1,0 +1,128 @@
+#include "reactors/dev/event_view.hpp"
+
+#include "core/json_text.hpp"
+#include "k8s/objects/types.hpp"
+
+#include <cstdio>
+#include <utility>
+
+namespace rw::dev {
+namespace {
+
+std::string in_milliseconds(core::duration time) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3f", std::chrono::duration<double, std::milli>(time).count());
+  return text;
+}
+
+void append_member(std::string& out, std::string_view name, std::string_view value) {
+  if (out.size() > 1) out += ',';
+  core::append_json_string(out, name);
+  out += ':';
+  core::append_json_string(out, value);
+}
+
+void append_time(std::string& out, std::string_view name, std::optional<core::duration> value) {
+  out += ",\"" + std::string(name) + "\":" + (value ? in_milliseconds(*value) : "null");
+}
+
+}  // namespace
+
+std::string line_of(const event_story& of, std::chrono::system_clock::time_point now) {
+  // The time of day of "2026-11-21T09:00:00.123456Z", in milliseconds.
+  auto out = k8s::format_micro_time(now).substr(11, 12) + "  " + of.runtime + ": " +
+             of.event.gvk.kind + " " + to_string(of.event.watched) + " changed";
+  if (of.kyma.empty()) return out + (of.heard ? "; no Kyma has this runtime's id yet" : "");
+  out += " -> Kyma " + of.kyma + " reconciled";
+  if (!of.to_reconcile) return out;
+  out += " " + in_milliseconds(*of.to_reconcile) + " ms after it";
+  if (of.heard) out += " (KCP heard of it after " + in_milliseconds(*of.heard) + " ms)";
+  return out;
+}
+
+std::string json_line_of(const event_story& of, std::chrono::system_clock::time_point now) {
+  std::string out = "{";
+  append_member(out, "time", k8s::format_micro_time(now));
+  append_member(out, "runtime", of.runtime);
+  append_member(out, "manager", of.event.manager);
+  append_member(out, "apiVersion", of.event.gvk.api_version());
+  append_member(out, "kind", of.event.gvk.kind);
+  append_member(out, "namespace", of.event.watched.ns);
+  append_member(out, "name", of.event.watched.name);
+  append_member(out, "kyma", of.kyma);
+  out += std::string(",\"reconciled\":") + (of.reconciled ? "true" : "false");
+  append_time(out, "heardAfterMs", of.heard);
+  append_time(out, "reconciledAfterMs", of.to_reconcile);
+  return out + "}";
+}
+
+std::size_t event_view::key_hash::operator()(const key& of) const noexcept {
+  return std::hash<std::string>{}(of.runtime) * 31 + watch_event_hash{}(of.event);
+}
+
+event_view::event_view(core::clock& clock, core::metrics& metrics, bool to_reconcile,
+                       std::function<void(const event_story&)> tell)
+    : clock_(clock),
+      forgotten_(core::make_counter(metrics, "rw_dev_stories_forgotten_total",
+                                    "Events that were not followed to their end")),
+      to_reconcile_(to_reconcile),
+      tell_(std::move(tell)) {}
+
+void event_view::changed(const std::string& runtime, const watch_event& event) {
+  if (!to_reconcile_) return tell_({.runtime = runtime, .event = event});
+  const auto now = clock_.now();
+  const auto [at, added] = changes_.try_emplace(key{runtime, event}, now);
+  if (!added) return;  // coalesced with one that is under way
+  order_.push_back({at->first, now});
+  while (order_.size() > most) forget_oldest();
+}
+
+void event_view::forget_oldest() {
+  const auto& [oldest, since] = order_.front();
+  const auto found = changes_.find(oldest);
+  // It may be told already, and another of the same object be under way.
+  if (found != changes_.end() && found->second == since) {
+    changes_.erase(found);
+    forgotten_.Increment();
+  }
+  order_.pop_front();
+}
+
+void event_view::heard(const listener::received_event& event,
+                       const std::vector<k8s::object_key>& kymas) {
+  const auto now = clock_.now();
+  event_story story{.runtime = event.runtime_id, .event = event.event};
+  std::optional<core::time_point> since;
+  if (auto known = changes_.extract(key{event.runtime_id, event.event}); !known.empty()) {
+    since = known.mapped();
+  }
+  story.heard = since ? now - *since : core::duration::zero();
+  if (kymas.empty()) return tell_(story);
+  for (const auto& kyma : kymas) {
+    if (heard_count_ >= most) {
+      forgotten_.Increment();
+      continue;
+    }
+    story.kyma = to_string(kyma);
+    heard_[kyma].push_back({story, since});
+    ++heard_count_;
+  }
+}
+
+void event_view::reconciling(const k8s::object_key& kyma) {
+  auto begun = heard_.extract(kyma);
+  if (begun.empty()) return;
+  const auto now = clock_.now();
+  heard_count_ -= begun.mapped().size();
+  for (auto& one : begun.mapped()) {
+    one.story.reconciled = true;
+    if (one.since) {
+      one.story.to_reconcile = now - *one.since;
+    } else {
+      one.story.heard.reset();
+    }
+    tell_(one.story);
+  }
+}
+
+}  // namespace rw::dev

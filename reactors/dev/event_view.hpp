@@ -1,0 +1,83 @@
+#pragma once
+
+#include "core/clock.hpp"
+#include "core/metrics.hpp"
+#include "reactors/cli/manager_observer.hpp"
+#include "reactors/shared/events.hpp"
+
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace rw::dev {
+
+/// What is known of one event, from the change to the reconcile that it led to. Times count from
+/// the moment at which the runtime's API server asked the webhook.
+struct event_story {
+  std::string runtime = {};
+  watch_event event = {};
+  std::string kyma = {};                     ///< "namespace/name"; empty: none has the runtime's id
+  std::optional<core::duration> heard = {};  ///< by the manager
+  std::optional<core::duration> to_reconcile = {};  ///< none: when it changed is not known
+  bool reconciled = false;
+};
+
+/// One line for people, or one of JSON, without a newline. `now`: of the reconcile, or of what the
+/// story ends with.
+std::string line_of(const event_story& of, std::chrono::system_clock::time_point now);
+std::string json_line_of(const event_story& of, std::chrono::system_clock::time_point now);
+
+/// Follows events through the system: from the webhooks of the runtimes to the manager, and to the
+/// reconciles that they lead to. Each is told when its Kyma's reconcile begins, or when it is known
+/// that there will be none.
+///
+/// An event that is coalesced with a later one counts from the earlier change. What is never heard
+/// of any more is forgotten beyond `most` stories, oldest first, which is counted
+/// (`rw_dev_stories_forgotten_total`). On one executor.
+class event_view final : public cli::manager_observer {
+ public:
+  static constexpr std::size_t most = 16384;
+
+  /// `tell` is called with each story's end. With `to_reconcile` false nobody tells of what the
+  /// manager does, and a story ends with the change.
+  event_view(core::clock& clock, core::metrics& metrics, bool to_reconcile,
+             std::function<void(const event_story&)> tell);
+
+  /// A runtime's webhook accepted an event.
+  void changed(const std::string& runtime, const watch_event& event);
+
+  void heard(const listener::received_event& event,
+             const std::vector<k8s::object_key>& kymas) override;
+  void reconciling(const k8s::object_key& kyma) override;
+
+ private:
+  struct key {
+    std::string runtime;
+    watch_event event;
+    friend bool operator==(const key&, const key&) = default;
+  };
+  struct key_hash {
+    std::size_t operator()(const key& of) const noexcept;
+  };
+  struct waiting {
+    event_story story;
+    std::optional<core::time_point> since;
+  };
+
+  void forget_oldest();
+
+  core::clock& clock_;
+  core::counter& forgotten_;
+  const bool to_reconcile_;
+  const std::function<void(const event_story&)> tell_;
+  std::unordered_map<key, core::time_point, key_hash> changes_;  ///< not heard of by the manager
+  std::deque<std::pair<key, core::time_point>> order_;           ///< of `changes_`, and some gone
+  std::unordered_map<k8s::object_key, std::vector<waiting>, k8s::object_key_hash> heard_;
+  std::size_t heard_count_ = 0;
+};
+
+}  // namespace rw::dev

@@ -1,0 +1,311 @@
+#include "reactors/dev/gateway/dev_gateway.hpp"
+
+#include "core/lru_map.hpp"
+#include "core/task_group.hpp"
+#include "core/wake.hpp"
+#include "k8s/objects/types.hpp"
+#include "reactors/dev/gateway/backends.hpp"
+#include "reactors/dev/gateway/forwarding.hpp"
+#include "reactors/dev/gateway/handshakes.hpp"
+#include "reactors/dev/gateway/routes.hpp"
+#include "reactors/shared/trust_bundle.hpp"
+#include "tls/material.hpp"
+#include "tls/transport.hpp"
+#include "tls/xfcc.hpp"
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include <exception>
+#include <utility>
+
+namespace rw::dev_gateway {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr unsigned tries = 3;          // of backends, for one request
+constexpr std::size_t clients = 4096;  // whose header is kept
+
+backend_limits limits_of(const options& with) {
+  backend_limits out{.client = {}, .backends = with.backends};
+  out.client.connections = with.connections;
+  out.client.body_bytes = with.answer_bytes;
+  out.client.connect = with.connect;
+  out.client.exchange = with.exchange;
+  return out;
+}
+
+/// What the Secret says; the failure names the entry.
+tls::result<tls::material> material_of(const boost::json::value& secret) {
+  const auto text = [&](std::string_view entry) {
+    return k8s::secret_data(secret, entry).value_or(std::string());
+  };
+  const tls::material_text all{text(certificate_entry), text(key_entry), text(authorities_entry)};
+  for (const auto* part : {&all.certificate, &all.key, &all.ca}) {
+    if (part->empty()) {
+      return tls::failure(tls::error::missing_material, "tls.crt, tls.key or ca.crt is missing");
+    }
+  }
+  return tls::material::from_text(all, {std::string(certificate_entry), std::string(key_entry),
+                                        std::string(authorities_entry)});
+}
+
+}  // namespace
+
+class gateway::implementation final : public http::handler,
+                                      public std::enable_shared_from_this<implementation> {
+ public:
+  implementation(asio::any_io_executor executor, options with, sources from, environment in)
+      : executor_(executor),
+        with_(std::move(with)),
+        from_(from),
+        in_(std::move(in)),
+        handshakes_(in_.metrics),
+        transport_(handshakes_),
+        server_(executor, {"dev-gateway", with_.address, with_.limits}, *this,
+                {transport_, in_.watchdog, in_.log, in_.metrics}),
+        backends_(executor, limits_of(with_), {in_.watchdog, in_.log, in_.metrics}),
+        ready_(executor),
+        routes_gauge_(core::make_gauge(in_.metrics, "rw_dev_gateway_routes",
+                                       "Prefixes that requests are routed by")),
+        changes_(core::make_counter(in_.metrics, "rw_dev_gateway_certificate_changes_total",
+                                    "Times that certificate, key or client CAs were replaced")),
+        failures_(core::make_counter(in_.metrics, "rw_dev_gateway_certificate_failures_total",
+                                     "States of the gateway's Secret that could not be used")) {}
+
+  asio::ip::tcp::endpoint address() const { return server_.address(); }
+  asio::awaitable<void> run();
+  void drain();
+  std::string certificate() const;
+
+  std::size_t body_limit(const http::request&) const override { return with_.request_bytes; }
+  void refused(unsigned status) noexcept override { count(status); }
+  asio::awaitable<void> handle(http::request& from, http::response& into) override {
+    return answer(&from, &into);
+  }
+
+ private:
+  asio::awaitable<void> serve();
+  asio::awaitable<void> follow_secret();
+  asio::awaitable<void> follow_routes();
+  void use(const k8s::object& secret);
+  void refuse(const std::string& why);
+
+  asio::awaitable<void> answer(const http::request* from, http::response* into);
+  asio::awaitable<void> forward(const http::request* from, service_port to, http::response* into);
+  const std::string& xfcc(const http::request& from);
+  void give_up(http::response& into, unsigned status, std::string_view reason,
+               const http::request& from);
+  void count(unsigned status) noexcept;
+
+  const asio::any_io_executor executor_;
+  const options with_;
+  const sources from_;
+  const environment in_;
+  handshake_counters handshakes_;
+  counting_transport transport_;
+  http::server server_;
+  backends backends_;
+  route_table routes_;
+  std::shared_ptr<tls::credentials> own_;  ///< none before the Secret was usable
+  core::wake ready_;                       ///< set when there is material, or it is the end
+  bool draining_ = false;
+  core::lru_map<std::string, std::string> xfcc_{clients};  ///< by the client's certificate, DER
+  core::gauge& routes_gauge_;
+  core::counter& changes_;
+  core::counter& failures_;
+  core::log_limit failure_log_;
+};
+
+asio::awaitable<void> gateway::implementation::run() {
+  core::task_group followers(executor_);
+  followers.spawn(follow_secret());
+  followers.spawn(follow_routes());
+  std::exception_ptr failure;
+  try {
+    co_await serve();
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  co_await asio::this_coro::throw_if_cancelled(false);
+  followers.cancel();
+  co_await followers.join();
+  co_await backends_.close();
+  if (failure) std::rethrow_exception(failure);
+}
+
+/// Connections that come earlier wait in the system's queue.
+asio::awaitable<void> gateway::implementation::serve() {
+  if (!own_ && !draining_) {
+    const auto cancelled = co_await ready_.wait();
+    if (cancelled) co_return;
+  }
+  if (own_ && !draining_) co_await server_.run();
+}
+
+void gateway::implementation::drain() {
+  server_.drain();
+  asio::post(executor_, [weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (!self) return;
+    self->draining_ = true;
+    self->ready_.set();
+  });
+}
+
+asio::awaitable<void> gateway::implementation::follow_secret() {
+  const auto changes = from_.secrets.subscribe();
+  for (;;) {
+    const auto got = co_await changes->receive();
+    if (got.has_error()) co_return;
+    if (got->any().key() != with_.secret) continue;
+    if (got->now) {
+      use(got->now);
+    } else {
+      refuse("it was deleted");
+    }
+  }
+}
+
+void gateway::implementation::use(const k8s::object& secret) {
+  auto made = material_of(secret.parse());
+  if (!made) return refuse(made.error().message());
+  if (own_ && own_->current()->digest() == made->digest()) return;
+  const auto fingerprint = made->leaf()->fingerprint();
+  const auto authorities = made->ca()->anchors().size();
+  if (own_) {
+    own_->replace(std::move(*made));
+  } else {
+    auto own = std::make_shared<tls::credentials>(std::move(*made));
+    auto transport = tls::make_server_transport(own, {.require_client_certificate = true});
+    if (!transport) return refuse(transport.error().message());
+    transport_.use(std::move(*transport));
+    own_ = std::move(own);
+    ready_.set();
+  }
+  changes_.Increment();
+  in_.log.info("gateway: certificate in use",
+               {{"fingerprint", fingerprint}, {"client_authorities", authorities}});
+}
+
+void gateway::implementation::refuse(const std::string& why) {
+  failures_.Increment();
+  in_.log.error(own_ ? "gateway: the Secret cannot be used; what was there before stays in use"
+                     : "gateway: the Secret cannot be used; connections wait",
+                {{"secret", to_string(with_.secret)}, {"error", why}});
+}
+
+std::string gateway::implementation::certificate() const {
+  return own_ ? own_->current()->leaf()->fingerprint() : std::string();
+}
+
+asio::awaitable<void> gateway::implementation::follow_routes() {
+  const auto changes = from_.virtual_services.subscribe();
+  for (;;) {
+    const auto got = co_await changes->receive();
+    if (got.has_error()) co_return;
+    if (got->now) {
+      routes_.put(got->now.key(), got->now.parse());
+    } else {
+      routes_.erase(got->any().key());
+    }
+    routes_gauge_.Set(static_cast<double>(routes_.size()));
+  }
+}
+
+asio::awaitable<void> gateway::implementation::answer(const http::request* from,
+                                                      http::response* into) {
+  const auto* const found = routes_.find(from->headers.get("host"), from->target);
+  if (found == nullptr) {
+    give_up(*into, 404, "no VirtualService routes this path", *from);
+  } else {
+    co_await forward(from, *found, into);
+  }
+  count(into->status);
+}
+
+asio::awaitable<void> gateway::implementation::forward(const http::request* from, service_port to,
+                                                       http::response* into) {
+  http::request request;
+  forward_request(*from, xfcc(*from), request);
+  http::response got;
+  std::optional<asio::ip::tcp::endpoint> avoided;
+  bool any = false;
+  bool busy = false;  // and `into` says so
+  for (unsigned i = 0; i < tries; ++i) {
+    const auto at = in_.services(to);
+    if (!at || at == avoided) break;
+    any = true;
+    got.clear();
+    const auto outcome = co_await backends_.exchange(*at, &request, &got);
+    if (!outcome.error) {
+      into->clear();
+      forward_answer(got, *into);
+      busy = got.status == 503;
+      if (!busy) co_return;
+    }
+    // What the backend did not look at, or has no room for, may go to another one, as Istio does.
+    avoided.reset();
+    if (!outcome.connected || busy) avoided = at;
+    // Events may be sent twice, so one on a kept connection that the backend closed is sent again.
+    if (!outcome.error || !outcome.connected ||
+        outcome.error == http::client_error::not_processed ||
+        outcome.error == http::client_error::reused_connection_closed) {
+      continue;
+    }
+    const bool late = outcome.error == http::client_error::timed_out;
+    into->clear();
+    give_up(*into, late ? 504 : 502,
+            late ? "the backend did not answer in time" : "the backend broke off", *from);
+    co_return;
+  }
+  if (busy) co_return;
+  give_up(*into, 503, any ? "the backend cannot be reached" : "the Service has no backend", *from);
+}
+
+const std::string& gateway::implementation::xfcc(const http::request& from) {
+  const std::string der(from.peer.certificate);
+  if (const auto* known = xfcc_.find(der)) return *known;
+  const auto client = tls::certificate::from_der(der);
+  // TLS has verified it, so it can be read; if not, the backend is told nobody's name.
+  return xfcc_.use(der, client ? tls::xfcc_of(*client, own_->current()->leaf()->uris()) : "");
+}
+
+void gateway::implementation::give_up(http::response& into, unsigned status,
+                                      std::string_view reason, const http::request& from) {
+  into.text(status, reason);
+  in_.log.limited(failure_log_, core::log_level::warning, "gateway: request not forwarded",
+                  {{"target", from.target}, {"status", status}, {"reason", reason}});
+}
+
+void gateway::implementation::count(unsigned status) noexcept {
+  core::make_counter(in_.metrics, "rw_dev_gateway_requests_total",
+                     "Requests, by the status that they were answered with",
+                     {{"code", std::to_string(status)}})
+      .Increment();
+}
+
+gateway::gateway(asio::any_io_executor executor, options with, sources from, environment in)
+    : impl_(std::make_shared<implementation>(std::move(executor), std::move(with), from,
+                                             std::move(in))) {}
+
+gateway::~gateway() = default;
+
+asio::ip::tcp::endpoint gateway::address() const {
+  return impl_->address();
+}
+
+asio::awaitable<void> gateway::run() {
+  return impl_->run();
+}
+
+void gateway::drain() {
+  impl_->drain();
+}
+
+std::string gateway::certificate() const {
+  return impl_->certificate();
+}
+
+}  // namespace rw::dev_gateway

@@ -1,0 +1,242 @@
+#include "reactors/dev/issuer/dev_issuer.hpp"
+
+#include "core/task_group.hpp"
+#include "k8s/controller/controller.hpp"
+#include "k8s/objects/types.hpp"
+#include "reactors/dev/issuer/order.hpp"
+#include "reactors/dev/issuer/pace.hpp"
+#include "reactors/dev/issuer/root_keeper.hpp"
+#include "reactors/dev/issuer/status.hpp"
+#include "reactors/shared/kyma_resources.hpp"
+#include "tls/certificate.hpp"
+
+#include <boost/asio/this_coro.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace rw::dev_issuer {
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+using k8s::reconcile_result;
+
+constexpr auto secret_index = "dev-issuer/secret";
+constexpr auto no_root_yet = std::chrono::milliseconds(250);
+constexpr auto overtaken = std::chrono::milliseconds(50);
+constexpr auto request_taken = std::chrono::seconds(1);  // as cert-management
+
+}  // namespace
+
+class issuer::implementation final : public k8s::reconciler {
+ public:
+  implementation(asio::any_io_executor executor, options with, sources from, environment in);
+
+  asio::awaitable<void> run();
+  std::uint64_t roots() const noexcept { return roots_.made(); }
+  std::uint64_t certificates() const noexcept { return issued_; }
+
+ private:
+  /// None: go on.
+  using step = asio::awaitable<std::optional<reconcile_result>>;
+
+  asio::awaitable<reconcile_result> reconcile(k8s::object_key key) override;
+  asio::awaitable<reconcile_result> issue(json::value certificate, order wanted,
+                                          std::string reason);
+  step begin(json::value* certificate, const std::string* reason);
+  step write_secret(const json::value* certificate, const order* wanted,
+                    std::optional<tls::certificate>* leaf);
+  step write(json::value* certificate, change what);
+  reconcile_result until_renewal(const json::value& secret, const order& wanted) const;
+  time_point now() const { return std::chrono::floor<std::chrono::seconds>(in_.clock.wall()); }
+
+  const asio::any_io_executor executor_;
+  const options with_;
+  const sources from_;
+  const environment in_;
+  const k8s::resource_type type_;
+  core::counter& counter_;
+  pace pace_;
+  root_keeper roots_;
+  std::uint64_t issued_ = 0;
+  k8s::controller controller_;
+};
+
+issuer::implementation::implementation(asio::any_io_executor executor, options with, sources from,
+                                       environment in)
+    : executor_(executor),
+      with_(std::move(with)),
+      from_(from),
+      in_(std::move(in)),
+      type_(certificates::certificates_type(with_.speaks)),
+      counter_(core::make_counter(in_.metrics, "rw_dev_issuer_certificates_total",
+                                  "Certificates that were issued")),
+      pace_(executor, in_.clock, with_.delay, in_.random),
+      roots_(executor, with_, from, in_),
+      controller_(executor, {.name = "dev-issuer", .concurrent = with_.concurrent}, *this,
+                  {in_.clock, in_.watchdog, in_.log, in_.metrics, in_.random}) {
+  from_.certificates.add_index(
+      secret_index, [](const k8s::object& one, std::vector<std::string>& values) {
+        const auto value = one.parse();
+        const auto name = k8s::find_string(value, {"spec", "secretName"});
+        values.push_back(to_string(k8s::object_key{std::string(one.ns()), std::string(name)}));
+      });
+  controller_.watch(from_.certificates);
+  controller_.watch(from_.secrets, [this](const k8s::delta& change, k8s::controller::keys& keys) {
+    const auto found =
+        from_.certificates.objects().by_index(secret_index, to_string(change.any().key()));
+    for (const auto& one : found) keys.push_back(one.key());
+  });
+}
+
+asio::awaitable<void> issuer::implementation::run() {
+  core::task_group tasks(executor_);
+  tasks.spawn(roots_.run());
+  tasks.spawn(controller_.run());
+  co_await tasks.join();
+}
+
+asio::awaitable<reconcile_result> issuer::implementation::reconcile(k8s::object_key key) {
+  const auto known = from_.certificates.objects().get(key);
+  if (!known) co_return reconcile_result::done();
+  auto certificate = known.parse();
+  if (issuer_of(certificate) != with_.issuer || k8s::is_being_deleted(certificate)) {
+    co_return reconcile_result::done();
+  }
+  auto wanted = read_order(certificate, with_.speaks, with_.key, with_.honour_private_key);
+  if (!wanted) {
+    const auto text = wanted.error().text;
+    auto telling = say_failed(certificate, with_.speaks, text, now());
+    if (telling) co_await write(&certificate, std::move(*telling));
+    co_return reconcile_result::terminal(text);
+  }
+  const auto there = from_.secrets.objects().get(wanted->secret).parse();
+  if (reason_to_issue(certificate, there, *wanted, with_.speaks, now()).empty()) {
+    co_return until_renewal(there, *wanted);
+  }
+
+  // The caches may be behind what was written a moment ago: look again before signing anew.
+  auto newest = co_await in_.api.get(type_, std::move(key));
+  if (!newest && newest.error().is(k8s::errc::not_found)) co_return reconcile_result::done();
+  if (!newest) co_return reconcile_result::error(newest.error());
+  auto secret = co_await in_.api.get(secrets_type(), wanted->secret);
+  if (!secret && !secret.error().is(k8s::errc::not_found)) {
+    co_return reconcile_result::error(secret.error());
+  }
+  if (auto taken = take_request(*newest, with_.speaks, now())) {
+    const auto ended = co_await write(&*newest, std::move(*taken));
+    co_return ended.value_or(reconcile_result::requeue_after(request_taken));
+  }
+  const json::value live = secret ? std::move(*secret) : json::value(nullptr);
+  wanted = read_order(*newest, with_.speaks, with_.key, with_.honour_private_key);
+  if (!wanted) co_return reconcile_result::requeue_after(overtaken);
+  std::string reason(reason_to_issue(*newest, live, *wanted, with_.speaks, now()));
+  if (reason.empty()) co_return until_renewal(live, *wanted);
+  auto outcome = co_await issue(std::move(*newest), std::move(*wanted), std::move(reason));
+  co_return outcome;
+}
+
+reconcile_result issuer::implementation::until_renewal(const json::value& secret,
+                                                       const order& wanted) const {
+  const auto when = renewal_of(secret, wanted);
+  if (!when) return reconcile_result::done();
+  const auto wait = *when - in_.clock.wall();
+  return reconcile_result::requeue_after(std::max<core::duration>(wait, std::chrono::seconds(1)));
+}
+
+asio::awaitable<reconcile_result> issuer::implementation::issue(json::value certificate,
+                                                                order wanted, std::string reason) {
+  auto ended = co_await begin(&certificate, &reason);
+  if (ended) co_return *ended;
+  std::optional<tls::certificate> leaf;
+  ended = co_await write_secret(&certificate, &wanted, &leaf);
+  if (ended) co_return *ended;
+  const bool go_on = co_await pace_.pause();
+  if (!go_on) co_return reconcile_result::done();
+  auto said = say_issued(certificate, with_.speaks, *leaf, wanted, now());
+  ended = co_await write(&certificate, std::move(said));
+  if (ended) co_return *ended;
+  ++issued_;
+  counter_.Increment();
+  in_.log.info("dev issuer: certificate issued",
+               {{"certificate", to_string(k8s::key_of(certificate))}, {"reason", reason}});
+  co_return reconcile_result::requeue_after(std::max<core::duration>(
+      leaf->not_after() - wanted.renew_before - in_.clock.wall(), std::chrono::seconds(1)));
+}
+
+/// Says what is going on, so that whoever asks for a certificate again does not ask twice.
+issuer::implementation::step issuer::implementation::begin(json::value* certificate,
+                                                           const std::string* reason) {
+  if (auto said = say_issuing(*certificate, with_.speaks, *reason, now())) {
+    const auto ended = co_await write(certificate, std::move(*said));
+    if (ended) co_return ended;
+  }
+  co_return std::nullopt;
+}
+
+/// Signs with the root of this moment.
+issuer::implementation::step issuer::implementation::write_secret(
+    const json::value* certificate, const order* wanted, std::optional<tls::certificate>* leaf) {
+  bool go_on = co_await pace_.pause();
+  if (!go_on) co_return reconcile_result::done();
+  auto root = co_await in_.api.get(secrets_type(), with_.root);
+  if (!root && root.error().is(k8s::errc::not_found)) {
+    co_return reconcile_result::requeue_after(no_root_yet);
+  }
+  if (!root) co_return reconcile_result::error(root.error());
+  const auto authority = read_root(*root);
+  if (!authority) co_return reconcile_result::requeue_after(no_root_yet);
+  auto request = wanted->what;
+  request.not_before = now();
+  const auto issued = authority->issue(request);
+  if (!issued) {
+    const auto text = "no certificate can be made: " + issued.error().message();
+    co_return reconcile_result::terminal(text);
+  }
+  const auto parsed = tls::certificate::from_pem(issued->certificate);
+  if (!parsed) co_return reconcile_result::terminal("unreadable: " + parsed.error().message());
+  *leaf = *parsed;
+  auto secret = secret_for(*certificate, *wanted, *issued, authority->certificate_pem());
+  go_on = co_await pace_.pause();
+  if (!go_on) co_return reconcile_result::done();
+  const auto written = co_await in_.api.apply(
+      secrets_type(), std::move(secret), {.field_manager = with_.field_manager, .force = true});
+  if (!written) co_return reconcile_result::error(written.error());
+  co_return std::nullopt;
+}
+
+/// Changes the Certificate as it is at its version. Somebody was faster: what they wrote is looked
+/// at before anything else.
+issuer::implementation::step issuer::implementation::write(json::value* certificate, change what) {
+  auto written = co_await in_.api.patch(
+      type_, k8s::key_of(*certificate), k8s::patch_type::merge, std::move(what.patch),
+      {.field_manager = with_.field_manager, .subresource = what.subresource});
+  if (written) {
+    *certificate = std::move(*written);
+    co_return std::nullopt;
+  }
+  if (written.error().is(k8s::errc::not_found)) co_return reconcile_result::done();
+  if (written.error().is(k8s::errc::conflict)) co_return reconcile_result::requeue_after(overtaken);
+  co_return reconcile_result::error(written.error());
+}
+
+issuer::issuer(asio::any_io_executor executor, options with, sources from, environment in)
+    : impl_(std::make_unique<implementation>(std::move(executor), std::move(with), from,
+                                             std::move(in))) {}
+
+issuer::~issuer() = default;
+
+asio::awaitable<void> issuer::run() {
+  return impl_->run();
+}
+
+std::uint64_t issuer::roots() const noexcept {
+  return impl_->roots();
+}
+
+std::uint64_t issuer::certificates() const noexcept {
+  return impl_->certificates();
+}
+
+}  // namespace rw::dev_issuer

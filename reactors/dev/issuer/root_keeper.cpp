@@ -1,0 +1,124 @@
+#include "reactors/dev/issuer/root_keeper.hpp"
+
+#include "k8s/objects/types.hpp"
+#include "reactors/shared/kyma_resources.hpp"
+#include "reactors/shared/trust_bundle.hpp"
+#include "tls/certificate.hpp"
+
+#include <boost/json/object.hpp>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace rw::dev_issuer {
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+using k8s::reconcile_result;
+
+json::value secret_of(const k8s::object_key& key, const tls::issuer& root, json::value former) {
+  json::value out = std::move(former);
+  if (out.is_null()) {
+    out = {{"apiVersion", "v1"},
+           {"kind", "Secret"},
+           {"type", "kubernetes.io/tls"},
+           {"metadata", json::object{{"name", key.name}, {"namespace", key.ns}}}};
+  }
+  k8s::set_secret_data(out, certificate_entry, root.own().certificate);
+  k8s::set_secret_data(out, key_entry, root.own().key);
+  k8s::set_secret_data(out, authorities_entry, root.own().certificate);
+  return out;
+}
+
+bool is_valid(const std::string& pem, std::chrono::system_clock::time_point now) {
+  const auto parsed = tls::certificate::from_pem(pem);
+  return parsed && parsed->valid_at(now);
+}
+
+}  // namespace
+
+tls::result<tls::issuer> read_root(const json::value& secret) {
+  return tls::issuer::load({k8s::secret_data(secret, certificate_entry).value_or(""),
+                            k8s::secret_data(secret, key_entry).value_or("")});
+}
+
+root_keeper::root_keeper(asio::any_io_executor executor, const options& with, sources from,
+                         environment in)
+    : with_(with),
+      in_(in),
+      counter_(
+          core::make_counter(in.metrics, "rw_dev_issuer_roots_total", "Root CAs that were made")),
+      pace_(executor, in.clock, with.delay, in.random),
+      controller_(executor, {.name = "dev-issuer-root", .concurrent = 1}, *this,
+                  {in.clock, in.watchdog, in.log, in.metrics, in.random}) {
+  controller_.watch(from.secrets, [this](const k8s::delta& change, k8s::controller::keys& keys) {
+    if (change.any().key() == with_.root) keys.push_back(with_.root);
+  });
+  controller_.add(with_.root);  // it may not be there, and then nothing tells
+}
+
+bool root_keeper::is_due() const {
+  return in_.clock.now() >= next_ && (with_.rotations == 0 || rotations_ < with_.rotations);
+}
+
+reconcile_result root_keeper::later() {
+  const bool ever = with_.rotate_root_every > core::duration::zero() &&
+                    (with_.rotations == 0 || rotations_ < with_.rotations);
+  if (!ever) return reconcile_result::done();
+  const auto now = in_.clock.now();
+  if (next_ == core::time_point::max()) next_ = now + with_.rotate_root_every;
+  return reconcile_result::requeue_after(std::max(next_ - now, core::duration::zero()));
+}
+
+asio::awaitable<reconcile_result> root_keeper::reconcile(k8s::object_key key) {
+  auto live = co_await in_.api.get(secrets_type(), std::move(key));
+  if (live.has_error() && !live.error().is(k8s::errc::not_found)) {
+    co_return reconcile_result::error(live.error());
+  }
+  json::value former = live ? std::move(*live) : json::value(nullptr);
+  const auto root = read_root(former);
+  const bool usable = root && is_valid(root->certificate_pem(), in_.clock.wall());
+  const bool due = is_due();
+  if (usable && !due) co_return later();
+  auto outcome = co_await make(std::move(former), usable);
+  co_return outcome;
+}
+
+/// Puts a new root in the place of `former`, as long as that is what is there.
+asio::awaitable<reconcile_result> root_keeper::make(json::value former, bool by_clock) {
+  const bool go_on = co_await pace_.pause();
+  if (!go_on) co_return reconcile_result::done();
+  auto root = tls::issuer::create({.common_name = with_.issuer + "-ca",
+                                   .dns_names = with_.root_dns_names,
+                                   .ips = with_.root_ips,
+                                   .key = with_.key,
+                                   .validity = with_.root_validity});
+  if (!root) {
+    co_return reconcile_result::terminal("no root can be made: " + root.error().message());
+  }
+  const bool is_first = former.is_null();
+  auto object = secret_of(with_.root, *root, std::move(former));
+  auto request = is_first ? in_.api.create(secrets_type(), std::move(object))
+                          : in_.api.update(secrets_type(), std::move(object));
+  const auto written = co_await std::move(request);
+  if (!written) {
+    const auto& why = written.error();
+    const bool outdated = why.is(k8s::errc::conflict) || why.is(k8s::errc::already_exists) ||
+                          why.is(k8s::errc::not_found);
+    co_return outdated ? reconcile_result::requeue_after(std::chrono::milliseconds(50))
+                       : reconcile_result::error(why);
+  }
+  ++made_;
+  counter_.Increment();
+  if (by_clock) {
+    ++rotations_;
+    next_ = std::max(next_ + with_.rotate_root_every, in_.clock.now());
+  }
+  in_.log.info("dev issuer: new root",
+               {{"secret", to_string(with_.root)}, {"made", made_}, {"rotations", rotations_}});
+  co_return later();
+}
+
+}  // namespace rw::dev_issuer

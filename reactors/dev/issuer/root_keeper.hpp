@@ -1,0 +1,44 @@
+#pragma once
+
+#include "k8s/controller/controller.hpp"
+#include "k8s/controller/reconciler.hpp"
+#include "reactors/dev/issuer/dev_issuer.hpp"
+#include "reactors/dev/issuer/pace.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/json/value.hpp>
+
+#include <cstdint>
+
+namespace rw::dev_issuer {
+
+/// The CA in a root Secret, with its private key.
+tls::result<tls::issuer> read_root(const boost::json::value& secret);
+
+/// Keeps the root Secret: there, usable, and as new as the options say.
+class root_keeper final : private k8s::reconciler {
+ public:
+  root_keeper(boost::asio::any_io_executor executor, const options& with, sources from,
+              environment in);
+
+  boost::asio::awaitable<void> run() { return controller_.run(); }
+  std::uint64_t made() const noexcept { return made_; }
+
+ private:
+  boost::asio::awaitable<k8s::reconcile_result> reconcile(k8s::object_key key) override;
+  boost::asio::awaitable<k8s::reconcile_result> make(boost::json::value former, bool by_clock);
+  bool is_due() const;
+  k8s::reconcile_result later();
+
+  const options with_;
+  const environment in_;
+  core::counter& counter_;
+  pace pace_;
+  std::uint64_t made_ = 0;
+  std::size_t rotations_ = 0;                        ///< by the clock
+  core::time_point next_ = core::time_point::max();  ///< rotation by the clock
+  k8s::controller controller_;
+};
+
+}  // namespace rw::dev_issuer

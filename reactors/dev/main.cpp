@@ -1,0 +1,35 @@
+#include "reactors/cli/command_line.hpp"
+#include "reactors/dev/api_server_app.hpp"
+#include "reactors/dev/dev_app.hpp"
+#include "reactors/dev/settings.hpp"
+
+namespace {
+
+using namespace rw;
+
+constexpr auto about =
+    "Runtime Watcher to try and to test, without a cluster: `dev` is the whole system in one "
+    "process, clusters included. `api-server` is a Kubernetes API server in memory.";
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  dev::dev_settings whole;
+  dev::api_server_settings server;
+  const std::vector<cli::command> commands{
+      {.name = "dev",
+       .help = "Runs the whole system in one process, clusters included",
+       .describe = [&](CLI::App& app) { dev::describe_dev(app, whole); },
+       .check = [&](CLI::App&, const cli::command_line&) { dev::check_dev(whole); },
+       .make = [&](cli::services& with) { return std::make_unique<dev::dev_app>(with, whole); }},
+      {.name = "api-server",
+       .help = "Runs an API server in memory that kubectl, controllers and validating webhooks "
+               "(called at their clientConfig.url) can be tried on",
+       .describe = [&](CLI::App& app) { dev::describe_api_server(app, server); },
+       .make =
+           [&](cli::services& with) {
+             return std::make_unique<dev::api_server_app>(with, server);
+           }},
+  };
+  return cli::run_program("runtime-watcher-dev", about, commands, argc, argv);
+}

@@ -1,0 +1,280 @@
+#include "reactors/dev/node.hpp"
+
+#include "core/backoff.hpp"
+#include "core/within.hpp"
+#include "k8s/config/config.hpp"
+#include "k8s/objects/manifests.hpp"
+#include "k8s/objects/types.hpp"
+#include "reactors/cli/join_by.hpp"
+#include "reactors/dev/deployment_status.hpp"
+#include "reactors/dev/runtime_log.hpp"
+#include "reactors/shared/kyma_resources.hpp"
+#include "reactors/watcher_installer/templates.hpp"
+
+#include <boost/asio/this_coro.hpp>
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include <exception>
+#include <utility>
+#include <vector>
+
+namespace rw::dev {
+
+using namespace cli;
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+
+constexpr auto retry_base = std::chrono::milliseconds(200);
+constexpr auto retry_limit = std::chrono::seconds(10);
+
+const k8s::resource_type& endpoints_type() {
+  static const k8s::resource_type type{{"", "v1", "Endpoints"}, "endpoints"};
+  return type;
+}
+
+/// core/v1, Endpoints: the port is called as it is in the Service.
+json::value endpoints_of(const k8s::object_key& key, const asio::ip::tcp::endpoint& at) {
+  return {{"apiVersion", "v1"},
+          {"kind", "Endpoints"},
+          {"metadata", {{"name", key.name}, {"namespace", key.ns}}},
+          {"subsets",
+           json::array{
+               {{"addresses", json::array{{{"ip", at.address().to_string()}}}},
+                {"ports",
+                 json::array{{{"name", "webhook"}, {"port", at.port()}, {"protocol", "TCP"}}}}}}}};
+}
+
+k8s::config config_of(const std::string& runtime, const std::string& kubeconfig) {
+  auto parsed = k8s::parse_foreign_kubeconfig(kubeconfig, "kubeconfig of " + runtime);
+  if (!parsed) throw setting_error(parsed.error().message);
+  return std::move(*parsed);
+}
+
+k8s::informer_options only(std::string_view name) {
+  k8s::informer_options options;
+  options.what.ns = skr_namespace;
+  options.what.fields = "metadata.name=" + std::string(name);
+  return options;
+}
+
+const k8s::resource_type& pods_type() {
+  static const k8s::resource_type type{{"", "v1", "Pod"}, "pods"};
+  return type;
+}
+
+/// A pod of the Deployment's template.
+json::value pod_of(const json::value& deployment, const k8s::object_key& key) {
+  const auto part = [&](std::initializer_list<std::string_view> path) {
+    const auto* found = k8s::find(deployment, path);
+    return found == nullptr ? json::value(json::object()) : *found;
+  };
+  return {{"apiVersion", "v1"},
+          {"kind", "Pod"},
+          {"metadata",
+           {{"name", key.name},
+            {"namespace", key.ns},
+            {"labels", part({"spec", "template", "metadata", "labels"})}}},
+          {"spec", part({"spec", "template", "spec"})}};
+}
+
+}  // namespace
+
+node::node(services& with, core::metrics& webhooks, options how)
+    : services_(with),
+      metrics_(webhooks),
+      how_(std::move(how)),
+      log_(how_.log_level, name_runtime(how_.runtime)),
+      api_(with.executor, config_of(how_.runtime, how_.kubeconfig),
+           {.name = "node", .user_agent = "runtime-watcher-dev"},
+           {with.clock, with.watchdog, log_, with.metrics}),
+      deployments_(api_, deployments_type(), only(skr_webhook_name),
+                   {with.clock, log_, with.metrics, core::make_random_source()}),
+      secrets_(api_, secrets_type(), only(watcher_installer::secret_name),
+               {with.clock, log_, with.metrics, core::make_random_source()}),
+      changed_(with.executor),
+      stop_(with.executor),
+      pods_(with.executor, [this](std::exception_ptr thrown) {
+        if (!failure_) failure_ = thrown;
+        stop();
+      }) {}
+
+node::~node() = default;
+
+std::optional<asio::ip::tcp::endpoint> node::find(std::string_view service) const {
+  static const auto name =
+      std::string(skr_namespace) + "/" + std::string(skr_webhook_name) + ":443";
+  if (service != name || !current_) return {};
+  return current_->address();
+}
+
+asio::awaitable<void> node::run() {
+  co_await asio::this_coro::throw_if_cancelled(false);
+  core::task_group watching(services_.executor, [this](std::exception_ptr thrown) {
+    if (!failure_) failure_ = thrown;
+    stop();
+  });
+  watching.spawn(deployments_.run());
+  watching.spawn(secrets_.run());
+  watching.spawn(follow(&deployments_));
+  watching.spawn(follow(&secrets_));
+  watching.spawn(keep());
+
+  const auto cancelled = co_await stop_.wait();
+
+  watching.cancel();
+  co_await join_all(watching);
+  if (cancelled) pods_.cancel();
+  end_pod();
+  co_await join_all(pods_);
+  co_await api_.close();
+  if (failure_) std::rethrow_exception(failure_);
+}
+
+asio::awaitable<void> node::follow(k8s::informer* from) {
+  const auto changes = from->subscribe();
+  std::vector<k8s::delta> some;
+  for (;;) {
+    some.clear();
+    const auto got = co_await changes->receive_some(some, 64);
+    if (got.has_error()) co_return;
+    changed_.set();
+  }
+}
+
+/// Brings the pod in step with the objects, now and whenever they change.
+asio::awaitable<void> node::keep() {
+  bool synced = co_await deployments_.wait_synced();
+  if (synced) synced = co_await secrets_.wait_synced();
+  if (!synced) co_return;
+  core::backoff pauses(retry_base, retry_limit, core::make_random_source());
+  for (;;) {
+    const auto done = co_await step();
+    if (done) {
+      pauses.reset();
+      const auto cancelled = co_await changed_.wait();
+      if (cancelled) co_return;
+      continue;
+    }
+    log_.warning("the webhook is not as it is to be; trying again",
+                 {{"reason", done.error().message}});
+    const auto until = services_.clock.now() + pauses.next();
+    co_await core::within(services_.clock, until, changed_.wait());
+  }
+}
+
+asio::awaitable<k8s::result<void>> node::step() {
+  const auto stored = deployments_.objects().get(skr_namespace, skr_webhook_name);
+  auto deployment = stored.parse();
+  if (!stored || k8s::is_being_deleted(deployment)) {
+    end_pod();
+    const auto gone = co_await tell_endpoints();
+    co_return gone;
+  }
+  const auto placed = place(deployment);
+  if (!placed) co_return placed.error();
+  const auto reachable = co_await tell_endpoints();
+  if (!reachable) co_return reachable.error();
+  co_await tell_pod(&deployment);
+  const auto told = co_await tell_deployment_status(&api_, &services_.clock, std::move(deployment),
+                                                    current_ != nullptr, complaint_);
+  co_return told;
+}
+
+/// Makes the pod what the objects want, or says why it can't be. A failure may pass.
+k8s::result<void> node::place(const json::value& deployment) {
+  auto spec = read_pod_spec(deployment, how_.pod_address);
+  if (!spec) return refuse(spec.error().message);
+  const auto secret = secrets_.objects().get(skr_namespace, watcher_installer::secret_name);
+  if (!secret)
+    return refuse("the Secret " + std::string(watcher_installer::secret_name) + " is not there");
+  auto files = mounted(*spec, secret.parse());
+  if (!files) return refuse(files.error().message);
+  complaint_.clear();
+  if (current_ && current_->spec().pod_template == spec->pod_template) {
+    if (current_->remount(std::move(*files))) log_.info("the webhook's certificates changed");
+    return {};
+  }
+  std::shared_ptr<pod> next;
+  try {
+    next = std::make_shared<pod>(
+        services_.executor, std::move(*spec), std::move(*files),
+        pipeline_environment{services_.clock, services_.watchdog, log_, metrics_},
+        [this](const watch_event& event) { how_.on_event(how_.runtime, event); });
+  } catch (const std::exception& e) {
+    return watcher_installer::defect(e.what());
+  }
+  ++pod_count_;
+  pods_.spawn(run_pod(next, pod_key()));
+  end_pod();
+  current_ = std::move(next);
+  log_.info("the webhook runs", {{"port", std::uint64_t{current_->address().port()}}});
+  return {};
+}
+
+k8s::result<void> node::refuse(const std::string& why) {
+  if (why == complaint_) return {};
+  complaint_ = why;
+  log_.warning(current_ ? "the webhook stays as it is" : "there is no webhook yet",
+               {{"reason", why}});
+  return {};
+}
+
+void node::end_pod() {
+  if (!current_) return;
+  current_->stop();
+  current_.reset();
+}
+
+k8s::object_key node::pod_key() const {
+  return {std::string(skr_namespace),
+          std::string(skr_webhook_name) + "-" + std::to_string(pod_count_)};
+}
+
+asio::awaitable<void> node::run_pod(std::shared_ptr<pod> one, k8s::object_key key) {
+  std::exception_ptr failure;
+  try {
+    co_await one->run();
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  lost_ += one->undelivered();
+  if (failure) std::rethrow_exception(failure);
+  const auto gone = co_await api_.remove(pods_type(), std::move(key));
+  if (gone || gone.error().is(k8s::errc::not_found)) co_return;
+  log_.warning("a pod that has ended can't be deleted", {{"reason", gone.error().message}});
+}
+
+/// One that the API server does not take, as it may want more of a pod than there is here, runs all
+/// the same.
+asio::awaitable<void> node::tell_pod(const json::value* deployment) {
+  if (!current_ || told_pod_ == pod_count_) co_return;
+  told_pod_ = pod_count_;
+  auto object = pod_of(*deployment, pod_key());
+  const auto made = co_await api_.create(pods_type(), std::move(object));
+  if (made) co_return;
+  log_.warning("the API server does not take the webhook's pod",
+               {{"reason", made.error().message}});
+}
+
+/// A loopback address may not stand there, and would lead nobody here.
+asio::awaitable<k8s::result<void>> node::tell_endpoints() {
+  const auto here = current_ ? std::optional(current_->address()) : std::nullopt;
+  const bool local = here && here->address().is_loopback();
+  if (here == told_ || local) co_return k8s::result<void>();
+  const k8s::object_key key{std::string(skr_namespace), std::string(skr_webhook_name)};
+  if (here) {
+    const k8s::apply_options how{.field_manager = "runtime-watcher-dev", .force = true};
+    const auto done = co_await api_.apply(endpoints_type(), endpoints_of(key, *here), how);
+    if (!done) co_return done.error();
+  } else {
+    const auto done = co_await api_.remove(endpoints_type(), key);
+    if (!done && !done.error().is(k8s::errc::not_found)) co_return done.error();
+  }
+  told_ = here;
+  co_return k8s::result<void>();
+}
+
+}  // namespace rw::dev

@@ -1,0 +1,139 @@
+#include "reactors/dev/pod.hpp"
+
+#include "core/config.hpp"
+#include "k8s/objects/types.hpp"
+#include "reactors/shared/event_json.hpp"
+#include "reactors/watcher_installer/templates.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <utility>
+
+namespace rw::dev {
+
+using namespace cli;
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+using watcher_installer::defect;
+
+// Many pods share one process, and each is asked for little.
+constexpr std::size_t channel_capacity = 64;
+constexpr std::size_t set_capacity = 4096;
+constexpr std::size_t requests_at_once = 4;
+
+/// The environment of the container that is told KCP's address.
+const json::array* environment_of(const json::value& deployment) {
+  const auto* containers = k8s::find(deployment, {"spec", "template", "spec", "containers"});
+  if (containers == nullptr || !containers->is_array()) return nullptr;
+  for (const auto& one : containers->get_array()) {
+    const auto* env = k8s::find(one, {"env"});
+    const auto* all = env == nullptr ? nullptr : env->if_array();
+    if (all == nullptr) continue;
+    for (const auto& variable : *all) {
+      if (k8s::find_string(variable, {"name"}) == "KCP_ADDR") return all;
+    }
+  }
+  return nullptr;
+}
+
+/// One variable's value; empty if it is not set.
+std::string variable(const json::array& env, std::string_view name) {
+  for (const auto& one : env) {
+    if (k8s::find_string(one, {"name"}) == name)
+      return std::string(k8s::find_string(one, {"value"}));
+  }
+  return {};
+}
+
+/// The entry of the mounted Secret that a path stands for: the last part of its name.
+std::string entry_of(const json::array& env, std::string_view name) {
+  const auto path = variable(env, name);
+  return path.substr(path.rfind('/') + 1);
+}
+
+void set_duration(const json::array& env, std::string_view name, std::chrono::milliseconds& to) {
+  if (const auto parsed = core::parse_duration(variable(env, name))) to = *parsed;
+}
+
+webhook_settings basic_settings(const std::string& address) {
+  webhook_settings out;
+  out.bind_address = address;
+  out.webhook_port = 0;
+  out.shutdown_delay = {};  // the embedded API servers know at once where a webhook is
+  out.channel_capacity = channel_capacity;
+  out.set_capacity = set_capacity;
+  out.requests_at_once = requests_at_once;
+  return out;
+}
+
+}  // namespace
+
+k8s::result<pod_spec> read_pod_spec(const json::value& deployment, const std::string& address) {
+  const auto* env = environment_of(deployment);
+  if (env == nullptr) return defect("no container of the Deployment is told KCP_ADDR");
+  pod_spec out{.settings = basic_settings(address)};
+  auto& settings = out.settings;
+  const auto kcp = core::parse_host_port(variable(*env, "KCP_ADDR"));
+  if (!kcp) return defect("KCP_ADDR is not host:port: " + variable(*env, "KCP_ADDR"));
+  settings.kcp = *kcp;
+  if (!parse_contract(variable(*env, "KCP_CONTRACT"), settings.contract)) {
+    return defect("KCP_CONTRACT is neither v1 nor v2: " + variable(*env, "KCP_CONTRACT"));
+  }
+  settings.ca_cert = entry_of(*env, "CA_CERT");
+  settings.tls_cert = entry_of(*env, "TLS_CERT");
+  settings.tls_key = entry_of(*env, "TLS_KEY");
+  settings.managers_file = entry_of(*env, "MANAGERS_FILE");
+  if (settings.ca_cert.empty() || settings.tls_cert.empty() || settings.tls_key.empty()) {
+    return defect("CA_CERT, TLS_CERT and TLS_KEY must be set");
+  }
+  set_duration(*env, "ADMISSION_WAIT", settings.admission_wait);
+  set_duration(*env, "EVENT_MAX_AGE", settings.event_max_age);
+  set_duration(*env, "DRAIN_TIMEOUT", settings.drain_timeout);
+  out.pod_template = json::serialize(*k8s::find(deployment, {"spec", "template"}));
+  return out;
+}
+
+k8s::result<mounted_files> mounted(const pod_spec& spec, const json::value& secret) {
+  const auto entry = [&](const std::string& name) {
+    return k8s::secret_data(secret, name).value_or(std::string());
+  };
+  const auto& names = spec.settings;
+  tls::material_text text{.certificate = entry(names.tls_cert),
+                          .key = entry(names.tls_key),
+                          .ca = entry(names.ca_cert)};
+  if (text.certificate.empty() || text.key.empty() || text.ca.empty()) {
+    return defect("the Secret lacks one of " + names.tls_cert + ", " + names.tls_key + " and " +
+                  names.ca_cert);
+  }
+  auto made = tls::material::from_text(
+      text, {.certificate = names.tls_cert, .key = names.tls_key, .ca = names.ca_cert});
+  if (!made) return defect("the Secret can't be used: " + made.error().message());
+  mounted_files out{.material = std::move(*made), .managers = std::nullopt};
+  auto managers = parse_managers(entry(names.managers_file));
+  if (managers) out.managers = std::move(*managers);
+  return out;
+}
+
+pod::pod(asio::any_io_executor executor, pod_spec spec, mounted_files files,
+         pipeline_environment environment, admission::event_observer on_event)
+    : spec_(std::move(spec)),
+      credentials_(std::make_shared<tls::credentials>(std::move(files.material))),
+      pipeline_(std::move(executor), spec_.settings, credentials_,
+                {environment.clock, environment.watchdog, environment.log, environment.metrics,
+                 &managers_},
+                std::move(on_event)) {
+  if (files.managers) managers_.replace(std::move(*files.managers));
+}
+
+bool pod::remount(mounted_files files) {
+  if (files.managers) managers_.replace(std::move(*files.managers));
+  if (files.material.digest() == credentials_->current()->digest()) return false;
+  credentials_->replace(std::move(files.material));
+  pipeline_.renew_connections();
+  return true;
+}
+
+}  // namespace rw::dev

@@ -1,0 +1,75 @@
+#include "reactors/dev/source_watch.hpp"
+
+#include "core/task_group.hpp"
+#include "reactors/shared/trust_bundles_type.hpp"
+
+#include <boost/asio/this_coro.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace rw::dev {
+namespace {
+
+namespace asio = boost::asio;
+
+}  // namespace
+
+source_watch::source_watch(k8s::client& api, bootstrapper_sources names,
+                           k8s::informer_environment in) {
+  for (const auto which : all_sources) {
+    auto key = names.key_of(which);
+    k8s::selection what{.ns = key.ns, .fields = "metadata.name=" + key.name};
+    auto informer =
+        which == source::trust_bundle
+            ? trust_bundle_informer(api, std::move(what), in)
+            : std::make_unique<k8s::informer>(api, type_of(which),
+                                              k8s::informer_options{.what = std::move(what)}, in);
+    at(which) = {which, std::move(key), std::move(informer)};
+  }
+}
+
+void source_watch::update(watched& one, k8s::object now) {
+  one.now = std::move(now);
+  one.known = true;
+  std::erase_if(listeners_, [](const auto& each) { return each.expired(); });
+  const auto notified = listeners_;
+  for (const auto& each : notified) {
+    if (const auto listener = each.lock()) (*listener)();
+  }
+}
+
+/// Objects of other names are ignored, for servers without field selectors.
+asio::awaitable<void> source_watch::follow(watched* one) {
+  const auto& informer = *one->informer;
+  const auto changes = one->informer->subscribe();
+  const bool synced = co_await one->informer->wait_synced();
+  if (!synced) co_return;
+  for (;;) {
+    update(*one, informer.objects().get(one->key));
+    const auto change = co_await changes->receive();
+    if (change.has_error()) co_return;
+  }
+}
+
+asio::awaitable<void> source_watch::run() {
+  const auto executor = co_await asio::this_coro::executor;
+  core::task_group tasks(executor);
+  for (auto& one : all_) {
+    tasks.spawn(one.informer->run());
+    tasks.spawn(follow(&one));
+  }
+  co_await tasks.join();
+}
+
+bool source_watch::ready() const noexcept {
+  return std::ranges::all_of(all_, &watched::known);
+}
+
+std::shared_ptr<void> source_watch::subscribe(std::function<void()> changed) {
+  auto listener = std::make_shared<std::function<void()>>(std::move(changed));
+  listeners_.push_back(listener);
+  return listener;
+}
+
+}  // namespace rw::dev

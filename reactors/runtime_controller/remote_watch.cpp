@@ -1,0 +1,419 @@
+#include "reactors/runtime_controller/remote_watch.hpp"
+
+#include "core/backoff.hpp"
+#include "core/hash.hpp"
+#include "core/wake.hpp"
+#include "k8s/cache/watch_decoder.hpp"
+#include "k8s/objects/object_reader.hpp"
+
+#include <boost/asio/cancellation_type.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <algorithm>
+#include <functional>
+#include <list>
+#include <optional>
+#include <utility>
+
+namespace rw {
+namespace {
+
+namespace asio = boost::asio;
+using event_kind = k8s::watch_event::kind;
+
+constexpr std::size_t event_bytes = 1u << 20;
+constexpr auto retry_base = std::chrono::seconds(1);
+constexpr auto retry_limit = std::chrono::minutes(1);
+/// A watch ends between this and twice this, so that those of many clusters do not end at once.
+constexpr std::uint64_t timeout_seconds = 300;
+
+/// Copies share it.
+const k8s::projection& names_only() {
+  static const auto out = k8s::projection::fields({"metadata.name"});
+  return out;
+}
+
+}  // namespace
+
+// --- drift_backoff ---------------------------------------------------------------------
+
+core::duration drift_backoff::wait_of(const row& of) const {
+  const auto doubled = [this](unsigned times, core::duration limit) {
+    auto out = with_.base;
+    for (unsigned i = 1; i < times && out < limit; ++i) out *= 2;
+    return times == 0 ? core::duration::zero() : std::min(out, limit);
+  };
+  return std::max(doubled(of.repairs, with_.limit),
+                  doubled(of.idle, std::min(with_.idle_limit, with_.limit)));
+}
+
+bool drift_backoff::is_over(const row& of, time_point now) const {
+  return now - of.last > std::max(2 * wait_of(of), with_.quiet);
+}
+
+core::duration drift_backoff::wait(const k8s::object_key& key, time_point now) const {
+  const auto found = rows_.find(key);
+  if (found == rows_.end() || is_over(found->second, now)) return {};
+  return wait_of(found->second);
+}
+
+unsigned drift_backoff::noted(const k8s::object_key& key, bool repaired, time_point now) {
+  auto& known = rows_[key];
+  if (is_over(known, now)) known = {};
+  known.last = now;
+  known.idle = repaired ? 0 : known.idle + 1;
+  if (repaired) ++known.repairs;
+  return known.repairs;
+}
+
+namespace {
+
+/// Whichever version of its kind is meant.
+watched_set::version version_of(const k8s::resource_type& type, const k8s::object_key& key,
+                                std::string_view resource_version) {
+  core::string_hash object;
+  object.add(type.plural).add(type.gvk.group).add(key.ns).add(key.name);
+  if (resource_version.empty()) return {object.value(), 0};
+  return {object.value(), core::string_hash().add(resource_version).value()};
+}
+
+using versions = std::vector<watched_set::version>;
+
+versions::iterator find(versions& in, watched_set::version of) {
+  return std::ranges::find(in, of.object, &watched_set::version::object);
+}
+
+void put(versions& into, watched_set::version which) {
+  const auto known = find(into, which);
+  known != into.end() ? * known = which : into.emplace_back(which);
+}
+
+}  // namespace
+
+void watched_set::add(const k8s::resource_type& type, const k8s::object_key& key,
+                      std::string_view resource_version, k8s::selection within) {
+  within.metadata_only = true;
+  const watch one{type, std::move(within)};
+  const auto known = std::ranges::find(watches, one);
+  const auto index = static_cast<std::size_t>(known - watches.begin());
+  if (known == watches.end()) watches.push_back(one);
+  auto which = version_of(type, key, resource_version);
+  which.watch = index;
+  put(versions, which);
+}
+
+// --- one watch ---------------------------------------------------------------------------
+
+/// What the watches of many clusters share.
+struct remote_watch::kind {
+  const watched_set::watch what;
+  const k8s::object_format format{what.type, true};
+};
+
+/// One watch on one cluster, begun again whenever it ends.
+class remote_watch::stream final : public k8s::watch_sink {
+ public:
+  stream(remote_watch& owner, entry& cluster, const kind& what, std::size_t index)
+      : owner_(owner), cluster_(cluster), kind_(what), index_(index) {}
+
+  const watched_set::watch& what() const noexcept { return kind_.what; }
+
+  /// How long to wait before it begins again.
+  core::duration wait() const;
+  /// Begins it. True: it goes on until `end`.
+  asio::awaitable<bool> open();
+
+  // watch_sink
+  void begin() override { began_ = owner_.in_.clock.now(); }
+  bool take(std::string_view bytes) override;
+  void end(boost::system::error_code error) override;
+
+ private:
+  bool handle(const k8s::watch_event& event);
+  void note_missing();
+  void note_end(bool in_order);
+
+  remote_watch& owner_;
+  entry& cluster_;
+  const kind& kind_;
+  const std::size_t index_;
+  k8s::opened_watch opened_;
+  std::unique_ptr<k8s::watch_decoder> decoder_;  ///< while an event has come in part
+  std::string version_;                          ///< empty: it begins with all objects
+  std::vector<std::size_t> listed_;              ///< of these, until the first bookmark
+  std::optional<core::time_point> began_;        ///< when the server accepted it
+  unsigned failures_ = 0;
+  bool listing_ = false;
+  bool broken_ = false;   ///< what came could not be read
+  bool expired_ = false;  ///< the server has forgotten the version
+};
+
+struct remote_watch::entry : std::enable_shared_from_this<entry> {
+  entry(remote_watch& owner, k8s::object_key of, std::shared_ptr<k8s::client> through,
+        watched_set set)
+      : key(std::move(of)),
+        api(std::move(through)),
+        expected(std::move(set.versions)),
+        over(owner.executor_) {
+    for (const auto& what : set.watches) {
+      watches.emplace_back(owner, *this, owner.kind_of(what), watches.size());
+    }
+  }
+
+  bool watches_the_same(const watched_set& as) const {
+    return std::ranges::equal(watches, as.watches, {}, &stream::what);
+  }
+
+  const k8s::object_key key;
+  const std::shared_ptr<k8s::client> api;
+  versions expected;
+  versions pending;  ///< the newest ones
+  std::list<stream> watches;
+  core::wake over;
+  core::task_group* tasks = nullptr;  ///< of watch_cluster; null at its end
+};
+
+remote_watch::remote_watch(asio::any_io_executor executor, remote_watch_options options,
+                           callback on_change, remote_watch_environment in)
+    : executor_(std::move(executor)),
+      options_(std::move(options)),
+      on_change_(std::move(on_change)),
+      in_(std::move(in)),
+      watched_(core::make_gauge(in_.metrics, options_.metrics + "_watched_runtimes",
+                                "Number of runtimes that are watched for drift")),
+      own_(core::make_counter(in_.metrics, options_.metrics + "_observed_changes_total",
+                              "Number of changes of applied objects on runtimes",
+                              {{"from", "own"}})),
+      foreign_(core::make_counter(in_.metrics, options_.metrics + "_observed_changes_total",
+                                  "Number of changes of applied objects on runtimes",
+                                  {{"from", "others"}})),
+      held_back_(core::make_counter(in_.metrics, options_.metrics + "_held_back_total",
+                                    "Number of reconciles delayed by the backoff of drift")),
+      backoff_(options_.backoff) {}
+
+remote_watch::~remote_watch() = default;
+
+void remote_watch::watch(const k8s::object_key& key, std::shared_ptr<k8s::client> api,
+                         watched_set set) {
+  if (!tasks_) return;
+  const auto found = entries_.find(key);
+  if (found != entries_.end()) {
+    if (found->second->api == api && found->second->watches_the_same(set)) {
+      found->second->expected = std::move(set.versions);
+      return;
+    }
+    unwatch(key);
+  }
+  auto added = std::make_shared<entry>(*this, key, std::move(api), std::move(set));
+  entries_.emplace(key, added);
+  publish();
+  tasks_->spawn(watch_cluster(std::move(added)));
+}
+
+void remote_watch::unwatch(const k8s::object_key& key) {
+  const auto found = entries_.find(key);
+  if (found == entries_.end()) return;
+  found->second->over.set();
+  entries_.erase(found);
+  publish();
+}
+
+void remote_watch::forget(const k8s::object_key& key) {
+  unwatch(key);
+  backoff_.forget(key);
+  changed_.erase(key);
+}
+
+unsigned remote_watch::reconciled(const k8s::object_key& key, bool repaired) {
+  const bool caused = changed_.erase(key) > 0;
+  return caused || repaired ? backoff_.noted(key, repaired, in_.clock.now()) : 0;
+}
+
+core::duration remote_watch::stream::wait() const {
+  if (failures_ == 0) return {};
+  core::backoff backoff(retry_base, retry_limit, std::ref(owner_.in_.random));
+  backoff.skip(failures_ - 1);
+  return backoff.next();
+}
+
+asio::awaitable<bool> remote_watch::stream::open() {
+  broken_ = expired_ = false;
+  listing_ = version_.empty();
+  listed_.clear();
+  began_.reset();
+  decoder_.reset();
+  const auto seconds = timeout_seconds + owner_.in_.random() % timeout_seconds;
+  k8s::watch_options options{.resource_version = version_,
+                             .timeout = std::chrono::seconds(seconds)};
+  auto opened =
+      co_await cluster_.api->open_watch(what().type, what().what, std::move(options), *this);
+  if (opened && *opened) {
+    opened_ = std::move(*opened);
+    co_return true;
+  }
+  if (!opened && opened.error().is(k8s::errc::gone)) expired_ = true;
+  note_end(opened.has_value());
+  co_return false;
+}
+
+bool remote_watch::stream::take(std::string_view bytes) {
+  if (!decoder_) {
+    decoder_ = std::make_unique<k8s::watch_decoder>(
+        kind_.format, names_only(), event_bytes,
+        [this](const k8s::watch_event& event) { return handle(event); });
+  }
+  if (!decoder_->feed(bytes)) {
+    broken_ = !expired_;
+    return false;
+  }
+  if (decoder_->between_lines()) decoder_.reset();
+  return true;
+}
+
+bool remote_watch::stream::handle(const k8s::watch_event& event) {
+  if (event.what == event_kind::error) {
+    expired_ = true;
+    return false;
+  }
+  version_ = event.resource_version;
+  if (event.what == event_kind::bookmark) {
+    if (std::exchange(listing_, false)) note_missing();
+    return true;
+  }
+  const bool deleted = event.what == event_kind::deleted;
+  const auto seen = version_of(what().type, event.subject.key(),
+                               deleted ? std::string_view() : event.resource_version);
+  const bool expected = find(cluster_.expected, seen) != cluster_.expected.end();
+  if (listing_ && expected && std::ranges::find(listed_, seen.object) == listed_.end()) {
+    listed_.push_back(seen.object);
+  }
+  owner_.note(cluster_, seen);
+  return true;
+}
+
+/// What was deleted before the watch began with all objects: nothing tells of it.
+void remote_watch::stream::note_missing() {
+  for (const auto& one : cluster_.expected) {
+    const bool listed = std::ranges::find(listed_, one.object) != listed_.end();
+    if (one.watch == index_ && !listed) owner_.note(cluster_, {one.object, 0, index_});
+  }
+  std::vector<std::size_t>().swap(listed_);
+}
+
+void remote_watch::stream::end(boost::system::error_code error) {
+  opened_.reset();
+  note_end(!error);
+  if (cluster_.tasks != nullptr) cluster_.tasks->spawn(owner_.begin(this));
+}
+
+/// A server that ends each watch at once is not asked again at once.
+void remote_watch::stream::note_end(bool in_order) {
+  if (expired_) version_.clear();
+  const bool lasted = began_ && owner_.in_.clock.now() - *began_ > retry_base;
+  if (lasted) failures_ = 0;
+  if (!lasted || !in_order || expired_ || broken_) ++failures_;
+}
+
+// --- remote_watch ----------------------------------------------------------------------
+
+const remote_watch::kind& remote_watch::kind_of(const watched_set::watch& what) {
+  const auto found = std::ranges::find(kinds_, what, &kind::what);
+  return found != kinds_.end() ? *found : kinds_.emplace_back(what);
+}
+
+/// Until the watch goes on without a coroutine.
+asio::awaitable<void> remote_watch::begin(stream* one) {
+  // Not from within the end of the exchange before.
+  co_await asio::post(executor_, asio::use_awaitable);
+  do {
+    const auto wait = one->wait();
+    if (wait == core::duration::zero()) continue;
+    const auto pause = in_.clock.make_timer(executor_);
+    pause->expires_at(in_.clock.now() + wait);
+    const bool due = co_await pause->wait();
+    if (!due) co_return;
+  } while (!co_await one->open());
+}
+
+/// One for all clusters: those with a change, each at its time.
+asio::awaitable<void> remote_watch::notify() {
+  const auto executor = co_await asio::this_coro::executor;
+  const auto pause = in_.clock.make_timer(executor);
+  struct registration {
+    core::timer*& alarm;
+    ~registration() { alarm = nullptr; }
+  };
+  alarm_ = pause.get();
+  const registration registered{alarm_};
+  for (;;) {
+    pause->expires_at(due_.empty() ? core::time_point::max() : due_.front().first);
+    co_await pause->wait();
+    while (!due_.empty() && due_.front().first <= in_.clock.now()) {
+      const auto cluster = due_.front().second.lock();
+      due_.pop_front();
+      if (cluster) check(*cluster);
+    }
+  }
+}
+
+/// Compares what has changed with what the last reconcile has left.
+void remote_watch::check(entry& cluster) {
+  bool drifted = false;
+  for (const auto& seen : std::exchange(cluster.pending, {})) {
+    const auto expected = find(cluster.expected, seen);
+    if (expected == cluster.expected.end()) continue;
+    const bool own = expected->at == seen.at;
+    (own ? own_ : foreign_).Increment();
+    drifted = drifted || !own;
+  }
+  if (!drifted) return;
+  changed_.insert(cluster.key);
+  const auto wait = backoff_.wait(cluster.key, in_.clock.now());
+  if (wait > core::duration::zero()) held_back_.Increment();
+  on_change_(cluster.key, wait);
+}
+
+void remote_watch::note(entry& cluster, watched_set::version seen) {
+  const auto expected = find(cluster.expected, seen);
+  if (expected == cluster.expected.end()) return;
+  const bool is_pending = find(cluster.pending, seen) != cluster.pending.end();
+  if (!is_pending && expected->at == seen.at) return;
+  if (cluster.pending.empty()) {
+    due_.emplace_back(in_.clock.now() + options_.delay, cluster.weak_from_this());
+    if (due_.size() == 1 && alarm_ != nullptr) alarm_->cancel();
+  }
+  put(cluster.pending, seen);
+}
+
+asio::awaitable<void> remote_watch::watch_cluster(entry_ptr cluster) {
+  core::task_group tasks(executor_);
+  const auto cancellation = co_await asio::this_coro::cancellation_state;
+  // From here on the tasks have to be joined.
+  co_await asio::this_coro::throw_if_cancelled(false);
+  cluster->tasks = &tasks;
+  for (auto& one : cluster->watches) tasks.spawn(begin(&one));
+  if (cancellation.cancelled() == asio::cancellation_type::none) co_await cluster->over.wait();
+  cluster->tasks = nullptr;
+  tasks.cancel();
+  co_await tasks.join();
+  cluster->watches.clear();
+}
+
+asio::awaitable<void> remote_watch::run() {
+  tasks_ = std::make_unique<core::task_group>(executor_);
+  core::wake never(executor_);
+  const auto cancellation = co_await asio::this_coro::cancellation_state;
+  co_await asio::this_coro::throw_if_cancelled(false);
+  tasks_->spawn(notify());
+  if (cancellation.cancelled() == asio::cancellation_type::none) co_await never.wait();
+  tasks_->cancel();
+  co_await tasks_->join();
+  tasks_.reset();
+  entries_.clear();
+  due_.clear();
+  publish();
+}
+
+}  // namespace rw

@@ -1,0 +1,178 @@
+#pragma once
+
+#include "core/backoff.hpp"
+#include "core/clock.hpp"
+#include "core/metrics.hpp"
+#include "core/task_group.hpp"
+#include "k8s/client/client.hpp"
+#include "k8s/objects/names.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+namespace rw {
+
+/// Delays reconciles that changes on a cluster cause: the first comes at once, each further one in
+/// a row waits twice as long as the one before, so that an actor which undoes repairs, or changes
+/// objects for no reason, does not cost a cluster's share without bound. Not thread-safe; one entry
+/// for each cluster with such a row.
+class drift_backoff {
+ public:
+  using time_point = core::time_point;
+
+  struct options {
+    core::duration base = std::chrono::milliseconds(500);  ///< before the second one
+    core::duration limit = std::chrono::minutes(10);       ///< where repairs are undone
+    /// Where nothing had to be repaired, so that what has to be is found soon.
+    core::duration idle_limit = std::chrono::seconds(16);
+    /// A row ends when nothing changes for so long, and for twice as long as it waited last.
+    core::duration quiet = std::chrono::seconds(10);
+  };
+
+  explicit drift_backoff(options with) : with_(with) {}
+
+  /// How long the next one has to wait; zero: not at all.
+  core::duration wait(const k8s::object_key& key, time_point now) const;
+  /// Notes one that a change has caused. Returns the number of repairs in a row.
+  unsigned noted(const k8s::object_key& key, bool repaired, time_point now);
+  void forget(const k8s::object_key& key) { rows_.erase(key); }
+
+ private:
+  struct row {
+    unsigned repairs = 0;
+    unsigned idle = 0;  ///< since the last repair
+    time_point last = {};
+  };
+
+  core::duration wait_of(const row& of) const;
+  bool is_over(const row& of, time_point now) const;
+
+  const options with_;
+  std::unordered_map<k8s::object_key, row, k8s::object_key_hash> rows_;
+};
+
+/// Objects as a reconcile has left them on a cluster.
+struct watched_set {
+  /// An object and its resourceVersion as hashes, since thousands of clusters have the same ones.
+  /// Two that are equal by chance are one drift that the resync finds.
+  struct version {
+    std::size_t object = 0;
+    std::size_t at = 0;     ///< zero: it is not there
+    std::size_t watch = 0;  ///< the one that tells of it, of `watches`
+  };
+
+  /// One watch on each cluster.
+  struct watch {
+    k8s::resource_type type;
+    k8s::selection what;
+
+    friend bool operator==(const watch&, const watch&) = default;
+  };
+
+  /// Adds an object that a watch of `within` detects changes of.
+  void add(const k8s::resource_type& type, const k8s::object_key& key,
+           std::string_view resource_version, k8s::selection within);
+
+  std::vector<watch> watches = {};
+  std::vector<version> versions = {};
+};
+
+struct remote_watch_options {
+  std::string metrics = {};                               ///< their prefix: "rw_bootstrapper"
+  core::duration delay = std::chrono::milliseconds(500);  ///< from a first change to the callback
+  drift_backoff::options backoff = {};
+};
+
+/// All of it must outlive the watch.
+struct remote_watch_environment {
+  core::clock& clock;
+  core::metrics& metrics;
+  core::random_source random;
+};
+
+/// Detects changes, by others, of objects that a reactor keeps on many clusters: metadata-only
+/// watches, all on the connection of the cluster's client. No object is kept: an event counts if
+/// its resourceVersion is not the one that the last reconcile left, so what changed between that
+/// and the watch's begin is detected, too. A watch on which nothing happens holds no coroutine and
+/// no decoder (with HTTP/2).
+///
+/// Holds the client that it was given last; a pool therefore needs capacity for all clusters.
+///
+/// Metrics: `<prefix>_watched_runtimes`, `<prefix>_observed_changes_total{from}` (own, others) and
+/// `<prefix>_held_back_total`, the callbacks that were delayed.
+///
+/// Single executor.
+class remote_watch {
+ public:
+  /// `wait`: how long the reconcile is to be delayed, by the backoff.
+  using callback = std::function<void(const k8s::object_key&, core::duration wait)>;
+
+  remote_watch(boost::asio::any_io_executor executor, remote_watch_options options,
+               callback on_change, remote_watch_environment in);
+  ~remote_watch();
+  remote_watch(const remote_watch&) = delete;
+  remote_watch& operator=(const remote_watch&) = delete;
+
+  /// Watches a cluster, or updates what is expected there, after a reconcile. Watches begin again
+  /// only where the client or the selections are others. No effect unless `run` is under way.
+  void watch(const k8s::object_key& key, std::shared_ptr<k8s::client> api, watched_set set);
+  /// Ends the watches of a cluster; its backoff stays.
+  void unwatch(const k8s::object_key& key);
+  void forget(const k8s::object_key& key);
+
+  /// True if a change was detected that no reconcile has followed yet.
+  bool changed(const k8s::object_key& key) const { return changed_.contains(key); }
+
+  /// Notes the result of a reconcile, whatever has caused it. Returns the number of repairs in a
+  /// row.
+  unsigned reconciled(const k8s::object_key& key, bool repaired);
+
+  /// Runs until cancelled; then all clients are released.
+  boost::asio::awaitable<void> run();
+
+ private:
+  struct kind;
+  class stream;
+  struct entry;
+  using entry_ptr = std::shared_ptr<entry>;
+
+  boost::asio::awaitable<void> watch_cluster(entry_ptr cluster);
+  boost::asio::awaitable<void> begin(stream* one);
+  const kind& kind_of(const watched_set::watch& what);
+  boost::asio::awaitable<void> notify();
+  void note(entry& cluster, watched_set::version seen);
+  void check(entry& cluster);
+  void publish() { watched_.Set(static_cast<double>(entries_.size())); }
+
+  const boost::asio::any_io_executor executor_;
+  const remote_watch_options options_;
+  const callback on_change_;
+  const remote_watch_environment in_;
+  core::gauge& watched_;
+  core::counter& own_;
+  core::counter& foreign_;
+  core::counter& held_back_;
+  drift_backoff backoff_;
+  std::deque<kind> kinds_;  ///< all that were ever watched
+  std::unordered_map<k8s::object_key, entry_ptr, k8s::object_key_hash> entries_;
+  /// Clusters with a change that no reconcile has followed yet.
+  std::unordered_set<k8s::object_key, k8s::object_key_hash> changed_;
+  /// Clusters with pending changes, each with the time at which they are compared.
+  std::deque<std::pair<core::time_point, std::weak_ptr<entry>>> due_;
+  core::timer* alarm_ = nullptr;             ///< of `notify`
+  std::unique_ptr<core::task_group> tasks_;  ///< while it runs
+};
+
+}  // namespace rw

@@ -1,0 +1,39 @@
+#include "reactors/runtime_controller/runtime_access.hpp"
+
+#include "k8s/objects/types.hpp"
+#include "reactors/shared/kyma_resources.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace rw {
+namespace {
+
+k8s::failure defect(std::string text) {
+  return {.code = k8s::errc::not_configured, .message = std::move(text)};
+}
+
+}  // namespace
+
+k8s::result<std::string> kubeconfig_of(std::string_view kyma,
+                                       const std::vector<k8s::object>& secrets) {
+  const auto labelled = "with the label " + std::string(kyma_name_label) + "=" + std::string(kyma);
+  if (secrets.empty()) return defect("no Secret " + labelled + " gives access to the runtime");
+  if (secrets.size() > 1) {
+    std::vector<std::string_view> names;
+    for (const auto& one : secrets) names.push_back(one.name());
+    std::ranges::sort(names);
+    std::string all;
+    for (const auto name : names) all += (all.empty() ? "" : ", ") + std::string(name);
+    return defect("there is more than one Secret " + labelled + ": " + all);
+  }
+  return kubeconfig_in(secrets.front());
+}
+
+k8s::result<std::string> kubeconfig_in(const k8s::object& secret) {
+  auto config = k8s::secret_data(secret.parse(), "config");
+  if (config && !config->empty()) return std::move(*config);
+  return defect("Secret " + to_string(secret.key()) + " has no kubeconfig under the key config");
+}
+
+}  // namespace rw

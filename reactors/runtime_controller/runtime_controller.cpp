@@ -1,0 +1,196 @@
+#include "reactors/runtime_controller/runtime_controller.hpp"
+
+#include "k8s/objects/rfc3339.hpp"
+#include "k8s/objects/types.hpp"
+#include "reactors/shared/kyma_resources.hpp"
+
+#include <algorithm>
+
+namespace rw {
+namespace {
+
+namespace asio = boost::asio;
+using k8s::object_key;
+
+k8s::controller_options controller_options_of(const std::string& name, const runtime_options& of) {
+  k8s::controller_options out{.name = name, .concurrent = of.concurrent};
+  // Each wait in a reconcile has a limit of its own; this one is a net below them.
+  out.reconcile_limit = 4 * (of.runtime_limit + of.unhealthy_probe) + std::chrono::minutes(2);
+  out.queue.retry_base = of.backoff_base;
+  out.queue.retry_limit = of.backoff_limit;
+  out.queue.retries_per_second = 0;  // each runtime has its own backoff
+  return out;
+}
+
+}  // namespace
+
+runtime_controller::runtime_controller(asio::any_io_executor executor, runtime_names names,
+                                       const runtime_options& options, runtime_environment in,
+                                       k8s::resource_type resources)
+    : in_(std::move(in)),
+      writer_(in_.kcp, std::move(resources)),
+      runtimes_(in_.metrics, names.metrics, names.subject),
+      names_(std::move(names)),
+      options_(options),
+      permits_(in_.metrics, names_.metrics, std::max<std::size_t>(options_.unhealthy_concurrent, 1),
+               [this](const object_key& key) { return requeue(key); }),
+      controller_(executor, controller_options_of(names_.controller, options_), *this,
+                  {in_.clock, in_.watchdog, in_.log, in_.metrics, in_.random}),
+      drift_(executor,
+             {.metrics = names_.metrics,
+              .delay = options_.drift_delay,
+              .backoff = {.base = options_.drift_delay, .limit = options_.resync_period}},
+             [this](const object_key& key, core::duration wait) {
+               controller_.add_after(key, wait);  // does not postpone a pending reconcile
+             },
+             {in_.clock, in_.metrics, in_.random}) {}
+
+bool runtime_controller::requeue(const object_key& key, core::duration after) {
+  const auto added = controller_.add_after(key, after);
+  return added == core::add_result::added || added == core::add_result::merged;
+}
+
+asio::awaitable<bool> runtime_controller::connect(contact* to, std::string client_name,
+                                                  k8s::result<std::string> kubeconfig) {
+  to->client_name = std::move(client_name);
+  const bool unhealthy = runtimes_.unhealthy(to->key);
+  if (!unhealthy) to->permit = {};
+  if (unhealthy && !to->permit) to->permit = permits_.acquire(to->key);
+  if (unhealthy && !to->permit) {
+    // It is enqueued in its turn, in the same state as before.
+    to->error = runtimes_.error(to->key);
+    to->deferred = result::error("the runtime does not respond: " + to->error, "unreachable");
+    co_return false;
+  }
+  auto api = kubeconfig ? in_.runtimes.get(to->client_name, *kubeconfig)
+                        : k8s::result<std::shared_ptr<k8s::client>>(kubeconfig.error());
+  if (!api) {
+    to->has_access = false;
+    to->error = api.error().message;
+    co_return false;
+  }
+  const auto limit = unhealthy ? runtimes_.probe_timeout(to->key, options_.unhealthy_probe,
+                                                         options_.runtime_limit / 2)
+                               : options_.probe_timeout;
+  auto probe = (*api)->get(namespaces_type(), {{}, std::string(skr_namespace)}, true);
+  const auto got = co_await core::within(in_.clock, in_.clock.now() + limit, std::move(probe));
+  if (got && (*got || !k8s::is_sick(got->error()))) {
+    to->api = std::move(*api);
+    co_return true;
+  }
+  if (got) {
+    set_unreachable(to, got->error().message);
+  } else if (unhealthy) {
+    set_unreachable(to, runtimes_.error(to->key));
+  } else {
+    // Nothing is known yet, so nothing is reported: the connection may be what is broken.
+    in_.runtimes.evict(to->client_name);
+    defer(to, "it did not respond in time");
+  }
+  co_return false;
+}
+
+void runtime_controller::set_unreachable(contact* of, const std::string& error) {
+  in_.runtimes.evict(of->client_name);
+  drift_.unwatch(of->key);
+  runtimes_.set_unhealthy(of->key, error);
+  of->error = error;
+}
+
+/// The work goes on as soon as there is a permit.
+void runtime_controller::defer(contact* of, std::string error) {
+  of->error = error;
+  drift_.unwatch(of->key);
+  runtimes_.set_unhealthy(of->key, std::move(error));
+  permits_.request(of->key);
+  of->deferred = result::requeue_after(options_.backoff_limit);  // it is enqueued before
+}
+
+core::duration runtime_controller::limit_of(const contact& of) const {
+  return of.permit ? options_.runtime_limit
+                   : std::min(options_.prompt_limit, options_.runtime_limit);
+}
+
+k8s::failure runtime_controller::missed_limit(contact* of) {
+  const std::string error = "it did not respond in time";
+  if (of->permit) {
+    set_unreachable(of, error);
+  } else {
+    defer(of, error);
+  }
+  return {.code = k8s::errc::timed_out, .message = error};
+}
+
+void runtime_controller::settle(contact* of, std::optional<k8s::failure> failed,
+                                core::duration taken) {
+  if (failed && k8s::is_sick(*failed)) return set_unreachable(of, failed->message);
+  const bool own = failed && (failed->is(k8s::errc::fenced) || failed->is(k8s::errc::shut_down));
+  if (own) return;  // it says nothing about the runtime
+  if (taken <= options_.prompt_limit) {
+    runtimes_.set_healthy(of->key);
+  } else {
+    runtimes_.set_unhealthy(of->key, "it responds slowly");
+  }
+  of->permit = {};
+}
+
+void runtime_controller::note(const boost::json::value& resource, runtime_state state,
+                              const std::string& reason, const std::string& message, bool changed) {
+  const auto key = k8s::key_of(resource);
+  if (!runtimes_.set(key, {state, reason, message, in_.clock.wall()}, changed)) return;
+  const auto text = names_.subject + " on a runtime: " + std::string(to_string(state));
+  const std::initializer_list<core::log_field> fields = {
+      {"namespace", key.ns}, {"name", key.name}, {"reason", reason}, {"message", message}};
+  // The controller logs errors itself.
+  if (state == runtime_state::installed) in_.log.info(text, fields);
+  if (state == runtime_state::not_ready) in_.log.warning(text, fields);
+  const auto& event = names_.events[static_cast<std::size_t>(state)];
+  const auto about = k8s::reference_to(resource);
+  if (state == runtime_state::installed) {
+    in_.events.normal(about, event.reason, event.text + message);
+  } else {
+    in_.events.warning(about, event.reason, event.text + message);
+  }
+}
+
+void runtime_controller::watch_drift(const contact& of, watched_set left) {
+  if (options_.watch_runtimes) drift_.watch(of.key, of.api, std::move(left));
+}
+
+void runtime_controller::forget_runtime(const object_key& key, const std::string& client_name) {
+  drift_.forget(key);
+  runtimes_.forget(key);
+  in_.runtimes.evict(client_name);
+}
+
+core::duration runtime_controller::next_pause(const object_key& key, bool starting) {
+  const auto times = std::min(runtimes_.inspected(key, starting), 10U);
+  const auto resync = with_jitter(options_.resync_period);
+  if (!starting) return resync;
+  const auto pause = options_.ready_interval * (1U << times);
+  return std::min(resync, with_jitter(std::min(pause, options_.ready_interval_limit)));
+}
+
+void runtime_controller::spread(std::vector<object_key> all, keys& rest) {
+  const auto count = static_cast<core::duration::rep>(all.size());
+  const auto within = std::min(options_.spread * count, options_.spread_limit);
+  for (auto& key : all) {
+    const auto added = controller_.add_after(key, random_below(within));
+    if (added == core::add_result::full) rest.push_back(std::move(key));  // its source waits
+  }
+}
+
+core::duration runtime_controller::removal_left(const boost::json::value& resource) const {
+  const auto since =
+      k8s::parse_rfc3339(k8s::find_string(resource, {"metadata", "deletionTimestamp"}));
+  if (!since) return core::duration::zero();
+  return options_.removal_limit -
+         std::chrono::duration_cast<core::duration>(in_.clock.wall() - *since);
+}
+
+core::duration runtime_controller::random_below(core::duration most) const {
+  const auto range = static_cast<std::uint64_t>(std::max<core::duration::rep>(most.count(), 0)) + 1;
+  return core::duration(static_cast<core::duration::rep>(in_.random() % range));
+}
+
+}  // namespace rw

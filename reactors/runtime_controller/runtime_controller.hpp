@@ -1,0 +1,200 @@
+#pragma once
+
+#include "core/within.hpp"
+#include "k8s/client/client.hpp"
+#include "k8s/client/client_pool.hpp"
+#include "k8s/controller/controller.hpp"
+#include "k8s/controller/event_recorder.hpp"
+#include "reactors/runtime_controller/permits.hpp"
+#include "reactors/runtime_controller/remote_watch.hpp"
+#include "reactors/runtime_controller/runtimes.hpp"
+#include "reactors/shared/resource_writer.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/json/value.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rw {
+
+/// How a reactor treats the runtimes that it writes to.
+struct runtime_options {
+  std::size_t concurrent = 16;           ///< runtimes at once
+  std::size_t unhealthy_concurrent = 4;  ///< of these, unhealthy ones
+
+  /// Of the probe, the first request to a healthy runtime. One that misses it becomes unhealthy and
+  /// is probed again in its turn, so that many which fail at once hold up no others.
+  core::duration probe_timeout = std::chrono::seconds(2);
+  /// Of the first probe of an unhealthy one; doubled for each in a row, up to half of
+  /// `runtime_limit`.
+  core::duration unhealthy_probe = std::chrono::seconds(3);
+  /// Of all requests to a healthy runtime in one reconcile. One that misses it is slow: it becomes
+  /// unhealthy, and its work goes on in its turn.
+  core::duration prompt_limit = std::chrono::seconds(10);
+  /// Of all requests to an unhealthy runtime in one reconcile.
+  core::duration runtime_limit = std::chrono::minutes(1);
+
+  core::duration backoff_base = std::chrono::seconds(1);  ///< of one runtime's failures
+  core::duration backoff_limit = std::chrono::minutes(5);
+  /// Without observed changes; plus up to a tenth.
+  core::duration resync_period = std::chrono::minutes(10);
+  /// First and longest pause between reconciles of a runtime whose pods are not ready.
+  core::duration ready_interval = std::chrono::seconds(1);
+  core::duration ready_interval_limit = std::chrono::minutes(1);
+  /// A change that concerns many runtimes reaches them at random within this for each of them, at
+  /// most within `spread_limit`.
+  core::duration spread = std::chrono::milliseconds(2);
+  core::duration spread_limit = std::chrono::seconds(30);
+  /// How long a deletion waits for a runtime that can't be written to.
+  core::duration removal_limit = std::chrono::minutes(5);
+
+  /// Watch what was written (remote_watch.hpp); without it drift is only found by the resync.
+  bool watch_runtimes = true;
+  /// From a change on a runtime to the reconcile; those in a row wait longer.
+  core::duration drift_delay = std::chrono::milliseconds(500);
+};
+
+/// All of it must outlive the reactor.
+struct runtime_environment {
+  k8s::client& kcp;
+  k8s::client_pool& runtimes;
+  k8s::event_recorder& events;  ///< on the resources
+  core::clock& clock;
+  core::watchdog& watchdog;
+  core::logger& log;
+  core::metrics& metrics;
+  core::random_source random;
+};
+
+/// What a reactor calls itself.
+struct runtime_names {
+  std::string controller = {};  ///< the metrics' label `controller`
+  std::string metrics = {};     ///< their prefix: "rw_bootstrapper"
+  std::string subject = {};     ///< what is kept on runtimes: "bootstrapper"
+  /// The event at which each runtime_state begins: its reason, and what its message begins with.
+  struct event {
+    std::string reason;
+    std::string text;
+  };
+  std::array<event, 4> events = {};
+};
+
+/// Base of reactors that keep something on many runtimes, each by a resource in the control plane:
+/// a controller whose reconciles each contact one runtime, and none of which is trusted to respond.
+///
+/// A healthy runtime is contacted at once. One that does not respond to its probe in time, or takes
+/// too long, becomes unhealthy, and is contacted with one of a few permits (permits.hpp), for which
+/// it queues without cost. So unhealthy and slow runtimes, however many, leave most of the
+/// reconciles to the others, whatever they do.
+///
+/// Objects that were written are watched, so that changes by others are detected at once.
+///
+/// Metrics: those of runtimes.hpp, permits.hpp and remote_watch.hpp, and the controller's.
+///
+/// Single executor, which is also the informers' and the clients'.
+class runtime_controller : protected k8s::reconciler {
+ public:
+  runtime_controller(const runtime_controller&) = delete;
+  runtime_controller& operator=(const runtime_controller&) = delete;
+
+  /// Enqueues the runtime once `after` has passed. Returns false if the queue is full or shut down.
+  bool requeue(const k8s::object_key& key, core::duration after = {});
+
+  std::size_t count(runtime_state of) const noexcept { return runtimes_.count(of); }
+  const class runtimes& runtimes() const noexcept { return runtimes_; }
+
+ protected:
+  using result = k8s::reconcile_result;
+  using keys = k8s::controller::keys;
+  template <class T>
+  using work = boost::asio::awaitable<T>;
+
+  runtime_controller(boost::asio::any_io_executor executor, runtime_names names,
+                     const runtime_options& options, runtime_environment in,
+                     k8s::resource_type resources);
+  ~runtime_controller() override = default;
+
+  /// A runtime during one reconcile.
+  struct contact {
+    k8s::object_key key = {};
+    permits::permit permit = {};            ///< held while the runtime counts as unhealthy
+    std::string client_name = {};           ///< in the pool
+    std::shared_ptr<k8s::client> api = {};  ///< once it has responded
+    std::string error = {};                 ///< why it has not
+    std::optional<result> deferred = {};    ///< another reconcile follows; nothing is to report
+    bool has_access = true;                 ///< false: the kubeconfig is invalid
+  };
+
+  /// To be called first in each reconcile.
+  contact begin(const k8s::object_key& key) { return {.key = key, .permit = permits_.claim(key)}; }
+
+  /// Probes the runtime. False: it has not responded, and `to->error` says why, or `to->deferred`
+  /// ends the reconcile.
+  work<bool> connect(contact* to, std::string client_name, k8s::result<std::string> kubeconfig);
+
+  /// Awaits requests to the runtime within the limit that is left to it. After a failure of the
+  /// connection, or when the limit is missed, the runtime is unhealthy; otherwise it is healthy.
+  template <class T>
+  work<k8s::result<T>> bounded(contact* to, work<k8s::result<T>> requests) {
+    const auto begin = in_.clock.now();
+    auto got = co_await core::within(in_.clock, begin + limit_of(*to), std::move(requests));
+    if (!got) co_return missed_limit(to);
+    settle(to, got->has_error() ? std::optional(got->error()) : std::nullopt,
+           in_.clock.now() - begin);
+    co_return std::move(*got);
+  }
+
+  /// Reports a state of the runtime by an event on `resource`, if it begins. `reason`: another one
+  /// is another state. `changed`: objects were written for it.
+  void note(const boost::json::value& resource, runtime_state state, const std::string& reason,
+            const std::string& message, bool changed = false);
+
+  /// Watches the runtime as the reconcile has left it. While it is unhealthy it is not watched.
+  void watch_drift(const contact& of, watched_set left);
+
+  /// Forgets the runtime and closes its connection.
+  void forget_runtime(const k8s::object_key& key, const std::string& client_name);
+
+  /// The pause before the next reconcile: soon while pods are starting, else the resync period.
+  core::duration next_pause(const k8s::object_key& key, bool starting);
+
+  /// Enqueues each key at a random moment of a short time, so that neither the runtimes nor this
+  /// process are flooded. Those that the queue does not take are added to `rest`.
+  void spread(std::vector<k8s::object_key> all, keys& rest);
+
+  /// How long a deletion may still wait for its runtime; zero or less: no longer.
+  core::duration removal_left(const boost::json::value& resource) const;
+
+  core::duration with_jitter(core::duration base) const { return base + random_below(base / 10); }
+  core::duration random_below(core::duration most) const;
+
+  const runtime_environment in_;
+  resource_writer writer_;
+  class runtimes runtimes_;
+
+ private:
+  core::duration limit_of(const contact& of) const;
+  k8s::failure missed_limit(contact* of);
+  void settle(contact* of, std::optional<k8s::failure> failed, core::duration taken);
+  void defer(contact* of, std::string error);
+  void set_unreachable(contact* of, const std::string& error);
+
+  const runtime_names names_;
+  const runtime_options options_;
+  class permits permits_;
+
+ protected:
+  k8s::controller controller_;
+  /// To be run by the reactor.
+  remote_watch drift_;
+};
+
+}  // namespace rw

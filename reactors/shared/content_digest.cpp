@@ -1,0 +1,88 @@
+#include "reactors/shared/content_digest.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <new>
+#include <vector>
+
+namespace rw {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t bytes_shown = 16;
+
+}  // namespace
+
+struct content_digest::state {
+  state() : native(EVP_MD_CTX_new()) {
+    if (native == nullptr || EVP_DigestInit_ex(native, EVP_sha256(), nullptr) != 1) {
+      EVP_MD_CTX_free(native);
+      throw std::bad_alloc();
+    }
+  }
+  ~state() { EVP_MD_CTX_free(native); }
+  state(const state&) = delete;
+  state& operator=(const state&) = delete;
+
+  EVP_MD_CTX* native;
+};
+
+content_digest::content_digest() : state_(std::make_unique<state>()) {}
+content_digest::~content_digest() = default;
+
+void content_digest::put(char kind, std::string_view bytes) {
+  std::array<char, 9> head{kind};
+  for (std::size_t i = 0; i < 8; ++i) {
+    head[i + 1] = static_cast<char>(static_cast<std::uint64_t>(bytes.size()) >> (8 * i));
+  }
+  // They fail for a context that was not begun only.
+  EVP_DigestUpdate(state_->native, head.data(), head.size());
+  EVP_DigestUpdate(state_->native, bytes.data(), bytes.size());
+}
+
+content_digest& content_digest::add(std::string_view text) {
+  put('s', text);
+  return *this;
+}
+
+content_digest& content_digest::add(const json::value& value) {
+  if (const auto* const text = value.if_string()) return add(std::string_view(*text));
+  if (const auto* const list = value.if_array()) {
+    put('a', std::to_string(list->size()));
+    for (const auto& one : *list) add(one);
+    return *this;
+  }
+  if (const auto* const object = value.if_object()) {
+    std::vector<const json::key_value_pair*> members;
+    members.reserve(object->size());
+    for (const auto& one : *object) members.push_back(&one);
+    std::ranges::sort(members, {}, [](const auto* one) { return std::string_view(one->key()); });
+    put('o', std::to_string(members.size()));
+    for (const auto* const one : members) add(std::string_view(one->key())).add(one->value());
+    return *this;
+  }
+  put('v', json::serialize(value));  // null, true, 1
+  return *this;
+}
+
+std::string content_digest::hex() {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> bytes{};
+  EVP_DigestFinal_ex(state_->native, bytes.data(), nullptr);
+  std::string text;
+  for (std::size_t i = 0; i < bytes_shown; ++i) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    text += digits[bytes[i] >> 4U];
+    text += digits[bytes[i] & 15U];
+  }
+  return text;
+}
+
+}  // namespace rw

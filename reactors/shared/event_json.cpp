@@ -1,0 +1,196 @@
+#include "reactors/shared/event_json.hpp"
+
+#include "core/json_text.hpp"
+
+#include <boost/json/monotonic_resource.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/value.hpp>
+
+#include <optional>
+#include <utility>
+
+namespace rw {
+namespace {
+
+namespace json = boost::json;
+
+char lower(char c) noexcept {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+bool same_name(std::string_view a, std::string_view lower_case) noexcept {
+  if (a.size() != lower_case.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (lower(a[i]) != lower_case[i]) return false;
+  }
+  return true;
+}
+
+/// Takes a string, or null for nothing; false for anything else.
+bool read_text(const json::value& value, std::string& into) {
+  if (value.is_null()) return true;
+  const auto* text = value.if_string();
+  if (text != nullptr) into.assign(text->data(), text->size());
+  return text != nullptr;
+}
+
+bool read_key(const json::value& value, object_key& key) {
+  if (value.is_null()) return true;
+  const auto* object = value.if_object();
+  if (object == nullptr) return false;
+  for (const auto& [name, member] : *object) {
+    if (same_name(name, "namespace") && !read_text(member, key.ns)) return false;
+    if (same_name(name, "name") && !read_text(member, key.name)) return false;
+  }
+  return true;
+}
+
+bool read_gvk(const json::value& value, group_version_kind& gvk) {
+  if (value.is_null()) return true;
+  const auto* object = value.if_object();
+  if (object == nullptr) return false;
+  for (const auto& [name, member] : *object) {
+    if (same_name(name, "group") && !read_text(member, gvk.group)) return false;
+    if (same_name(name, "version") && !read_text(member, gvk.version)) return false;
+    if (same_name(name, "kind") && !read_text(member, gvk.kind)) return false;
+  }
+  return true;
+}
+
+wire_result read_event(const json::value& value, contract agreed) {
+  const auto* object = value.if_object();
+  if (object == nullptr) return wire_error::not_an_object;
+  const bool with_owner = agreed == contract::v1;
+  watch_event event;
+  for (const auto& [name, member] : *object) {
+    bool fits = true;
+    if (same_name(name, "watched")) {
+      fits = read_key(member, event.watched);
+    } else if (same_name(name, "watchedgvk")) {
+      fits = read_gvk(member, event.gvk);
+    } else if (with_owner && same_name(name, "owner")) {
+      fits = read_key(member, event.owner);
+    }
+    if (!fits) return wire_error::wrong_type;
+  }
+  if (event.watched.name.empty()) return wire_error::no_name;
+  if (event.gvk.kind.empty()) return wire_error::no_kind;
+  if (with_owner && event.owner.name.empty()) return wire_error::no_owner;
+  if (!names_fit({event.watched.name, event.watched.ns, event.gvk.kind, event.gvk.group,
+                  event.gvk.version, event.owner.name, event.owner.ns})) {
+    return wire_error::name_too_long;
+  }
+  return event;
+}
+
+void append_member(std::string& out, std::string_view before, std::string_view text) {
+  out += before;
+  core::append_json_string(out, text);
+}
+
+}  // namespace
+
+std::string_view to_string(contract value) noexcept {
+  return value == contract::v1 ? "v1" : "v2";
+}
+
+bool parse_contract(std::string_view text, contract& value) noexcept {
+  if (text != "v1" && text != "v2") return false;
+  value = text == "v1" ? contract::v1 : contract::v2;
+  return true;
+}
+
+std::string_view reason(wire_error error) noexcept {
+  switch (error) {
+    case wire_error::malformed_json:
+      return "the body is not valid JSON";
+    case wire_error::not_an_object:
+      return "an event has to be a JSON object";
+    case wire_error::not_an_array:
+      return "a batch has to be a JSON array of events";
+    case wire_error::too_many_events:
+      return "the batch has too many events";
+    case wire_error::wrong_type:
+      return "a field of the event has the wrong type";
+    case wire_error::no_name:
+      return "the event does not name the watched object";
+    case wire_error::no_kind:
+      return "the event does not say of which kind the watched object is";
+    case wire_error::no_owner:
+      return "the event does not name the owner, as contract v1 demands";
+    case wire_error::name_too_long:
+      return "the event has a name of more than 253 bytes";
+  }
+  return "the event was refused";
+}
+
+void append_wire_json(std::string& out, contract agreed, const watch_event& event) {
+  if (agreed == contract::v1) {
+    append_member(out, R"({"owner":{"Namespace":)", event.owner.ns);
+    append_member(out, R"(,"Name":)", event.owner.name);
+    append_member(out, R"(},"watched":{"Namespace":)", event.watched.ns);
+  } else {
+    append_member(out, R"({"watched":{"Namespace":)", event.watched.ns);
+  }
+  append_member(out, R"(,"Name":)", event.watched.name);
+  append_member(out, R"(},"watchedGvk":{"group":)", event.gvk.group);
+  append_member(out, R"(,"version":)", event.gvk.version);
+  append_member(out, R"(,"kind":)", event.gvk.kind);
+  out += "}}";
+}
+
+void append_wire_batch(std::string& out, contract agreed, std::span<const watch_event> events) {
+  out += '[';
+  bool first = true;
+  for (const auto& event : events) {
+    if (!std::exchange(first, false)) out += ',';
+    append_wire_json(out, agreed, event);
+  }
+  out += ']';
+}
+
+wire_result parse_wire_event(std::string_view body, contract agreed) {
+  unsigned char memory[4096];
+  json::monotonic_resource resource(memory, sizeof memory);
+  boost::system::error_code error;
+  const auto value = json::parse(body, error, &resource);
+  if (error) return wire_error::malformed_json;
+  return read_event(value, agreed);
+}
+
+boost::system::result<std::vector<wire_result>, wire_error> parse_wire_batch(
+    std::string_view body, contract agreed, std::size_t max_events) {
+  unsigned char memory[4096];
+  json::monotonic_resource resource(memory, sizeof memory);
+  boost::system::error_code error;
+  const auto value = json::parse(body, error, &resource);
+  if (error) return wire_error::malformed_json;
+  const auto* array = value.if_array();
+  if (array == nullptr) return wire_error::not_an_array;
+  if (array->size() > max_events) return wire_error::too_many_events;
+  std::vector<wire_result> events;
+  events.reserve(array->size());
+  for (const auto& element : *array) events.push_back(read_event(element, agreed));
+  return events;
+}
+
+void append_event_line(std::string& out, contract agreed, std::string_view component,
+                       std::string_view runtime_id, const watch_event& event) {
+  append_member(out, R"({"contract":)", to_string(agreed));
+  append_member(out, R"(,"component":)", component);
+  append_member(out, R"(,"runtimeId":)", runtime_id);
+  append_member(out, R"(,"watched":{"namespace":)", event.watched.ns);
+  append_member(out, R"(,"name":)", event.watched.name);
+  append_member(out, R"(},"gvk":{"group":)", event.gvk.group);
+  append_member(out, R"(,"version":)", event.gvk.version);
+  append_member(out, R"(,"kind":)", event.gvk.kind);
+  if (agreed == contract::v1) {
+    append_member(out, R"(},"owner":{"namespace":)", event.owner.ns);
+    append_member(out, R"(,"name":)", event.owner.name);
+    out += "}}\n";
+  } else {
+    out += "},\"owner\":null}\n";
+  }
+}
+
+}  // namespace rw

@@ -1,0 +1,35 @@
+#include "reactors/shared/events.hpp"
+
+#include "core/hash.hpp"
+
+#include <algorithm>
+
+namespace rw {
+
+bool names_fit(std::initializer_list<std::string_view> names) noexcept {
+  return std::ranges::all_of(names, [](auto name) { return name.size() <= max_name; });
+}
+
+bool is_path_segment(std::string_view name) noexcept {
+  const auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.';
+  };
+  return !name.empty() && name.size() <= max_name && name != "." && name != ".." &&
+         std::ranges::all_of(name, allowed);
+}
+
+std::size_t watch_event_hash::operator()(const watch_event& event) const {
+  return core::string_hash()
+      .add(event.watched.name)
+      .add(event.watched.ns)
+      .add(event.gvk.kind)
+      .add(event.gvk.group)
+      .add(event.gvk.version)
+      .add(event.manager)
+      .add(event.owner.name)
+      .add(event.owner.ns)
+      .value();
+}
+
+}  // namespace rw

@@ -1,0 +1,115 @@
+#include "reactors/shared/field_owners.hpp"
+
+#include "k8s/objects/rfc3339.hpp"
+#include "k8s/objects/types.hpp"
+
+#include <boost/json/object.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace rw {
+namespace {
+
+namespace json = boost::json;
+using k8s::find_string;
+
+bool is_of(const json::value& entry, std::string_view manager) {
+  return find_string(entry, {"manager"}) == manager && find_string(entry, {"subresource"}).empty();
+}
+
+bool applies(const json::value& entry, std::string_view manager) {
+  return is_of(entry, manager) && find_string(entry, {"operation"}) == "Apply";
+}
+
+/// A set of fields is a tree of objects (FieldsV1).
+void unite(json::object& into, const json::object& more) {
+  for (const auto& [name, below] : more) {
+    auto& here = into[name];
+    if (!here.is_object()) here.emplace_object();
+    if (below.is_object()) unite(here.get_object(), below.get_object());
+  }
+}
+
+}  // namespace
+
+const json::array& managed_fields(const json::value& object) {
+  static const json::array none;
+  const auto* const found = k8s::find_array(object, {"metadata", "managedFields"});
+  return found != nullptr ? *found : none;
+}
+
+json::value applied_fields(const json::value& object, std::string_view manager) {
+  for (const auto& entry : managed_fields(object)) {
+    const auto* const fields = k8s::find(entry, {"fieldsV1"});
+    if (applies(entry, manager) && fields != nullptr) return *fields;
+  }
+  return nullptr;
+}
+
+json::value subtract_fields(const json::value& fields, const json::value& own) {
+  if (!fields.is_object() || !own.is_object()) return fields;
+  json::object rest;
+  for (const auto& [name, below] : fields.get_object()) {
+    const auto* const other = own.get_object().if_contains(name);
+    if (other == nullptr) {
+      rest[name] = below;
+      continue;
+    }
+    auto left = subtract_fields(below, *other);
+    if (left.is_object() && !left.get_object().empty()) rest[name] = std::move(left);
+  }
+  // A map without any of its entries would be taken for all that are there now.
+  const bool nothing = rest.empty() || (rest.size() == 1 && rest.contains("."));
+  return nothing ? json::value() : json::value(std::move(rest));
+}
+
+std::optional<json::value> take_over_fields(const json::value& object, std::string_view own,
+                                            std::string_view former) {
+  json::array kept;
+  json::object fields;
+  const json::value* like = nullptr;
+  bool any = false;
+  for (const auto& entry : managed_fields(object)) {
+    const bool before = is_of(entry, former);
+    any = any || before;
+    if (!before && !applies(entry, own)) {
+      kept.push_back(entry);
+      continue;
+    }
+    // Entries of several versions can't be united; the newest API version is that of our own.
+    if (like == nullptr || applies(entry, own)) like = &entry;
+    const auto* const set = k8s::find(entry, {"fieldsV1"});
+    if (set != nullptr && set->is_object()) unite(fields, set->get_object());
+  }
+  if (!any) return std::nullopt;
+  auto entry = *like;
+  entry.as_object()["manager"] = own;
+  entry.as_object()["operation"] = "Apply";
+  entry.as_object()["fieldsV1"] = std::move(fields);
+  kept.push_back(std::move(entry));
+  return json::value{{"metadata",
+                      {{"managedFields", std::move(kept)},
+                       {"resourceVersion", k8s::resource_version_of(object)}}}};
+}
+
+bool applies_fields(const json::value& object, std::string_view manager) {
+  return std::ranges::any_of(managed_fields(object),
+                             [&](const auto& entry) { return applies(entry, manager); });
+}
+
+std::optional<std::chrono::system_clock::time_point> written_after(const json::value& object,
+                                                                   std::string_view own,
+                                                                   std::string_view other) {
+  std::optional<std::chrono::system_clock::time_point> ours;
+  std::optional<std::chrono::system_clock::time_point> theirs;
+  for (const auto& entry : managed_fields(object)) {
+    const auto time = k8s::parse_rfc3339(find_string(entry, {"time"}));
+    if (!time) continue;
+    if (applies(entry, own)) ours = time;
+    if (is_of(entry, other)) theirs = std::max(theirs.value_or(*time), *time);
+  }
+  return ours && theirs && *theirs > *ours ? theirs : std::nullopt;
+}
+
+}  // namespace rw

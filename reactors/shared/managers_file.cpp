@@ -1,0 +1,179 @@
+#include "reactors/shared/managers_file.hpp"
+
+#include "k8s/objects/qualified_name.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+
+#include <algorithm>
+
+namespace rw {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t max_depth = 8;
+constexpr std::int64_t format_version = 1;
+using rule = bool (*)(std::string_view);
+
+/// Reads one entry of `watches`; keeps the first thing that is wrong with it.
+class watch_reader {
+ public:
+  watch_reader(const json::value& from, std::size_t number)
+      : object_(from.if_object()), path_("watches[" + std::to_string(number) + "]") {}
+
+  managed_watch read() {
+    managed_watch out;
+    if (object_ == nullptr) {
+      fail("", "an object");
+      return out;
+    }
+    out.manager = text("manager", "a label value such as lifecycle-manager", [](auto name) {
+      return !name.empty() && k8s::label_value_errors(name).empty();
+    });
+    out.watched.group = text("group", "an API group, empty for the core group", [](auto group) {
+      return group.empty() || k8s::dns_subdomain_errors(group).empty();
+    });
+    out.watched.version = text("version", "an API version or *", [](auto version) {
+      return version == "*" || k8s::dns_label_errors(version).empty();
+    });
+    out.watched.plural = text("resource", "a plural name such as kymas or *", [](auto name) {
+      return name == "*" || k8s::dns_label_errors(name).empty();
+    });
+    out.field = text("field", "spec, status or the name of a subresource",
+                     [](auto name) { return k8s::dns_label_errors(name).empty(); });
+    read_labels(out);
+    return out;
+  }
+
+  /// Empty: nothing is wrong.
+  const std::string& error() const noexcept { return error_; }
+
+ private:
+  void fail(std::string_view field, std::string_view allowed) {
+    if (error_.empty()) error_ = path_ + std::string(field) + " must be " + std::string(allowed);
+  }
+
+  std::string text(std::string_view name, std::string_view allowed, rule valid) {
+    const auto* const value = object_->if_contains(name);
+    const auto* const string = value == nullptr ? nullptr : value->if_string();
+    if (string != nullptr && valid(*string)) return std::string(*string);
+    fail("." + std::string(name), allowed);
+    return {};
+  }
+
+  void read_labels(managed_watch& into) {
+    const auto* const value = object_->if_contains("matchLabels");
+    if (value == nullptr) return;
+    const auto* const labels = value->if_object();
+    if (labels == nullptr) return fail(".matchLabels", "an object of labels");
+    for (const auto& [key, label] : *labels) {
+      const auto* const string = label.if_string();
+      if (string == nullptr || !k8s::label_key_errors(key).empty() ||
+          !k8s::label_value_errors(*string).empty()) {
+        return fail(".matchLabels", "an object of labels");
+      }
+      into.labels.emplace(key, *string);
+    }
+  }
+
+  const json::object* object_;
+  std::string path_;
+  std::string error_;
+};
+
+}  // namespace
+
+managed_watch watch_of(const watcher& from) {
+  const auto& one = from.watched;
+  return {from.manager,
+          {one.group, one.version, one.plural},
+          one.subresource.empty() ? std::string(to_string(from.field)) : one.subresource,
+          from.labels};
+}
+
+known_managers::known_managers(std::vector<managed_watch> watches) : watches_(std::move(watches)) {
+  std::ranges::sort(watches_);
+  const auto doubles = std::ranges::unique(watches_);
+  watches_.erase(doubles.begin(), doubles.end());
+  for (const auto& each : watches_) {
+    auto& names = subresources_[each.manager];
+    if (each.field != "spec" && each.field != "status") names.push_back(each.field);
+  }
+}
+
+const std::vector<std::string>* known_managers::find(std::string_view manager) const {
+  const auto at = subresources_.find(manager);
+  return at == subresources_.end() ? nullptr : &at->second;
+}
+
+bool known_managers::knows(const managed_watch& watch) const {
+  const auto* const names = find(watch.manager);
+  if (names == nullptr) return false;
+  if (watch.field == "spec" || watch.field == "status") return true;
+  return std::ranges::find(*names, watch.field) != names->end();
+}
+
+known_managers merge(const known_managers& a, const known_managers& b) {
+  auto all = a.watches();
+  all.insert(all.end(), b.watches().begin(), b.watches().end());
+  return known_managers(std::move(all));
+}
+
+managers_result parse_managers(std::string_view text) {
+  if (text.size() > managers_file_bytes) {
+    return managers_defect{"it is larger than " + std::to_string(managers_file_bytes) + " bytes"};
+  }
+  boost::system::error_code error;
+  json::parse_options options;
+  options.max_depth = max_depth;
+  const auto document = json::parse({text.data(), text.size()}, error, {}, options);
+  if (error) return managers_defect{"it is no JSON: " + error.message()};
+  const auto* const root = document.if_object();
+  if (root == nullptr) return managers_defect{"it must be a JSON object"};
+  const auto* const version = root->if_contains("version");
+  if (version == nullptr || *version != format_version) {
+    return managers_defect{"version must be " + std::to_string(format_version)};
+  }
+  const auto* const value = root->if_contains("watches");
+  const auto* const list = value == nullptr ? nullptr : value->if_array();
+  if (list == nullptr || list->size() > managers_file_watches) {
+    return managers_defect{"watches must be an array of at most " +
+                           std::to_string(managers_file_watches) + " objects"};
+  }
+  std::vector<managed_watch> watches;
+  for (std::size_t i = 0; i < list->size(); ++i) {
+    watch_reader reader((*list)[i], i);
+    watches.push_back(reader.read());
+    if (!reader.error().empty()) return managers_defect{reader.error()};
+  }
+  return known_managers(std::move(watches));
+}
+
+bool fits_managers_file(const known_managers& managers) {
+  return managers.watches().size() <= managers_file_watches &&
+         render_managers(managers).size() <= managers_file_bytes;
+}
+
+std::string render_managers(const known_managers& managers) {
+  json::array watches;
+  for (const auto& each : managers.watches()) {
+    json::object one = {{"manager", each.manager},
+                        {"group", each.watched.group},
+                        {"version", each.watched.version},
+                        {"resource", each.watched.plural},
+                        {"field", each.field}};
+    if (!each.labels.empty()) {
+      auto& labels = one["matchLabels"].emplace_object();
+      for (const auto& [key, label] : each.labels) labels.emplace(key, label);
+    }
+    watches.push_back(std::move(one));
+  }
+  const json::object root = {{"version", format_version}, {"watches", std::move(watches)}};
+  return json::serialize(root) + "\n";
+}
+
+}  // namespace rw

@@ -1,0 +1,68 @@
+#include "reactors/shared/resource_writer.hpp"
+
+#include "k8s/objects/types.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+namespace rw {
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+
+/// How long a change of others may be on its way to the informer.
+constexpr auto conflict_pause = std::chrono::milliseconds(200);
+
+}  // namespace
+
+asio::awaitable<resource_writer::ended> resource_writer::patch(json::value* resource,
+                                                               json::value change,
+                                                               std::string subresource) {
+  using result = k8s::reconcile_result;
+  const auto key = k8s::key_of(*resource);
+  auto& metadata = change.as_object()["metadata"];
+  if (!metadata.is_object()) metadata = json::object();
+  metadata.as_object()["resourceVersion"] = k8s::resource_version_of(*resource);
+  auto written = co_await kcp_.patch(type_, key, k8s::patch_type::merge, std::move(change),
+                                     {.subresource = std::move(subresource)});
+  if (written) {
+    own_writes_.wrote(*written);
+    *resource = std::move(*written);
+    co_return std::nullopt;
+  }
+  own_writes_.forget(key);
+  if (written.error().is(k8s::errc::not_found)) co_return result::done();
+  if (written.error().is(k8s::errc::conflict)) co_return result::requeue_after(conflict_pause);
+  co_return result::error(written.error());
+}
+
+asio::awaitable<resource_writer::ended> resource_writer::write_status(json::value* resource,
+                                                                      json::value status) {
+  // A member that is gone has to be removed by name.
+  const auto* const before = k8s::find(*resource, {"status"});
+  if (before != nullptr && before->is_object()) {
+    for (const auto& [name, unused] : before->get_object()) {
+      status.as_object().emplace(name, nullptr);
+    }
+  }
+  json::value change{{"status", std::move(status)}};
+  auto written = co_await patch(resource, std::move(change), "status");
+  co_return written;
+}
+
+asio::awaitable<resource_writer::ended> resource_writer::set_finalizer(json::value* resource,
+                                                                       std::string name,
+                                                                       bool present) {
+  auto next = *resource;
+  const bool differs = present ? k8s::add_finalizer(next, name) : k8s::remove_finalizer(next, name);
+  if (!differs) co_return std::nullopt;
+  // A merge patch replaces the list as a whole.
+  const auto* const all = k8s::find(next, {"metadata", "finalizers"});
+  json::value change{
+      {"metadata", {{"finalizers", all == nullptr ? json::value(json::array()) : *all}}}};
+  auto written = co_await patch(resource, std::move(change));
+  co_return written;
+}
+
+}  // namespace rw
