@@ -136,6 +136,26 @@ BOOST_FIXTURE_TEST_CASE(mutating_webhooks_are_admitted_with_a_warning, sandbox) 
              "299 - \"this API server calls no mutating webhooks\"");
 }
 
+BOOST_FIXTURE_TEST_CASE(match_conditions_are_admitted_with_a_warning, sandbox) {
+  const k8s::resource_type type{
+      {"admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration"},
+      "validatingwebhookconfigurations",
+      false};
+  const json made{
+      {"apiVersion", "admissionregistration.k8s.io/v1"},
+      {"kind", "ValidatingWebhookConfiguration"},
+      {"metadata", {{"name", server.unique("m")}}},
+      {"webhooks",
+       boost::json::array{
+           {{"name", "a.example.com"},
+            {"admissionReviewVersions", {"v1"}},
+            {"sideEffects", "None"},
+            {"clientConfig", {{"url", "https://127.0.0.1:1/"}}},
+            {"matchConditions", boost::json::array{{{"name", "a"}, {"expression", "true"}}}}}}}};
+  BOOST_TEST(warning_of_creating(*this, type, made) ==
+             "299 - \"matchConditions: this API server evaluates no rules\"");
+}
+
 BOOST_FIXTURE_TEST_CASE(unchecked_fields_of_built_in_kinds_are_admitted_with_a_warning, sandbox) {
   const auto write = [&](const std::string& name, const std::string& parameters) {
     return server.http("POST", path(config_maps) + parameters, serialize(config_map(name)));
