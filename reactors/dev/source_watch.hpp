@@ -15,7 +15,7 @@
 namespace rw::dev {
 
 /// Watches the four sources, and notifies subscribers of changes. A trust bundle counts as absent
-/// where ClusterTrustBundles are not served (trust_bundles_type.hpp).
+/// if the API server does not serve ClusterTrustBundles (trust_bundles_type.hpp).
 ///
 /// Everything happens on the client's executor.
 class source_watch {
@@ -27,9 +27,9 @@ class source_watch {
   /// Runs until cancelled, once.
   boost::asio::awaitable<void> run();
 
-  /// True once the content of each source is known, or that it is absent. It stays true.
+  /// Returns true once the content or absence of each source is known. It stays true.
   bool ready() const noexcept;
-  /// The source as it is; empty: absent, or not known yet.
+  /// Returns the current state of a source; empty: absent, or not known yet.
   k8s::object get(source which) const { return at(which).now; }
 
   /// Calls `changed` when `ready` becomes true, and after each change of a source, of its metadata
