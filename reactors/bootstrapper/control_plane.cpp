@@ -107,7 +107,8 @@ void control_plane::watch(k8s::controller& controller, bool create, fan_out spre
       }
     }
   });
-  for (auto* const each : {&from_.config_maps, &from_.secrets, &from_.trust_bundles}) {
+  const auto& contents = from_.contents;
+  for (auto* const each : {&contents.config_maps, &contents.secrets, &contents.trust_bundles}) {
     controller.watch(*each, [this, &type = each->type(), spread](const delta& change, keys& out) {
       if (!content_changed(change)) return;
       auto users = users_of(type.gvk.kind + " " + to_string(change.any().key()));

@@ -97,7 +97,6 @@ class renderer {
       }
       return &source.object;
     }
-    if (from_.remove_missing) return nullptr;
     const std::string missing = "does not exist, and no valid content of it is stored";
     if (kind == source_kind::trust_bundle && !uses_trust_bundle()) {
       path(kind).warning(missing + "; installed without one");
@@ -184,12 +183,12 @@ class renderer {
     if (text.empty()) {
       const auto* const source = source_of(source_kind::manifests);
       if (source == nullptr) return;
-      if (from_.labelled_only && k8s::label(*source, manifests_label) != "true") {
+      if (from_.unlabelled) {
         return path(source_kind::manifests)
             .error("needs the label " + std::string(manifests_label) + "=true");
       }
-      text = find_string(*source, {"data", from_.manifests_key});
-      name = from_.at(source_kind::manifests).name + ", " + from_.manifests_key;
+      text = find_string(*source, {"data", manifests_key});
+      name = from_.at(source_kind::manifests).name + ", " + std::string(manifests_key);
     }
     const field_path field(out_.found, name);
     if (text.empty()) return field.error("is missing or empty");
@@ -197,7 +196,7 @@ class renderer {
     if (!parsed) return field.error(parsed.error().message());
     std::set<std::string> identities;
     const auto deployment =
-        "apps/Deployment " + to_string(k8s::object_key{from_.to.ns, std::string(deployment_name)});
+        "apps/Deployment " + to_string(k8s::object_key{from_.to.ns, from_.to.deployment});
     for (auto& object : *parsed) {
       const auto identity = normalize_manifest(object, from_.to.ns);
       if (!identities.insert(identity).second) {
@@ -275,6 +274,11 @@ std::vector<std::string> features_of(const json::value& deployment) {
 
 revision render(unit of, const render_input& from, std::chrono::system_clock::time_point now) {
   return renderer(from, now).run(of);
+}
+
+content_ptr make_content(json::value value) {
+  auto digest = digest_of(value);
+  return std::make_shared<const content>(std::move(digest), std::move(value));
 }
 
 json::value content_of(const json::value& source) {

@@ -35,14 +35,14 @@ inline constexpr std::string_view synced_by = "runtime-watcher";
 /// generation of a Deployment.)
 inline constexpr std::string_view digest_label = "operator.kyma-project.io/applied-digest";
 
-/// The bootstrapper's Deployment, in the namespace of the installation.
-inline constexpr std::string_view deployment_name = "rt-bootstrapper-controller-manager";
-/// On that Deployment: the version that the manifests bring.
+/// On the bootstrapper's Deployment: the version that the manifests bring.
 inline constexpr std::string_view version_label = "app.kubernetes.io/version";
 /// On that Deployment: the features that this version knows, separated by commas. Without it, the
 /// default ones (validation.hpp).
 inline constexpr std::string_view features_annotation =
     "operator.kyma-project.io/bootstrapper-features";
+/// Of the manifests in their ConfigMap.
+inline constexpr std::string_view manifests_key = "manifests.yaml";
 /// On a ConfigMap with manifests that is not the manager's default one: "true". Whoever writes
 /// manifests is admin on every runtime that installs them.
 inline constexpr std::string_view manifests_label =
@@ -52,18 +52,28 @@ inline constexpr std::string_view manifests_label =
 std::string version_of(const boost::json::value& deployment);
 std::vector<std::string> features_of(const boost::json::value& deployment);
 
-/// Names on a runtime.
+/// Names on every runtime.
 struct target_names {
   std::string ns = "kyma-system";
+  std::string deployment = "rt-bootstrapper-controller-manager";
   std::string configuration = "rt-bootstrapper-config";
   std::string pull_secret = "registry-credentials";
   std::string trust_bundle = {};  ///< empty: as in the control plane
-
-  friend bool operator==(const target_names&, const target_names&) = default;
 };
 
 using source_kind = source;
 unit unit_of(source_kind kind) noexcept;
+
+/// What a source held at some time, without its metadata but the name.
+struct content {
+  std::string digest = {};
+  boost::json::value value = {};
+};
+using content_ptr = std::shared_ptr<const content>;
+/// By source; null: none.
+using content_set = std::array<content_ptr, all_sources.size()>;
+
+content_ptr make_content(boost::json::value value);
 
 /// One source in the control plane.
 struct source_input {
@@ -74,10 +84,8 @@ struct source_input {
 struct render_input {
   std::array<source_input, all_sources.size()> sources = {};  ///< by source
   target_names to = {};
-  std::string manifests_key = {};
   std::string inline_manifests = {};  ///< in place of the source; empty: none
-  bool labelled_only = false;         ///< the manifests need the label
-  bool remove_missing = false;  ///< a source that does not exist is no error: it has no objects
+  bool unlabelled = false;            ///< the manifests lack the label that they need
 
   source_input& at(source_kind kind) { return sources[static_cast<std::size_t>(kind)]; }
   const source_input& at(source_kind kind) const { return sources[static_cast<std::size_t>(kind)]; }
@@ -88,13 +96,6 @@ struct desired_object {
   boost::json::value object = {};
 };
 
-/// A source as it is in the control plane.
-struct live_source {
-  source_kind kind = source_kind::manifests;
-  std::string name = {};
-  k8s::object object = {};
-};
-
 /// One state of a unit: the objects that a runtime is to have.
 struct revision {
   std::string digest = {};  ///< short, of the objects; independent of the order of fields
@@ -102,7 +103,7 @@ struct revision {
   std::string version = {};                ///< of the manifests; empty: they do not say
   std::vector<std::string> features = {};  ///< that the configuration makes available
   diagnostics found = {};                  ///< with errors it must not be applied
-  std::vector<live_source> sources = {};   ///< that it was rendered from, without stored contents
+  content_set contents = {};               ///< that it was rendered from
 
   bool valid() const noexcept { return found.errors.empty(); }
 };

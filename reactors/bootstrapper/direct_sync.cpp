@@ -49,12 +49,9 @@ direct_sync::direct_sync(asio::any_io_executor executor, options with, sources f
       with_(std::move(with)),
       writes_(core::make_counter(in_.metrics, "rw_bootstrapper_writes_total",
                                  "Number of writing requests to runtimes, without dry runs")),
-      seconds_(core::make_histogram(in_.metrics, "rw_bootstrapper_sync_seconds",
-                                    "Duration of passes over a runtime, with all writes", {},
-                                    core::latency_bounds())),
       from_(from),
       last_good_(in_.kcp, with_.state_namespace),
-      revisions_(from_, last_good_, in_.metrics),
+      revisions_(from_, with_.to, last_good_, in_.metrics),
       usual_(from_, with_.defaults, with_.trust_at_once, last_good_),
       gate_(gate),
       kcp_(from_, with_.defaults, with_.mode, with_.allow_inline_manifests),
@@ -173,36 +170,36 @@ asio::awaitable<k8s::reconcile_result> direct_sync::stand_by(pass* in) {
 }
 
 asio::awaitable<k8s::reconcile_result> direct_sync::run_sync(pass* in) {
-  auto ended = co_await prepare(in);
-  if (!ended) ended = co_await reach(in);
-  if (ended) co_return *ended;
-  const auto done = co_await execute(in);
+  const auto& key = in->to.key;
+  auto& state = in->input.state;
+  if (!in->direct()) drift_.unwatch(key);
+  diagnostics unused;
+  in->view = read_resource(in->resource, with_.defaults, unused);
+  state = read_state(in->resource);
+  const auto digest = usual_.current().digest;
+  const auto resolved = co_await revisions_.resolve(in->view, in_.clock.wall(), &state);
+  if (!resolved) co_return result::error(resolved.error());
+  if (in->direct()) {
+    auto ended = co_await ask_gate(in, digest);
+    if (!ended) {
+      ended = co_await writer_.set_finalizer(&in->resource, std::string(finalizer), true);
+    }
+    if (ended) co_return *ended;
+  }
+  const bool connected = co_await connect(&in->to, kcp_.client_name(key), kcp_.kubeconfig_of(key));
+  if (!connected) drift_.unwatch(key);
+  if (!connected && in->to.deferred) co_return *in->to.deferred;
+  auto done =
+      k8s::result<void>(k8s::failure{.code = k8s::errc::unreachable, .message = in->to.error});
+  if (connected) done = co_await execute(in);
   auto then = done ? finish(in) : fail(in, done.error());
   auto finished = co_await std::move(then);
   co_return finished;
 }
 
-/// Resolves what the runtime is to have; how the pass ends if that fails.
-asio::awaitable<std::optional<k8s::reconcile_result>> direct_sync::prepare(pass* in) {
-  const auto& key = in->to.key;
-  if (!in->direct()) drift_.unwatch(key);
-  diagnostics unused;
-  in->view = read_resource(in->resource, with_.defaults, unused);
-  auto content = usual_.current().digest;
-  in->input.state = read_state(in->resource);
-  const auto resolved = co_await revisions_.resolve(in->view, in_.clock.wall(), &in->input.state);
-  if (!resolved) co_return result::error(resolved.error());
-  auto refused = co_await ask_gate(in, std::move(content));
-  if (refused) co_return refused;
-  if (!in->direct()) co_return std::nullopt;
-  auto ended = co_await writer_.set_finalizer(&in->resource, std::string(finalizer), true);
-  co_return ended;
-}
-
 /// Lets the roll-out decide which content the runtime gets; how the pass ends if that fails.
-asio::awaitable<std::optional<k8s::reconcile_result>> direct_sync::ask_gate(pass* in,
-                                                                            std::string digest) {
-  if (gate_ == nullptr || !in->direct()) co_return std::nullopt;
+asio::awaitable<resource_writer::ended> direct_sync::ask_gate(pass* in, std::string digest) {
+  if (gate_ == nullptr) co_return std::nullopt;
   if (!usual_.used_by(in->view)) {
     gate_->leave(in->to.key);
     co_return std::nullopt;
@@ -214,31 +211,23 @@ asio::awaitable<std::optional<k8s::reconcile_result>> direct_sync::ask_gate(pass
   auto& of = in->input.state.at(unit::bootstrapper);
   const auto completed = revisions_.render_stored(in->view, usual_.completed(), in_.clock.wall());
   const content_revisions desired{of.desired, completed ? completed->digest : std::string()};
-  if (gate_->admit(in->resource, content, desired)) co_return std::nullopt;
-  hold(of, completed);
+  if (!gate_->admit(in->resource, content, desired)) hold(of, completed);
   co_return std::nullopt;
-}
-
-/// Contacts the runtime; how the pass ends if that fails.
-asio::awaitable<std::optional<k8s::reconcile_result>> direct_sync::reach(pass* in) {
-  const auto& key = in->to.key;
-  const bool connected = co_await connect(&in->to, kcp_.client_name(key), kcp_.kubeconfig_of(key));
-  if (connected) co_return std::nullopt;
-  drift_.unwatch(key);
-  if (in->to.deferred) co_return in->to.deferred;
-  auto failed = co_await fail(in, {.code = k8s::errc::unreachable, .message = in->to.error});
-  co_return failed;
 }
 
 asio::awaitable<k8s::result<void>> direct_sync::execute(pass* in) {
   const auto key = in->to.key;
-  sync_request request{.to = in->view.to, .write = in->direct(), .adopt = in->view.adopt};
+  sync_request request{.to = with_.to, .write = in->direct(), .adopt = in->view.adopt};
   auto& state = in->input.state;
   // What is applied for the first time is all that there is to fall back to.
   for (auto& each : state.units) {
-    if (in->direct()) co_await revisions_.store(&each, true);
+    if (in->direct()) co_await revisions_.store(in->view.from, &each, true);
   }
-  rejections_.skip(key, in_.clock.now(), state);
+  const auto rejected = rejected_.find(key);
+  for (std::size_t i = 0; rejected != rejected_.end() && i < state.units.size(); ++i) {
+    auto& known = rejected->second[i];
+    if (in_.clock.now() < known.until) state.units[i].skipped = known;
+  }
   request.may_write = [this, key] { return may(key, action::sync); };
   request.record = [this, in](unit of, inventory objects) -> work<k8s::result<void>> {
     json::value change{{"status", applying_status(in->resource, of, objects)}};
@@ -246,10 +235,8 @@ asio::awaitable<k8s::result<void>> direct_sync::execute(pass* in) {
     if (!in->ended) co_return k8s::result<void>();
     co_return k8s::failure{.code = k8s::errc::fenced, .message = in->ended->text};
   };
-  const auto begin = in_.clock.now();
   auto sync = bootstrapper::sync(in->to.api, &with_.apply, std::move(request), &state);
   auto done = co_await bounded(&in->to, std::move(sync));
-  seconds_.Observe(std::chrono::duration<double>(in_.clock.now() - begin).count());
   writes_.Increment(static_cast<double>(state.writes));
   co_return done;
 }
@@ -291,12 +278,16 @@ asio::awaitable<k8s::reconcile_result> direct_sync::finish(pass* in) {
   in->input.observed = true;
   std::optional<k8s::failure> failed;
   bool differs = false;
-  rejections_.update(key, in_.clock.now(), state);
+  note_rejections(in);
   for (auto& each : state.units) {
+    // Its definition may be on the way.
+    if (each.rejected && each.rejected->why == rejection::reason::unknown_kind) {
+      failed = {.code = k8s::errc::not_found, .message = each.rejected->message};
+    }
     if (each.failed) failed = each.failed;
     differs = differs || !each.differences.empty();
     const bool applied = !each.desired.empty() && each.applied == each.desired;
-    if (in->direct() && applied) co_await revisions_.store(&each, false);
+    if (in->direct() && applied) co_await revisions_.store(in->view.from, &each, false);
   }
   if (!in->direct()) {
     contents_.set(key, differs ? "differing" : "in_step", {});
@@ -307,23 +298,38 @@ asio::awaitable<k8s::reconcile_result> direct_sync::finish(pass* in) {
   }
   note_observed(*in);
   if (in->direct()) watch_drift(in->to, std::move(state.left));
-  const auto again = next_pass(in);
+  const auto again = next_pass(*in);
   auto reported =
       co_await report(in, failed ? result::error(*failed) : result::requeue_after(again));
   co_return reported;
 }
 
-/// Soon where pods are on their way, or a rejected revision is due; else at the resync.
-core::duration direct_sync::next_pass(pass* in) {
-  const auto state = installation_of(in->input.state);
+/// A revision that was rejected is not tried again before the resync, since its first writes may
+/// have been taken; one of an unknown kind was not written.
+void direct_sync::note_rejections(pass* in) {
+  auto& known = rejected_[in->to.key];
+  bool any = false;
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    const auto& unit = in->input.state.units[i];
+    const bool noted = unit.rejected && !unit.desired.empty() &&
+                       unit.rejected->why != rejection::reason::unknown_kind;
+    const bool skipped = noted && unit.skipped.digest == unit.desired;
+    if (!skipped) known[i] = {};
+    if (noted && !skipped) {
+      known[i] = {unit.desired, *unit.rejected, in_.clock.now() + with_.resync_period};
+    }
+    any = any || noted;
+  }
+  if (!any) rejected_.erase(in->to.key);
+}
+
+/// Soon where pods are on their way, else at the resync.
+core::duration direct_sync::next_pass(const pass& in) {
+  const auto state = installation_of(in.input.state);
   // Pods of what is rejected do not come, and those that have given up come back seldom.
-  const bool starting = state == installation::in_progress ||
-                        (blocked_by(in->input.state).empty() && state != installation::failed &&
-                         state != installation::ready);
-  const auto again = next_pause(in->to.key, starting);
-  const auto due = rejections_.due(in->to.key);
-  if (!due) return again;
-  return std::min(again, std::max<core::duration>(*due - in_.clock.now(), catch_up));
+  return next_pause(in.to.key, state == installation::in_progress ||
+                                   (blocked_by(in.input.state).empty() &&
+                                    state != installation::failed && state != installation::ready));
 }
 
 asio::awaitable<k8s::reconcile_result> direct_sync::report(pass* in, result then) {

@@ -2,7 +2,6 @@
 
 #include "reactors/bootstrapper/control_plane.hpp"
 #include "reactors/bootstrapper/last_good.hpp"
-#include "reactors/bootstrapper/rejections.hpp"
 #include "reactors/bootstrapper/revision_source.hpp"
 #include "reactors/bootstrapper/rollout_turn.hpp"
 #include "reactors/bootstrapper/status.hpp"
@@ -16,9 +15,11 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>
 
+#include <array>
 #include <chrono>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace rw::bootstrapper {
@@ -30,6 +31,7 @@ struct options : runtime_options {
   }
 
   apply_options apply = {};
+  target_names to = {};
   bootstrapper_sources defaults = {};               ///< sources that a resource does not name
   bootstrapper_mode mode = bootstrapper_mode::off;  ///< of Runtimes without the annotation
   /// Runtimes in mode direct or shadow without a RuntimeBootstrapper get one.
@@ -78,8 +80,8 @@ using environment = runtime_environment;
 /// revision_source.hpp and remote_watch.hpp; of state_counts.hpp with `rw_bootstrapper_content`:
 /// `current` and `outdated` in mode direct, `in_step` and `differing` in mode shadow, or why
 /// nothing is written in mode direct, such as `NoResource` (decision.cpp);
-/// `rw_bootstrapper_writes_total`, `rw_bootstrapper_syncs_total{result}` (changed, unchanged,
-/// repaired, refused, failed) and `rw_bootstrapper_sync_seconds`.
+/// `rw_bootstrapper_writes_total` and `rw_bootstrapper_syncs_total{result}` (changed, unchanged,
+/// repaired, refused, failed).
 ///
 /// Single executor, which is also the informers' and the clients'.
 class direct_sync final : public runtime_controller {
@@ -106,13 +108,12 @@ class direct_sync final : public runtime_controller {
   work<result> reconcile(k8s::object_key key) override;
   work<result> stand_by(pass* in);
   work<result> run_sync(pass* in);
-  work<std::optional<result>> prepare(pass* in);
-  work<std::optional<result>> ask_gate(pass* in, std::string digest);
-  work<std::optional<result>> reach(pass* in);
+  work<resource_writer::ended> ask_gate(pass* in, std::string digest);
   work<k8s::result<void>> execute(pass* in);
   work<result> fail(pass* in, k8s::failure error);
   work<result> finish(pass* in);
-  core::duration next_pass(pass* in);
+  core::duration next_pass(const pass& in);
+  void note_rejections(pass* in);
   work<result> report(pass* in, result then);
   work<resource_writer::ended> copy_condition(pass* in);
   void note_observed(const pass& in);
@@ -128,7 +129,6 @@ class direct_sync final : public runtime_controller {
 
   const options with_;
   core::counter& writes_;
-  core::histogram& seconds_;
   const sources from_;
   last_good last_good_;
   revision_source revisions_;
@@ -136,7 +136,10 @@ class direct_sync final : public runtime_controller {
   content_gate* const gate_;
   control_plane kcp_;
   state_counts contents_;
-  rejections rejections_;
+  /// Revisions that runtimes have rejected, by unit. Kept in memory: a restart tries again.
+  std::unordered_map<k8s::object_key, std::array<rejected_revision, all_units.size()>,
+                     k8s::object_key_hash>
+      rejected_;
 };
 
 /// One pass over one runtime.

@@ -1,7 +1,6 @@
 #include "reactors/bootstrapper/last_good.hpp"
 
 #include "k8s/objects/types.hpp"
-#include "reactors/bootstrapper/desired_set.hpp"
 #include "reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
@@ -26,11 +25,6 @@ constexpr std::string_view source_annotation = "operator.kyma-project.io/source"
 /// Names of sources may have characters that a Secret's may not.
 std::string secret_name(const std::string& source) {
   return "bootstrapper-source-" + digest_of(json::value(source));
-}
-
-std::shared_ptr<const last_good::content> make_content(json::value value) {
-  auto digest = digest_of(value);
-  return std::make_shared<const last_good::content>(std::move(digest), std::move(value));
 }
 
 }  // namespace
@@ -60,14 +54,13 @@ asio::awaitable<k8s::result<last_good::contents>> last_good::load(std::string so
   co_return entries_[source].stored;
 }
 
-asio::awaitable<k8s::result<void>> last_good::store(std::string source, json::value value) {
+asio::awaitable<k8s::result<void>> last_good::store(std::string source, content_ptr added,
+                                                    bool absent_only) {
   const auto fetched = co_await fetch(source);
   if (!fetched) co_return fetched.error();
   auto& known = entries_[source];
-  auto added = make_content(std::move(value));
-  if (!known.stored.empty() && known.stored.front()->digest == added->digest) {
-    co_return k8s::result<void>();
-  }
+  const bool is_newest = !known.stored.empty() && known.stored.front()->digest == added->digest;
+  if (is_newest || (absent_only && !known.stored.empty())) co_return k8s::result<void>();
   const auto version = known.resource_version;
   known.stored.insert(known.stored.begin(), std::move(added));
   if (known.stored.size() > content_keys.size()) known.stored.pop_back();

@@ -1,12 +1,11 @@
 #pragma once
 
 #include "k8s/client/client.hpp"
+#include "reactors/bootstrapper/desired_set.hpp"
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/json/value.hpp>
 
 #include <functional>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -25,11 +24,7 @@ namespace rw::bootstrapper {
 /// Assumes that nobody else writes there; a conflict reads again. Single executor.
 class last_good {
  public:
-  struct content {
-    std::string digest;
-    boost::json::value value;
-  };
-  using contents = std::vector<std::shared_ptr<const content>>;  ///< the newest first
+  using contents = std::vector<content_ptr>;  ///< the newest first
 
   /// `kcp` must outlive the store.
   last_good(k8s::client& kcp, std::string ns) : kcp_(kcp), ns_(std::move(ns)) {}
@@ -37,8 +32,10 @@ class last_good {
   /// The stored contents of a source, which is named as for people.
   boost::asio::awaitable<k8s::result<contents>> load(std::string source);
 
-  /// Stores a content as the newest. Nothing is written where it is so already.
-  boost::asio::awaitable<k8s::result<void>> store(std::string source, boost::json::value value);
+  /// Stores a content as the newest. Nothing is written where it is so already, or, with
+  /// `absent_only`, where there is any.
+  boost::asio::awaitable<k8s::result<void>> store(std::string source, content_ptr added,
+                                                  bool absent_only = false);
 
   /// Deletes the contents of sources that are not in use.
   boost::asio::awaitable<k8s::result<void>> collect(std::function<bool(std::string_view)> is_used);

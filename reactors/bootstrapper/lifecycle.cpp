@@ -84,7 +84,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::release(pass* in, std::strin
 }
 
 void direct_sync::forget(const k8s::object_key& key) {
-  rejections_.forget(key);
+  rejected_.erase(key);
   forget_runtime(key, kcp_.client_name(key));
 }
 

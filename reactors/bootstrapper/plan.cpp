@@ -1,11 +1,12 @@
 // What a revision needs on a runtime: discovery, reads and dry runs. Nothing is written.
 
+#include "reactors/bootstrapper/plan.hpp"
+
 #include "core/gather.hpp"
 #include "k8s/objects/difference.hpp"
 #include "k8s/objects/manifests.hpp"
 #include "k8s/objects/types.hpp"
-#include "reactors/bootstrapper/applier.hpp"
-#include "reactors/bootstrapper/rollout_turn.hpp"
+#include "reactors/shared/field_owners.hpp"
 #include "reactors/shared/kyma_resources.hpp"
 #include "reactors/shared/trust_bundles_type.hpp"
 
@@ -14,12 +15,12 @@
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 namespace rw::bootstrapper {
 namespace {
 
+namespace asio = boost::asio;
 namespace json = boost::json;
 using k8s::find_string;
 using success = k8s::result<void>;
@@ -96,6 +97,207 @@ json::value comparable(json::value object, std::string_view manager) {
   return object;
 }
 
+/// One call of `make_plan`. What a step finds for good is in `out_.rejected`.
+class planner {
+ public:
+  template <class T>
+  using work = asio::awaitable<k8s::result<T>>;
+
+  planner(k8s::client& api, const apply_options& options, target_names to, bool adopt,
+          revision_ptr desired)
+      : api_(api),
+        options_(options),
+        to_(std::move(to)),
+        adopt_(adopt),
+        desired_(std::move(desired)) {}
+
+  work<unit_plan> run(inventory owned) {
+    auto step = co_await resolve();
+    if (step && !out_.rejected) step = co_await read_live();
+    if (!step) co_return step.error();
+    order();
+    if (!out_.rejected) check_owners(owned);
+    for (auto& each : out_.objects) {
+      if (out_.rejected) break;
+      each.write = each.live.is_null() || k8s::find_difference(each.desired, each.live);
+      if (each.write) step = co_await dry_run(&each);
+      if (!step) co_return step.error();
+      if (out_.rejected || !each.write) continue;
+      if (each.live.is_null()) {
+        out_.differences.push_back(name_of(each) + " is missing");
+      } else if (const auto difference = find_reportable(each.desired, each.live)) {
+        out_.differences.push_back(name_of(each) + ": " + *difference);
+      }
+    }
+    co_return std::move(out_);
+  }
+
+ private:
+  void reject(std::string message, rejection::reason why = rejection::reason::rejected_by_runtime) {
+    out_.rejected = {why, std::move(message)};
+  }
+
+  work<void> resolve() {
+    std::set<std::string> identities;
+    for (const auto& each : desired_->objects) {
+      const auto gvk = gvk_of(each.object);
+      auto type = co_await find_type(&api_, gvk);
+      if (!type) co_return type.error();
+      if (!*type) *type = defined_in(*desired_, gvk);
+      if (!*type) {
+        reject("the runtime does not serve the kind " + gvk.kind + " of " + gvk.api_version() +
+                   " (" + k8s::key_of(each.object).name + ")",
+               rejection::reason::unknown_kind);
+        co_return success();
+      }
+      planned_object object{
+          .type = std::move(**type), .key = k8s::key_of(each.object), .desired = each.object};
+      auto& metadata = object.desired.as_object()["metadata"].as_object();
+      object.desired.as_object()["apiVersion"] = object.type.gvk.api_version();
+      if (!object.type.namespaced) object.key.ns.clear();
+      if (object.type.namespaced && object.key.ns.empty()) object.key.ns = to_.ns;
+      metadata.erase("namespace");
+      if (object.type.namespaced) metadata["namespace"] = object.key.ns;
+      const auto rank = each.from == source_kind::trust_bundle ? trust_rank
+                        : each.from == source_kind::config
+                            ? configuration_rank
+                            : k8s::apply_rank(object.type.gvk.api_version(), object.type.gvk.kind);
+      object.order = {rank, out_.objects.size()};
+      if (!identities.insert(object.type.gvk.group + "/" + name_of(object)).second) {
+        reject(name_of(object) + " is defined twice");
+      }
+      out_.objects.push_back(std::move(object));
+    }
+    co_return success();
+  }
+
+  work<void> read_live() {
+    std::size_t bytes = 0;
+    auto& objects = out_.objects;
+    for (std::size_t begin = 0; begin < objects.size(); begin += options_.reads_at_once) {
+      const auto end = std::min(objects.size(), begin + options_.reads_at_once);
+      std::vector<work<json::value>> reads;
+      for (auto i = begin; i < end; ++i) {
+        reads.push_back(api_.get(objects[i].type, objects[i].key));
+      }
+      auto results = co_await core::gather(std::move(reads));
+      for (auto i = begin; i < end; ++i) {
+        auto& got = results[i - begin];
+        if (!got && !got.error().is(k8s::errc::not_found)) co_return got.error();
+        if (!got) continue;
+        bytes += json::serialize(*got).size();
+        objects[i].live = std::move(*got);
+      }
+      if (bytes <= most_live) continue;
+      reject("the runtime's objects of these names have more than " + std::to_string(most_live) +
+             " bytes");
+      co_return success();
+    }
+    auto& missing = out_.missing_namespaces;
+    for (const auto& each : objects) {
+      if (each.live.is_null() && each.type.namespaced) missing.insert(each.key.ns);
+    }
+    for (auto each = missing.begin(); each != missing.end();) {
+      const auto found = co_await api_.get(namespaces_type(), {{}, *each}, true);
+      if (!found && !found.error().is(k8s::errc::not_found)) co_return found.error();
+      each = found ? missing.erase(each) : std::next(each);
+    }
+    co_return success();
+  }
+
+  /// Each state on the way must be safe: definitions, trust, what workloads need, the
+  /// configuration, workloads, webhook configurations. Where the version that runs does not know
+  /// all features that the configuration names, the configuration follows the workloads.
+  void order() {
+    const auto deployment = std::ranges::find_if(out_.objects, [&](const planned_object& each) {
+      return each.type.gvk.kind == "Deployment" &&
+             each.key == k8s::object_key{to_.ns, to_.deployment};
+    });
+    const bool runs = deployment != out_.objects.end() && !deployment->live.is_null();
+    const auto known = runs ? features_of(deployment->live) : desired_->features;
+    const bool knows_all = std::ranges::all_of(desired_->features, [&](const std::string& each) {
+      return std::ranges::find(known, each) != known.end();
+    });
+    for (auto& each : out_.objects) {
+      auto& rank = each.order.first;
+      if (rank == configuration_rank && !knows_all) rank = after_workloads;
+    }
+    std::ranges::sort(out_.objects, {}, &planned_object::order);
+  }
+
+  void check_owners(const inventory& owned) {
+    for (const auto& each : out_.objects) {
+      const inventory_entry entry{.gvk = each.type.gvk, .key = each.key};
+      const bool is_owned = std::ranges::any_of(
+          owned, [&](const inventory_entry& other) { return other.same_object(entry); });
+      // A Namespace is shared: nobody owns it alone.
+      if (each.live.is_null() || is_owned || adopt_ || each.type.gvk.kind == "Namespace") continue;
+      const auto manager = foreign_manager(each.live);
+      if (manager.empty()) continue;
+      return reject(name_of(each) + " is managed by " + manager +
+                        "; spec.adopt of the RuntimeBootstrapper lets it be taken over",
+                    rejection::reason::foreign_object);
+    }
+  }
+
+  /// Empty if all managers of an object are ours or Kyma Infrastructure Manager's. One without
+  /// managers is nobody's as long as it has no content; else it was made before servers noted them,
+  /// or has lost them.
+  std::string foreign_manager(const json::value& live) const {
+    const auto& kims = options_.kim_managers;
+    std::string manager;
+    if (managed_fields(live).empty() && has_content(live)) manager = "an unknown manager";
+    for (const auto& each : managed_fields(live)) {
+      const auto name = find_string(each, {"manager"});
+      if (name == options_.field_manager) return {};
+      // Servers before 1.22 do not name the subresource of a status.
+      const auto* const fields = k8s::find(each, {"fieldsV1"});
+      const bool status_only = fields != nullptr && fields->is_object() &&
+                               fields->get_object().size() == 1 &&
+                               fields->get_object().contains("f:status");
+      const bool ignored = status_only || !find_string(each, {"subresource"}).empty() ||
+                           name == "kube-controller-manager";
+      if (!ignored && std::ranges::find(kims, name) == kims.end()) manager = name;
+    }
+    return manager;
+  }
+
+  /// Clears `object->write` where the server says that nothing would change.
+  work<void> dry_run(planned_object* object) {
+    auto sent = object->desired;
+    const bool namespace_missing =
+        object->live.is_null() && out_.missing_namespaces.contains(object->key.ns);
+    // It is tried where it can be.
+    if (namespace_missing) sent.as_object()["metadata"].as_object()["namespace"] = "default";
+    const auto& manager = options_.field_manager;
+    const auto tried = co_await api_.apply(
+        object->type, std::move(sent), {.field_manager = manager, .force = true, .dry_run = true});
+    if (tried) {
+      object->write =
+          namespace_missing || comparable(*tried, manager) != comparable(object->live, manager);
+      co_return success();
+    }
+    const auto& error = tried.error();
+    const bool inconclusive = error.is(k8s::errc::not_found) && object->live.is_null();
+    const bool no_dry_runs = error.message.find("does not support dry run") != std::string::npos;
+    if (inconclusive || no_dry_runs) {
+      out_.warnings.push_back(name_of(*object) + " could not be dry-run: " + error.message);
+    } else if (is_permanent(error)) {
+      reject("the runtime would not take " + name_of(*object) + ": " + error.message);
+    } else {
+      co_return error;
+    }
+    co_return success();
+  }
+
+  k8s::client& api_;
+  const apply_options& options_;
+  const target_names to_;
+  const bool adopt_;
+  const revision_ptr desired_;
+  unit_plan out_;
+};
+
 }  // namespace
 
 bool has_newer(const unit_plan& plan, const revision& newer) {
@@ -111,26 +313,26 @@ bool has_newer(const unit_plan& plan, const revision& newer) {
   });
 }
 
-bool unit_plan::has_writes() const noexcept {
-  return std::ranges::any_of(objects, &planned_object::write);
+bool is_permanent(const k8s::failure& error) noexcept {
+  // What does not fit the schema is refused with 500 by server-side apply, up to the newest version
+  // (k8s.io/apimachinery/pkg/util/managedfields, structuredmerge.go).
+  const bool unfit = error.status == 500 && error.message.find(
+                                                "failed to create typed patch "
+                                                "object") != std::string::npos;
+  return unfit || error.is(k8s::errc::bad_request) || error.is(k8s::errc::invalid) ||
+         error.is(k8s::errc::forbidden) || error.is(k8s::errc::unsupported) ||
+         error.is(k8s::errc::method_not_allowed) || error.is(k8s::errc::too_large) ||
+         error.status == 413;
 }
 
-inventory unit_plan::entries(unit of) const {
-  inventory out;
-  for (const auto& each : objects) {
-    out.push_back({of, each.type.gvk, each.key, each.live.is_null()});
-  }
-  return out;
-}
-
-/// None: the runtime does not serve the kind.
-applier::work<std::optional<k8s::resource_type>> applier::find_type(k8s::group_version_kind gvk) {
+asio::awaitable<k8s::result<std::optional<k8s::resource_type>>> find_type(
+    k8s::client* api, k8s::group_version_kind gvk) {
   using found_type = std::optional<k8s::resource_type>;
   if (auto known = k8s::well_known_type(gvk.api_version(), gvk.kind)) co_return known;
   std::vector<std::string> versions{gvk.version};
   if (gvk.kind == trust_bundle_kind && gvk.group == "certificates.k8s.io") {
     // Any version has the same fields; the control plane's comes first.
-    auto served = co_await api_->versions(gvk.group);
+    auto served = co_await api->versions(gvk.group);
     if (!served) co_return served.error();
     const auto own = std::ranges::find(*served, gvk.version);
     if (own != served->end()) std::rotate(served->begin(), own, own + 1);
@@ -138,184 +340,19 @@ applier::work<std::optional<k8s::resource_type>> applier::find_type(k8s::group_v
   }
   for (auto& version : versions) {
     gvk.version = std::move(version);
-    auto found = co_await api_->find(gvk);
+    auto found = co_await api->find(gvk);
     if (found) co_return found_type(std::move(*found));
     if (!found.error().is(k8s::errc::not_found)) co_return found.error();
   }
   co_return found_type();
 }
 
-applier::work<void> applier::resolve(const revision& desired, unit_plan& plan) {
-  std::set<std::string> identities;
-  for (const auto& each : desired.objects) {
-    const auto gvk = gvk_of(each.object);
-    auto type = co_await find_type(gvk);
-    if (!type) co_return type.error();
-    if (!*type) *type = defined_in(desired, gvk);
-    if (!*type) {
-      plan.rejected = {rejection::reason::unknown_kind,
-                       "the runtime does not serve the kind " + gvk.kind + " of " +
-                           gvk.api_version() + " (" + k8s::key_of(each.object).name + ")"};
-      co_return success();
-    }
-    planned_object object{
-        .type = std::move(**type), .key = k8s::key_of(each.object), .desired = each.object};
-    auto& metadata = object.desired.as_object()["metadata"].as_object();
-    object.desired.as_object()["apiVersion"] = object.type.gvk.api_version();
-    if (!object.type.namespaced) object.key.ns.clear();
-    if (object.type.namespaced && object.key.ns.empty()) object.key.ns = to_.ns;
-    metadata.erase("namespace");
-    if (object.type.namespaced) metadata["namespace"] = object.key.ns;
-    const auto rank = each.from == source_kind::trust_bundle ? trust_rank
-                      : each.from == source_kind::config
-                          ? configuration_rank
-                          : k8s::apply_rank(object.type.gvk.api_version(), object.type.gvk.kind);
-    object.order = {rank, plan.objects.size()};
-    const auto identity = object.type.gvk.group + "/" + name_of(object);
-    if (!identities.insert(identity).second) {
-      plan.rejected = {rejection::reason::rejected_by_runtime,
-                       name_of(object) + " is defined twice"};
-      co_return success();
-    }
-    plan.objects.push_back(std::move(object));
-  }
-  co_return success();
-}
-
-applier::work<void> applier::read_live(unit_plan& plan) {
-  std::size_t bytes = 0;
-  for (std::size_t begin = 0; begin < plan.objects.size(); begin += options_.reads_at_once) {
-    const auto end = std::min(plan.objects.size(), begin + options_.reads_at_once);
-    std::vector<boost::asio::awaitable<k8s::result<json::value>>> reads;
-    for (auto i = begin; i < end; ++i) {
-      reads.push_back(api_->get(plan.objects[i].type, plan.objects[i].key));
-    }
-    auto results = co_await core::gather(std::move(reads));
-    for (auto i = begin; i < end; ++i) {
-      auto& got = results[i - begin];
-      if (!got && !got.error().is(k8s::errc::not_found)) co_return got.error();
-      if (!got) continue;
-      bytes += json::serialize(*got).size();
-      plan.objects[i].live = std::move(*got);
-    }
-    if (bytes <= most_live) continue;
-    plan.rejected = {rejection::reason::rejected_by_runtime,
-                     "the runtime's objects of these names have more than " +
-                         std::to_string(most_live) + " bytes"};
-    break;
-  }
-  co_return success();
-}
-
-/// Each state on the way must be safe: definitions, trust, what workloads need, the configuration,
-/// workloads, webhook configurations. Where the version that runs does not know all features that
-/// the configuration names, the configuration follows the workloads.
-void applier::order(const revision& desired, unit_plan& plan) const {
-  const auto deployment = std::ranges::find_if(plan.objects, [&](const planned_object& each) {
-    return each.type.gvk.kind == "Deployment" &&
-           each.key == k8s::object_key{to_.ns, std::string(deployment_name)};
-  });
-  const bool runs = deployment != plan.objects.end() && !deployment->live.is_null();
-  const auto known = runs ? features_of(deployment->live) : desired.features;
-  const bool knows_all = std::ranges::all_of(desired.features, [&](const std::string& each) {
-    return std::ranges::find(known, each) != known.end();
-  });
-  for (auto& each : plan.objects) {
-    auto& rank = each.order.first;
-    if (rank == configuration_rank && !knows_all) rank = after_workloads;
-  }
-  std::ranges::sort(plan.objects, {}, &planned_object::order);
-}
-
-/// True if all managers of an object are ours or Kyma Infrastructure Manager's. One without
-/// managers is nobody's as long as it has no content; else it was made before servers noted them,
-/// or has lost them.
-bool applier::may_take_over(const json::value& live, std::string& manager) const {
-  const auto& kims = options_.kim_managers;
-  if (managed_fields(live).empty() && has_content(live)) manager = "an unknown manager";
-  for (const auto& each : managed_fields(live)) {
-    const auto name = find_string(each, {"manager"});
-    if (name == options_.field_manager) return true;
-    // Servers before 1.22 do not name the subresource of a status.
-    const auto* const fields = k8s::find(each, {"fieldsV1"});
-    const bool status_only = fields != nullptr && fields->is_object() &&
-                             fields->get_object().size() == 1 &&
-                             fields->get_object().contains("f:status");
-    if (status_only || !find_string(each, {"subresource"}).empty() ||
-        name == "kube-controller-manager") {
-      continue;
-    }
-    if (std::ranges::find(kims, name) == kims.end()) manager = name;
-  }
-  return manager.empty();
-}
-
-/// Clears `object.write` where the server says that nothing would change.
-applier::work<void> applier::dry_run(unit_plan& plan, planned_object& object) {
-  auto sent = object.desired;
-  bool namespace_missing = false;
-  if (object.live.is_null() && object.type.namespaced) {
-    const auto found = co_await has_namespace(object.key.ns);
-    if (!found) co_return found.error();
-    namespace_missing = !*found;
-    // It is tried where it can be.
-    if (namespace_missing) sent.as_object()["metadata"].as_object()["namespace"] = "default";
-  }
-  const auto tried = co_await apply(object.type, std::move(sent), true);
-  if (tried) {
-    object.write = namespace_missing || comparable(*tried, options_.field_manager) !=
-                                            comparable(object.live, options_.field_manager);
-    co_return success();
-  }
-  const auto& error = tried.error();
-  const bool inconclusive = error.is(k8s::errc::not_found) && object.live.is_null();
-  const bool no_dry_runs = error.message.find("does not support dry run") != std::string::npos;
-  if (inconclusive || no_dry_runs) {
-    plan.warnings.push_back(name_of(object) + " could not be dry-run: " + error.message);
-  } else if (is_permanent(error)) {
-    plan.rejected = {rejection::reason::rejected_by_runtime,
-                     "the runtime would not take " + name_of(object) + ": " + error.message};
-  } else {
-    co_return error;
-  }
-  co_return success();
-}
-
-applier::work<unit_plan> applier::plan(revision_ptr desired, inventory owned) {
-  unit_plan out;
-  auto step = co_await resolve(*desired, out);
-  if (step && !out.rejected) step = co_await read_live(out);
-  if (!step) co_return step.error();
-  if (out.rejected) co_return out;
-  order(*desired, out);
-  for (auto& each : out.objects) {
-    const inventory_entry entry{.gvk = each.type.gvk, .key = each.key};
-    const bool is_owned = std::ranges::any_of(
-        owned, [&](const inventory_entry& other) { return other.same_object(entry); });
-    std::string manager;
-    // A Namespace is shared: nobody owns it alone.
-    if (each.live.is_null() || is_owned || adopt_ || each.type.gvk.kind == "Namespace" ||
-        may_take_over(each.live, manager)) {
-      continue;
-    }
-    out.rejected = {rejection::reason::foreign_object,
-                    name_of(each) + " is managed by " + manager +
-                        "; spec.adopt of the RuntimeBootstrapper lets it be taken over"};
-    co_return out;
-  }
-  for (auto& each : out.objects) {
-    each.write = each.live.is_null() || k8s::find_difference(each.desired, each.live);
-    if (each.write) step = co_await dry_run(out, each);
-    if (!step) co_return step.error();
-    if (out.rejected) co_return out;
-    if (!each.write) continue;
-    if (each.live.is_null()) {
-      out.differences.push_back(name_of(each) + " is missing");
-    } else if (const auto difference = find_reportable(each.desired, each.live)) {
-      out.differences.push_back(name_of(each) + ": " + *difference);
-    }
-  }
-  co_return out;
+asio::awaitable<k8s::result<unit_plan>> make_plan(k8s::client* api, const apply_options* options,
+                                                  target_names to, bool adopt, revision_ptr desired,
+                                                  inventory owned) {
+  planner plan(*api, *options, std::move(to), adopt, std::move(desired));
+  auto made = co_await plan.run(std::move(owned));
+  co_return made;
 }
 
 }  // namespace rw::bootstrapper

@@ -1,13 +1,11 @@
 #include "reactors/bootstrapper/resource.hpp"
 
-#include "k8s/objects/qualified_name.hpp"
 #include "k8s/objects/types.hpp"
 #include "reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
-#include <tuple>
 #include <utility>
 
 namespace rw::bootstrapper {
@@ -29,12 +27,6 @@ std::string reference(const json::value& spec, std::string_view field,
   return std::string(find_string(*value, {"name"}));
 }
 
-std::string text_at(const json::value& spec, std::initializer_list<std::string_view> path,
-                    std::string_view otherwise) {
-  const auto text = find_string(spec, path);
-  return std::string(text.empty() ? otherwise : text);
-}
-
 }  // namespace
 
 const k8s::resource_type& runtime_bootstrappers_type() {
@@ -45,41 +37,27 @@ const k8s::resource_type& runtime_bootstrappers_type() {
 
 resource_view read_resource(const json::value& object, const bootstrapper_sources& sources,
                             diagnostics& found) {
-  resource_view out{.key = k8s::key_of(object)};
+  resource_view out;
   const auto* const present = k8s::find(object, {"spec"});
   const json::value spec = present == nullptr ? json::value(json::object()) : *present;
-  out.runtime = find_string(spec, {"runtimeRef", "name"});
   out.from.config = reference(spec, "configMapRef", sources.config);
   out.from.pull_secret = reference(spec, "pullSecretRef", {});
   out.from.trust_bundle = reference(spec, "trustBundleRef", {});
   out.from.manifests.clear();
   out.inline_manifests = find_string(spec, {"manifests", "inline"});
   if (out.inline_manifests.empty()) {
-    out.from.manifests = text_at(spec, {"manifests", "configMapRef", "name"}, sources.manifests);
-    out.manifests_key = text_at(spec, {"manifests", "configMapRef", "key"}, default_manifests_key);
+    out.from.manifests = find_string(spec, {"manifests", "configMapRef", "name"});
+    if (out.from.manifests.empty()) out.from.manifests = sources.manifests;
     out.own_manifests = out.from.manifests != sources.manifests;
   }
-  const target_names defaults;
-  out.to.ns = text_at(spec, {"target", "namespace"}, defaults.ns);
-  out.to.configuration = text_at(spec, {"target", "configMap"}, defaults.configuration);
-  out.to.pull_secret = text_at(spec, {"target", "pullSecret"}, defaults.pull_secret);
-  out.to.trust_bundle = find_string(spec, {"target", "trustBundle"});
   out.suspended = is_true(spec, {"suspend"});
   out.adopt = is_true(spec, {"adopt"});
-  out.remove_with_source = find_string(spec, {"deletionPolicy"}) == "remove";
 
-  const auto all = field_path(found, {}).at("spec");
-  if (!out.runtime.empty() && out.runtime != out.key.name) {
-    all.at("runtimeRef.name")
-        .error("is \"" + out.runtime + "\", but a RuntimeBootstrapper has the name of its Runtime");
-  }
-  for (const auto& [field, name, errors] :
-       {std::tuple{"target.namespace", out.to.ns, k8s::dns_label_errors(out.to.ns)},
-        std::tuple{"target.configMap", out.to.configuration,
-                   k8s::dns_subdomain_errors(out.to.configuration)},
-        std::tuple{"target.pullSecret", out.to.pull_secret,
-                   k8s::dns_subdomain_errors(out.to.pull_secret)}}) {
-    if (!errors.empty()) all.at(field).error("\"" + name + "\": " + errors.front());
+  const auto runtime = find_string(spec, {"runtimeRef", "name"});
+  if (!runtime.empty() && runtime != k8s::key_of(object).name) {
+    field_path(found, "spec.runtimeRef.name")
+        .error("is \"" + std::string(runtime) +
+               "\", but a RuntimeBootstrapper has the name of its Runtime");
   }
   return out;
 }
@@ -87,11 +65,9 @@ resource_view read_resource(const json::value& object, const bootstrapper_source
 json::value resource_for(const json::value& runtime, const bootstrapper_sources& sources) {
   const auto key = k8s::key_of(runtime);
   const auto& type = runtime_bootstrappers_type().gvk;
-  json::object spec{
-      {"runtimeRef", {{"name", key.name}}},
-      {"manifests",
-       {{"configMapRef", {{"name", sources.manifests}, {"key", default_manifests_key}}}}},
-      {"configMapRef", {{"name", sources.config}}}};
+  json::object spec{{"runtimeRef", {{"name", key.name}}},
+                    {"manifests", {{"configMapRef", {{"name", sources.manifests}}}}},
+                    {"configMapRef", {{"name", sources.config}}}};
   if (!sources.pull_secret.empty()) spec["pullSecretRef"] = {{"name", sources.pull_secret}};
   if (!sources.trust_bundle.empty()) spec["trustBundleRef"] = {{"name", sources.trust_bundle}};
   json::value out{{"apiVersion", type.api_version()},

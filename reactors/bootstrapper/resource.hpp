@@ -24,23 +24,14 @@ inline constexpr std::string_view auto_created_annotation =
 inline constexpr std::string_view opt_out_annotation =
     "operator.kyma-project.io/bootstrapper-opt-out";
 
-inline constexpr std::string_view default_manifests_key = "manifests.yaml";
-
 /// A RuntimeBootstrapper's spec with defaults.
 struct resource_view {
-  k8s::object_key key = {};
-  std::string runtime = {};  ///< spec.runtimeRef.name; empty: not given
   /// Pull Secret and trust bundle without a name: none. Manifests: `inline_manifests`.
   bootstrapper_sources from = {};
-  std::string manifests_key = {};
   bool own_manifests = false;  ///< another ConfigMap than the manager's default one
   std::string inline_manifests = {};
-  target_names to = {};
   bool suspended = false;
-  bool adopt = false;               ///< objects of other managers are taken over
-  bool remove_with_source = false;  ///< objects of a source that is deleted are removed
-
-  friend bool operator==(const resource_view&, const resource_view&) = default;
+  bool adopt = false;  ///< objects of other managers are taken over
 };
 
 /// Reads the spec; what the schema can't check becomes an error.

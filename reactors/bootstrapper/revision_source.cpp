@@ -6,7 +6,7 @@
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
-#include <numeric>
+#include <map>
 #include <utility>
 
 namespace rw::bootstrapper {
@@ -21,69 +21,40 @@ std::size_t index_of(source_kind kind) {
 
 }  // namespace
 
-revision_source::revision_source(const sources& from, last_good& stored, core::metrics& registry)
+revision_source::revision_source(const sources& from, target_names to, last_good& stored,
+                                 core::metrics& registry)
     : from_(from),
+      to_(std::move(to)),
       stored_(stored),
       rendered_(core::make_counter(registry, "rw_bootstrapper_rendered_total",
                                    "Number of revisions rendered and validated")) {}
 
-k8s::informer& sources::informer_of(source_kind which) const {
-  const std::array all = {&config_maps, &secrets, &trust_bundles};
-  return **std::ranges::find(all, type_of(which), [](auto* each) { return each->type(); });
-}
-
-k8s::object sources::find(source_kind which, const bootstrapper_sources& names) const {
-  return informer_of(which).objects().get(names.key_of(which));
-}
-
-revision_source::states revision_source::locate(const resource_view& view) const {
-  states out;
-  for (const auto which : all_sources) {
-    auto& found = out[index_of(which)];
-    found.name = view.from.describe(which);
-    if (!found.name.empty()) found.live = from_.find(which, view.from);
-  }
-  return out;
-}
-
-revision_ptr revision_source::render_once(unit of, const resource_view& view, const states& from,
-                                          const choice& contents,
+revision_ptr revision_source::render_once(unit of, const resource_view& view,
+                                          const content_set& contents, bool unlabelled,
                                           std::chrono::system_clock::time_point now) {
+  render_input input{
+      .to = to_, .inline_manifests = view.inline_manifests, .unlabelled = unlabelled};
   // All that a revision depends on; of the time only the hour: certificates expire.
-  json::array key{to_string(of),
-                  view.manifests_key,
-                  view.inline_manifests,
-                  view.remove_with_source,
-                  view.to.ns,
-                  view.to.configuration,
-                  view.to.pull_secret,
-                  view.to.trust_bundle,
+  json::array key{to_string(of), view.inline_manifests, unlabelled,
                   std::chrono::floor<std::chrono::hours>(now).time_since_epoch().count()};
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    key.push_back(json::string(from[i].name));
-    if (contents[i] == live) key.push_back({from[i].live.uid(), from[i].live.resource_version()});
-    if (contents[i] >= 0) key.push_back(json::string(from[i].stored[contents[i]]->digest));
+  content_set used;
+  for (const auto kind : all_sources) {
+    // Manifests give way to the other unit's target; only its presence counts for that.
+    input.at(kind).name = view.from.describe(kind);
+    key.push_back(json::string(input.at(kind).name));
+    const auto& content = contents[index_of(kind)];
+    if (!content || input.at(kind).name.empty() || unit_of(kind) != of) continue;
+    key.push_back(json::string(content->digest));
+    used[index_of(kind)] = content;
   }
   auto& cached = cache_.use(json::serialize(key));
   if (cached) return cached;
-  render_input input{.to = view.to,
-                     .manifests_key = view.manifests_key,
-                     .inline_manifests = view.inline_manifests,
-                     .remove_missing = view.remove_with_source};
-  // What is stored had the label.
-  input.labelled_only = view.own_manifests && contents[index_of(source_kind::manifests)] == live;
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    input.sources[i].name = from[i].name;
-    if (contents[i] == live) input.sources[i].object = from[i].live.parse();
-    if (contents[i] >= 0) input.sources[i].object = from[i].stored[contents[i]]->value;
+  for (const auto kind : all_sources) {
+    if (const auto& content = used[index_of(kind)]) input.at(kind).object = content->value;
   }
   rendered_.Increment();
   auto rendered = render(of, input, now);
-  for (const auto kind : all_sources) {
-    const auto& source = from[index_of(kind)];
-    if (unit_of(kind) != of || contents[index_of(kind)] != live) continue;
-    rendered.sources.push_back({kind, source.name, source.live});
-  }
+  rendered.contents = std::move(used);
   cached = std::make_shared<const revision>(std::move(rendered));
   return cached;
 }
@@ -91,41 +62,46 @@ revision_ptr revision_source::render_once(unit of, const resource_view& view, co
 asio::awaitable<k8s::result<void>> revision_source::resolve_unit(
     unit of, const resource_view* view, std::chrono::system_clock::time_point now,
     unit_state* into) {
-  auto from = locate(*view);
-  choice desired;
-  desired.fill(absent);
-  std::vector<choice> fallbacks{desired};
+  content_set desired;
+  bool unlabelled = false;
+  bool any_stored = false;
+  // Sources change at different times: what a runtime has may be the newest content of one and the
+  // previous of another. Each with the sum of its contents' ages.
+  std::multimap<std::size_t, content_set> fallbacks{{0, {}}};
   for (const auto kind : all_sources) {
-    const auto i = index_of(kind);
-    auto& source = from[i];
-    // Manifests give way to the other unit's target; only its presence counts for that.
-    if (source.name.empty() || unit_of(kind) != of) continue;
-    auto loaded = co_await stored_.load(source.name);
-    if (loaded) {
-      source.stored = std::move(*loaded);
-    } else if (is_permanent(loaded.error())) {
+    const auto name = view->from.describe(kind);
+    if (name.empty() || unit_of(kind) != of) continue;
+    auto loaded = co_await stored_.load(name);
+    if (!loaded && !is_permanent(loaded.error())) co_return loaded.error();
+    if (!loaded) {
       into->warnings.push_back("the last good content can't be read: " + loaded.error().message);
-    } else {
-      co_return loaded.error();
     }
-    if (source.live) {
-      desired[i] = live;
-    } else if (!source.stored.empty() && !view->remove_with_source) {
-      desired[i] = 0;
+    const auto stored = loaded ? std::move(*loaded) : last_good::contents();
+    any_stored = any_stored || !stored.empty();
+    auto& content = desired[index_of(kind)];
+    if (!stored.empty()) content = stored.front();
+    if (const auto object = from_.contents.find(kind, view->from)) {
+      auto& live = live_[name];
+      if (live.object != object) {
+        live = {object, make_content(content_of(object.parse()))};
+        for (const auto& each : stored) {
+          if (each->digest == live.content->digest) live.content = each;  // one copy in memory
+        }
+      }
+      content = live.content;
+      unlabelled = unlabelled || (kind == source_kind::manifests && view->own_manifests &&
+                                  k8s::label(object.parse(), manifests_label) != "true");
     }
-    // Sources change at different times: what a runtime has may be the newest content of one and
-    // the previous of another.
-    const auto before = fallbacks;
-    for (std::size_t age = 0; age < source.stored.size(); ++age) {
-      for (std::size_t each = 0; each < before.size(); ++each) {
-        auto next = before[each];
-        next[i] = static_cast<int>(age);
-        if (age == 0) fallbacks[each] = next;
-        if (age > 0) fallbacks.push_back(next);
+    std::multimap<std::size_t, content_set> next;
+    for (const auto& [age, set] : fallbacks) {
+      for (std::size_t i = 0; i < std::max<std::size_t>(stored.size(), 1); ++i) {
+        auto& added = next.emplace(age + i, set)->second;
+        if (i < stored.size()) added[index_of(kind)] = stored[i];
       }
     }
+    fallbacks = std::move(next);
   }
-  const auto first = render_once(of, *view, from, desired, now);
+  const auto first = render_once(of, *view, desired, unlabelled, now);
   const auto& warnings = first->found.warnings;
   into->warnings.insert(into->warnings.end(), warnings.begin(), warnings.end());
   if (first->valid()) {
@@ -134,14 +110,9 @@ asio::awaitable<k8s::result<void>> revision_source::resolve_unit(
   } else {
     into->invalid = describe(first->found.errors);
   }
-  const bool any_stored =
-      std::ranges::any_of(from, [](const source_state& each) { return !each.stored.empty(); });
   if (!any_stored) co_return k8s::result<void>();
-  std::ranges::sort(fallbacks, {}, [](const choice& each) {
-    return std::pair(std::accumulate(each.begin(), each.end(), 0), each);
-  });
-  for (const auto& each : fallbacks) {
-    const auto fallback = render_once(of, *view, from, each, now);
+  for (const auto& [age, contents] : fallbacks) {
+    const auto fallback = render_once(of, *view, contents, false, now);  // what is stored had it
     const bool known = std::ranges::any_of(into->revisions, [&](const revision_ptr& other) {
       return other->digest == fallback->digest;
     });
@@ -159,39 +130,22 @@ asio::awaitable<k8s::result<void>> revision_source::resolve(
   co_return k8s::result<void>();
 }
 
-revision_ptr revision_source::render_stored(const resource_view& view, const stored_set& contents,
+revision_ptr revision_source::render_stored(const resource_view& view, const content_set& contents,
                                             std::chrono::system_clock::time_point now) {
-  auto from = locate(view);
-  choice given;
-  given.fill(absent);
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    if (from[i].name.empty() || !contents[i]) continue;
-    from[i].stored = {contents[i]};
-    given[i] = 0;
-  }
-  const auto rendered = render_once(unit::bootstrapper, view, from, given, now);
+  const auto rendered = render_once(unit::bootstrapper, view, contents, false, now);
   return rendered->valid() ? rendered : revision_ptr();
 }
 
-asio::awaitable<k8s::result<void>> revision_source::store_one(live_source source,
-                                                              bool absent_only) {
-  const auto loaded = co_await stored_.load(source.name);
-  if (!loaded) co_return loaded.error();
-  if (!loaded->empty() && stored_objects_[source.name] == source.object) {
-    co_return k8s::result<void>();
-  }
-  const auto now = from_.informer_of(source.kind).objects().get(source.object.key());
-  if ((absent_only && !loaded->empty()) || now != source.object) co_return k8s::result<void>();
-  const auto stored = co_await stored_.store(source.name, content_of(source.object.parse()));
-  if (stored) stored_objects_[source.name] = source.object;
-  co_return stored;
-}
-
-asio::awaitable<void> revision_source::store(unit_state* unit, bool absent_only) {
+asio::awaitable<void> revision_source::store(bootstrapper_sources names, unit_state* unit,
+                                             bool absent_only) {
   if (unit->revisions.empty()) co_return;
-  const auto first = unit->revisions.front();
-  for (const auto& each : first->sources) {
-    const auto stored = co_await store_one(each, absent_only);
+  const auto contents = unit->revisions.front()->contents;
+  for (const auto kind : all_sources) {
+    const auto name = names.describe(kind);
+    const auto& content = contents[index_of(kind)];
+    const auto live = live_.find(name);
+    if (!content || live == live_.end() || live->second.content != content) continue;
+    const auto stored = co_await stored_.store(name, content, absent_only);
     if (stored) continue;
     unit->warnings.push_back("the content of the sources can't be stored to fall back to: " +
                              stored.error().message);

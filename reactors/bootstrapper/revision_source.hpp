@@ -25,17 +25,8 @@ struct sources {
   /// status.conditions.
   k8s::informer& runtimes;
   k8s::informer& kubeconfigs;  ///< Secrets with kubeconfigs; may hold others
-  k8s::informer& config_maps;  ///< of kcp-system; may hold others than the sources
-  k8s::informer& secrets;      ///< of kcp-system: the pull Secrets; may hold others
-  k8s::informer& trust_bundles;
-
-  k8s::informer& informer_of(source_kind which) const;
-  /// Empty: it does not exist.
-  k8s::object find(source_kind which, const bootstrapper_sources& names) const;
+  source_informers contents;
 };
-
-/// A stored content of each source, by source; null: none.
-using stored_set = std::array<std::shared_ptr<const last_good::content>, all_sources.size()>;
 
 /// Renders revisions from the sources and from their stored contents. Most runtimes have the same
 /// sources and names, so what was rendered for one serves the others.
@@ -46,7 +37,7 @@ using stored_set = std::array<std::shared_ptr<const last_good::content>, all_sou
 class revision_source {
  public:
   /// `from` and `stored` must outlive it.
-  revision_source(const sources& from, last_good& stored, core::metrics& registry);
+  revision_source(const sources& from, target_names to, last_good& stored, core::metrics& registry);
 
   /// Sets what a runtime is to have: revisions of the sources, then of the stored contents, newest
   /// and previous ones in all combinations. Fails if a stored content is needed and can't be read:
@@ -55,40 +46,35 @@ class revision_source {
                                                     std::chrono::system_clock::time_point now,
                                                     sync_state* into);
 
-  /// Unit `bootstrapper` of stored contents; null if it is invalid.
-  revision_ptr render_stored(const resource_view& view, const stored_set& contents,
+  /// Unit `bootstrapper` of these contents; null if it is invalid.
+  revision_ptr render_stored(const resource_view& view, const content_set& contents,
                              std::chrono::system_clock::time_point now);
 
   /// Stores the contents of the unit's first revision, as far as they are still those of the
   /// sources; adds a warning if that fails. `absent_only`: of sources of which none is stored yet.
-  boost::asio::awaitable<void> store(unit_state* unit, bool absent_only);
+  boost::asio::awaitable<void> store(bootstrapper_sources names, unit_state* unit,
+                                     bool absent_only);
 
  private:
-  /// A source with its contents, of which a revision has one.
-  struct source_state {
-    std::string name = {};            ///< "ConfigMap kcp-system/a"; empty: none is referenced
-    k8s::object live = {};            ///< empty: it does not exist
-    last_good::contents stored = {};  ///< the newest first
+  /// A source as it was when it was read last.
+  struct live_source {
+    k8s::object object = {};
+    content_ptr content = {};
   };
-  using states = std::array<source_state, all_sources.size()>;
-  /// Of each source the index of a stored content, or one of the two below.
-  using choice = std::array<int, all_sources.size()>;
-  static constexpr int live = -1;
-  static constexpr int absent = -2;
 
-  states locate(const resource_view& view) const;
   boost::asio::awaitable<k8s::result<void>> resolve_unit(unit of, const resource_view* view,
                                                          std::chrono::system_clock::time_point now,
                                                          unit_state* into);
-  revision_ptr render_once(unit of, const resource_view& view, const states& from,
-                           const choice& contents, std::chrono::system_clock::time_point now);
-  boost::asio::awaitable<k8s::result<void>> store_one(live_source source, bool absent_only);
+  /// `unlabelled`: as in `render_input`.
+  revision_ptr render_once(unit of, const resource_view& view, const content_set& contents,
+                           bool unlabelled, std::chrono::system_clock::time_point now);
 
   const sources& from_;
+  const target_names to_;
   last_good& stored_;
   core::counter& rendered_;
   core::lru_map<std::string, revision_ptr> cache_{64};
-  std::unordered_map<std::string, k8s::object> stored_objects_;  ///< by source
+  std::unordered_map<std::string, live_source> live_;  ///< by name
 };
 
 }  // namespace rw::bootstrapper

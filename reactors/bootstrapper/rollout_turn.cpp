@@ -25,17 +25,10 @@ constexpr std::string_view revision_annotation = "deployment.kubernetes.io/revis
 constexpr std::array<std::string_view, 3> passing_reasons = {"ContainerCreating", "PodInitializing",
                                                              "ErrImagePull"};
 
-bool differ_in_trust_only(json::value a, json::value b) {
-  if (a == b || !b.is_object()) return false;
-  for (auto* const each : {&a, &b}) each->as_object().erase(to_string(source_kind::trust_bundle));
-  return a == b;
-}
-
 }  // namespace
 
 bool usual_content::used_by(const resource_view& view) const {
   return view.from.config == names_.config && view.from.manifests == names_.manifests &&
-         view.manifests_key == default_manifests_key &&
          (view.from.trust_bundle.empty() || view.from.trust_bundle == names_.trust_bundle);
 }
 
@@ -55,7 +48,7 @@ asio::awaitable<k8s::result<void>> usual_content::load() {
 const shared_content& usual_content::current() {
   std::array<k8s::object, kinds.size()> now;
   std::ranges::transform(kinds, now.begin(),
-                         [&](source_kind each) { return from_.find(each, names_); });
+                         [&](source_kind each) { return from_.contents.find(each, names_); });
   if (now == objects_ && !current_.digest.empty()) return current_;
   objects_ = now;
   json::object content;
@@ -63,7 +56,15 @@ const shared_content& usual_content::current() {
     content[to_string(kinds[i])] = now[i] ? content_of(now[i].parse()) : json::value();
   }
   content_ = std::move(content);
-  current_ = {digest_of(content_), trust_at_once_ && differ_in_trust_only(content_, completed_)};
+  // Nothing but another trust bundle may go to all runtimes at once.
+  bool at_once = trust_at_once_;
+  for (const auto kind : kinds) {
+    const auto& before = completed_[static_cast<std::size_t>(kind)];
+    const auto& value = content_.at(to_string(kind));
+    const bool same = before ? before->value == value : value.is_null();
+    at_once = at_once && same != (kind == source_kind::trust_bundle);
+  }
+  current_ = {digest_of(content_), at_once};
   return current_;
 }
 
@@ -71,25 +72,22 @@ asio::awaitable<k8s::result<void>> usual_content::store(std::string digest) {
   if (current().digest != digest) {
     co_return k8s::failure{.code = k8s::errc::conflict, .message = "the content has changed"};
   }
-  auto content = content_;
+  const auto content = content_;
   // Without its source a runtime keeps what it has, so there is nothing new to fall back to.
   const bool whole = !content.at(to_string(source_kind::config)).is_null() &&
                      !content.at(to_string(source_kind::manifests)).is_null();
   if (!whole) co_return k8s::result<void>();
-  const auto stored = co_await stored_.store(stored_name(), content);
-  if (stored) set_completed(std::move(content));
+  const auto stored = co_await stored_.store(stored_name(), make_content(content));
+  if (stored) set_completed(content);
   co_return stored;
 }
 
-void usual_content::set_completed(json::value contents) {
+void usual_content::set_completed(const json::value& contents) {
   current_ = {};  // it is compared with these
-  completed_ = std::move(contents);
   for (const auto kind : kinds) {
-    const auto* const found = k8s::find(completed_, {to_string(kind)});
-    auto& stored = completed_set_[static_cast<std::size_t>(kind)];
-    stored.reset();
-    if (found == nullptr || found->is_null()) continue;
-    stored = std::make_shared<const last_good::content>(digest_of(*found), *found);
+    const auto* const found = k8s::find(contents, {to_string(kind)});
+    completed_[static_cast<std::size_t>(kind)] =
+        found == nullptr || found->is_null() ? nullptr : make_content(*found);
   }
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "reactors/bootstrapper/applier.hpp"
+#include "reactors/bootstrapper/plan.hpp"
 #include "reactors/bootstrapper/revision_source.hpp"
 #include "reactors/shared/content_gate.hpp"
 
@@ -22,7 +22,7 @@ namespace rw::bootstrapper {
 /// Single executor; what it is made with must outlive it.
 class usual_content {
  public:
-  /// `trust_at_once`: nothing but another trust bundle may go to all runtimes at once.
+  /// `trust_at_once`: another trust bundle alone may go to all runtimes at once.
   usual_content(const sources& from, bootstrapper_sources names, bool trust_at_once,
                 last_good& stored)
       : from_(from), names_(std::move(names)), trust_at_once_(trust_at_once), stored_(stored) {}
@@ -36,7 +36,7 @@ class usual_content {
   const shared_content& current();
 
   /// The contents that were rolled out last.
-  const stored_set& completed() const noexcept { return completed_set_; }
+  const content_set& completed() const noexcept { return completed_; }
 
   /// Stores the content in KCP as rolled out. Fails if its digest is another one.
   boost::asio::awaitable<k8s::result<void>> store(std::string digest);
@@ -46,27 +46,22 @@ class usual_content {
                                        source_kind::trust_bundle};
 
   std::string stored_name() const;
-  void set_completed(boost::json::value contents);
+  void set_completed(const boost::json::value& contents);
 
   const sources& from_;
   const bootstrapper_sources names_;
   const bool trust_at_once_;
   last_good& stored_;
   std::array<k8s::object, kinds.size()> objects_;
-  boost::json::value content_ = {};
+  boost::json::value content_ = {};  ///< by source
   shared_content current_;
-  boost::json::value completed_ = {};  ///< by source; null: none
-  stored_set completed_set_;
+  content_set completed_;
   bool loaded_ = false;
 };
 
 /// Leaves a unit with what the runtime has, as long as its turn has not come: the revision in
 /// place, if its content is stored; where nothing is in place, the one that was rolled out last.
 void hold(unit_state& unit, const revision_ptr& completed);
-
-/// True if another writer has brought a newer revision, or a part of it, to a runtime that is to
-/// have the one of the plan: an object is as the newer one has it, and not as the plan has it.
-bool has_newer(const unit_plan& plan, const revision& newer);
 
 /// What keeps pods from being ready, where waiting won't help: a container crashes, its image can't
 /// be pulled or its configuration used, or it has restarted. Empty: nothing is known to. `pods`: a

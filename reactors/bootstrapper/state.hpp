@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/clock.hpp"
 #include "k8s/objects/failure.hpp"
 #include "k8s/objects/names.hpp"
 #include "reactors/bootstrapper/desired_set.hpp"
@@ -43,6 +44,7 @@ struct rejection {
 struct rejected_revision {
   std::string digest = {};  ///< empty: none
   rejection because = {};
+  core::time_point until = {};
 };
 
 /// One unit of a runtime during a pass.

@@ -1,8 +1,14 @@
 #include "reactors/bootstrapper/sync.hpp"
 
 #include "k8s/client/client_pool.hpp"
+#include "k8s/objects/manifests.hpp"
 #include "k8s/objects/types.hpp"
 #include "reactors/bootstrapper/rollout_turn.hpp"
+#include "reactors/shared/field_owners.hpp"
+#include "reactors/shared/kyma_resources.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
 
 #include <algorithm>
 #include <iterator>
@@ -12,6 +18,9 @@ namespace rw::bootstrapper {
 namespace {
 
 namespace asio = boost::asio;
+namespace json = boost::json;
+using k8s::find_string;
+using success = k8s::result<void>;
 
 template <class T>
 using work = asio::awaitable<k8s::result<T>>;
@@ -32,28 +41,52 @@ k8s::result<std::optional<rejection>> rejection_or_error(const k8s::failure& err
                                  "the runtime did not take it: " + error.message});
 }
 
-/// One runtime during one call of `sync`.
+/// One runtime during one call of `sync` or `undeploy`. Each write first asks `may_write`, since
+/// mode or leadership may change at any moment; one that must not be fails with `errc::fenced`.
 class sync_pass {
  public:
   sync_pass(std::shared_ptr<k8s::client> api, const apply_options& options, sync_request request,
             sync_state& out)
-      : request_(std::move(request)),
-        api_(api),
-        applier_(std::move(api), options, request_.to, request_.adopt, request_.may_write),
-        out_(out) {}
+      : request_(std::move(request)), api_(std::move(api)), options_(options), out_(out) {}
 
   work<void> run() {
     auto done = co_await sync_unit(unit::credentials);
     if (done) done = co_await sync_unit(unit::bootstrapper);
-    out_.writes = applier_.writes();
     if (!done) co_return done.error();
-    auto deployment = co_await applier_.deployment();
-    if (!deployment) co_return deployment.error();
-    out_.deployment = std::move(*deployment);
+    auto deployment = co_await api_->get(*k8s::well_known_type("apps/v1", "Deployment"),
+                                         {request_.to.ns, request_.to.deployment});
+    if (!deployment && !deployment.error().is(k8s::errc::not_found)) co_return deployment.error();
+    if (deployment) out_.deployment = std::move(*deployment);
     auto pods = co_await find_pod_error(api_.get(), out_.deployment);
     if (!pods && concerns_runtime(pods.error())) co_return pods.error();
     if (pods) out_.pod_error = std::move(*pods);
     co_return done;
+  }
+
+  /// Deletes objects that this field manager still manages, dependents first. Namespaces stay.
+  work<void> remove(inventory objects) {
+    std::ranges::sort(objects, {}, [](const inventory_entry& each) {
+      return -k8s::apply_rank(each.gvk.api_version(), each.gvk.kind);
+    });
+    for (const auto& each : objects) {
+      if (each.gvk.group.empty() && each.gvk.kind == "Namespace") continue;
+      const auto type = co_await find_type(api_.get(), each.gvk);
+      if (!type) co_return type.error();
+      if (!*type) continue;  // the objects went with their definition
+      const auto found = co_await api_->get(**type, each.key);
+      if (!found && found.error().is(k8s::errc::not_found)) continue;
+      if (!found) co_return found.error();
+      const bool managed = std::ranges::any_of(managed_fields(*found), [&](const auto& entry) {
+        return find_string(entry, {"manager"}) == options_.field_manager;
+      });
+      if (!managed) continue;  // made again by others
+      const auto allowed = begin_write();
+      if (!allowed) co_return allowed.error();
+      const auto removed =
+          co_await api_->remove(**type, each.key, {.uid = std::string(k8s::uid_of(*found))});
+      if (!removed && !removed.error().is(k8s::errc::not_found)) co_return removed.error();
+    }
+    co_return success();
   }
 
  private:
@@ -77,41 +110,50 @@ class sync_pass {
         if (!state.rejected) state.rejected = state.skipped.because;
         continue;
       }
-      auto rejected = co_await apply(of, each);
+      auto rejected = co_await sync_to(of, each);
       if (!rejected) co_return note_failure(of, rejected.error());
       if (!*rejected) {
         // A revision that would be applied is not.
         if (request_.write) state.applied = each->digest;
         state.version = each->version;
         state.repaired = state.changed && each->digest == state.in_place;
-        co_return k8s::result<void>();
+        co_return success();
       }
       if (!state.rejected) state.rejected = std::move(**rejected);
     }
-    if (!request_.write || !state.rejected || !state.applied.empty()) {
-      co_return k8s::result<void>();
-    }
-    const auto removed = co_await remove_created(of);
+    if (!request_.write || !state.rejected || !state.applied.empty()) co_return success();
+    // No revision is in place as a whole, nor can be. What was part of one stays, and what was
+    // taken over.
+    const auto is_created = [of](const inventory_entry& each) {
+      return each.of == of && each.created;
+    };
+    inventory created;
+    std::ranges::copy_if(out_.objects, std::back_inserter(created), is_created);
+    const auto removed = co_await remove(std::move(created));
     if (!removed) co_return note_failure(of, removed.error());
-    co_return removed;
+    std::erase_if(out_.objects, is_created);
+    co_return success();
   }
 
-  k8s::result<void> note_failure(unit of, const k8s::failure& error) {
+  success note_failure(unit of, const k8s::failure& error) {
     out_.at(of).failed = error;
-    return concerns_runtime(error) ? k8s::result<void>(error) : k8s::result<void>();
+    return concerns_runtime(error) ? success(error) : success();
   }
 
   /// None: the revision is in place, or would be.
-  work<std::optional<rejection>> apply(unit of, revision_ptr desired) {
+  work<std::optional<rejection>> sync_to(unit of, revision_ptr desired) {
     auto& state = out_.at(of);
-    auto plan = co_await applier_.plan(desired, out_.objects);
+    auto plan = co_await make_plan(api_.get(), &options_, request_.to, request_.adopt,
+                                   std::move(desired), out_.objects);
     if (!plan) co_return rejection_or_error(plan.error());
     if (plan->rejected) co_return std::move(plan->rejected);
     if (state.differences.empty()) state.differences = std::move(plan->differences);
     state.warnings.insert(state.warnings.end(), plan->warnings.begin(), plan->warnings.end());
-    auto entries = plan->entries(of);
-    for (auto& each : entries) {
-      if (const auto* const known = find(out_.objects, each)) each.created |= known->created;
+    inventory entries;
+    for (const auto& each : plan->objects) {
+      inventory_entry entry{of, each.type.gvk, each.key, each.live.is_null()};
+      if (const auto* const known = find(out_.objects, entry)) entry.created |= known->created;
+      entries.push_back(std::move(entry));
     }
     inventory obsolete;
     for (const auto& each : out_.objects) {
@@ -140,13 +182,19 @@ class sync_pass {
   }
 
   work<void> execute(unit of, unit_plan* plan, inventory entries, inventory obsolete) {
-    if (!plan->has_writes() && obsolete.empty()) co_return k8s::result<void>();
+    if (std::ranges::none_of(plan->objects, &planned_object::write) && obsolete.empty()) {
+      co_return success();
+    }
     const auto recorded = co_await record(of, std::move(entries));
     if (!recorded) co_return recorded.error();
     out_.at(of).applied.clear();
     out_.at(of).changed = true;
-    auto done = co_await applier_.write(plan);
-    if (done) done = co_await applier_.remove(std::move(obsolete));
+    for (auto& each : plan->objects) {
+      if (!each.write) continue;
+      const auto written = co_await write(plan, &each);
+      if (!written) co_return written.error();
+    }
+    auto done = co_await remove(std::move(obsolete));
     co_return done;
   }
 
@@ -156,7 +204,7 @@ class sync_pass {
     for (auto& each : entries) {
       if (find(out_.objects, each) == nullptr) out_.objects.push_back(std::move(each));
     }
-    if (out_.objects.size() == before || !request_.record) co_return k8s::result<void>();
+    if (out_.objects.size() == before || !request_.record) co_return success();
     const auto recorded = co_await request_.record(of, out_.objects);
     if (recorded) co_return recorded;
     co_return k8s::failure{
@@ -164,22 +212,84 @@ class sync_pass {
         .message = "the inventory can't be recorded: " + recorded.error().message};
   }
 
-  /// No revision is in place as a whole, nor can be. What was part of one stays, and what was taken
-  /// over.
-  work<void> remove_created(unit of) {
-    const auto is_created = [of](const inventory_entry& each) {
-      return each.of == of && each.created;
-    };
-    inventory created;
-    std::ranges::copy_if(out_.objects, std::back_inserter(created), is_created);
-    const auto removed = co_await applier_.remove(created);
-    if (removed) std::erase_if(out_.objects, is_created);
-    co_return removed;
+  success begin_write() {
+    if (request_.may_write && !request_.may_write()) {
+      return k8s::failure{.code = k8s::errc::fenced,
+                          .message = "the runtime must no longer be written to"};
+    }
+    ++out_.writes;
+    return {};
+  }
+
+  work<json::value> apply(k8s::resource_type type, json::value object) {
+    const auto allowed = begin_write();
+    if (!allowed) co_return allowed.error();
+    auto applied = co_await api_->apply(std::move(type), std::move(object),
+                                        {.field_manager = options_.field_manager, .force = true});
+    co_return applied;
+  }
+
+  work<void> write(unit_plan* plan, planned_object* object) {
+    auto& missing = plan->missing_namespaces;
+    if (object->type == namespaces_type()) missing.erase(object->key.name);
+    if (missing.erase(object->key.ns) > 0) {
+      json::value ns{
+          {"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", object->key.ns}}}};
+      const auto made = co_await apply(namespaces_type(), std::move(ns));
+      if (!made) co_return made.error();
+    }
+    auto applied = co_await apply(object->type, object->desired);
+    if (!applied) co_return applied.error();
+    object->live = std::move(*applied);
+    auto released = co_await release_fields(object);
+    co_return released;
+  }
+
+  /// Makes the fields of the desired object ours alone, so that a later revision without one of
+  /// them removes it: Kyma Infrastructure Manager no longer owns them as well, whatever else it
+  /// owns.
+  work<void> release_fields(planned_object* object) {
+    const auto own = applied_fields(object->live, options_.field_manager);
+    json::array changes{{{"op", "test"},
+                         {"path", "/metadata/resourceVersion"},
+                         {"value", k8s::resource_version_of(object->live)}}};
+    const auto& entries = managed_fields(object->live);
+    for (auto i = entries.size(); i-- > 0;) {  // from the end, so that indexes stay valid
+      const auto manager = find_string(entries[i], {"manager"});
+      const auto& kims = options_.kim_managers;
+      const auto* const fields = k8s::find(entries[i], {"fieldsV1"});
+      if (std::ranges::find(kims, manager) == kims.end() || fields == nullptr ||
+          !find_string(entries[i], {"subresource"}).empty()) {
+        continue;
+      }
+      auto rest = subtract_fields(*fields, own);
+      if (rest == *fields) continue;
+      const auto path = "/metadata/managedFields/" + std::to_string(i);
+      if (rest.is_null()) {
+        changes.push_back({{"op", "remove"}, {"path", path}});
+      } else {
+        changes.push_back(
+            {{"op", "replace"}, {"path", path + "/fieldsV1"}, {"value", std::move(rest)}});
+      }
+    }
+    if (changes.size() == 1) co_return success();
+    const auto allowed = begin_write();
+    if (!allowed) co_return allowed.error();
+    auto patched =
+        co_await api_->patch(object->type, object->key, k8s::patch_type::json, std::move(changes),
+                             {.field_manager = options_.field_manager});
+    // Another writer was faster: then it stays a co-owner, which does no harm now.
+    const bool lost = !patched && (patched.error().is(k8s::errc::conflict) ||
+                                   patched.error().is(k8s::errc::invalid) ||
+                                   patched.error().is(k8s::errc::not_found));
+    if (!patched && !lost) co_return patched.error();
+    if (patched) object->live = std::move(*patched);
+    co_return success();
   }
 
   const sync_request request_;
   const std::shared_ptr<k8s::client> api_;
-  applier applier_;
+  const apply_options& options_;
   sync_state& out_;
 };
 
@@ -196,10 +306,11 @@ asio::awaitable<k8s::result<void>> sync(std::shared_ptr<k8s::client> api,
 asio::awaitable<k8s::result<std::size_t>> undeploy(std::shared_ptr<k8s::client> api,
                                                    const apply_options* options, inventory objects,
                                                    std::function<bool()> may_write) {
-  applier with(std::move(api), *options, {}, false, std::move(may_write));
-  const auto removed = co_await with.remove(std::move(objects));
+  sync_state state;
+  sync_pass pass(std::move(api), *options, {.may_write = std::move(may_write)}, state);
+  const auto removed = co_await pass.remove(std::move(objects));
   if (!removed) co_return removed.error();
-  co_return with.writes();
+  co_return state.writes;
 }
 
 }  // namespace rw::bootstrapper

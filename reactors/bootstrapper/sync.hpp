@@ -1,6 +1,6 @@
 #pragma once
 
-#include "reactors/bootstrapper/applier.hpp"
+#include "reactors/bootstrapper/plan.hpp"
 
 #include <boost/asio/awaitable.hpp>
 

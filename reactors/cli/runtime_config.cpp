@@ -11,9 +11,16 @@ namespace {
 
 namespace asio = boost::asio;
 
-template <class Options>
-Options in_mode(Options out, bootstrapper_mode mode) {
-  out.mode = mode;
+config_sync::sync_options signal_options(const runtime_config_settings& from) {
+  auto out = from.signal;
+  out.mode = from.mode;
+  out.sources = from.direct.defaults;
+  return out;
+}
+
+bootstrapper::options direct_options(const runtime_config_settings& from) {
+  auto out = from.direct;
+  out.mode = from.mode;
   return out;
 }
 
@@ -31,16 +38,9 @@ runtime_config::runtime_config(services& with, runtime_config_settings settings,
                                k8s::informer& kubeconfigs, k8s::event_recorder& events)
     : settings_(std::move(settings)),
       executor_(with.executor),
-      sources_(to.watching, settings_.direct.defaults,
-               {with.clock, with.log, with.metrics, core::make_random_source()}),
       runtimes_(to.watching, runtimes_type(),
                 config_sync::runtimes_informer(settings_.direct.runtime_condition),
                 environment_of(with)),
-      config_sync_(
-          executor_, sources_, runtimes_, in_mode(settings_.signal, settings_.mode),
-          {to.writing,
-           events,
-           {with.clock, with.watchdog, with.log, with.metrics, core::make_random_source()}}),
       bootstrappers_(to.watching, bootstrapper::runtime_bootstrappers_type(), of_kcp(),
                      environment_of(with)),
       rollouts_(to.watching, runtime_rollout::runtime_rollouts_type(), of_kcp(),
@@ -49,7 +49,13 @@ runtime_config::runtime_config(services& with, runtime_config_settings settings,
       // Kubeconfigs, of which there are thousands, have an informer of their own.
       secrets_(to.watching, secrets_type(), of_kcp("!" + std::string(kyma_name_label)),
                environment_of(with)),
-      trust_bundles_(trust_bundle_informer(to.watching, {}, environment_of(with), false)),
+      trust_bundles_(trust_bundle_informer(to.watching, {}, environment_of(with))),
+      config_sync_(
+          executor_, {config_maps_, secrets_, *trust_bundles_}, runtimes_,
+          signal_options(settings_),
+          {to.writing,
+           events,
+           {with.clock, with.watchdog, with.log, with.metrics, core::make_random_source()}}),
       rollout_(executor_, {.usual = settings_.rollout},
                {to.writing,
                 rollouts_,
@@ -57,17 +63,14 @@ runtime_config::runtime_config(services& with, runtime_config_settings settings,
                 runtimes_,
                 events,
                 {with.clock, with.watchdog, with.log, with.metrics, core::make_random_source()}}),
-      direct_(executor_, in_mode(settings_.direct, settings_.mode),
-              {bootstrappers_, runtimes_, kubeconfigs, config_maps_, secrets_, *trust_bundles_},
+      direct_(executor_, direct_options(settings_),
+              {bootstrappers_, runtimes_, kubeconfigs, {config_maps_, secrets_, *trust_bundles_}},
               {to.writing, to.runtimes, events, with.clock, with.watchdog, with.log, with.metrics,
                core::make_random_source()},
               &rollout_) {}
 
 asio::awaitable<void> runtime_config::watch() {
-  core::task_group tasks(executor_);
-  tasks.spawn(sources_.run());
-  tasks.spawn(runtimes_.run());
-  co_await tasks.join();
+  return runtimes_.run();
 }
 
 asio::awaitable<void> runtime_config::lead() {
@@ -83,9 +86,7 @@ asio::awaitable<void> runtime_config::lead() {
 }
 
 std::string runtime_config::not_ready() const {
-  auto text = sources_.not_ready();
-  if (!runtimes_.synced()) text += "not in step with KCP: runtimes\n";
-  return text;
+  return runtimes_.synced() ? std::string() : "not in step with KCP: runtimes\n";
 }
 
 }  // namespace rw::cli

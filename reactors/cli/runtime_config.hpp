@@ -8,7 +8,6 @@
 #include "reactors/cli/runtime_config_settings.hpp"
 #include "reactors/config_sync/config_sync.hpp"
 #include "reactors/runtime_rollout/runtime_rollout.hpp"
-#include "reactors/shared/source_watch.hpp"
 
 #include <boost/asio/awaitable.hpp>
 
@@ -18,7 +17,7 @@
 namespace rw::cli {
 
 /// The part of the manager that keeps the Runtime Bootstrapper's configuration of all runtimes in
-/// step with KCP. Every replica watches the sources and Runtimes; the leader runs the reactors:
+/// step with KCP. Every replica watches Runtimes; the leader runs the reactors:
 ///
 ///     ConfigMaps, pull Secret, trust bundle  -> config_sync -> marks on Runtimes
 ///     the same, and RuntimeBootstrappers     -> direct_sync -> objects on runtimes
@@ -49,15 +48,14 @@ class runtime_config {
  private:
   const runtime_config_settings settings_;
   const boost::asio::any_io_executor executor_;
-  source_watch sources_;
   k8s::informer runtimes_;
-  config_sync::config_sync config_sync_;
   // Only the leader runs it. A RuntimeBootstrapper may name any source.
   k8s::informer bootstrappers_;
   k8s::informer rollouts_;
   k8s::informer config_maps_;
   k8s::informer secrets_;
   std::unique_ptr<k8s::informer> trust_bundles_;
+  config_sync::config_sync config_sync_;
   runtime_rollout::runtime_rollout rollout_;
   bootstrapper::direct_sync direct_;
 };

@@ -118,10 +118,16 @@ void describe_runtime_config(CLI::App& app, runtime_config_settings& to) {
   name("--pull-secret-name", to.direct.defaults.pull_secret,
        "Secret for pulling images on runtimes, in kcp-system");
   name("--trust-bundle-name", to.direct.defaults.trust_bundle, "ClusterTrustBundle for runtimes");
-  name("--signal-field-manager", to.signal.field_manager,
-       "Field manager of marks and of the record");
-  check_object_names(app, {"--state-namespace", "--config-map-name", "--manifests-name",
-                           "--pull-secret-name", "--trust-bundle-name"});
+  name("--target-namespace", to.direct.to.ns, "Namespace of the bootstrapper on runtimes");
+  name("--target-deployment", to.direct.to.deployment, "The bootstrapper's Deployment there");
+  name("--target-config-map", to.direct.to.configuration, "ConfigMap of its configuration there");
+  name("--target-pull-secret", to.direct.to.pull_secret, "Secret for pulling images there");
+  name("--target-trust-bundle", to.direct.to.trust_bundle,
+       "ClusterTrustBundle there; by default it is called as in KCP");
+  check_object_names(
+      app, {"--state-namespace", "--config-map-name", "--manifests-name", "--pull-secret-name",
+            "--trust-bundle-name", "--target-namespace", "--target-deployment",
+            "--target-config-map", "--target-pull-secret", "--target-trust-bundle"});
   group_options(app, first, "Configuration of runtimes");
 }
 

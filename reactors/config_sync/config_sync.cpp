@@ -2,11 +2,13 @@
 
 #include "k8s/objects/text.hpp"
 #include "k8s/objects/types.hpp"
+#include "reactors/shared/content_digest.hpp"
 #include "reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/object.hpp>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace rw::config_sync {
@@ -30,9 +32,10 @@ bool waits(signal_state state) {
          state != signal_state::direct && state != signal_state::unmanaged;
 }
 
-/// 0 if it is no number.
-std::uint64_t number_of(std::string_view version) {
-  return k8s::parse_number<std::uint64_t>(version).value_or(0);
+constexpr auto newest = std::numeric_limits<std::uint64_t>::max();
+
+std::uint64_t number_of(std::string_view version, std::uint64_t otherwise = 0) {
+  return k8s::parse_number<std::uint64_t>(version).value_or(otherwise);
 }
 
 k8s::controller_options controller_options_of(const sync_options& options) {
@@ -52,7 +55,7 @@ k8s::informer_options runtimes_informer(bool conditions) {
   return {.what = {.ns = std::string(kcp_namespace)}, .keep = std::move(keep)};
 }
 
-config_sync::config_sync(asio::any_io_executor executor, source_watch& sources,
+config_sync::config_sync(asio::any_io_executor executor, source_informers sources,
                          k8s::informer& runtimes, sync_options options,
                          sync_environment environment)
     : sources_(sources),
@@ -75,33 +78,61 @@ config_sync::config_sync(asio::any_io_executor executor, source_watch& sources,
                             "Number of marks set on Runtimes", {{"reason", reason}});
   }
   controller_.watch(runtimes_);
+  for (auto* const from : {&sources_.config_maps, &sources_.secrets, &sources_.trust_bundles}) {
+    controller_.watch(*from, [this, from](const k8s::delta& change, k8s::controller::keys& out) {
+      on_source(*from, change, out);
+    });
+  }
 }
 
 config_sync::~config_sync() = default;
 
 asio::awaitable<void> config_sync::run() {
-  const auto subscription = sources_.subscribe([this] { on_sources(); });
-  on_sources();
+  controller_.add(target_key);
   co_await controller_.run();
 }
 
 // --- the target ------------------------------------------------------------------------
 
 /// Counts each change at once, so that none is missed while a request is under way.
-void config_sync::on_sources() {
-  auto digest = sources_.digest();
-  if (digest.empty() || digest == target_.digest) return;
-  if (!target_.digest.empty()) ++target_.changes;
+void config_sync::on_source(const k8s::informer& from, const k8s::delta& change,
+                            k8s::controller::keys& out) {
+  const bool concerned = std::ranges::any_of(all_sources, [&](source which) {
+    return &from == &sources_.of(which) && change.any().key() == options_.sources.key_of(which);
+  });
+  // The first digest waits until all sources are known.
+  if (!concerned || target_.digest.empty() || !update_digest()) return;
+  ++target_.changes;
+  target_.version = std::max(target_.version, number_of(from.resource_version(), newest));
+  out.push_back(target_key);
+}
+
+/// False if it stays the same.
+bool config_sync::update_digest() {
+  content_digest all;
+  for (const auto which : all_sources) {
+    const auto digest = digest_of(which, sources_.find(which, options_.sources));
+    all.add(std::string_view(digest));
+  }
+  auto digest = all.hex();
+  if (digest == target_.digest) return false;
   target_.digest = std::move(digest);
   const auto now = environment_.common.clock.now();
   if (now >= target_.changed_at + options_.settle) target_.series_began = now;
   target_.changed_at = now;
-  controller_.add(target_key);
+  return true;
 }
 
 /// Stores the target for the sources as they are, and publishes it.
 asio::awaitable<reconcile_result> config_sync::record_target() {
   auto& stored = target_.stored;
+  if (target_.digest.empty()) {
+    update_digest();
+    for (const auto* const from :
+         {&sources_.config_maps, &sources_.secrets, &sources_.trust_bundles}) {
+      target_.version = std::max(target_.version, number_of(from->resource_version(), newest));
+    }
+  }
   if (!stored) {
     auto found = co_await environment_.api.get(config_maps_type(), record_key);
     const bool absent = found.has_error() && found.error().is(k8s::errc::not_found);
@@ -109,8 +140,12 @@ asio::awaitable<reconcile_result> config_sync::record_target() {
     stored = absent ? json::value() : std::move(*found);
   }
   const auto changes = target_.changes;
-  const auto version = sources_.version();
-  auto to = next();
+  const auto version = target_.version;
+  auto to = next_target({.recorded = read_record(*stored),
+                         .digest = target_.digest,
+                         .changed = changes != target_.recorded_changes,
+                         .all_once = options_.signal_all_once,
+                         .now = environment_.common.clock.wall()});
   if (read_record(*stored) != to) {
     auto object = write_record(to, *stored);
     const k8s::write_options by{.field_manager = options_.field_manager};
@@ -128,22 +163,6 @@ asio::awaitable<reconcile_result> config_sync::record_target() {
   target_.visible_at = version;
   publish(std::move(to));
   co_return result::done();  // a change meanwhile has added the key again
-}
-
-target config_sync::next() const {
-  target_input in{.recorded = read_record(*target_.stored),
-                  .digest = target_.digest,
-                  .changed = target_.changes != target_.recorded_changes,
-                  .all_once = options_.signal_all_once,
-                  .now = environment_.common.clock.wall()};
-  if (in.recorded) return next_target(in);
-  // A signal that can't be read still tells that this is no first start.
-  runtimes_.objects().for_each([&](const k8s::object& one) {
-    const auto runtime = one.parse();
-    const auto text = k8s::annotation(runtime, signalled_annotation);
-    if (text) in.signalled.push_back(parse_signal(*text).value_or(signal{}).of);
-  });
-  return next_target(in);
 }
 
 void config_sync::publish(target to) {

@@ -9,7 +9,7 @@
 #include "reactors/config_sync/runtime_signal.hpp"
 #include "reactors/config_sync/target.hpp"
 #include "reactors/shared/bootstrapper_mode.hpp"
-#include "reactors/shared/source_watch.hpp"
+#include "reactors/shared/bootstrapper_sources.hpp"
 #include "reactors/shared/state_counts.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -66,9 +66,9 @@ struct sync_environment {
 /// the informers'.
 class config_sync final : private k8s::reconciler {
  public:
-  /// `sources` and `runtimes` are run elsewhere, also before this process leads.
-  config_sync(boost::asio::any_io_executor executor, source_watch& sources, k8s::informer& runtimes,
-              sync_options options, sync_environment environment);
+  /// The informers are run elsewhere, that of Runtimes also before this process leads.
+  config_sync(boost::asio::any_io_executor executor, source_informers sources,
+              k8s::informer& runtimes, sync_options options, sync_environment environment);
   ~config_sync() override;
   config_sync(const config_sync&) = delete;
   config_sync& operator=(const config_sync&) = delete;
@@ -93,14 +93,15 @@ class config_sync final : private k8s::reconciler {
     core::time_point series_began = {};             ///< the changes that the latest one belongs to
     std::optional<boost::json::value> stored = {};  ///< the record; null: absent; none: to be read
     std::optional<target> current = {};             ///< none: not known yet
-    std::uint64_t visible_at = 0;  ///< the sources had its content at this version, or before
+    std::uint64_t version = 0;     ///< the sources had the digest's content at it, or before
+    std::uint64_t visible_at = 0;  ///< the same of `current`
   };
 
   boost::asio::awaitable<result> reconcile(k8s::object_key key) override;
 
-  void on_sources();
+  void on_source(const k8s::informer& from, const k8s::delta& change, k8s::controller::keys& out);
+  bool update_digest();
   boost::asio::awaitable<result> record_target();
-  target next() const;
   void publish(target to);
 
   boost::asio::awaitable<result> write(boost::json::value runtime, signal_decision decision);
@@ -111,7 +112,7 @@ class config_sync final : private k8s::reconciler {
   void warn(const boost::json::value& runtime, const std::string& reason, const std::string& text);
   result recheck_at(core::time_point when) const;
 
-  source_watch& sources_;
+  const source_informers sources_;
   k8s::informer& runtimes_;
   const sync_options options_;
   const sync_environment environment_;

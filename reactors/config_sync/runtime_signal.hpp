@@ -3,6 +3,7 @@
 #include "core/clock.hpp"
 #include "reactors/config_sync/target.hpp"
 #include "reactors/shared/bootstrapper_mode.hpp"
+#include "reactors/shared/bootstrapper_sources.hpp"
 
 #include <boost/json/value.hpp>
 
@@ -87,6 +88,7 @@ struct signal_timing {
 };
 
 struct sync_options {
+  bootstrapper_sources sources = {};
   bootstrapper_mode mode = bootstrapper_mode::signal;  ///< of Runtimes without the annotation
   mark_form form = mark_form::annotation;
   std::string field_manager = "runtime-watcher-config-sync";  ///< of marks and of the record

@@ -3,11 +3,10 @@
 #include "k8s/objects/rfc3339.hpp"
 #include "k8s/objects/text.hpp"
 #include "k8s/objects/types.hpp"
+#include "reactors/shared/content_digest.hpp"
 #include "reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/object.hpp>
-
-#include <algorithm>
 
 namespace rw::config_sync {
 namespace {
@@ -17,6 +16,22 @@ namespace json = boost::json;
 constexpr auto since_ever = "ever";
 
 }  // namespace
+
+std::string digest_of(source which, const k8s::object& now) {
+  content_digest digest;
+  digest.add(to_string(which));
+  if (!now) return digest.add(std::string_view("absent")).hex();
+  const auto value = now.parse();
+  const auto add = [&](std::string_view member) {
+    const auto* const found = k8s::find(value, {member});
+    const auto* const object = found == nullptr ? nullptr : found->if_object();
+    const bool nothing = found == nullptr || (object != nullptr && object->empty());
+    if (!nothing) digest.add(member).add(*found);
+  };
+  // Their order is part of the digest.
+  for (const auto* member : {"data", "binaryData", "type", "spec"}) add(member);
+  return digest.hex();
+}
 
 std::optional<target> read_record(const json::value& config_map) {
   const auto number =
@@ -54,12 +69,8 @@ target next_target(const target_input& in) {
     const bool signal_first = in.all_once && !in.recorded->since;
     return same && !signal_first ? *in.recorded : after(in.recorded->of);
   }
-  if (in.signalled.empty()) {
-    if (in.changed) return after({.number = 1});
-    return {{1, in.digest}, in.all_once ? std::optional(since) : std::nullopt};
-  }
-  const auto last = std::ranges::max(in.signalled, {}, &revision::number);
-  return last.digest == in.digest ? target{last, since} : after(last);
+  if (in.changed) return after({.number = 1});
+  return {{1, in.digest}, in.all_once ? std::optional(since) : std::nullopt};
 }
 
 }  // namespace rw::config_sync

@@ -1,5 +1,8 @@
 #pragma once
 
+#include "k8s/objects/object.hpp"
+#include "reactors/shared/bootstrapper_sources.hpp"
+
 #include <boost/json/value.hpp>
 
 #include <chrono>
@@ -7,16 +10,19 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace rw::config_sync {
+
+/// The digest of one source's content: data and type of ConfigMaps and the Secret, spec of the
+/// trust bundle, and absence (an empty object); not of metadata.
+std::string digest_of(source which, const k8s::object& now);
 
 /// One content of the sources. Revisions are numbered in the order in which they were observed, so
 /// that a content that returns is another revision: between the two a runtime may have got the
 /// other.
 struct revision {
   std::uint64_t number = 0;
-  std::string digest = {};  ///< source_watch::digest
+  std::string digest = {};  ///< of the digests of all sources
 
   friend bool operator==(const revision&, const revision&) = default;
 };
@@ -45,20 +51,19 @@ boost::json::value write_record(const target& now, const boost::json::value& bef
 /// What the next target is computed from.
 struct target_input {
   std::optional<target> recorded = {};
-  std::vector<revision> signalled = {};  ///< on Runtimes; only needed without a record
-  std::string digest = {};               ///< of the sources now
-  bool changed = false;   ///< the digest changed since the record was written, or since the start
-  bool all_once = false;  ///< sync_options::signal_all_once
+  std::string digest = {};  ///< of the sources now
+  bool changed = false;     ///< the digest changed since the record was written, or since the start
+  bool all_once = false;    ///< sync_options::signal_all_once
   target::time_point now = {};
 };
 
 /// The target for the sources as they are:
 ///   - The recorded one, if nothing changed; the next revision if something did.
-///   - Without a record and without a signal on any Runtime this is the first start. The sources'
+///   - Without a record this is the first start. The sources'
 ///     content is taken for what all runtimes have, since KIM brought it there: to mark thousands
 ///     of Runtimes for a change that nobody made helps nobody. `all_once` marks them all the same,
-///     also later as long as nothing else was signalled.
-///   - A record that was lost continues from the newest signal on a Runtime.
+///     also later as long as nothing else was signalled. Where a record was lost, Runtimes that
+///     were signalled before are marked once more, since their signals are of other revisions.
 target next_target(const target_input& in);
 
 }  // namespace rw::config_sync

@@ -2,6 +2,7 @@
 
 #include "core/backoff.hpp"
 #include "reactors/bootstrapper/desired_set.hpp"
+#include "reactors/config_sync/target.hpp"
 #include "reactors/dev/deployment_status.hpp"
 #include "reactors/dev/manifests.hpp"
 #include "reactors/shared/kyma_resources.hpp"
@@ -18,7 +19,7 @@ namespace asio = boost::asio;
 
 constexpr auto retry_base = std::chrono::milliseconds(200);
 constexpr auto retry_limit = std::chrono::seconds(10);
-constexpr std::string_view deployment_name = "rt-bootstrapper-controller-manager";
+const std::string deployment_name = bootstrapper::target_names().deployment;
 
 k8s::informer_options only(std::string_view ns, std::string_view name) {
   return {.what = {.ns = std::string(ns), .fields = "metadata.name=" + std::string(name)}};
@@ -66,7 +67,7 @@ asio::awaitable<void> bootstrapped::follow(k8s::informer* from, source which, k8
     const auto change = co_await changes->receive();
     if (change.has_error()) co_return;
     const auto now = from->objects().get(key);
-    tell_(which, now ? digest_of(which, now) : std::string());
+    tell_(which, now ? config_sync::digest_of(which, now) : std::string());
   }
 }
 

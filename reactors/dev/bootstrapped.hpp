@@ -5,7 +5,7 @@
 #include "k8s/cache/informer.hpp"
 #include "k8s/client/client.hpp"
 #include "reactors/cli/app.hpp"
-#include "reactors/shared/source_watch.hpp"
+#include "reactors/dev/source_watch.hpp"
 
 #include <boost/asio/awaitable.hpp>
 

@@ -2,6 +2,7 @@
 
 #include "core/within.hpp"
 #include "k8s/objects/types.hpp"
+#include "reactors/config_sync/target.hpp"
 #include "reactors/dev/manifests.hpp"
 #include "reactors/runtime_rollout/resource.hpp"
 #include "reactors/shared/kyma_resources.hpp"
@@ -80,7 +81,7 @@ void configuration::look_at_sources() {
   if (!sources_.ready()) return;
   for (const auto which : {source::config, source::pull_secret, source::trust_bundle}) {
     const auto now = sources_.get(which);
-    view_.wanted(which, now ? digest_of(which, now) : std::string());
+    view_.wanted(which, now ? config_sync::digest_of(which, now) : std::string());
   }
 }
 

@@ -10,7 +10,7 @@
 #include "reactors/dev/node.hpp"
 #include "reactors/dev/rollout_view.hpp"
 #include "reactors/dev/settings.hpp"
-#include "reactors/shared/source_watch.hpp"
+#include "reactors/dev/source_watch.hpp"
 
 #include <boost/asio/awaitable.hpp>
 

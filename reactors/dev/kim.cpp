@@ -80,7 +80,7 @@ asio::awaitable<k8s::result<void>> configure_as_kim(k8s::client* runtime, source
   }
   if (!manifests) co_return k8s::result<void>();
   const auto value = manifests.parse();
-  const std::string text(k8s::find_string(value, {"data", bootstrapper::default_manifests_key}));
+  const std::string text(k8s::find_string(value, {"data", bootstrapper::manifests_key}));
   auto objects = k8s::parse_manifests(text);
   if (!objects) {
     co_return k8s::failure{.code = make_error_code(k8s::errc::invalid),

@@ -10,7 +10,7 @@
 #include "k8s/client/client.hpp"
 #include "k8s/controller/controller.hpp"
 #include "k8s/controller/reconciler.hpp"
-#include "reactors/shared/source_watch.hpp"
+#include "reactors/dev/source_watch.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/clock.hpp"
-#include "reactors/shared/source_watch.hpp"
+#include "reactors/dev/source_watch.hpp"
 
 #include <boost/json/value.hpp>
 

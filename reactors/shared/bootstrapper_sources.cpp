@@ -31,4 +31,15 @@ std::string bootstrapper_sources::describe(source which) const {
                                 : type_of(which).gvk.kind + " " + to_string(key_of(which));
 }
 
+k8s::informer& source_informers::of(source which) const {
+  const auto& type = type_of(which);
+  return type == secrets.type()       ? secrets
+         : type == config_maps.type() ? config_maps
+                                      : trust_bundles;
+}
+
+k8s::object source_informers::find(source which, const bootstrapper_sources& names) const {
+  return of(which).objects().get(names.key_of(which));
+}
+
 }  // namespace rw

@@ -1,6 +1,8 @@
 #pragma once
 
+#include "k8s/cache/informer.hpp"
 #include "k8s/objects/names.hpp"
+#include "k8s/objects/object.hpp"
 
 #include <array>
 #include <cstddef>
@@ -33,6 +35,17 @@ struct bootstrapper_sources {
   std::string describe(source which) const;
 
   friend bool operator==(const bootstrapper_sources&, const bootstrapper_sources&) = default;
+};
+
+/// Informers of the sources, which may hold other objects as well. They must outlive it.
+struct source_informers {
+  k8s::informer& config_maps;  ///< of kcp-system
+  k8s::informer& secrets;      ///< of kcp-system
+  k8s::informer& trust_bundles;
+
+  k8s::informer& of(source which) const;
+  /// The source as it is; empty: it does not exist.
+  k8s::object find(source which, const bootstrapper_sources& names) const;
 };
 
 }  // namespace rw

@@ -15,8 +15,7 @@ constexpr std::chrono::minutes discovery_period(1);  ///< if they are not served
 
 class trust_bundle_source final : public k8s::api_source {
  public:
-  /// `log`: null: nothing is logged.
-  trust_bundle_source(k8s::client& api, core::clock& clock, core::logger* log)
+  trust_bundle_source(k8s::client& api, core::clock& clock, core::logger& log)
       : api_(api), from_(k8s::source_of(api)), clock_(clock), log_(log) {}
 
   asio::any_io_executor get_executor() const noexcept override { return from_->get_executor(); }
@@ -38,9 +37,7 @@ class trust_bundle_source final : public k8s::api_source {
       }
       if (*found && served_ != *found) {
         absence_noted_ = false;
-        if (log_ != nullptr) {
-          log_->info("ClusterTrustBundles are served", {{"version", (*found)->gvk.version}});
-        }
+        log_.info("ClusterTrustBundles are served", {{"version", (*found)->gvk.version}});
       }
       served_ = std::move(*found);
     }
@@ -91,15 +88,15 @@ class trust_bundle_source final : public k8s::api_source {
   }
 
   void note_absence(bool was_served) {
-    if (std::exchange(absence_noted_, true) || log_ == nullptr) return;
-    log_->warning(was_served ? "ClusterTrustBundles are no longer served; the last content stays"
-                             : "ClusterTrustBundles are not served; trust bundles count as absent");
+    if (std::exchange(absence_noted_, true)) return;
+    log_.warning(was_served ? "ClusterTrustBundles are no longer served; the last content stays"
+                            : "ClusterTrustBundles are not served; trust bundles count as absent");
   }
 
   k8s::client& api_;
   const std::shared_ptr<k8s::api_source> from_;
   core::clock& clock_;
-  core::logger* const log_;
+  core::logger& log_;
   type served_ = {};
   bool absence_noted_ = false;
 };
@@ -113,11 +110,10 @@ const k8s::resource_type& trust_bundles_type() {
 }
 
 std::unique_ptr<k8s::informer> trust_bundle_informer(k8s::client& api, k8s::selection what,
-                                                     k8s::informer_environment in, bool logs) {
+                                                     k8s::informer_environment in) {
   // A stream would begin without discovery.
   return std::make_unique<k8s::informer>(
-      std::make_shared<trust_bundle_source>(api, in.clock, logs ? &in.log : nullptr),
-      trust_bundles_type(),
+      std::make_shared<trust_bundle_source>(api, in.clock, in.log), trust_bundles_type(),
       k8s::informer_options{.what = std::move(what), .streaming_list = false, .any_version = true},
       in);
 }

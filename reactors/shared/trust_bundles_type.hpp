@@ -16,12 +16,10 @@ inline constexpr std::string_view trust_bundle_kind = "ClusterTrustBundle";
 const k8s::resource_type& trust_bundles_type();
 
 /// Returns an informer of ClusterTrustBundles in any served version, which it discovers before each
-/// list; the objects' own version does not matter. If they are not served, which it logs once
-/// (`logs`: set it on one of several informers), there are none; it lists them at most a minute
-/// after the server begins to serve them. If the server stops serving them, lists fail, and the
-/// informer keeps its objects.
+/// list; the objects' own version does not matter. If they are not served, which it logs once,
+/// there are none; it lists them at most a minute after the server begins to serve them. If the
+/// server stops serving them, lists fail, and the informer keeps its objects.
 std::unique_ptr<k8s::informer> trust_bundle_informer(k8s::client& api, k8s::selection what,
-                                                     k8s::informer_environment in,
-                                                     bool logs = true);
+                                                     k8s::informer_environment in);
 
 }  // namespace rw

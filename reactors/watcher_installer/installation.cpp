@@ -4,7 +4,7 @@
 #include "k8s/objects/difference.hpp"
 #include "k8s/objects/manifests.hpp"
 #include "k8s/objects/types.hpp"
-#include "reactors/watcher_installer/field_owners.hpp"
+#include "reactors/shared/field_owners.hpp"
 #include "reactors/watcher_installer/pods.hpp"
 
 #include <boost/asio/this_coro.hpp>

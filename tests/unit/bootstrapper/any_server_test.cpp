@@ -172,7 +172,7 @@ asio::awaitable<void> fits_its_schema(sync_env* env) {
                       {"kind", "Runtime"},
                       {"metadata", {{"name", "schema"}, {"namespace", "default"}, {"uid", "1"}}}};
   auto object = bootstrapper::resource_for(runtime, {});
-  object.at("spec").as_object()["deletionPolicy"] = "remove";
+  object.at("spec").as_object()["adopt"] = true;
   const auto& type = bootstrapper::runtime_bootstrappers_type();
   const auto made = co_await env->api("skr")->apply(type, object, {.force = true});
   BOOST_REQUIRE_MESSAGE(made.has_value(), made.error().message);
@@ -189,7 +189,7 @@ asio::awaitable<void> fits_its_schema(sync_env* env) {
   BOOST_REQUIRE_MESSAGE(told.has_value(), told.error().message);
   BOOST_TEST(told->at("status") == *status);
   json::value wrong = object;
-  wrong.at("spec").as_object()["deletionPolicy"] = "maybe";
+  wrong.at("spec").as_object()["adopt"] = "maybe";
   const auto refused = co_await env->api("skr")->apply(type, wrong, {.force = true});
   BOOST_TEST(refused.has_error());
   const auto gone = co_await env->api("skr")->remove(type, k8s::key_of(*made));

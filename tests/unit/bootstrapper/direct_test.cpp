@@ -34,6 +34,13 @@ std::string unit_text(const json::value& object, std::size_t unit, std::string_v
   return std::string(k8s::find_string(object.at("status").at("units").at(unit), {field}));
 }
 
+options renamed() {
+  auto with = quick_options();
+  with.to.pull_secret = "own-secret";
+  with.to.configuration = "own-config";
+  return with;
+}
+
 asio::awaitable<std::size_t> stored(test_env* env) {
   const auto list =
       co_await env->must(env->api("kcp").list(secrets_type(), {.ns = "runtime-watcher-system"}));
@@ -71,6 +78,17 @@ RW_COROUTINE_TEST(bootstrapper_is_installed_configured_and_reported, test_env, q
   BOOST_TEST(env->metric("rw_bootstrapper_content_runtimes{state=\"current\"}") == 1);
   const auto secrets = co_await stored(env);
   BOOST_TEST(secrets == 4U);
+}
+
+RW_COROUTINE_TEST(objects_on_runtimes_have_the_configured_names, test_env, renamed()) {
+  co_await env->begin();
+  co_await env->add_runtime("skr");
+  co_await env->add_bootstrapper("skr");
+  co_await env->until("skr", secrets_type(), {"kyma-system", "own-secret"},
+                      has_data(pull_secret()));
+  co_await env->until("skr", config_maps_type(), {"kyma-system", "own-config"}, is_there);
+  const auto default_name = co_await env->api("skr").get(config_maps_type(), settings);
+  BOOST_TEST(default_name.has_error());
 }
 
 RW_COROUTINE_TEST(rotated_pull_secret_reaches_the_runtime, test_env, quick_options()) {
@@ -203,14 +221,14 @@ RW_COROUTINE_TEST(suspended_runtime_is_not_written_to, test_env, quick_options()
   co_await env->until("skr", secrets_type(), credentials, has_data(pull_secret("unseen")));
 }
 
-RW_COROUTINE_TEST(deleted_source_is_kept_on_the_runtime_unless_it_is_to_be_removed, test_env,
+RW_COROUTINE_TEST(deleted_source_is_kept_on_the_runtime_until_it_is_not_referred_to, test_env,
                   quick_options()) {
   co_await one_ready_runtime(env);
   co_await env->remove_source(secrets_type(), "registry-credentials");
   env->reactor->requeue(skr);
   co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
   co_await env->until("skr", secrets_type(), credentials, has_data(pull_secret()));
-  co_await env->change("skr", {{"deletionPolicy", "remove"}});
+  co_await env->change("skr", {{"pullSecretRef", nullptr}});
   co_await env->until("skr", secrets_type(), credentials, is_gone);
 }
 

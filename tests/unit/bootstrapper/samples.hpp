@@ -123,7 +123,7 @@ using bootstrapper::source_kind;
 /// All sources, valid.
 inline bootstrapper::render_input good_sources(const std::string& pem,
                                                const std::string& version = "1.0.0") {
-  bootstrapper::render_input out{.manifests_key = "manifests.yaml"};
+  bootstrapper::render_input out;
   out.at(source_kind::trust_bundle) = {"ClusterTrustBundle " + bundle_name, trust_bundle(pem)};
   out.at(source_kind::pull_secret) = {"Secret kcp-system/registry-credentials", pull_secret()};
   out.at(source_kind::config) = {"ConfigMap kcp-system/rt-bootstrapper-config",

@@ -3,7 +3,6 @@
 #include "reactors/bootstrapper/status.hpp"
 
 #include "k8s/objects/types.hpp"
-#include "reactors/bootstrapper/rejections.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -239,55 +238,16 @@ BOOST_AUTO_TEST_CASE(spec_is_read_with_its_defaults) {
   BOOST_TEST(found.errors.empty());
   BOOST_TEST(view.from.config == "rt-bootstrapper-config");
   BOOST_TEST(view.from.manifests == "runtime-bootstrapper-manifests");
-  BOOST_TEST(view.manifests_key == "manifests.yaml");
   BOOST_TEST(view.from.pull_secret == "");
-  BOOST_TEST(view.to.pull_secret == "registry-credentials");
-  BOOST_TEST(!view.remove_with_source);
-  object.at("spec") = {{"runtimeRef", {{"name", "b"}}},
-                       {"manifests", {{"inline", "x"}}},
-                       {"target", {{"namespace", "Not"}}},
-                       {"adopt", true},
-                       {"deletionPolicy", "remove"}};
+  object.at("spec") = {
+      {"runtimeRef", {{"name", "b"}}}, {"manifests", {{"inline", "x"}}}, {"adopt", true}};
   view = bootstrapper::read_resource(object, {}, found);
   BOOST_TEST(view.from.manifests == "");
   BOOST_TEST(view.adopt);
-  BOOST_TEST(view.remove_with_source);
-  BOOST_TEST_REQUIRE(found.errors.size() == 2U);
+  BOOST_TEST_REQUIRE(found.errors.size() == 1U);
   BOOST_TEST(found.errors[0] ==
              "spec.runtimeRef.name: is \"b\", but a RuntimeBootstrapper has the name of its "
              "Runtime");
-  BOOST_TEST(found.errors[1].starts_with("spec.target.namespace: "));
-}
-
-BOOST_AUTO_TEST_CASE(unknown_kind_is_tried_again_soon_and_other_rejections_later) {
-  bootstrapper::rejections all;
-  const k8s::object_key a{"n", "a"};
-  core::time_point now{};
-  bootstrapper::sync_state state;
-  auto& tried = state.at(unit::bootstrapper);
-  tried.desired = "aa";
-  tried.rejected = {rejection::reason::unknown_kind, "x"};
-  const auto skipped = [&](core::time_point at) {
-    bootstrapper::sync_state next;
-    all.skip(a, at, next);
-    return next.at(unit::bootstrapper).skipped.digest;
-  };
-  for (const auto wait : {2s, 4s, 8s}) {
-    all.update(a, now, state);
-    BOOST_TEST((all.due(a) == now + wait));
-    BOOST_TEST(skipped(now) == "aa");
-    BOOST_TEST(skipped(now + wait) == "");
-    now += wait;
-  }
-  tried.desired = "bb";
-  tried.rejected->why = rejection::reason::rejected_by_runtime;
-  all.update(a, now, state);
-  BOOST_TEST((all.due(a) == now + 10min));
-  // It is not counted again where it was not tried.
-  all.update(a, now + 1min, state);
-  BOOST_TEST((all.due(a) == now + 10min));
-  all.update(a, now + 1min, {});
-  BOOST_TEST(!all.due(a).has_value());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,6 +1,7 @@
 // One pass over a runtime: install, change, repair, ownership, rejection, removal.
 
 #include "k8s/objects/manifests.hpp"
+#include "reactors/shared/field_owners.hpp"
 #include "reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
@@ -287,7 +288,7 @@ RW_COROUTINE_TEST(obsolete_objects_are_removed_but_no_namespaces, sync_env) {
   const auto live_3 = co_await env->get("skr", "Secret", "renamed");
   BOOST_TEST(live_3.is_object());
   BOOST_TEST(report.objects.size() == 7U);
-  broken.remove_missing = true;
+  broken.at(source_kind::pull_secret).name.clear();
   co_await env->must_sync("skr", {broken});
   const auto live_4 = co_await env->get("skr", "Secret", "renamed");
   BOOST_TEST(live_4.is_null());
@@ -374,11 +375,11 @@ BOOST_AUTO_TEST_CASE(fields_are_subtracted_leaf_by_leaf) {
       R"({"f:data": {".": {}, "f:a": {}, "f:b": {}}, "f:metadata": {"f:labels": {"f:x": {}}}})");
   const auto owned =
       json::parse(R"({"f:data": {"f:a": {}}, "f:metadata": {"f:labels": {"f:x": {}}}})");
-  BOOST_TEST((bootstrapper::subtract_fields(fields, owned) ==
-              json::parse(R"({"f:data": {".": {}, "f:b": {}}})")));
-  BOOST_TEST(bootstrapper::subtract_fields(fields, fields).is_null());
+  BOOST_TEST(
+      (rw::subtract_fields(fields, owned) == json::parse(R"({"f:data": {".": {}, "f:b": {}}})")));
+  BOOST_TEST(rw::subtract_fields(fields, fields).is_null());
   const auto both = json::parse(R"({"f:data": {"f:a": {}, "f:b": {}}, "f:metadata": {}})");
-  BOOST_TEST((bootstrapper::subtract_fields(fields, both) ==
+  BOOST_TEST((rw::subtract_fields(fields, both) ==
               json::parse(R"({"f:metadata": {"f:labels": {"f:x": {}}}})")));
 }
 

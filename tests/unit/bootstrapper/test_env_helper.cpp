@@ -75,8 +75,9 @@ void test_env::start() {
   auto* const kubeconfigs = inform_of(secrets_type(), {.ns = "kcp-system", .labels = label});
   auto* const config_maps = inform_of(config_maps_type(), {.ns = "kcp-system"});
   auto* const secrets = inform_of(secrets_type(), {.ns = "kcp-system", .labels = "!" + label});
-  from_ = std::make_unique<bootstrapper::sources>(*bootstrappers, *runtimes_, *kubeconfigs,
-                                                  *config_maps, *secrets, *inform_of(bundles, {}));
+  from_ = std::make_unique<bootstrapper::sources>(
+      *bootstrappers, *runtimes_, *kubeconfigs,
+      source_informers{*config_maps, *secrets, *inform_of(bundles, {})});
   events_ = &record_events("runtime-bootstrapper");
   react();
 }

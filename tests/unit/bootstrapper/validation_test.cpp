@@ -302,11 +302,11 @@ metadata: {name: registry-credentials, namespace: kyma-system}
   BOOST_TEST(made.objects.size() == 6U);
 }
 
-BOOST_AUTO_TEST_CASE(missing_source_is_an_error_or_has_no_objects) {
+BOOST_AUTO_TEST_CASE(missing_source_is_an_error_and_one_without_a_name_has_no_objects) {
   auto from = good_sources(shared_pem());
   from.at(source_kind::pull_secret).object = nullptr;
   check_has(errors_of(from), "Secret kcp-system/registry-credentials: does not exist");
-  from.remove_missing = true;
+  from.at(source_kind::pull_secret).name.clear();
   BOOST_TEST(errors_of(from) == "");
   const auto made = bootstrapper::render(unit::credentials, from, std::chrono::system_clock::now());
   BOOST_TEST(made.objects.empty());

@@ -35,6 +35,23 @@ k8s::devserver::fault failing(const std::string& verb, const std::string& path,
 
 // --- changes of the sources --------------------------------------------------------------
 
+BOOST_FIXTURE_TEST_CASE(nothing_is_concluded_before_every_source_is_known, landscape) {
+  bool broken = true;
+  faults([&broken](const std::string&, const std::string& path) {
+    k8s::devserver::fault out;
+    if (broken && path.find("clustertrustbundles") != std::string::npos) out.status = 500;
+    return out;
+  });
+  start();
+  pass(2min);
+  const auto absent = call(api("kcp").get(
+      config_maps_type(), {std::string(kcp_namespace), std::string(rw::config_sync::record_name)}));
+  BOOST_TEST(absent.has_error());
+  broken = false;
+  pass(2min);
+  BOOST_TEST(k8s::find_string(record(), {"data", "number"}) == "1");
+}
+
 BOOST_FIXTURE_TEST_CASE(the_first_start_marks_none_and_says_so, landscape) {
   const auto before = version("r1");
   begin();
@@ -428,7 +445,7 @@ BOOST_FIXTURE_TEST_CASE(no_runtime_is_marked_before_the_change_is_recorded, land
   BOOST_TEST(marks() == 2);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_lost_record_is_restored_from_the_runtimes, landscape) {
+BOOST_FIXTURE_TEST_CASE(a_lost_record_has_signalled_runtimes_marked_once_more, landscape) {
   begin();
   put(source::config, "v2");
   debounce();
@@ -436,12 +453,13 @@ BOOST_FIXTURE_TEST_CASE(a_lost_record_is_restored_from_the_runtimes, landscape) 
   stop();
   remove_record();
   begin();
-  BOOST_TEST(marks() == 2);
+  BOOST_TEST(marks() == 4);
+  for (const auto* name : {"r1", "r2"}) take(name);
   stop();
   remove_record();
   put(source::config, "v3");
   begin();
-  BOOST_TEST(marks() == 4);
+  BOOST_TEST(marks() == 6);
 }
 
 // --- single Runtimes ---------------------------------------------------------------------

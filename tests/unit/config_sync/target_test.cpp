@@ -81,15 +81,4 @@ BOOST_AUTO_TEST_CASE(all_are_signalled_once_and_only_if_nothing_was) {
        second));
 }
 
-BOOST_AUTO_TEST_CASE(a_lost_record_continues_from_the_newest_signal) {
-  const std::vector<revision> signalled{{4, "b"}, {}, {5, "c"}, {2, "a"}};
-  const auto next = [&](const char* digest) {
-    return next_target({.signalled = signalled, .digest = digest, .now = day0});
-  };
-  BOOST_TEST((next("c") == one{{5, "c"}, day0}));
-  BOOST_TEST((next("d") == one{{6, "d"}, day0}));
-  // A signal that can't be read: this is no first start.
-  BOOST_TEST((next_target({.signalled = {{}}, .digest = "c", .now = day0}) == one{{1, "c"}, day0}));
-}
-
 BOOST_AUTO_TEST_SUITE_END()

@@ -4,8 +4,8 @@
 #include "k8s/devserver/faults.hpp"
 #include "reactors/config_sync/config_sync.hpp"
 #include "reactors/dev/kim.hpp"
+#include "reactors/dev/source_watch.hpp"
 #include "reactors/shared/bootstrapper_mode.hpp"
-#include "reactors/shared/source_watch.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>

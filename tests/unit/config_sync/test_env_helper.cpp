@@ -1,6 +1,7 @@
 #include "k8s/objects/types.hpp"
 #include "reactors/config_sync/target.hpp"
 #include "reactors/shared/kyma_resources.hpp"
+#include "reactors/shared/trust_bundles_type.hpp"
 
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
@@ -51,24 +52,30 @@ struct test_env::running {
   explicit running(test_env& in)
       : api(in.connect("kcp", {.name = "reactor", .retry_base = {}})),
         reading(in.connect("kcp", {.name = "informers", .retry_base = {}})),
-        sources(*reading, {}, {in.clock, in.log, in.numbers, core::make_random_source()}),
+        config_maps(*reading, config_maps_type(), {.what = {.ns = kcp}}, in.informer_environment()),
+        secrets(*reading, secrets_type(), {.what = {.ns = kcp}}, in.informer_environment()),
+        trust_bundles(trust_bundle_informer(*reading, {}, in.informer_environment())),
         runtimes(*reading, runtimes_type(), runtimes_informer(), in.informer_environment()),
         events(in.context.get_executor(), k8s::objects_of(*reading), {.component = "test"},
                {in.clock, in.log, in.numbers, core::make_random_source()}),
-        reactor(in.context.get_executor(), sources, runtimes, in.options_,
+        reactor(in.context.get_executor(), {config_maps, secrets, *trust_bundles}, runtimes,
+                in.options_,
                 {*api,
                  events,
                  {in.clock, in.watchdog, in.log, in.numbers, core::make_random_source()}}),
         tasks(in.context.get_executor()) {
-    tasks.spawn(sources.run());
-    tasks.spawn(runtimes.run());
+    for (auto* const each : {&config_maps, &secrets, trust_bundles.get(), &runtimes}) {
+      tasks.spawn(each->run());
+    }
     tasks.spawn(events.run());
     tasks.spawn(reactor.run());
   }
 
   std::unique_ptr<k8s::client> api;
   std::unique_ptr<k8s::client> reading;
-  source_watch sources;
+  k8s::informer config_maps;
+  k8s::informer secrets;
+  std::unique_ptr<k8s::informer> trust_bundles;
   k8s::informer runtimes;
   k8s::event_recorder events;
   config_sync reactor;
@@ -133,7 +140,7 @@ struct test_env::running_kim {
   }
 
   std::unique_ptr<k8s::client> api;
-  source_watch sources;
+  dev::source_watch sources;
   dev::kim kim;
   core::task_group tasks;
 };

@@ -4,8 +4,8 @@
 #include "reactors/cli/app.hpp"
 #include "reactors/cli/runtime_config.hpp"
 #include "reactors/dev/kim.hpp"
+#include "reactors/dev/source_watch.hpp"
 #include "reactors/shared/bootstrapper_mode.hpp"
-#include "reactors/shared/source_watch.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/object.hpp>
@@ -80,7 +80,7 @@ class land : public test::simulated {
   cli::services services_;
   std::unique_ptr<manager> manager_;
   std::unique_ptr<k8s::client> kim_api_;
-  std::unique_ptr<source_watch> kim_sources_;
+  std::unique_ptr<dev::source_watch> kim_sources_;
 };
 
 }  // namespace rw::runtime_config_test

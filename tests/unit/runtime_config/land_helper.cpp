@@ -138,7 +138,7 @@ land::land(std::uint64_t seed)
     put(which);
   }
   kim_api_ = connect("kcp", {.name = "kim", .retry_base = {}});
-  kim_sources_ = std::make_unique<source_watch>(
+  kim_sources_ = std::make_unique<dev::source_watch>(
       *kim_api_, bootstrapper_sources{.trust_bundle = bundle_name},
       k8s::informer_environment{clock, log, numbers, chance.source()});
   kim = std::make_unique<dev::kim>(

@@ -1,9 +1,8 @@
-#include "reactors/watcher_installer/field_owners.hpp"
+#include "reactors/shared/field_owners.hpp"
 
 #include "k8s/objects/rfc3339.hpp"
 #include "k8s/objects/types.hpp"
 
-#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
 #include <algorithm>
@@ -14,12 +13,6 @@ namespace {
 
 namespace json = boost::json;
 using k8s::find_string;
-
-const json::array& entries_of(const json::value& object) {
-  static const json::array none;
-  const auto* const found = k8s::find(object, {"metadata", "managedFields"});
-  return found != nullptr && found->is_array() ? found->get_array() : none;
-}
 
 bool is_of(const json::value& entry, std::string_view manager) {
   return find_string(entry, {"manager"}) == manager && find_string(entry, {"subresource"}).empty();
@@ -40,13 +33,44 @@ void unite(json::object& into, const json::object& more) {
 
 }  // namespace
 
+const json::array& managed_fields(const json::value& object) {
+  static const json::array none;
+  const auto* const found = k8s::find_array(object, {"metadata", "managedFields"});
+  return found != nullptr ? *found : none;
+}
+
+json::value applied_fields(const json::value& object, std::string_view manager) {
+  for (const auto& entry : managed_fields(object)) {
+    const auto* const fields = k8s::find(entry, {"fieldsV1"});
+    if (applies(entry, manager) && fields != nullptr) return *fields;
+  }
+  return nullptr;
+}
+
+json::value subtract_fields(const json::value& fields, const json::value& own) {
+  if (!fields.is_object() || !own.is_object()) return fields;
+  json::object rest;
+  for (const auto& [name, below] : fields.get_object()) {
+    const auto* const other = own.get_object().if_contains(name);
+    if (other == nullptr) {
+      rest[name] = below;
+      continue;
+    }
+    auto left = subtract_fields(below, *other);
+    if (left.is_object() && !left.get_object().empty()) rest[name] = std::move(left);
+  }
+  // A map without any of its entries would be taken for all that are there now.
+  const bool nothing = rest.empty() || (rest.size() == 1 && rest.contains("."));
+  return nothing ? json::value() : json::value(std::move(rest));
+}
+
 std::optional<json::value> take_over_fields(const json::value& object, std::string_view own,
                                             std::string_view former) {
   json::array kept;
   json::object fields;
   const json::value* like = nullptr;
   bool any = false;
-  for (const auto& entry : entries_of(object)) {
+  for (const auto& entry : managed_fields(object)) {
     const bool before = is_of(entry, former);
     any = any || before;
     if (!before && !applies(entry, own)) {
@@ -70,7 +94,7 @@ std::optional<json::value> take_over_fields(const json::value& object, std::stri
 }
 
 bool applies_fields(const json::value& object, std::string_view manager) {
-  return std::ranges::any_of(entries_of(object),
+  return std::ranges::any_of(managed_fields(object),
                              [&](const auto& entry) { return applies(entry, manager); });
 }
 
@@ -79,7 +103,7 @@ std::optional<std::chrono::system_clock::time_point> written_after(const json::v
                                                                    std::string_view other) {
   std::optional<std::chrono::system_clock::time_point> ours;
   std::optional<std::chrono::system_clock::time_point> theirs;
-  for (const auto& entry : entries_of(object)) {
+  for (const auto& entry : managed_fields(object)) {
     const auto time = k8s::parse_rfc3339(find_string(entry, {"time"}));
     if (!time) continue;
     if (applies(entry, own)) ours = time;

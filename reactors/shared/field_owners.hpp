@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/json/array.hpp>
 #include <boost/json/value.hpp>
 
 #include <chrono>
@@ -16,6 +17,15 @@ namespace rw {
 /// all of it. Bound to the resourceVersion of `object`. None: `former` owns nothing.
 std::optional<boost::json::value> take_over_fields(const boost::json::value& object,
                                                    std::string_view own, std::string_view former);
+
+/// metadata.managedFields of an object.
+const boost::json::array& managed_fields(const boost::json::value& object);
+
+/// The fields (FieldsV1) that `manager` applies; null: none.
+boost::json::value applied_fields(const boost::json::value& object, std::string_view manager);
+
+/// What `own` lacks of `fields`, both FieldsV1. Null: nothing.
+boost::json::value subtract_fields(const boost::json::value& fields, const boost::json::value& own);
 
 /// True if `manager` applies fields of the object.
 bool applies_fields(const boost::json::value& object, std::string_view manager);

@@ -8,13 +8,11 @@
 #include <boost/asio/awaitable.hpp>
 
 #include <array>
-#include <cstdint>
 #include <functional>
 #include <memory>
-#include <string>
 #include <vector>
 
-namespace rw {
+namespace rw::dev {
 
 /// Watches the four sources, and notifies subscribers of changes. A trust bundle counts as absent
 /// if the API server does not serve ClusterTrustBundles (trust_bundles_type.hpp).
@@ -31,18 +29,8 @@ class source_watch {
 
   /// Returns true once the content or absence of each source is known. It stays true.
   bool ready() const noexcept;
-  /// Returns the sources that are not known yet, one a line; for readiness pages.
-  std::string not_ready() const;
-
   /// Returns the current state of a source; empty: absent, or not known yet.
   k8s::object get(source which) const { return at(which).now; }
-
-  /// Returns a digest of all content: data and type of ConfigMaps and the Secret, spec of the trust
-  /// bundle, and absence; not of metadata. Empty until `ready`.
-  std::string digest() const;
-  /// Returns a resourceVersion: the sources had this content at it, or earlier. The largest number
-  /// if resourceVersions are not numbers.
-  std::uint64_t version() const noexcept { return version_; }
 
   /// Calls `changed` when `ready` becomes true, and after each change of a source, of its metadata
   /// too, until the returned handle is destroyed.
@@ -52,10 +40,9 @@ class source_watch {
   struct watched {
     source which = source::config;
     k8s::object_key key = {};
-    std::string name = {};  ///< for people
     std::unique_ptr<k8s::informer> informer = {};
     k8s::object now = {};
-    std::string digest = {};  ///< of the content; empty: not known yet
+    bool known = false;
   };
 
   watched& at(source which) { return all_.at(static_cast<std::size_t>(which)); }
@@ -64,11 +51,7 @@ class source_watch {
   boost::asio::awaitable<void> follow(watched* one);
 
   std::array<watched, all_sources.size()> all_;
-  std::uint64_t version_ = 0;
   std::vector<std::weak_ptr<std::function<void()>>> listeners_;
 };
 
-/// Returns the digest of one source's content; of an absent one (an empty object), too.
-std::string digest_of(source which, const k8s::object& now);
-
-}  // namespace rw
+}  // namespace rw::dev

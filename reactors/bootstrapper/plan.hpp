@@ -1,0 +1,66 @@
+#pragma once
+
+#include "k8s/client/client.hpp"
+#include "reactors/bootstrapper/state.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/json/value.hpp>
+
+#include <cstddef>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rw::bootstrapper {
+
+/// The same for every runtime.
+struct apply_options {
+  std::string field_manager = "runtime-watcher-bootstrapper";
+  /// Field managers of Kyma Infrastructure Manager: it applies as the first two, and its plain
+  /// creates carry the name of its binary.
+  std::vector<std::string> kim_managers = {"kim-bootstrapper", "infrastructure-manager", "manager"};
+  std::size_t reads_at_once = 8;
+};
+
+/// One object of a revision and its state on the runtime.
+struct planned_object {
+  k8s::resource_type type = {};
+  k8s::object_key key = {};
+  boost::json::value desired = {};
+  boost::json::value live = {};            ///< null: it does not exist
+  std::pair<int, std::size_t> order = {};  ///< of application: rank, and position in the text
+  bool write = false;
+};
+
+/// What a revision needs on one runtime.
+struct unit_plan {
+  std::vector<planned_object> objects = {};       ///< in the order of application
+  std::set<std::string> missing_namespaces = {};  ///< that objects of it need
+  std::vector<std::string> differences = {};      ///< "ConfigMap kyma-system/a: data.b"
+  std::vector<std::string> warnings = {};         ///< writes that could not be dry-run
+  std::optional<rejection> rejected = {};         ///< then nothing must be written
+};
+
+/// Reads what the runtime has and tries each necessary write as a server-side dry run, which
+/// decides: what it leaves unchanged is not written, so values are compared as the server does.
+/// Writes nothing. `owned`: objects that may be overwritten whoever manages them; `adopt`: so may
+/// all others.
+boost::asio::awaitable<k8s::result<unit_plan>> make_plan(k8s::client* api,
+                                                         const apply_options* options,
+                                                         target_names to, bool adopt,
+                                                         revision_ptr desired, inventory owned);
+
+/// The resource of a kind; none: the runtime does not serve it.
+boost::asio::awaitable<k8s::result<std::optional<k8s::resource_type>>> find_type(
+    k8s::client* api, k8s::group_version_kind gvk);
+
+/// True if another writer has brought a newer revision, or a part of it, to a runtime that is to
+/// have the one of the plan: an object is as the newer one has it, and not as the plan has it.
+bool has_newer(const unit_plan& plan, const revision& newer);
+
+/// True if the API server understood the request and will refuse it again.
+bool is_permanent(const k8s::failure& error) noexcept;
+
+}  // namespace rw::bootstrapper
