@@ -83,7 +83,7 @@ class informer::implementation : public std::enable_shared_from_this<implementat
 
   bool take(const watch_event& event);
   action page_failed(phase where, const failure& why);
-  action watch_ended(const watch_attempt& attempt, const result<void>& outcome);
+  action watch_ended(const watch_attempt& attempt, failure why);
 
   void begin_listing();
   void put(object next);
@@ -195,11 +195,21 @@ asio::awaitable<action> informer::implementation::watch(const action& what) {
   if (what.anew) begin_listing();
   watch_decoder decoder(format_, options_.keep, options_.event_bytes,
                         [this](const watch_event& event) { return take(event); });
-  watch_attempt attempt(clock_, std::move(decoder), [this] { report(); });
+  watch_attempt attempt(api_->get_executor(), clock_, std::move(decoder), [this] { report(); });
   auto bounds = what.watch;
   bounds.silence = options_.silence;
-  const auto outcome = co_await api_->watch(type, options_.what, std::move(bounds), attempt);
-  co_return watch_ended(attempt, outcome);
+  const auto opened = co_await api_->open_watch(type, options_.what, std::move(bounds), attempt);
+  if (!opened) co_return watch_ended(attempt, opened.error());
+  if (*opened) {
+    const auto cancelled = co_await attempt.over();
+    if (cancelled) throw_cancelled();
+  }
+  failure why;
+  if (const auto error = attempt.error()) {
+    why = {.code = errc_of(error),
+           .message = "cannot watch " + type.plural + ": " + error.message()};
+  }
+  co_return watch_ended(attempt, std::move(why));
 }
 
 bool informer::implementation::take(const watch_event& event) {
@@ -223,11 +233,10 @@ bool informer::implementation::take(const watch_event& event) {
   return false;
 }
 
-action informer::implementation::watch_ended(const watch_attempt& attempt,
-                                             const result<void>& outcome) {
+/// `why` has no code if the watch ended in order, as far as its transport knows.
+action informer::implementation::watch_ended(const watch_attempt& attempt, failure why) {
   using how = reflector::watch_end;
   using label = informer_metrics::watch_end;
-  failure why;
   auto ended = how::in_order;
   auto counted = label::ended;
   if (attempt.problem().code) {
@@ -240,9 +249,8 @@ action informer::implementation::watch_ended(const watch_attempt& attempt,
     ended = how::broken;
     why = reflector_.error_event();
     counted = why.is(errc::gone) ? label::expired : label::refused;
-  } else if (!outcome) {
+  } else if (why.code) {
     ended = how::broken;
-    why = outcome.error();
     const bool silent = why.is(errc::timed_out) && attempt.begun();
     counted = why.is(errc::gone) ? label::expired
               : why.status != 0  ? label::refused

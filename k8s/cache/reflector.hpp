@@ -2,9 +2,9 @@
 
 #include "core/backoff.hpp"
 #include "core/clock.hpp"
+#include "k8s/cache/watch_decoder.hpp"
 #include "k8s/client/client.hpp"
 #include "k8s/objects/failure.hpp"
-#include "k8s/cache/watch_decoder.hpp"
 
 #include <chrono>
 #include <cstdint>

@@ -2,9 +2,9 @@
 
 #include "core/channel.hpp"
 #include "core/task_group.hpp"
+#include "k8s/cache/store.hpp"
 #include "k8s/objects/delta.hpp"
 #include "k8s/objects/object.hpp"
-#include "k8s/cache/store.hpp"
 
 #include <boost/asio/awaitable.hpp>
 

@@ -1,9 +1,10 @@
 #pragma once
 
 #include "core/clock.hpp"
+#include "core/wake.hpp"
+#include "k8s/cache/watch_decoder.hpp"
 #include "k8s/client/client.hpp"
 #include "k8s/objects/failure.hpp"
-#include "k8s/cache/watch_decoder.hpp"
 
 #include <functional>
 #include <optional>
@@ -16,8 +17,12 @@ namespace rw::k8s {
 class watch_attempt final : public watch_sink {
  public:
   /// `after_bytes` is called after each portion.
-  watch_attempt(core::clock& clock, watch_decoder decoder, std::function<void()> after_bytes)
-      : clock_(clock), decoder_(std::move(decoder)), after_bytes_(std::move(after_bytes)) {}
+  watch_attempt(boost::asio::any_io_executor executor, core::clock& clock, watch_decoder decoder,
+                std::function<void()> after_bytes)
+      : clock_(clock),
+        decoder_(std::move(decoder)),
+        after_bytes_(std::move(after_bytes)),
+        over_(std::move(executor)) {}
 
   void begin() override {
     if (!began_) began_ = clock_.now();
@@ -29,6 +34,16 @@ class watch_attempt final : public watch_sink {
     after_bytes_();
     return go_on;
   }
+
+  void end(boost::system::error_code error) override {
+    if (error != http::client_error::abandoned) error_ = error;  // it had enough
+    over_.set();
+  }
+
+  /// Waits for the end of an opened watch; an error only if cancelled. Nobody else waits.
+  boost::asio::awaitable<boost::system::error_code> over() { return over_.wait(); }
+  /// What an opened watch ended with.
+  boost::system::error_code error() const noexcept { return error_; }
 
   /// True once the answer's head came.
   bool begun() const noexcept { return began_.has_value(); }
@@ -42,6 +57,8 @@ class watch_attempt final : public watch_sink {
   watch_decoder decoder_;
   const std::function<void()> after_bytes_;
   std::optional<core::time_point> began_;
+  boost::system::error_code error_;
+  core::wake over_;
 };
 
 }  // namespace rw::k8s
