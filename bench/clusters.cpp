@@ -10,9 +10,9 @@
 #include "core/metrics.hpp"
 #include "core/task_group.hpp"
 #include "core/watchdog.hpp"
+#include "k8s/cache/informer.hpp"
 #include "k8s/client/client.hpp"
 #include "k8s/devserver/server.hpp"
-#include "k8s/cache/informer.hpp"
 #include "reactors/runtime_controller/remote_watch.hpp"
 
 #include <boost/asio/co_spawn.hpp>

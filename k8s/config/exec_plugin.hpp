@@ -2,8 +2,8 @@
 
 #include "core/watchdog.hpp"
 #include "k8s/config/config.hpp"
-#include "k8s/objects/failure.hpp"
 #include "k8s/config/process.hpp"
+#include "k8s/objects/failure.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

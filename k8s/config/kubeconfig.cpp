@@ -1,9 +1,9 @@
 #include "k8s/config/kubeconfig.hpp"
 
+#include "k8s/config/yaml_fields.hpp"
 #include "k8s/objects/base64.hpp"
 #include "k8s/objects/text.hpp"
 #include "k8s/objects/url.hpp"
-#include "k8s/config/yaml_fields.hpp"
 #include "tls/files.hpp"
 #include "tls/material.hpp"
 

@@ -51,7 +51,7 @@ std::string yaml_fields::text(const char* name) {
 std::optional<boost::json::value> yaml_fields::value(const char* name) const {
   try {
     return yaml_reader(most_values).read(*field(name));
-  } catch (const yaml_misfit&) {
+  } catch (const yaml_type_error&) {
     return std::nullopt;
   }
 }

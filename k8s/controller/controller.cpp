@@ -2,8 +2,8 @@
 
 #include "core/task_group.hpp"
 #include "core/wake.hpp"
-#include "k8s/controller/failing_keys.hpp"
 #include "k8s/cache/informer.hpp"
+#include "k8s/controller/failing_keys.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>

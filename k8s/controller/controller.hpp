@@ -7,9 +7,9 @@
 #include "core/metrics.hpp"
 #include "core/watchdog.hpp"
 #include "core/work_queue.hpp"
+#include "k8s/controller/reconciler.hpp"
 #include "k8s/objects/delta.hpp"
 #include "k8s/objects/names.hpp"
-#include "k8s/controller/reconciler.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

@@ -4,8 +4,8 @@
 #include "core/clock.hpp"
 #include "core/log.hpp"
 #include "core/metrics.hpp"
-#include "k8s/controller/event_correlator.hpp"
 #include "k8s/client/object_api.hpp"
+#include "k8s/controller/event_correlator.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

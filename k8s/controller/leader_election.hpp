@@ -4,9 +4,9 @@
 #include "core/clock.hpp"
 #include "core/log.hpp"
 #include "core/metrics.hpp"
-#include "k8s/controller/election.hpp"
 #include "k8s/client/fence.hpp"
 #include "k8s/client/object_api.hpp"
+#include "k8s/controller/election.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

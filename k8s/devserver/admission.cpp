@@ -6,7 +6,7 @@
 #include "k8s/devserver/object_meta.hpp"
 #include "k8s/devserver/refusals.hpp"
 #include "k8s/devserver/webhook.hpp"
-#include "k8s/devserver/webhook_line.hpp"
+#include "k8s/devserver/webhook_client.hpp"
 
 #include <boost/asio/this_coro.hpp>
 #include <boost/json/array.hpp>
@@ -33,7 +33,7 @@ constexpr unsigned tries = 4;
 struct active_webhook {
   json::value source;
   webhook spec;
-  std::shared_ptr<webhook_line> line = {};
+  std::shared_ptr<webhook_client> client = {};
 };
 using active_ptr = std::shared_ptr<active_webhook>;
 
@@ -69,14 +69,14 @@ class webhooks::implementation {
 
  private:
   /// A write that is being admitted.
-  class presence {
+  class in_flight_guard {
    public:
-    explicit presence(implementation& in) : in_(in) { ++in_.present_; }
-    ~presence() {
+    explicit in_flight_guard(implementation& in) : in_(in) { ++in_.present_; }
+    ~in_flight_guard() {
       if (--in_.present_ == 0) in_.idle_.set();
     }
-    presence(const presence&) = delete;
-    presence& operator=(const presence&) = delete;
+    in_flight_guard(const in_flight_guard&) = delete;
+    in_flight_guard& operator=(const in_flight_guard&) = delete;
 
    private:
     implementation& in_;
@@ -88,9 +88,9 @@ class webhooks::implementation {
   }
 
   std::vector<active_ptr> concerned(const admission_attributes& write) const;
-  std::shared_ptr<webhook_line> line_to(active_webhook& which, std::string& why);
+  std::shared_ptr<webhook_client> line_to(active_webhook& which, std::string& why);
   asio::awaitable<void> call(active_ptr which, hearing* of, std::size_t place);
-  void settle(const webhook& which, webhook_verdict verdict, hearing& of, std::size_t place);
+  void settle(const webhook& which, webhook_decision decision, hearing& of, std::size_t place);
 
   const asio::any_io_executor executor_;
   const environment with_;
@@ -103,7 +103,7 @@ class webhooks::implementation {
   core::random_source random_ = core::make_random_source();
   core::task_group tasks_;
   core::wake idle_;
-  std::vector<std::weak_ptr<webhook_line>> lines_;  ///< retired ones too, until they are closed
+  std::vector<std::weak_ptr<webhook_client>> clients_;  ///< retired ones too, until they are closed
   std::size_t present_ = 0;
   bool closed_ = false;
 };
@@ -126,7 +126,7 @@ void webhooks::implementation::set_configuration(const std::string& name,
   }
   if (configurations[name].empty()) configurations.erase(name);
   for (const auto& one : before) {
-    if (one != nullptr && one->line) std::exchange(one->line, nullptr)->retire();
+    if (one != nullptr && one->client) std::exchange(one->client, nullptr)->drain();
   }
 }
 
@@ -140,20 +140,20 @@ std::vector<active_ptr> webhooks::implementation::concerned(
   return found;
 }
 
-std::shared_ptr<webhook_line> webhooks::implementation::line_to(active_webhook& which,
-                                                                std::string& why) {
+std::shared_ptr<webhook_client> webhooks::implementation::line_to(active_webhook& which,
+                                                                  std::string& why) {
   if (closed_) {
     why = "the server is being shut down";
     return nullptr;
   }
   auto at = webhook_address::of(which.spec, resolver, why);
   if (!at) return nullptr;
-  if (which.line && which.line->address() == *at) return which.line;
-  if (which.line) std::exchange(which.line, nullptr)->retire();
-  which.line = webhook_line::open(tasks_, which.spec, std::move(*at), with_, why);
-  std::erase_if(lines_, [](const auto& one) { return one.expired(); });
-  if (which.line) lines_.push_back(which.line);
-  return which.line;
+  if (which.client && which.client->address() == *at) return which.client;
+  if (which.client) std::exchange(which.client, nullptr)->drain();
+  which.client = webhook_client::open(tasks_, which.spec, std::move(*at), with_, why);
+  std::erase_if(clients_, [](const auto& one) { return one.expired(); });
+  if (which.client) clients_.push_back(which.client);
+  return which.client;
 }
 
 /// A webhook that is going says which calls it has not looked at (RFC 9113, section 6.8); those are
@@ -162,30 +162,30 @@ asio::awaitable<void> webhooks::implementation::call(active_ptr which, hearing* 
                                                      std::size_t place) {
   const auto end = with_.clock.now() + which->spec.timeout;
   const auto uid = make_uid(random_);
-  webhook_verdict verdict{.failed = which->spec.defect, .unseen = which->spec.defect.empty()};
-  for (unsigned i = 0; i < tries && verdict.unseen && with_.clock.now() < end; ++i) {
-    verdict = {};
-    const auto line = line_to(*which, verdict.failed);
+  webhook_decision decision{.failed = which->spec.error, .unseen = which->spec.error.empty()};
+  for (unsigned i = 0; i < tries && decision.unseen && with_.clock.now() < end; ++i) {
+    decision = {};
+    const auto line = line_to(*which, decision.failed);
     if (!line) break;
     const auto body = of->review.body(which->spec.version, uid);
-    verdict = co_await line->ask(&which->spec, &body, &uid);
+    decision = co_await line->ask(&which->spec, &body, &uid);
   }
-  settle(which->spec, std::move(verdict), *of, place);
+  settle(which->spec, std::move(decision), *of, place);
 }
 
-void webhooks::implementation::settle(const webhook& which, webhook_verdict verdict, hearing& of,
+void webhooks::implementation::settle(const webhook& which, webhook_decision decision, hearing& of,
                                       std::size_t place) {
-  of.warnings[place] = std::move(verdict.warnings);
-  if (!verdict.failed.empty()) {
+  of.warnings[place] = std::move(decision.warnings);
+  if (!decision.failed.empty()) {
     (which.may_fail ? ignored_ : failed_).Increment();
     with_.log.limited(log_limit_, core::log_level::warning, "cannot call a webhook",
                       {{"webhook", which.name},
-                       {"error", verdict.failed},
+                       {"error", decision.failed},
                        {"then", which.may_fail ? "goes on without it" : "the write is refused"}});
-    if (!which.may_fail && !of.refusal) of.refusal = webhook_failed(which, verdict.failed);
-  } else if (verdict.refusal) {
+    if (!which.may_fail && !of.refusal) of.refusal = webhook_failed(which, decision.failed);
+  } else if (decision.refusal) {
     denied_.Increment();
-    if (!of.refusal) of.refusal = std::move(verdict.refusal);
+    if (!of.refusal) of.refusal = std::move(decision.refusal);
   } else {
     allowed_.Increment();
   }
@@ -203,7 +203,7 @@ asio::awaitable<outcome<std::vector<std::string>>> webhooks::implementation::adm
   for (const auto& one : called) {
     if (write.dry_run && one->spec.side_effects) co_return no_dry_run(one->spec);
   }
-  const presence here(*this);
+  const in_flight_guard here(*this);
   hearing of{review_text(write), std::vector<std::vector<std::string>>(called.size())};
   core::task_group calls(executor_);
   for (std::size_t i = 0; i < called.size(); ++i) calls.spawn(call(called[i], &of, i));
@@ -229,8 +229,8 @@ asio::awaitable<outcome<std::vector<std::string>>> webhooks::implementation::adm
 asio::awaitable<void> webhooks::implementation::close() {
   closed_ = true;
   // Held before their webhooks let go of them: none goes without being closed.
-  std::vector<std::shared_ptr<webhook_line>> lines;
-  for (const auto& one : std::exchange(lines_, {})) {
+  std::vector<std::shared_ptr<webhook_client>> lines;
+  for (const auto& one : std::exchange(clients_, {})) {
     if (auto line = one.lock()) lines.push_back(std::move(line));
   }
   configurations.clear();

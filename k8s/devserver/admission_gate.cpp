@@ -57,13 +57,13 @@ std::string url_of(const devserver::service_resolver& services, std::string_view
 }  // namespace
 
 admission_attributes attributes_of(const call& to, const write_plan& plan,
-                                   const write_story& story) {
+                                   const write_context& context) {
   admission_attributes made;
   made.type = to.view.type();
   made.subresource = to.subresource;
   made.operation = plan.operation;
   made.key = plan.key;
-  if (story.of_collection) made.key.name.clear();
+  if (context.of_collection) made.key.name.clear();
   const bool scales = to.subresource == scale_subresource;
   const auto shown = [&](const json::value& object) {
     return scales && !object.is_null() ? scale_of(to.view, object) : object;
@@ -71,11 +71,11 @@ admission_attributes attributes_of(const call& to, const write_plan& plan,
   if (scales) made.shown_as = scale_kind();
   if (made.operation != "DELETE") made.object = shown(plan.object);
   made.old_object = shown(plan.old);
-  made.options = options_for(made.operation, story.options);
+  made.options = options_for(made.operation, context.options);
   made.namespace_labels = labels_of_namespace(*to.in, plan.key.ns);
   made.user = to.by.user;
   made.groups = to.by.groups;
-  made.dry_run = story.dry_run;
+  made.dry_run = context.dry_run;
   return made;
 }
 

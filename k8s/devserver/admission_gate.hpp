@@ -19,7 +19,7 @@
 namespace rw::k8s::devserver {
 
 /// How a write came about, as webhooks are told of it beside the plan.
-struct write_story {
+struct write_context {
   bool dry_run = false;
   bool of_collection = false;  ///< one of the objects of a deletecollection: its name is not told
   boost::json::value options = {};  ///< without apiVersion and kind; null: none
@@ -27,7 +27,7 @@ struct write_story {
 
 /// What webhooks are told of a write (admission.k8s.io/v1, AdmissionRequest).
 admission_attributes attributes_of(const call& to, const write_plan& plan,
-                                   const write_story& story);
+                                   const write_context& context);
 
 /// What a creation, update or patch says beside its body (meta.k8s.io/v1, CreateOptions or
 /// UpdateOptions), without its kind: whether a patch creates is known later.

@@ -37,7 +37,7 @@ bool is_health(const target& to) {
 }
 
 problem on_demand(const fault& wrong) {
-  problem result{wrong.status, std::string(usual_reason(wrong.status)), "a fault on demand"};
+  problem result{wrong.status, std::string(default_reason(wrong.status)), "a fault on demand"};
   result.retry_after = wrong.retry_after;
   return result;
 }

@@ -1,8 +1,8 @@
 #include "k8s/devserver/builtin_content.hpp"
 
-#include "k8s/objects/base64.hpp"
 #include "k8s/devserver/builtin_rules.hpp"
 #include "k8s/devserver/json_access.hpp"
+#include "k8s/objects/base64.hpp"
 
 #include <algorithm>
 #include <string_view>
@@ -25,8 +25,8 @@ std::string_view type_name(const json::value& value) {
 }
 
 /// Why a map of texts, or of bytes in base64, is none; empty if it is.
-std::string misfit_of_map(const resource& of, const json::value& object, std::string_view field,
-                          bool bytes) {
+std::string type_error_of_map(const resource& of, const json::value& object, std::string_view field,
+                              bool bytes) {
   const auto* map = find(object, {field});
   if (map == nullptr || map->is_null()) return {};
   const auto wrong = [&](const json::value& value, std::string_view type) {
@@ -45,7 +45,7 @@ std::string misfit_of_map(const resource& of, const json::value& object, std::st
   return {};
 }
 
-std::string misfit_of_webhooks(const json::value& object) {
+std::string type_error_of_webhooks(const json::value& object) {
   const auto* hooks = find(object, {"webhooks"});
   if (hooks == nullptr || !hooks->is_array()) return {};
   for (const auto& one : hooks->get_array()) {
@@ -118,18 +118,18 @@ void check_keys(const json::value& object, std::string_view field, std::vector<c
 
 }  // namespace
 
-std::string builtin_misfit(const resource& of, const json::value& object) {
+std::string builtin_type_error(const resource& of, const json::value& object) {
   if (of.storage_key == "configmaps") {
-    auto why = misfit_of_map(of, object, "data", false);
-    return why.empty() ? misfit_of_map(of, object, "binaryData", true) : why;
+    auto why = type_error_of_map(of, object, "data", false);
+    return why.empty() ? type_error_of_map(of, object, "binaryData", true) : why;
   }
   if (of.storage_key == "secrets") {
-    auto why = misfit_of_map(of, object, "data", true);
-    return why.empty() ? misfit_of_map(of, object, "stringData", false) : why;
+    auto why = type_error_of_map(of, object, "data", true);
+    return why.empty() ? type_error_of_map(of, object, "stringData", false) : why;
   }
   const bool webhooks =
       of.storage_key.ends_with("webhookconfigurations.admissionregistration.k8s.io");
-  return webhooks ? misfit_of_webhooks(object) : std::string();
+  return webhooks ? type_error_of_webhooks(object) : std::string();
 }
 
 void check_config_map(const json::value& before, const json::value& object,

@@ -1,10 +1,10 @@
 #include "k8s/devserver/builtin_rules.hpp"
 
-#include "k8s/objects/base64.hpp"
 #include "k8s/devserver/builtin_content.hpp"
 #include "k8s/devserver/definitions.hpp"
 #include "k8s/devserver/json_access.hpp"
 #include "k8s/devserver/object_meta.hpp"
+#include "k8s/objects/base64.hpp"
 #include "k8s/objects/label_selector.hpp"
 
 #include <boost/json/array.hpp>

@@ -29,7 +29,7 @@ void settle_builtin(const cluster& in, const resource& of, boost::json::value& o
 
 /// Why an object can't be read as one of its kind, in the words of Go's decoder; empty if it can.
 /// Only fields whose content this server, or a client of this project, reads itself are looked at.
-std::string builtin_misfit(const resource& of, const boost::json::value& object);
+std::string builtin_type_error(const resource& of, const boost::json::value& object);
 
 /// What is wrong with a built-in object, beyond its metadata. Only what the real server's users
 /// meet in practice is checked. `before` is null for a new object.

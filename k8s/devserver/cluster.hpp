@@ -1,8 +1,8 @@
 #pragma once
 
-#include "k8s/devserver/chores.hpp"
 #include "k8s/devserver/custom_kinds.hpp"
 #include "k8s/devserver/faults.hpp"
+#include "k8s/devserver/gc_task.hpp"
 #include "k8s/devserver/owner_index.hpp"
 #include "k8s/devserver/storage.hpp"
 
@@ -28,7 +28,7 @@ struct cluster {
   storage objects;
   custom_kinds kinds;
   owner_index owners;
-  chore_list chores;
+  gc_task_list gc_tasks;
   devserver::faults faults;
 
   cluster_backup back_up() const { return {objects.save(), kinds, owners}; }
@@ -36,7 +36,7 @@ struct cluster {
     objects.restore(from.objects);
     kinds = from.kinds;
     owners = from.owners;
-    chores.open.clear();
+    gc_tasks.open.clear();
   }
 
   bool removed = false;  ///< from the server; only what is under way still uses it

@@ -35,6 +35,7 @@ class definition_checker {
     }
     check_name();
     check_scope();
+    check_conversion();
     check_versions();
     check_unchanged();
   }
@@ -73,6 +74,15 @@ class definition_checker {
     found_.push_back({"spec.scope", "FieldValueNotSupported",
                       "Unsupported value: \"" + std::string(scope) +
                           "\": supported values: \"Cluster\", \"Namespaced\""});
+  }
+
+  /// The real API server has "Webhook" as well.
+  void check_conversion() {
+    const auto strategy = text_at(now_, {"spec", "conversion", "strategy"});
+    if (strategy.empty() || strategy == "None") return;
+    found_.push_back(
+        {"spec.conversion.strategy", "FieldValueNotSupported",
+         "Unsupported value: \"" + std::string(strategy) + "\": supported values: \"None\""});
   }
 
   void check_versions() {
@@ -130,7 +140,30 @@ class definition_checker {
   std::vector<cause>& found_;
 };
 
+bool has_key(const json::value& in, std::string_view key) {
+  if (in.is_array()) {
+    return std::ranges::any_of(in.get_array(), [&](const auto& one) { return has_key(one, key); });
+  }
+  if (!in.is_object()) return false;
+  return std::ranges::any_of(in.get_object(), [&](const auto& field) {
+    return field.key() == key || has_key(field.value(), key);
+  });
+}
+
 }  // namespace
+
+std::vector<std::string> unsupported_parts(const json::value& definition) {
+  std::vector<std::string> parts;
+  const auto* const versions = find(definition, {"spec", "versions"});
+  if (versions == nullptr) return parts;
+  if (has_key(*versions, "x-kubernetes-validations")) {
+    parts.emplace_back("x-kubernetes-validations: this API server evaluates no rules");
+  }
+  if (has_key(*versions, "selectableFields")) {
+    parts.emplace_back("selectableFields: this API server selects by metadata only");
+  }
+  return parts;
+}
 
 void check_definition(const json::value& before, const json::value& definition,
                       std::vector<cause>& found) {

@@ -26,6 +26,9 @@ inline constexpr std::string_view definition_finalizer =
 void check_definition(const boost::json::value& before, const boost::json::value& definition,
                       std::vector<cause>& found);
 
+/// The parts of a definition that a real API server honours and this one does not, as warnings.
+std::vector<std::string> unsupported_parts(const boost::json::value& definition);
+
 /// Does what the controllers of definitions do, but at once: names accepted, conditions set, stored
 /// versions noted.
 void establish_definition(const custom_kinds& among, boost::json::value& definition,

@@ -234,7 +234,7 @@ outcome<void> check_envelope(const call& to, json::value& object) {
   auto& metadata = object_in(fields, "metadata");
   const auto good = check_shape(to, object);
   if (good.has_error()) return good;
-  const auto undecodable = to.view.of->custom ? "" : builtin_misfit(*to.view.of, object);
+  const auto undecodable = to.view.of->custom ? "" : builtin_type_error(*to.view.of, object);
   if (!undecodable.empty()) {
     return bad_request(cannot_be_handled(to, to.view.of->kind, to.view.version->name) +
                        undecodable);

@@ -47,12 +47,12 @@ outcome<void> check_applied(const call& to, const json::value& change) {
 
 /// What a patch must leave as it is in an object that can be read as one of its kind.
 outcome<void> check_patched(const call& to, const json::value& object) {
-  const auto misfit = to.view.of->custom ? "" : builtin_misfit(*to.view.of, object);
-  if (!misfit.empty()) {
+  const auto type_error = to.view.of->custom ? "" : builtin_type_error(*to.view.of, object);
+  if (!type_error.empty()) {
     return invalid({"", "", ""},
                    {{"patch", "FieldValueInvalid",
                      "Invalid value: " + json::serialize(json::string(json::serialize(object))) +
-                         ": " + misfit}});
+                         ": " + type_error}});
   }
   const std::string name(text_at(object, {"metadata", "name"}));
   if (name != to.key.name) {

@@ -132,7 +132,7 @@ problem too_large_version(std::uint64_t asked, std::uint64_t current) {
   return result;
 }
 
-std::string_view usual_reason(unsigned status) noexcept {
+std::string_view default_reason(unsigned status) noexcept {
   switch (status) {
     case 400:
       return "BadRequest";

@@ -52,6 +52,6 @@ problem expired(std::string why);
 problem too_large_version(std::uint64_t asked, std::uint64_t current);
 
 /// The reason that goes with a status where nothing more is known; empty if there is none.
-std::string_view usual_reason(unsigned status) noexcept;
+std::string_view default_reason(unsigned status) noexcept;
 
 }  // namespace rw::k8s::devserver

@@ -4,11 +4,11 @@
 #include "core/http/server.hpp"
 #include "core/json_text.hpp"
 #include "core/task_group.hpp"
-#include "k8s/objects/base64.hpp"
 #include "k8s/devserver/admission_gate.hpp"
 #include "k8s/devserver/api.hpp"
-#include "k8s/devserver/housekeeping.hpp"
+#include "k8s/devserver/garbage_collector.hpp"
 #include "k8s/devserver/server_memory.hpp"
+#include "k8s/objects/base64.hpp"
 #include "k8s/objects/qualified_name.hpp"
 #include "tls/transport.hpp"
 
@@ -112,9 +112,9 @@ class server::implementation {
             {environment.clock, planner_, gate_, options_.object_bytes,
              [this](const std::shared_ptr<cluster>& in, const resource& of, const change& what) {
                gate_.follow(*in, of, what);
-               housekeeping_.follow(in, of, what);
+               collector_.follow(in, of, what);
              }}),
-        housekeeping_(executor, {environment.clock, environment.log, writes_, planner_}),
+        collector_(executor, {environment.clock, environment.log, writes_, planner_}),
         api_({executor, environment.clock, clusters_, memory_->users, reads_, writes_,
               options_.body_bytes, options_.authorization, options_.storage_delay}),
         http_(executor, http_options(options_), api_,
@@ -140,7 +140,7 @@ class server::implementation {
   write_planner planner_;
   admission_gate gate_;
   devserver::writes writes_;
-  devserver::housekeeping housekeeping_;
+  devserver::garbage_collector collector_;
   api api_;
   http::server http_;  // last: its connections refer to all of the above
 };
@@ -210,7 +210,7 @@ std::string server::implementation::kubeconfig(std::string_view name, std::strin
 asio::awaitable<void> server::implementation::run() {
   core::task_group background(executor_);
   background.spawn(schedule_.run());
-  for (const auto& [name, one] : clusters_) housekeeping_.resume(one);
+  for (const auto& [name, one] : clusters_) collector_.resume(one);
   std::exception_ptr failure;
   try {
     co_await http_.run();
@@ -219,7 +219,7 @@ asio::awaitable<void> server::implementation::run() {
   }
   background.cancel();
   co_await asio::this_coro::throw_if_cancelled(false);
-  co_await housekeeping_.close();
+  co_await collector_.close();
   co_await gate_.close();
   co_await background.join();
   if (failure) std::rethrow_exception(failure);

@@ -1,7 +1,7 @@
 #include "k8s/devserver/webhook.hpp"
 
-#include "k8s/objects/base64.hpp"
 #include "k8s/devserver/json_access.hpp"
+#include "k8s/objects/base64.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -85,7 +85,7 @@ bool webhook_rule::matches(const admission_attributes& write) const {
 webhook webhook::parse(const json::value& entry) {
   webhook made;
   if (!entry.is_object()) {
-    made.defect = "the webhook is no object";
+    made.error = "the webhook is no object";
     return made;
   }
   const auto& from = entry.get_object();
@@ -105,7 +105,7 @@ webhook webhook::parse(const json::value& entry) {
 void webhook::read_client_config(const json::object& from) {
   const auto* const config = member(from, "clientConfig");
   if (config == nullptr || !config->is_object()) {
-    defect = "clientConfig is missing";
+    error = "clientConfig is missing";
     return;
   }
   const auto& client = config->get_object();
@@ -118,12 +118,12 @@ void webhook::read_client_config(const json::object& from) {
         std::clamp<std::int64_t>(number(at, "port").value_or(443), 1, 65'535));
     service_path = text_of(at, "path");
   }
-  if (url.empty() == service.name.empty()) defect = "exactly one of url or service is required";
+  if (url.empty() == service.name.empty()) error = "exactly one of url or service is required";
   const auto encoded = text_of(client, "caBundle");
   if (encoded.empty()) return;
   auto decoded = base64_decode(encoded);
   if (!decoded) {
-    defect = "unable to load root certificates: caBundle is not base64";
+    error = "unable to load root certificates: caBundle is not base64";
   } else {
     authorities = std::move(*decoded);
   }
@@ -137,7 +137,7 @@ void webhook::read_selectors(const json::object& from) {
     if (parsed) {
       into = std::move(*parsed);
     } else {
-      defect = std::string(field) + ": " + parsed.error().message;
+      error = std::string(field) + ": " + parsed.error().message;
     }
   };
   read("namespaceSelector", namespaces);
@@ -155,8 +155,8 @@ void webhook::read_policies(const json::object& from) {
     version = std::move(one);
     return;
   }
-  if (defect.empty()) {
-    defect = "webhook does not accept known AdmissionReview versions (v1, v1beta1)";
+  if (error.empty()) {
+    error = "webhook does not accept known AdmissionReview versions (v1, v1beta1)";
   }
 }
 

@@ -32,7 +32,7 @@ struct webhook_rule {
 
 /// One of the webhooks of a ValidatingWebhookConfiguration (admissionregistration.k8s.io/v1).
 struct webhook {
-  /// What is not valid in it becomes `defect`: it then fails whenever it should be called.
+  /// What is not valid in it becomes `error`: it then fails whenever it should be called.
   static webhook parse(const boost::json::value& entry);
 
   /// True if it is to be called: by rules, namespaceSelector and objectSelector. matchPolicy
@@ -53,7 +53,7 @@ struct webhook {
   bool may_fail = false;      ///< failurePolicy Ignore
   bool side_effects = false;  ///< it can't take part in a dry run
   std::string version = {};   ///< of AdmissionReview, "v1" or "v1beta1"
-  std::string defect = {};
+  std::string error = {};
 
  private:
   void read_client_config(const boost::json::object& from);
@@ -76,7 +76,7 @@ class review_text {
 };
 
 /// What a webhook said, or why it said nothing.
-struct webhook_verdict {
+struct webhook_decision {
   std::string failed = {};                 ///< why it is of no use
   bool unseen = false;                     ///< and nobody has looked at the review
   std::optional<problem> refusal = {};     ///< it does not allow the write
@@ -84,8 +84,8 @@ struct webhook_verdict {
 };
 
 /// Judges an answer to the review `uid` as the real API server does.
-webhook_verdict judge_answer(const webhook& by, std::string_view uid, unsigned status,
-                             std::string_view body);
+webhook_decision judge_answer(const webhook& by, std::string_view uid, unsigned status,
+                              std::string_view body);
 
 /// 'Internal error occurred: failed calling webhook "x": …'.
 problem webhook_failed(const webhook& which, const std::string& why);

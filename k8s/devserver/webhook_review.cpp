@@ -104,12 +104,12 @@ std::vector<std::string> warnings_of(const json::object& response) {
   return out;
 }
 
-webhook_verdict failure(std::string why) {
+webhook_decision failure(std::string why) {
   return {.failed = std::move(why)};
 }
 
-webhook_verdict judge_response(const webhook& by, std::string_view uid,
-                               const json::object& response) {
+webhook_decision judge_response(const webhook& by, std::string_view uid,
+                                const json::object& response) {
   if (by.version == "v1") {
     const auto got = text_of(response, "uid");
     if (got != uid) {
@@ -127,7 +127,7 @@ webhook_verdict judge_response(const webhook& by, std::string_view uid,
   if (allowed != nullptr && !allowed->is_bool()) {
     return failure("response.allowed is neither true nor false");
   }
-  webhook_verdict made{.warnings = warnings_of(response)};
+  webhook_decision made{.warnings = warnings_of(response)};
   if (allowed == nullptr || !allowed->get_bool()) made.refusal = denial(by, response);
   return made;
 }
@@ -170,8 +170,8 @@ std::string review_text::body(std::string_view version, std::string_view uid) co
   return out.append(request_).append("}}");
 }
 
-webhook_verdict judge_answer(const webhook& by, std::string_view uid, unsigned status,
-                             std::string_view body) {
+webhook_decision judge_answer(const webhook& by, std::string_view uid, unsigned status,
+                              std::string_view body) {
   if (status < 200 || status > 299) return failure(http_failure(status, body));
   if (body.empty()) {
     return failure("0-length response with status code: " + std::to_string(status));

@@ -50,6 +50,7 @@ outcome<write_plan> write_planner::finish_create(const call& to, json::value obj
   begin_life(object, now(), random_);
   auto good = prune_unknown(to, object, with, plan.warnings);
   if (good.has_error()) return good.error();
+  warn_of_gaps(to, object, with, plan.warnings);
   fill_defaults(to, object);
   if (!to.view.of->custom) begin_builtin_life(*to.in, *to.view.of, object);
   auto& metadata = object_in(object.get_object(), "metadata");
@@ -103,6 +104,7 @@ outcome<write_plan> write_planner::finish_update(const call& to, record_ptr befo
   keep_identity(old, object);
   auto good = prune_unknown(to, object, with, plan.warnings);
   if (good.has_error()) return good.error();
+  warn_of_gaps(to, object, with, plan.warnings);
   keep_other_parts(to, old, object);
   fill_defaults(to, object);
   auto& metadata = object_in(object.get_object(), "metadata");

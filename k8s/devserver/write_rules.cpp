@@ -1,6 +1,7 @@
 #include "k8s/devserver/write_rules.hpp"
 
 #include "k8s/devserver/builtin_rules.hpp"
+#include "k8s/devserver/definitions.hpp"
 #include "k8s/devserver/json_access.hpp"
 #include "k8s/devserver/object_meta.hpp"
 #include "k8s/devserver/scale.hpp"
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 namespace rw::k8s::devserver {
 namespace {
@@ -108,6 +110,20 @@ outcome<void> prune_unknown(const call& to, json::value& object, const write_opt
   return bad_request(to.view.of->kind + " in version \"" + to.view.version->name +
                      "\" cannot be handled as a " + to.view.of->kind +
                      ": strict decoding error: " + all);
+}
+
+void warn_of_gaps(const call& to, const json::value& object, const write_options& with,
+                  std::vector<std::string>& warnings) {
+  const auto& of = *to.view.of;
+  if (!to.subresource.empty()) return;
+  if (of.storage_key == definitions_key) {
+    std::ranges::move(unsupported_parts(object), std::back_inserter(warnings));
+  } else if (of.storage_key == "mutatingwebhookconfigurations.admissionregistration.k8s.io") {
+    warnings.emplace_back("this API server calls no mutating webhooks");
+  }
+  if (with.asks_for_validation && !of.custom) {
+    warnings.push_back("fieldValidation: this API server does not know the fields of " + of.kind);
+  }
 }
 
 void fill_defaults(const call& to, json::value& object) {

@@ -27,6 +27,10 @@ outcome<void> check_room(const call& to);
 outcome<void> prune_unknown(const call& to, boost::json::value& object, const write_options& with,
                             std::vector<std::string>& warnings);
 
+/// Warns the client of what a real API server does with such an object and this one does not.
+void warn_of_gaps(const call& to, const boost::json::value& object, const write_options& with,
+                  std::vector<std::string>& warnings);
+
 void fill_defaults(const call& to, boost::json::value& object);
 
 /// What the object must be like; `before` is null if it is new.

@@ -154,8 +154,8 @@ asio::awaitable<void> writes::create(call to, const http::request& from, http::r
   auto reckon = [this, to, object = std::move(*object), with = *with] {
     return with_.planner.create(to, object, with);
   };
-  write_story story{.dry_run = with->dry_run, .options = options_of(to)};
-  return perform({std::move(to), std::move(reckon), std::move(story)}, into);
+  write_context context{.dry_run = with->dry_run, .options = options_of(to)};
+  return perform({std::move(to), std::move(reckon), std::move(context)}, into);
 }
 
 asio::awaitable<void> writes::update(call to, const http::request& from, http::response& into) {
@@ -168,8 +168,8 @@ asio::awaitable<void> writes::update(call to, const http::request& from, http::r
   auto reckon = [this, to, object = std::move(*object), with = *with] {
     return with_.planner.update(to, object, with);
   };
-  write_story story{.dry_run = with->dry_run, .options = options_of(to)};
-  return perform({std::move(to), std::move(reckon), std::move(story)}, into);
+  write_context context{.dry_run = with->dry_run, .options = options_of(to)};
+  return perform({std::move(to), std::move(reckon), std::move(context)}, into);
 }
 
 asio::awaitable<void> writes::patch(call to, const http::request& from, http::response& into) {
@@ -192,8 +192,8 @@ asio::awaitable<void> writes::patch(call to, const http::request& from, http::re
   auto reckon = [this, to, how = *how, change = std::move(*change), with = *with] {
     return with_.planner.patch(to, how, change, with);
   };
-  write_story story{.dry_run = with->dry_run, .options = options_of(to)};
-  return perform({std::move(to), std::move(reckon), std::move(story)}, into);
+  write_context context{.dry_run = with->dry_run, .options = options_of(to)};
+  return perform({std::move(to), std::move(reckon), std::move(context)}, into);
 }
 
 asio::awaitable<void> writes::remove(call to, const http::request& from, http::response& into) {
@@ -203,8 +203,8 @@ asio::awaitable<void> writes::remove(call to, const http::request& from, http::r
     return {};
   }
   auto reckon = [this, to, with = *with] { return with_.planner.remove(to, with); };
-  write_story story{.dry_run = with->dry_run, .options = options_of(*with)};
-  return perform({std::move(to), std::move(reckon), std::move(story)}, into);
+  write_context context{.dry_run = with->dry_run, .options = options_of(*with)};
+  return perform({std::move(to), std::move(reckon), std::move(context)}, into);
 }
 
 asio::awaitable<void> writes::remove_all(call to, const http::request& from, http::response& into) {
@@ -270,7 +270,7 @@ asio::awaitable<outcome<writes::written>> writes::write_asking(request what) {
   auto plan = what.reckon();
   while (plan.has_value()) {
     const bool had_room = has_room(to, *plan);
-    auto attributes = attributes_of(to, *plan, what.story);
+    auto attributes = attributes_of(to, *plan, what.context);
     auto warnings = co_await with_.gate.admit(to.in.get(), std::move(attributes));
     if (warnings.has_error()) co_return warnings.error();
     const auto possible = check_still_possible(to, *plan);
@@ -302,7 +302,7 @@ outcome<record_ptr> writes::commit(const request& what, const write_plan& plan) 
   if (plan.what == write_plan::action::nothing) return plan.before;
   auto object = plan.object;
   to_stored(object, to.view);
-  if (what.story.dry_run) {
+  if (what.context.dry_run) {
     const auto version = plan.before ? plan.before->version() : 0;
     return std::make_shared<const record>(plan.key, version, std::move(object));
   }

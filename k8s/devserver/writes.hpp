@@ -47,7 +47,7 @@ class writes {
   struct request {
     call to;
     reckoning reckon;
-    write_story story = {};
+    write_context context = {};
     bool asks_webhooks = true;
   };
 

@@ -22,7 +22,7 @@ std::optional<boost::json::value> parse_yaml(const std::string& text, std::strin
     const auto& documents = all.documents();
     if (documents.empty() || documents.front() == nullptr) return boost::json::value();
     return yaml_reader(most_values).read(*documents.front());
-  } catch (const yaml_misfit& e) {
+  } catch (const yaml_type_error& e) {
     why = at_line(e.line, e.what());
   } catch (const yaml_error& e) {
     why = at_line(e.line, e.what());

@@ -19,7 +19,7 @@ namespace {
 
 namespace json = boost::json;
 
-using wrong = yaml_misfit;
+using wrong = yaml_type_error;
 
 void check(const json::value& object, const yaml_node& at) {
   if (!object.is_object()) throw wrong(at, "is no object");

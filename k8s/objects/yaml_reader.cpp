@@ -16,7 +16,7 @@ namespace rw::k8s {
 namespace {
 
 namespace json = boost::json;
-using wrong = yaml_misfit;
+using wrong = yaml_type_error;
 
 constexpr unsigned deepest = 128;
 constexpr std::string_view core_tags = "tag:yaml.org,2002:";

@@ -11,8 +11,8 @@
 namespace rw::k8s {
 
 /// Something at a node can't be read; ends the reading of the text.
-struct yaml_misfit : std::runtime_error {
-  yaml_misfit(const yaml_node& at, const std::string& text)
+struct yaml_type_error : std::runtime_error {
+  yaml_type_error(const yaml_node& at, const std::string& text)
       : std::runtime_error(text), line(at.line) {}
   const std::size_t line;
 };
@@ -24,7 +24,7 @@ class yaml_reader {
   /// `most` values are read in all, with those that aliases stand for.
   explicit yaml_reader(std::size_t most) : left_(most) {}
 
-  /// Throws yaml_misfit.
+  /// Throws yaml_type_error.
   boost::json::value read(const yaml_node& node) { return read(node, 0); }
 
  private:

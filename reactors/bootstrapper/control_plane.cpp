@@ -1,8 +1,8 @@
 #include "reactors/bootstrapper/control_plane.hpp"
 
 #include "k8s/objects/types.hpp"
-#include "reactors/shared/kyma_resources.hpp"
 #include "reactors/runtime_controller/runtime_access.hpp"
+#include "reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/object.hpp>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "k8s/controller/controller.hpp"
 #include "k8s/cache/own_writes.hpp"
+#include "k8s/controller/controller.hpp"
 #include "reactors/bootstrapper/decision.hpp"
 #include "reactors/bootstrapper/revision_source.hpp"
 

@@ -110,9 +110,9 @@ using revision_ptr = std::shared_ptr<const revision>;
 
 /// Validates the sources of a unit and renders its objects. Pure.
 ///
-/// Manifests are multi-document YAML (k8s/objects/manifests.hpp). Fields that only the API server sets are
-/// removed; objects without a namespace get the target's, as far as their scope is known without
-/// discovery. An object gives way to another source's target of the same name. Errors: no
+/// Manifests are multi-document YAML (k8s/objects/manifests.hpp). Fields that only the API server
+/// sets are removed; objects without a namespace get the target's, as far as their scope is known
+/// without discovery. An object gives way to another source's target of the same name. Errors: no
 /// bootstrapper Deployment, an object twice.
 ///
 /// A trust bundle that does not exist is a warning unless the configuration refers to it.

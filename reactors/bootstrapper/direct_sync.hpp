@@ -7,9 +7,9 @@
 #include "reactors/bootstrapper/rollout_turn.hpp"
 #include "reactors/bootstrapper/status.hpp"
 #include "reactors/bootstrapper/sync.hpp"
-#include "reactors/shared/content_gate.hpp"
 #include "reactors/runtime_controller/remote_watch.hpp"
 #include "reactors/runtime_controller/runtime_controller.hpp"
+#include "reactors/shared/content_gate.hpp"
 #include "reactors/shared/state_counts.hpp"
 
 #include <boost/asio/any_io_executor.hpp>

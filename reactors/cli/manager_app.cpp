@@ -1,13 +1,13 @@
 #include "reactors/cli/manager_app.hpp"
 
-#include "k8s/config/config.hpp"
 #include "k8s/client/object_api.hpp"
+#include "k8s/config/config.hpp"
 #include "k8s/objects/rfc3339.hpp"
 #include "k8s/objects/types.hpp"
 #include "reactors/cli/listening.hpp"
 #include "reactors/cli/manager_options.hpp"
-#include "reactors/shared/kyma_resources.hpp"
 #include "reactors/listener/san_pinning.hpp"
+#include "reactors/shared/kyma_resources.hpp"
 #include "reactors/shared/trust_bundle.hpp"
 #include "tls/files.hpp"
 

@@ -1,11 +1,11 @@
 #pragma once
 
 #include "core/http/server.hpp"
+#include "k8s/cache/informer.hpp"
 #include "k8s/client/client.hpp"
 #include "k8s/client/client_pool.hpp"
-#include "k8s/controller/event_recorder.hpp"
 #include "k8s/client/fence.hpp"
-#include "k8s/cache/informer.hpp"
+#include "k8s/controller/event_recorder.hpp"
 #include "k8s/controller/leader_election.hpp"
 #include "reactors/admin/admin.hpp"
 #include "reactors/certificates/certificate_service.hpp"
@@ -15,11 +15,11 @@
 #include "reactors/cli/settings.hpp"
 #include "reactors/gateway_secret/rotator.hpp"
 #include "reactors/kyma_router/kyma_router.hpp"
-#include "reactors/watcher_installer/lifecycle_manager_lease.hpp"
 #include "reactors/listener/leader_endpoint.hpp"
 #include "reactors/listener/listener.hpp"
 #include "reactors/shared/rollout.hpp"
 #include "reactors/watcher_controller/watcher_controller.hpp"
+#include "reactors/watcher_installer/lifecycle_manager_lease.hpp"
 #include "reactors/watcher_installer/watcher_installer.hpp"
 #include "tls/reload.hpp"
 

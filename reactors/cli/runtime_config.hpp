@@ -1,8 +1,8 @@
 #pragma once
 
+#include "k8s/cache/informer.hpp"
 #include "k8s/client/client.hpp"
 #include "k8s/controller/event_recorder.hpp"
-#include "k8s/cache/informer.hpp"
 #include "reactors/bootstrapper/direct_sync.hpp"
 #include "reactors/cli/app.hpp"
 #include "reactors/cli/runtime_config_settings.hpp"

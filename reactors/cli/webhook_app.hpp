@@ -2,10 +2,10 @@
 
 #include "core/http/server.hpp"
 #include "reactors/admin/admin.hpp"
+#include "reactors/admission/managers_reload.hpp"
 #include "reactors/cli/app.hpp"
 #include "reactors/cli/settings.hpp"
 #include "reactors/cli/webhook_pipeline.hpp"
-#include "reactors/admission/managers_reload.hpp"
 #include "tls/reload.hpp"
 
 #include <memory>

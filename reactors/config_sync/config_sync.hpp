@@ -1,14 +1,14 @@
 #pragma once
 
 #include "core/metrics.hpp"
+#include "k8s/cache/informer.hpp"
 #include "k8s/client/client.hpp"
 #include "k8s/controller/controller.hpp"
 #include "k8s/controller/event_recorder.hpp"
-#include "k8s/cache/informer.hpp"
 #include "k8s/controller/reconciler.hpp"
-#include "reactors/shared/bootstrapper_mode.hpp"
 #include "reactors/config_sync/runtime_signal.hpp"
 #include "reactors/config_sync/target.hpp"
+#include "reactors/shared/bootstrapper_mode.hpp"
 #include "reactors/shared/source_watch.hpp"
 #include "reactors/shared/state_counts.hpp"
 

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "core/clock.hpp"
-#include "reactors/shared/bootstrapper_mode.hpp"
 #include "reactors/config_sync/target.hpp"
+#include "reactors/shared/bootstrapper_mode.hpp"
 
 #include <boost/json/value.hpp>
 

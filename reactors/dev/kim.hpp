@@ -6,9 +6,9 @@
 #include "core/metrics.hpp"
 #include "core/wake.hpp"
 #include "core/watchdog.hpp"
+#include "k8s/cache/informer.hpp"
 #include "k8s/client/client.hpp"
 #include "k8s/controller/controller.hpp"
-#include "k8s/cache/informer.hpp"
 #include "k8s/controller/reconciler.hpp"
 #include "reactors/shared/source_watch.hpp"
 

@@ -26,9 +26,10 @@ int main(int argc, char** argv) {
        .help = "Runs an API server in memory that kubectl, controllers and validating webhooks "
                "(called at their clientConfig.url) can be tried on",
        .describe = [&](CLI::App& app) { dev::describe_api_server(app, server); },
-       .make = [&](cli::services& with) {
-         return std::make_unique<dev::api_server_app>(with, server);
-       }},
+       .make =
+           [&](cli::services& with) {
+             return std::make_unique<dev::api_server_app>(with, server);
+           }},
   };
   return cli::run_program("runtime-watcher-dev", about, commands, argc, argv);
 }

@@ -2,9 +2,9 @@
 
 #include "core/channel.hpp"
 #include "core/http/server.hpp"
+#include "reactors/listener/identity.hpp"
 #include "reactors/shared/event_json.hpp"
 #include "reactors/shared/events.hpp"
-#include "reactors/listener/identity.hpp"
 #include "tls/material.hpp"
 
 #include <boost/asio/any_io_executor.hpp>

@@ -7,8 +7,8 @@
 #include "k8s/controller/event_recorder.hpp"
 #include "reactors/runtime_controller/permits.hpp"
 #include "reactors/runtime_controller/remote_watch.hpp"
-#include "reactors/shared/resource_writer.hpp"
 #include "reactors/runtime_controller/runtimes.hpp"
+#include "reactors/shared/resource_writer.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

@@ -1,12 +1,12 @@
 #pragma once
 
+#include "k8s/cache/informer.hpp"
+#include "k8s/cache/own_writes.hpp"
 #include "k8s/client/client.hpp"
 #include "k8s/controller/controller.hpp"
 #include "k8s/controller/event_recorder.hpp"
-#include "k8s/cache/informer.hpp"
-#include "k8s/cache/own_writes.hpp"
-#include "reactors/shared/content_gate.hpp"
 #include "reactors/runtime_rollout/resource.hpp"
+#include "reactors/shared/content_gate.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "k8s/client/client.hpp"
 #include "k8s/cache/own_writes.hpp"
+#include "k8s/client/client.hpp"
 #include "k8s/controller/reconciler.hpp"
 
 #include <boost/asio/awaitable.hpp>

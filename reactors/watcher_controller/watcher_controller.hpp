@@ -4,9 +4,9 @@
 #include "core/log.hpp"
 #include "core/metrics.hpp"
 #include "core/watchdog.hpp"
+#include "k8s/cache/informer.hpp"
 #include "k8s/client/client.hpp"
 #include "k8s/controller/event_recorder.hpp"
-#include "k8s/cache/informer.hpp"
 #include "reactors/shared/kyma_resources.hpp"
 
 #include <boost/asio/any_io_executor.hpp>

@@ -2,8 +2,8 @@
 
 #include "core/task_group.hpp"
 #include "k8s/objects/types.hpp"
-#include "reactors/shared/kyma_resources.hpp"
 #include "reactors/runtime_controller/runtime_access.hpp"
+#include "reactors/shared/kyma_resources.hpp"
 
 #include <boost/asio/this_coro.hpp>
 

@@ -1,14 +1,14 @@
 #pragma once
 
+#include "k8s/cache/informer.hpp"
 #include "k8s/client/client.hpp"
 #include "k8s/client/client_pool.hpp"
 #include "k8s/controller/controller.hpp"
 #include "k8s/controller/event_recorder.hpp"
-#include "k8s/cache/informer.hpp"
 #include "k8s/objects/label_selector.hpp"
+#include "reactors/runtime_controller/runtime_controller.hpp"
 #include "reactors/shared/rollout.hpp"
 #include "reactors/shared/runtime_certificate.hpp"
-#include "reactors/runtime_controller/runtime_controller.hpp"
 #include "reactors/watcher_installer/access.hpp"
 #include "reactors/watcher_installer/installation.hpp"
 

@@ -22,6 +22,19 @@ json owned_by(json object, const json& owner, bool blocks = false) {
                 {"blockOwnerDeletion", blocks}}});
 }
 
+json field_definition(sandbox& in) {
+  return definition(in.server.unique("u") + ".example.com", "Field", "fields",
+                    parse(R"({"type": "object", "properties": {"spec": {"type": "object"}}})"));
+}
+
+/// Creates an object of a cluster and deletes it; the warning of the creation.
+std::string warning_of_creating(sandbox& in, const k8s::resource_type& type, const json& object) {
+  const auto answer = in.server.http("POST", in.path(type), serialize(object));
+  BOOST_TEST(answer.status == 201u);
+  in.ok(in.api.remove(type, {"", text(object, "/metadata/name")}));
+  return std::string(answer.headers.get("warning"));
+}
+
 std::string strict(const std::string& path) {
   return path + "?fieldManager=x&fieldValidation=Strict";
 }
@@ -84,6 +97,58 @@ BOOST_FIXTURE_TEST_CASE(fields_that_no_one_knows_may_be_warned_of, sandbox) {
                                   serialize(gadget("a", {{"unknown", 1}})));
   BOOST_TEST(answer.status == 201u);
   BOOST_TEST(answer.headers.get("warning") == "299 - \"unknown field \\\"spec.unknown\\\"\"");
+}
+
+// What this server does not do is rejected, or admitted with a warning; the real one does it.
+
+BOOST_FIXTURE_TEST_CASE(conversion_webhooks_are_rejected, sandbox) {
+  auto definition = with(field_definition(*this), "/spec/conversion", {{"strategy", "Webhook"}});
+  refuse(api.create(crds, definition),
+         {422, "Invalid", "spec.conversion.strategy: Unsupported value: \"Webhook\""});
+}
+
+BOOST_FIXTURE_TEST_CASE(rules_in_cel_are_admitted_with_a_warning, sandbox) {
+  const auto made =
+      with(field_definition(*this),
+           "/spec/versions/0/schema/openAPIV3Schema/properties/spec/x-kubernetes-validations",
+           boost::json::array{{{"rule", "self.size > 1"}}});
+  BOOST_TEST(warning_of_creating(*this, crds, made) ==
+             "299 - \"x-kubernetes-validations: this API server evaluates no rules\"");
+}
+
+BOOST_FIXTURE_TEST_CASE(selectable_fields_are_admitted_with_a_warning, sandbox) {
+  const auto made = with(field_definition(*this), "/spec/versions/0/selectableFields",
+                         boost::json::array{{{"jsonPath", ".spec.size"}}});
+  BOOST_TEST(warning_of_creating(*this, crds, made) ==
+             "299 - \"selectableFields: this API server selects by metadata only\"");
+}
+
+BOOST_FIXTURE_TEST_CASE(mutating_webhooks_are_admitted_with_a_warning, sandbox) {
+  const k8s::resource_type type{
+      {"admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration"},
+      "mutatingwebhookconfigurations",
+      false};
+  const json made{{"apiVersion", "admissionregistration.k8s.io/v1"},
+                  {"kind", "MutatingWebhookConfiguration"},
+                  {"metadata", {{"name", server.unique("m")}}},
+                  {"webhooks", boost::json::array()}};
+  BOOST_TEST(warning_of_creating(*this, type, made) ==
+             "299 - \"this API server calls no mutating webhooks\"");
+}
+
+BOOST_FIXTURE_TEST_CASE(unchecked_fields_of_built_in_kinds_are_admitted_with_a_warning, sandbox) {
+  const auto write = [&](const std::string& name, const std::string& parameters) {
+    return server.http("POST", path(config_maps) + parameters, serialize(config_map(name)));
+  };
+  for (const auto* asked : {"Strict", "Warn"}) {
+    const auto answer =
+        write(asked == std::string("Strict") ? "a" : "b", "?fieldValidation=" + std::string(asked));
+    BOOST_TEST(answer.status == 201u);
+    BOOST_TEST(answer.headers.get("warning") ==
+               "299 - \"fieldValidation: this API server does not know the fields of ConfigMap\"");
+  }
+  BOOST_TEST(write("c", "?fieldValidation=Ignore").headers.get("warning") == "");
+  BOOST_TEST(write("d", "").headers.get("warning") == "");
 }
 
 // Kubernetes API reference, "ManagedFieldsEntry", subresource, since 1.22.

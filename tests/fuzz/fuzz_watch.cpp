@@ -2,8 +2,8 @@
 // first byte chooses the projection, the second how they are cut.
 
 #include "k8s/cache/list_decoder.hpp"
-#include "k8s/objects/projection.hpp"
 #include "k8s/cache/watch_decoder.hpp"
+#include "k8s/objects/projection.hpp"
 
 #include <boost/json/basic_parser_impl.hpp>
 #include <boost/json/parse.hpp>

@@ -2,8 +2,8 @@
 
 #include "k8s/objects/manifests.hpp"
 #include "k8s/objects/types.hpp"
-#include "reactors/shared/kyma_resources.hpp"
 #include "reactors/runtime_rollout/runtime_rollout.hpp"
+#include "reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

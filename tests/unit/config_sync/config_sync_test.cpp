@@ -14,10 +14,10 @@ BOOST_AUTO_TEST_SUITE(config_sync)
 
 using namespace rw;
 using namespace std::chrono_literals;
-using rw::dev::kim_options;
-using rw::dev::kim_outcome;
 using rw::config_sync::sync_options;
 using rw::config_sync::test::landscape;
+using rw::dev::kim_options;
+using rw::dev::kim_outcome;
 
 namespace {
 

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "k8s/devserver/faults.hpp"
 #include "k8s/cache/informer.hpp"
-#include "reactors/shared/bootstrapper_mode.hpp"
-#include "reactors/dev/kim.hpp"
+#include "k8s/devserver/faults.hpp"
 #include "reactors/config_sync/config_sync.hpp"
+#include "reactors/dev/kim.hpp"
+#include "reactors/shared/bootstrapper_mode.hpp"
 #include "reactors/shared/source_watch.hpp"
 
 #include <boost/asio/awaitable.hpp>

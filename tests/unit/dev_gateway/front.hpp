@@ -1,9 +1,9 @@
 #pragma once
 
+#include "k8s/cache/informer.hpp"
 #include "k8s/client/client.hpp"
 #include "k8s/devserver/server.hpp"
 #include "k8s/devserver/yaml.hpp"
-#include "k8s/cache/informer.hpp"
 #include "k8s/objects/types.hpp"
 #include "reactors/dev/gateway/dev_gateway.hpp"
 #include "reactors/shared/kyma_resources.hpp"

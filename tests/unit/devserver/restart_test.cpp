@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(address_certificates_tokens_and_objects_stay) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(chores_that_were_left_are_done) {
+BOOST_AUTO_TEST_CASE(restarted_server_finishes_open_gc_tasks) {
   fixture f;
   f.ask(create_family);
   // The server goes as soon as it has answered, with most of the family still there.

@@ -1,8 +1,8 @@
 #include "core/wake.hpp"
-#include "k8s/objects/base64.hpp"
 #include "k8s/client/client.hpp"
 #include "k8s/config/config.hpp"
 #include "k8s/devserver/server.hpp"
+#include "k8s/objects/base64.hpp"
 #include "tls/transport.hpp"
 
 #include <boost/asio/co_spawn.hpp>

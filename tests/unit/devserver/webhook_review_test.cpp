@@ -32,7 +32,7 @@ bool rule_concerns(std::string_view resource, const admission_attributes& write,
 }
 
 /// What becomes of an answer of the webhook "h.example.com" to the review "U".
-webhook_verdict judged(std::string_view body, unsigned status = 200, const char* version = "v1") {
+webhook_decision judged(std::string_view body, unsigned status = 200, const char* version = "v1") {
   const auto by = webhook::parse(hook({{"admissionReviewVersions", {version}}}));
   return judge_answer(by, "U", status, body);
 }
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(a_webhook_has_defaults_and_bounds) {
   BOOST_TEST(!made.may_fail);
   BOOST_TEST(!made.side_effects);
   BOOST_TEST(made.version == "v1");
-  BOOST_TEST(made.defect == "clientConfig is missing");
+  BOOST_TEST(made.error == "clientConfig is missing");
   made = webhook::parse(hook({{"timeoutSeconds", 99},
                               {"failurePolicy", "Ignore"},
                               {"sideEffects", "Some"},
@@ -140,13 +140,11 @@ BOOST_AUTO_TEST_CASE(a_webhook_has_defaults_and_bounds) {
   BOOST_TEST(made.may_fail);
   BOOST_TEST(made.side_effects);
   BOOST_TEST(made.version == "v1beta1");
-  BOOST_TEST(made.defect == "");
+  BOOST_TEST(made.error == "");
 }
 
 BOOST_AUTO_TEST_CASE(what_is_wrong_with_a_webhook_is_told_when_it_is_called) {
-  const auto defect = [](json::object more) {
-    return webhook::parse(hook(std::move(more))).defect;
-  };
+  const auto defect = [](json::object more) { return webhook::parse(hook(std::move(more))).error; };
   const json::object good = {{"url", "https://x/y"}};
   BOOST_TEST(defect({{"clientConfig", {{"url", "https://x"}, {"caBundle", "!"}}}}) ==
              "unable to load root certificates: caBundle is not base64");
@@ -156,7 +154,7 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_with_a_webhook_is_told_when_it_is_called) {
              "objectSelector: matchLabels of a label selector must be an object");
   BOOST_TEST(defect({{"clientConfig", good}, {"admissionReviewVersions", {"v3"}}}) ==
              "webhook does not accept known AdmissionReview versions (v1, v1beta1)");
-  BOOST_TEST(webhook::parse(5).defect == "the webhook is no object");
+  BOOST_TEST(webhook::parse(5).error == "the webhook is no object");
 }
 
 // As a kube-apiserver asks.

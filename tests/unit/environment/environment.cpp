@@ -1,11 +1,11 @@
 #include "tests/unit/environment/environment.hpp"
 
 #include "core/backoff.hpp"
-#include "k8s/objects/base64.hpp"
+#include "k8s/client/object_api.hpp"
 #include "k8s/config/config.hpp"
 #include "k8s/config/kubeconfig.hpp"
+#include "k8s/objects/base64.hpp"
 #include "k8s/objects/manifests.hpp"
-#include "k8s/client/object_api.hpp"
 #include "k8s/objects/types.hpp"
 #include "reactors/shared/kyma_resources.hpp"
 

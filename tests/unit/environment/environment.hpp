@@ -5,11 +5,11 @@
 #include "core/metrics.hpp"
 #include "core/task_group.hpp"
 #include "core/watchdog.hpp"
+#include "k8s/cache/informer.hpp"
 #include "k8s/client/client.hpp"
 #include "k8s/client/client_pool.hpp"
-#include "k8s/devserver/server.hpp"
 #include "k8s/controller/event_recorder.hpp"
-#include "k8s/cache/informer.hpp"
+#include "k8s/devserver/server.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "k8s/client/client.hpp"
 #include "k8s/cache/informer.hpp"
+#include "k8s/client/client.hpp"
 #include "k8s/objects/types.hpp"
 #include "reactors/shared/kyma_resources.hpp"
 

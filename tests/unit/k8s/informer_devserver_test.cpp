@@ -6,8 +6,8 @@
 
 #include "core/task_group.hpp"
 #include "core/watchdog.hpp"
-#include "k8s/client/client.hpp"
 #include "k8s/cache/informer.hpp"
+#include "k8s/client/client.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "core/task_group.hpp"
-#include "k8s/client/client.hpp"
 #include "k8s/cache/informer.hpp"
+#include "k8s/client/client.hpp"
 
 #include <boost/asio/awaitable.hpp>
 

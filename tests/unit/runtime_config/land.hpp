@@ -1,10 +1,10 @@
 #pragma once
 
 #include "k8s/client/client_pool.hpp"
-#include "reactors/shared/bootstrapper_mode.hpp"
 #include "reactors/cli/app.hpp"
-#include "reactors/dev/kim.hpp"
 #include "reactors/cli/runtime_config.hpp"
+#include "reactors/dev/kim.hpp"
+#include "reactors/shared/bootstrapper_mode.hpp"
 #include "reactors/shared/source_watch.hpp"
 
 #include <boost/asio/awaitable.hpp>

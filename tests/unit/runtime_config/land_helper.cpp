@@ -1,6 +1,6 @@
-#include "k8s/controller/event_recorder.hpp"
 #include "k8s/cache/informer.hpp"
 #include "k8s/client/object_api.hpp"
+#include "k8s/controller/event_recorder.hpp"
 #include "k8s/objects/types.hpp"
 #include "reactors/bootstrapper/resource.hpp"
 #include "reactors/shared/kyma_resources.hpp"
@@ -144,8 +144,7 @@ land::land(std::uint64_t seed)
   kim = std::make_unique<dev::kim>(
       *kim_api_, *kim_sources_, [this](json::value of) { return configure(std::move(of)); },
       dev::kim_options{.workers = 3, .patch = 2s, .wait = 3min, .work = 40s},
-      dev::kim_environment{context.get_executor(), clock, watchdog, log, numbers,
-                                chance.source()});
+      dev::kim_environment{context.get_executor(), clock, watchdog, log, numbers, chance.source()});
   kim->options().vary = [this](core::duration most) { return chance.up_to(most); };
   tasks.spawn(kim_sources_->run());
   tasks.spawn(kim->run());

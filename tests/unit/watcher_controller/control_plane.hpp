@@ -1,10 +1,10 @@
 #pragma once
 
 #include "core/task_group.hpp"
-#include "k8s/client/client.hpp"
-#include "k8s/devserver/faults.hpp"
-#include "k8s/controller/event_recorder.hpp"
 #include "k8s/cache/informer.hpp"
+#include "k8s/client/client.hpp"
+#include "k8s/controller/event_recorder.hpp"
+#include "k8s/devserver/faults.hpp"
 #include "reactors/watcher_controller/watcher_controller.hpp"
 
 #include <boost/asio/awaitable.hpp>

@@ -1,6 +1,6 @@
+#include "reactors/runtime_controller/workload.hpp"
 #include "reactors/watcher_installer/installation.hpp"
 #include "reactors/watcher_installer/pods.hpp"
-#include "reactors/runtime_controller/workload.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/test/unit_test.hpp>

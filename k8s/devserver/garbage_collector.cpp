@@ -1,4 +1,4 @@
-#include "k8s/devserver/housekeeping.hpp"
+#include "k8s/devserver/garbage_collector.hpp"
 
 #include "k8s/devserver/definitions.hpp"
 #include "k8s/devserver/json_access.hpp"
@@ -22,19 +22,19 @@ constexpr std::string_view namespaces_key = "namespaces";
 constexpr std::string_view foreground = "foregroundDeletion";
 constexpr std::string_view orphan = "orphan";
 
-/// A task that works off a cluster's chores. What it has not done by its end, should it be
+/// A task that works off a cluster's gc_tasks. What it has not done by its end, should it be
 /// cancelled, stays to be done.
 struct shift {
-  explicit shift(chore_list& of) : chores(of) {}
+  explicit shift(gc_task_list& of) : gc_tasks(of) {}
   ~shift() {
-    chores.open.merge(again);
-    chores.at_work = false;
+    gc_tasks.open.merge(again);
+    gc_tasks.running = false;
   }
   shift(const shift&) = delete;
   shift& operator=(const shift&) = delete;
 
-  chore_list& chores;
-  std::set<chore> again;  ///< begun, or to be tried once more
+  gc_task_list& gc_tasks;
+  std::set<gc_task> again;  ///< begun, or to be tried once more
 };
 
 /// The resource whose objects lie there, in the version they are kept in.
@@ -146,18 +146,18 @@ void follow_definition(cluster& in, const change& what) {
 
 }  // namespace
 
-housekeeping::housekeeping(asio::any_io_executor executor, environment with)
+garbage_collector::garbage_collector(asio::any_io_executor executor, environment with)
     : executor_(executor), with_(with), tasks_(executor) {}
 
-asio::awaitable<void> housekeeping::close() {
+asio::awaitable<void> garbage_collector::close() {
   tasks_.cancel();
   co_await tasks_.join();
 }
 
-void housekeeping::follow(const std::shared_ptr<cluster>& in, const resource& of,
-                          const change& what) {
+void garbage_collector::follow(const std::shared_ptr<cluster>& in, const resource& of,
+                               const change& what) {
   const auto& now = *what.after;
-  using kind = chore::kind;
+  using kind = gc_task::kind;
   in->owners.follow(of.storage_key, what);
   if (of.storage_key == definitions_key) follow_definition(*in, what);
   if (now.owners() != nullptr && !what.deleted) {
@@ -192,20 +192,20 @@ void housekeeping::follow(const std::shared_ptr<cluster>& in, const resource& of
   }
 }
 
-void housekeeping::add(const std::shared_ptr<cluster>& in, chore one) {
-  in->chores.open.insert(std::move(one));
+void garbage_collector::add(const std::shared_ptr<cluster>& in, gc_task one) {
+  in->gc_tasks.open.insert(std::move(one));
   resume(in);
 }
 
-void housekeeping::resume(const std::shared_ptr<cluster>& in) {
-  if (in->chores.at_work || in->chores.open.empty()) return;
-  in->chores.at_work = true;
+void garbage_collector::resume(const std::shared_ptr<cluster>& in) {
+  if (in->gc_tasks.running || in->gc_tasks.open.empty()) return;
+  in->gc_tasks.running = true;
   tasks_.spawn(work_off(in));
 }
 
-asio::awaitable<void> housekeeping::work_off(std::shared_ptr<cluster> in) {
-  auto& open = in->chores.open;
-  shift working(in->chores);
+asio::awaitable<void> garbage_collector::work_off(std::shared_ptr<cluster> in) {
+  auto& open = in->gc_tasks.open;
+  shift working(in->gc_tasks);
   auto& again = working.again;
   while (!in->removed && (!open.empty() || !again.empty())) {
     if (open.empty()) {
@@ -225,25 +225,25 @@ asio::awaitable<void> housekeeping::work_off(std::shared_ptr<cluster> in) {
   }
 }
 
-asio::awaitable<bool> housekeeping::perform(std::shared_ptr<cluster> in, chore one) {
+asio::awaitable<bool> garbage_collector::perform(std::shared_ptr<cluster> in, gc_task one) {
   switch (one.what) {
-    case chore::kind::empty_namespace:
+    case gc_task::kind::empty_namespace:
       return empty_namespace(std::move(in), std::move(one.place.path));
-    case chore::kind::empty_definition:
+    case gc_task::kind::empty_definition:
       return empty_definition(std::move(in), std::move(one.place.path));
-    case chore::kind::examine_dependent:
+    case gc_task::kind::examine_dependent:
       return examine_dependent(std::move(in), std::move(one.place));
-    case chore::kind::finish_owner:
+    case gc_task::kind::finish_owner:
       break;
   }
   return finish_owner(std::move(in), std::move(one.place));
 }
 
-asio::awaitable<bool> housekeeping::remove(call what, std::string propagation) {
+asio::awaitable<bool> garbage_collector::remove(call what, std::string propagation) {
   delete_options with;
   with.propagation = std::move(propagation);
   writes::request request{what, [this, what, with] { return with_.planner.remove(what, with); }};
-  request.story.options = options_of(with);
+  request.context.options = options_of(with);
   request.asks_webhooks = !is_definition_controller(what);
   const auto name = what.path();
   const auto done = co_await with_.write.write(std::move(request));
@@ -254,7 +254,7 @@ asio::awaitable<bool> housekeeping::remove(call what, std::string propagation) {
   co_return false;
 }
 
-asio::awaitable<bool> housekeeping::edit(call what, std::function<void(json::value&)> change) {
+asio::awaitable<bool> garbage_collector::edit(call what, std::function<void(json::value&)> change) {
   writes::request request{
       what, [this, what, change = std::move(change)] { return with_.planner.edit(what, change); }};
   request.asks_webhooks = !is_definition_controller(what);
@@ -267,7 +267,8 @@ asio::awaitable<bool> housekeeping::edit(call what, std::function<void(json::val
   co_return false;
 }
 
-asio::awaitable<bool> housekeeping::empty_namespace(std::shared_ptr<cluster> in, std::string name) {
+asio::awaitable<bool> garbage_collector::empty_namespace(std::shared_ptr<cluster> in,
+                                                         std::string name) {
   const auto home = find_object(*in, {std::string(namespaces_key), name});
   if (!home || !home->is_being_deleted()) co_return true;
   std::vector<call> content;
@@ -284,7 +285,7 @@ asio::awaitable<bool> housekeeping::empty_namespace(std::shared_ptr<cluster> in,
     const bool gone = co_await remove(std::move(one), "Background");
     good = good && gone;
   }
-  // Those that finalizers keep bring this chore back when they go.
+  // Those that finalizers keep bring this gc_task back when they go.
   if (!content.empty() || waits) co_return good;
   auto to = call_for(in, view_of(*in, namespaces_key), {"", name}, "namespace-controller");
   to.subresource = "finalize";
@@ -293,8 +294,8 @@ asio::awaitable<bool> housekeeping::empty_namespace(std::shared_ptr<cluster> in,
   });
 }
 
-asio::awaitable<bool> housekeeping::empty_definition(std::shared_ptr<cluster> in,
-                                                     std::string name) {
+asio::awaitable<bool> garbage_collector::empty_definition(std::shared_ptr<cluster> in,
+                                                          std::string name) {
   const auto definition = find_object(*in, {std::string(definitions_key), name});
   if (!definition || !definition->is_being_deleted()) co_return true;
   const auto objects = in->objects.find(name);
@@ -307,7 +308,7 @@ asio::awaitable<bool> housekeeping::empty_definition(std::shared_ptr<cluster> in
     good = good && gone;
   }
   if (!all.empty()) {
-    // What went just now has brought this chore back.
+    // What went just now has brought this gc_task back.
     co_return good;
   }
   co_return co_await edit(
@@ -315,8 +316,8 @@ asio::awaitable<bool> housekeeping::empty_definition(std::shared_ptr<cluster> in
       [](json::value& object) { drop_finalizer(object, definition_finalizer); });
 }
 
-asio::awaitable<bool> housekeeping::examine_dependent(std::shared_ptr<cluster> in,
-                                                      object_place what) {
+asio::awaitable<bool> garbage_collector::examine_dependent(std::shared_ptr<cluster> in,
+                                                           object_place what) {
   const auto present = find_object(*in, what);
   if (!present || present->owners() == nullptr || present->is_being_deleted()) co_return true;
   const auto object = present->parse();
@@ -354,7 +355,8 @@ asio::awaitable<bool> housekeeping::examine_dependent(std::shared_ptr<cluster> i
   co_return co_await remove(std::move(to), std::move(propagation));
 }
 
-asio::awaitable<bool> housekeeping::finish_owner(std::shared_ptr<cluster> in, object_place what) {
+asio::awaitable<bool> garbage_collector::finish_owner(std::shared_ptr<cluster> in,
+                                                      object_place what) {
   const auto present = find_object(*in, what);
   if (!present || !present->is_being_deleted()) co_return true;
   const auto object = present->parse();
@@ -385,7 +387,7 @@ asio::awaitable<bool> housekeeping::finish_owner(std::shared_ptr<cluster> in, ob
         continue;
       }
       blocked = true;
-      in->chores.open.insert({chore::kind::examine_dependent, one});
+      in->gc_tasks.open.insert({gc_task::kind::examine_dependent, one});
     }
   }
   if (blocked) co_return true;

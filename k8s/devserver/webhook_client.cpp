@@ -1,4 +1,4 @@
-#include "k8s/devserver/webhook_line.hpp"
+#include "k8s/devserver/webhook_client.hpp"
 
 #include "k8s/objects/url.hpp"
 #include "tls/transport.hpp"
@@ -16,7 +16,7 @@ constexpr std::size_t most_connections = 16;  // where the webhook speaks HTTP/1
 constexpr std::size_t most_streams = 250;     // at once where it speaks HTTP/2
 constexpr std::size_t most_answered = 1u << 20;
 
-asio::awaitable<void> close_line(std::shared_ptr<webhook_line> line) {
+asio::awaitable<void> close_line(std::shared_ptr<webhook_client> line) {
   co_await line->close();
 }
 
@@ -69,24 +69,24 @@ std::optional<webhook_address> webhook_address::of(const webhook& which,
 }
 
 /// A call under way.
-class webhook_line::presence {
+class webhook_client::in_flight_guard {
  public:
-  explicit presence(webhook_line& on) : line_(on) { ++line_.calls_; }
-  ~presence() {
-    if (--line_.calls_ == 0 && line_.retired_) {
-      line_.tasks_.spawn(close_line(line_.shared_from_this()));
+  explicit in_flight_guard(webhook_client& on) : client_(on) { ++client_.calls_; }
+  ~in_flight_guard() {
+    if (--client_.calls_ == 0 && client_.draining_) {
+      client_.tasks_.spawn(close_line(client_.shared_from_this()));
     }
   }
-  presence(const presence&) = delete;
-  presence& operator=(const presence&) = delete;
+  in_flight_guard(const in_flight_guard&) = delete;
+  in_flight_guard& operator=(const in_flight_guard&) = delete;
 
  private:
-  webhook_line& line_;
+  webhook_client& client_;
 };
 
-std::shared_ptr<webhook_line> webhook_line::open(core::task_group& tasks, const webhook& to,
-                                                 webhook_address at, webhooks::environment with,
-                                                 std::string& why) {
+std::shared_ptr<webhook_client> webhook_client::open(core::task_group& tasks, const webhook& to,
+                                                     webhook_address at, webhooks::environment with,
+                                                     std::string& why) {
   auto trusted = tls::material::none();
   if (!to.authorities.empty()) {
     auto read = tls::material::from_text({.ca = to.authorities}, {.ca = "caBundle"});
@@ -104,11 +104,11 @@ std::shared_ptr<webhook_line> webhook_line::open(core::task_group& tasks, const 
     why = made.error().message();
     return nullptr;
   }
-  return std::make_shared<webhook_line>(tasks, std::move(*made), std::move(at), with);
+  return std::make_shared<webhook_client>(tasks, std::move(*made), std::move(at), with);
 }
 
-webhook_line::webhook_line(core::task_group& tasks, std::unique_ptr<core::transport> over,
-                           webhook_address at, webhooks::environment with)
+webhook_client::webhook_client(core::task_group& tasks, std::unique_ptr<core::transport> over,
+                               webhook_address at, webhooks::environment with)
     : tasks_(tasks),
       at_(std::move(at)),
       with_(with),
@@ -122,7 +122,7 @@ webhook_line::webhook_line(core::task_group& tasks, std::unique_ptr<core::transp
                           .body_bytes = most_answered}},
               {*transport_, with_.watchdog, with_.log, with_.metrics}) {}
 
-std::string webhook_line::text_of(boost::system::error_code error) const {
+std::string webhook_client::text_of(boost::system::error_code error) const {
   if (error == client_error::timed_out) return "context deadline exceeded";
   if (error == client_error::resolve) return "dial tcp: lookup " + at_.host + ": no such host";
   const auto cause = in_lower_case(client_.connect_failure());
@@ -133,10 +133,10 @@ std::string webhook_line::text_of(boost::system::error_code error) const {
   return error.message();
 }
 
-asio::awaitable<webhook_verdict> webhook_line::ask(const webhook* to, const std::string* body,
-                                                   const std::string* uid) {
+asio::awaitable<webhook_decision> webhook_client::ask(const webhook* to, const std::string* body,
+                                                      const std::string* uid) {
   const auto self = shared_from_this();
-  const presence here(*this);
+  const in_flight_guard here(*this);
   const auto end = with_.clock.now() + to->timeout;
   http::request request;
   request.target = at_.target;
@@ -155,19 +155,19 @@ asio::awaitable<webhook_verdict> webhook_line::ask(const webhook* to, const std:
     error = co_await slot.exchange(request, answer, options);
   }
   if (error) {
-    co_return webhook_verdict{.failed = "Post \"" + at_.url + "\": " + text_of(error),
-                              .unseen = error == client_error::not_processed ||
-                                        error == client_error::reused_connection_closed};
+    co_return webhook_decision{.failed = "Post \"" + at_.url + "\": " + text_of(error),
+                               .unseen = error == client_error::not_processed ||
+                                         error == client_error::reused_connection_closed};
   }
   co_return judge_answer(*to, *uid, answer.status, answer.body);
 }
 
-void webhook_line::retire() {
-  if (std::exchange(retired_, true) || calls_ > 0) return;
+void webhook_client::drain() {
+  if (std::exchange(draining_, true) || calls_ > 0) return;
   tasks_.spawn(close_line(shared_from_this()));
 }
 
-asio::awaitable<void> webhook_line::close() {
+asio::awaitable<void> webhook_client::close() {
   const auto self = shared_from_this();
   if (std::exchange(closed_, true)) co_return;
   co_await client_.close();

@@ -24,9 +24,10 @@ namespace rw::k8s::devserver {
 /// - a namespace that is being deleted is emptied, then goes;
 /// - a CustomResourceDefinition that is being deleted takes its objects with it.
 ///
-/// Each cluster's chores are done in order by one task of its own, which lives only while there are
-/// any. They pass admission like everybody's writes; one that fails is tried again a second later.
-class housekeeping {
+/// Each cluster's gc_tasks are done in order by one task of its own, which lives only while there
+/// are any. They pass admission like everybody's writes; one that fails is tried again a second
+/// later.
+class garbage_collector {
  public:
   struct environment {
     core::clock& clock;
@@ -35,21 +36,21 @@ class housekeeping {
     const write_planner& planner;
   };
 
-  housekeeping(boost::asio::any_io_executor executor, environment with);
+  garbage_collector(boost::asio::any_io_executor executor, environment with);
 
   /// Takes note of a write.
   void follow(const std::shared_ptr<cluster>& in, const resource& of, const change& what);
 
-  /// Goes on with what another housekeeping had begun.
+  /// Goes on with what another garbage_collector had begun.
   void resume(const std::shared_ptr<cluster>& in);
 
-  /// Ends its work; chores that are open stay so.
+  /// Ends its work; gc_tasks that are open stay so.
   boost::asio::awaitable<void> close();
 
  private:
-  void add(const std::shared_ptr<cluster>& in, chore one);
+  void add(const std::shared_ptr<cluster>& in, gc_task one);
   boost::asio::awaitable<void> work_off(std::shared_ptr<cluster> in);
-  boost::asio::awaitable<bool> perform(std::shared_ptr<cluster> in, chore one);
+  boost::asio::awaitable<bool> perform(std::shared_ptr<cluster> in, gc_task one);
 
   boost::asio::awaitable<bool> empty_namespace(std::shared_ptr<cluster> in, std::string name);
   boost::asio::awaitable<bool> empty_definition(std::shared_ptr<cluster> in, std::string name);

@@ -34,31 +34,31 @@ struct webhook_address {
 
 /// The connections to a webhook at one address, kept from call to call; HTTP/2 where it is offered,
 /// HTTP/1.1 otherwise. On one executor. To be retired, or closed, before it goes.
-class webhook_line : public std::enable_shared_from_this<webhook_line> {
+class webhook_client : public std::enable_shared_from_this<webhook_client> {
  public:
   /// Null, and `why` says why, if the webhook's authorities are none. `tasks` closes it when it is
   /// retired, and must outlive it.
-  static std::shared_ptr<webhook_line> open(core::task_group& tasks, const webhook& to,
-                                            webhook_address at, webhooks::environment with,
-                                            std::string& why);
-  webhook_line(core::task_group& tasks, std::unique_ptr<core::transport> over, webhook_address at,
-               webhooks::environment with);
+  static std::shared_ptr<webhook_client> open(core::task_group& tasks, const webhook& to,
+                                              webhook_address at, webhooks::environment with,
+                                              std::string& why);
+  webhook_client(core::task_group& tasks, std::unique_ptr<core::transport> over, webhook_address at,
+                 webhooks::environment with);
 
   const webhook_address& address() const noexcept { return at_; }
 
   /// Sends a review and judges the answer; what is pointed to must live until then. Ends within the
   /// webhook's timeout, and at once if the coroutine is cancelled or the line closed.
-  boost::asio::awaitable<webhook_verdict> ask(const webhook* to, const std::string* body,
-                                              const std::string* uid);
+  boost::asio::awaitable<webhook_decision> ask(const webhook* to, const std::string* body,
+                                               const std::string* uid);
 
   /// Closes it in the background as soon as no call is under way.
-  void retire();
+  void drain();
 
   /// Ends all calls and closes the connections. A second call returns at once.
   boost::asio::awaitable<void> close();
 
  private:
-  class presence;
+  class in_flight_guard;
   std::string text_of(boost::system::error_code error) const;
 
   core::task_group& tasks_;
@@ -67,7 +67,7 @@ class webhook_line : public std::enable_shared_from_this<webhook_line> {
   const std::unique_ptr<core::transport> transport_;
   http::client client_;
   std::size_t calls_ = 0;
-  bool retired_ = false;
+  bool draining_ = false;
   bool closed_ = false;
 };
 

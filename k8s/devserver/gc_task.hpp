@@ -9,8 +9,8 @@
 
 namespace rw::k8s::devserver {
 
-/// Something to be done to a cluster behind a write (housekeeping.hpp).
-struct chore {
+/// Something to be done to a cluster behind a write (garbage_collector.hpp).
+struct gc_task {
   enum class kind : std::uint8_t {
     empty_namespace,    ///< delete what is in it, then let it go
     empty_definition,   ///< the same for a CustomResourceDefinition
@@ -20,13 +20,13 @@ struct chore {
   kind what;
   object_place place;
 
-  friend auto operator<=>(const chore&, const chore&) = default;
+  friend auto operator<=>(const gc_task&, const gc_task&) = default;
 };
 
-/// The chores of a cluster; each is there once, so that there are never more than objects.
-struct chore_list {
-  std::set<chore> open;
-  bool at_work = false;  ///< a task works them off
+/// The gc_tasks of a cluster; each is there once, so that there are never more than objects.
+struct gc_task_list {
+  std::set<gc_task> open;
+  bool running = false;  ///< a task works them off
 };
 
 }  // namespace rw::k8s::devserver

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""Holds the documents against the tree: links and anchors resolve, files, metrics and flags that they name exist, the README
+is short, and the example of k8s/README.md is the program that tests/install builds. Prints each error; ends with 1 if there
+is one."""
+
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+SKIPPED = ("build", ".git")
+README_LINES = 150
+METRIC = re.compile(r"\b((?:rw|watcher|lifecycle_mgr|leader_election|workqueue|controller_runtime)_[a-z0-9_]*[a-z0-9])\b")
+FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9_-]+")
+# Options of other programs, and of Kyma Infrastructure Manager and kube-apiserver.
+FOREIGN = {"--address-family", "--build", "--cacert", "--data", "--dry-run", "--enable-aggregator-routing", "--field-selector",
+           "--header", "--kubeconfig", "--label-exclude", "--list_content", "--merge", "--preset", "--replicas",
+           "--run_test", "--runtime-bootstrapper-enabled", "--show-managed-fields", "--target", "--type", "--install",
+           "--goaway-chance", "--server-side", "--bump-revision", "--mark-compacted", "--parallel"}
+
+
+def files(*suffixes):
+    for path in sorted(ROOT.rglob("*")):
+        inside = path.relative_to(ROOT).parts
+        if path.suffix in suffixes and path.is_file() and not inside[0].startswith(SKIPPED) and "data" not in inside:
+            yield path
+
+
+def anchors(text):
+    """As GitHub makes them of headings."""
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    for heading in re.findall(r"^#+ (.*)$", prose, flags=re.MULTILINE):
+        yield re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def check_links(path, text, errors):
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose):
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        to = (path.parent / name).resolve() if name else path
+        if not to.exists():
+            errors.append(f"{path}: no such file: {target}")
+        elif anchor and anchor not in set(anchors(to.read_text())):
+            errors.append(f"{path}: no such heading: {target}")
+
+
+def check_paths(path, text, errors):
+    """Paths in backquotes: from the root, or from the folder of the document."""
+    for name in re.findall(r"`([\w./-]+/[\w.-]*\.(?:hpp|cpp|py|sh|yaml|md|txt|cmake))`", text):
+        if name.startswith(("rw-", "build/", "/")):
+            continue
+        if not (ROOT / name).exists() and not (path.parent / name).exists():
+            errors.append(f"{path}: no such file: {name}")
+
+
+def check_names(path, text, errors, sources):
+    """Qualified names in backquotes, such as `reflector::watch_ended`; what they are members of is not checked."""
+    for name in set(re.findall(r"`(?:\w+::)+(\w+)`", text)):
+        if not re.search(rf"\b{name}\b", sources):
+            errors.append(f"{path}: no such name: {name}")
+
+
+def main():
+    errors = []
+    sources = "\n".join(path.read_text() for path in files(".cpp", ".hpp", ".py", ".sh", ".txt", ".json", ".yaml")
+                        if path != pathlib.Path(__file__).resolve()) + (ROOT / ".ci/run").read_text()
+    # Some reactors compose names of a prefix and one of these.
+    suffixes = set(re.findall(r'\+ "(_[a-z_]+)"', sources))
+    for path in files(".md"):
+        if path.name == "CHANGELOG.md":
+            continue
+        text = path.read_text()
+        check_links(path, text, errors)
+        check_paths(path, text, errors)
+        check_names(path, text, errors, sources)
+        for metric in set(METRIC.findall(text)):
+            if (ROOT / "reactors" / metric).is_dir():
+                continue
+            parts = [metric[:-len(each)] for each in suffixes if metric.endswith(each)]
+            if f'"{metric}' not in sources and not any(f'"{each}"' in sources for each in parts):
+                errors.append(f"{path}: no such metric: {metric}")
+        for flag in set(FLAG.findall(text)) - FOREIGN:
+            if not re.search(re.escape(flag) + r"(?![\w-])", sources):
+                errors.append(f"{path}: no such flag: {flag}")
+    lines = len((ROOT / "README.md").read_text().splitlines())
+    if lines > README_LINES:
+        errors.append(f"README.md has {lines} lines, more than {README_LINES}")
+    if (ROOT / "tests/install/operator.cpp").read_text() not in (ROOT / "k8s/README.md").read_text():
+        errors.append("k8s/README.md: its example is not tests/install/operator.cpp")
+    print("\n".join(errors))
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
