@@ -1,35 +1,16 @@
 #include "core/json_text.hpp"
 
+#include <array>
 #include <cstddef>
-#include <cstdint>
-#include <cstring>
 
 namespace rw::core {
 namespace {
 
-bool is_plain(unsigned char c) {
-  return c >= 0x20 && c != '"' && c != '\\' && c < 0x80;
-}
-
-constexpr std::uint64_t in_each_byte(unsigned char c) {
-  return c * 0x0101010101010101ULL;
-}
-
-/// Length of the text before the first byte that is not plain.
-std::size_t plain_length(std::string_view text) {
-  std::size_t at = 0;
-  for (; at + 8 <= text.size(); at += 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, text.data() + at, 8);
-    // The high bit of a byte that is not plain; a borrow reaches only bytes behind such a one.
-    const auto marked = word | (word - in_each_byte(0x20)) |
-                        ((word ^ in_each_byte('"')) - in_each_byte(1)) |
-                        ((word ^ in_each_byte('\\')) - in_each_byte(1));
-    if ((marked & in_each_byte(0x80)) != 0) break;
-  }
-  while (at < text.size() && is_plain(static_cast<unsigned char>(text[at]))) ++at;
-  return at;
-}
+constexpr auto plain = [] {
+  std::array<bool, 256> table{};
+  for (unsigned c = 0x20; c < 0x80; ++c) table[c] = c != '"' && c != '\\';
+  return table;
+}();
 
 void append_control(std::string& out, unsigned char c) {
   static constexpr char hex[] = "0123456789abcdef";
@@ -77,9 +58,10 @@ std::size_t utf8_length(std::string_view text) {
 void append_json_string(std::string& out, std::string_view text) {
   out += '"';
   while (!text.empty()) {
-    const auto plain = plain_length(text);
-    out.append(text.substr(0, plain));
-    text.remove_prefix(plain);
+    std::size_t length = 0;
+    while (length < text.size() && plain[static_cast<unsigned char>(text[length])]) ++length;
+    out.append(text.substr(0, length));
+    text.remove_prefix(length);
     if (text.empty()) break;
     const auto c = static_cast<unsigned char>(text.front());
     std::size_t used = 1;

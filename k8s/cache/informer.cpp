@@ -1,12 +1,12 @@
 #include "k8s/cache/informer.hpp"
 
 #include "core/task_group.hpp"
+#include "core/wake.hpp"
 #include "core/wake_list.hpp"
 #include "k8s/cache/informer_metrics.hpp"
 #include "k8s/cache/list_decoder.hpp"
 #include "k8s/cache/reflector.hpp"
 #include "k8s/cache/subscribers.hpp"
-#include "k8s/cache/watch_attempt.hpp"
 #include "k8s/cache/watch_decoder.hpp"
 #include "k8s/objects/object_set.hpp"
 
@@ -42,6 +42,36 @@ core::random_source shared(core::random_source random) {
 /// Of each action::kind, for the log.
 constexpr std::array<std::string_view, 4> action_texts{"ask for the server's version", "list",
                                                        "watch", "wait"};
+
+/// A watch that is under way: has what comes decoded, and knows how long it has lasted.
+struct watch_attempt final : watch_sink {
+  watch_attempt(asio::any_io_executor executor, core::clock& time, watch_decoder with,
+                std::function<void()> after)
+      : clock(time), decoder(std::move(with)), after_bytes(std::move(after)), over(executor) {}
+
+  void begin() override {
+    if (!began) began = clock.now();
+  }
+  bool take(std::string_view bytes) override {
+    begin();
+    const bool go_on = decoder.feed(bytes);
+    after_bytes();
+    return go_on;
+  }
+  void end(boost::system::error_code how) override {
+    if (how != http::client_error::abandoned) error = how;  // it had enough
+    over.set();
+  }
+  /// Since its answer's head came: the time until then says nothing good of the server.
+  core::duration lasted() const { return began ? clock.now() - *began : core::duration::zero(); }
+
+  core::clock& clock;
+  watch_decoder decoder;
+  const std::function<void()> after_bytes;
+  std::optional<core::time_point> began;
+  boost::system::error_code error;  ///< that an opened one ended with
+  core::wake over;                  ///< set when an opened one has ended
+};
 
 }  // namespace
 
@@ -201,13 +231,13 @@ asio::awaitable<action> informer::implementation::watch(const action& what) {
   const auto opened = co_await api_->open_watch(type, options_.what, std::move(bounds), attempt);
   if (!opened) co_return watch_ended(attempt, opened.error());
   if (*opened) {
-    const auto cancelled = co_await attempt.over();
+    const auto cancelled = co_await attempt.over.wait();
     if (cancelled) throw_cancelled();
   }
   failure why;
-  if (const auto error = attempt.error()) {
-    why = {.code = errc_of(error),
-           .message = "cannot watch " + type.plural + ": " + error.message()};
+  if (attempt.error) {
+    why = {.code = errc_of(attempt.error),
+           .message = "cannot watch " + type.plural + ": " + attempt.error.message()};
   }
   co_return watch_ended(attempt, std::move(why));
 }
@@ -239,10 +269,10 @@ action informer::implementation::watch_ended(const watch_attempt& attempt, failu
   using label = informer_metrics::watch_end;
   auto ended = how::in_order;
   auto counted = label::ended;
-  if (attempt.problem().code) {
+  if (attempt.decoder.problem().code) {
     ended = how::bad_event;
     counted = label::bad_event;
-    why = attempt.problem();
+    why = attempt.decoder.problem();
     why.message = "cannot watch " + type.plural + ": " + why.message;
     metrics_.failure(phase::decode);
   } else if (reflector_.error_event().code) {
@@ -251,7 +281,7 @@ action informer::implementation::watch_ended(const watch_attempt& attempt, failu
     counted = why.is(errc::gone) ? label::expired : label::refused;
   } else if (why.code) {
     ended = how::broken;
-    const bool silent = why.is(errc::timed_out) && attempt.begun();
+    const bool silent = why.is(errc::timed_out) && attempt.began;
     counted = why.is(errc::gone) ? label::expired
               : why.status != 0  ? label::refused
               : silent           ? label::silent
