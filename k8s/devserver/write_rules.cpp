@@ -49,7 +49,7 @@ void prune_metadata(json::value& object, std::vector<std::string>& removed) {
   }
 }
 
-/// Everything but metadata and status is what metadata.generation counts.
+/// metadata.generation counts changes of everything but metadata and status.
 bool same_spec(const json::object& a, const json::object& b) {
   const auto counted = [](std::string_view name) { return name != "metadata" && name != "status"; };
   const auto covers = [&](const json::object& x, const json::object& y) {
@@ -120,6 +120,16 @@ void warn_of_gaps(const call& to, const json::value& object, const write_options
     std::ranges::move(unsupported_parts(object), std::back_inserter(warnings));
   } else if (of.storage_key == "mutatingwebhookconfigurations.admissionregistration.k8s.io") {
     warnings.emplace_back("this API server calls no mutating webhooks");
+  } else if (of.storage_key == "validatingwebhookconfigurations.admissionregistration.k8s.io") {
+    const auto* const webhooks = find(object, {"webhooks"});
+    const auto has_conditions = [](const json::value& webhook) {
+      const auto* const conditions = find(webhook, {"matchConditions"});
+      return conditions != nullptr && conditions->is_array() && !conditions->get_array().empty();
+    };
+    if (webhooks != nullptr && webhooks->is_array() &&
+        std::ranges::any_of(webhooks->get_array(), has_conditions)) {
+      warnings.emplace_back("matchConditions: this API server evaluates no rules");
+    }
   }
   if (with.asks_for_validation && !of.custom) {
     warnings.push_back("fieldValidation: this API server does not know the fields of " + of.kind);

@@ -136,6 +136,26 @@ BOOST_FIXTURE_TEST_CASE(mutating_webhooks_are_admitted_with_a_warning, sandbox) 
              "299 - \"this API server calls no mutating webhooks\"");
 }
 
+BOOST_FIXTURE_TEST_CASE(match_conditions_are_admitted_with_a_warning, sandbox) {
+  const k8s::resource_type type{
+      {"admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration"},
+      "validatingwebhookconfigurations",
+      false};
+  const json made{
+      {"apiVersion", "admissionregistration.k8s.io/v1"},
+      {"kind", "ValidatingWebhookConfiguration"},
+      {"metadata", {{"name", server.unique("m")}}},
+      {"webhooks",
+       boost::json::array{
+           {{"name", "a.example.com"},
+            {"admissionReviewVersions", {"v1"}},
+            {"sideEffects", "None"},
+            {"clientConfig", {{"url", "https://127.0.0.1:1/"}}},
+            {"matchConditions", boost::json::array{{{"name", "a"}, {"expression", "true"}}}}}}}};
+  BOOST_TEST(warning_of_creating(*this, type, made) ==
+             "299 - \"matchConditions: this API server evaluates no rules\"");
+}
+
 BOOST_FIXTURE_TEST_CASE(unchecked_fields_of_built_in_kinds_are_admitted_with_a_warning, sandbox) {
   const auto write = [&](const std::string& name, const std::string& parameters) {
     return server.http("POST", path(config_maps) + parameters, serialize(config_map(name)));
@@ -164,7 +184,7 @@ BOOST_FIXTURE_TEST_CASE(managed_fields_tell_the_subresource, sandbox) {
 }
 
 // Kubernetes documentation, "Garbage Collection"; the collector is part of the controller manager.
-BOOST_FIXTURE_TEST_CASE(what_a_deleted_object_owned_is_deleted_too, sandbox) {
+BOOST_FIXTURE_TEST_CASE(dependents_of_a_deleted_object_are_deleted, sandbox) {
   const auto owner = create(config_maps, config_map("owner"));
   create(secrets, owned_by(object(secrets, "owned"), owner));
   create(secrets, object(secrets, "free"));
@@ -173,7 +193,7 @@ BOOST_FIXTURE_TEST_CASE(what_a_deleted_object_owned_is_deleted_too, sandbox) {
   BOOST_TEST(there(secrets, "free"));
 }
 
-BOOST_FIXTURE_TEST_CASE(what_another_owner_holds_stays, sandbox) {
+BOOST_FIXTURE_TEST_CASE(dependent_with_another_owner_stays, sandbox) {
   const auto first = create(config_maps, config_map("first"));
   const auto second = create(config_maps, config_map("second"));
   auto both = owned_by(object(secrets, "both"), first);
@@ -239,7 +259,7 @@ BOOST_FIXTURE_TEST_CASE(a_namespace_waits_for_finalizers_in_it, sandbox) {
 }
 
 // The namespace controller and the garbage collector are clients of the API server like others.
-BOOST_FIXTURE_TEST_CASE(a_webhook_is_told_of_what_goes_with_its_namespace, hooked) {
+BOOST_FIXTURE_TEST_CASE(webhook_receives_deletions_of_a_namespaces_content, hooked) {
   create(config_maps, config_map("a"));
   watch_config_maps();
   remove(namespaces, ns);
