@@ -141,8 +141,8 @@ class recorded_source final : public api_source {
     co_return input_.pages[page_++];
   }
 
-  asio::awaitable<result<void>> watch(resource_type, selection, watch_options,
-                                      watch_sink& into) override {
+  asio::awaitable<result<opened_watch>> open_watch(resource_type, selection, watch_options,
+                                                   watch_sink& into) override {
     figures_.list_seconds = cpu_seconds() - began_;
     figures_.kept_by_list = static_cast<double>(allocated() - allocated_);
     began_ = cpu_seconds();
@@ -152,7 +152,7 @@ class recorded_source final : public api_source {
     }
     figures_.watch_seconds = cpu_seconds() - began_;
     context_.stop();
-    co_return result<void>();
+    co_return opened_watch();
   }
 
  private:

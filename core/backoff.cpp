@@ -17,11 +17,22 @@ random_source make_random_source() {
   };
 }
 
-duration backoff::next() {
-  auto ceiling = std::min(base_, limit_);
-  for (unsigned i = 0; i < failures_ && ceiling > duration::zero() && ceiling < limit_; ++i) {
-    ceiling = ceiling > limit_ / 2 ? limit_ : ceiling * 2;
+duration doubled(duration base, duration limit, unsigned times) noexcept {
+  auto result = std::min(base, limit);
+  for (unsigned i = 0; i < times && result > duration::zero() && result < limit; ++i) {
+    result = result > limit / 2 ? limit : result * 2;
   }
+  return result;
+}
+
+duration shortened(duration length, double jitter, std::uint64_t random) noexcept {
+  // The upper 53 bits of a random number are a fraction between 0 and 1.
+  const auto part = std::clamp(jitter, 0.0, 1.0) * static_cast<double>(random >> 11) * 0x1p-53;
+  return length - duration(static_cast<duration::rep>(static_cast<double>(length.count()) * part));
+}
+
+duration backoff::next() {
+  const auto ceiling = doubled(base_, limit_, failures_);
   skip(1);
   const auto range = static_cast<std::uint64_t>(std::max<duration::rep>(ceiling.count(), 0)) + 1;
   return duration(static_cast<duration::rep>(random_() % range));

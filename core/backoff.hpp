@@ -14,6 +14,12 @@ using random_source = std::function<std::uint64_t()>;
 /// Returns a source seeded by the operating system. Not thread-safe: each user makes its own.
 random_source make_random_source();
 
+/// `base` doubled so many times, at most `limit`.
+duration doubled(duration base, duration limit, unsigned times) noexcept;
+
+/// `length` shortened by a random part of up to `jitter` (0 to 1) of it; `random` is 64 bits.
+duration shortened(duration length, double jitter, std::uint64_t random) noexcept;
+
 /// Exponential backoff with full jitter: the n-th delay is uniform between 0 and min(limit, base *
 /// 2^n), so that many clients that failed together do not retry together. Source of the scheme: M.
 /// Brooker, "Exponential Backoff and Jitter", AWS Architecture Blog, 2015. Not thread-safe.

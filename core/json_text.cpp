@@ -1,14 +1,16 @@
 #include "core/json_text.hpp"
 
+#include <array>
 #include <cstddef>
-#include <cstdint>
 
 namespace rw::core {
 namespace {
 
-bool is_plain(unsigned char c) {
-  return c >= 0x20 && c != '"' && c != '\\' && c < 0x80;
-}
+constexpr auto plain = [] {
+  std::array<bool, 256> table{};
+  for (unsigned c = 0x20; c < 0x80; ++c) table[c] = c != '"' && c != '\\';
+  return table;
+}();
 
 void append_control(std::string& out, unsigned char c) {
   static constexpr char hex[] = "0123456789abcdef";
@@ -56,10 +58,10 @@ std::size_t utf8_length(std::string_view text) {
 void append_json_string(std::string& out, std::string_view text) {
   out += '"';
   while (!text.empty()) {
-    std::size_t plain = 0;
-    while (plain < text.size() && is_plain(static_cast<unsigned char>(text[plain]))) ++plain;
-    out.append(text.substr(0, plain));
-    text.remove_prefix(plain);
+    std::size_t length = 0;
+    while (length < text.size() && plain[static_cast<unsigned char>(text[length])]) ++length;
+    out.append(text.substr(0, length));
+    text.remove_prefix(length);
     if (text.empty()) break;
     const auto c = static_cast<unsigned char>(text.front());
     std::size_t used = 1;

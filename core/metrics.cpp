@@ -2,6 +2,9 @@
 
 #include <prometheus/text_serializer.h>
 
+#include <algorithm>
+#include <utility>
+
 namespace rw::core {
 
 counter& make_counter(metrics& registry, const std::string& name, const std::string& help,
@@ -17,6 +20,21 @@ gauge& make_gauge(metrics& registry, const std::string& name, const std::string&
 histogram& make_histogram(metrics& registry, const std::string& name, const std::string& help,
                           const labels& with, const std::vector<double>& bounds) {
   return prometheus::BuildHistogram().Name(name).Help(help).Register(registry).Add(with, bounds);
+}
+
+histogram_tally::histogram_tally(metrics& registry, const std::string& name,
+                                 const std::string& help, const labels& with,
+                                 std::vector<double> bounds, double scale)
+    : into_(make_histogram(registry, name, help, with, bounds)),
+      scale_(scale),
+      bounds_(std::move(bounds)),
+      counts_(bounds_.size() + 1) {
+  for (auto& bound : bounds_) bound *= scale_;
+}
+
+void histogram_tally::publish() {
+  into_.ObserveMultiple(counts_, std::exchange(sum_, 0) / scale_);
+  std::ranges::fill(counts_, 0);
 }
 
 const std::vector<double>& latency_bounds() {

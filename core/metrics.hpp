@@ -5,8 +5,10 @@
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 
+#include <cstddef>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace rw::core {
 
@@ -25,6 +27,30 @@ gauge& make_gauge(metrics& registry, const std::string& name, const std::string&
                   const labels& with = {});
 histogram& make_histogram(metrics& registry, const std::string& name, const std::string& help,
                           const labels& with, const std::vector<double>& bounds);
+
+/// Observations of a histogram that are counted without a lock until they are published. Not
+/// thread-safe.
+class histogram_tally {
+ public:
+  /// As make_histogram. What is added is in units of 1/scale of the histogram's.
+  histogram_tally(metrics& registry, const std::string& name, const std::string& help,
+                  const labels& with, std::vector<double> bounds, double scale = 1);
+
+  void add(double value) noexcept {
+    std::size_t bucket = 0;
+    while (bucket < bounds_.size() && value > bounds_[bucket]) ++bucket;
+    ++counts_[bucket];
+    sum_ += value;
+  }
+  void publish();
+
+ private:
+  histogram& into_;
+  const double scale_;
+  std::vector<double> bounds_;  ///< scaled
+  std::vector<double> counts_;
+  double sum_ = 0;
+};
 
 /// Upper bounds for latencies on a network, in seconds: 50 us to 10 s.
 const std::vector<double>& latency_bounds();

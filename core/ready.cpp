@@ -1,7 +1,7 @@
 #include "core/ready.hpp"
 
-#include <boost/asio/redirect_error.hpp>
-#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/deferred.hpp>
 
 namespace rw::core {
 
@@ -10,8 +10,8 @@ namespace asio = boost::asio;
 asio::awaitable<boost::system::error_code> ready(asio::ip::tcp::socket& socket, want what) {
   const auto kind =
       what == want::write ? asio::socket_base::wait_write : asio::socket_base::wait_read;
-  boost::system::error_code error;
-  co_await socket.async_wait(kind, asio::redirect_error(asio::use_awaitable, error));
+  // Deferred, since use_awaitable would take one more coroutine frame for each wait.
+  const auto [error] = co_await socket.async_wait(kind, asio::as_tuple(asio::deferred));
   co_return error;
 }
 

@@ -104,25 +104,21 @@ void wake::complete(boost::system::error_code error) {
   });
 }
 
+/// No coroutine of its own: its frame would be one more for each wait.
 asio::awaitable<boost::system::error_code> wake::wait() {
-  if (set_) {
-    set_ = false;
-    co_return boost::system::error_code();
-  }
   const auto start = [this](auto waiter) {
     const auto slot = asio::get_associated_cancellation_slot(waiter);
     begin(std::move(waiter));
+    if (std::exchange(set_, false)) return complete({});
     if (!slot.is_connected()) return;
     auto connected = slot;
     connected.assign([this](asio::cancellation_type) {
       if (waiter_) complete(asio::error::operation_aborted);
     });
   };
-  const auto outcome =
-      co_await asio::async_initiate<const asio::use_awaitable_t<>&,
-                                    void(boost::system::error_code, boost::system::error_code)>(
-          start, asio::use_awaitable);
-  co_return outcome;
+  return asio::async_initiate<const asio::use_awaitable_t<>&,
+                              void(boost::system::error_code, boost::system::error_code)>(
+      start, asio::use_awaitable);
 }
 
 }  // namespace rw::core

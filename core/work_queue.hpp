@@ -5,7 +5,6 @@
 #include "core/metrics.hpp"
 #include "core/token_bucket.hpp"
 #include "core/wake_list.hpp"
-#include "core/work_queue_metrics.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -25,7 +24,6 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace rw::core {
 
@@ -53,9 +51,6 @@ struct work_queue_options {
   double retry_jitter = 0.2;
   double retries_per_second = 10;  ///< of all keys together; 0: no limit
   unsigned retry_burst = 100;
-
-  /// Of a key's retry after so many failures, with 64 random bits.
-  duration retry_delay(unsigned failures, std::uint64_t random) const;
 };
 
 /// All of it must outlive the queue.
@@ -64,6 +59,20 @@ struct work_queue_environment {
   metrics& numbers;
   random_source random;
 };
+
+namespace work_queue_detail {
+
+/// The metrics of one work_queue.
+struct series {
+  series(metrics& registry, const labels& own);
+
+  counter &retries, &refused_full, &refused_shut_down, &adds;
+  gauge &unfinished, &longest;
+  histogram_tally waited, worked;
+  std::array<gauge*, 3> depth;  ///< by priority
+};
+
+}  // namespace work_queue_detail
 
 /// The keys with work to do, each at most once. (k8s.io/client-go/util/workqueue has the
 /// vocabulary.)
@@ -145,14 +154,18 @@ class work_queue final {
                               duration at_least = {}) {
     const auto [found, refusal] = find_or_make(key);
     if (found == nullptr) return refusal;
-    const auto backoff = options_.retry_delay(found->failures++, environment_.random());
+    const auto longest = doubled(options_.retry_base, options_.retry_limit, found->failures++);
+    const auto backoff = shortened(longest, options_.retry_jitter, environment_.random());
     const auto share = bucket_.take(environment_.time.now());
     return postpone(*found, level, std::max({backoff, at_least, share}));
   }
 
   /// The key's next retry is delayed as its first.
   void forget(const Key& key) {
-    if (auto* const found = find(key)) forget(*found);
+    auto* const found = find(key);
+    if (found == nullptr) return;
+    found->failures = 0;
+    if (found->where == place::remembered) settle(*found);
   }
 
   /// Number of the key's rate-limited additions since it was last forgotten.
@@ -177,7 +190,7 @@ class work_queue final {
     auto& key = next();
     move(key, place::processing);
     key.started = now();
-    series_.waited.add(key.started - key.added);
+    series_.waited.add(static_cast<double>((key.started - key.added).count()));
     if (shut_down_) report_end();
     return {*this, key};
   }
@@ -200,7 +213,11 @@ class work_queue final {
   boost::asio::awaitable<void> run() {
     while (!drained()) {
       const auto when = environment_.time.now();
-      end_delays(when);
+      while (!delays_.empty() && delays_.begin()->first <= when) {
+        auto& key = *delays_.extract(delays_.begin()).value().second;
+        key.due = never;
+        enqueue(key, key.delayed_level);
+      }
       if (when >= publish_at_) publish();
       alarm_->expires_at(std::min(delays_.empty() ? never : delays_.begin()->first, publish_at_));
       co_await alarm_->wait();
@@ -212,13 +229,18 @@ class work_queue final {
   void publish() {
     const auto when = environment_.time.now();
     const auto& in_work = at(place::processing);
-    work_queue_detail::figures now{.depth = {lists_[0].size(), lists_[1].size(), lists_[2].size()}};
+    std::array depth{lists_[0].size(), lists_[1].size(), lists_[2].size()};
+    duration unfinished{0};
     for (const auto& each : in_work) {
-      now.unfinished += when - each.started;
-      if (each.again) ++now.depth[static_cast<std::size_t>(*each.again)];
+      unfinished += when - each.started;
+      if (each.again) ++depth[static_cast<std::size_t>(*each.again)];
     }
-    if (!in_work.empty()) now.longest = when - in_work.front().started;
-    series_.publish(now);
+    for (std::size_t i = 0; i < 3; ++i) series_.depth[i]->Set(static_cast<double>(depth[i]));
+    series_.unfinished.Set(seconds(unfinished));
+    series_.longest.Set(in_work.empty() ? 0 : seconds(when - in_work.front().started));
+    series_.adds.Increment(static_cast<double>(std::exchange(added_, 0)));
+    series_.waited.publish();
+    series_.worked.publish();
     // At rest until something happens, which then must read the clock to find that out.
     publish_at_ = in_work.empty() ? never : when + publish_every;
     time_has_passed();
@@ -273,17 +295,13 @@ class work_queue final {
   };
   using list = boost::intrusive::list<record>;
 
-  /// Finds records by their keys.
-  struct hash_of : Hash {
+  /// Hashes and compares records by their keys.
+  struct by_key : Hash {
     using is_transparent = void;
-    using Hash::operator();
-    std::size_t operator()(const record* of) const { return (*this)(of->key); }
-  };
-  struct same_key {
-    using is_transparent = void;
-    bool operator()(const record* a, const record* b) const { return a == b; }
-    bool operator()(const Key& key, const record* of) const { return key == of->key; }
-    bool operator()(const record* of, const Key& key) const { return key == of->key; }
+    static const Key& key_of(const Key& key) noexcept { return key; }
+    static const Key& key_of(const record* of) noexcept { return of->key; }
+    std::size_t operator()(const auto& of) const { return Hash::operator()(key_of(of)); }
+    bool operator()(const auto& a, const auto& b) const { return key_of(a) == key_of(b); }
   };
 
   list& at(place where) noexcept { return lists_[static_cast<std::size_t>(where)]; }
@@ -310,7 +328,7 @@ class work_queue final {
       series_.refused_full.Increment();
       return {nullptr, add_result::full};
     }
-    if (size() == capacity()) forget(at(place::remembered).front());
+    if (size() == capacity()) forget(at(place::remembered).front().key);
     if (at(place::free).empty()) at(place::free).push_back(records_.emplace_back());
     auto& fresh = at(place::free).back();
     fresh.key = key;
@@ -342,7 +360,7 @@ class work_queue final {
     }
     if (merged) return add_result::merged;
     key.added = now();
-    ++series_.added;
+    ++added_;
     return add_result::added;
   }
 
@@ -357,14 +375,6 @@ class work_queue final {
     const auto at = delays_.emplace(key.due = due, &key).first;
     if (at == delays_.begin()) alarm_->cancel();
     return add_result::added;
-  }
-
-  void end_delays(time_point until) {
-    while (!delays_.empty() && delays_.begin()->first <= until) {
-      auto& key = *delays_.extract(delays_.begin()).value().second;
-      key.due = never;
-      enqueue(key, key.delayed_level);
-    }
   }
 
   void push(record& key, priority level) {
@@ -388,7 +398,7 @@ class work_queue final {
   }
 
   void finish(record& key) {
-    series_.worked.add(now() - key.started);
+    series_.worked.add(static_cast<double>((now() - key.started).count()));
     if (const auto level = std::exchange(key.again, std::nullopt)) {
       push(key, *level);
     } else {
@@ -403,11 +413,6 @@ class work_queue final {
     if (key.failures == 0) index_.erase(&key);
     move(key, key.failures > 0 ? place::remembered : place::free);
     if (!room_.empty()) room_.wake_one();
-  }
-
-  void forget(record& key) {
-    key.failures = 0;
-    if (key.where == place::remembered) settle(key);
   }
 
   /// True if nothing is queued, nor will be.
@@ -425,7 +430,7 @@ class work_queue final {
   const work_queue_options options_;
   const work_queue_environment environment_;
   std::deque<record> records_;
-  boost::unordered_flat_set<record*, hash_of, same_key> index_;
+  boost::unordered_flat_set<record*, by_key, by_key> index_;
   std::array<list, 7> lists_;                   ///< by place; each oldest first
   std::array<std::uint32_t, 3> passed_over_{};  ///< levels, in a row, while there was a choice
   std::set<std::pair<time_point, record*>> delays_;
@@ -437,6 +442,7 @@ class work_queue final {
   const std::unique_ptr<timer> alarm_ = environment_.time.make_timer(executor_);
   const std::shared_ptr<bool> now_valid_ = std::make_shared<bool>(false);  ///< in this turn
   time_point now_ = {};
+  std::uint64_t added_ = 0;        ///< since the metrics were published
   time_point publish_at_ = never;  ///< never: nothing has happened since the last time
 };
 

@@ -97,6 +97,9 @@ class client::implementation : public std::enable_shared_from_this<implementatio
   asio::awaitable<boost::system::error_code> acquire(client_slot* into,
                                                      std::chrono::milliseconds limit,
                                                      exchange_kind kind);
+  bool try_acquire(client_slot& into, exchange_kind kind) {
+    return !closed_ && waiting_.empty() && take(into, kind);
+  }
   void retire();
   asio::awaitable<void> close();
   const std::string& connect_failure() const noexcept { return cause_; }
@@ -194,7 +197,7 @@ void client::implementation::fail(boost::system::error_code error) {
 asio::awaitable<boost::system::error_code> client::implementation::acquire(
     client_slot* into, std::chrono::milliseconds limit, exchange_kind kind) {
   if (closed_) co_return client_error::shut_down;
-  if (waiting_.empty() && take(*into, kind)) co_return boost::system::error_code();
+  if (try_acquire(*into, kind)) co_return boost::system::error_code();
   waiter self(shared_from_this(), kind);
   core::deadline late;
   if (limit.count() > 0) {
@@ -387,6 +390,9 @@ asio::awaitable<boost::system::error_code> client::acquire(client_slot& into,
                                                            std::chrono::milliseconds limit,
                                                            exchange_kind kind) {
   return impl_->acquire(&into, limit, kind);
+}
+bool client::try_acquire(client_slot& into, exchange_kind kind) {
+  return impl_->try_acquire(into, kind);
 }
 const std::string& client::connect_failure() const noexcept {
   return impl_->connect_failure();

@@ -160,6 +160,9 @@ class client {
       client_slot& into, std::chrono::milliseconds limit = {},
       exchange_kind kind = exchange_kind::unary);
 
+  /// The same where nobody waits and a connection can take it now; false otherwise.
+  bool try_acquire(client_slot& into, exchange_kind kind = exchange_kind::unary);
+
   /// Why the latest connection that failed to open did, in words ("Connection refused",
   /// "certificate refused: certificate has expired"); empty if none did.
   const std::string& connect_failure() const noexcept;

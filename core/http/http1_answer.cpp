@@ -189,38 +189,50 @@ void http1_connection::resume(phase before) {
   }
 }
 
-/// Sends what is gathered: the answers to all pipelined requests that one read brought.
+/// Hands the socket what is gathered, the answers to all pipelined requests that one read brought,
+/// as far as it takes them.
+core::io_result http1_connection::put() {
+  core::io_result last;
+  while (out_begin_ < out_.size() && !last.error && last.wants == core::want::nothing) {
+    last = stream_->write({out_.data() + out_begin_, out_.size() - out_begin_});
+    out_begin_ += last.bytes;
+  }
+  if (out_begin_ < out_.size()) return last;
+  out_.clear();
+  out_begin_ = 0;
+  if (out_.capacity() > kept_output) std::string().swap(out_);
+  return {};
+}
+
+/// Waits until the socket has taken all of it.
 asio::awaitable<bool> http1_connection::flush() {
-  if (out_.empty()) co_return true;
   const auto before = phase_;
-  if (refused_) expired_ = false;
+  if (refused_ && !out_.empty()) expired_ = false;
   std::size_t waited_at = 0;
-  while (out_begin_ < out_.size()) {
-    const auto put = stream_->write({out_.data() + out_begin_, out_.size() - out_begin_});
-    out_begin_ += put.bytes;
-    if (!put.error && put.wants == core::want::nothing) continue;
-    if (!put.error) {
+  for (;;) {
+    const auto last = put();
+    if (out_.empty()) break;
+    if (!last.error) {
       // A source's pieces are given their time anew, an answer only once.
       const bool progress = before == phase::streaming && out_begin_ > waited_at;
       if (phase_ != phase::write || progress) enter(phase::write, shared_->options.limits.write);
       waited_at = out_begin_;
       account_->enter(account::phase::receiving, shared_->now());
       hold();
-      const bool on = co_await wait(put.wants);
-      if (on) continue;
+      if (may_wait()) {
+        const auto error = co_await core::ready(stream_->socket(), last.wants);
+        if (!error && may_wait()) continue;
+      }
     }
     if (!dropped_) {
-      if (put.error) shared_->note(refusal::vanished, peer_.address);
-      if (!put.error && expired_) shared_->note(refusal::write_timeout, peer_.address, &request_);
+      if (last.error) shared_->note(refusal::vanished, peer_.address);
+      if (!last.error && expired_) shared_->note(refusal::write_timeout, peer_.address, &request_);
     }
     out_.clear();  // nobody will take it
     out_begin_ = 0;
     open_ = refused_ = false;
     co_return false;
   }
-  out_.clear();
-  out_begin_ = 0;
-  if (out_.capacity() > kept_output) std::string().swap(out_);
   if (phase_ != before) resume(before);
   co_return true;
 }

@@ -93,12 +93,6 @@ void http1_connection::evict(std::size_t bytes) {
   drain();
 }
 
-asio::awaitable<bool> http1_connection::wait(core::want what) {
-  if (expired_ || dropped_) co_return false;
-  const auto error = co_await core::ready(stream_->socket(), what);
-  co_return !error && !expired_ && !dropped_;
-}
-
 /// True once a whole request was read.
 asio::awaitable<bool> http1_connection::read_request() {
   request_.clear();
@@ -113,6 +107,7 @@ asio::awaitable<bool> http1_connection::read_request() {
   bool complete = false;
   bool good = in_begin_ == in_.size() || parse({}, complete);
   while (good && !complete) {
+    put();
     if (!out_.empty()) good = co_await flush();
     if (good) good = co_await receive(&complete);
   }
@@ -149,8 +144,9 @@ asio::awaitable<bool> http1_connection::receive(bool* complete) {
       if (shared_->draining || !open_) co_return false;
       rest();
     }
-    const bool on = co_await wait(got.wants);
-    if (!on || refused_) co_return refuse_late();
+    if (!may_wait()) co_return refuse_late();
+    const auto error = co_await core::ready(stream_->socket(), got.wants);
+    if (error || !may_wait() || refused_) co_return refuse_late();
   }
 }
 

@@ -44,8 +44,8 @@ class http1_connection final : public server_connection {
     if (source_woken_) source_woken_->set();
   }
 
-  /// Waits for the socket; false if that failed, came too late, or the connection is to end.
-  boost::asio::awaitable<bool> wait(core::want what);
+  /// False if it is too late to wait for the socket, or the connection is to end.
+  bool may_wait() const noexcept { return !expired_ && !dropped_; }
 
   boost::asio::awaitable<bool> read_request();
   boost::asio::awaitable<bool> receive(bool* complete);
@@ -61,6 +61,7 @@ class http1_connection final : public server_connection {
   boost::asio::awaitable<bool> answer();
   void append_response();
   void append_number(std::size_t number);
+  core::io_result put();
   boost::asio::awaitable<bool> flush();
   boost::asio::awaitable<bool> send_source();
   bool in_time();

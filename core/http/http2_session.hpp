@@ -54,12 +54,24 @@ inline nghttp2_nv borrow_field(std::string_view name, std::string_view value) no
 /// messages have cost no allocation.
 class borrowed_fields {
  public:
-  void add(std::string_view name, std::string_view value) {
-    auto field = borrow_field(name, value);
-    // Names are in lower case here (RFC 9113, section 8.2); nghttp2 sees to that when it copies.
-    if (std::ranges::any_of(name, [](char c) { return c >= 'A' && c <= 'Z'; })) {
-      field.flags &= static_cast<std::uint8_t>(~NGHTTP2_NV_FLAG_NO_COPY_NAME);
+  /// `name` is in lower case (RFC 9113, section 8.2).
+  void add(std::string_view name, std::string_view value) { add(borrow_field(name, value)); }
+  void add(const fields& all) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      auto field = borrow_field(all[i].name, all[i].value);
+      // nghttp2 changes the name to lower case when it copies it.
+      if (std::ranges::any_of(all[i].name, [](char c) { return c >= 'A' && c <= 'Z'; })) {
+        field.flags &= static_cast<std::uint8_t>(~NGHTTP2_NV_FLAG_NO_COPY_NAME);
+      }
+      add(field);
     }
+  }
+
+  const nghttp2_nv* data() const noexcept { return many_.empty() ? few_.data() : many_.data(); }
+  std::size_t size() const noexcept { return size_; }
+
+ private:
+  void add(const nghttp2_nv& field) {
     if (size_ < few_.size()) {
       few_[size_++] = field;
       return;
@@ -68,14 +80,7 @@ class borrowed_fields {
     many_.push_back(field);
     ++size_;
   }
-  void add(const fields& all) {
-    for (std::size_t i = 0; i < all.size(); ++i) add(all[i].name, all[i].value);
-  }
 
-  const nghttp2_nv* data() const noexcept { return many_.empty() ? few_.data() : many_.data(); }
-  std::size_t size() const noexcept { return size_; }
-
- private:
   std::array<nghttp2_nv, 16> few_;
   std::vector<nghttp2_nv> many_;
   std::size_t size_ = 0;

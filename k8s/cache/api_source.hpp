@@ -16,7 +16,8 @@ namespace rw::k8s {
 /// What an informer asks of an API server: the part of k8s::client that it uses. Embedders and
 /// tests may give another one. On one executor; calls are as those of the client, but make one
 /// attempt: the informer has the backoff. A watch keeps to its options' timeout and silence, and
-/// its sink is told of the answer's head by `begin`.
+/// its sink is told of the answer's head by `begin`. A source may return from `open_watch` at the
+/// watch's end only, with a null result.
 class api_source {
  public:
   virtual ~api_source() = default;
@@ -25,8 +26,10 @@ class api_source {
   virtual boost::asio::awaitable<result<std::pair<unsigned, unsigned>>> server_version() = 0;
   virtual boost::asio::awaitable<result<std::string>> list_text(resource_type type, selection what,
                                                                 list_options page) = 0;
-  virtual boost::asio::awaitable<result<void>> watch(resource_type type, selection what,
-                                                     watch_options options, watch_sink& into) = 0;
+  virtual boost::asio::awaitable<result<opened_watch>> open_watch(resource_type type,
+                                                                  selection what,
+                                                                  watch_options options,
+                                                                  watch_sink& into) = 0;
 };
 
 /// A client as a source; it must outlive the result.

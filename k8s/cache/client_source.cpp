@@ -23,9 +23,10 @@ class client_source final : public api_source {
     return api_.list_text(std::move(type), std::move(what), std::move(page), once);
   }
 
-  asio::awaitable<result<void>> watch(resource_type type, selection what, watch_options options,
-                                      watch_sink& into) override {
-    return api_.watch(std::move(type), std::move(what), std::move(options), into);
+  asio::awaitable<result<opened_watch>> open_watch(resource_type type, selection what,
+                                                   watch_options options,
+                                                   watch_sink& into) override {
+    return api_.open_watch(std::move(type), std::move(what), std::move(options), into);
   }
 
  private:

@@ -1,12 +1,12 @@
 #include "k8s/cache/informer.hpp"
 
 #include "core/task_group.hpp"
+#include "core/wake.hpp"
 #include "core/wake_list.hpp"
 #include "k8s/cache/informer_metrics.hpp"
 #include "k8s/cache/list_decoder.hpp"
 #include "k8s/cache/reflector.hpp"
 #include "k8s/cache/subscribers.hpp"
-#include "k8s/cache/watch_attempt.hpp"
 #include "k8s/cache/watch_decoder.hpp"
 #include "k8s/objects/object_set.hpp"
 
@@ -42,6 +42,36 @@ core::random_source shared(core::random_source random) {
 /// Of each action::kind, for the log.
 constexpr std::array<std::string_view, 4> action_texts{"ask for the server's version", "list",
                                                        "watch", "wait"};
+
+/// A watch that is under way: has what comes decoded, and knows how long it has lasted.
+struct watch_attempt final : watch_sink {
+  watch_attempt(asio::any_io_executor executor, core::clock& time, watch_decoder with,
+                std::function<void()> after)
+      : clock(time), decoder(std::move(with)), after_bytes(std::move(after)), over(executor) {}
+
+  void begin() override {
+    if (!began) began = clock.now();
+  }
+  bool take(std::string_view bytes) override {
+    begin();
+    const bool go_on = decoder.feed(bytes);
+    after_bytes();
+    return go_on;
+  }
+  void end(boost::system::error_code how) override {
+    if (how != http::client_error::abandoned) error = how;  // it had enough
+    over.set();
+  }
+  /// Since its answer's head came: the time until then says nothing good of the server.
+  core::duration lasted() const { return began ? clock.now() - *began : core::duration::zero(); }
+
+  core::clock& clock;
+  watch_decoder decoder;
+  const std::function<void()> after_bytes;
+  std::optional<core::time_point> began;
+  boost::system::error_code error;  ///< that an opened one ended with
+  core::wake over;                  ///< set when an opened one has ended
+};
 
 }  // namespace
 
@@ -83,7 +113,7 @@ class informer::implementation : public std::enable_shared_from_this<implementat
 
   bool take(const watch_event& event);
   action page_failed(phase where, const failure& why);
-  action watch_ended(const watch_attempt& attempt, const result<void>& outcome);
+  action watch_ended(const watch_attempt& attempt, failure why);
 
   void begin_listing();
   void put(object next);
@@ -195,11 +225,21 @@ asio::awaitable<action> informer::implementation::watch(const action& what) {
   if (what.anew) begin_listing();
   watch_decoder decoder(format_, options_.keep, options_.event_bytes,
                         [this](const watch_event& event) { return take(event); });
-  watch_attempt attempt(clock_, std::move(decoder), [this] { report(); });
+  watch_attempt attempt(api_->get_executor(), clock_, std::move(decoder), [this] { report(); });
   auto bounds = what.watch;
   bounds.silence = options_.silence;
-  const auto outcome = co_await api_->watch(type, options_.what, std::move(bounds), attempt);
-  co_return watch_ended(attempt, outcome);
+  const auto opened = co_await api_->open_watch(type, options_.what, std::move(bounds), attempt);
+  if (!opened) co_return watch_ended(attempt, opened.error());
+  if (*opened) {
+    const auto cancelled = co_await attempt.over.wait();
+    if (cancelled) throw_cancelled();
+  }
+  failure why;
+  if (attempt.error) {
+    why = {.code = errc_of(attempt.error),
+           .message = "cannot watch " + type.plural + ": " + attempt.error.message()};
+  }
+  co_return watch_ended(attempt, std::move(why));
 }
 
 bool informer::implementation::take(const watch_event& event) {
@@ -223,27 +263,25 @@ bool informer::implementation::take(const watch_event& event) {
   return false;
 }
 
-action informer::implementation::watch_ended(const watch_attempt& attempt,
-                                             const result<void>& outcome) {
+/// `why` has no code if the watch ended in order, as far as its transport knows.
+action informer::implementation::watch_ended(const watch_attempt& attempt, failure why) {
   using how = reflector::watch_end;
   using label = informer_metrics::watch_end;
-  failure why;
   auto ended = how::in_order;
   auto counted = label::ended;
-  if (attempt.problem().code) {
+  if (attempt.decoder.problem().code) {
     ended = how::bad_event;
     counted = label::bad_event;
-    why = attempt.problem();
+    why = attempt.decoder.problem();
     why.message = "cannot watch " + type.plural + ": " + why.message;
     metrics_.failure(phase::decode);
   } else if (reflector_.error_event().code) {
     ended = how::broken;
     why = reflector_.error_event();
     counted = why.is(errc::gone) ? label::expired : label::refused;
-  } else if (!outcome) {
+  } else if (why.code) {
     ended = how::broken;
-    why = outcome.error();
-    const bool silent = why.is(errc::timed_out) && attempt.begun();
+    const bool silent = why.is(errc::timed_out) && attempt.began;
     counted = why.is(errc::gone) ? label::expired
               : why.status != 0  ? label::refused
               : silent           ? label::silent

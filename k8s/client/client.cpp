@@ -64,12 +64,6 @@ asio::awaitable<result<std::string>> ask_text(session_ptr api, call what, call_o
   co_return std::move(answer->body);
 }
 
-asio::awaitable<result<void>> stream(session_ptr api, call what) {
-  const auto answer = co_await api->perform(&what);
-  if (!answer) co_return answer.error();
-  co_return result<void>();
-}
-
 asio::awaitable<result<opened_watch>> open(session_ptr api, call what) {
   opened_watch opened;
   what.opened = &opened;
@@ -187,11 +181,6 @@ asio::awaitable<result<json::value>> client::list(resource_type type, selection 
 asio::awaitable<result<std::string>> client::list_text(resource_type type, selection what,
                                                        list_options page, call_options bounds) {
   return ask_text(impl_->api, list_call(type, what, page), bounds);
-}
-
-asio::awaitable<result<void>> client::watch(resource_type type, selection what,
-                                            watch_options options, watch_sink& into) {
-  return stream(impl_->api, watch_call(type, what, options, into));
 }
 
 asio::awaitable<result<opened_watch>> client::open_watch(resource_type type, selection what,

@@ -140,6 +140,9 @@ struct discovered_resource {
 /// one event as JSON (Kubernetes API concepts, "Efficient detection of changes").
 using watch_sink = http::body_sink;
 
+/// What the error that an exchange ended with means, such as that of watch_sink::end.
+errc errc_of(boost::system::error_code error) noexcept;
+
 /// A watch that goes on: ended when it goes. It may outlive its client's `close`, which ends it.
 using opened_watch = std::unique_ptr<http::opened_exchange>;
 
@@ -182,14 +185,11 @@ class client {
                                                         list_options page = {},
                                                         call_options bounds = {});
 
-  /// Feeds `into` until the server ends the stream in order or `into` has enough (success), or
-  /// something breaks. A watch that outlasts its own timeout by 5 s is broken. `into` must live
-  /// until then.
-  boost::asio::awaitable<result<void>> watch(resource_type type, selection what,
-                                             watch_options options, watch_sink& into);
-  /// The same, but with HTTP/2 it returns as soon as the server has accepted the watch, which goes
-  /// on until the sink's `end` or until the result goes: many watches of many clusters then cost no
-  /// coroutines. A null result: the watch has ended already, as with HTTP/1.1 it always has.
+  /// Feeds `into` from the server's acceptance to the watch's end. With HTTP/2 it returns as soon
+  /// as the server has accepted the watch, which goes on until the sink's `end` or until the result
+  /// goes: many watches of many clusters then cost no coroutines. A null result: the watch has
+  /// ended already, in order or because `into` had enough; with HTTP/1.1 it always has. A watch
+  /// that outlasts its own timeout by 5 s is broken. `into` must live until the end.
   boost::asio::awaitable<result<opened_watch>> open_watch(resource_type type, selection what,
                                                           watch_options options, watch_sink& into);
 

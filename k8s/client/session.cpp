@@ -51,8 +51,11 @@ void add_impersonation(const config& how, http::fields& into) {
   }
 }
 
-errc code_of(client_error error) {
-  switch (error) {
+}  // namespace
+
+errc errc_of(boost::system::error_code error) noexcept {
+  if (error.category() != http::client_category()) return errc::unreachable;
+  switch (static_cast<client_error>(error.value())) {
     case client_error::timed_out:
       return errc::timed_out;
     case client_error::protocol:
@@ -67,8 +70,6 @@ errc code_of(client_error error) {
       return errc::unreachable;
   }
 }
-
-}  // namespace
 
 /// One try of a call, and what came of it.
 struct session::attempt {
@@ -311,7 +312,7 @@ void session::judge(const call& request, boost::system::error_code error, attemp
   if (refused && authenticator_.certificate_expired()) {
     cause += "; the client certificate has expired";
   }
-  fail(request, now, code_of(kind), cause);
+  fail(request, now, errc_of(error), cause);
 }
 
 /// Logs what the server warns of (Kubernetes, "Warning: 299" fields, RFC 7234, section 5.5), each

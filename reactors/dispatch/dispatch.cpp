@@ -225,7 +225,8 @@ asio::awaitable<void> dispatcher::implementation::work(worker* self) {
     // Left set by a load that came before the wait.
     while (!self->load) co_await self->woken.wait();
     http::client_slot slot;
-    auto error = co_await client_.acquire(slot);
+    boost::system::error_code error;
+    if (!client_.try_acquire(slot)) error = co_await client_.acquire(slot);
     if (error == asio::error::operation_aborted) co_return;
     if (error) {
       fail(*self, failure::connect, error);
@@ -233,7 +234,7 @@ asio::awaitable<void> dispatcher::implementation::work(worker* self) {
       if (schedule_.connected(concurrency(slot.multiplexed()))) pump();
       write_request(*self);
       metrics_.requests.Increment();
-      metrics_.batch_events.Observe(static_cast<double>(self->load->events.size()));
+      metrics_.batch_events.add(static_cast<double>(self->load->events.size()));
       error = co_await slot.exchange(self->request, self->response);
       slot = http::client_slot();
       if (error == http::client_error::shut_down) co_return;
@@ -298,7 +299,7 @@ void dispatcher::implementation::finish(worker& self) {
   for (std::size_t i = 0; i < self.load->events.size(); ++i) {
     if (judge(answer.status_of(i)) != verdict::delivered) continue;
     const std::chrono::duration<double> took = when - self.load->events[i].first_accepted();
-    metrics_.delivery_seconds.Observe(took.count());
+    metrics_.delivery_seconds.add(took.count());
   }
   const auto result = schedule_.answered(std::move(self.load), answer, when);
   metrics_.answered(manager, answer.status, result);

@@ -55,7 +55,8 @@ struct dispatch_environment {
 /// `rw_dispatch_batch_events`, `rw_dispatch_delivery_seconds`, by manager
 /// `rw_dispatch_manager_events`, `rw_dispatch_manager_oldest_event_seconds` and
 /// `rw_dispatch_manager_failures_total`, and the existing `watcher_kcp_requests_total` and
-/// `watcher_failed_kcp_total{error_reason="failed-request"}`. Gauges are a second old at most.
+/// `watcher_failed_kcp_total{error_reason="failed-request"}`. Gauges and histograms are a second
+/// old at most.
 ///
 /// Everything but the channel belongs to one executor (thread or strand).
 class dispatcher {

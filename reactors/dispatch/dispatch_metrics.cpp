@@ -31,12 +31,11 @@ dispatch_metrics::dispatch_metrics(core::metrics& r, core::logger& log)
       retried(events_total(r, "retried")),
       abandoned(events_total(r, "abandoned")),
       requests(core::make_counter(r, "watcher_kcp_requests_total", "Requests sent to KCP")),
-      batch_events(core::make_histogram(r, "rw_dispatch_batch_events", "Events in one request", {},
-                                        {1, 2, 4, 8, 16, 32, 64, 128, 256, 512})),
-      delivery_seconds(
-          core::make_histogram(r, "rw_dispatch_delivery_seconds",
-                               "Seconds from taking an event off the channel to its delivery", {},
-                               core::latency_bounds())),
+      batch_events(r, "rw_dispatch_batch_events", "Events in one request", {},
+                   {1, 2, 4, 8, 16, 32, 64, 128, 256, 512}),
+      delivery_seconds(r, "rw_dispatch_delivery_seconds",
+                       "Seconds from taking an event off the channel to its delivery", {},
+                       core::latency_bounds()),
       registry_(r),
       log_(log),
       lost_{&events_total(r, "rejected"), &events_total(r, "expired"),
@@ -134,6 +133,8 @@ void dispatch_metrics::publish(const schedule& from, std::size_t in_channel, cor
   circuits_.Set(circuits);
   oldest_.Set(longest);
   channel_.Set(static_cast<double>(in_channel));
+  batch_events.publish();
+  delivery_seconds.publish();
 }
 
 }  // namespace rw::dispatch

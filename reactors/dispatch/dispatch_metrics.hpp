@@ -24,8 +24,8 @@ class dispatch_metrics {
   /// everybody's failure.
   void failed(const std::string& manager, const std::string& error);
 
-  /// Sets the gauges. The managers that KCP knows have labels of their own, up to 32 of them; the
-  /// others are "other", since anybody can invent one.
+  /// Sets the gauges and publishes the histograms. The managers that KCP knows have labels of their
+  /// own, up to 32 of them; the others are "other", since anybody can invent one.
   void publish(const schedule& from, std::size_t in_channel, core::time_point now);
 
   core::counter& delivered;
@@ -33,8 +33,8 @@ class dispatch_metrics {
   core::counter& retried;
   core::counter& abandoned;
   core::counter& requests;
-  core::histogram& batch_events;
-  core::histogram& delivery_seconds;
+  core::histogram_tally batch_events;
+  core::histogram_tally delivery_seconds;
 
  private:
   struct manager_series {

@@ -3,15 +3,16 @@
 #include "core/backoff.hpp"
 #include "core/coalescing_set.hpp"
 #include "core/gate.hpp"
-#include "reactors/dispatch/verdict.hpp"
 #include "reactors/shared/events.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace rw::dispatch {
@@ -32,6 +33,19 @@ struct schedule_options {
 };
 
 using event_set = core::coalescing_set<watch_event, watch_event_hash>;
+
+/// What becomes of an event after an answer from upstream.
+enum class verdict : std::uint8_t {
+  delivered,  ///< 2xx: it is in the receiver's channel
+  retry,      ///< the receiver or the way to it may recover: 401, 403, 404, 408, 429, 3xx, 5xx
+  rejected,   ///< the receiver will never take it: 400, 405, 413 and any other 4xx
+};
+
+verdict judge(unsigned status) noexcept;
+
+/// `Retry-After` in its form of seconds (RFC 9110, section 10.2.3), at most five minutes. The form
+/// of a date, which needs synchronous clocks, is not heeded.
+std::chrono::seconds retry_after(std::string_view header) noexcept;
 
 /// What became of an event that will not be delivered.
 enum class loss : std::uint8_t {

@@ -40,13 +40,11 @@ const k8s::projection& names_only() {
 // --- drift_backoff ---------------------------------------------------------------------
 
 core::duration drift_backoff::wait_of(const row& of) const {
-  const auto doubled = [this](unsigned times, core::duration limit) {
-    auto out = with_.base;
-    for (unsigned i = 1; i < times && out < limit; ++i) out *= 2;
-    return times == 0 ? core::duration::zero() : std::min(out, limit);
+  const auto wait = [this](unsigned times, core::duration limit) {
+    return times == 0 ? core::duration::zero() : core::doubled(with_.base, limit, times - 1);
   };
-  return std::max(doubled(of.repairs, with_.limit),
-                  doubled(of.idle, std::min(with_.idle_limit, with_.limit)));
+  return std::max(wait(of.repairs, with_.limit),
+                  wait(of.idle, std::min(with_.idle_limit, with_.limit)));
 }
 
 bool drift_backoff::is_over(const row& of, time_point now) const {

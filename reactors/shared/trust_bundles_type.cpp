@@ -46,11 +46,13 @@ class trust_bundle_source final : public k8s::api_source {
     co_return listed;
   }
 
-  asio::awaitable<k8s::result<void>> watch(k8s::resource_type, k8s::selection what,
-                                           k8s::watch_options options,
-                                           k8s::watch_sink& into) override {
+  asio::awaitable<k8s::result<k8s::opened_watch>> open_watch(k8s::resource_type,
+                                                             k8s::selection what,
+                                                             k8s::watch_options options,
+                                                             k8s::watch_sink& into) override {
     if (served_) {
-      auto watched = co_await from_->watch(*served_, std::move(what), std::move(options), into);
+      auto watched =
+          co_await from_->open_watch(*served_, std::move(what), std::move(options), into);
       // The next list discovers the served version.
       if (!watched && watched.error().is(k8s::errc::not_found)) {
         watched = k8s::failure{.code = k8s::errc::gone, .message = watched.error().message};

@@ -334,7 +334,7 @@ BOOST_AUTO_TEST_CASE(dispatcher_publishes_delivery_times_and_figures_by_manager)
     const auto is = [&](const char* series, auto condition) {
       return w.until([&, series, condition] { return condition(value(w.metrics, series)); });
     };
-    BOOST_TEST(value(w.metrics, "rw_dispatch_delivery_seconds_count") == 3);
+    co_await is("rw_dispatch_delivery_seconds_count", [](double v) { return v == 3; });
     co_await is(R"(rw_dispatch_manager_events{manager="sick"})", [](double v) { return v == 2; });
     co_await is(R"(rw_dispatch_manager_failures_total{manager="sick"})",
                 [](double v) { return v >= 2; });

@@ -1,4 +1,4 @@
-#include "reactors/dispatch/verdict.hpp"
+#include "reactors/dispatch/schedule.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -239,15 +239,16 @@ BOOST_AUTO_TEST_CASE(watches_give_bytes_as_they_come) {
     f.script.answers(streaming({"{\"type\":\"ADDED\"", ",\"object\":{}}\n", "{}\n"},
                                http::body_source::state::end));
     gathered into;
-    const auto done = f.call(f.api().watch(config_maps, {.ns = "team", .labels = "a=b"},
-                                           {.resource_version = "42"}, into));
+    const auto done = f.call(watch_to_end(f.api(), config_maps, {.ns = "team", .labels = "a=b"},
+                                          {.resource_version = "42"}, into));
     BOOST_TEST(done.has_value(), (done ? "" : done.error().message));
     BOOST_TEST(into.text == "{\"type\":\"ADDED\",\"object\":{}}\n{}\n");
     BOOST_TEST(f.script.last().line() ==
                "GET /api/v1/namespaces/team/configmaps?watch=true&allowWatchBookmarks=true&"
                "labelSelector=a%3Db&resourceVersion=42&timeoutSeconds=300");
-    const auto streamed = f.call(f.api().watch(
-        config_maps, {}, {.timeout = std::chrono::seconds(60), .send_initial_events = true}, into));
+    const auto streamed = f.call(
+        watch_to_end(f.api(), config_maps, {},
+                     {.timeout = std::chrono::seconds(60), .send_initial_events = true}, into));
     BOOST_TEST(streamed.has_value());
     BOOST_TEST(f.script.last().line() ==
                "GET /api/v1/configmaps?watch=true&allowWatchBookmarks=true&timeoutSeconds=60&"
@@ -301,7 +302,7 @@ BOOST_AUTO_TEST_CASE(a_watch_ends_well_when_its_sink_has_enough) {
   f.script.answers(streaming({"0123456789"}, http::body_source::state::pending));
   gathered into;
   into.enough = 5;
-  const auto done = f.call(f.api().watch(config_maps, {}, {}, into));
+  const auto done = f.call(watch_to_end(f.api(), config_maps, {}, {}, into));
   BOOST_TEST(done.has_value());
 }
 
@@ -310,7 +311,7 @@ BOOST_AUTO_TEST_CASE(a_watch_that_breaks_is_a_failure_and_is_not_fed_twice) {
     api_fixture f(which);
     f.script.answers(streaming({"one\n"}, http::body_source::state::broken));
     gathered into;
-    const auto done = f.call(f.api().watch(config_maps, {}, {}, into));
+    const auto done = f.call(watch_to_end(f.api(), config_maps, {}, {}, into));
     BOOST_REQUIRE(done.has_error());
     BOOST_TEST(done.error().is(errc::unreachable));
     BOOST_TEST(into.text == "one\n");
@@ -324,9 +325,8 @@ BOOST_AUTO_TEST_CASE(a_silent_watch_is_broken) {
   options.request = std::chrono::milliseconds(100);
   f.script.answers(streaming({"one\n"}, http::body_source::state::pending));
   gathered into;
-  const auto done =
-      f.call(f.use(f.config(), options)
-                 .watch(config_maps, {}, {.silence = std::chrono::milliseconds(50)}, into));
+  const auto done = f.call(watch_to_end(f.use(f.config(), options), config_maps, {},
+                                        {.silence = std::chrono::milliseconds(50)}, into));
   BOOST_REQUIRE(done.has_error());
   BOOST_TEST(done.error().is(errc::timed_out));
 }
@@ -335,7 +335,7 @@ BOOST_AUTO_TEST_CASE(a_watch_refused_is_a_failure) {
   api_fixture f;
   f.script.answers(410, status_text(410, "Expired", "too old resource version: 1 (5)"));
   gathered into;
-  const auto done = f.call(f.api().watch(config_maps, {}, {.resource_version = "1"}, into));
+  const auto done = f.call(watch_to_end(f.api(), config_maps, {}, {.resource_version = "1"}, into));
   BOOST_REQUIRE(done.has_error());
   BOOST_TEST(done.error().is(errc::gone));
   BOOST_TEST(done.error().message ==
@@ -358,8 +358,8 @@ BOOST_AUTO_TEST_CASE(more_watches_than_connections_leave_room_for_requests_witho
         std::make_unique<pieces>(std::vector<std::string>{"x"}, http::body_source::state::pending);
   });
   for (auto& sink : sinks) {
-    watches.push_back(boost::asio::co_spawn(f.here.context, api.watch(config_maps, {}, {}, sink),
-                                            boost::asio::use_future));
+    watches.push_back(boost::asio::co_spawn(
+        f.here.context, watch_to_end(api, config_maps, {}, {}, sink), boost::asio::use_future));
   }
   BOOST_TEST(http::test::eventually([&] { return f.script.count() == sinks.size(); }));
   BOOST_TEST(f.call(api.get(config_maps, {"team", "a"})).has_value());
@@ -384,8 +384,8 @@ BOOST_AUTO_TEST_CASE(many_watches_leave_room_for_requests_with_http2) {
         std::make_unique<pieces>(std::vector<std::string>{"x"}, http::body_source::state::pending);
   });
   for (auto& sink : sinks) {
-    watches.push_back(boost::asio::co_spawn(f.here.context, api.watch(config_maps, {}, {}, sink),
-                                            boost::asio::use_future));
+    watches.push_back(boost::asio::co_spawn(
+        f.here.context, watch_to_end(api, config_maps, {}, {}, sink), boost::asio::use_future));
   }
   BOOST_TEST(http::test::eventually([&] { return f.script.count() == sinks.size(); }));
   BOOST_TEST(f.call(api.get(config_maps, {"team", "a"})).has_value());

@@ -84,8 +84,8 @@ BOOST_AUTO_TEST_CASE(client_feeds_a_thousand_watches_and_still_answers_requests)
     std::vector<counting_sink> sinks(number);
     std::vector<std::future<result<void>>> watches;
     for (auto& sink : sinks) {
-      watches.push_back(
-          asio::co_spawn(f.here.context, api.watch(config_maps, {}, {}, sink), asio::use_future));
+      watches.push_back(asio::co_spawn(f.here.context, watch_to_end(api, config_maps, {}, {}, sink),
+                                       asio::use_future));
     }
     BOOST_TEST(eventually([&] {
       std::size_t fed = 0;
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(watch_over_http1_on_which_nothing_comes_is_broken) {
   auto& api = f.use(f.config(), options);
   f.script.answers(watches_or_object);
   counting_sink sink;
-  const auto ended = f.call(api.watch(config_maps, {}, {}, sink));
+  const auto ended = f.call(watch_to_end(api, config_maps, {}, {}, sink));
   BOOST_REQUIRE(ended.has_error());
   BOOST_TEST(ended.error().is(errc::timed_out));
   BOOST_TEST(sink.pieces == 1);
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(watch_without_response_ends_at_the_limit_of_an_attempt) {
     auto& api = f.use(f.config(), options);
     f.script.answers({});
     counting_sink sink;
-    const auto ended = f.call(api.watch(config_maps, {}, {}, sink));
+    const auto ended = f.call(watch_to_end(api, config_maps, {}, {}, sink));
     BOOST_REQUIRE(ended.has_error());
     BOOST_TEST(ended.error().is(errc::timed_out));
   }
@@ -234,7 +234,7 @@ BOOST_AUTO_TEST_CASE(callers_with_a_backoff_of_their_own_get_one_attempt) {
     reply(into, 503, "not now");
   });
   counting_sink sink;
-  BOOST_TEST(f.call(api.watch(config_maps, {}, {}, sink)).has_error());
+  BOOST_TEST(f.call(watch_to_end(api, config_maps, {}, {}, sink)).has_error());
   BOOST_TEST(f.script.count() == 1u);
   const auto source = source_of(api);
   BOOST_TEST(f.call(source->list_text(config_maps, {}, {})).has_error());

@@ -203,13 +203,14 @@ class model_source final : public api_source {
     co_return answer;
   }
 
-  boost::asio::awaitable<result<void>> watch(resource_type, selection, watch_options options,
-                                             watch_sink& into) override {
+  boost::asio::awaitable<result<opened_watch>> open_watch(resource_type, selection,
+                                                          watch_options options,
+                                                          watch_sink& into) override {
     co_await pause();
     if (server_.is_down()) co_return broken();
     if (server_.faulty && server_.chance_.likely(0.15)) co_return passing_failure();
-    const auto stop = co_await begin(options, into);
-    if (stop) co_return *stop;
+    auto stop = co_await begin(options, into);
+    if (stop) co_return std::move(*stop);
     into.begin();
     const auto alarm = server_.clock_.make_timer(server_.executor_);
     const listening here(server_, *alarm);
@@ -223,9 +224,9 @@ class model_source final : public api_source {
       if (server_.generation_ != generation) co_return broken();
       if (silent && server_.clock_.now() >= given_up) co_return failure{.code = errc::timed_out};
       if (!silent) {
-        const auto next = send_changes(into);
-        if (next) co_return *next;
-        if (server_.clock_.now() >= ends) co_return result<void>();
+        auto next = send_changes(into);
+        if (next) co_return std::move(*next);
+        if (server_.clock_.now() >= ends) co_return opened_watch();
       }
       alarm->expires_at(silent ? given_up
                                : std::min(ends, server_.clock_.now() + bookmark_interval));
@@ -236,8 +237,8 @@ class model_source final : public api_source {
       const bool tell_version = due || server_.chance_.likely(0.05);
       if (tell_version && !silent && server_.clock_.now() < ends) {
         if (server_.generation_ != generation) co_return broken();
-        const auto next = send_changes(into);
-        if (next) co_return *next;
+        auto next = send_changes(into);
+        if (next) co_return std::move(*next);
         sent_ = std::max(sent_, server_.version_);
         if (!into.take(bookmark(std::to_string(sent_)))) co_return broken();
       }
@@ -331,8 +332,8 @@ class model_source final : public api_source {
   }
 
   /// Sends what a watch begins with. A result ends it.
-  boost::asio::awaitable<std::optional<result<void>>> begin(watch_options options,
-                                                            watch_sink& into) {
+  boost::asio::awaitable<std::optional<result<opened_watch>>> begin(watch_options options,
+                                                                    watch_sink& into) {
     if (options.send_initial_events) {
       if (version_ < std::pair(1U, 32U)) co_return failure{.code = errc::invalid, .status = 422};
       std::string text;
@@ -353,7 +354,7 @@ class model_source final : public api_source {
   }
 
   /// Sends the changes that were not sent yet. A result ends the watch.
-  std::optional<result<void>> send_changes(watch_sink& into) {
+  std::optional<result<opened_watch>> send_changes(watch_sink& into) {
     if (sent_ < server_.compacted_) {
       deliver(error_event(410, "Expired"), into);
       return broken();
@@ -363,12 +364,12 @@ class model_source final : public api_source {
       if (server_.faulty && server_.chance_.likely(0.03)) return end_badly(each.line, into);
       sent_ = each.version;
       if (!deliver(each.line, into)) return broken();
-      if (server_.faulty && server_.chance_.likely(0.05)) return result<void>();
+      if (server_.faulty && server_.chance_.likely(0.05)) return result<opened_watch>();
     }
     return std::nullopt;
   }
 
-  result<void> end_badly(const std::string& line, watch_sink& into) {
+  result<opened_watch> end_badly(const std::string& line, watch_sink& into) {
     switch (server_.chance_.draw(5)) {
       case 0:
         deliver(line.substr(0, server_.chance_.draw(line.size())), into);
@@ -383,7 +384,7 @@ class model_source final : public api_source {
         deliver(error_event(410, "Expired"), into);
         break;
       default:
-        return result<void>();
+        return result<opened_watch>();
     }
     return broken();
   }

@@ -53,8 +53,9 @@ class scripted_source final : public api_source {
     co_return std::exchange(body_, {});
   }
 
-  boost::asio::awaitable<result<void>> watch(resource_type, selection, watch_options options,
-                                             watch_sink& into) override {
+  boost::asio::awaitable<result<opened_watch>> open_watch(resource_type, selection,
+                                                          watch_options options,
+                                                          watch_sink& into) override {
     sink_ = &into;
     watched = options;
     if (accepts_watches) into.begin();
@@ -63,7 +64,7 @@ class scripted_source final : public api_source {
     co_await answer_to(asked);
     sink_ = nullptr;
     if (failure_) co_return *std::exchange(failure_, std::nullopt);
-    co_return result<void>();
+    co_return opened_watch();
   }
 
   // What the test says.
