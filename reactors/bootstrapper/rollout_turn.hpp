@@ -68,13 +68,4 @@ void hold(unit_state& unit, const revision_ptr& completed);
 /// have the one of the plan: an object is as the newer one has it, and not as the plan has it.
 bool has_newer(const unit_plan& plan, const revision& newer);
 
-/// What keeps pods from being ready, where waiting won't help: a container crashes, its image can't
-/// be pulled or its configuration used, or it has restarted. Empty: nothing is known to. `pods`: a
-/// list, of which those of a template count; an empty one stands for all.
-std::string pod_error(const boost::json::value& pods, std::string_view template_hash);
-
-/// The same of a Deployment's newest pods; empty if it is rolled out.
-boost::asio::awaitable<k8s::result<std::string>> find_pod_error(k8s::client* api,
-                                                                boost::json::value deployment);
-
 }  // namespace rw::bootstrapper
