@@ -1,2 +1,2 @@
-// The one place where Asio is compiled; see BOOST_ASIO_SEPARATE_COMPILATION in CMakeLists.txt.
+// Compiles Asio, once; see BOOST_ASIO_SEPARATE_COMPILATION in CMakeLists.txt.
 #include <boost/asio/impl/src.hpp>

@@ -5,8 +5,8 @@
 
 namespace rw::core {
 
-/// SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014): eight
-/// bytes of state, where there are thousands of clients that each draw some jitter.
+/// SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014). Its
+/// state is eight bytes: thousands of clients each hold a source for their jitter.
 random_source make_random_source() {
   std::random_device device;
   return [state = std::uint64_t{device()} << 32 | device()]() mutable {

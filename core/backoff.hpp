@@ -8,31 +8,30 @@
 
 namespace rw::core {
 
-/// Draws numbers uniformly from the whole range of 64 bits; injected so that tests can choose.
+/// Returns a number drawn uniformly from all 64-bit values. Injected, so that tests choose.
 using random_source = std::function<std::uint64_t()>;
 
-/// A source seeded by the operating system. Not thread-safe: one for each user.
+/// Returns a source seeded by the operating system. Not thread-safe: each user makes its own.
 random_source make_random_source();
 
-/// Exponential backoff with full jitter: the n-th delay is uniform between 0 and
-/// min(limit, base * 2^n), so that many clients that failed together do not come back together.
-/// Source of the scheme: M. Brooker, "Exponential Backoff and Jitter", AWS Architecture Blog, 2015.
-/// Not thread-safe.
+/// Exponential backoff with full jitter: the n-th delay is uniform between 0 and min(limit, base *
+/// 2^n), so that many clients that failed together do not retry together. Source of the scheme: M.
+/// Brooker, "Exponential Backoff and Jitter", AWS Architecture Blog, 2015. Not thread-safe.
 class backoff {
  public:
   backoff(duration base, duration limit, random_source random)
       : base_(base), limit_(limit), random_(std::move(random)) {}
 
-  /// The delay before the next try; each call counts as one more failure.
+  /// Returns the delay before the next try. Each call counts as one more failure.
   duration next();
 
-  /// Goes on as if `failures` delays had been drawn.
+  /// Counts `failures` more failures without drawing their delays.
   void skip(unsigned failures) noexcept {
     constexpr auto most = std::numeric_limits<unsigned>::max();
     failures_ = failures > most - failures_ ? most : failures_ + failures;
   }
 
-  /// To be called on success.
+  /// Resets the count of failures. The caller calls it on success.
   void reset() noexcept { failures_ = 0; }
 
   unsigned failures() const noexcept { return failures_; }

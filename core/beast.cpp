@@ -1,2 +1,2 @@
-// The one place where Beast is compiled; see BOOST_BEAST_SEPARATE_COMPILATION in CMakeLists.txt.
+// Compiles Beast, once; see BOOST_BEAST_SEPARATE_COMPILATION in CMakeLists.txt.
 #include <boost/beast/src.hpp>

@@ -21,46 +21,44 @@
 
 namespace rw::core {
 
-/// A bounded queue between any number of senders and receivers, in any threads, inside or outside
-/// an io_context: first in, first out; a sender waits for room and a receiver for items, as
-/// coroutines or with any other completion token.
+/// A bounded FIFO queue between any number of senders and receivers, in any threads, inside or
+/// outside an io_context. A sender waits for room and a receiver for items, as coroutines or with
+/// any other completion token.
 ///
-/// **Algorithm.** The items lie in slots. A ring of slot numbers keeps their order: the circular
+/// **Algorithm.** Slots hold the items. A ring of slot numbers keeps their order: the circular
 /// queue NCQ of R. Nikolaev, "A Scalable, Portable, and Memory-Efficient Lock-Free FIFO Queue"
 /// (DISC 2019, arXiv:1908.04511); the vacant slots are a Treiber stack (channel/index_ring.hpp says
-/// why). Suspended operations lie in lock-free wait lists (channel/wait_list.hpp).
+/// why). Lock-free wait lists hold the suspended operations (channel/wait_list.hpp).
 ///
 /// **Progress.** Nothing here blocks, spins on another thread or takes a mutex; try_send and
 /// try_receive are lock-free. Waking or completing an operation posts to its executor, and
 /// suspending one uses the executor's context (Asio's own locks, held for a few instructions).
 ///
-/// **Consistency.** Sends, receives, close and the answers "full", "empty" and "closed" are
-/// linearizable: as if each call had happened at one instant between its begin and its end. A batch
-/// is taken in parts of up to 32 items, each at one instant. (Limit: with more than 256 threads
-/// inside calls at once, a send may be told "full" although there is room.)
+/// **Consistency.** Sends, receives, close and the results "full", "empty" and "closed" are
+/// linearizable: each call takes effect at one instant between its begin and its end. A batch is
+/// received in parts of up to 32 items, each at one instant. (Limit: with more than 256 threads
+/// inside calls at once, a send may return "full" although there is room.)
 ///
-/// **Waiting.** Each item sent wakes one waiting receiver, each item taken one waiting sender,
-/// oldest first; each suspended operation is woken exactly once for each time it suspends. A woken
-/// operation tries again on its own executor; one that comes in between may be faster, in which
-/// case it waits again, behind the others. So items are fair (FIFO), waiters are only roughly so.
+/// **Waiting.** Each item sent wakes one waiting receiver, each item received one waiting sender,
+/// oldest first. Each suspended operation is woken exactly once for each time it suspends. A woken
+/// operation tries again on its own executor. If another operation takes the item or the room
+/// first, the woken operation waits again, after the others. So items are fair (FIFO), waiters are
+/// only roughly so.
 ///
-/// **Completion.** A handler is posted to its associated executor, never called from within a call
-/// to the channel, its own or a peer's. The associated allocator is used for the operation's
-/// memory, the associated cancellation slot honoured (every type but `none`; to be emitted, as
+/// **Completion.** The channel posts a handler to its associated executor, and never calls it from
+/// within a call to the channel. It uses the associated allocator for the operation's memory and
+/// honours the associated cancellation slot (every type but `none`; the caller emits the signal, as
 /// always in Asio, where the operation's executor runs).
-///   - A cancelled receive has taken nothing. A cancelled or timed-out send has delivered nothing,
-///   and its
-///     value is destroyed.
-///   - An operation that was woken when it is cancelled tries once more: it may then succeed.
-///   - Handlers of operations that are still suspended when their execution context is destroyed
-///   are
-///     destroyed uncalled, with what they own. (No other thread may use the channel in that
-///     moment.)
-///   - Running out of memory while suspending or waking ends the process.
+/// - A cancelled receive has taken nothing. A cancelled or timed-out send has delivered nothing,
+///   and its value is destroyed.
+/// - An operation that was woken when it is cancelled tries once more: it may then succeed.
+/// - Handlers of operations that are still suspended when their execution context is destroyed are
+///   destroyed uncalled, with what they own. (No other thread may use the channel in that moment.)
+/// - Running out of memory while suspending or waking ends the process.
 ///
-/// **Lifetime.** The destructor closes the channel; suspended operations complete with
-/// `channel_errc::closed` and do not touch the channel object any more. No call may be under way.
-/// Items left over are destroyed with the last operation.
+/// **Lifetime.** The destructor closes the channel. Suspended operations complete with
+/// `channel_errc::closed` and no longer touch the channel object. No call may be under way. Items
+/// left over are destroyed with the last operation.
 ///
 /// `T`: nothrow move-constructible. At most max(256, capacity rounded up to a power of two) threads
 /// may be inside calls at the same time.
@@ -72,7 +70,7 @@ class channel {
   using value_type = T;
   using clock = std::chrono::steady_clock;
 
-  /// Exactly `capacity` items fit. From 1 to 2^30; otherwise throws std::invalid_argument.
+  /// Holds exactly `capacity` items, from 1 to 2^30; otherwise throws std::invalid_argument.
   explicit channel(std::size_t capacity)
       : state_(std::make_shared<channel_detail::state<T>>(capacity)) {}
 
@@ -82,11 +80,12 @@ class channel {
 
   // --- without waiting, from any thread ---
 
-  /// Sends if there is room. `value` is moved from only if the answer is `sent`.
+  /// Sends if there is room. Moves from `value` only if it returns `sent`.
   send_status try_send(T& value) noexcept { return state_->try_send(value); }
   send_status try_send(T&& value) noexcept { return state_->try_send(value); }
 
-  /// Takes the oldest item. False: there is none (see is_closed for whether one may still come).
+  /// Receives the oldest item. Returns false if there is none (is_closed says whether more may
+  /// come).
   bool try_receive(T& into) noexcept
     requires std::is_nothrow_move_assignable_v<T>
   {
@@ -100,8 +99,8 @@ class channel {
     return item;
   }
 
-  /// Takes up to `max` items, oldest first, and appends them to `into`. Returns how many. Throws
-  /// only what the vector's growth throws; what was taken until then is in the vector.
+  /// Receives up to `max` items, oldest first, and appends them to `into`. Returns their number.
+  /// Throws only what the vector's growth throws; `into` then holds the items received until then.
   std::size_t try_receive(std::vector<T>& into, std::size_t max) {
     std::size_t taken = 0;
     state_->try_receive_some(into, max, taken);
@@ -110,24 +109,24 @@ class channel {
 
   // --- waiting, with a completion token ---
 
-  /// Sends, waiting for room. Handler: `void(error_code)`.
-  /// Errors: `channel_errc::closed`, `operation_aborted`.
+  /// Sends; waits for room. Handler: `void(error_code)`. Errors: `channel_errc::closed`,
+  /// `operation_aborted`.
   template <typename CompletionToken>
   auto async_send(T value, CompletionToken&& token) {
     return initiate<void(boost::system::error_code)>(
         channel_detail::send_action<T>{std::move(value), std::nullopt}, token);
   }
 
-  /// The same, waiting until `until` at most; then `timed_out`, and the value was not delivered.
-  /// The handler's executor must convert to any_io_executor.
+  /// Sends; waits for room until `until` at most. Then the error is `timed_out`, and the value was
+  /// not delivered. The handler's executor must convert to any_io_executor.
   template <typename CompletionToken>
   auto async_send_until(T value, clock::time_point until, CompletionToken&& token) {
     return initiate<void(boost::system::error_code)>(
         channel_detail::send_action<T>{std::move(value), until}, token);
   }
 
-  /// Takes the oldest item, waiting for one. Handler: `void(error_code, std::optional<T>)`, with a
-  /// value exactly where there is no error. Errors: `channel_errc::closed` (and nothing left),
+  /// Receives the oldest item; waits for one. Handler: `void(error_code, std::optional<T>)`, with a
+  /// value exactly if there is no error. Errors: `channel_errc::closed` (and nothing left),
   /// `operation_aborted`.
   template <typename CompletionToken>
   auto async_receive(CompletionToken&& token) {
@@ -135,9 +134,9 @@ class channel {
         channel_detail::receive_action<T>{}, token);
   }
 
-  /// Waits for at least one item, then appends what is there, up to `max`, to `into`, which must
-  /// stay untouched until completion. Handler: `void(error_code, std::size_t taken)`; errors as
-  /// above. `max` 0 completes at once.
+  /// Waits for at least one item, then appends the items there are, up to `max`, to `into`. `into`
+  /// must stay untouched until completion. Handler: `void(error_code, std::size_t taken)`; errors
+  /// as above. `max` 0 completes at once.
   template <typename CompletionToken>
   auto async_receive_some(std::vector<T>& into, std::size_t max, CompletionToken&& token) {
     return initiate<void(boost::system::error_code, std::size_t)>(
@@ -145,9 +144,10 @@ class channel {
   }
 
   // --- waiting, as coroutines ---
-  // The outcome is a value, cancellation included; the coroutine's own cancellation slot is
-  // honoured. What can be done at once is done without suspending: a coroutine that always finds
-  // something does not let others run. The channel must live until the coroutine has started.
+  //
+  // The result is a value, cancellation included. The coroutine's own cancellation slot is
+  // honoured. A call that can succeed at once does not suspend: a coroutine that always finds an
+  // item starves the others. The channel must live until the coroutine has started.
 
   /// As async_send.
   boost::asio::awaitable<boost::system::error_code> send(T value) {
@@ -170,7 +170,7 @@ class channel {
     co_return std::move(*now.item);
   }
 
-  /// As async_receive_some. `into` must live, and stay untouched, until the coroutine is done.
+  /// As async_receive_some. `into` must live, and stay untouched, until the coroutine has ended.
   boost::asio::awaitable<boost::system::result<std::size_t>> receive_some(std::vector<T>& into,
                                                                           std::size_t max) {
     channel_detail::receive_some_action<T> now{{}, &into, max};
@@ -184,8 +184,8 @@ class channel {
 
   // --- state, from any thread ---
 
-  /// No more sends: suspended and later ones fail with `channel_errc::closed`. What was sent stays
-  /// to be received; then receivers get `channel_errc::closed` too. May be called again.
+  /// Ends sending: suspended and later sends fail with `channel_errc::closed`. Items already sent
+  /// can still be received; then receives fail with `channel_errc::closed` too. Idempotent.
   void close() noexcept { state_->close(); }
 
   bool is_closed() const noexcept { return state_->is_closed(); }
@@ -199,8 +199,8 @@ class channel {
   std::size_t waiting_senders() const noexcept { return state_->senders().waiting(); }
   std::size_t waiting_receivers() const noexcept { return state_->receivers().waiting(); }
 
-  /// Number of records of past suspensions that are kept for later disposal: at most one for each
-  /// operation that is suspended now, plus a small constant. For tests.
+  /// Number of records of past suspensions that wait for disposal: at most one for each operation
+  /// that is suspended now, plus a small constant. For tests.
   std::size_t spent_waiters() const noexcept {
     return state_->senders().dead() + state_->receivers().dead();
   }

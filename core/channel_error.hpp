@@ -7,13 +7,12 @@
 
 namespace rw::core {
 
-/// What an operation on a channel (core/channel.hpp) can fail with, beside the two errors of Asio's
-/// own: `boost::asio::error::operation_aborted` (cancelled) and `boost::asio::error::timed_out`
+/// Errors of an operation on a channel (core/channel.hpp), besides two of Asio's own:
+/// `boost::asio::error::operation_aborted` (cancelled) and `boost::asio::error::timed_out`
 /// (deadline).
 enum class channel_errc : std::uint8_t {
-  /// A send: the channel accepts nothing any more. A receive: it is closed and everything that was
-  /// sent
-  /// has been received. Final in both cases.
+  /// A send: the channel no longer accepts items. A receive: it is closed and every item sent has
+  /// been received. Final in both cases.
   closed = 1,
 };
 

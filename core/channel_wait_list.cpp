@@ -7,10 +7,10 @@
 namespace rw::core::channel_detail {
 namespace {
 
-/// How many dead nodes a list may hold beside one for each live one.
+/// Number of dead nodes a list may hold in addition to one for each live node.
 constexpr std::int64_t dead_allowance = 32;
 
-/// A node that is already counted: takes the list's reference over.
+/// Wraps a node that is already counted: takes over the list's reference.
 wait_node_ptr adopt(wait_node* node) noexcept {
   return wait_node_ptr(node, false);
 }
@@ -59,7 +59,7 @@ std::size_t wait_list::dead() const noexcept {
   return static_cast<std::size_t>(std::max<std::int64_t>(0, dead_.load()));
 }
 
-/// A sweep costs as much as the list is long, and comes after as many deaths: constant on average.
+/// A sweep costs the length of the list and comes after as many deaths: constant on average.
 void wait_list::count_dead() noexcept {
   const std::int64_t dead = dead_.fetch_add(1) + 1;
   if (dead > dead_allowance + waiting_.load()) signal(sweep);
@@ -67,8 +67,8 @@ void wait_list::count_dead() noexcept {
 
 void wait_list::signal(std::uint64_t signals) noexcept {
   if (signals_.fetch_add(signals) != 0) return;
-  // What is left after a round was added during it, and its cause became true before the next round
-  // empties the stack.
+  // The signals left after a round were added during it. Their conditions became true before the
+  // next round empties the stack.
   do {
     serve(signals);
     signals = signals_.fetch_sub(signals) - signals;
@@ -93,7 +93,7 @@ void wait_list::serve(std::uint64_t signals) noexcept {
   if (signals >= sweep) drop_dead();
 }
 
-/// Moves the stack, newest first, behind the FIFO, oldest first.
+/// Appends the stack, newest first, to the FIFO, oldest first.
 void wait_list::gather() noexcept {
   wait_node* node = incoming_.exchange(nullptr);
   if (node == nullptr) return;
@@ -159,7 +159,7 @@ void wait_registry::add(const wait_node_ptr& node) noexcept {
   do {
     raw->next_registered_ = head;
   } while (!incoming_.compare_exchange_weak(head, raw));
-  // Each prune looks at no more nodes than twice what was added since the one before.
+  // Each prune visits at most twice the nodes added since the prune before.
   if (added_.fetch_add(1) + 1 >= prune_after_.load() && !pruning_.exchange(true)) {
     added_.store(0);
     prune();
@@ -198,7 +198,7 @@ void wait_registry::release_all() noexcept {
 }
 
 void wait_registry::shutdown() {
-  // All are claimed before the first is destroyed: its handler may own what would wake another.
+  // Claims all before it destroys the first: that handler may own what would wake another.
   std::vector<wait_node_ptr> claimed;
   for (wait_node* list : {first_, incoming_.load()}) {
     for (wait_node* node = list; node != nullptr; node = node->next_registered_) {

@@ -11,29 +11,28 @@ namespace rw::core {
 using time_point = std::chrono::steady_clock::time_point;
 using duration = std::chrono::steady_clock::duration;
 
-/// As metrics have them.
+/// Converts to seconds, the unit of metrics.
 constexpr double seconds(duration of) noexcept {
   return std::chrono::duration<double>(of).count();
 }
 
-/// One waiter's alarm. To be used from the executor that it was made for.
+/// A timer for one waiter. Used on the executor that it was made for.
 class timer {
  public:
   virtual ~timer() = default;
 
-  /// Sets the alarm; a wait that is under way ends as if cancelled.
+  /// Sets the deadline. A wait under way ends as if cancelled.
   virtual void expires_at(time_point when) = 0;
 
-  /// Waits for the alarm. True: the time has come. False: `cancel` or the coroutine's own
+  /// Waits for the deadline. Returns true at the deadline, false if `cancel` or the coroutine's own
   /// cancellation ended the wait.
   virtual boost::asio::awaitable<bool> wait() = 0;
 
-  /// Ends a wait that is under way.
   virtual void cancel() = 0;
 };
 
-/// Where time comes from. Injected everywhere, so that backoff, leases and rotation are tested
-/// without sleeping. Thread-safe.
+/// Source of time. Injected everywhere, so that tests of backoff, leases and rotation do not sleep.
+/// Thread-safe.
 class clock {
  public:
   virtual ~clock() = default;
@@ -47,7 +46,7 @@ class clock {
   virtual std::unique_ptr<timer> make_timer(boost::asio::any_io_executor executor) = 0;
 };
 
-/// The machine's clocks.
+/// The system's clocks.
 class real_clock final : public clock {
  public:
   time_point now() const noexcept override { return std::chrono::steady_clock::now(); }

@@ -15,26 +15,26 @@
 
 namespace rw::core {
 
-/// What became of a key that was inserted into a coalescing_set.
+/// Result of an insertion into a coalescing_set.
 enum class insert_result : std::uint8_t {
-  added,   ///< it was not there, and is queued now
-  merged,  ///< it was there; if in flight, it is queued again afterwards
+  added,   ///< the key was absent, and is queued now
+  merged,  ///< the key was present; if in flight, it is queued again afterwards
 };
 
 /// The keys with work to do, each at most once. A key is queued, or in flight (taken, and its
-/// flight not ended), or delayed (its flight failed and is to be repeated later).
+/// flight not ended), or delayed (its flight failed and is retried later).
 ///
-/// Fair: keys are taken in the order in which they were queued. Stingy: a key inserted again before
-/// it was taken is taken once. Not forgetful: a key inserted while it is in flight is never in
-/// flight twice at a time, and goes to the back of the queue when the flight is done.
+/// Fair: `take` returns keys in the order in which they were queued. Stingy: a key inserted several
+/// times before a take is taken once. Lossless: a key inserted while in flight is queued at the
+/// back when the flight ends; it is never in flight twice at a time.
 ///
-/// Each key carries the time of the oldest change not yet delivered that it stands for, and of the
-/// newest. By the newest it expires: `expire` removes what nobody changed for a while.
+/// Each key carries the time of the oldest change not yet delivered, and of the newest. `expire`
+/// removes the keys whose newest change is old.
 ///
-/// Times that are passed in must not go backwards. Without delays all operations are O(1) on
-/// average, `take` in the number of keys taken. A delay costs O(log n). Entries live in blocks that
-/// are reused, and freed when the set becomes empty. Not thread-safe: for one executor. `Key`:
-/// default constructible, movable, equality comparable.
+/// The times passed in must not decrease. All operations are O(1) on average, `take` in the number
+/// of keys taken; a delay costs O(log n). Entries use blocks that are reused, and freed when the
+/// set becomes empty. Not thread-safe: for one executor. `Key`: default constructible, movable,
+/// equality comparable.
 template <typename Key, typename Hash = std::hash<Key>>
 class coalescing_set {
   struct entry;
@@ -42,11 +42,11 @@ class coalescing_set {
  public:
   using time_point = std::chrono::steady_clock::time_point;
 
-  /// A key in flight. Valid until its flight is ended, once, by done or retry.
+  /// A key in flight. Valid until done or retry ends its flight; exactly one of them is called.
   class taken {
    public:
     const Key& key() const noexcept { return entry_->key; }
-    /// When the oldest, and the newest, change that this flight carries was accepted.
+    /// When the oldest, and the newest, change of this flight was accepted.
     time_point first_accepted() const noexcept { return first_; }
     time_point latest_accepted() const noexcept { return latest_; }
     /// Flights before this one that ended in a counted retry.
@@ -65,8 +65,7 @@ class coalescing_set {
   coalescing_set(const coalescing_set&) = delete;
   coalescing_set& operator=(const coalescing_set&) = delete;
 
-  /// Records a change of `key`, accepted at `now`. `key` is moved from only if the answer is
-  /// `added`.
+  /// Records a change of `key`, accepted at `now`. Moves from `key` only if it returns `added`.
   insert_result insert(Key&& key, time_point now) {
     if (size() == buckets_.size()) grow();
     typename index::insert_commit_data where_to;
@@ -100,8 +99,8 @@ class coalescing_set {
     return count;
   }
 
-  /// The flight is over and the key is not to be sent again: forgets it, or, if it changed
-  /// meanwhile, queues it at the back.
+  /// Ends a flight that succeeded: forgets the key, or queues it at the back if it changed
+  /// meanwhile.
   void done(const taken& flight) {
     entry& what = *flight.entry_;
     --in_flight_;
@@ -115,14 +114,14 @@ class coalescing_set {
     enqueue(what);
   }
 
-  /// The flight failed: queues the key at the back, to be tried as if new if it changed meanwhile.
-  /// An attempt that says nothing about the key need not be counted.
+  /// Ends a flight that failed: queues the key at the back. A change meanwhile resets its attempts.
+  /// `counts` is false for an attempt that says nothing about the key.
   void retry(const taken& flight, bool counts = true) {
     land(flight, counts);
     enqueue(*flight.entry_);
   }
 
-  /// The same, not before `due`.
+  /// Ends a flight that failed: delays the key until `due`.
   void retry_at(const taken& flight, time_point due) {
     land(flight, true);
     entry& what = *flight.entry_;
@@ -140,13 +139,13 @@ class coalescing_set {
     }
   }
 
-  /// When the next delayed key is due; `time_point::max()` if none is delayed.
+  /// Returns when the next delayed key is due; `time_point::max()` if none is delayed.
   time_point next_due() const noexcept {
     return delays_.empty() ? time_point::max() : delays_.begin()->first;
   }
 
-  /// Removes the queued and delayed keys that were not changed after `until`, and passes each to
-  /// `removed` first. A key in flight stays; if its flight fails it is removed by the next call.
+  /// Removes the queued and delayed keys whose newest change is not after `until`, and passes each
+  /// to `removed` first. A key in flight stays; if its flight fails the next call removes it.
   template <typename Function>
   void expire(time_point until, Function removed) {
     while (!ages_.empty() && ages_.front().latest <= until) {
@@ -160,8 +159,8 @@ class coalescing_set {
     }
   }
 
-  /// When the key was changed that nobody changed for the longest; `time_point::max()` if there is
-  /// none. One in flight that `expire` met does not count.
+  /// Returns the oldest time of a newest change; `time_point::max()` if the set is empty. Ignores
+  /// keys in flight that `expire` found.
   time_point oldest() const noexcept {
     return ages_.empty() ? time_point::max() : ages_.front().latest;
   }
@@ -188,10 +187,10 @@ class coalescing_set {
 
   struct entry : boost::intrusive::unordered_set_base_hook<boost::intrusive::store_hash<true>> {
     hook queue;           ///< while queued, or free
-    hook age;             ///< in the order of `latest`; not in a flight that `expire` met
-    time_point first{};   ///< of the oldest change not delivered that the key stands for
+    hook age;             ///< in the order of `latest`; not in a flight that `expire` found
+    time_point first{};   ///< of the oldest change not delivered
     time_point latest{};  ///< of the newest change
-    time_point since{};   ///< in flight and dirty: of the first change meanwhile; delayed: until
+    time_point since{};   ///< in flight and dirty: first change meanwhile; delayed: until
     std::uint32_t attempts = 0;
     where place = where::queued;
     bool dirty = false;  ///< changed in flight
@@ -227,12 +226,11 @@ class coalescing_set {
     age_again(what);
   }
 
-  /// After a flight in which the key expired: it is older than those that did not.
+  /// After a flight in which the key expired: it is older than the keys that did not expire.
   void age_again(entry& what) noexcept {
     if (!what.age.is_linked()) ages_.push_front(what);
   }
 
-  /// Removes a key that is queued or delayed.
   void drop(entry& what) {
     if (what.place == where::queued) queue_.erase(queue_.iterator_to(what));
     if (what.place == where::delayed) delays_.erase({what.since, &what});

@@ -15,8 +15,8 @@ bool parse_number(std::string_view& text, Number& into) {
   return true;
 }
 
-/// Digits with at most one point among them; std::from_chars alone also takes exponents, signs,
-/// "inf" and "nan".
+/// Accepts digits with at most one point among them; std::from_chars alone also takes exponents,
+/// signs, "inf" and "nan".
 bool parse_decimal(std::string_view& text, double& into) {
   auto digits = text.substr(0, text.find_first_not_of("0123456789."));
   const auto length = digits.size();
@@ -25,8 +25,8 @@ bool parse_decimal(std::string_view& text, double& into) {
   return true;
 }
 
-/// What may stand in a name or an IPv4 address, and what between an IPv6 address's brackets (with
-/// the zone of RFC 4007).
+/// Checks the characters of a name or an IPv4 address or, between brackets, of an IPv6 address
+/// (with the zone of RFC 4007).
 bool is_host(std::string_view text, bool bracketed) {
   const auto allowed = [&](char c) {
     const bool alphanumeric =
@@ -78,7 +78,7 @@ std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
     total += number * unit;
     if (unit == 0 || !(total < 1e12)) return std::nullopt;
   }
-  // 1.001 s is a hair less than 1001 ms in binary.
+  // Rounds: 1.001 s is slightly less than 1001 ms in binary.
   return std::chrono::milliseconds(static_cast<std::int64_t>(total + 1e-6));
 }
 

@@ -13,15 +13,15 @@ struct host_port {
   std::uint16_t port = 0;
 };
 
-/// Parses "host:port", "10.0.0.1:443" and "[fd00::1]:443". None for anything else.
+/// Parses "host:port", "10.0.0.1:443" and "[fd00::1]:443". Returns nothing for other text.
 std::optional<host_port> parse_host_port(std::string_view text);
 
-/// Parses a port from 0 to 65535. None for anything else.
+/// Parses a port from 0 to 65535. Returns nothing for other text.
 std::optional<std::uint16_t> parse_port(std::string_view text);
 
 /// Parses numbers with the units h, m, s and ms, as Go's time.ParseDuration writes them: "250ms",
-/// "1h30m", "1.5s"; "0" needs no unit. Parts of milliseconds are cut off. None for anything else,
-/// and for negative ones.
+/// "1h30m", "1.5s"; "0" needs no unit. Truncates to milliseconds. Returns nothing for other text,
+/// negative durations included.
 std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);
 
 }  // namespace rw::core

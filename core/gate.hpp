@@ -6,11 +6,11 @@
 
 namespace rw::core {
 
-/// A circuit breaker: after `threshold` failures in a row nothing passes but one probe at a time,
-/// after a backoff each, until one succeeds.
+/// A circuit breaker. After `threshold` failures in a row it admits only one probe at a time, each
+/// after a backoff, until a probe succeeds.
 ///
-/// What began before the latest failure was counted says nothing new when it fails too: a
-/// connection that breaks under many requests is one failure. Each attempt therefore takes a
+/// An attempt that began before the latest counted failure adds no information when it fails too: a
+/// connection that breaks under many requests is one failure. Each attempt therefore holds a
 /// ticket. Not thread-safe.
 class gate {
  public:
@@ -19,40 +19,37 @@ class gate {
   /// `probes` spaces the probes.
   gate(unsigned threshold, backoff probes) : threshold_(threshold), probes_(std::move(probes)) {}
 
-  /// True if an attempt may begin at `now`.
   bool passable(time_point now) const noexcept { return now >= not_before_ && !probing(); }
 
-  /// Begins an attempt.
   ticket enter() noexcept {
     probing_ = open();
     return epoch_;
   }
 
-  /// Ends an attempt well; true if that closed an open gate.
+  /// Ends an attempt that succeeded. Returns true if that closed an open gate.
   bool succeed() noexcept;
 
-  /// The ticket of an attempt that is none of the gate's, since it may begin although nothing
-  /// passes.
+  /// Returns the ticket of an attempt that begins without admission; its failure still counts.
   ticket stray() const noexcept { return epoch_; }
 
-  /// Ends an attempt badly; `at_least` is how long the other side asked to be left alone, which is
-  /// heeded at once. False if an earlier failure has said as much already.
+  /// Ends an attempt that failed. `at_least` is the delay that the other side requested; it holds
+  /// at once. Returns false if an earlier failure already counts for this attempt.
   bool fail(ticket began, time_point now, duration at_least = {});
 
-  /// Ends an attempt that came to nothing, neither good nor bad.
+  /// Ends an attempt that neither succeeded nor failed.
   void abandon(ticket began) noexcept {
     if (began == epoch_) probing_ = false;
   }
 
   bool open() const noexcept { return failures_ >= threshold_; }
 
-  /// True since a failure, until a success.
+  /// Returns true from a failure until a success.
   bool failing() const noexcept { return failures_ > 0; }
 
-  /// In a row.
+  /// Failures in a row.
   unsigned failures() const noexcept { return failures_; }
 
-  /// When the next attempt may begin; `time_point::max()` while a probe is under way.
+  /// Returns when the next attempt may begin; `time_point::max()` while a probe is under way.
   time_point next() const noexcept { return probing() ? time_point::max() : not_before_; }
 
  private:

@@ -25,15 +25,15 @@ boost::asio::awaitable<void> store(boost::asio::awaitable<T> call, std::optional
 
 }  // namespace gather_detail
 
-/// Runs all calls at once and waits for all. Returns their results in the order of the calls.
-/// Throws the first exception of a call, or Asio's operation_aborted if the caller is cancelled;
-/// nothing is left running then. `T` is movable.
+/// Runs all calls concurrently and waits for all. Returns their results in the order of the calls.
+/// Throws the first exception of a call, or Asio's operation_aborted if the caller is cancelled; no
+/// call is running then. `T` is movable.
 template <typename T>
 boost::asio::awaitable<std::vector<T>> gather(std::vector<boost::asio::awaitable<T>> calls) {
   const auto executor = co_await boost::asio::this_coro::executor;
   const auto cancellation = co_await boost::asio::this_coro::cancellation_state;
   const bool throws = co_await boost::asio::this_coro::throw_if_cancelled();
-  // The tasks have to be joined, also where the cancellation came with what was awaited last.
+  // Lets the tasks be joined even if the caller was cancelled before.
   co_await boost::asio::this_coro::throw_if_cancelled(false);
   std::vector<std::optional<T>> results(calls.size());
   task_group tasks(executor);

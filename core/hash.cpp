@@ -5,8 +5,8 @@
 namespace rw::core {
 namespace {
 
-/// Mixes a string in, eight bytes at a time: both halves of a 128-bit product (the construction of
-/// wyhash, https://github.com/wangyi-fudan/wyhash, public domain).
+/// Mixes two words into one: both halves of a 128-bit product (the construction of wyhash,
+/// https://github.com/wangyi-fudan/wyhash, public domain).
 std::uint64_t mix(std::uint64_t a, std::uint64_t b) noexcept {
   __extension__ using wide = unsigned __int128;
   const wide product = static_cast<wide>(a) * b;
@@ -20,13 +20,13 @@ constexpr std::uint64_t odd_2 = 0xE7037ED1A0B428DBULL;
 
 string_hash& string_hash::add(std::string_view text) noexcept {
   auto seed = seed_;
-  // The length first: "ab" + "c" is not "a" + "bc".
+  // The length first: "ab" + "c" differs from "a" + "bc".
   seed = mix(seed ^ odd_1, text.size() ^ odd_2);
   while (!text.empty()) {
     std::uint64_t word = 0;
     const auto bytes = text.size() < sizeof word ? text.size() : sizeof word;
     std::memcpy(&word, text.data(), bytes);
-    // The sum keeps what came before even where a chosen word makes the product zero.
+    // The sum keeps the previous state even if a chosen word makes the product zero.
     seed = mix(seed ^ word ^ odd_1, odd_2) + ((seed << 5) | (seed >> 59));
     text.remove_prefix(bytes);
   }

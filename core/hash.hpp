@@ -6,8 +6,8 @@
 
 namespace rw::core {
 
-/// A hash over several strings, each told from the next by its length. Fast and well mixed; not
-/// against an adversary who knows it.
+/// A hash over several strings, each delimited by its length. Fast and well mixed; not safe against
+/// an adversary with knowledge of it.
 class string_hash {
  public:
   string_hash& add(std::string_view text) noexcept;

@@ -35,8 +35,8 @@ void append_control(std::string& out, unsigned char c) {
   }
 }
 
-/// Length of the well-formed UTF-8 sequence that `text` begins with, 0 where there is none (RFC
-/// 3629: no overlong form, no surrogate, nothing past U+10FFFF).
+/// Returns the length of the well-formed UTF-8 sequence that `text` begins with, 0 if there is none
+/// (RFC 3629: no overlong form, no surrogate, nothing past U+10FFFF).
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const auto lead = byte(0);

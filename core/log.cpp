@@ -15,7 +15,7 @@ void write_stderr(std::string_view line) {
   while (!line.empty()) {
     const auto n = ::write(STDERR_FILENO, line.data(), line.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;  // nobody to tell: standard error itself is gone
+    if (n <= 0) return;  // standard error itself is closed
     line.remove_prefix(static_cast<std::size_t>(n));
   }
 }

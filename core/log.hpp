@@ -17,7 +17,7 @@ enum class log_level : std::uint8_t { debug, info, warning, error };
 /// Parses "debug", "info", "warning" (or "warn") and "error". Returns false for anything else.
 bool parse_log_level(std::string_view text, log_level& level) noexcept;
 
-/// A value beside a log message. Strings are borrowed for the length of the call.
+/// A value of a log field. Strings are borrowed for the length of the call.
 using log_value = std::variant<std::string_view, std::int64_t, std::uint64_t, double, bool>;
 
 struct log_field {
@@ -36,16 +36,16 @@ struct log_field {
   log_field(std::string_view k, T v) : key(k), value(std::uint64_t{v}) {}
 };
 
-/// Lets a message through at most `burst` times per `period`; what it held back is told with the
-/// next one that passes, as the field `suppressed`. One for each place that logs in a loop or on
-/// behalf of a stranger. Thread-safe.
+/// Passes a message at most `burst` times per `period`. The next message that passes carries the
+/// number of dropped ones in the field `suppressed`. Each place that logs in a loop or on behalf of
+/// an unauthenticated peer has its own. Thread-safe.
 class log_limit {
  public:
   explicit log_limit(std::uint32_t burst = 5,
                      std::chrono::seconds period = std::chrono::seconds(10))
       : burst_(burst), period_(period) {}
 
-  /// True if the message may pass; `suppressed` then says how many were held back before it.
+  /// Returns true if the message may pass, and sets `suppressed` to the number dropped before it.
   bool pass(std::uint64_t& suppressed) noexcept {
     return pass(suppressed, std::chrono::steady_clock::now());
   }
@@ -62,8 +62,8 @@ class log_limit {
 };
 
 /// Writes one JSON object per line: `time` (RFC 3339, UTC, milliseconds), `level`, `msg`, then the
-/// fields. Messages are constant; what varies stands in the fields. Thread-safe: each line is
-/// handed to the sink whole.
+/// fields. Messages are constant; the fields hold what varies. Thread-safe: the sink receives each
+/// line as a whole.
 class logger {
  public:
   /// Takes a finished line, with its newline.
@@ -78,12 +78,12 @@ class logger {
   void warning(std::string_view msg, std::initializer_list<log_field> fields = {});
   void error(std::string_view msg, std::initializer_list<log_field> fields = {});
 
-  /// The same, at most as often as `limit` allows.
+  /// Logs, at most as often as `limit` allows.
   void limited(log_limit& limit, log_level level, std::string_view msg,
                std::initializer_list<log_field> fields = {});
 
   bool enabled(log_level level) const noexcept { return level >= least_; }
-  /// The least level that is logged.
+  /// The minimum level that is logged.
   log_level least() const noexcept { return least_; }
 
  private:

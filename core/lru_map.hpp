@@ -8,15 +8,15 @@
 
 namespace rw::core {
 
-/// A map that forgets: beyond `capacity` entries the one that was used longest ago makes room.
-/// Operations are O(1) on average. Not thread-safe.
+/// A map that evicts the least recently used entry beyond `capacity` entries. Operations are O(1)
+/// on average. Not thread-safe.
 template <typename Key, typename Value, typename Hash = std::hash<Key>>
 class lru_map {
  public:
   explicit lru_map(std::size_t capacity) : capacity_(capacity) {}
 
-  /// The value of a key, made from `arguments` if it is not there; it counts as used. The reference
-  /// is valid until the entry is forgotten.
+  /// Returns the value of a key, made from `arguments` if absent, and marks it as used. The
+  /// reference is valid until the entry is evicted or erased.
   template <typename... Arguments>
   Value& use(const Key& key, Arguments&&... arguments) {
     if (const auto at = places_.find(key); at != places_.end()) {
@@ -32,13 +32,13 @@ class lru_map {
     return order_.front().second;
   }
 
-  /// The value of a key, which does not count as used by that; null if it is not there.
+  /// Returns the value of a key, null if absent. Does not mark it as used.
   Value* find(const Key& key) {
     const auto at = places_.find(key);
     return at == places_.end() ? nullptr : &at->second->second;
   }
 
-  /// False if it was not there.
+  /// Returns false if the key was absent.
   bool erase(const Key& key) {
     const auto at = places_.find(key);
     if (at == places_.end()) return false;
@@ -47,7 +47,7 @@ class lru_map {
     return true;
   }
 
-  /// Forgets all entries whose value `is_over` says so of; O(n). Returns how many.
+  /// Erases all entries whose value satisfies `is_over`; O(n). Returns their number.
   template <typename Predicate>
   std::size_t erase_if(Predicate is_over) {
     std::size_t erased = 0;
@@ -69,7 +69,7 @@ class lru_map {
   using entries = std::list<std::pair<const Key, Value>>;
 
   const std::size_t capacity_;
-  entries order_;  ///< used last first
+  entries order_;  ///< most recently used first
   std::unordered_map<Key, typename entries::iterator, Hash> places_;
 };
 

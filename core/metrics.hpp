@@ -10,15 +10,15 @@
 
 namespace rw::core {
 
-/// Where all numbers of a process, or of a part that is embedded in a host, are kept. Passed in,
-/// never global; thread-safe. The references that it hands out live as long as it does.
+/// Registry of all metrics of a process, or of a part that is embedded in a host. Passed in, never
+/// global; thread-safe. The references that it returns live as long as it does.
 using metrics = prometheus::Registry;
 using counter = prometheus::Counter;
 using gauge = prometheus::Gauge;
 using histogram = prometheus::Histogram;
 using labels = std::map<std::string, std::string>;
 
-/// Finds or adds one time series. The same name must always come with the same kind.
+/// Finds or adds one time series. A name must always come with the same kind.
 counter& make_counter(metrics& registry, const std::string& name, const std::string& help,
                       const labels& with = {});
 gauge& make_gauge(metrics& registry, const std::string& name, const std::string& help,
@@ -29,7 +29,7 @@ histogram& make_histogram(metrics& registry, const std::string& name, const std:
 /// Upper bounds for latencies on a network, in seconds: 50 us to 10 s.
 const std::vector<double>& latency_bounds();
 
-/// Everything in the Prometheus text exposition format, version 0.0.4.
+/// Renders all metrics in the Prometheus text exposition format, version 0.0.4.
 std::string expose(const metrics& registry);
 
 }  // namespace rw::core

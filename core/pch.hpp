@@ -1,7 +1,7 @@
 #pragma once
 
-// Precompiled for every target: the headers that nearly each source needs and that are slow to
-// read.
+// Precompiled for every target: the headers that nearly every source includes and that compile
+// slowly.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

@@ -8,13 +8,12 @@
 
 namespace rw::core {
 
-/// Waits until the socket is readable or writable, as `what` says. The deadline is the owner's: a
+/// Waits until the socket is readable or writable, as `what` says. Has no deadline: the owner's
 /// watchdog cancels the socket, and the wait ends with `operation_aborted`.
 boost::asio::awaitable<boost::system::error_code> ready(boost::asio::ip::tcp::socket& socket,
                                                         want what);
 
-/// Ends the waits on the socket, with `operation_aborted`. On a socket that is closed already,
-/// which has none, it does nothing.
+/// Ends the waits on the socket, with `operation_aborted`. Does nothing on a closed socket.
 void interrupt(boost::asio::ip::tcp::socket& socket) noexcept;
 
 }  // namespace rw::core

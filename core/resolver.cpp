@@ -23,7 +23,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-/// RFC 3493, section 6.1. For TCP only, or each address would come once for each socket type.
+/// RFC 3493, section 6.1. For TCP only, or each address would appear once for each socket type.
 resolved ask_system(const std::string& host) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
@@ -47,15 +47,15 @@ resolved ask_system(const std::string& host) {
   return out;
 }
 
-/// Who waits for a look-up, and where.
+/// A caller that waits for a look-up, and its executor.
 struct asker {
   asio::any_io_executor executor;
   std::weak_ptr<lookup> what;
 };
 
 struct lane {
-  std::map<std::string, std::vector<asker>> asked;  ///< by host; those under way, too
-  std::deque<std::string> in_turn;                  ///< of them those that nobody looks up yet
+  std::map<std::string, std::vector<asker>> asked;  ///< by host, including look-ups under way
+  std::deque<std::string> in_turn;                  ///< hosts whose look-up has not started
   std::size_t running = 0;                          ///< threads
 };
 
@@ -96,7 +96,7 @@ class resolver_service final : public asio::execution_context::service, public r
  private:
   using thread_list = std::list<std::thread>;
 
-  /// Why it can't be; empty if it is in, or the host is being looked up for somebody else.
+  /// Returns the error; empty if the host was queued, or its look-up is already under way.
   static std::string add(lane& in, const std::string& host, asker who) {
     const auto known = in.asked.find(host);
     if (known == in.asked.end()) {
@@ -110,7 +110,7 @@ class resolver_service final : public asio::execution_context::service, public r
     return {};
   }
 
-  /// Why there is nobody to look anything up; empty if there is.
+  /// Ensures that a thread serves the lane. Returns the error; empty if one does.
   std::string start(const std::string& name, lane& in) {
     const auto at = threads_.emplace(threads_.end());
     ++in.running;
@@ -119,14 +119,14 @@ class resolver_service final : public asio::execution_context::service, public r
       return {};
     } catch (const std::system_error& error) {
       threads_.erase(at);
-      if (--in.running > 0) return {};  // the others get to it
+      if (--in.running > 0) return {};  // the other threads do the work
       in.in_turn.clear();
       in.asked.clear();
       return std::string("no thread to look names up: ") + error.what();
     }
   }
 
-  /// One thread of a lane, until there is nothing left to do.
+  /// Runs one thread of a lane until no look-up is left.
   void work(const std::string& name, thread_list::iterator self) {
     std::unique_lock lock(guard_);
     auto& in = lanes_[name];
@@ -168,7 +168,7 @@ class resolver_service final : public asio::execution_context::service, public r
     if (at->second.running == 0 && at->second.asked.empty()) lanes_.erase(at);
   }
 
-  /// Those have left the guarded part for good, so this does not wait.
+  /// These threads have left the guarded part, so this does not wait.
   void reap() {
     for (auto& one : ended_threads_) one.join();
     ended_threads_.clear();
@@ -183,7 +183,7 @@ class resolver_service final : public asio::execution_context::service, public r
   }
 
   std::mutex guard_;
-  std::condition_variable over_;  ///< a thread is
+  std::condition_variable over_;  ///< signalled when a thread ends
   std::map<std::string, lane> lanes_;
   thread_list threads_;
   thread_list ended_threads_;

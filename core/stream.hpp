@@ -10,21 +10,19 @@
 
 namespace rw::core {
 
-/// What a non-blocking operation needs from the socket before it can go on.
+/// The readiness that a non-blocking operation waits for.
 enum class want : std::uint8_t { nothing, read, write };
 
-/// Outcome of one non-blocking step on a stream. Exactly one of three holds:
-/// - `error` is set: the stream is of no further use (`boost::asio::error::eof`: the peer closed it
-/// in
-///   an orderly way);
+/// Result of one non-blocking step on a stream. Exactly one of three holds:
+/// - `error` is set: the stream is unusable (`boost::asio::error::eof`: the peer closed it in an
+///   orderly way);
 /// - `wants` is not `nothing`: try again when the socket is readable or writable;
-/// - neither: the step is done, and moved `bytes` bytes (0 for a handshake or a shutdown).
+/// - neither: the step succeeded, and moved `bytes` bytes (0 for a handshake or a shutdown).
 struct io_result {
   std::size_t bytes = 0;
   want wants = want::nothing;
   boost::system::error_code error{};
-  /// After a read: the socket had no more, so that another one before it is readable again would
-  /// only say so.
+  /// After a read: the socket is empty. Another read before it is readable would return `want`.
   bool drained = false;
 };
 
@@ -40,41 +38,40 @@ class stream {
   /// The socket beneath, to await readiness on, and to cancel or close.
   virtual boost::asio::ip::tcp::socket& socket() noexcept = 0;
 
-  /// Takes the handshake forward. To be called until it is done, before anything else.
+  /// Advances the handshake. The caller calls it until it succeeds, before anything else.
   virtual io_result handshake() = 0;
 
-  /// Reads what is there, at most `into.size()` bytes.
+  /// Reads what is available, at most `into.size()` bytes.
   virtual io_result read(std::span<char> into) = 0;
 
-  /// Writes what fits. A TLS stream that answered `want` must be offered the same bytes again, at
-  /// the same address or another.
+  /// Writes what fits. After `want` from a TLS stream the caller must offer the same bytes again,
+  /// at the same address or another.
   virtual io_result write(std::span<const char> from) = 0;
 
-  /// Tells the peer in the protocol's own way that nothing more will be sent (TLS close_notify, or
-  /// a half-close of the socket). Does not wait for the peer's.
+  /// Signals the end of sending to the peer in the protocol's own way (TLS close_notify, or a
+  /// half-close of the socket). Does not wait for the peer's.
   virtual io_result shutdown() = 0;
 
-  /// The protocol chosen by ALPN (RFC 7301), such as "h2"; empty where none was.
+  /// The protocol chosen by ALPN (RFC 7301), such as "h2"; empty without ALPN.
   virtual std::string_view protocol() const noexcept = 0;
 
-  /// True if nobody between can read it: the scheme is https then.
+  /// True for TLS: the scheme is https then.
   virtual bool encrypted() const noexcept { return false; }
 
-  /// The peer's verified certificate, DER; empty where it showed none. Valid as long as the stream.
+  /// The peer's verified certificate, DER; empty if the peer sent none. Valid as long as the
+  /// stream.
   virtual std::string_view peer_certificate() const noexcept = 0;
 };
 
-/// Turns connected sockets into streams, one transport for each server or upstream. Called from any
-/// thread.
+/// Wraps connected sockets in streams; one transport for each server or upstream. Thread-safe.
 class transport {
  public:
   virtual ~transport() = default;
 
-  /// Takes the socket over; it is set non-blocking and, for its small messages, TCP_NODELAY.
+  /// Takes ownership of the socket; sets it non-blocking and, for small messages, TCP_NODELAY.
   virtual std::unique_ptr<stream> wrap(boost::asio::ip::tcp::socket socket) = 0;
 };
 
-/// Streams without TLS.
 std::unique_ptr<transport> make_plain_transport();
 
 }  // namespace rw::core

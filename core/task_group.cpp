@@ -54,8 +54,8 @@ struct task_group::state : std::enable_shared_from_this<state> {
   bool cancelled = false;
 };
 
-/// A task's place in its group, given up when the task ends, or is destroyed without having ended:
-/// never started, or gone with its execution context.
+/// A task's place in its group. Released when the task ends, or is destroyed before its end: never
+/// started, or destroyed with its execution context.
 class task_group::state::registration {
  public:
   registration(std::shared_ptr<state> group, children_list::iterator which)
@@ -92,7 +92,7 @@ bool is_cancellation(const std::exception_ptr& failure) {
 void task_group::state::start(std::shared_ptr<child> task, registration mine,
                               asio::awaitable<void> work) {
   if (is_cancelled()) {
-    // Goes before its place in the group does. (Assigning to an awaitable would leak its frame.)
+    // Destroyed before its place in the group is. (Assigning to an awaitable would leak its frame.)
     const auto dropped = std::move(work);
     return;
   }
@@ -112,7 +112,7 @@ void task_group::state::finished(children_list::iterator which, std::exception_p
     failure = nullptr;
   }
   const bool failed = failure != nullptr;
-  // Cancelled first, so that whoever finds the group empty finds it closed too.
+  // Cancelled first, so that an observer of an empty group finds it closed too.
   if (failed) cancel();
   remove(which, std::move(failure));
 }
@@ -158,8 +158,8 @@ void task_group::spawn(asio::any_io_executor executor, asio::awaitable<void> tas
     if (state_->cancelled) return;
     where = state_->children.insert(state_->children.end(), child);
   }
-  // Started on its own executor, where `cancel` emits its signal, too: a cancellation comes either
-  // before the start, which then sees it, or after it.
+  // Starts on its own executor, where `cancel` also emits its signal: a cancellation comes either
+  // before the start, which then observes it, or after it.
   asio::dispatch(executor, [group = state_, child, mine = state::registration(state_, where),
                             work = std::move(task)]() mutable {
     group->start(std::move(child), std::move(mine), std::move(work));

@@ -8,8 +8,8 @@
 
 namespace rw::core {
 
-/// Limits a rate: `rate` tokens come each second, at most `burst` gather. A taker that finds none
-/// takes one of the future and is told how long to wait for it, so that takers are served in the
+/// Limits a rate: `rate` tokens are added each second, up to `burst`. A caller without a token
+/// takes a future one and receives the delay until it is valid, so that callers are served in the
 /// order in which they came. Not thread-safe.
 class token_bucket {
  public:
@@ -17,7 +17,7 @@ class token_bucket {
   token_bucket(double rate, unsigned burst) noexcept
       : rate_(rate), burst_(std::max(1.0, static_cast<double>(burst))), tokens_(burst_) {}
 
-  /// Takes a token. The answer is how long to wait before it may be used.
+  /// Takes a token. Returns the delay before it may be used.
   duration take(time_point now) noexcept {
     if (!limits()) return duration::zero();
     refill(now);
@@ -25,8 +25,7 @@ class token_bucket {
     return tokens_ >= 0 ? duration::zero() : time_for(-tokens_);
   }
 
-  /// The same for one who waits for `most` at the longest. Nothing, and none is taken, if that is
-  /// too short.
+  /// Takes a token with a delay of at most `most`. Otherwise takes none and returns nothing.
   std::optional<duration> take(time_point now, duration most) noexcept {
     if (!limits()) return duration::zero();
     refill(now);
@@ -36,11 +35,10 @@ class token_bucket {
     return wait;
   }
 
-  /// A token that was taken will not be used. Who waits already does not wait less for it; the next
-  /// one does.
+  /// Returns an unused token. Shortens the delay of the next caller only.
   void give_back() noexcept { tokens_ = std::min(burst_, tokens_ + 1); }
 
-  /// Takes a token if there is one.
+  /// Takes a token if there is one. Returns false otherwise.
   bool try_take(time_point now) noexcept {
     if (!limits()) return true;
     refill(now);
@@ -53,7 +51,7 @@ class token_bucket {
   bool limits() const noexcept { return rate_ > 0; }
 
   duration time_for(double tokens) const noexcept {
-    // Beyond a year it makes no difference, and a conversion could overflow.
+    // Longer than a year makes no difference, and the conversion could overflow.
     const auto seconds = std::min(tokens / rate_, 31'536'000.0);
     return std::chrono::ceil<duration>(std::chrono::duration<double>(seconds));
   }
@@ -69,7 +67,7 @@ class token_bucket {
 
   double rate_;
   double burst_;
-  double tokens_;  ///< negative: taken of the future
+  double tokens_;  ///< negative: future tokens taken
   time_point last_ = time_point::min();
 };
 

@@ -16,8 +16,8 @@ namespace rw::core {
 
 namespace asio = boost::asio;
 
-/// Knows the waits of one execution context. Without it nobody but the `wake` would own a suspended
-/// coroutine, and since the coroutine's frame often owns the `wake`, neither would ever go.
+/// Owns the suspended coroutines of one execution context. Without it only the `wake` would own
+/// them. A coroutine's frame often owns the `wake`, so neither would ever be destroyed.
 class wake::registry final : public asio::execution_context::service {
  public:
   using key_type = registry;
@@ -46,7 +46,7 @@ class wake::registry final : public asio::execution_context::service {
 
  private:
   void shutdown() override {
-    // All are taken before the first is destroyed: its frame may own the others.
+    // Moves all out before it destroys the first: its frame may own the others.
     std::vector<handler> waiters;
     {
       const std::lock_guard lock(guard_);
@@ -98,7 +98,7 @@ void wake::set() {
 void wake::complete(boost::system::error_code error) {
   auto waiter = std::move(*end());
   asio::get_associated_cancellation_slot(waiter).clear();
-  // The outcome travels as a value: the first, always empty, is what use_awaitable would throw.
+  // The result is a value: use_awaitable would throw the first argument, so that is always empty.
   asio::post(executor_, [waiter = std::move(waiter), error]() mutable {
     std::move(waiter)(boost::system::error_code(), error);
   });

@@ -10,11 +10,11 @@
 
 namespace rw::core {
 
-/// Wakes one coroutine: an event that resets itself when a wait consumes it. A `set` that nobody
-/// waits for is kept, so none is missed; several are one.
+/// Wakes one coroutine: an event that resets itself when a wait consumes it. A `set` without a
+/// waiter is kept for the next wait. Several `set` count as one.
 ///
-/// Everything happens on one executor (thread or strand). The wait has no deadline of its own: who
-/// sets the event must be sure to do so in bounded time (a watchdog's deadline, a timer beside it).
+/// Everything happens on one executor (thread or strand). The wait has no deadline of its own: the
+/// party that sets the event must do so in bounded time (for example by a watchdog's deadline).
 ///
 /// A wait that is still under way when its execution context is destroyed is destroyed with it, as
 /// Asio's own operations are.
@@ -25,16 +25,16 @@ class wake {
   wake(const wake&) = delete;
   wake& operator=(const wake&) = delete;
 
-  /// Ends the wait that is under way, by posting its completion, or else the next one.
+  /// Ends the wait under way, by posting its completion, or else the next wait.
   void set();
 
-  /// True if a `set` has not been consumed yet.
+  /// Returns true if a `set` has not been consumed yet.
   bool is_set() const noexcept { return set_; }
 
-  /// True if the execution context is being destroyed: no wait ends any more.
+  /// Returns true during the destruction of the execution context: no wait completes then.
   bool abandoned() const noexcept;
 
-  /// Waits for `set`. One wait at a time. Ends with `operation_aborted` if the coroutine is
+  /// Waits for `set`. One wait at a time. Returns `operation_aborted` if the coroutine is
   /// cancelled.
   boost::asio::awaitable<boost::system::error_code> wait();
 

@@ -28,8 +28,8 @@ asio::awaitable<bool> wake_list::wait() {
   const auto state = co_await asio::this_coro::cancellation_state;
   const bool cancelled = error || state.cancelled() != asio::cancellation_type::none;
   if (!cancelled) co_return true;
-  // Cancelled after it was woken: the reason to wake is still there, and the list, since its owner
-  // ends its waits before it goes.
+  // Cancelled after it was woken: the reason to wake still holds. The list is alive, since its
+  // owner ends its waits before it is destroyed.
   if (!mine.is_linked() && !error) wake_one();
   co_return false;
 }

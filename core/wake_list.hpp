@@ -8,10 +8,9 @@
 
 namespace rw::core {
 
-/// Coroutines that wait for something to change, oldest first: what a condition variable is to
-/// threads. Whoever changes it wakes one or all; a woken coroutine looks again for itself, because
-/// another may have been faster. Nothing is kept for later: a wake that finds nobody waiting is
-/// lost.
+/// Coroutines that wait for a change, oldest first: a condition variable for coroutines. The author
+/// of the change wakes one or all. A woken coroutine checks its condition again, because another
+/// coroutine may have been faster. A wake without a waiter is lost.
 ///
 /// Everything happens on one executor (thread or strand). The wait has no deadline of its own.
 class wake_list {
@@ -22,16 +21,17 @@ class wake_list {
 
   bool empty() const noexcept { return waiters_.empty(); }
 
-  /// Wakes the one that has waited longest. Completion is posted.
+  /// Wakes the coroutine that has waited longest. Posts its completion.
   void wake_one();
   void wake_all();
 
-  /// Waits to be woken. False: the coroutine was cancelled; a wake meant for it went to the next.
+  /// Waits to be woken. Returns false if the coroutine was cancelled; a wake meant for it wakes the
+  /// next.
   boost::asio::awaitable<bool> wait();
 
  private:
-  /// Lies in the frame of the coroutine that waits, linked until it is woken. The list may go
-  /// before it, and it before the list, when their execution context is destroyed.
+  /// Part of the frame of the waiting coroutine, linked until it is woken. When their execution
+  /// context is destroyed, waiter and list may be destroyed in either order.
   struct waiter : boost::intrusive::list_base_hook<
                       boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
     wake woken;

@@ -47,7 +47,6 @@ void watchdog::look() {
   });
 }
 
-/// The time of the next deadline.
 time_point watchdog::nearest() {
   const std::lock_guard lock(guard_);
   auto next = time_point::max();
@@ -58,8 +57,8 @@ time_point watchdog::nearest() {
   return next;
 }
 
-/// The first question since a tick. Either `run` sees `in_use_` before it rests, or this sees that
-/// it rests: both are sequentially consistent.
+/// The first call of `now` since a tick. Either `run` observes `in_use_` before it rests, or this
+/// observes that it rests: both are sequentially consistent.
 void watchdog::resume() const {
   in_use_.store(true);
   if (!resting_.exchange(false)) return;
@@ -68,7 +67,7 @@ void watchdog::resume() const {
 }
 
 asio::awaitable<void> watchdog::run() {
-  // What begins now is not to be reckoned from when this was made: a start may take its time.
+  // Time begins with `run`, not with the constructor: a start may take long.
   now_.store(clock_.now().time_since_epoch().count(), std::memory_order_relaxed);
   auto next = clock_.now() + tick_;
   for (;;) {

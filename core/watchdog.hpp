@@ -13,9 +13,9 @@
 
 namespace rw::core {
 
-/// The deadline of one connection's current phase. Setting it is a store, so that it can be moved
-/// at each request; a watchdog looks at it from time to time. Made by `watchdog::watch`; its action
-/// is forgotten with it, so it must be destroyed on its executor.
+/// The deadline of one connection's current phase. Setting it is a store, cheap enough for each
+/// request; a watchdog checks it periodically. Made by `watchdog::watch`. Its destruction cancels
+/// its action, so it must be destroyed on its executor.
 class deadline {
  public:
   deadline() = default;
@@ -36,7 +36,7 @@ class deadline {
   friend class watchdog;
 
   static constexpr auto never = time_point::max().time_since_epoch().count();
-  /// The deadline has passed, and `on_expiry` is on its way: `arm` and `disarm` still prevent it.
+  /// The deadline has passed, and `on_expiry` is posted: `arm` and `disarm` still prevent it.
   static constexpr auto expired = never - 1;
 
   struct state {
@@ -56,11 +56,10 @@ class deadline {
   std::shared_ptr<state> state_;
 };
 
-/// Watches many deadlines with one timer. Deadlines are kept to the length of a tick, which network
-/// timeouts of seconds do not mind; in exchange they cost nothing per request, and the time that
-/// they are reckoned from is read once a tick. While nobody asks for the time, and so sets no
-/// deadline, there is one tick a second; a deadline that is then set from another clock is kept to
-/// that.
+/// Watches many deadlines with one timer. A deadline is precise to a tick, enough for network
+/// timeouts of seconds; in exchange it costs nothing per request, and the time is read once a tick.
+/// While no caller reads the time, and so sets no deadline, there is one tick a second. A deadline
+/// that is then set from another clock is precise to that.
 ///
 /// `watch` and `now` are thread-safe.
 class watchdog {
@@ -68,7 +67,7 @@ class watchdog {
   watchdog(clock& time, boost::asio::any_io_executor executor,
            duration tick = std::chrono::milliseconds(100));
 
-  /// Watches on behalf of the caller as long as it keeps the result. When the deadline passes it is
+  /// Watches a deadline as long as the caller keeps the result. When the deadline passes it is
   /// disarmed, and `on_expiry` runs on `executor`, unless it was armed again or disarmed there
   /// before.
   [[nodiscard]] deadline watch(boost::asio::any_io_executor executor,
@@ -80,7 +79,7 @@ class watchdog {
     return time_point(duration(now_.load(std::memory_order_relaxed)));
   }
 
-  /// What it reckons from.
+  /// The clock of the deadlines.
   clock& time() const noexcept { return clock_; }
 
   /// Runs until cancelled.
@@ -96,8 +95,8 @@ class watchdog {
   const duration tick_;
   const std::shared_ptr<timer> timer_;
   mutable std::atomic<duration::rep> now_;
-  mutable std::atomic<bool> in_use_{false};   ///< asked for the time since the last tick
-  mutable std::atomic<bool> resting_{false};  ///< no tick for a while
+  mutable std::atomic<bool> in_use_{false};   ///< time read since the last tick
+  mutable std::atomic<bool> resting_{false};  ///< ticks once a second
   std::mutex guard_;
   std::vector<std::weak_ptr<deadline::state>> watched_;
 };

@@ -43,9 +43,9 @@ boost::asio::awaitable<void> ring(timer* alarm, race<T>* in) {
 
 }  // namespace within_detail
 
-/// Runs `what` until it ends, or until the time has come: then it is cancelled and awaited, so
-/// nothing of it is left. None: the time came first. Throws what `what` throws, or, where the
-/// caller was cancelled, Asio's operation_aborted. For the network; it costs two spawned tasks.
+/// Runs `what` until it ends, or until the time limit: then cancels and awaits it. Returns nothing
+/// if the limit came first. Throws what `what` throws, or, if the caller was cancelled, Asio's
+/// operation_aborted. For network operations; it costs two spawned tasks.
 template <typename T>
 boost::asio::awaitable<std::optional<T>> within(clock& time, time_point until,
                                                 boost::asio::awaitable<T> what) {

@@ -30,7 +30,7 @@ result<ca_bundle> ca_bundle::parse(std::string_view pem) {
 ca_bundle ca_bundle::salvage(std::string_view pem) {
   constexpr std::string_view begin = "-----BEGIN CERTIFICATE-----";
   constexpr std::string_view end = "-----END CERTIFICATE-----";
-  constexpr std::size_t most = 512;  // more than that `parse` would refuse once more
+  constexpr std::size_t most = 512;  // `parse` rejects larger bundles
   ca_bundle left;
   for (auto at = pem.find(begin); at != std::string_view::npos && left.size() < most;) {
     const auto next = pem.find(begin, at + begin.size());
@@ -90,7 +90,7 @@ std::string ca_bundle::pem() const {
 }
 
 std::string ca_bundle::digest() const {
-  // Over the fingerprints: each has the same length, so no two lists run into the same text.
+  // Over the fingerprints: all have the same length, so no two lists yield the same text.
   std::string all;
   for (const auto& one : authorities_) all += one.fingerprint();
   std::array<unsigned char, 32> sum{};

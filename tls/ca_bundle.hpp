@@ -11,13 +11,14 @@
 
 namespace rw::tls {
 
-/// True if `authority` signed `leaf`: names and key identifiers fit, it may sign certificates, and
-/// the signature is good. Validity times are not looked at. A self-signed CA issued itself.
+/// Returns true if `authority` signed `leaf`: names and key identifiers match, the authority may
+/// sign certificates, and the signature is valid. Ignores validity times. A self-signed CA issued
+/// itself.
 bool is_issued_by(const certificate& leaf, const certificate& authority);
 
-/// A bundle of CA certificates, such as the `caBundle` of a webhook configuration or the `ca.crt`
-/// of a Secret, while it is being changed: a list without duplicates (two are the same if their DER
-/// is), in the order in which it is written. A rotation puts the newest in front.
+/// A mutable bundle of CA certificates, such as the `caBundle` of a webhook configuration or the
+/// `ca.crt` of a Secret: a list without duplicates (equal DER), in the order of the PEM text. A
+/// rotation prepends the newest certificate.
 ///
 /// A value; it may be empty.
 class ca_bundle {
@@ -25,37 +26,37 @@ class ca_bundle {
   ca_bundle() = default;
   explicit ca_bundle(const std::vector<certificate>& authorities);
 
-  /// All certificates of a PEM text, as load_pem_bundle reads it; later duplicates are dropped. Its
-  /// errors, which say which block is wrong.
+  /// Returns all certificates of a PEM text, as load_pem_bundle reads it, without later duplicates.
+  /// The errors of load_pem_bundle name the invalid block.
   static result<ca_bundle> parse(std::string_view pem);
 
-  /// What can still be read of a text that `parse` refuses: every block that is a certificate by
-  /// itself. For repair, where throwing away trust would do more harm than keeping what is left.
+  /// Returns every block that is a valid certificate, for a text that `parse` rejects. For repair:
+  /// losing trust does more harm than keeping the valid blocks.
   static ca_bundle salvage(std::string_view pem);
 
-  /// In front, or at the end. False if it is there already; then its place does not change.
+  /// Inserts in front, or at the end. Returns false if the certificate is present already; its
+  /// place does not change.
   bool prepend(const certificate& authority);
   bool append(const certificate& authority);
 
-  /// Takes out, and gives back, those that have expired by `at` and that `keep` does not hold on
-  /// to; without `keep`, all that have.
+  /// Removes and returns the certificates that have expired by `at` and for which `keep` returns
+  /// false; without `keep`, all that have expired.
   std::vector<certificate> drop_expired(time_point at,
                                         const std::function<bool(const certificate&)>& keep = {});
 
   bool contains(const certificate& authority) const noexcept;
-  /// The first that signed `leaf`; null if none did.
+  /// Returns the first certificate that signed `leaf`; null if none did.
   const certificate* issuer_of(const certificate& leaf) const;
-  /// Success if `leaf` chains to one of them at that time, or why not.
+  /// Succeeds if `leaf` chains to a certificate of the bundle at that time; otherwise says why not.
   result<void> verify(const certificate& leaf, purpose use, time_point at) const;
 
   const std::vector<certificate>& authorities() const noexcept { return authorities_; }
   std::size_t size() const noexcept { return authorities_.size(); }
   bool empty() const noexcept { return authorities_.empty(); }
 
-  /// One PEM block after the other.
   std::string pem() const;
-  /// SHA-256 over the certificates in their order, hexadecimal: tells one bundle from another
-  /// whatever stood between the blocks.
+  /// SHA-256 over the certificates in their order, hexadecimal. Identifies a bundle whatever text
+  /// is between the blocks.
   std::string digest() const;
 
   friend bool operator==(const ca_bundle&, const ca_bundle&) = default;

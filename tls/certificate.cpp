@@ -40,7 +40,8 @@ struct pem_free {
   void operator()(void* memory) const noexcept { OPENSSL_free(memory); }
 };
 
-/// Valid UTF-8 without NUL; OpenSSL converts the older string types and checks the encoding.
+/// Accepts valid UTF-8 without NUL. OpenSSL converts the older string types and checks the
+/// encoding.
 bool to_text(const ASN1_STRING* from, std::string& to) {
   unsigned char* utf8 = nullptr;
   const int size = ASN1_STRING_to_UTF8(&utf8, from);
@@ -50,7 +51,8 @@ bool to_text(const ASN1_STRING* from, std::string& to) {
   return to.find('\0') == std::string::npos;
 }
 
-/// IA5String (ASCII) without control characters, as RFC 5280 4.2.1.6 wants DNS names and URIs.
+/// Accepts IA5String (ASCII) without control characters, as RFC 5280 4.2.1.6 demands of DNS names
+/// and URIs.
 bool to_ascii(const ASN1_IA5STRING* from, std::string& to) {
   const auto* data = ASN1_STRING_get0_data(from);
   to.assign(reinterpret_cast<const char*>(data),
@@ -71,7 +73,7 @@ bool to_address(const ASN1_OCTET_STRING* from, std::string& to) {
   return true;
 }
 
-/// Clamped to what the clock can hold: certificates "without end" run to the year 9999.
+/// Clamps to the range of the clock: certificates "without end" run to the year 9999.
 bool to_time(const ASN1_TIME* from, time_point& to) {
   std::tm parts{};
   if (!from || ASN1_TIME_to_tm(from, &parts) != 1) return false;
@@ -118,7 +120,7 @@ struct pem_block {
   std::string der;
 };
 
-/// Takes the next block off `bio`. not_pem: no further block.
+/// Reads the next block from `bio`. Error not_pem: there is none.
 boost::system::result<pem_block> next_block(BIO* bio) {
   char* kind = nullptr;
   char* header = nullptr;

@@ -17,26 +17,26 @@ namespace rw::tls {
 
 using time_point = std::chrono::system_clock::time_point;
 
-/// One X.509 certificate (RFC 5280), parsed once. A value: copies are cheap, share what was parsed
-/// and may be used from several threads. Made only by the functions below, so it always holds one.
+/// One X.509 certificate (RFC 5280), parsed once. A value: copies are cheap and share the parsed
+/// certificate; thread-safe. Only the functions below make it, so it is never empty.
 ///
-/// Input may be hostile: size is bounded, names with NUL bytes or invalid text are refused, times
-/// outside the clock's range are clamped to it.
+/// Safe for hostile input: size is bounded, names with NUL bytes or invalid text are rejected,
+/// times outside the clock's range are clamped to it.
 class certificate {
  public:
   /// Largest DER accepted.
   static constexpr std::size_t max_der = 64 * 1024;
 
-  /// Errors: malformed_certificate (also for bytes behind it), malformed_name, too_large.
+  /// Errors: malformed_certificate (also for trailing bytes), malformed_name, too_large.
   static boost::system::result<certificate> from_der(std::string_view der);
 
-  /// The first PEM block of `text`, which must be a CERTIFICATE; what follows it is ignored.
+  /// Parses the first PEM block of `text`, which must be a CERTIFICATE; ignores what follows.
   /// Errors: as from_der, and not_pem, truncated_pem.
   static boost::system::result<certificate> from_pem(std::string_view text);
 
-  /// The last (most specific) common name of the subject, UTF-8; empty where there is none.
+  /// The last (most specific) common name of the subject, UTF-8; empty if there is none.
   const std::string& common_name() const noexcept;
-  /// The whole subject in the form of RFC 2253, and the issuer's.
+  /// The subject, and the issuer, in the form of RFC 2253.
   std::string subject() const;
   std::string issuer() const;
 
@@ -52,7 +52,7 @@ class certificate {
     return not_before() <= when && when <= not_after();
   }
 
-  /// Basic constraints say that it may issue others.
+  /// Returns true if the basic constraints allow it to issue certificates.
   bool is_ca() const noexcept;
 
   /// SHA-256 over the DER, 64 lower-case hexadecimal digits (Envoy's `Hash`).
@@ -76,9 +76,9 @@ class certificate {
   std::shared_ptr<const fields> parsed_;
 };
 
-/// All CERTIFICATE blocks of a PEM text, in order; other text between blocks is skipped, as are
-/// blocks of another kind (a private key in the same file). At least one certificate is required.
-/// The failure names the block, counted from 1. At most 1 MiB and 512 certificates.
+/// Returns all CERTIFICATE blocks of a PEM text, in order. Skips text between blocks, and blocks of
+/// another kind (a private key in the same file). Requires at least one certificate. The failure
+/// names the block, counted from 1. At most 1 MiB and 512 certificates.
 result<std::vector<certificate>> load_pem_bundle(std::string_view text);
 
 }  // namespace rw::tls

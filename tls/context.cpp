@@ -11,7 +11,7 @@
 namespace rw::tls {
 namespace {
 
-/// What is the same for both sides.
+/// Common part of the server's and the client's context.
 result<context_ptr> make_context(const SSL_METHOD* method) {
   ERR_clear_error();
   context_ptr out(SSL_CTX_new(method), &SSL_CTX_free);
@@ -19,12 +19,11 @@ result<context_ptr> make_context(const SSL_METHOD* method) {
   auto* context = out.get();
   SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION);
   SSL_CTX_set_max_proto_version(context, TLS1_3_VERSION);
-  // Partial writes: one record at a time, as much as the socket takes. Moving buffers: the owner
-  // may offer the rest from another address. Released buffers: an idle connection keeps 34 KiB
-  // less.
+  // Partial writes: one record at a time, as much as the socket accepts. Moving buffers: the owner
+  // may offer the rest from another address. Released buffers: an idle connection uses 34 KiB less.
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                 SSL_MODE_RELEASE_BUFFERS);
-  // One recv takes header and body of a record, and what stands behind it.
+  // One recv reads header and body of a record, and the records after it.
   SSL_CTX_set_read_ahead(context, 1);
   return out;
 }
@@ -42,7 +41,7 @@ result<void> use_own(SSL_CTX* context, const material& own) {
                  "certificate or key is refused by OpenSSL: " + code.message());
 }
 
-/// The wire form of RFC 7301: each name behind its length.
+/// The wire form of RFC 7301: each name after its length.
 result<std::string> wire_form(const std::vector<std::string>& protocols) {
   std::string out;
   for (const auto& name : protocols) {
@@ -77,8 +76,8 @@ int choose_protocol(SSL*, const unsigned char** out, unsigned char* out_size,
   return SSL_TLSEXT_ERR_OK;
 }
 
-/// Completes the own chain from the CA bundle once, instead of at each handshake, and leaves out
-/// the root, which a peer must have anyway (RFC 8446, section 4.4.2).
+/// Completes the own chain from the CA bundle once, instead of at each handshake. Omits the root,
+/// which a peer must have anyway (RFC 8446, section 4.4.2).
 void complete_chain(SSL_CTX* context) {
   const int flags = SSL_BUILD_CHAIN_FLAG_UNTRUSTED | SSL_BUILD_CHAIN_FLAG_NO_ROOT |
                     SSL_BUILD_CHAIN_FLAG_IGNORE_ERROR | SSL_BUILD_CHAIN_FLAG_CLEAR_ERROR;
@@ -90,7 +89,7 @@ void complete_chain(SSL_CTX* context) {
 
 result<void> verify_clients(SSL_CTX* context, const material& own, bool required) {
   if (!own.ca()) {
-    return failure(error::missing_material, "client certificates are asked for, but no CA bundle");
+    return failure(error::missing_material, "client certificates are requested, but no CA bundle");
   }
   SSL_CTX_set1_cert_store(context, own.ca()->native());
   complete_chain(context);
@@ -103,8 +102,7 @@ result<void> verify_clients(SSL_CTX* context, const material& own, bool required
   return {};
 }
 
-/// The name must stand in the certificate's SANs, as RFC 9525 has it; the common name does not
-/// count.
+/// The certificate's SANs must contain the name (RFC 9525); the common name does not count.
 result<void> expect_server(SSL* connection, const std::string& name) {
   if (name.empty()) return failure(error::bad_request, "a TLS client needs the name of its server");
   auto* expected = SSL_get0_param(connection);
@@ -117,14 +115,14 @@ result<void> expect_server(SSL* connection, const std::string& name) {
   return {};
 }
 
-/// What the system trusts, shared by all contexts: it is large.
+/// The system's certificate authorities, shared by all contexts: the store is large.
 result<X509_STORE*> system_authorities() {
   static const store_ptr store = [] {
     store_ptr made(X509_STORE_new());
     if (made && X509_STORE_set_default_paths(made.get()) != 1) made.reset();
     return made;
   }();
-  ERR_clear_error();  // a file or folder that does not exist is no failure
+  ERR_clear_error();  // a missing file or folder is no failure
   if (!store) return failure(error::out_of_memory, "the system's certificate authorities");
   return store.get();
 }
@@ -157,7 +155,7 @@ result<void> show_own(SSL* connection, const material& own) {
   return failure(take_openssl_error(error::unusable_material));
 }
 
-/// TLS 1.2 as RFC 9325 recommends it, and RFC 9113 (appendix A) demands it for HTTP/2.
+/// Enables TLS 1.2 as RFC 9325 recommends it, and RFC 9113 (appendix A) demands it for HTTP/2.
 result<void> accept_version_12(SSL_CTX* context) {
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION);
@@ -200,7 +198,7 @@ result<context_ptr> make_server_context(const material& own, const server_option
     }
     SSL_CTX_set_alpn_select_cb(context, choose_protocol, kept.release());
   }
-  // Tickets carry the session, sealed with a key that this context made for itself.
+  // Tickets carry the session, encrypted with a key of this context.
   static constexpr unsigned char session_context[] = "runtime-watcher";
   SSL_CTX_set_session_id_context(context, session_context, sizeof session_context - 1);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);

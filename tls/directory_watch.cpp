@@ -23,7 +23,7 @@ namespace {
 namespace asio = boost::asio;
 namespace fs = std::filesystem;
 
-constexpr int max_symlinks = 40;  // as the kernel has it
+constexpr int max_symlinks = 40;  // as in the kernel
 
 constexpr std::uint32_t interesting = IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_CLOSE_WRITE |
                                       IN_MODIFY | IN_DELETE | IN_ATTRIB | IN_DELETE_SELF |
@@ -112,7 +112,7 @@ asio::awaitable<void> directory_watch::wait(std::chrono::steady_clock::time_poin
   auto both = asio::experimental::make_parallel_group(
       inotify_.async_wait(asio::posix::stream_descriptor::wait_read, asio::deferred),
       timer_.async_wait(asio::deferred));
-  // Neither carries data, so what comes second is not lost: inotify stays readable.
+  // Neither carries data, so the second event is not lost: inotify stays readable.
   co_await both.async_wait(asio::experimental::wait_for_one(), asio::use_awaitable);
 }
 
@@ -137,7 +137,7 @@ bool directory_watch::concerns(int watch, std::uint32_t mask, const char* name) 
   if (mask & IN_Q_OVERFLOW) return true;
   const auto found = names_.find(watch);
   if (found == names_.end()) return false;
-  // Without a name the directory itself is meant: moved, deleted, no longer watched.
+  // An event without a name is about the directory itself: moved, deleted, no longer watched.
   return *name == '\0' || found->second.contains(name);
 }
 
@@ -155,7 +155,7 @@ asio::awaitable<void> watch_files(asio::any_io_executor executor, std::vector<st
                  {{"first_file", paths.empty() ? std::string() : paths.front()},
                   {"interval_ms", std::int64_t{times.poll.count()}}});
   }
-  check();  // what came between the first load and the watch
+  check();  // changes between the first load and the watch
 
   quiet_period burst(times.quiet, times.quiet_limit);
   auto next_poll = clock::now() + times.poll;
@@ -166,7 +166,7 @@ asio::awaitable<void> watch_files(asio::any_io_executor executor, std::vector<st
     if (directories.take()) burst.changed(clock::now());
     const auto now = clock::now();
     if (now < std::min(next_poll, burst.due().value_or(next_poll))) continue;
-    // Watch first, look then: a change between the two makes another notice.
+    // Watch first, check then: a change between the two produces another event.
     directories.follow(paths);
     burst.reset();
     next_poll = now + times.poll;

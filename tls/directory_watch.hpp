@@ -19,7 +19,7 @@
 
 namespace rw::tls {
 
-/// An entry of a directory whose change can change what a path leads to.
+/// A directory entry whose change can change the target of a path.
 struct watched_entry {
   std::string directory;  ///< absolute, without symlinks
   std::string name;
@@ -27,8 +27,8 @@ struct watched_entry {
   auto operator<=>(const watched_entry&) const = default;
 };
 
-/// The entries on the way to a file: each symlink met, its targets included, and the file itself.
-/// Where the way breaks off, the first entry that is missing.
+/// Returns the entries on the way to a file: each symlink, its targets, and the file itself. If the
+/// path is broken, the last entry is the first missing one.
 std::set<watched_entry> entries_on_the_way(const std::string& path);
 
 /// inotify(7) on directories, for a set of paths. Not thread-safe.
@@ -36,18 +36,18 @@ class directory_watch {
  public:
   explicit directory_watch(const boost::asio::any_io_executor& executor);
 
-  /// False where inotify is not to be had; wait() then only waits.
+  /// Returns false if inotify is not available; wait() then only waits.
   bool works() const noexcept { return inotify_.is_open(); }
 
-  /// Watches what leads to `paths` now, and nothing else. Cheap where nothing has moved. False if
-  /// some directory cannot be watched.
+  /// Watches exactly the entries on the way to `paths` now. Cheap if nothing has moved. Returns
+  /// false if a directory cannot be watched.
   bool follow(std::span<const std::string> paths);
 
-  /// Until something happens in a watched directory, at most until `end`. Returns early when
+  /// Waits until something happens in a watched directory, at most until `end`. Returns early if
   /// cancelled.
   boost::asio::awaitable<void> wait(std::chrono::steady_clock::time_point end);
 
-  /// Takes what has happened. True if one of the watched entries is concerned.
+  /// Reads the pending events. Returns true if one of them is about a watched entry.
   bool take();
 
  private:
@@ -55,21 +55,21 @@ class directory_watch {
 
   boost::asio::posix::stream_descriptor inotify_;
   boost::asio::steady_timer timer_;
-  std::map<int, std::set<std::string>> names_;  ///< by inotify's watch
+  std::map<int, std::set<std::string>> names_;  ///< by inotify's watch descriptor
 };
 
 struct watch_times {
-  /// Quiet time awaited after a change, so that a set of files is read when it is complete.
+  /// Time without changes before a check, so that a set of files is complete when it is read.
   std::chrono::milliseconds quiet{50};
-  /// Longest wait while changes go on.
+  /// Maximum delay of a check while changes continue.
   std::chrono::milliseconds quiet_limit{500};
-  /// The contents are compared this often even without a notice, for file systems that give none.
+  /// Period of comparisons of the contents, for file systems without inotify events.
   std::chrono::milliseconds poll{30000};
 };
 
-/// Calls `check` at once, after each burst of changes of what the paths lead to (kubelet's swap of
-/// `..data`, a rename, a write in place), and at intervals. Until cancelled (terminal, partial or
-/// total); then returns.
+/// Calls `check` at once, after each burst of changes on the way to the paths (kubelet's swap of
+/// `..data`, a rename, a write in place), and periodically. Returns when cancelled (terminal,
+/// partial or total).
 boost::asio::awaitable<void> watch_files(boost::asio::any_io_executor executor,
                                          std::vector<std::string> paths, watch_times times,
                                          core::logger* log, std::function<void()> check);

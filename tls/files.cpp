@@ -60,7 +60,7 @@ result<void> write_one(const std::filesystem::path& dir, const output_file& file
 }  // namespace
 
 result<std::string> read_file(const std::string& name) {
-  // Non-blocking, so that a FIFO in the place of a file cannot stop the process.
+  // Non-blocking, so that a FIFO instead of a file cannot block the process.
   const descriptor fd(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (fd.get() < 0) return because(error::unreadable_file, name, errno);
   struct stat about{};

@@ -10,18 +10,18 @@
 
 namespace rw::tls {
 
-/// The whole file, at most 1 MiB. The failure (unreadable_file, too_large) names it and says why.
+/// Reads a file of at most 1 MiB. The failure (unreadable_file, too_large) names it and the reason.
 result<std::string> read_file(const std::string& name);
 
-/// A file to be written; private keys are to have mode 0600.
+/// A file to write. Private keys have mode 0600.
 struct output_file {
   std::string name;
   std::string contents;
   unsigned mode = 0644;
 };
 
-/// Writes files into `dir`, which is made where it is missing. Each one appears whole or not at all
-/// (written beside its place, then renamed) and has its mode from the start. The failure
+/// Writes files into `dir`, and creates that if it is missing. Each file appears atomically
+/// (written to a temporary file, then renamed) and has its mode from the start. The failure
 /// (unwritable_file) names the file.
 result<void> write_files(const std::filesystem::path& dir, std::span<const output_file> files);
 

@@ -9,7 +9,7 @@
 namespace rw::tls {
 namespace {
 
-/// Alerts by which a peer says that it does not like a certificate (RFC 8446, section 6.2).
+/// Alerts by which a peer rejects a certificate (RFC 8446, section 6.2).
 bool is_about_certificates(int reason) {
   switch (reason) {
     case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:

@@ -7,16 +7,16 @@
 
 namespace rw::tls {
 
-/// Why a handshake came to nothing, coarsely: for counting, and for saying who is to change what.
+/// Coarse reason of a failed handshake: for metrics, and to name the side that must change.
 enum class handshake_failure : std::uint8_t {
   peer_untrusted,   ///< the peer's certificate does not chain to our CAs, or is not valid now
-  peer_anonymous,   ///< the peer showed no certificate
-  refused_by_peer,  ///< the peer refused our certificate, as it said in an alert
-  closed,           ///< the peer went away in the middle
-  protocol,         ///< anything else: no TLS, no version or cipher in common
+  peer_anonymous,   ///< the peer sent no certificate
+  refused_by_peer,  ///< the peer rejected our certificate with an alert
+  closed,           ///< the peer closed the connection during the handshake
+  protocol,         ///< anything else: not TLS, no common version or cipher
 };
 
-/// Of what a tls::stream's handshake failed with.
+/// Classifies the error of a tls::stream's handshake.
 handshake_failure classify_handshake(boost::system::error_code error) noexcept;
 
 }  // namespace rw::tls

@@ -65,7 +65,7 @@ result<std::string> certificate_text(X509* from) {
   return text_of(out.get());
 }
 
-/// ASCII without blanks and control characters, as an IA5String of RFC 5280 may hold.
+/// Accepts ASCII without blanks and control characters, as an IA5String of RFC 5280 may hold.
 bool is_name(const std::string& text) {
   return !text.empty() && text.size() <= 2048 &&
          std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7f; });
@@ -112,8 +112,8 @@ result<void> add_alternative_names(X509* to, const certificate_request& wanted) 
     if (!add_address(names.get(), ip)) return refused("\"" + ip + "\" is not an IP address");
   }
   if (sk_GENERAL_NAME_num(names.get()) == 0) return {};
-  // Without a subject the alternative names carry the identity, and are critical (RFC
-  // 5280 4.1.2.6).
+  // Without a subject the alternative names carry the identity, and are critical (RFC 5280
+  // 4.1.2.6).
   const int critical = wanted.common_name.empty() ? 1 : 0;
   if (X509_add1_ext_i2d(to, NID_subject_alt_name, names.get(), critical, X509V3_ADD_APPEND) != 1) {
     return openssl_failed("alternative names");
@@ -129,7 +129,7 @@ bool add_extension(X509* to, X509* issued_by, int kind, const char* value) {
 }
 
 bool add_usage(X509* to, X509* issued_by, const certificate_request& wanted, rank as) {
-  // A CA may serve with its own certificate, hence digitalSignature there as well.
+  // A CA may serve with its own certificate, hence digitalSignature for it as well.
   const bool rsa = EVP_PKEY_get_base_id(X509_get0_pubkey(to)) == EVP_PKEY_RSA;
   const char* leaf_usage =
       rsa ? "critical,digitalSignature,keyEncipherment" : "critical,digitalSignature";

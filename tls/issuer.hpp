@@ -20,7 +20,6 @@ enum class key_type : std::uint8_t { ecdsa_p256, rsa_2048, rsa_3072, rsa_4096 };
 /// Parses "ecdsa-p256", "rsa-2048", "rsa-3072" and "rsa-4096".
 std::optional<key_type> parse_key_type(std::string_view text) noexcept;
 
-/// What a certificate is to say.
 struct certificate_request {
   std::string common_name = {};  ///< at most 64 characters (RFC 5280, ub-common-name)
   std::vector<std::string> dns_names = {};
@@ -33,7 +32,7 @@ struct certificate_request {
   bool server_auth = false;
   bool client_auth = false;
 
-  /// Begin of validity; by default a minute ago, for peers whose clock is behind.
+  /// Begin of validity; by default a minute ago, for peers with a slow clock.
   std::optional<time_point> not_before = {};
   std::chrono::seconds validity = std::chrono::hours(24 * 60);
 };
@@ -48,21 +47,19 @@ struct key_pair {
 /// be called from several threads.
 class issuer {
  public:
-  /// A new self-signed CA. Its SANs are kept, so that it can serve with its own certificate as
-  /// well.
+  /// Makes a new self-signed CA. Keeps its SANs, so that it can serve with its own certificate.
   static result<issuer> create(const certificate_request& ca);
-  /// An existing CA; the key must belong to the certificate.
+  /// Loads an existing CA; the key must belong to the certificate.
   static result<issuer> load(const key_pair& ca);
 
-  /// A leaf with a random 128-bit serial number, key identifiers, key usage and the roles asked
-  /// for. Failures: bad_request (no common name and no SAN, a name that is not one),
+  /// Issues a leaf with a random 128-bit serial number, key identifiers, key usage and the
+  /// requested roles. Failures: bad_request (no common name and no SAN, an invalid name),
   /// openssl_category().
   result<key_pair> issue(const certificate_request& leaf) const;
-  /// A CA below this one.
+  /// Issues a CA below this one.
   result<issuer> intermediate(const certificate_request& ca) const;
 
   const key_pair& own() const noexcept { return *own_; }
-  /// The CA's certificate, PEM.
   const std::string& certificate_pem() const noexcept { return own_->certificate; }
 
  private:
@@ -71,7 +68,7 @@ class issuer {
   std::shared_ptr<const material> material_;
 };
 
-/// `<name>.crt` (0644) and `<name>.key` (0600).
+/// Writes `<name>.crt` (0644) and `<name>.key` (0600).
 result<void> write_files(const std::filesystem::path& dir, std::string_view name,
                          const key_pair& pair);
 

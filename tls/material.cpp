@@ -10,7 +10,7 @@
 namespace rw::tls {
 namespace {
 
-/// Keys are never asked a passphrase for: a service has nobody to ask.
+/// Refuses to read a passphrase: a service has no terminal.
 int no_passphrase(char*, int, int, void* asked) {
   *static_cast<bool*>(asked) = true;
   return -1;
@@ -58,7 +58,7 @@ result<material_text> read_text(const material_files& files) {
     if (name->empty()) continue;
     auto read = read_file(*name);
     if (!read) return read.error();
-    // An empty file must not pass for a part that is not configured.
+    // An empty file must not count as a part that is not configured.
     if (read->empty()) return failure(error::not_pem, *name + ": file is empty");
     *to = std::move(*read);
   }

@@ -17,46 +17,46 @@ struct evp_pkey_st;
 
 namespace rw::tls {
 
-/// Where PEM material lies. Empty means not configured; certificate and key go together.
+/// Paths of PEM material. Empty means not configured; certificate and key come together.
 struct material_files {
   std::string certificate = {};  ///< leaf first, then its intermediates
   std::string key = {};
-  std::string ca = {};  ///< bundle that peers are checked against
+  std::string ca = {};  ///< bundle to verify peers with
 };
 
-/// The same as PEM text. Empty means not configured.
+/// PEM text of the material. Empty means not configured.
 struct material_text {
   std::string certificate = {};
   std::string key = {};
   std::string ca = {};
 
-  /// SHA-256 over the three.
+  /// SHA-256 over the three texts.
   std::string digest() const;
 };
 
-/// Reads the files as they are, without looking at their contents. The failure names the file.
+/// Reads the files without checking their contents. The failure names the file.
 result<material_text> read_text(const material_files& files);
 
-/// A consistent set of certificate, key and CA bundle: everything was parsed, the key belongs to
-/// the certificate, and OpenSSL's policy accepts both. Validity times are not judged, so that an
-/// expired certificate is still served, and seen as expired by whoever asks leaf(). Immutable.
+/// A consistent set of certificate, key and CA bundle: everything is parsed, the key belongs to the
+/// certificate, and OpenSSL's policy accepts both. Validity times are not checked: an expired
+/// certificate is still served, and callers of leaf() can see that it has expired. Immutable.
 class material {
  public:
   /// Reads all files, then checks them together. The failure names the file.
   static result<material> load(const material_files& files);
-  /// `names` stand for the parts in failures; by default "certificate", "key" and "CA bundle".
+  /// Checks the texts together. `names` name the parts in failures; by default "certificate", "key"
+  /// and "CA bundle".
   static result<material> from_text(const material_text& text, const material_files& names = {});
 
-  /// Nothing at all: for a client that trusts the system's authorities, or anybody.
+  /// Returns empty material: for a client that trusts the system's authorities, or any server.
   static material none();
 
-  /// The own certificate; none where only a CA is configured.
+  /// The own certificate; nothing if only a CA is configured.
   const std::optional<certificate>& leaf() const noexcept { return leaf_; }
-  const std::vector<certificate>& chain() const noexcept { return chain_; }  ///< behind the leaf
+  const std::vector<certificate>& chain() const noexcept { return chain_; }  ///< without the leaf
   const std::optional<trust_store>& ca() const noexcept { return ca_; }
   evp_pkey_st* key() const noexcept { return key_.get(); }
 
-  /// Tells one set of texts from another.
   const std::string& digest() const noexcept { return digest_; }
 
  private:
@@ -68,8 +68,8 @@ class material {
   std::string digest_;
 };
 
-/// Holds the material in use, to be swapped while connections go on. Transports read it for each
-/// new connection. Thread-safe. Share it: transports and the reloader keep it alive.
+/// Holds the material in use; it can be replaced while connections are open. Transports read it for
+/// each new connection. Thread-safe. Shared: transports and the reloader keep it alive.
 class credentials {
  public:
   explicit credentials(material first);
@@ -78,12 +78,12 @@ class credentials {
   static result<std::shared_ptr<credentials>> from_text(const material_text& text);
 
   std::shared_ptr<const material> current() const;
-  /// 1 for the first material, one more for each replacement.
+  /// 1 for the first material; each replacement adds 1.
   std::uint64_t generation() const noexcept { return generation_.load(std::memory_order_acquire); }
-  /// Both, taken together.
+  /// Returns material and generation, read atomically.
   std::pair<std::shared_ptr<const material>, std::uint64_t> snapshot() const;
 
-  /// Later connections use `next`; present ones keep what they have.
+  /// Replaces the material for later connections; open connections keep theirs.
   void replace(material next);
 
  private:

@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-// Shared by the sources of tls/; no public header needs it.
+// Shared by the sources of tls/; no public header includes it.
 
 namespace rw::tls {
 
@@ -31,13 +31,13 @@ using store_ptr = std::unique_ptr<X509_STORE, openssl_free<&X509_STORE_free>>;
 using ssl_ptr = std::unique_ptr<SSL, openssl_free<&SSL_free>>;
 using session_ptr = std::unique_ptr<SSL_SESSION, openssl_free<&SSL_SESSION_free>>;
 
-/// Takes the newest error off OpenSSL's queue and clears it; `otherwise` where the queue is empty.
+/// Takes the newest error off OpenSSL's queue and clears the queue. Returns `otherwise` if it is
+/// empty.
 boost::system::error_code take_openssl_error(boost::system::error_code otherwise);
 
-/// A read-only view of text, which must outlive it.
+/// Returns a read-only view of text, which must outlive it.
 bio_ptr read_bio(std::string_view text);
 
-/// What was written to a memory BIO.
 std::string text_of(BIO* bio);
 
 }  // namespace rw::tls

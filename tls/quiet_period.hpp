@@ -6,8 +6,8 @@
 
 namespace rw::tls {
 
-/// When to act on a burst of changes: once nothing has changed for `quiet`, or `limit` after the
-/// first change, whichever comes first, so that ceaseless changes cannot put it off for ever.
+/// Debounces a burst of changes: due once nothing has changed for `quiet`, or `limit` after the
+/// first change, whichever comes first, so that continuous changes cannot postpone it indefinitely.
 class quiet_period {
  public:
   using time = std::chrono::steady_clock::time_point;
@@ -20,7 +20,7 @@ class quiet_period {
     due_ = std::min(now + quiet_, *first_ + limit_);
   }
 
-  /// None where nothing has changed since reset().
+  /// Returns nothing if nothing has changed since reset().
   std::optional<time> due() const { return first_ ? std::optional(due_) : std::nullopt; }
 
   void reset() { first_.reset(); }

@@ -41,7 +41,7 @@ bool reloader::check() {
     successes_.fetch_add(1, std::memory_order_relaxed);
   } else {
     failures_.fetch_add(1, std::memory_order_relaxed);
-    log_.error("new TLS files are refused, the old ones stay in use until they change again",
+    log_.error("new TLS files are rejected, the previous files stay in use until the next change",
                {{"reason", outcome.error().message()}});
   }
   if (told_) told_(outcome);
@@ -49,7 +49,7 @@ bool reloader::check() {
 }
 
 result<void> reloader::use(const material_text& text) {
-  // Back from a bad set to the one in use: there is nothing to swap.
+  // The files are back from an invalid set to the one in use: nothing to replace.
   if (text.digest() == target_->current()->digest()) {
     log_.info("TLS files are back to those in use");
     return {};

@@ -20,16 +20,16 @@ namespace rw::tls {
 using reload_options = watch_times;
 
 /// Keeps credentials in step with their files. It watches the directories of the files and of every
-/// symlink on the way to them, so kubelet's swap of `..data` is seen as well as a rename or a write
-/// in place. A changed set is used whole or not at all: where a file is missing or half-written, or
-/// the key does not belong to the certificate, the failure is logged and counted, the old material
-/// stays in use and the next change is tried again. An expired certificate is used, with an error
-/// in the log.
+/// symlink on the way to them, so it notices kubelet's swap of `..data`, a rename and a write in
+/// place. A changed set is used as a whole or not at all. If a file is missing or half-written, or
+/// the key does not belong to the certificate, the reloader logs and counts the failure, keeps the
+/// old material and tries again at the next change. It uses an expired certificate, and logs an
+/// error.
 ///
 /// run() and its callback belong to the executor given; the counters may be read from any thread.
 class reloader {
  public:
-  /// Told after each attempt: success, or why the files were refused.
+  /// Called after each attempt with success, or the reason why the files were rejected.
   using callback = std::function<void(const result<void>& outcome)>;
 
   reloader(boost::asio::any_io_executor executor, std::shared_ptr<credentials> target,
@@ -37,12 +37,13 @@ class reloader {
   reloader(const reloader&) = delete;
   reloader& operator=(const reloader&) = delete;
 
-  /// Watches until cancelled (terminal, partial or total), then returns. To be called once.
+  /// Watches until cancelled (terminal, partial or total), then returns. Called once.
   boost::asio::awaitable<void> run();
 
   void on_attempt(callback told) { told_ = std::move(told); }
 
-  /// Looks at the files now. True if they had changed since the last attempt, whatever came of it.
+  /// Reads the files now. Returns true if they have changed since the last attempt, even if they
+  /// are rejected.
   bool check();
 
   std::uint64_t successes() const noexcept { return successes_.load(std::memory_order_relaxed); }

@@ -14,8 +14,8 @@ namespace {
 using core::io_result;
 using core::want;
 
-// OpenSSL's own socket BIO writes with write(2), which raises SIGPIPE; a library must not ask its
-// host to ignore that signal. So this is a BIO with MSG_NOSIGNAL, and nothing else that differs.
+// A BIO with MSG_NOSIGNAL. OpenSSL's own socket BIO writes with write(2), which raises SIGPIPE; a
+// library must not require its host to ignore that signal.
 
 stream::wire* wire_of(BIO* bio) {
   return static_cast<stream::wire*>(BIO_get_data(bio));
@@ -131,7 +131,7 @@ io_result stream::read(std::span<char> into) {
   std::size_t bytes = 0;
   const int returned = SSL_read_ex(ssl_, into.data(), into.size(), &bytes);
   auto got = outcome(returned, bytes);
-  // What is left of this record, and the records behind it.
+  // The rest of this record, and the records after it.
   got.drained = wire_.short_read && SSL_pending(ssl_) == 0 && SSL_has_pending(ssl_) == 0;
   return got;
 }
@@ -151,7 +151,7 @@ io_result stream::shutdown() {
   const int returned = SSL_shutdown(ssl_);
   if (returned >= 0) return {};  // 0: sent, and the peer's is not awaited
   auto done = outcome(returned, 0);
-  // Data that the peer still sends stands before its close_notify; that is no failure of ours.
+  // Data of the peer may precede its close_notify; that is no failure.
   if (done.wants == want::read) done.wants = want::nothing;
   return done;
 }
@@ -205,8 +205,8 @@ boost::system::error_code stream::protocol_failure() {
   return take_openssl_error(error::stream_truncated);
 }
 
-/// A resumed session brings the peer's certificate that was verified when it began, so that its
-/// validity is looked at once more.
+/// A resumed session carries the peer's certificate verified when the session began, so this checks
+/// its validity again.
 boost::system::error_code stream::established() {
   const auto* peer = SSL_get0_peer_certificate(ssl_);
   if (!peer || SSL_get_verify_mode(ssl_) == SSL_VERIFY_NONE) return {};

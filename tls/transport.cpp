@@ -12,8 +12,8 @@
 namespace rw::tls {
 namespace {
 
-/// Keeps what was made of the credentials' material, and makes it anew when the first connection
-/// after a change asks for it. Connections keep theirs alive.
+/// Caches the object built from the credentials' material. The first connection after a change of
+/// the material builds it again. Connections keep theirs alive.
 template <class Made>
 class renewed {
  public:
@@ -22,7 +22,7 @@ class renewed {
   renewed(std::shared_ptr<credentials> own, build how)
       : own_(std::move(own)), build_(std::move(how)) {}
 
-  /// The first one, whose failure is the caller's.
+  /// Builds the first object; the caller handles its failure.
   result<void> prepare() {
     const auto [material, generation] = own_->snapshot();
     auto made = build_(material);
@@ -32,14 +32,13 @@ class renewed {
     return {};
   }
 
-  /// What was made of the present material, and its generation.
+  /// Returns the object of the current material, and its generation.
   std::pair<std::shared_ptr<Made>, std::uint64_t> snapshot() {
     const std::lock_guard lock(mutex_);
     if (own_->generation() == generation_) return {current_, generation_};
     const auto [material, generation] = own_->snapshot();
     generation_ = generation;
-    // Material has been checked before it came here, so a failure is a want of memory: go on as
-    // before.
+    // The material was checked before, so a failure means lack of memory: keep the previous object.
     if (auto made = build_(material)) current_ = std::move(*made);
     return {current_, generation_};
   }
@@ -52,8 +51,8 @@ class renewed {
   std::uint64_t generation_ = 0;
 };
 
-/// A server's stream that refuses a client whose certificate was checked against material that was
-/// replaced during the handshake, unless it chains directly to a present CA.
+/// A server's stream. If the material was replaced during the handshake, it rejects a client
+/// certificate that does not chain directly to a current CA.
 class server_stream final : public stream {
  public:
   server_stream(boost::asio::ip::tcp::socket socket, std::shared_ptr<ssl_ctx_st> context,
@@ -101,11 +100,11 @@ class server_transport final : public core::transport {
 };
 
 /// A client with one generation of its material, and the sessions made with it. Streams keep it
-/// alive, so that tickets that come late have somewhere to go.
+/// alive, for tickets that arrive late.
 struct client_epoch {
   explicit client_epoch(std::shared_ptr<const material> m) : own(std::move(m)) {}
 
-  /// Tickets kept: enough for a small pool of connections to come back at once.
+  /// Tickets kept: enough for a small pool of connections to reconnect at once.
   static constexpr std::size_t max_sessions = 4;
 
   void keep(session_ptr session) {
@@ -114,7 +113,7 @@ struct client_epoch {
     sessions.push_back(std::move(session));
   }
 
-  /// The newest one; each is used once (RFC 8446, appendix C.4).
+  /// Takes the newest session; each is used once (RFC 8446, appendix C.4).
   session_ptr take() {
     const std::lock_guard lock(mutex);
     if (sessions.empty()) return {};
@@ -131,14 +130,14 @@ struct client_epoch {
 int on_ticket(SSL* ssl, SSL_SESSION* session) {
   auto* const to = static_cast<client_epoch*>(SSL_get_app_data(ssl));
   if (!to) return 0;
-  // A copy: the original is spoilt when its connection ends without close_notify.
+  // A copy: OpenSSL invalidates the original when its connection ends without close_notify.
   session_ptr copy(SSL_SESSION_dup(session));
   if (copy) to->keep(std::move(copy));
   return 0;
 }
 
-/// What all clients share. A context is large, and a process may have a client for each of a
-/// thousand clusters.
+/// Returns the context that all clients share. A context is large, and a process may have a client
+/// for each of a thousand clusters.
 result<context_ptr> shared_context(version least) {
   static const auto make = [](version of) {
     auto made = make_client_context(of);
@@ -175,7 +174,7 @@ class client_transport final : public core::transport {
     if (!prepare_client(ssl, *epoch->own, options_)) return nullptr;
     if (options_.resume_sessions) {
       SSL_set_app_data(ssl, epoch.get());
-      // Where a session cannot be used, the handshake is a full one.
+      // If the session is unusable, OpenSSL makes a full handshake.
       if (const auto session = epoch->take()) SSL_set_session(ssl, session.get());
     }
     ERR_clear_error();

@@ -12,15 +12,15 @@
 namespace rw::tls {
 
 struct server_options {
-  /// Protocols for ALPN (RFC 7301), the preferred first. A client that offers none gets none; one
-  /// that offers only others is refused.
+  /// Protocols for ALPN (RFC 7301), the preferred first. A client without ALPN gets none; a client
+  /// that offers only other protocols is rejected.
   std::vector<std::string> alpn = {"h2", "http/1.1"};
 
-  /// Ask clients for a certificate. One that is shown must chain to the material's CA bundle, or
-  /// else the client is refused.
+  /// Request a certificate of clients. A client whose certificate does not chain to the material's
+  /// CA bundle is rejected.
   bool request_client_certificate = false;
 
-  /// Ask, and refuse clients without one.
+  /// Also reject clients without a certificate.
   bool require_client_certificate = false;
 
   /// Session tickets sent after a full handshake, 0 to 2. Each costs the server about 10 us once.
@@ -36,32 +36,33 @@ struct client_options {
   std::vector<std::string> alpn = {"h2", "http/1.1"};
 
   /// The oldest version accepted. With TLS 1.2 only suites with forward secrecy and authenticated
-  /// encryption are offered, and nothing is renegotiated (RFC 9325, RFC 9113, section 9.2).
+  /// encryption are offered, and renegotiation is off (RFC 9325, RFC 9113, section 9.2).
   version least = version::tls_1_3;
 
-  /// Where the material has no CA bundle, trust the authorities that the system's OpenSSL is
-  /// configured with (also by SSL_CERT_FILE and SSL_CERT_DIR). They are read once in a process.
+  /// Without a CA bundle in the material, trust the authorities that the system's OpenSSL is
+  /// configured with (also by SSL_CERT_FILE and SSL_CERT_DIR). A process reads them once.
   bool trust_system = false;
 
-  /// Accept any server, whoever it is. What it shows is not kept as peer_certificate().
+  /// Accept any server certificate. It does not become the peer_certificate().
   bool insecure_skip_verify = false;
 
-  /// Show the material's own certificate, where there is one, to a server that asks.
+  /// Send the material's own certificate, if there is one, to a server that requests it.
   bool present_certificate = true;
 
-  /// Keep the tickets of this transport's connections and resume with them.
+  /// Keep the tickets of this transport's connections, and resume with them.
   bool resume_sessions = true;
 };
 
-/// TLS 1.3 server side. Each connection uses the credentials' material of its moment, and keeps it.
-/// Tickets do not outlive their material: with new material the handshake is a full one again.
-/// The streams are tls::stream (tls/stream.hpp). Failures: missing_material, unusable_material.
+/// Makes the TLS 1.3 server side. Each connection uses and keeps the credentials' material of the
+/// moment it begins. Tickets do not outlive their material: after a replacement the handshake is a
+/// full one. The streams are tls::stream (tls/stream.hpp). Failures: missing_material,
+/// unusable_material.
 result<std::unique_ptr<core::transport>> make_server_transport(std::shared_ptr<credentials> own,
                                                                server_options options = {});
 
-/// TLS client side, to one server. The material needs a CA bundle, unless the options say how to do
-/// without.
-/// Sessions are resumed with the newest ticket, each used once, and forgotten with their material.
+/// Makes the TLS client side, to one server. The material needs a CA bundle, unless the options
+/// allow to do without. Sessions are resumed with the newest ticket, each used once, and dropped
+/// with their material.
 result<std::unique_ptr<core::transport>> make_client_transport(std::shared_ptr<credentials> own,
                                                                client_options options);
 

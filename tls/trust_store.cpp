@@ -30,8 +30,7 @@ result<trust_store> trust_store::from(std::vector<certificate> anchors) {
       return failure(take_openssl_error(error::out_of_memory));
     }
   }
-  // An anchor need not be self-signed: rotation bundles and Kubernetes peers use intermediates as
-  // well.
+  // An anchor need not be self-signed: rotation bundles and Kubernetes peers use intermediates too.
   X509_STORE_set_flags(store.get(), X509_V_FLAG_PARTIAL_CHAIN);
   trust_store out;
   out.anchors_ = std::make_shared<const std::vector<certificate>>(std::move(anchors));

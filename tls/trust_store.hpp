@@ -13,18 +13,18 @@ struct x509_store_st;
 
 namespace rw::tls {
 
-/// What a certificate is to be used for (extended key usage, RFC 5280 4.2.1.12).
+/// Extended key usage to check a certificate for (RFC 5280 4.2.1.12).
 enum class purpose : std::uint8_t { client_auth, server_auth };
 
-/// A bundle of CA certificates, each of which is an anchor, intermediates too: what chains to any
-/// of them is trusted. A value with cheap copies; verify() may be called from several threads.
+/// A bundle of CA certificates, each of which is an anchor, intermediates too: a certificate that
+/// chains to any of them is trusted. A value with cheap copies; verify() is thread-safe.
 class trust_store {
  public:
   /// Errors: those of load_pem_bundle.
   static result<trust_store> from_pem(std::string_view bundle);
   static result<trust_store> from(std::vector<certificate> anchors);
 
-  /// Success, or the reason in words with verify_category()'s code. `intermediates` are the peer's
+  /// Succeeds, or returns the reason with verify_category()'s code. `intermediates` are the peer's
   /// own and are not trusted by themselves.
   result<void> verify(const certificate& leaf, std::span<const certificate> intermediates = {},
                       purpose use = purpose::client_auth,

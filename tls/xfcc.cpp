@@ -50,7 +50,7 @@ bool is_key_character(char c) {
   return (lower(c) >= 'a' && lower(c) <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
 }
 
-/// Reads the header from left to right. Each function leaves `at_` behind what it has read, and
+/// Reads the header from left to right. Each function advances `at_` past what it has read, and
 /// returns false on malformed input.
 class reader {
  public:
@@ -72,7 +72,7 @@ class reader {
     return true;
   }
 
-  /// Which of the keys that may stand once have been read.
+  /// Which of the keys that must not repeat have been read.
   struct single_keys {
     bool hash = false;
     bool cert = false;

@@ -29,8 +29,8 @@ void append_encoded(std::string& to, std::string_view pem) {
   }
 }
 
-/// A value in double quotes. No field value may hold control characters (RFC 9110, section 5.5);
-/// names that come from a certificate might.
+/// Appends a value in double quotes. No field value may hold control characters (RFC 9110, section
+/// 5.5); names that come from a certificate might.
 void append_quoted(std::string& to, std::string_view value) {
   to += '"';
   for (const char c : value) {
@@ -41,7 +41,7 @@ void append_quoted(std::string& to, std::string_view value) {
   to += '"';
 }
 
-/// As it is where it can be, in quotes where it would end the value.
+/// Appends a value as it is, or in quotes if it would otherwise end early.
 void append_plain(std::string& to, std::string_view key, std::string_view value) {
   to += key;
   const bool plain = value.find_first_of(",;=\"\\ ") == std::string_view::npos;

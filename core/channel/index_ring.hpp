@@ -9,39 +9,40 @@
 
 namespace rw::core {
 
-/// What became of a send that does not wait.
+/// Result of a send that does not wait.
 enum class send_status : std::uint8_t { sent, full, closed };
 
-/// What became of a receive that does not wait. `closed`: and nothing is left, nor ever will be.
+/// Result of a receive that does not wait. `closed`: and no item is left, nor ever will be.
 enum class receive_status : std::uint8_t { received, empty, closed };
 
 namespace channel_detail {
 
-/// Keeps apart what different threads write: two cache lines, since x86 fetches them in pairs.
+/// Separates data that different threads write: two cache lines, since x86 fetches them in pairs.
 inline constexpr std::size_t line_pair = 128;
 
 /// A lock-free, linearizable, bounded FIFO of small integers, which can be closed: the circular
 /// queue NCQ of R. Nikolaev, "A Scalable, Portable, and Memory-Efficient Lock-Free FIFO Queue"
 /// (DISC 2019, arXiv:1908.04511, section on the naive circular queue), with a bound, a close and a
 /// take of several. The paper's SCQ draws tickets by fetch-and-add, which scales to many
-/// processors, but costs three atomic read-modify-writes more for each item; measured on two
+/// processors, but costs three more atomic read-modify-writes for each item; measured on two
 /// processors that is half of the speed.
 ///
-/// How it works. Each entry of the ring is one word {cycle, index}. Position p (head or tail, which
-/// only grow) names entry p mod size and cycle p / size. A put fills the entry at the tail,
-/// replacing the cycle before, by compare-and-swap, and then moves the tail on; whoever finds the
-/// entry at the tail filled moves it for him. A take reads the entry at the head and moves the head
-/// on by compare-and-swap. Closing puts a mark that neither tail nor head ever passes.
+/// **Algorithm.** Each entry of the ring is one word {cycle, index}. Position p (head or tail,
+/// which only grow) names entry p mod size and cycle p / size. A put fills the entry at the tail by
+/// compare-and-swap, replacing the previous cycle, and then advances the tail. A thread that finds
+/// the entry at the tail filled advances the tail for the thread that filled it. A take reads the
+/// entry at the head and advances the head by compare-and-swap. Closing puts a mark that neither
+/// tail nor head ever passes.
 ///
-/// Linearization points: a put and a close at the swap of the entry; a take at the swap of the
-/// head; "empty" at the reading of an unfilled entry while the head stood there; "full" at the
-/// reading of the unfilled entry at the tail, while the tail stood there and the head was
-/// `capacity` behind.
+/// **Linearization points.** A put and a close: the swap of the entry. A take: the swap of the
+/// head. "Empty": the read of an unfilled entry while the head named it. "Full": the read of the
+/// unfilled entry at the tail, while the tail named it and the head was `capacity` positions before
+/// it.
 ///
-/// Ordering: everything is seq_cst unless marked. The entry must be ordered after the tail or head
-/// that named it, and both must be read again after it; and the wait lists need put, take, close
-/// and the two `may_` questions in one total order with their own counters. On x86 loads cost
-/// nothing for it, and there are no stores but swaps.
+/// **Ordering.** Everything is seq_cst unless marked. The entry must be ordered after the tail or
+/// head that named it, and both must be read again after it. The wait lists need put, take, close
+/// and the two `may_` queries in one total order with their own counters. On x86 seq_cst loads are
+/// free, and there are no stores but swaps.
 class index_ring {
  public:
   static constexpr std::size_t none = ~std::size_t{0};
@@ -50,7 +51,7 @@ class index_ring {
   index_ring(std::size_t capacity, std::size_t indices)
       : capacity_(static_cast<std::int64_t>(capacity)),
         order_(
-            static_cast<unsigned>(std::bit_width(capacity))),  // one entry more than fit, at least
+            static_cast<unsigned>(std::bit_width(capacity))),  // one entry more than fits, at least
         index_bits_(static_cast<unsigned>(std::bit_width(indices))),
         mark_((std::uint64_t{1} << index_bits_) - 1),
         // Value-initialised: cycle 0, where positions start with cycle 1.
@@ -78,7 +79,7 @@ class index_ring {
     }
   }
 
-  /// What put would answer. `sent` says only that it is worth trying.
+  /// Returns what put would return. `sent` says only that a put is worth trying.
   send_status ask() noexcept {
     for (;;) {
       switch (look(tail_.load())) {
@@ -104,7 +105,7 @@ class index_ring {
         const std::uint64_t entry = entry_at(head + count).load();
         if (cycle_of(entry) != cycle(head + count)) break;
         if ((entry & mark_) == mark_) {
-          if (count == 0) return receive_status::closed;  // the head stays here for ever
+          if (count == 0) return receive_status::closed;  // the head never moves past the mark
           break;
         }
         into[count++] = static_cast<std::size_t>(entry & mark_);
@@ -113,8 +114,8 @@ class index_ring {
         if (head_.load() == head) return receive_status::empty;
         continue;
       }
-      // Nobody has taken any of these, and so nobody can have filled their entries again, if the
-      // head has not moved.
+      // An unmoved head proves that no take removed any of these, so that no put has refilled their
+      // entries.
       std::uint64_t expected = head;
       if (head_.compare_exchange_strong(expected, head + count)) {
         taken = count;
@@ -123,8 +124,8 @@ class index_ring {
     }
   }
 
-  /// Makes every put from now on answer `closed`, and take too once nothing is left. True for the
-  /// call that did it. Lock-free.
+  /// Closes the ring: every later put returns `closed`, and take too once nothing is left. Returns
+  /// true for the call that closed it. Lock-free.
   bool close() noexcept {
     bool first = false;
     for (;;) {
@@ -144,16 +145,16 @@ class index_ring {
     return first;
   }
 
-  /// True once a close is done.
   bool is_closed() const noexcept { return closed_.load(); }
 
-  /// False only if a take would answer `empty`, or what it would find is not there for good yet.
+  /// Returns false only if a take would return `empty`, or if the put of its entry has not taken
+  /// effect.
   bool may_take() const noexcept {
     const std::uint64_t head = head_.load();
     return cycle_of(entry_at(head).load()) >= cycle(head);
   }
 
-  /// False only if a put would answer `full`.
+  /// Returns false only if a put would return `full`.
   bool may_put() const noexcept {
     const std::uint64_t tail = tail_.load();
     return distance(tail, head_.load()) < capacity_ || is_closed();
@@ -177,17 +178,17 @@ class index_ring {
   std::uint64_t word(std::uint64_t position, std::uint64_t index) const noexcept {
     return (cycle(position) << index_bits_) | index;
   }
-  /// Negative for a moment, while a filled entry was taken before the tail moved on.
+  /// Negative for a moment, if a filled entry is taken before the tail advances.
   static std::int64_t distance(std::uint64_t tail, std::uint64_t head) noexcept {
     return static_cast<std::int64_t>(tail - head);
   }
 
   void advance_tail(std::uint64_t tail) noexcept { tail_.compare_exchange_strong(tail, tail + 1); }
 
-  /// What a put at `tail` may do. Reads the head, which takes keep busy, only if the head last seen
-  /// does not prove that there is room.
+  /// Decides what a put at `tail` may do. Reads the head, a contended cache line, only if the last
+  /// observed head does not prove that there is room.
   view look(std::uint64_t tail) noexcept {
-    // Relaxed: a head that was ever read is a lower bound of the head for all time to come.
+    // Relaxed: any head ever read is a lower bound of the head.
     if (distance(tail, head_seen_.load(std::memory_order_relaxed)) < capacity_) return view::room;
     const std::uint64_t entry = entry_at(tail).load();
     if (cycle_of(entry) == cycle(tail)) {
@@ -203,7 +204,7 @@ class index_ring {
     return tail_.load() == tail ? view::full : view::stale;
   }
 
-  /// There is room at `tail`, if it is still the tail. `room` if this call filled it.
+  /// Called with room at `tail`, if it is still the tail. Returns `room` if this call filled it.
   view fill(std::uint64_t tail, std::size_t index) noexcept {
     std::uint64_t entry = entry_at(tail).load();
     if (cycle_of(entry) + 1 == cycle(tail) &&
@@ -211,7 +212,7 @@ class index_ring {
       advance_tail(tail);
       return view::room;
     }
-    if (cycle_of(entry) == cycle(tail)) {  // filled by another
+    if (cycle_of(entry) == cycle(tail)) {  // filled by another thread
       if ((entry & mark_) == mark_) return view::closed;
       advance_tail(tail);
     }
@@ -229,15 +230,15 @@ class index_ring {
   alignas(line_pair) std::atomic<std::uint64_t> head_;
 };
 
-/// A lock-free set of slot numbers to take from and give back to: a stack (R. K. Treiber, 1986)
-/// linked by number. Last in, first out, so that the memory in use is what the caches hold. A count
-/// of takes stands beside the top number, in all bits that the number leaves, against ABA: at least
-/// 33 bits, 53 for a capacity of 1024.
+/// A lock-free set of free slot numbers: a stack (R. K. Treiber, 1986) linked by number. Last in,
+/// first out, so that the memory in use is what the caches hold. The top word holds the top number
+/// and, against ABA, a count of takes in all remaining bits: at least 33, 53 for a capacity of
+/// 1024.
 class slot_pool {
  public:
   static constexpr std::size_t none = index_ring::none;
 
-  /// With the numbers below `slots` in it.
+  /// Holds the numbers below `slots`.
   explicit slot_pool(std::size_t slots)
       : number_bits_(static_cast<unsigned>(std::bit_width(slots))),
         number_mask_((std::uint64_t{1} << number_bits_) - 1),
@@ -248,7 +249,7 @@ class slot_pool {
     }
   }
 
-  /// `none` if there is none. Lock-free.
+  /// Returns `none` if the pool is empty. Lock-free.
   std::size_t take() noexcept {
     std::uint64_t top = top_.load();
     for (;;) {
@@ -263,7 +264,7 @@ class slot_pool {
     }
   }
 
-  /// Gives several back at one instant. Lock-free.
+  /// Returns several numbers to the pool at one instant. Lock-free.
   void give(std::span<const std::size_t> numbers) noexcept {
     for (std::size_t i = 0; i + 1 < numbers.size(); ++i) link(numbers[i], numbers[i + 1]);
     std::uint64_t top = top_.load();

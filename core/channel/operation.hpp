@@ -29,8 +29,8 @@ namespace rw::core::channel_detail {
 
 using deadline = std::chrono::steady_clock::time_point;
 
-/// What an operation does each time it is tried. `attempt` returns true when it is over, `fail`
-/// ends it otherwise, `finish` hands the outcome to the handler.
+/// The action of an operation. `attempt` tries and returns true when the operation is over, `fail`
+/// ends it with an error, `finish` passes the result to the handler.
 template <typename T>
 struct send_action {
   T value;
@@ -51,7 +51,7 @@ struct send_action {
   }
 };
 
-/// What both kinds of receive have in common.
+/// Common part of both receive actions.
 template <typename T>
 struct receiving {
   std::optional<deadline> until{};
@@ -97,8 +97,8 @@ struct receive_some_action : receiving<T> {
 
 /// An operation between its start and its handler.
 ///
-/// It belongs to one party at a time: to the thread that starts it, then to whoever claims the node
-/// of its suspension, then to the function posted to its executor. So nothing in it is atomic.
+/// It belongs to one party at a time: to the thread that starts it, then to the party that claims
+/// the node of its suspension, then to the function posted to its executor. So it needs no atomics.
 template <typename T, typename Action, typename Handler>
 class operation final : public wait_op {
  public:
@@ -106,7 +106,7 @@ class operation final : public wait_op {
   using allocator_type =
       boost::asio::associated_allocator_t<Handler, boost::asio::recycling_allocator<void>>;
 
-  /// Tries at once, and completes or suspends; the handler is never called before this returns.
+  /// Tries at once, and completes or suspends. Never calls the handler before it returns.
   static void start(std::shared_ptr<state<T>> channel, Action action, Handler handler) {
     allocator_type allocator = allocator_of(handler);
     rebound memory(allocator);
@@ -135,8 +135,8 @@ class operation final : public wait_op {
   using rebound_traits = std::allocator_traits<rebound>;
   enum class purpose : std::uint8_t { retry, complete };
 
-  /// Carries the operation to its executor. Where it is destroyed unrun, with its context, so is
-  /// the operation; a wake-up that it carried goes on to the next waiter.
+  /// Carries the operation to its executor. If the context is destroyed before it runs, it destroys
+  /// the operation and passes a wake-up that it carried to the next waiter.
   class courier {
    public:
     courier(operation* op, purpose what) noexcept : op_(op), what_(what) {}
@@ -190,8 +190,8 @@ class operation final : public wait_op {
                                             : boost::asio::error::operation_aborted;
   }
 
-  /// One round: try, and if there is nothing to be had, suspend. `on_executor`: the handler may be
-  /// called right here.
+  /// Runs one round: tries, and suspends if it must wait. `on_executor`: the handler may be called
+  /// right here.
   void go(bool on_executor) {
     for (;;) {
       const stop_reason reason = node_ != nullptr ? node_->reason() : stop_reason::none;
@@ -212,8 +212,8 @@ class operation final : public wait_op {
     }
   }
 
-  /// True if the operation was taken back because its condition may have come true meanwhile;
-  /// otherwise it belongs to somebody else already, and may be gone.
+  /// Returns true if the operation was taken back because its condition may have become true
+  /// meanwhile. After false the operation belongs to another party and may be destroyed already.
   bool suspend() {
     const std::shared_ptr<state<T>> channel = channel_;
     wait_list& peers = Action::peers(*channel);
@@ -241,7 +241,7 @@ class operation final : public wait_op {
     if (!timer_) {
       timer_ = std::make_shared<boost::asio::steady_timer>(boost::asio::any_io_executor(work_));
     }
-    // Once it runs, another thread may end the operation before async_wait returns.
+    // Once the timer runs, another thread may end the operation before async_wait returns.
     const std::shared_ptr<boost::asio::steady_timer> timer = timer_;
     timer->expires_at(*action_.until);
     timer->async_wait([node, channel](boost::system::error_code error) {
@@ -251,7 +251,7 @@ class operation final : public wait_op {
 
   /// Running out of memory here would lose the operation: it ends the process (noexcept).
   void post_as(purpose what) noexcept {
-    const work_type executor = work_;  // the operation may be gone before post returns
+    const work_type executor = work_;  // the operation may be destroyed before post returns
     allocator_type allocator = allocator_of(handler_);
     boost::asio::post(executor, boost::asio::bind_allocator(allocator, courier(this, what)));
   }
@@ -264,7 +264,7 @@ class operation final : public wait_op {
     [[maybe_unused]] const work_type work = std::move(work_);
     Action action = std::move(action_);
     Handler handler = std::move(handler_);
-    free(memory);  // before the call, so that it may use the same memory again
+    free(memory);  // before the call, so that the handler may use the same memory again
     action.finish(handler);
   }
 

@@ -20,11 +20,10 @@ namespace channel_detail {
 /// The part of a channel that its suspended operations share: slots, their order, the two wait
 /// lists.
 ///
-/// A slot's number is always in exactly one place: in the pool, in the ring, or in the hands of one
-/// operation under way, which alone touches the slot then. Pool and ring order those hands. The
-/// bound is the ring's. There are `spare` more slots than it admits, for operations under way to
-/// hold; only if more threads than that are inside at once may a send be told "full" while there is
-/// room.
+/// Exactly one place holds a slot's number at any time: the pool, the ring, or an operation under
+/// way, which alone touches the slot then. Pool and ring order these owners. The bound is the
+/// ring's. There are `spare` more slots than it admits, for operations under way to hold. Only if
+/// more threads than that are inside at once may a send return "full" while there is room.
 template <typename T>
 class state {
  public:
@@ -42,7 +41,7 @@ class state {
     }
   }
 
-  /// Moves from `value` only if the answer is `sent`.
+  /// Moves from `value` only if it returns `sent`.
   send_status try_send(T& value) noexcept {
     if (filled_.is_closed()) return send_status::closed;
     send_status status = filled_.ask();
@@ -55,16 +54,16 @@ class state {
       receivers_.notify(1);
       return status;
     }
-    // Room was lost to another, or the channel closed, since it was asked.
+    // Since ask(), another send took the room, or the channel closed.
     value.~T();  // NOLINT(bugprone-use-after-move): the empty shell is replaced by what it held
     ::new (std::addressof(value)) T(std::move(*item));
     std::destroy_at(item);
     vacant_.give({&at, 1});
-    if (status == send_status::full) senders_.notify(1);  // who found the pool empty may try again
+    if (status == send_status::full) senders_.notify(1);  // for a sender that found the pool empty
     return status;
   }
 
-  /// Calls `consume(T&&)` with the oldest item, if there is one. It must not throw.
+  /// Calls `consume(T&&)` with the oldest item, if there is one. `consume` must not throw.
   template <typename Consume>
   receive_status try_receive(Consume&& consume) noexcept {
     std::size_t at = 0;
@@ -79,8 +78,8 @@ class state {
     return status;
   }
 
-  /// Appends up to `max` items to `into`; `taken` says how many. Room in the vector is made before
-  /// an item is taken, so that nothing is lost if that throws.
+  /// Appends up to `max` items to `into` and sets `taken` to their number. Reserves room in the
+  /// vector before it takes an item, so that nothing is lost if that throws.
   receive_status try_receive_some(std::vector<T>& into, std::size_t max, std::size_t& taken) {
     taken = 0;
     receive_status status = receive_status::received;
@@ -107,7 +106,7 @@ class state {
 
   void close() noexcept {
     if (!filled_.close()) return;
-    // After the mark is set: whoever is not seen by this finds the mark at his second look.
+    // After the mark is set: a waiter that this call misses finds the mark at its second check.
     receivers_.notify_all();
     senders_.notify_all();
   }
@@ -116,8 +115,8 @@ class state {
   std::size_t capacity() const noexcept { return capacity_; }
   std::size_t size() const noexcept { return filled_.size(); }
 
-  /// The second look of a waiter: false only if its condition does not hold, or comes true by an
-  /// operation that has still to look for waiters.
+  /// The second check of a waiter: false only if its condition does not hold, or if the operation
+  /// that makes it true has yet to check for waiters.
   bool may_send() const noexcept {
     return filled_.is_closed() || (filled_.may_put() && !vacant_.empty());
   }

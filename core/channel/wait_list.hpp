@@ -11,40 +11,40 @@
 
 namespace rw::core::channel_detail {
 
-/// Why a suspended operation was ended before it could do its work.
+/// Why a suspended operation ended before it succeeded.
 enum class stop_reason : std::uint8_t { none, cancelled, timed_out };
 
 /// A suspended operation. Exactly one party may act on it at a time: the one that claimed its node.
 /// None of the calls runs the handler before it returns.
 class wait_op {
  public:
-  /// Claimed by a signal: have the operation tried again on its own executor.
+  /// Claimed by a signal: makes the operation try again on its own executor.
   virtual void wake() noexcept = 0;
-  /// Claimed by a cancellation or a deadline: have it completed on its own executor.
+  /// Claimed by a cancellation or a deadline: completes the operation on its own executor.
   virtual void stop() noexcept = 0;
-  /// Claimed by the shutdown of its execution context: destroy it, handler not called.
+  /// Claimed by the shutdown of its execution context: destroys it without calling its handler.
   virtual void abandon() noexcept = 0;
 
  protected:
   ~wait_op() = default;
 };
 
-/// One suspension of an operation: the link between the operation, the wait list and whatever may
-/// end the wait. Reference counted, because each of these lets go of it at its own time.
+/// One suspension of an operation: links the operation, the wait list and each party that may end
+/// the wait. Reference counted, because each of these releases it at its own time.
 class wait_node {
  public:
   explicit wait_node(wait_op& op) noexcept : op_(&op) {}
 
-  /// Tries to become the one who acts on the operation. At most one call ever succeeds.
+  /// Tries to acquire the right to act on the operation. At most one call ever succeeds.
   bool claim() noexcept { return waiting_.load() && waiting_.exchange(false); }
 
   bool waiting() const noexcept { return waiting_.load(); }
 
-  /// The operation; touched only by whoever claimed the node.
+  /// The operation; only the party that claimed the node may touch it.
   wait_op& op() const noexcept { return *op_; }
 
-  /// Asks for an end. Kept even where the claim fails, so that an operation that was woken at the
-  /// same time does not go back to sleep.
+  /// Records a reason to end. The reason stays even if the claim fails, so that an operation woken
+  /// at the same time does not suspend again.
   void ask_to_stop(stop_reason reason) noexcept {
     stop_reason expected = stop_reason::none;
     reason_.compare_exchange_strong(expected, reason);
@@ -55,7 +55,7 @@ class wait_node {
     node->references_.fetch_add(1, std::memory_order_relaxed);  // from a reference that exists
   }
   friend void intrusive_ptr_release(wait_node* node) noexcept {
-    // acq_rel: the last one sees everything that the others did to the node before it frees it.
+    // acq_rel: the last owner observes all writes of the others to the node before it frees it.
     if (node->references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete node;
   }
 
@@ -75,19 +75,18 @@ using wait_node_ptr = boost::intrusive_ptr<wait_node>;
 
 /// The operations that wait for one condition ("an item" or "room"), first come first woken.
 ///
-/// Nodes are pushed onto a stack that is only ever emptied as a whole (so it has no ABA problem).
-/// Who holds the notifier role moves them into a private FIFO. The role is a counter of signals
-/// that still have to be served: whoever raises it from zero serves, and goes on until it has
-/// brought it back to zero; anybody else leaves his signal and returns. So nobody waits for
-/// anybody. If the holder is preempted, wake-ups are late but never lost, and the channel itself
-/// goes on.
+/// Waiters push their nodes onto a stack that is only ever emptied as a whole (so it has no ABA
+/// problem). The holder of the notifier role moves them into a private FIFO. The role is a counter
+/// of signals still to be served: the thread that raises it from zero serves until it has brought
+/// it back to zero; any other thread adds its signal and returns. So no thread waits for another.
+/// If the holder is preempted, wake-ups are late but never lost, and the channel itself progresses.
 ///
-/// No wake-up is lost. A waiter does: enter (raise `waiting_`), push, then look at the condition
+/// No wake-up is lost. A waiter does: enter (raise `waiting_`), push, then check the condition
 /// again. A notifier does: make the condition true, then read `waiting_`, then signal, then (in the
-/// role) empty the stack. All of it is seq_cst, because both sides write first and read the other's
-/// variable second, which no weaker order keeps apart. Either the notifier sees the waiter, or the
-/// waiter's second look sees the condition. A signal that finds nobody in the stack is dropped for
-/// the same reason.
+/// role) empty the stack. All of it is seq_cst: both sides write first and read the other's
+/// variable second, which no weaker order keeps in sequence. Either the notifier observes the
+/// waiter, or the waiter's second check observes the condition. A signal that finds the stack empty
+/// is dropped for the same reason.
 class wait_list {
  public:
   wait_list() = default;
@@ -95,14 +94,15 @@ class wait_list {
   wait_list& operator=(const wait_list&) = delete;
   ~wait_list();
 
-  /// Announces a waiter; each is followed by exactly one successful claim of its node, through this
-  /// list. To be called before anybody else can reach the node.
+  /// Announces a waiter. Exactly one successful claim of its node, through this list, follows each
+  /// call. The caller calls it before any other thread can reach the node.
   void enter() noexcept { waiting_.fetch_add(1); }
 
-  /// Adds the node of a waiter that has entered. It may be claimed before the call returns.
+  /// Adds the node of a waiter that has entered. Another thread may claim it before the call
+  /// returns.
   void push(const wait_node_ptr& node) noexcept;
 
-  /// Wakes up to `count` waiters. One load where nobody waits.
+  /// Wakes up to `count` waiters. Costs one load if none waits.
   void notify(std::size_t count) noexcept {
     if (waiting_.load() != 0) signal(count);
   }
@@ -110,21 +110,21 @@ class wait_list {
   /// Wakes all.
   void notify_all() noexcept { signal(all); }
 
-  /// Ends one waiter's wait, for example out of its cancellation slot. Nothing if it was woken
-  /// before, except that the reason is remembered in the node.
+  /// Ends the wait of one waiter, for example from its cancellation slot. If the waiter was woken
+  /// before, only records the reason in the node.
   void stop(wait_node& node, stop_reason reason) noexcept;
 
-  /// The waiter takes its own operation back after pushing it. False: somebody else acts on it.
+  /// Takes the waiter's own operation back after a push. Returns false if another party claimed it.
   bool take_back(wait_node& node) noexcept;
 
-  /// Bookkeeping for a waiter whose node was claimed without this list: by the registry.
+  /// Counts out a waiter whose node was claimed without this list: by the registry.
   void abandoned() noexcept;
 
-  /// How many wait, an estimate.
+  /// Estimated number of waiters.
   std::size_t waiting() const noexcept;
 
-  /// How many nodes the list holds that nobody waits on any more, an estimate; bounded by the
-  /// number of live waiters plus a constant. For tests.
+  /// Estimated number of nodes in the list without a waiter; at most the number of live
+  /// waiters plus a constant. For tests.
   std::size_t dead() const noexcept;
 
  private:
@@ -140,7 +140,7 @@ class wait_list {
 
   alignas(line_pair) std::atomic<std::int64_t> waiting_{0};
   alignas(line_pair) std::atomic<wait_node*> incoming_{nullptr};
-  /// The notifier role: number of wake-ups to serve, plus `all` and `sweep` as often as asked for.
+  /// The notifier role: number of wake-ups to serve, plus `all` and `sweep` as often as requested.
   std::atomic<std::uint64_t> signals_{0};
   std::atomic<std::int64_t> dead_{0};
   // Only in the role:
@@ -148,9 +148,9 @@ class wait_list {
   wait_node* last_ = nullptr;
 };
 
-/// Knows what is suspended on behalf of an execution context, so that its shutdown destroys the
-/// handlers as it does those of timers and sockets, and nobody wakes them afterwards. Lock-free
-/// except for `of`, which takes the context's own lock on its table of services.
+/// Tracks what is suspended on behalf of an execution context. The context's shutdown then destroys
+/// the handlers as it destroys those of timers and sockets, and no signal wakes them afterwards.
+/// Lock-free except for `of`, which takes the context's own lock on its services.
 class wait_registry final : public boost::asio::execution_context::service {
  public:
   // NOLINTNEXTLINE(readability-identifier-naming): Asio's name
@@ -160,10 +160,10 @@ class wait_registry final : public boost::asio::execution_context::service {
   explicit wait_registry(boost::asio::execution_context& context) : service(context) {}
   ~wait_registry() override;
 
-  /// The registry of a context, made at first use.
+  /// Returns the registry of a context; makes it at first use.
   static wait_registry& of(boost::asio::execution_context& context);
 
-  /// Remembers a node until it is no longer waiting (or some time longer).
+  /// Holds a node at least until it no longer waits.
   void add(const wait_node_ptr& node) noexcept;
 
  private:
@@ -173,9 +173,9 @@ class wait_registry final : public boost::asio::execution_context::service {
 
   std::atomic<wait_node*> incoming_{nullptr};
   std::atomic<std::size_t> added_{0};  ///< since the last prune
-  std::atomic<bool> pruning_{false};   ///< who sets it prunes; others go on
+  std::atomic<bool> pruning_{false};   ///< the thread that sets it prunes; others do not wait
   std::atomic<std::size_t> prune_after_{64};
-  wait_node* first_ = nullptr;  ///< only for who prunes
+  wait_node* first_ = nullptr;  ///< only the pruning thread uses it
 };
 
 }  // namespace rw::core::channel_detail

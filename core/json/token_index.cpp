@@ -16,7 +16,7 @@ bool token_index::build(std::string_view text, token_list& tokens) {
     constexpr std::size_t least = 8 * 1024;
     const auto capacity =
         text.size() <= kept_capacity ? std::bit_ceil(std::max(text.size(), least)) : text.size();
-    // A depth of 1: only the second stage, which is not used, needs memory for depth.
+    // A depth of 1: only the second stage needs memory for depth, and it is not used.
     stage_.reset();
     if (simdjson::get_active_implementation()->create_dom_parser_implementation(capacity, 1,
                                                                                 stage_)) {

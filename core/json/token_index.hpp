@@ -11,9 +11,9 @@ class dom_parser_implementation;
 
 namespace rw::core {
 
-/// Where the tokens of a JSON text begin: each of {}[]:, , the opening quote of each string, the
-/// first byte of everything else. Behind the last one stand two that point at the end of the text,
-/// where a std::string keeps a zero, which no token begins with.
+/// Positions of the tokens of a JSON text: each of {}[]:, , the opening quote of each string, the
+/// first byte of everything else. Two more positions after the last point at the end of the text,
+/// where a std::string keeps a zero: no token begins with it.
 struct token_list {
   const char* text = nullptr;
   const std::uint32_t* begin = nullptr;
@@ -21,7 +21,7 @@ struct token_list {
 
   char at(const std::uint32_t* token) const noexcept { return text[*token]; }
 
-  /// The text from one token up to another, without the white space at its end.
+  /// Returns the text from one token up to another, without the white space at its end.
   std::string_view span(const std::uint32_t* from, const std::uint32_t* to) const noexcept {
     const char* first = text + *from;
     const char* last = text + *to;
@@ -34,8 +34,8 @@ struct token_list {
 };
 
 /// Finds tokens with simdjson's first stage (which picks the widest vector instructions at run
-/// time). It also refuses what is not UTF-8, unclosed strings, and control characters in strings;
-/// all else is for who walks the tokens.
+/// time). Also rejects invalid UTF-8, unclosed strings, and control characters in strings;
+/// token_walk checks everything else.
 ///
 /// Keeps 4 bytes per byte of the largest text of up to `kept_capacity`. Not thread-safe.
 class token_index {
@@ -47,11 +47,11 @@ class token_index {
   token_index(const token_index&) = delete;
   token_index& operator=(const token_index&) = delete;
 
-  /// Returns false if the text was refused. The tokens are valid until `release`, and as long as
-  /// `text` is, behind which must stand a byte that may be read, and that is zero or white space.
+  /// Returns false if the text is rejected. The tokens are valid until `release`, and as long as
+  /// `text` is. The byte after `text` must be readable, and zero or white space.
   bool build(std::string_view text, token_list& tokens);
 
-  /// Gives back what only a large text needed.
+  /// Frees the memory that only a large text needed.
   void release() noexcept;
 
  private:

@@ -49,7 +49,7 @@ bool is_number(const char* text) noexcept {
   return ends_scalar(*p) && p - text <= 64;
 }
 
-/// Stops at the first character that is another, and so at the zero behind the text.
+/// Stops at the first other character, and so at the zero after the text.
 template <std::size_t N>
 bool is_word(const char* text, const char (&word)[N]) noexcept {
   for (std::size_t i = 0; i + 1 < N; ++i) {
@@ -58,8 +58,8 @@ bool is_word(const char* text, const char (&word)[N]) noexcept {
   return ends_scalar(text[N - 1]);
 }
 
-/// Value of four hexadecimal digits, negative if they are not. Stops at the first that is not, and
-/// so at the zero behind the text.
+/// Returns the value of four hexadecimal digits, negative if they are not. Stops at the first other
+/// character, and so at the zero after the text.
 int hex4(const char* p) noexcept {
   int value = 0;
   for (int i = 0; i < 4; ++i) {
@@ -76,7 +76,7 @@ int hex4(const char* p) noexcept {
   return value;
 }
 
-/// Length of the escape that begins at `p`, 0 if it is none.
+/// Returns the length of the escape that begins at `p`, 0 if it is none.
 std::size_t escape_length(const char* p) noexcept {
   if (p[1] == '"') return 2;
   switch (p[1]) {
@@ -101,8 +101,8 @@ std::size_t escape_length(const char* p) noexcept {
   return low >= 0xDC00 && low <= 0xDFFF ? 12 : 0;
 }
 
-/// True if the backslash at `p` belongs to the escape that ended at `checked`, or begins a valid
-/// one, which then ends at `checked`.
+/// Returns true if the backslash at `p` belongs to the escape that ended at `checked`, or begins a
+/// valid escape, and sets `checked` to the end of that.
 bool check_escape(const char* p, const char*& checked) noexcept {
   if (p < checked) return true;
   const auto length = escape_length(p);
@@ -111,7 +111,7 @@ bool check_escape(const char* p, const char*& checked) noexcept {
 }
 
 #ifdef __SSE2__
-/// One bit for each of 64 bytes: set where it is a backslash.
+/// Returns one bit for each of 64 bytes: set for a backslash.
 std::uint64_t backslashes(const char* p) noexcept {
   const __m128i wanted = _mm_set1_epi8('\\');
   __m128i found[4];
@@ -134,11 +134,10 @@ std::uint64_t backslashes(const char* p) noexcept {
 bool escapes_are_valid(std::string_view text) noexcept {
   const char* p = text.data();
   const char* const end = p + text.size();
-  // Where the last escape ended: what lies before is its own, such as the second of two
-  // backslashes.
+  // End of the last escape: it covers the backslashes before, such as the second of two.
   const char* checked = p;
 #ifdef __SSE2__
-  // Escapes come in crowds (JSON within JSON), where a call of memchr for each would cost more.
+  // Escapes come in clusters (JSON within JSON), where a memchr for each would cost more.
   for (; end - p >= 64; p += 64) {
     for (auto mask = backslashes(p); mask != 0; mask &= mask - 1) {
       if (!check_escape(p + std::countr_zero(mask), checked)) return false;

@@ -11,10 +11,10 @@ namespace rw::core {
 
 /// Walks the tokens of a JSON text and checks its grammar on the way (RFC 8259): all that
 /// token_index leaves open except escapes, which `escapes_are_valid` checks for the whole text at
-/// once. Everything returns false at the first thing that is wrong or merely unusual (numbers of
-/// more than 64 characters, exponents of more than 4 digits, nesting beyond the limit); the
-/// position is then void. It cannot run past the end: nothing accepts the zero, or white space,
-/// that the last tokens point at.
+/// once. Every function returns false at the first error or unsupported value (numbers of more than
+/// 64 characters, exponents of more than 4 digits, nesting beyond the limit); the position is then
+/// invalid. The walk cannot run past the end: no function accepts the zero, or white space, that
+/// the last tokens point at.
 class token_walk {
  public:
   token_walk(const token_list& tokens, std::size_t max_depth) noexcept
@@ -27,10 +27,10 @@ class token_walk {
   char peek() const noexcept { return tokens_.at(at_); }
   bool at_end() const noexcept { return at_ == tokens_.end; }
 
-  /// Checks and passes the value here.
+  /// Checks and skips the value at the position.
   bool skip() noexcept;
 
-  /// Checks and passes the value here, and gives its text.
+  /// Checks and skips the value at the position, and sets `text` to its text.
   bool skip(std::string_view& text) noexcept {
     const auto* from = at_;
     if (!skip()) return false;
@@ -38,8 +38,9 @@ class token_walk {
     return true;
   }
 
-  /// Passes the object here. `member(name)` is called with each name, its position at the value,
-  /// which it must pass. False also if a name has an escape, or `member` returned false.
+  /// Walks the object at the position. Calls `member(name)` for each name, with the position at the
+  /// value, which it must walk. Also returns false if a name has an escape, or `member` returned
+  /// false.
   template <typename Member>
   bool object(Member&& member) {
     if (peek() != '{' || ++open_ > max_depth_) return false;
@@ -55,8 +56,8 @@ class token_walk {
     }
   }
 
-  /// Passes the array here. `element()` is called with the position at each element, which it must
-  /// pass. False also if `element` returned false.
+  /// Walks the array at the position. Calls `element()` with the position at each element, which it
+  /// must walk. Also returns false if `element` returned false.
   template <typename Element>
   bool array(Element&& element) {
     if (peek() != '[' || ++open_ > max_depth_) return false;
@@ -71,12 +72,12 @@ class token_walk {
     }
   }
 
-  /// Passes the string here, and gives what is between its quotes. False if it has an escape.
+  /// Walks the string at the position, and sets `text` to its content. Returns false if it has an
+  /// escape.
   [[gnu::always_inline]] bool string(std::string_view& text) noexcept {
     const char* const first = tokens_.text + *at_ + 1;
     if (first[-1] != '"') return false;
-    // Behind a string that ends where the next token begins, as serializers write it, is no white
-    // space.
+    // Serializers write no white space after a string: the next token follows its closing quote.
     const char* last = tokens_.text + at_[1] - 1;
     if (*last != '"') [[unlikely]]
       last = tokens_.span(at_, at_ + 1).end() - 1;
@@ -112,14 +113,14 @@ class token_walk {
 
   token_list tokens_;
   const std::uint32_t* at_;
-  const char* escape_;  ///< no backslash lies between the last string looked at and here
+  const char* escape_;  ///< no backslash between the last checked string and here
   std::size_t max_depth_;
   std::size_t open_ = 0;
   bool is_object_[limit];
 };
 
-/// True if each backslash in `text` begins an escape that JSON has, and each escaped surrogate has
-/// its other half. Backslashes outside strings are for the walk to refuse.
+/// Returns true if each backslash in `text` begins an escape of JSON, and each escaped surrogate
+/// has its other half. The walk rejects backslashes outside strings.
 bool escapes_are_valid(std::string_view text) noexcept;
 
 }  // namespace rw::core

@@ -41,7 +41,7 @@ failure plugin_failure(const config& how, const process_outcome& outcome, const 
   return out;
 }
 
-/// A sentence's end about what is wrong with the status; empty if nothing is.
+/// Returns the fault of the status as the end of a sentence; empty if there is none.
 std::string read_status(const json::value& status, exec_credential& into) {
   into.token = find_string(status, {"token"});
   into.certificate = find_string(status, {"clientCertificateData"});
@@ -64,7 +64,7 @@ std::string read_credential(const std::string& output, const std::string& versio
                             exec_credential& into) {
   std::string why;
   const auto parsed = parse_json(output, why);
-  // What it wrote may be half a credential: nothing of it is shown.
+  // The output may be half a credential: the message shows none of it.
   if (!parsed || !parsed->is_object()) return "wrote no JSON object";
   if (find_string(*parsed, {"kind"}) != "ExecCredential") return "wrote no ExecCredential";
   const auto found = find_string(*parsed, {"apiVersion"});

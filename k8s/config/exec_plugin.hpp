@@ -14,7 +14,7 @@
 
 namespace rw::k8s {
 
-/// What a credential plugin gives (client.authentication.k8s.io/v1, "ExecCredentialStatus"): a
+/// Result of a credential plugin (client.authentication.k8s.io/v1, "ExecCredentialStatus"): a
 /// token, a certificate with its key, or both.
 struct exec_credential {
   std::string token;
@@ -23,15 +23,14 @@ struct exec_credential {
   std::optional<std::chrono::system_clock::time_point> expires;
 };
 
-/// The ExecCredential that a plugin is handed in KUBERNETES_EXEC_INFO; with the cluster where the
-/// configuration asks for that.
+/// Returns the ExecCredential that a plugin receives in KUBERNETES_EXEC_INFO; with the cluster if
+/// the configuration requests it.
 std::string exec_info(const config& how);
 
-/// The plugin as a program to run.
 process_request exec_request(const config& how);
 
-/// Reads what a plugin has written. Failures name the command, and show the last line of what it
-/// wrote to standard error and the configuration's hint how to install it.
+/// Reads the output of a plugin. Failures name the command, and show the last line of its standard
+/// error and the configuration's install hint.
 result<exec_credential> read_exec_outcome(const config& how, const process_outcome& outcome);
 
 }  // namespace rw::k8s

@@ -5,15 +5,15 @@
 
 namespace rw::k8s {
 
-/// Tells cheaply whether a file has changed: stat(2)'s idea of it, symlinks followed, so that
-/// kubelet's swap of a whole directory is seen, too.
+/// Detects cheaply whether a file has changed: by stat(2), which follows symlinks and so notices
+/// kubelet's swap of a whole directory.
 class file_stamp {
  public:
-  /// True if the file differs from what the last call saw; the first call is true. A file that is
-  /// missing is a state like others.
+  /// Returns true if the file differs from its state at the last call, and at the first call.
+  /// "Missing" is a state as well.
   bool changed(const std::string& name);
 
-  /// Makes the next call of changed() true.
+  /// Makes the next call of changed() return true.
   void forget() noexcept { known_ = false; }
 
  private:

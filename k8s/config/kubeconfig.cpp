@@ -15,7 +15,6 @@
 namespace rw::k8s {
 namespace {
 
-/// A named entry of one of the lists.
 struct entry {
   const yaml_node* node = nullptr;
   std::string file;
@@ -36,7 +35,7 @@ std::string resolved(const std::string& name, const std::string& directory) {
   return (std::filesystem::path(directory) / name).lexically_normal().string();
 }
 
-/// PEM that stands inline (base64, which wins) or in a file, which is read.
+/// Reads PEM that is inline (base64, which takes precedence) or in a file.
 void read_pem(yaml_fields& from, const std::string& field, const std::string& directory,
               std::string& text, std::string& file) {
   const auto inline_field = field + "-data";
@@ -55,7 +54,7 @@ void read_pem(yaml_fields& from, const std::string& field, const std::string& di
   text = std::move(*read);
 }
 
-/// How a failure names PEM: the field, and the file if it stands in one.
+/// Returns the name of PEM in messages: the field, and the file if it is in one.
 std::string name_of(const std::string& field, const std::string& file) {
   return file.empty() ? field + "-data" : field + " (" + file + ")";
 }
@@ -114,7 +113,7 @@ exec_plugin read_exec(yaml_fields& from, const std::string& directory) {
   }
   out.command = from.text("command");
   if (out.command.empty()) from.wrong("command is missing");
-  // A bare name is looked for in PATH.
+  // PATH is searched for a bare name.
   if (out.command.find('/') != std::string::npos) out.command = resolved(out.command, directory);
   out.arguments = from.texts("args");
   for (auto& item : from.list("env")) out.environment.push_back(variable_of(from, item));
@@ -122,7 +121,7 @@ exec_plugin read_exec(yaml_fields& from, const std::string& directory) {
   out.provide_cluster_info = from.flag("provideClusterInfo");
   const auto mode = from.text("interactiveMode");
   if (mode == "Always") {
-    from.wrong("interactiveMode is Always, but there is nobody here to ask");
+    from.wrong("interactiveMode is Always, but a service has no terminal");
   } else if (!mode.empty() && mode != "Never" && mode != "IfAvailable") {
     from.wrong("interactiveMode " + in_quotes(mode) + " is not Never, IfAvailable or Always");
   }
@@ -167,11 +166,11 @@ void check_methods(yaml_fields& from, const config& read) {
     from.wrong("username and token exclude each other");
   }
   if (read.username.empty() && !read.password.empty()) {
-    from.wrong("password stands without a username");
+    from.wrong("password without a username");
   }
   if (read.username.find(':') != std::string::npos) from.wrong("username has a ':' in it");
   if (from.has("auth-provider")) {
-    from.wrong("auth-provider is not supported any more, exec has taken its place");
+    from.wrong("auth-provider is no longer supported, use exec");
   }
 }
 
@@ -197,7 +196,7 @@ void read_user(yaml_fields& from, const std::string& directory, config& into) {
   if (!checked) from.wrong(checked.error().message());
 }
 
-/// Refuses what a stranger's text must not ask of this process, whether it would be used or not.
+/// Rejects fields that would run a program or read a file of this process, even if they are unused.
 void check_harmless(yaml_fields& from) {
   for (const auto* field :
        {"certificate-authority", "client-certificate", "client-key", "tokenFile"}) {
@@ -211,7 +210,7 @@ void check_harmless(yaml_fields& from) {
   }
 }
 
-/// Adds the entries of one list that earlier files do not have. `content` is the field beside
+/// Adds the entries of one list that earlier files do not have. `content` is the field next to
 /// `name`.
 void add_entries(yaml_fields& from, const char* list, const char* content, const entry& origin,
                  entry_map& into) {
@@ -274,7 +273,7 @@ result<config> kubeconfig_set::find(const std::string& context) const {
   const auto& name = context.empty() ? all.current : context;
   if (name.empty()) {
     return not_configured(at(all.files) +
-                          ": no context is asked for, and current-context is not set");
+                          ": no context is requested, and current-context is not set");
   }
   const auto found = all.contexts.find(name);
   if (found == all.contexts.end()) {

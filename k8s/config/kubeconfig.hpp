@@ -15,11 +15,11 @@ inline failure not_configured(std::string message) {
   return {.code = errc::not_configured, .message = std::move(message)};
 }
 
-/// Whose text it is: what others wrote must not run programs or read files here.
+/// Origin of the text: a foreign text must not run programs or read files here.
 enum class kubeconfig_trust : std::uint8_t { own, foreign };
 
-/// Kubeconfigs on their way to a config: texts are added in the order of their rank, then a context
-/// is looked up in all of them.
+/// Merges kubeconfigs: the caller adds texts in the order of precedence, then looks a context up in
+/// all of them.
 class kubeconfig_set {
  public:
   explicit kubeconfig_set(kubeconfig_trust trust = kubeconfig_trust::own);
@@ -27,7 +27,7 @@ class kubeconfig_set {
   kubeconfig_set(const kubeconfig_set&) = delete;
   kubeconfig_set& operator=(const kubeconfig_set&) = delete;
 
-  /// `name` stands for the text in messages.
+  /// Messages call the text `name`.
   result<void> add(const std::string& text, const std::string& name, const std::string& directory);
 
   result<config> find(const std::string& context) const;

@@ -91,7 +91,7 @@ result<config> in_cluster_config(const std::string& root) {
   auto ca = tls::read_file(out.ca_file);
   if (!ca) return not_configured("in-cluster: certificate authority: " + ca.error().message());
   out.ca = std::move(*ca);
-  // Not every service account volume has it.
+  // Some service account volumes lack it.
   const auto ns = tls::read_file(folder + "/namespace");
   if (ns && !trimmed(*ns).empty()) out.ns = trimmed(*ns);
   return out;

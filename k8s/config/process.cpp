@@ -32,7 +32,6 @@ std::string error_text(int error) {
   return std::system_category().message(error);
 }
 
-/// A file descriptor that closes itself.
 class owned_fd {
  public:
   explicit owned_fd(int fd = -1) : fd_(fd) {}
@@ -65,7 +64,7 @@ std::optional<pipe_ends> make_pipe() {
   return pipe_ends{owned_fd(ends[0]), owned_fd(ends[1])};
 }
 
-/// The environment of this process with more, which wins.
+/// Returns the environment of this process with `more`, which takes precedence.
 std::vector<std::string> environment_with(
     const std::vector<std::pair<std::string, std::string>>& more) {
   std::vector<std::string> out;
@@ -88,14 +87,14 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return out;
 }
 
-/// posix_spawn(3) with its two descriptions, which have to be destroyed.
+/// Owns the two descriptions of posix_spawn(3).
 class spawner {
  public:
   spawner() {
     ::posix_spawn_file_actions_init(&actions_);
     ::posix_spawnattr_init(&attributes_);
-    // Of its own group, so that what it starts can be ended with it; with the signals of a fresh
-    // program, whatever this one has blocked or ignores.
+    // A group of its own, so that its children can be ended with it. Default signals, whatever this
+    // process blocks or ignores.
     sigset_t none;
     sigset_t all;
     ::sigemptyset(&none);
@@ -113,7 +112,7 @@ class spawner {
   spawner(const spawner&) = delete;
   spawner& operator=(const spawner&) = delete;
 
-  /// 0, or errno.
+  /// Returns 0, or errno.
   int start(const process_request& what, int out, int err, pid_t& pid) {
     ::posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     ::posix_spawn_file_actions_adddup2(&actions_, out, STDOUT_FILENO);
@@ -130,7 +129,7 @@ class spawner {
   posix_spawnattr_t attributes_;
 };
 
-/// A program under way. Its handlers keep it alive until the process has been reaped.
+/// A running program. Its handlers keep it alive until the process has been reaped.
 class child : public std::enable_shared_from_this<child> {
  public:
   child(const asio::any_io_executor& executor, core::watchdog& watchdog, std::size_t output_bytes)
@@ -141,7 +140,7 @@ class child : public std::enable_shared_from_this<child> {
         err_(executor),
         exit_(executor) {}
   ~child() {
-    // Only with the execution context, before the end was seen.
+    // Positive only if the execution context is destroyed before the end was observed.
     if (pid_ <= 0) return;
     kill();
     ::waitpid(pid_, nullptr, 0);
@@ -222,8 +221,8 @@ void child::read(bool errors) {
                   });
 }
 
-/// Takes what is there, in portions, lest somebody who never stops keep the executor. False at the
-/// end of the output.
+/// Reads the available output, in portions: an endless writer must not block the executor. Returns
+/// false at the end of the output.
 bool child::drain(bool errors) {
   auto& from = errors ? err_ : out_;
   auto& into = errors ? outcome.errors : outcome.output;
@@ -258,13 +257,13 @@ void child::await_exit() {
 
 void child::reap() {
   int status = 0;
-  // A host that ignores SIGCHLD has no status to offer: what was written has to speak for itself.
+  // A host that ignores SIGCHLD has no status: the output alone then decides.
   if (::waitpid(pid_, &status, WNOHANG) == pid_) {
     outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
   pid_ = -1;
   deadline_ = {};
-  // What it started may go on and keep the pipes open; what itself has written is in them.
+  // Its children may run on and keep the pipes open; its own output is in the pipes by now.
   drain(false);
   drain(true);
   boost::system::error_code ignored;

@@ -13,7 +13,7 @@
 
 namespace rw::k8s {
 
-/// A program to run: found in PATH unless its name has a slash in it, with this process's
+/// A program to run: searched for in PATH unless its name has a slash, with this process's
 /// environment and more, without input, in a process group of its own.
 struct process_request {
   std::string command = {};
@@ -24,17 +24,17 @@ struct process_request {
 };
 
 struct process_outcome {
-  /// Why there is no status: it could not be started, took too long, wrote too much, or was
-  /// cancelled. Empty if it came to its own end.
+  /// Why there is no status: the program did not start, exceeded the time or output limit, or was
+  /// cancelled. Empty if it exited.
   std::string trouble;
   bool started = false;
-  int status = 0;  ///< of exit, or 128 and the signal's number, as shells have it
+  int status = 0;  ///< of exit, or 128 and the signal's number, as in shells
   std::string output;
   std::string errors;  ///< the last 4 KiB of standard error
 };
 
-/// Runs a program without blocking the executor, and reaps it. Whoever outlasts the limit, writes
-/// too much or is cancelled is killed with its process group. Linux 5.3 or later.
+/// Runs a program without blocking the executor, and reaps it. Kills the process group if the
+/// program exceeds its time or output limit, or the caller is cancelled. Linux 5.3 or later.
 boost::asio::awaitable<process_outcome> run_process(boost::asio::any_io_executor executor,
                                                     core::watchdog& watchdog, process_request what);
 

@@ -7,7 +7,7 @@
 namespace rw::k8s {
 namespace {
 
-/// Aliases let a short text stand for an endless one.
+/// Limit of values: with aliases a short text can expand without end.
 constexpr std::size_t most_values = 10'000;
 
 using node_kind = yaml_node::kind;

@@ -22,7 +22,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-/// controller-runtime's.
+/// The bounds of controller-runtime.
 const std::vector<double>& reconcile_bounds() {
   static const std::vector<double> bounds = {
       0.005, 0.01, 0.025, 0.05, 0.1,  0.15, 0.2,  0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6,
@@ -37,21 +37,21 @@ struct controller_metrics {
         requeue_after(total(r, name, "requeue_after")),
         error(total(r, name, "error")),
         errors(counter(r, name, "controller_runtime_reconcile_errors_total",
-                       "Reconciles that ended in an error")),
+                       "Number of reconciles that ended in an error")),
         terminal(counter(r, name, "controller_runtime_terminal_reconcile_errors_total",
-                         "Reconciles that ended in an error that is not tried again")),
+                         "Number of reconciles that ended in an error without a retry")),
         panics(counter(r, name, "controller_runtime_reconcile_panics_total",
-                       "Reconciles that ended in an exception")),
+                       "Number of reconciles that ended in an exception")),
         timeouts(counter(r, name, "rw_controller_reconcile_timeouts_total",
-                         "Reconciles that were cancelled at their time limit")),
+                         "Number of reconciles cancelled at their time limit")),
         time(core::make_histogram(r, "controller_runtime_reconcile_time_seconds",
-                                  "How long reconciles took", {{"controller", name}},
+                                  "Duration of reconciles in seconds", {{"controller", name}},
                                   reconcile_bounds())),
         most(gauge(r, name, "controller_runtime_max_concurrent_reconciles",
                    "How many reconciles may run at once")),
         active(gauge(r, name, "controller_runtime_active_workers", "Reconciles that run")),
         failing(gauge(r, name, "rw_controller_failing_keys",
-                      "Keys whose last reconcile ended in an error")) {}
+                      "Number of keys whose last reconcile ended in an error")) {}
 
   static core::counter& total(core::metrics& r, const std::string& name, const char* result) {
     return core::make_counter(r, "controller_runtime_reconcile_total", "Reconciles",
@@ -86,7 +86,7 @@ controller_options usable(controller_options options) {
   return options;
 }
 
-/// What an exception says; none if it is a cancellation.
+/// Returns an exception's text; nothing if it is a cancellation.
 std::optional<std::string> what_of(const std::exception_ptr& thrown) {
   try {
     std::rethrow_exception(thrown);
@@ -131,7 +131,7 @@ class controller::implementation {
  private:
   using work_queue = core::work_queue<object_key, object_key_hash>;
 
-  /// One that takes keys, and may be told to give up the one it has.
+  /// Takes keys and runs their reconciles. `give_up` cancels the running one.
   struct worker {
     asio::cancellation_signal give_up;
     core::time_point until{};  ///< of the reconcile that runs
@@ -161,8 +161,8 @@ class controller::implementation {
   const controller_environment environment_;
   controller_metrics numbers_;
   core::log_limit flood_log_;
-  bool started_ = false;   ///< reconciles may begin
-  bool stopping_ = false;  ///< and may not any more
+  bool started_ = false;   ///< workers have started
+  bool stopping_ = false;  ///< workers take no more keys
   std::list<worker> all_workers_;
 
  public:
@@ -170,10 +170,10 @@ class controller::implementation {
   failing_keys failing;
 
  private:
-  core::wake end_;  ///< set when something is broken
+  core::wake end_;  ///< set after a fatal error
   std::exception_ptr failure_;
   core::task_group sources_;
-  core::task_group keepers_;  ///< the queue's own coroutine, and one that complains
+  core::task_group keepers_;  ///< the queue's own coroutine, and `complain`
   core::task_group workers_;
 };
 
@@ -185,7 +185,7 @@ asio::awaitable<void> controller::implementation::run() {
     const bool synced = co_await await_sync();
     if (synced) {
       start_workers();
-      // They go on when this coroutine is cancelled; it waits apart from them.
+      // Cancelling this coroutine does not cancel the workers; stop() awaits them.
       co_await end_.wait();
     }
   } catch (...) {
@@ -202,7 +202,7 @@ void controller::implementation::start_workers() {
   for (std::size_t i = 0; i < options_.concurrent; ++i) {
     auto* const one = &all_workers_.emplace_back();
     one->limit = environment_.watchdog.watch(executor_, [this, one] {
-      if (now() < one->until) return;  // meant for the reconcile before
+      if (now() < one->until) return;  // the limit of an earlier reconcile
       one->timed_out = true;
       numbers_.timeouts.Increment();
       one->give_up.emit(asio::cancellation_type::terminal);
@@ -211,13 +211,13 @@ void controller::implementation::start_workers() {
   }
 }
 
-/// Something that must not throw has thrown.
+/// Records an exception of a coroutine that must not throw.
 void controller::implementation::fail(std::exception_ptr thrown) {
   if (!failure_) failure_ = std::move(thrown);
   end_.set();
 }
 
-/// False: it will never be.
+/// Returns false if an informer will never be synced.
 asio::awaitable<bool> controller::implementation::await_sync() {
   for (auto* const one : informers) {
     const bool synced = co_await one->wait_synced();
@@ -231,7 +231,7 @@ asio::awaitable<bool> controller::implementation::await_sync() {
   co_return true;
 }
 
-/// A controller that waits for its informers says so from time to time.
+/// Logs periodically while the controller waits for its informers.
 asio::awaitable<void> controller::implementation::complain() {
   const auto alarm = environment_.clock.make_timer(executor_);
   while (!started_) {
@@ -246,12 +246,12 @@ asio::awaitable<void> controller::implementation::complain() {
   }
 }
 
-/// Waits for a group's tasks even when this coroutine is cancelled once more, which cancels them.
+/// Waits for a group's tasks even if this coroutine is cancelled again, which cancels them.
 asio::awaitable<void> controller::implementation::await_end(core::task_group* of) {
   co_await asio::this_coro::throw_if_cancelled(false);
   try {
     co_await of->join();
-  } catch (const boost::system::system_error&) {  // cancelled once more; they have ended
+  } catch (const boost::system::system_error&) {  // cancelled again; the tasks have ended
   }
 }
 
@@ -276,13 +276,13 @@ asio::awaitable<void> controller::implementation::stop() {
   }
 }
 
-/// Cancels the reconciles that do not end within the time they have.
+/// Cancels the reconciles that do not end within the shutdown period.
 asio::awaitable<void> controller::implementation::give_up_in_time() {
   const auto alarm = environment_.clock.make_timer(executor_);
   alarm->expires_at(now() + options_.shutdown);
   const bool due = co_await alarm->wait();
   if (!due) co_return;
-  environment_.log.warning("reconciles that did not end in time are cancelled",
+  environment_.log.warning("reconciles cancelled at the end of the shutdown period",
                            {{"controller", options_.name}, {"reconciles", queue.processing()}});
   for (auto& one : all_workers_) one.give_up.emit(asio::cancellation_type::terminal);
 }
@@ -304,7 +304,7 @@ asio::awaitable<bool> controller::implementation::put(keys* some) {
 asio::awaitable<void> controller::implementation::work(worker* self) {
   constexpr unsigned at_once = 16;
   for (unsigned done = 1; !stopping_; ++done) {
-    // Reconciles that never suspend must not keep everybody else from their turn.
+    // Reconciles that never suspend must not starve the executor's other tasks.
     if (done % at_once == 0) co_await asio::post(executor_, asio::use_awaitable);
     auto item = queue.try_get();
     if (!item) item = co_await queue.get();
@@ -328,8 +328,8 @@ asio::awaitable<void> controller::implementation::process(worker* self, work_que
   if (result) settle(item, *result);
 }
 
-/// Calls the reconciler, with a cancellation of its own: this coroutine goes on when it is
-/// cancelled. None: it was cancelled at the end.
+/// Calls the reconciler with a cancellation signal of its own: cancelling this coroutine does not
+/// cancel the reconcile. Returns nothing if the reconcile was cancelled at shutdown.
 asio::awaitable<std::optional<reconcile_result>> controller::implementation::call(worker* self,
                                                                                   object_key key) {
   std::exception_ptr thrown;

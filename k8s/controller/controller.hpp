@@ -28,30 +28,30 @@ class informer;
 
 struct controller_options {
   std::string name = {};                                     ///< the metrics' label `controller`
-  std::size_t concurrent = 4;                                ///< reconciles at once
-  core::duration reconcile_limit = std::chrono::minutes(5);  ///< of one; then it is cancelled
-  core::duration shutdown = std::chrono::seconds(5);         ///< for running ones, at the end
+  std::size_t concurrent = 4;                                ///< concurrent reconciles
+  core::duration reconcile_limit = std::chrono::minutes(5);  ///< time limit of one reconcile
+  core::duration shutdown = std::chrono::seconds(5);         ///< grace period of running reconciles
   core::work_queue_options queue = {};                       ///< its name is the controller's
 };
 
 /// All of it must outlive the controller.
 struct controller_environment {
   core::clock& clock;
-  core::watchdog& watchdog;  ///< for the reconciles' time limit, which it keeps to a tick
+  core::watchdog& watchdog;  ///< for the reconciles' time limit, precise to a tick
   core::logger& log;
   core::metrics& metrics;
   core::random_source random;
 };
 
-/// Calls a reconciler for the keys of what has changed: sources feed keys into a work queue, and a
-/// bounded number of reconciles takes them out (controller-runtime has the vocabulary).
+/// Calls a reconciler for the keys of changed objects: sources add keys to a work queue, and a
+/// bounded number of workers reconciles them (terms as in controller-runtime).
 ///
-/// Sources are named before `run`. A source whose key finds no room in the queue waits, and so does
-/// what feeds it; nothing is lost. What informers tell before the first reconcile has the low
+/// Sources are added before `run`. A source waits while the queue is full, and so does its
+/// producer; no key is lost. Keys that informers add before the first reconcile have the low
 /// priority.
 ///
-/// An error is logged when it begins, when it becomes another one (at most once a minute for each
-/// key), and when it is over; not at each try.
+/// An error is logged when it begins, when it changes (at most once a minute for each key), and
+/// when it ends; not at each try.
 ///
 /// Metrics, with the label `controller`: `controller_runtime_reconcile_total{result}` (success,
 /// requeue_after, error), `controller_runtime_reconcile_errors_total`,
@@ -64,7 +64,7 @@ struct controller_environment {
 class controller {
  public:
   using keys = std::vector<object_key>;
-  /// Appends the keys that a change is about to `keys`.
+  /// Appends the keys that a change affects to `keys`.
   template <typename T>
   using mapping = std::function<void(const T&, keys&)>;
 
@@ -74,13 +74,13 @@ class controller {
   controller(const controller&) = delete;
   controller& operator=(const controller&) = delete;
 
-  /// Each object of an informer, under its own key or those that `map` gives. The informer must
-  /// outlive the controller; somebody else runs it. No reconcile begins before it is synced. It is
-  /// subscribed to when `run` begins: a controller that waits to lead costs nothing.
+  /// Watches the objects of an informer, under their own keys or those that `map` returns. The
+  /// caller runs the informer, which must outlive the controller. No reconcile begins before it is
+  /// synced. `run` subscribes: a controller that waits to lead costs nothing.
   void watch(informer& from);
   void watch(informer& from, mapping<delta> map);
 
-  /// What comes through a channel, such as a listener's events.
+  /// Watches a channel, such as a listener's events.
   template <typename T>
   void watch(std::shared_ptr<core::channel<T>> from, mapping<T> map) {
     add_source(
@@ -91,12 +91,11 @@ class controller {
   core::add_result add(const object_key& key, core::priority level = core::priority::normal);
   core::add_result add_after(const object_key& key, core::duration delay);
 
-  /// Runs until cancelled: then ends its sources, lets the reconciles that run end within
-  /// `shutdown`, and cancels them after that; what is queued is given up. Ends by itself, with a
-  /// log line, if an informer ended before it was synced.
+  /// Runs until cancelled: then ends its sources, lets running reconciles end within `shutdown`,
+  /// and cancels them after that; queued keys are dropped. Returns early, with a log line, if an
+  /// informer ended before it was synced.
   boost::asio::awaitable<void> run();
 
-  /// Keys that are failing.
   std::size_t failing() const noexcept;
   const core::work_queue<object_key, object_key_hash>& queue() const noexcept;
 
@@ -105,7 +104,7 @@ class controller {
   using source = std::function<boost::asio::awaitable<void>()>;
 
   void add_source(source run);
-  /// Waits for room where there is none; false: it is the end.
+  /// Waits while the queue is full. Returns false at shutdown.
   boost::asio::awaitable<bool> put(keys* some);
 
   template <typename T>

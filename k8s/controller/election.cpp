@@ -44,7 +44,7 @@ core::time_point election::writes_until() const noexcept {
   return gained_ + (options_.lease_duration - options_.margin);
 }
 
-/// A leader's request may take half of what it has, so that one that hangs can be repeated.
+/// A leader's request may take half of the remaining time, so that it can be repeated if it hangs.
 core::time_point election::request_deadline(core::time_point now) const {
   if (!leading_) return now + options_.renew_deadline;
   return std::min(now + options_.renew_deadline / 2, gained_ + options_.renew_deadline);
@@ -68,7 +68,6 @@ election::step election::read(core::time_point now) {
   return {asked_, request_deadline(now), {}};
 }
 
-/// Takes or renews the lease.
 election::step election::write(core::time_point now, wall_time wall) {
   auto object = object_;
   const bool exists = !object.is_null();
@@ -149,7 +148,7 @@ election::step election::after_write(result<json::value> written, core::time_poi
   const bool changed =
       why.is(errc::conflict) || why.is(errc::already_exists) || why.is(errc::not_found);
   if (!changed) problem_ = why.message;
-  // Somebody else wrote, or an earlier write of our own arrived without our knowing.
+  // Another process wrote, or an earlier write of this one arrived although its response was lost.
   if (changed && leading_) return read(now);
   return wait(now, !leading_);
 }

@@ -16,7 +16,7 @@ using wall_time = std::chrono::system_clock::time_point;
 constexpr std::size_t message_limit = 1024;
 constexpr std::size_t name_limit = 253;  // of a DNS subdomain (RFC 1123)
 
-/// One string of several, none of which has the separator in it.
+/// Joins strings with a separator that none of them contains.
 std::string join(std::initializer_list<std::string_view> parts) {
   std::string joined;
   for (const auto part : parts) joined.append(part).push_back('\0');
@@ -78,7 +78,7 @@ std::optional<event_correlator::write> event_correlator::next(const event_note& 
     known.name = unique_name(about.name, wall);
     known.first_time = time;
   }
-  // What is left out is counted all the same, and told with the next one.
+  // The correlator still counts a dropped event, and the next one that passes carries the count.
   const double rate = limits_.every.count() > 0 ? 1.0 / double(limits_.every.count()) : 0;
   if (!buckets_.use(object, rate, limits_.burst).try_take(now)) return std::nullopt;
   return write{object_of(note, known, message, time), repeated};

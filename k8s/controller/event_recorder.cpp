@@ -13,8 +13,7 @@ namespace asio = boost::asio;
 namespace json = boost::json;
 
 core::counter& outcome(core::metrics& registry, const std::string& component, const char* what) {
-  return core::make_counter(registry, "rw_events_total",
-                            "Kubernetes Events, by what became of them",
+  return core::make_counter(registry, "rw_events_total", "Number of Kubernetes Events, by outcome",
                             {{"component", component}, {"outcome", what}});
 }
 
@@ -43,7 +42,7 @@ class event_recorder::implementation {
   void close() { notes_.close(); }
 
  private:
-  /// Counts, wherever the coroutine ends, what it leaves behind.
+  /// Counts the notes left when the coroutine ends, however it ends.
   struct on_exit {
     implementation& in;
     ~on_exit() { in.give_up_rest(); }
@@ -111,13 +110,13 @@ asio::awaitable<void> event_recorder::implementation::write(event_correlator::wr
       (what.repeated ? repeated_ : created_).Increment();
       co_return;
     }
-    // Twice the same event does no harm: it has a name of its own.
+    // A repeated create does no harm: the event has a name of its own.
     const auto& why = outcome.error();
     const bool again = worth_another_try(why, {}) && tried < options_.tries;
     if (!again) {
       failed_.Increment();
       environment_.log.limited(failure_log_, core::log_level::warning,
-                               "event could not be written; it is given up",
+                               "event could not be written; it is dropped",
                                {{"event", find_string(what.object, {"metadata", "name"})},
                                 {"tries", tried},
                                 {"error", why.message}});
@@ -133,13 +132,13 @@ asio::awaitable<result<json::value>> event_recorder::implementation::attempt(
     event_correlator::write what) {
   if (what.repeated) {
     auto merged = co_await merge(what);
-    // The API server forgets events after an hour.
+    // The API server deletes events after an hour.
     if (merged.has_value() || !merged.error().is(errc::not_found)) co_return merged;
   }
   auto object = what.object;
   auto made = co_await api_->create(events_type(), std::move(object));
   const bool there = made.has_error() && made.error().is(errc::already_exists);
-  if (there && !what.repeated) co_return what.object;  // a try before has come through
+  if (there && !what.repeated) co_return what.object;  // an earlier try has succeeded
   co_return made;
 }
 

@@ -17,10 +17,10 @@
 namespace rw::k8s {
 
 struct event_recorder_options {
-  std::string component = {};  ///< who tells; also the metrics' label `component`
-  std::string instance = {};   ///< which of several: the pod's name
-  std::size_t queue = 1000;    ///< notes that wait to be written; further ones are dropped
-  unsigned tries = 12;         ///< of a write that fails for a passing reason
+  std::string component = {};  ///< the reporter; also the metrics' label `component`
+  std::string instance = {};   ///< the reporter's instance: the pod's name
+  std::size_t queue = 1000;    ///< notes that wait for their write; further ones are dropped
+  unsigned tries = 12;         ///< of a write that fails for a transient reason
   core::duration backoff_base = std::chrono::seconds(1);
   core::duration backoff_limit = std::chrono::seconds(30);
   event_limits limits = {};
@@ -34,13 +34,13 @@ struct event_recorder_environment {
   core::random_source random;
 };
 
-/// Tells what happened to objects as Kubernetes Events (event_correlator.hpp says which, and how
-/// often), written one after the other by `run`. To tell never blocks and never fails: events are
-/// for people, and must not stand in the way of work.
+/// Emits Kubernetes Events (event_correlator.hpp decides which, and how often); `run` writes them
+/// one after the other. `record` never blocks and never fails: events are for people, and must not
+/// delay work.
 ///
 /// Metrics: `rw_events_total{component,outcome}`: created, repeated, spam (too many for one
-/// object), dropped (the queue was full or closed), failed (the API server would not have it),
-/// abandoned (not written before the end).
+/// object), dropped (the queue was full or closed), failed (the API server rejected it), abandoned
+/// (not written before shutdown).
 class event_recorder {
  public:
   event_recorder(boost::asio::any_io_executor executor, std::shared_ptr<object_api> api,
@@ -54,11 +54,11 @@ class event_recorder {
   void normal(const object_reference& about, std::string_view reason, std::string_view message);
   void warning(const object_reference& about, std::string_view reason, std::string_view message);
 
-  /// Writes until cancelled; then what is left is counted as abandoned. Or until `close` was called
-  /// and everything is written.
+  /// Writes until cancelled; then counts the remaining notes as abandoned. Or returns when `close`
+  /// was called and everything is written.
   boost::asio::awaitable<void> run();
 
-  /// Takes no more notes. Thread-safe.
+  /// Accepts no more notes. Thread-safe.
   void close();
 
  private:

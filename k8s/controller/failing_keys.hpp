@@ -13,15 +13,14 @@
 
 namespace rw::k8s {
 
-/// Knows which keys fail, and how, so that an error is told when it begins, changes or ends, and
-/// not each time it is met: seven objects that could not be reconciled, tried again and again,
-/// would otherwise fill a log. Bounded: beyond `capacity` keys further ones are told each time.
+/// Tracks which keys fail, and how, so that an error is logged when it begins, changes or ends, and
+/// not at each try. Bounded: failures of keys beyond `capacity` are all logged.
 class failing_keys {
  public:
   explicit failing_keys(std::size_t capacity) : capacity_(capacity) {}
 
-  /// A key has failed. True: that is news. `state` says how; a change of it is news at most once a
-  /// minute.
+  /// Records a failure. Returns true if it is to be logged. `state` identifies the error; a change
+  /// of it is logged at most once a minute.
   bool failed(const object_key& key, std::string_view state, core::time_point now) {
     const auto hash = std::hash<std::string_view>()(state);
     const auto at = keys_.find(key);
@@ -41,7 +40,7 @@ class failing_keys {
     core::time_point since;
     std::uint64_t tries;
   };
-  /// A key has not failed. What is over by that, if anything.
+  /// Records a success. Returns the failure that it ends, if any.
   std::optional<past> succeeded(const object_key& key) {
     if (keys_.empty()) return std::nullopt;
     const auto at = keys_.find(key);
@@ -55,7 +54,7 @@ class failing_keys {
 
  private:
   struct known {
-    std::size_t state;  ///< as a hash
+    std::size_t state;  ///< hash of the error
     core::time_point since;
     core::time_point told;
     std::uint64_t tries;

@@ -42,9 +42,9 @@ class leader_elector::implementation {
         status_(core::make_gauge(environment_.metrics, "leader_election_master_status",
                                  "1 while this process leads", {{"name", options_.name}})),
         lost_(counter(environment_.metrics, "rw_leader_election_lost_total",
-                      "Leases lost, not given back", options_.name)),
+                      "Number of leases lost, not released", options_.name)),
         failures_(counter(environment_.metrics, "rw_leader_election_failures_total",
-                          "Requests for the Lease that failed", options_.name)),
+                          "Number of failed requests for the Lease", options_.name)),
         alarm_(environment_.clock.make_timer(executor_)),
         term_over_(executor_),
         ended_(executor_),
@@ -57,7 +57,7 @@ class leader_elector::implementation {
   const std::string& holder() const noexcept { return election_.holder(); }
 
  private:
-  /// Tells `run` that the loop is over, however that came.
+  /// Signals the end of the loop to `run`, however it ends.
   struct end_of_loop {
     implementation& of;
     ~end_of_loop() {
@@ -92,15 +92,15 @@ class leader_elector::implementation {
   core::log_limit problem_log_;
   std::string told_holder_;
   std::unique_ptr<core::timer> alarm_;
-  std::unique_ptr<core::task_group> term_;  ///< the reactors' while it leads; then null
-  bool reactors_ended_ = true;              ///< all of the latest term
+  std::unique_ptr<core::task_group> term_;  ///< the reactors' group while leading; then null
+  bool reactors_ended_ = true;              ///< no reactor of the latest term runs
   bool stopping_ = false;
-  bool hurried_ = false;        ///< nothing is to be written any more
+  bool hurried_ = false;        ///< the fence stays shut
   bool over_ = false;           ///< `elect` has ended
   std::exception_ptr failure_;  ///< of a reactor
   core::wake term_over_;        ///< set with `reactors_ended_`
   core::wake ended_;            ///< set when `elect` has ended
-  core::task_group loop_;       ///< `elect`, and who awaits the reactors
+  core::task_group loop_;       ///< `elect` and `await_reactors`
 };
 
 asio::awaitable<void> leader_elector::implementation::run() {
@@ -113,7 +113,7 @@ asio::awaitable<void> leader_elector::implementation::run() {
     alarm_->cancel();
   } else if (!term_) {
     loop_.cancel();
-  }  // else the loop waits for reactors that were cancelled already, and ends after them
+  }  // else the loop waits for reactors that are cancelled already, and ends after them
   while (!over_) {
     const auto again = co_await ended_.wait();
     if (again) hurry();
@@ -135,7 +135,7 @@ asio::awaitable<void> leader_elector::implementation::elect() {
   auto step = election_.begin(now(), wall());
   for (;;) {
     auto outcome = co_await perform(step);
-    // A wait may have been ended early, for the sake of what is looked at below.
+    // The wait may have ended early: the end of the loop checks for that.
     const bool due = step.what != election::step::kind::wait || now() >= step.until;
     if (due) {
       step = election_.resume(std::move(outcome), now(), wall());
@@ -147,7 +147,7 @@ asio::awaitable<void> leader_elector::implementation::elect() {
   if (election_.leading()) co_await release();
 }
 
-/// None after a wait.
+/// Returns nothing after a wait.
 asio::awaitable<election::answer> leader_elector::implementation::perform(election::step step) {
   if (step.what == election::step::kind::wait) {
     alarm_->expires_at(step.until);
@@ -161,7 +161,7 @@ asio::awaitable<election::answer> leader_elector::implementation::perform(electi
       failure{make_error_code(errc::timed_out),
               0,
               {},
-              "the Lease " + options_.ns + "/" + options_.name + ": no answer in time"});
+              "the Lease " + options_.ns + "/" + options_.name + ": no response in time"});
 }
 
 asio::awaitable<result<json::value>> leader_elector::implementation::request(election::step step) {
@@ -175,7 +175,7 @@ asio::awaitable<result<json::value>> leader_elector::implementation::request(ele
   }
 }
 
-/// Begins or ends a term as the election has come out.
+/// Begins or ends a term by the election's state.
 asio::awaitable<void> leader_elector::implementation::follow_up() {
   if (election_.leading()) {
     if (!hurried_) fence_.open_until(election_.writes_until());
@@ -186,7 +186,7 @@ asio::awaitable<void> leader_elector::implementation::follow_up() {
   fence_.shut();
   status_.Set(0);
   lost_.Increment();
-  environment_.log.error("leadership lost; its reactors are being cancelled",
+  environment_.log.error("leadership lost; the reactors are being cancelled",
                          {{"lease", options_.name}, {"holder", election_.holder()}});
   term_->cancel();
   while (!reactors_ended_) co_await term_over_.wait();
@@ -202,15 +202,15 @@ void leader_elector::implementation::begin_term() {
   loop_.spawn(await_reactors());
 }
 
-/// Cancelled once more. The reactors may take as long as they do, and the lease is kept for them;
-/// but they write nothing any more.
+/// Handles a second cancellation. The reactors may still take their time, and the lease is held for
+/// them; but they can no longer write.
 void leader_elector::implementation::hurry() {
   hurried_ = true;
   fence_.shut();
   if (!reactors_ended_) {
     term_->cancel();
   } else {
-    loop_.cancel();  // it only asks for the Lease, and nobody needs that any more
+    loop_.cancel();  // it only requests the Lease, which is no longer needed
   }
 }
 
@@ -235,10 +235,10 @@ asio::awaitable<void> leader_elector::implementation::release() {
   const auto step = election_.release(now(), wall());
   const auto outcome = co_await perform(step);
   if (outcome->has_value()) {
-    environment_.log.info("lease given back", {{"lease", options_.name}});
+    environment_.log.info("lease released", {{"lease", options_.name}});
   } else {
     environment_.log.warning(
-        "the lease could not be given back; another has to wait until it is over",
+        "the lease could not be released; the next leader has to wait for its expiry",
         {{"lease", options_.name}, {"error", outcome->error().message}});
   }
 }

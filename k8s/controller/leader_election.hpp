@@ -26,19 +26,20 @@ struct leader_environment {
   core::random_source random;
 };
 
-/// Runs what only one process may run at a time: while it holds a Lease (election.hpp says how) it
-/// runs one coroutine of each reactor that it was given.
+/// Runs what only one process may run at a time: while it holds a Lease (election.hpp has the
+/// rules) it runs one coroutine of each reactor.
 ///
-/// When the lease is lost the fence is shut and the reactors are cancelled, `lease_duration -
-/// renew_deadline` before another can have it, and awaited before it is tried for again. When the
-/// elector itself is cancelled the reactors are cancelled and awaited, with the lease being renewed
-/// meanwhile; then the lease is given back, so that another need not wait. Cancelled once more, for
-/// it took too long, it shuts the fence at once, and goes on like that.
+/// When the lease is lost it shuts the fence and cancels the reactors, `lease_duration -
+/// renew_deadline` before another process can take the lease. It awaits them before it tries to
+/// acquire the lease again. When the elector itself is cancelled it cancels and awaits the
+/// reactors, and renews the lease meanwhile; then it releases the lease, so that another process
+/// need not wait. A second cancellation, because that takes too long, shuts the fence at once; the
+/// rest proceeds as before.
 ///
-/// The fence is open exactly while the lease surely lasts. A process that was stopped beyond that
-/// and goes on finds it shut by time, even before anything here has run. So the clients that the
-/// reactors write with carry the fence; the one that is given here must not, since the lease has to
-/// be taken while the fence is shut. fence.hpp says which late writes it can't hold back.
+/// The fence is open exactly while the lease is certainly valid. A process that was stopped longer
+/// than that finds it shut by time, even before any code here has run. So the clients that the
+/// reactors write with carry the fence. The client passed here must not, since the lease is
+/// acquired while the fence is shut. fence.hpp states which late writes the fence can't prevent.
 ///
 /// Metrics, with the label `name`: `leader_election_master_status` (1 while it leads),
 /// `rw_leader_election_lost_total`, `rw_leader_election_failures_total`.
@@ -48,7 +49,7 @@ class leader_elector {
  public:
   using reactor = std::function<boost::asio::awaitable<void>()>;
 
-  /// Throws std::invalid_argument that names an option that can't be.
+  /// Throws std::invalid_argument that names an invalid option.
   leader_elector(boost::asio::any_io_executor executor, std::shared_ptr<object_api> api,
                  election_options options, std::vector<reactor> reactors, fence& writes,
                  leader_environment environment);
@@ -56,12 +57,12 @@ class leader_elector {
   leader_elector(const leader_elector&) = delete;
   leader_elector& operator=(const leader_elector&) = delete;
 
-  /// Runs until cancelled. A reactor that ends with an exception ends it, too, after the lease was
-  /// given back; it is thrown on. One that ends without does not.
+  /// Runs until cancelled. A reactor that ends with an exception ends it as well: it releases the
+  /// lease and rethrows. A reactor that returns does not.
   boost::asio::awaitable<void> run();
 
   bool leading() const noexcept;
-  /// Who held the lease when it was seen last; empty: nobody.
+  /// Returns the last observed holder of the lease; empty: none.
   const std::string& holder() const noexcept;
 
  private:
@@ -69,8 +70,8 @@ class leader_elector {
   std::unique_ptr<implementation> impl_;
 };
 
-/// An identity that no other process has: the host's name and a random number, as client-go's
-/// users make it.
+/// Returns an identity that no other process has: the host's name and a random number, as
+/// client-go's users make it.
 std::string make_election_identity(core::random_source& random);
 
 }  // namespace rw::k8s

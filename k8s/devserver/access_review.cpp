@@ -30,7 +30,7 @@ bool is_access_review(std::string_view method, const std::vector<std::string>& p
 
 outcome<json::value> review_access(const cluster& in, const identity& who, bool authorization,
                                    std::string_view body) {
-  // kubectl asks in protobuf, and reads JSON. Without roles, what it asks for makes no difference.
+  // kubectl sends protobuf, and reads JSON. Without roles the review's content makes no difference.
   if (!authorization && body.starts_with(protobuf_magic)) {
     body = R"({"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","spec":{}})";
   }

@@ -12,11 +12,12 @@
 
 namespace rw::k8s::devserver {
 
-/// True for the path at which clients ask what they may do themselves, as `kubectl auth can-i` does
+/// Returns true for the path at which clients review their own access, as `kubectl auth can-i` does
 /// (authorization.k8s.io/v1, SelfSubjectAccessReview).
 bool is_access_review(std::string_view method, const std::vector<std::string>& path);
 
-/// The answer. `authorization`: roles count; otherwise whoever is known may do everything.
+/// Returns the response. `authorization`: roles count; otherwise every authenticated user may do
+/// everything.
 outcome<boost::json::value> review_access(const cluster& in, const identity& who,
                                           bool authorization, std::string_view body);
 

@@ -24,12 +24,12 @@ namespace {
 namespace asio = boost::asio;
 namespace json = boost::json;
 
-/// Writes of one cluster that wait for webhooks at once.
+/// Maximum number of writes of one cluster that wait for webhooks.
 constexpr std::size_t most_writes = 200;
-/// Calls that a webhook did not look at are made again, together so often.
+/// Maximum number of attempts of a call that the webhook did not process.
 constexpr unsigned tries = 4;
 
-/// A webhook that is configured, with its connections once there are any.
+/// A configured webhook, with its connections once there are any.
 struct active_webhook {
   json::value source;
   webhook spec;
@@ -37,7 +37,7 @@ struct active_webhook {
 };
 using active_ptr = std::shared_ptr<active_webhook>;
 
-/// What the webhooks of one write said.
+/// Results of the webhooks of one write.
 struct hearing {
   const review_text review;
   std::vector<std::vector<std::string>> warnings;  ///< in the order of the webhooks
@@ -55,8 +55,9 @@ class webhooks::implementation {
         denied_(count(with, "denied")),
         failed_(count(with, "failed")),
         ignored_(count(with, "ignored")),
-        refused_(core::make_counter(with.metrics, "rw_devserver_admission_refused_total",
-                                    "Writes refused because too many wait for webhooks")),
+        refused_(
+            core::make_counter(with.metrics, "rw_devserver_admission_refused_total",
+                               "Number of writes rejected because too many wait for webhooks")),
         tasks_(executor_),
         idle_(executor_) {}
 
@@ -68,7 +69,7 @@ class webhooks::implementation {
   std::map<std::string, std::vector<active_ptr>> configurations;
 
  private:
-  /// A write that is being admitted.
+  /// Counts a write during its admission.
   class in_flight_guard {
    public:
     explicit in_flight_guard(implementation& in) : in_(in) { ++in_.present_; }
@@ -84,7 +85,7 @@ class webhooks::implementation {
 
   static core::counter& count(environment with, const std::string& result) {
     return core::make_counter(with.metrics, "rw_devserver_webhook_calls_total",
-                              "Calls of validating webhooks", {{"result", result}});
+                              "Number of calls of validating webhooks", {{"result", result}});
   }
 
   std::vector<active_ptr> concerned(const admission_attributes& write) const;
@@ -103,12 +104,13 @@ class webhooks::implementation {
   core::random_source random_ = core::make_random_source();
   core::task_group tasks_;
   core::wake idle_;
-  std::vector<std::weak_ptr<webhook_client>> clients_;  ///< retired ones too, until they are closed
+  std::vector<std::weak_ptr<webhook_client>>
+      clients_;  ///< draining ones too, until they are closed
   std::size_t present_ = 0;
   bool closed_ = false;
 };
 
-/// What is configured as before keeps its connections.
+/// An unchanged webhook keeps its connections.
 void webhooks::implementation::set_configuration(const std::string& name,
                                                  const json::value& configuration) {
   auto before = std::exchange(configurations[name], {});
@@ -156,8 +158,9 @@ std::shared_ptr<webhook_client> webhooks::implementation::line_to(active_webhook
   return which.client;
 }
 
-/// A webhook that is going says which calls it has not looked at (RFC 9113, section 6.8); those are
-/// made again, of whoever stands there now, as Go's HTTP client does it for the real API server.
+/// A webhook that shuts down reports which calls it has not processed (RFC 9113, section 6.8).
+/// Those are repeated, at the webhook's current address, as Go's HTTP client does for
+/// kube-apiserver.
 asio::awaitable<void> webhooks::implementation::call(active_ptr which, hearing* of,
                                                      std::size_t place) {
   const auto end = with_.clock.now() + which->spec.timeout;
@@ -181,7 +184,7 @@ void webhooks::implementation::settle(const webhook& which, webhook_decision dec
     with_.log.limited(log_limit_, core::log_level::warning, "cannot call a webhook",
                       {{"webhook", which.name},
                        {"error", decision.failed},
-                       {"then", which.may_fail ? "goes on without it" : "the write is refused"}});
+                       {"then", which.may_fail ? "ignored" : "write rejected"}});
     if (!which.may_fail && !of.refusal) of.refusal = webhook_failed(which, decision.failed);
   } else if (decision.refusal) {
     denied_.Increment();
@@ -228,7 +231,7 @@ asio::awaitable<outcome<std::vector<std::string>>> webhooks::implementation::adm
 
 asio::awaitable<void> webhooks::implementation::close() {
   closed_ = true;
-  // Held before their webhooks let go of them: none goes without being closed.
+  // Owned here, so that no webhook destroys its client before it is closed.
   std::vector<std::shared_ptr<webhook_client>> lines;
   for (const auto& one : std::exchange(clients_, {})) {
     if (auto line = one.lock()) lines.push_back(std::move(line));

@@ -19,10 +19,10 @@
 
 namespace rw::k8s::devserver {
 
-/// A write, as validating webhooks are told of it (admission.k8s.io/v1, AdmissionRequest).
+/// A write as validating webhooks receive it (admission.k8s.io/v1, AdmissionRequest).
 struct admission_attributes {
   resource_type type;
-  std::optional<group_version_kind> shown_as = {};  ///< the objects' kind if it is another (Scale)
+  std::optional<group_version_kind> shown_as = {};  ///< the objects' kind if it differs (Scale)
   std::string subresource;
   std::string operation;  ///< CREATE, UPDATE, DELETE
   object_key key;
@@ -36,17 +36,17 @@ struct admission_attributes {
 };
 
 /// Calls the validating webhooks of one cluster (admissionregistration.k8s.io/v1): rules, object
-/// and namespace selectors, timeouts, failurePolicy, sideEffects, warnings. All that match are
-/// called at once, and all are heard; the first refusal is the answer. matchPolicy Equivalent is
-/// treated as Exact, and matchConditions as if they held.
+/// and namespace selectors, timeouts, failurePolicy, sideEffects, warnings. Calls all matching
+/// webhooks at once and awaits all; the response is the first rejection. Treats matchPolicy
+/// Equivalent as Exact, and matchConditions as true.
 ///
-/// As many writes wait for their webhooks at once as a real API server takes (200, its
+/// As many writes wait for their webhooks at once as kube-apiserver admits (200, its
 /// max-mutating-requests-inflight); further ones get 429 with Retry-After.
 ///
-/// Connections are kept for each webhook (HTTP/2 where it offers it); a changed configuration
-/// replaces them. Metrics: `rw_devserver_webhook_calls_total{result}` (allowed, denied, failed,
-/// ignored), `rw_devserver_admission_refused_total` (writes beyond `most_writes`), and those of
-/// http::client as "webhook". On one executor.
+/// Keeps connections to each webhook (HTTP/2 if it offers that); a changed configuration replaces
+/// them. Metrics: `rw_devserver_webhook_calls_total{result}` (allowed, denied, failed, ignored),
+/// `rw_devserver_admission_refused_total` (writes beyond `most_writes`), and those of http::client
+/// as "webhook". On one executor.
 class webhooks {
  public:
   struct environment {
@@ -55,28 +55,28 @@ class webhooks {
     core::logger& log;
     core::metrics& metrics;
   };
-  /// Where a service of the cluster is reached ("https://host:port"); empty: nowhere. Asked with
-  /// namespace, name and port of clientConfig.service, at each call.
+  /// Returns the URL of a service of the cluster ("https://host:port"); empty: not found. Called
+  /// with namespace, name and port of clientConfig.service, at each webhook call.
   using service_resolver = std::function<std::string(const object_key& service, unsigned port)>;
 
   webhooks(boost::asio::any_io_executor executor, environment with);
-  /// To be closed before, unless its execution context goes first.
+  /// The owner calls close() before, unless the execution context is destroyed first.
   ~webhooks();
   webhooks(const webhooks&) = delete;
   webhooks& operator=(const webhooks&) = delete;
 
   void resolve_services_by(service_resolver resolver);
 
-  /// A ValidatingWebhookConfiguration was written or (null) removed.
+  /// Handles a ValidatingWebhookConfiguration that was written or (null) removed.
   void set_configuration(const std::string& name, const boost::json::value& configuration);
 
   bool empty() const noexcept;
 
-  /// Success: admitted, with the warnings for the client. Problems as the real API server puts
-  /// them: 'admission webhook "x" denied the request: …' (400, or what the webhook says), 'Internal
-  /// error occurred: failed calling webhook "x": …' (500). Ends within the longest timeout of the
-  /// webhooks. Throws boost::system::system_error (operation_aborted) if the coroutine is
-  /// cancelled.
+  /// Returns the warnings for the client if the webhooks admit the write. Problems are worded as in
+  /// kube-apiserver: 'admission webhook "x" denied the request: …' (400, or the webhook's status),
+  /// 'Internal error occurred: failed calling webhook "x": …' (500). Ends within the longest
+  /// timeout of the webhooks. Throws boost::system::system_error (operation_aborted) if the
+  /// coroutine is cancelled.
   boost::asio::awaitable<outcome<std::vector<std::string>>> admit(admission_attributes write);
 
   /// Ends all calls and closes all connections.

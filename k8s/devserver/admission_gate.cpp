@@ -26,7 +26,7 @@ json::value labels_of_namespace(const cluster& in, std::string_view name) {
   return found && found->labels() != nullptr ? *found->labels() : json::value();
 }
 
-/// A patch is told as the creation or update that it comes to.
+/// Returns the options of the creation or update that a patch results in.
 json::value options_for(std::string_view operation, const json::value& options) {
   const auto* const kind = operation == "CREATE"   ? "CreateOptions"
                            : operation == "DELETE" ? "DeleteOptions"
@@ -43,7 +43,7 @@ json::object begin_options(bool dry_run) {
   return made;
 }
 
-/// What the server calls for a Service; empty: it is nowhere.
+/// Returns the server's URL for a Service; empty: not found.
 std::string url_of(const devserver::service_resolver& services, std::string_view cluster,
                    const object_key& service, unsigned port) {
   const auto found =

@@ -15,7 +15,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-/// The verb as Kubernetes' audit log names it.
+/// Returns the verb as Kubernetes' audit log names it.
 std::string verb_of(const http::request& from, const target& to) {
   const auto path = parse_resource_path(to.parts);
   const bool one = path && !path->key.name.empty();
@@ -30,7 +30,7 @@ std::string verb_of(const http::request& from, const target& to) {
   return {};
 }
 
-/// Paths that tell nothing about anybody.
+/// Returns true for paths that reveal nothing about users.
 bool is_health(const target& to) {
   return !to.parts.empty() &&
          (to.parts[0] == "healthz" || to.parts[0] == "livez" || to.parts[0] == "readyz");

@@ -17,8 +17,7 @@
 
 namespace rw::k8s::devserver {
 
-/// Finds out what a request is about, who makes it and what is to go wrong with it, and hands it to
-/// its verb.
+/// Parses a request's target, identifies its user, applies its fault, and passes it to its verb.
 class api final : public http::handler {
  public:
   struct parts {
@@ -35,12 +34,11 @@ class api final : public http::handler {
 
   explicit api(parts with) : with_(std::move(with)) {}
 
-  /// More than it takes: a body that is somewhat too large is refused in the words of the API.
+  /// Larger than the limit: the API rejects a slightly too large body in its own words.
   std::size_t body_limit(const http::request&) const override { return 2 * with_.body_bytes; }
   boost::asio::awaitable<void> handle(http::request& from, http::response& into) override;
 
  private:
-  /// One request on its way.
   struct visit {
     std::shared_ptr<cluster> in;
     target to;

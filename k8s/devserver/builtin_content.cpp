@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <string_view>
 
-// ConfigMaps and Secrets (Kubernetes, "pkg/apis/core/validation"), and what can't be read at all.
+// ConfigMaps and Secrets (Kubernetes, "pkg/apis/core/validation"), and errors of decoding.
 
 namespace rw::k8s::devserver {
 namespace {
@@ -16,7 +16,7 @@ namespace json = boost::json;
 
 constexpr std::size_t most_bytes = 1u << 20;  // of all values
 
-/// What Go's decoder calls a value of another type.
+/// Returns the name of a JSON value's type in Go's decoder.
 std::string_view type_name(const json::value& value) {
   if (value.is_object()) return "object";
   if (value.is_array()) return "array";
@@ -24,7 +24,7 @@ std::string_view type_name(const json::value& value) {
   return value.is_bool() ? "bool" : "number";
 }
 
-/// Why a map of texts, or of bytes in base64, is none; empty if it is.
+/// Returns why a field is not a map of texts, or of bytes in base64; empty if it is.
 std::string type_error_of_map(const resource& of, const json::value& object, std::string_view field,
                               bool bytes) {
   const auto* map = find(object, {field});
@@ -58,7 +58,7 @@ std::string type_error_of_webhooks(const json::value& object) {
   return {};
 }
 
-/// Bytes of all values, of those in base64 what they stand for.
+/// Returns the bytes of all values, decoded if they are base64.
 std::size_t bytes_in(const json::value& object, std::string_view field, bool bytes) {
   const auto* map = find(object, {field});
   std::size_t sum = 0;

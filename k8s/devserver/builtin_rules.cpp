@@ -23,7 +23,7 @@ void default_namespace(json::object& object) {
   object_in(metadata, "labels")["kubernetes.io/metadata.name"] = metadata["name"];
 }
 
-/// What was given as plain text is kept as base64, like the rest.
+/// Stores plain text (stringData) as base64, like the rest.
 void default_secret(json::object& object) {
   set_default(object, "type", "Opaque");
   auto* plain = object.if_contains("stringData");
@@ -136,7 +136,6 @@ constexpr std::array all_defaults{
     defaults{"mutatingwebhookconfigurations.admissionregistration.k8s.io", &default_webhooks},
 };
 
-/// The addresses of all Services.
 std::vector<std::string> taken_addresses(const cluster& in) {
   std::vector<std::string> taken{"10.96.0.1"};
   const auto services = in.objects.find("services");
@@ -149,7 +148,7 @@ std::vector<std::string> taken_addresses(const cluster& in) {
   return taken;
 }
 
-/// An address of 10.96.0.0/16 that no other Service of the cluster has.
+/// Returns an address of 10.96.0.0/16 that no other Service of the cluster has.
 std::string free_address(const cluster& in) {
   const auto taken = taken_addresses(in);
   for (unsigned i = 2; i < 65534; ++i) {

@@ -16,12 +16,12 @@ namespace {
 
 namespace json = boost::json;
 
-/// What is special about a field of a built-in type. Fields without a row are free-form: objects
+/// The merge behaviour of a field of a built-in type. Fields without a row are free-form: objects
 /// are merged field by field, lists are replaced.
 enum class shape : std::uint8_t {
-  object,          ///< of a type that has rows itself; always present
-  atomic_object,   ///< one piece for server-side apply
-  list_map,        ///< items are known by their keys; the first is also the patch merge key
+  object,          ///< of a type that has rows of its own; always present
+  atomic_object,   ///< one unit for server-side apply
+  list_map,        ///< items are identified by their keys; the first is also the patch merge key
   list_set,        ///< primitives that are merged as a set
   list_map_apply,  ///< as list_map, but a strategic merge patch replaces the list
   list_set_apply,
@@ -37,9 +37,8 @@ struct row {
   std::array<std::string_view, 2> by = {};  ///< keys of list_map
 };
 
-// Beside these, `metadata` is an ObjectMeta wherever it stands.
-// From the x-kubernetes-* fields of the OpenAPI document of Kubernetes 1.20 (/openapi/v2), and for
-// fields that are newer, of the API reference.
+// In addition, `metadata` is an ObjectMeta everywhere. From the x-kubernetes-* fields of the
+// OpenAPI document of Kubernetes 1.20 (/openapi/v2), and for newer fields, of the API reference.
 constexpr row rows[] = {
     {"ObjectMeta", "finalizers", list_set},
     {"ObjectMeta", "ownerReferences", list_map, {}, {"uid"}},
@@ -130,7 +129,7 @@ constexpr row rows[] = {
     {"AppliedConditionsStatus", "conditions", list_map_apply, {}, {"type"}},
 };
 
-/// What no row says anything of: free-form, but for the API's habit of fixed names in objects.
+/// A type without rows: free-form, except for the API's convention of fixed names in objects.
 class free_form : public schema {
  public:
   const schema* property(std::string_view) const override { return this; }
@@ -145,8 +144,7 @@ class free_form : public schema {
   void fill_defaults(json::value&) const override {}
   void validate(const json::value&, const std::string&, std::vector<cause>&) const override {}
 
-  /// Nothing is unknown, but null stands for a field that is not there, as where JSON is read into
-  /// a type.
+  /// No field is unknown, but null means absent, as for JSON decoded into a type.
   void prune(json::value& object, std::vector<std::string>&) const override { drop_nulls(object); }
 
  protected:
@@ -233,7 +231,7 @@ class node final : public free_form {
   std::map<std::string_view, std::unique_ptr<node>> fields_;
 };
 
-/// All types of the table, by name; the one without a name is every kind that has no rows.
+/// All types of the table, by name; every kind without rows has the empty name.
 using types = std::map<std::string_view, node>;
 
 constexpr row metadata_row = {"", "metadata", object, "ObjectMeta"};
@@ -261,7 +259,7 @@ types link() {
   return all;
 }
 
-/// Groups whose kinds are built in; beside them all below k8s.io.
+/// Groups whose kinds are built in, in addition to all below k8s.io.
 constexpr std::string_view built_in_groups[] = {"",      "apps",       "autoscaling",
                                                 "batch", "extensions", "policy"};
 

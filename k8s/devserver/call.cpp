@@ -39,7 +39,7 @@ void warn(http::response& into, std::string_view text) {
   std::string quoted;
   for (const char c : text) {
     if (c == '"' || c == '\\') quoted += '\\';
-    // What would end the header, or mean nothing to a reader.
+    // Omits characters that would end the header, or mean nothing to a reader.
     if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) quoted += c;
   }
   into.headers.add("warning", "299 - \"" + quoted + "\"");

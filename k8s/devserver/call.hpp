@@ -15,7 +15,7 @@
 
 namespace rw::k8s::devserver {
 
-/// A request for a resource, as far as it was understood before its verb is looked at.
+/// A request for a resource, parsed up to its verb.
 struct call {
   std::shared_ptr<cluster> in;
   resource_view view;
@@ -26,21 +26,21 @@ struct call {
   identity by;
   std::string user_agent;
 
-  /// What refusals name: "configmaps", or "deployments.apps".
+  /// Returns the subject of rejections: "configmaps", or "deployments.apps".
   subject what() const { return {view.of->group, view.of->plural, key.name}; }
-  /// What an invalid object is called by: "ConfigMap", or "Deployment.apps".
+  /// Returns the subject of an invalid object: "ConfigMap", or "Deployment.apps".
   subject what_kind() const { return {view.of->group, view.of->kind, key.name}; }
   std::shared_ptr<collection> objects() const { return in->objects.open(view.of->storage_key); }
   std::string path() const { return storage_path(key.ns, key.name); }
 };
 
-/// The answer: an object in the form that was asked for.
+/// Writes the response: an object in the requested representation.
 void answer(http::response& into, unsigned status, const call& to, const record& one);
-/// The answer: any JSON.
+/// Writes the response: any JSON.
 void answer(http::response& into, unsigned status, const boost::json::value& body);
-/// A warning beside the answer (RFC 7234, "Warning"), as clients of Kubernetes show it.
+/// Adds a warning to the response (RFC 7234, "Warning"), which clients of Kubernetes show.
 void warn(http::response& into, std::string_view text);
-/// The answer: a Status, with Retry-After where it has one.
+/// Writes the response: a Status, with Retry-After if it has one.
 void answer(http::response& into, const problem& why);
 
 }  // namespace rw::k8s::devserver

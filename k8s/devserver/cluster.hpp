@@ -11,15 +11,15 @@
 
 namespace rw::k8s::devserver {
 
-/// What a cluster has stored at one moment.
+/// Snapshot of a cluster's stored objects.
 struct cluster_backup {
   storage::contents objects;
   custom_kinds kinds;
   owner_index owners;
 };
 
-/// One logical cluster: what all its requests work on. Small as long as nobody uses it. Requests
-/// and watches share it, so that it outlives its removal from the server for as long as they need.
+/// One logical cluster: the state that all its requests share. Small until it is used. Requests and
+/// watches own a share, so that it outlives its removal from the server as long as they need it.
 struct cluster {
   cluster(std::string its_name, std::size_t history)
       : name(std::move(its_name)), objects(history) {}
@@ -39,7 +39,7 @@ struct cluster {
     gc_tasks.open.clear();
   }
 
-  bool removed = false;  ///< from the server; only what is under way still uses it
+  bool removed = false;  ///< from the server; only requests and watches under way still use it
 };
 
 }  // namespace rw::k8s::devserver

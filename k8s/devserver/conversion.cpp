@@ -15,7 +15,7 @@ struct renamed {
   std::string_view events;
 };
 
-// events.k8s.io/v1, Event, against core/v1, Event.
+// Field names of events.k8s.io/v1, Event, and of core/v1, Event.
 constexpr std::array event_fields{
     renamed{"involvedObject", "regarding"},
     renamed{"message", "note"},

@@ -6,15 +6,15 @@
 
 namespace rw::k8s::devserver {
 
-// Versions of a custom resource differ in apiVersion alone (conversion strategy None); the two
-// kinds of events name their fields differently.
+// Versions of a custom resource differ in apiVersion only (conversion strategy None); the two kinds
+// of events name their fields differently.
 
-/// Turns a stored object into one of the request's group and version, in place.
+/// Converts a stored object to the request's group and version, in place.
 void to_view(boost::json::value& object, const resource_view& in);
-/// The other way round.
+/// Converts an object of the request's group and version to the stored one, in place.
 void to_stored(boost::json::value& object, const resource_view& from);
 
-/// True if `to_view` changes more than apiVersion.
+/// Returns true if `to_view` changes more than apiVersion.
 bool renames_fields(const resource_view& in) noexcept;
 
 }  // namespace rw::k8s::devserver

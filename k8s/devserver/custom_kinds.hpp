@@ -10,22 +10,22 @@
 
 namespace rw::k8s::devserver {
 
-/// The resources that a cluster has beside the built-in ones, and the way to find any.
+/// The custom resources of a cluster, and the look-up of any resource.
 class custom_kinds {
  public:
   void set(std::shared_ptr<const resource> one);
   void remove(std::string_view group, std::string_view plural);
 
-  /// Custom or built in; nothing if the cluster does not serve it.
+  /// Finds a custom or built-in resource; returns nothing if the cluster does not serve it.
   resource_view find(std::string_view group, std::string_view version,
                      std::string_view plural) const;
-  /// By kind, in any version if that is empty.
+  /// Finds it by kind, in any version if that is empty.
   resource_view find_kind(std::string_view group, std::string_view version,
                           std::string_view kind) const;
-  /// By group and plural, whatever the versions; null if there is none.
+  /// Finds it by group and plural, in any version; null if there is none.
   std::shared_ptr<const resource> find(std::string_view group, std::string_view plural) const;
 
-  /// All resources of the cluster, built-in ones first.
+  /// Calls `visit` with all resources of the cluster, built-in ones first.
   void each(const std::function<void(const std::shared_ptr<const resource>&)>& visit) const;
 
  private:

@@ -76,7 +76,7 @@ class definition_checker {
                           "\": supported values: \"Cluster\", \"Namespaced\""});
   }
 
-  /// The real API server has "Webhook" as well.
+  /// kube-apiserver has "Webhook" as well.
   void check_conversion() {
     const auto strategy = text_at(now_, {"spec", "conversion", "strategy"});
     if (strategy.empty() || strategy == "None") return;
@@ -123,7 +123,7 @@ class definition_checker {
     }
   }
 
-  /// What names an established resource can't change any more.
+  /// Checks the names that an established resource can't change.
   void check_unchanged() {
     if (before_.is_null()) return;
     for (const auto field : {path{"spec", "group"}, path{"spec", "names", "plural"},

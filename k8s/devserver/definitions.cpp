@@ -105,7 +105,7 @@ void set_condition(json::value& definition, std::string_view type, bool status,
   }
 }
 
-/// The name that another resource of the group has already; empty if there is none.
+/// Returns a name that another resource of the group has already; empty if there is none.
 std::string taken_name(const custom_kinds& among, const json::value& definition) {
   const auto group = text_at(definition, {"spec", "group"});
   const auto plural = text_at(definition, {"spec", "names", "plural"});
@@ -129,7 +129,7 @@ void note_stored_version(json::value& definition) {
   if (std::find(all.begin(), all.end(), name) == all.end()) all.push_back(name);
 }
 
-/// "v1beta2" as (2 for beta, 1, 2); nothing if it is not of that form.
+/// Parses "v1beta2" as (2 for beta, 1, 2); returns nothing for other forms.
 std::optional<std::tuple<int, int, int>> parse_version_name(std::string_view name) {
   int major = 0;
   int minor = 0;

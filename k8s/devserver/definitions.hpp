@@ -17,24 +17,25 @@ class custom_kinds;
 inline constexpr std::string_view definitions_key =
     "customresourcedefinitions.apiextensions.k8s.io";
 
-/// Keeps a CustomResourceDefinition that is being deleted until its objects are gone.
+/// Keeps a CustomResourceDefinition that is being deleted until its objects are deleted.
 inline constexpr std::string_view definition_finalizer =
     "customresourcecleanup.apiextensions.k8s.io";
 
-/// What is wrong with a CustomResourceDefinition (apiextensions.k8s.io/v1). `before` is null for a
+/// Adds the errors of a CustomResourceDefinition (apiextensions.k8s.io/v1). `before` is null for a
 /// new one.
 void check_definition(const boost::json::value& before, const boost::json::value& definition,
                       std::vector<cause>& found);
 
-/// The parts of a definition that a real API server honours and this one does not, as warnings.
+/// Returns warnings of the parts of a definition that kube-apiserver honours and this server does
+/// not.
 std::vector<std::string> unsupported_parts(const boost::json::value& definition);
 
-/// Does what the controllers of definitions do, but at once: names accepted, conditions set, stored
-/// versions noted.
+/// Does at once what the controllers of definitions do: accepts names, sets conditions, records
+/// stored versions.
 void establish_definition(const custom_kinds& among, boost::json::value& definition,
                           const std::string& now);
 
-/// The resource that a definition makes; null if it is not established.
+/// Returns the resource of a definition; null if it is not established.
 std::shared_ptr<const resource> make_resource(const boost::json::value& definition);
 
 /// Orders versions as discovery does: v2 before v1 before v1beta2 before v1alpha1, then all others

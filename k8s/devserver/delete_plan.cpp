@@ -14,7 +14,7 @@ namespace json = boost::json;
 
 namespace {
 
-/// What every cluster needs (admission plugin NamespaceLifecycle).
+/// Namespaces that can't be deleted (admission plugin NamespaceLifecycle).
 constexpr std::array<std::string_view, 3> immortal{"default", "kube-system", "kube-public"};
 
 }  // namespace

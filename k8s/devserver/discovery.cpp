@@ -16,7 +16,7 @@ struct group {
   std::vector<std::string> versions;
 };
 
-/// Groups in order, the core group left out; the first version is the preferred one.
+/// Returns the groups in order, without the core group; the first version is the preferred one.
 std::vector<group> groups_of(const cluster& in) {
   std::vector<group> groups;
   in.kinds.each([&](const std::shared_ptr<const resource>& one) {
@@ -104,7 +104,7 @@ json::object kind_of(std::string_view group, std::string_view version, std::stri
   return {{"group", group}, {"version", version}, {"kind", kind}};
 }
 
-/// The resource in one version as aggregated discovery tells it.
+/// Returns the resource in one version in the form of aggregated discovery.
 json::object describe_whole(const resource& of, const served_version& in) {
   json::object result{{"resource", of.plural},
                       {"responseKind", kind_of(of.group, in.name, of.kind)},

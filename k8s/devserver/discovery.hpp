@@ -11,23 +11,23 @@
 
 namespace rw::k8s::devserver {
 
-/// What a cluster serves (Kubernetes API concepts, "Discovery API"): the answer to a path such as
-/// /api, /apis, /apis/apps, /apis/apps/v1; nothing if it is no path of discovery, or the group or
-/// version is not served.
+/// Returns the cluster's discovery document (Kubernetes API concepts, "Discovery API") at a path
+/// such as /api, /apis, /apis/apps, /apis/apps/v1; nothing if it is not a path of discovery, or the
+/// group or version is not served.
 std::optional<boost::json::value> discover(const cluster& in, const std::vector<std::string>& path);
 
-/// True if a client can read all groups at once: it names apidiscovery.k8s.io/v2 and would rather
-/// have that than the usual form.
+/// Returns true if the client prefers to read all groups at once: it names apidiscovery.k8s.io/v2
+/// before the usual form.
 bool wants_aggregated_discovery(std::string_view accept);
 
-/// What `discover` tells piecemeal (apidiscovery.k8s.io/v2, APIGroupDiscoveryList): the answer to
-/// /api and /apis for such a client, nothing for other paths.
+/// Returns the documents of `discover` as one (apidiscovery.k8s.io/v2, APIGroupDiscoveryList), at
+/// /api and /apis; nothing for other paths.
 std::optional<boost::json::value> discover_all(const cluster& in,
                                                const std::vector<std::string>& path);
 inline constexpr std::string_view aggregated_discovery_type =
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-/// The answer to /version.
+/// Returns the document at /version.
 boost::json::value version_info();
 
 }  // namespace rw::k8s::devserver

@@ -14,7 +14,7 @@ namespace json = boost::json;
 
 constexpr auto nowhere = static_cast<std::size_t>(-1);
 
-/// An item with its places before the patch and in the wanted order.
+/// An item with its positions before the patch and in the requested order.
 struct placed {
   std::size_t first;
   std::size_t server;

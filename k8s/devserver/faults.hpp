@@ -8,20 +8,19 @@
 
 namespace rw::k8s::devserver {
 
-/// What is to happen to one request instead of, or before, the right thing.
 struct fault {
   std::chrono::milliseconds latency{0};  ///< before anything else
-  unsigned status = 0;                   ///< answer with this status; 0: go on
+  unsigned status = 0;                   ///< response with this status; 0: none
   unsigned retry_after = 0;              ///< with `status`: the header, in seconds
-  bool drop = false;                     ///< break off without an answer
-  bool last = false;    ///< the last answer of its connection (kube-apiserver's --goaway-chance)
-  bool silent = false;  ///< watches: neither events nor bookmarks, nor an end
-  std::optional<unsigned> events = {};  ///< watches: break off after this many
+  bool drop = false;                     ///< disconnect without a response
+  bool last = false;    ///< the last response of its connection (kube-apiserver's --goaway-chance)
+  bool silent = false;  ///< watches: no events, no bookmarks, no end
+  std::optional<unsigned> events = {};  ///< watches: disconnect after this many
   bool torn = false;                    ///< with `events`: in the middle of the last one
 };
 
-/// Faults of one cluster. Asked for each request with what it is; the answer is what happens to it.
-/// By default there are none.
+/// Faults of one cluster. The server calls it for each request; it returns the fault to inject.
+/// Without it there are none.
 struct faults {
   /// `verb` is that of Kubernetes' audit log: get, list, watch, create, update, patch, delete,
   /// deletecollection.

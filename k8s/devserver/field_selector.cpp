@@ -15,7 +15,7 @@ problem bad(std::string message) {
   return {.code = 400, .reason = "BadRequest", .message = std::move(message)};
 }
 
-/// `text` up to its first comma that is not escaped; what follows it stays in `text`.
+/// Returns `text` up to its first comma that is not escaped; the rest stays in `text`.
 std::string_view cut_term(std::string_view& text) {
   bool escaped = false;
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -10,8 +10,8 @@
 
 namespace rw::k8s::devserver {
 
-/// A field selector ("metadata.name=a,spec.nodeName!=b"); `\,`, `\=` and `\\` stand for the
-/// characters themselves. Which fields a kind supports is for the caller to check.
+/// A field selector ("metadata.name=a,spec.nodeName!=b"); `\,`, `\=` and `\\` are the characters
+/// themselves. The caller checks which fields a kind supports.
 class field_selector {
  public:
   struct term {
@@ -21,8 +21,7 @@ class field_selector {
   };
   static outcome<field_selector> parse(std::string_view text);
 
-  /// A field that is missing counts as empty; numbers and booleans are compared as JSON writes
-  /// them.
+  /// A missing field counts as empty; numbers and booleans are compared in their JSON form.
   bool matches(const boost::json::value& object) const;
   const std::vector<term>& terms() const noexcept { return terms_; }
   bool empty() const noexcept { return terms_.empty(); }

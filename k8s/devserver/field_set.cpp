@@ -16,12 +16,11 @@ bool is_element(std::string_view text) {
          std::string_view("fkvi").find(text[0]) != std::string_view::npos;
 }
 
-/// Removes what has become empty.
 void tidy(field_set::elements& children) {
   std::erase_if(children, [](const auto& one) { return one.second.empty(); });
 }
 
-/// "name" as ".name", a key as `[name="x"]`, a value as `[="x"]`.
+/// Formats "name" as ".name", a key as `[name="x"]`, a value as `[="x"]`.
 std::string printed_element(std::string_view element) {
   const auto text = element.substr(2);
   switch (element[0]) {

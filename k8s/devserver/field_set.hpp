@@ -19,10 +19,10 @@ struct field_set {
   using elements = std::map<std::string, field_set, std::less<>>;
   using path = std::vector<std::string>;
 
-  bool member = false;  ///< the path that leads here belongs to the set; written as "."
-  elements children;    ///< none is empty
+  bool member = false;  ///< the path to this node belongs to the set; written as "."
+  elements children;    ///< without empty ones
 
-  /// Nothing if this is no `fieldsV1`.
+  /// Returns nothing if this is not a `fieldsV1`.
   static std::optional<field_set> parse(const boost::json::value& fields);
   boost::json::value to_json() const;
 
@@ -38,11 +38,11 @@ struct field_set {
   friend bool operator==(const field_set&, const field_set&) = default;
 };
 
-/// Every path as messages write it, such as `.spec.ports[port=80,protocol="TCP"].name`; those that
-/// end at a node stand before those that go on below it.
+/// Returns every path in the form of messages, such as `.spec.ports[port=80,protocol="TCP"].name`;
+/// a path precedes the longer paths that begin with it.
 std::vector<std::string> printed(const field_set& set);
 
-/// One path in the same way.
+/// Returns one path in that form.
 std::string printed(const field_set::path& where);
 
 }  // namespace rw::k8s::devserver

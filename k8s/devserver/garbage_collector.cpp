@@ -22,8 +22,8 @@ constexpr std::string_view namespaces_key = "namespaces";
 constexpr std::string_view foreground = "foregroundDeletion";
 constexpr std::string_view orphan = "orphan";
 
-/// A task that works off a cluster's gc_tasks. What it has not done by its end, should it be
-/// cancelled, stays to be done.
+/// A run over a cluster's tasks. If it is cancelled, the destructor returns unfinished tasks to
+/// the list.
 struct shift {
   explicit shift(gc_task_list& of) : gc_tasks(of) {}
   ~shift() {
@@ -34,10 +34,10 @@ struct shift {
   shift& operator=(const shift&) = delete;
 
   gc_task_list& gc_tasks;
-  std::set<gc_task> again;  ///< begun, or to be tried once more
+  std::set<gc_task> again;  ///< begun, or to be retried
 };
 
-/// The resource whose objects lie there, in the version they are kept in.
+/// Returns the resource whose objects are stored under that key, in the version they are stored in.
 resource_view view_of(const cluster& in, std::string_view storage_key) {
   const auto dot = std::min(storage_key.find('.'), storage_key.size());
   const auto group = storage_key.substr(std::min(dot + 1, storage_key.size()));
@@ -62,8 +62,8 @@ call call_for(const std::shared_ptr<cluster>& in, resource_view view, object_key
   return to;
 }
 
-/// In a real cluster the controller of definitions works on the storage itself, and its deletions
-/// are not shown to webhooks; those of all others are requests like everybody's.
+/// In a real cluster the controller of definitions works on the storage itself, and webhooks do not
+/// receive its deletions; those of all other controllers are ordinary requests.
 bool is_definition_controller(const call& what) {
   return what.by.user.ends_with(":crd-controller");
 }
@@ -73,7 +73,7 @@ record_ptr find_object(const cluster& in, const object_place& place) {
   return found ? found->find(place.path) : nullptr;
 }
 
-/// Where an owner lies, whether or not it is there; nothing if its kind is not served.
+/// Returns the place of an owner, whether or not it exists; nothing if its kind is not served.
 object_place place_of(const cluster& in, const json::value& reference, std::string_view ns) {
   group_version_kind gvk;
   parse_api_version(std::string(text_at(reference, {"apiVersion"})), gvk);
@@ -109,7 +109,7 @@ void drop_references(json::value& object, const std::vector<std::string>& uids) 
   }
 }
 
-/// Objects are read with the defaults that their definition has now.
+/// Fills in new defaults: objects are read with the defaults of their current definition.
 void read_with_defaults(cluster& in, const resource& of) {
   const auto& stored = of.versions[of.stored];
   const auto objects = in.objects.find(of.storage_key);
@@ -130,7 +130,7 @@ bool same_schema(const json::value& a, const json::value& b) {
   return was != nullptr && is != nullptr && *was == *is;
 }
 
-/// A definition makes, changes or takes away a kind at once.
+/// Adds, changes or removes the kind of a definition at once.
 void follow_definition(cluster& in, const change& what) {
   const auto definition = what.after->parse();
   if (what.deleted) {
@@ -169,7 +169,7 @@ void garbage_collector::follow(const std::shared_ptr<cluster>& in, const resourc
     add(in, {kind::finish_owner, {of.storage_key, now.path()}});
   }
   if (!what.deleted) return;
-  // Whoever waits for this one to go.
+  // Namespaces, definitions, dependents and owners that wait for this deletion.
   const auto namespaces = in->objects.find(namespaces_key);
   const auto home = namespaces ? namespaces->find(now.ns()) : nullptr;
   if (home && home->is_being_deleted()) add(in, {kind::empty_namespace, {"", home->path()}});
@@ -215,7 +215,7 @@ asio::awaitable<void> garbage_collector::work_off(std::shared_ptr<cluster> in) {
       open.merge(again);
       again.clear();
     }
-    // A turn for each, so that requests come in between.
+    // Yields before each task, so that requests are served in between.
     co_await asio::post(executor_, asio::use_awaitable);
     if (open.empty()) continue;
     const auto one = open.extract(open.begin()).value();
@@ -249,7 +249,7 @@ asio::awaitable<bool> garbage_collector::remove(call what, std::string propagati
   const auto done = co_await with_.write.write(std::move(request));
   if (done.has_value() || done.error().code == 404) co_return true;
   with_.log.limited(failures_, core::log_level::warning,
-                    "an object could not be deleted behind another; trying again in a second",
+                    "dependent object could not be deleted; retrying in a second",
                     {{"object", name}, {"error", done.error().message}});
   co_return false;
 }
@@ -262,7 +262,7 @@ asio::awaitable<bool> garbage_collector::edit(call what, std::function<void(json
   const auto done = co_await with_.write.write(std::move(request));
   if (done.has_value() || done.error().code == 404) co_return true;
   with_.log.limited(failures_, core::log_level::warning,
-                    "an object could not be changed behind another; trying again in a second",
+                    "dependent object could not be changed; retrying in a second",
                     {{"object", name}, {"error", done.error().message}});
   co_return false;
 }
@@ -285,7 +285,7 @@ asio::awaitable<bool> garbage_collector::empty_namespace(std::shared_ptr<cluster
     const bool gone = co_await remove(std::move(one), "Background");
     good = good && gone;
   }
-  // Those that finalizers keep bring this gc_task back when they go.
+  // The deletion of an object that a finalizer keeps adds this task again.
   if (!content.empty() || waits) co_return good;
   auto to = call_for(in, view_of(*in, namespaces_key), {"", name}, "namespace-controller");
   to.subresource = "finalize";
@@ -308,7 +308,7 @@ asio::awaitable<bool> garbage_collector::empty_definition(std::shared_ptr<cluste
     good = good && gone;
   }
   if (!all.empty()) {
-    // What went just now has brought this gc_task back.
+    // The deletions above have added this task again.
     co_return good;
   }
   co_return co_await edit(
@@ -323,11 +323,11 @@ asio::awaitable<bool> garbage_collector::examine_dependent(std::shared_ptr<clust
   const auto object = present->parse();
   std::vector<std::string> gone;
   bool kept = false;
-  bool awaited = false;  // by an owner that goes after its dependents
+  bool awaited = false;  // by an owner that is deleted after its dependents
   for (const auto& one : *references_of(object)) {
     const std::string uid(text_at(one, {"uid"}));
     const auto place = place_of(*in, one, present->ns());
-    // A kind that is not served says nothing about the owner.
+    // If the kind is not served, the owner may still exist.
     const auto owner = find_object(*in, place);
     const bool there = owner && text_at(owner->parse(), {"metadata", "uid"}) == uid;
     if (place.storage_key.empty()) {

@@ -17,16 +17,15 @@
 
 namespace rw::k8s::devserver {
 
-/// What the controllers of a real cluster do behind a write, as far as clients rely on it:
+/// Does what the controllers of a real cluster do after a write, as far as clients rely on it:
 ///
-/// - objects whose owners are gone are deleted, at once or before their owner goes (foreground), or
-///   lose the reference (orphan) (Kubernetes, "Garbage Collection");
-/// - a namespace that is being deleted is emptied, then goes;
-/// - a CustomResourceDefinition that is being deleted takes its objects with it.
+/// - objects whose owners are deleted are deleted too, at once or before their owner (foreground),
+///   or lose the reference (orphan) (Kubernetes, "Garbage Collection");
+/// - a namespace that is being deleted is deleted after its content;
+/// - a CustomResourceDefinition that is being deleted is deleted after its objects.
 ///
-/// Each cluster's gc_tasks are done in order by one task of its own, which lives only while there
-/// are any. They pass admission like everybody's writes; one that fails is tried again a second
-/// later.
+/// One task for each cluster processes its tasks in order, and ends when there are none. Its
+/// writes pass admission like all others; a failed one is retried a second later.
 class garbage_collector {
  public:
   struct environment {
@@ -38,13 +37,13 @@ class garbage_collector {
 
   garbage_collector(boost::asio::any_io_executor executor, environment with);
 
-  /// Takes note of a write.
+  /// Observes a write.
   void follow(const std::shared_ptr<cluster>& in, const resource& of, const change& what);
 
-  /// Goes on with what another garbage_collector had begun.
+  /// Continues the tasks of an earlier garbage_collector.
   void resume(const std::shared_ptr<cluster>& in);
 
-  /// Ends its work; gc_tasks that are open stay so.
+  /// Ends its tasks; open tasks stay in the cluster's list.
   boost::asio::awaitable<void> close();
 
  private:

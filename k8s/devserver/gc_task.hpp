@@ -9,13 +9,13 @@
 
 namespace rw::k8s::devserver {
 
-/// Something to be done to a cluster behind a write (garbage_collector.hpp).
+/// A task that follows from a write to a cluster (garbage_collector.hpp).
 struct gc_task {
   enum class kind : std::uint8_t {
-    empty_namespace,    ///< delete what is in it, then let it go
+    empty_namespace,    ///< delete its content, then drop its finalizers
     empty_definition,   ///< the same for a CustomResourceDefinition
-    examine_dependent,  ///< are its owners still there?
-    finish_owner,       ///< do dependents still keep it?
+    examine_dependent,  ///< check whether its owners still exist
+    finish_owner,       ///< check whether dependents still block its deletion
   };
   kind what;
   object_place place;
@@ -23,10 +23,10 @@ struct gc_task {
   friend auto operator<=>(const gc_task&, const gc_task&) = default;
 };
 
-/// The gc_tasks of a cluster; each is there once, so that there are never more than objects.
+/// The tasks of a cluster, without duplicates, so that there are never more than objects.
 struct gc_task_list {
   std::set<gc_task> open;
-  bool running = false;  ///< a task works them off
+  bool running = false;  ///< a task processes them
 };
 
 }  // namespace rw::k8s::devserver

@@ -4,18 +4,17 @@
 
 #include <string>
 
-// Values as the real API server prints them in messages.
+// Values as kube-apiserver prints them in messages.
 
 namespace rw::k8s::devserver {
 
-/// Go's "%v": "map[a:1 b:[2 3]]", with the keys in order.
+/// Formats by Go's "%v": "map[a:1 b:[2 3]]", with the keys in order.
 std::string go_text(const boost::json::value& value);
 
-/// As an invalid value is named: strings in quotes, numbers as they are, the rest as Go source
-/// ("%#v"), such as `map[string]interface {}{"a":1}`.
+/// Formats an invalid value for a message: strings in quotes, numbers as they are, the rest as Go
+/// source ("%#v"), such as `map[string]interface {}{"a":1}`.
 std::string go_value(const boost::json::value& value);
 
-/// "1.5", "1e+300".
 std::string go_number(double number);
 
 }  // namespace rw::k8s::devserver

@@ -14,7 +14,6 @@ namespace {
 constexpr std::string_view masters = "system:masters";
 constexpr std::string_view authenticated = "system:authenticated";
 
-/// The organizations of a certificate's subject.
 std::vector<std::string> organizations(const tls::certificate& of) {
   std::vector<std::string> result;
   const auto* subject = X509_get_subject_name(of.native());

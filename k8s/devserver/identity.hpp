@@ -11,7 +11,6 @@
 
 namespace rw::k8s::devserver {
 
-/// Who makes a request.
 struct identity {
   std::string user;
   std::vector<std::string> groups;
@@ -19,27 +18,26 @@ struct identity {
   bool in(std::string_view group) const noexcept;
 };
 
-/// Knows the users of all clusters: by tokens, each good for one cluster, and by client
-/// certificates of the server's CA (common name: the user, organizations: the groups), good for
-/// all. Only a member of system:masters may impersonate others; what else users may do, roles say
-/// (roles.hpp).
+/// The users of all clusters: by tokens, each valid for one cluster, and by client certificates of
+/// the server's CA (common name: the user, organizations: the groups), valid for all. Only a member
+/// of system:masters may impersonate others; roles decide what other users may do (roles.hpp).
 class identities {
  public:
   explicit identities(core::random_source& random) : random_(random) {}
 
-  /// The user's token for a cluster; made at the first call, the same from then on.
+  /// Returns the user's token for a cluster; makes it at the first call.
   const std::string& token(std::string_view cluster, std::string_view user);
-  /// The tokens of a cluster are good no more.
+  /// Invalidates the tokens of a cluster.
   void forget(std::string_view cluster);
 
-  /// Who sends the request (Kubernetes, "Authenticating"): 401 for a token that is unknown, or if
-  /// nothing tells; 403 where impersonation is not allowed.
+  /// Returns the user of a request (Kubernetes, "Authenticating"). Problems: 401 for an unknown
+  /// token, or without credentials; 403 if impersonation is not allowed.
   outcome<identity> identify(const http::request& from, std::string_view cluster) const;
 
-  /// Whose token it is; null: nobody's.
+  /// Returns the user of a token; null if the token is unknown.
   const std::string* user_of(std::string_view token, std::string_view cluster) const;
 
-  /// What a user of that name belongs to, apart from what a certificate says.
+  /// Returns the groups of a user of that name, without those of a certificate.
   static std::vector<std::string> groups_of(std::string_view user);
 
  private:

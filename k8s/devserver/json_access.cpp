@@ -7,7 +7,7 @@ namespace {
 
 namespace json = boost::json;
 
-/// Schemas in CustomResourceDefinitions nest deeply; beyond this it is an attack on the stack.
+/// Schemas in CustomResourceDefinitions nest deeply; deeper JSON is an attack on the stack.
 constexpr std::size_t deepest_json = 256;
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-// Reading and writing fields of objects whose shape is not to be trusted.
+// Reads and writes fields of untrusted objects.
 
 namespace rw::k8s::devserver {
 
@@ -17,17 +17,17 @@ inline std::string_view view(const boost::json::string& text) noexcept {
   return {text.data(), text.size()};
 }
 
-/// The field at a path of names; null where there is none, or something on the way is no object.
+/// Returns the field at a path of names; null if it is missing, or its parent is not an object.
 const boost::json::value* find(const boost::json::value& from,
                                std::initializer_list<std::string_view> path) noexcept;
 boost::json::value* find(boost::json::value& from,
                          std::initializer_list<std::string_view> path) noexcept;
 
-/// The text at a path; empty where there is none. Valid as long as `from`.
+/// Returns the text at a path; empty if there is none. Valid as long as `from`.
 std::string_view text_at(const boost::json::value& from,
                          std::initializer_list<std::string_view> path) noexcept;
 
-/// The text in a field of `of`; empty where there is none.
+/// Returns the text in a field of `of`; empty if there is none.
 std::string text_of(const boost::json::object& of, std::string_view field);
 
 std::optional<std::int64_t> integer_at(const boost::json::value& from,
@@ -35,14 +35,14 @@ std::optional<std::int64_t> integer_at(const boost::json::value& from,
 
 bool true_at(const boost::json::value& from, std::initializer_list<std::string_view> path) noexcept;
 
-/// The object in that field of `of`, made where it is missing or something else.
+/// Returns the object in that field of `of`; makes it if it is missing or of another type.
 boost::json::object& object_in(boost::json::object& of, std::string_view field);
 
-/// Sets the field unless it is there; null counts as absent.
+/// Sets the field unless it is present; null counts as absent.
 void set_default(boost::json::object& of, std::string_view field, boost::json::value what);
 
-/// Parses JSON as deep as an API server must take. Nothing on failure; `why` then says what is
-/// wrong.
+/// Parses JSON as deep as an API server must accept. Returns nothing on failure, with the error in
+/// `why`.
 std::optional<boost::json::value> parse_json(std::string_view text, std::string& why);
 
 }  // namespace rw::k8s::devserver

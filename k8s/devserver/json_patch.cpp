@@ -17,10 +17,9 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t most_operations = 10'000;
-constexpr std::size_t most_copied = 3u << 20;  // bytes, about
-constexpr std::size_t deepest_patched = 512;   // twice what the parser of requests lets in
+constexpr std::size_t most_copied = 3u << 20;  // bytes, estimated
+constexpr std::size_t deepest_patched = 512;  // twice the depth that the parser of requests accepts
 
-/// What a value takes as JSON, about.
 std::size_t text_size(const json::value& value) {
   std::size_t sum = 0;
   if (value.is_string()) return value.get_string().size() + 2;
@@ -77,7 +76,7 @@ struct pointer {
   }
 };
 
-/// The place in a list of `size` items that `name` stands for.
+/// Returns the index in a list of `size` items that `name` denotes.
 std::optional<std::size_t> index_in(std::size_t size, std::string_view name) {
   std::int64_t index = 0;
   const auto* const last = name.data() + name.size();
@@ -96,7 +95,7 @@ json::value* child(json::value& of, std::string_view name) {
   return index ? &list[*index] : nullptr;
 }
 
-/// Applies one operation after the other; each says whether it could.
+/// Applies one operation after the other; each returns its error.
 class patcher {
  public:
   explicit patcher(json::value& target) : root_(target), depth_(depth(target)) {}
@@ -127,7 +126,7 @@ class patcher {
     return value != nullptr ? value->if_string() : nullptr;
   }
 
-  /// What the first `count` names of a path lead to; null: nothing.
+  /// Returns the value at the first `count` names of a path; null if there is none.
   json::value* find(const pointer& path, std::size_t count) {
     auto* at = &root_;
     for (std::size_t i = 0; i < count && at != nullptr; ++i) at = child(*at, path.names[i]);
@@ -136,8 +135,8 @@ class patcher {
   json::value* find(const pointer& path) { return find(path, path.names.size()); }
   json::value* parent(const pointer& path) { return find(path, path.names.size() - 1); }
 
-  /// Is asked before a value of depth `added` comes to `path`. `depth_` is never too small, and is
-  /// found out anew only when it seems too large.
+  /// Called before a value of depth `added` is inserted at `path`. `depth_` is never too small; it
+  /// is computed again only when it seems too large.
   bool fits(const pointer& path, std::size_t added) {
     const auto together = path.names.size() + added;
     if (together > deepest_patched) return false;
@@ -164,7 +163,7 @@ class patcher {
     }
     if (!into->is_array()) return false;
     auto& list = into->get_array();
-    // One place more than there are items: behind the last.
+    // One position more than there are items: after the last.
     const auto index = name == "-" ? list.size() : index_in(list.size() + 1, name);
     if (!index) return false;
     list.insert(list.begin() + static_cast<std::ptrdiff_t>(*index), std::move(value));
@@ -202,7 +201,7 @@ class patcher {
   bool move(const pointer& from, const pointer& to) {
     json::value value;
     if (!remove(from, &value)) return false;
-    // What is moved is at most as deep as all was.
+    // A moved value is at most as deep as the whole was.
     const auto most = depth_ - std::min(depth_, from.names.size());
     return (fits(to, most) || fits(to, depth(value))) && put(to, std::move(value));
   }

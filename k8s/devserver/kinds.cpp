@@ -16,7 +16,7 @@ enum traits : unsigned {
   generation = 8,
   in_all = 16,         // category "all"
   needs_version = 32,  // metadata.resourceVersion on updates
-  gives_back = 64,     // a delete is answered with the object
+  gives_back = 64,     // the response to a delete is the object
   extensions = 128,    // category "api-extensions"
 };
 
@@ -32,8 +32,8 @@ struct row {
 
 using enum naming;
 
-// Kubernetes API reference 1.32; groups in the order of its discovery. What a row says of updates
-// and deletes are the strategies of its registry.
+// Kubernetes API reference 1.32; groups in the order of its discovery. The rules of updates and
+// deletes are the strategies of its registry.
 constexpr std::array rows{
     row{"", "v1", "configmaps", "ConfigMap", "cm"},
     row{"", "v1", "endpoints", "Endpoints", "ep"},

@@ -24,15 +24,14 @@ struct printer_column {
   std::int64_t priority = 0;
 };
 
-/// Where the scale subresource finds its numbers; paths such as ".spec.replicas". The selector is
-/// text, or (of built-in kinds) a label selector.
+/// Paths of the scale subresource's fields, such as ".spec.replicas". The selector is text, or (of
+/// built-in kinds) a label selector.
 struct scale_paths {
   std::string spec_replicas;
   std::string status_replicas;
   std::string label_selector = {};
 };
 
-/// One version that a resource is served in.
 struct served_version {
   std::string name;
   bool served = true;
@@ -40,14 +39,14 @@ struct served_version {
   std::optional<scale_paths> scale = {};
   std::shared_ptr<const schema> type = {};
   std::vector<printer_column> columns = {};
-  boost::json::value open_api = {};  ///< a custom resource's schema as it was given
-  std::string warning = {};          ///< for each request, where the version is deprecated
+  boost::json::value open_api = {};  ///< a custom resource's schema, unchanged
+  std::string warning = {};          ///< for each request, if the version is deprecated
 };
 
-/// What names objects of a kind may have (Kubernetes, "Object Names and IDs").
+/// Valid names of objects of a kind (Kubernetes, "Object Names and IDs").
 enum class naming : std::uint8_t { subdomain, label, label_1035, path_segment };
 
-/// A resource as it is served: one built in, or of a CustomResourceDefinition. Immutable, shared.
+/// A served resource: built in, or of a CustomResourceDefinition. Immutable, shared.
 struct resource {
   std::string group;
   std::string plural;
@@ -61,11 +60,11 @@ struct resource {
   naming names = naming::subdomain;
   bool generation = false;          ///< metadata.generation counts changes
   bool needs_version = false;       ///< an update must carry metadata.resourceVersion
-  bool terminating = false;         ///< its definition is being deleted: nothing new is made
+  bool terminating = false;         ///< its definition is being deleted: creations are rejected
   bool deletes_collections = true;  ///< has the verb deletecollection
-  bool returns_deleted = false;     ///< a delete is answered with the object instead of a Status
+  bool returns_deleted = false;     ///< the response to a delete is the object instead of a Status
   std::vector<served_version> versions = {};
-  std::size_t stored = 0;        ///< index of the version that objects are kept in
+  std::size_t stored = 0;        ///< index of the version that objects are stored in
   std::string storage_key = {};  ///< "deployments.apps"; two groups may share their objects
 
   const served_version* find(std::string_view version) const noexcept;
@@ -75,7 +74,6 @@ struct resource {
   }
 };
 
-/// A resource in one of its versions.
 struct resource_view {
   std::shared_ptr<const resource> of;
   const served_version* version = nullptr;
@@ -87,13 +85,13 @@ struct resource_view {
   }
 };
 
-/// All resources that every cluster has, in the order of discovery.
+/// Returns all resources that every cluster has, in the order of discovery.
 const std::vector<std::shared_ptr<const resource>>& builtin_resources();
 
-/// Null if there is none of that group and plural.
+/// Returns null if there is none of that group and plural.
 std::shared_ptr<const resource> find_builtin(std::string_view group, std::string_view plural);
 
-/// "deployments.apps", "configmaps".
+/// Formats as "deployments.apps", "configmaps".
 std::string resource_name(std::string_view plural, std::string_view group);
 
 }  // namespace rw::k8s::devserver

@@ -19,7 +19,7 @@ namespace json = boost::json;
 
 constexpr std::string_view before_first_apply = "before-first-apply";
 
-/// Fields that belong to nobody: the API server writes them, or they say which object it is.
+/// Fields without an owner: the API server writes them, or they identify the object.
 const field_set& never_owned() {
   static const field_set made = [] {
     field_set set;
@@ -52,7 +52,7 @@ field_changes changes_between(const json::value& before, const json::value& afte
   return changes;
 }
 
-/// Without managedFields, and without what a client must not set by applying.
+/// Returns the object without managedFields, and without fields that a client must not apply.
 json::value without_metadata(json::value object, std::initializer_list<std::string_view> names) {
   auto* const fields = object.if_object();
   auto* const metadata = fields != nullptr ? fields->if_contains("metadata") : nullptr;
@@ -70,7 +70,7 @@ bool has_managed_fields(const json::value& object) {
   return found != nullptr && !found->is_null();
 }
 
-/// As the real API server puts it (structured-merge-diff, merge/conflict).
+/// Worded as in kube-apiserver (structured-merge-diff, merge/conflict).
 problem conflict_of(const std::map<std::string, std::vector<std::string>>& conflicts) {
   problem made{.code = 409, .reason = "Conflict", .message = {}};
   for (const auto& [manager, paths] : conflicts) {
@@ -92,7 +92,8 @@ problem conflict_of(const std::map<std::string, std::vector<std::string>>& confl
   return made;
 }
 
-/// Takes what changed away from all but `by`; where it changed by being applied, only if `force`.
+/// Removes changed fields from all managers but `by`; fields that another manager owns are a
+/// conflict unless `force`.
 outcome<void> take_over(field_managers& managers, const field_manager& by,
                         const field_changes& changes, bool force) {
   auto written = changes.modified;
@@ -114,7 +115,6 @@ outcome<void> take_over(field_managers& managers, const field_manager& by,
   return {};
 }
 
-/// Makes `managers` what they are after an update by `by`.
 void update(field_managers& managers, const field_manager& by, const field_changes& changes) {
   const auto* const found = managers.find(by);
   const auto was = found != nullptr ? *found : by;
@@ -128,7 +128,7 @@ void update(field_managers& managers, const field_manager& by, const field_chang
   now.time = now.fields == was.fields ? was.time : by.time;
 }
 
-/// Removes what was applied the last time, is not now, and belongs to nobody else.
+/// Removes fields that were applied the last time, are not applied now, and have no other owner.
 void prune(json::value& merged, const field_managers& managers, const field_set& last,
            const schema& type) {
   if (last.empty()) return;
@@ -145,22 +145,22 @@ void prune(json::value& merged, const field_managers& managers, const field_set&
   auto pruned = merged;
   remove_fields(pruned, applied_before, type);
 
-  // With an item goes all that is in it: what others own of that comes back ...
+  // Removing an item removes all its fields: restores those that others own ...
   auto gone = all;
   gone.subtract(set_of(pruned));
   gone.subtract(still_owned);
   pruned = merged;
   remove_fields(pruned, gone, type);
 
-  // ... and so does what this manager never applied.
+  // ... and those that this manager never applied.
   gone = all;
   gone.subtract(set_of(pruned));
   gone.intersect(applied_before);
   remove_fields(merged, gone, type);
 }
 
-/// Puts back what names an object and nobody owns: where all that was applied of the metadata is
-/// pruned, the metadata as a whole is.
+/// Restores the fields that identify an object, which have no owner: if all applied metadata is
+/// pruned, so is the metadata as a whole.
 void restore_identity(json::value& pruned, const json::value& merged) {
   const auto* const from = merged.as_object().if_contains("metadata");
   if (from == nullptr || !from->is_object()) return;

@@ -109,7 +109,7 @@ void field_managers::merge_ancient() {
   std::ranges::sort(all_, {}, [](const auto& one) {
     return std::tie(one.applies, one.time, one.name, one.api_version, one.subresource);
   });
-  // The first of each version waits for a second one: alone it keeps its name.
+  // The first update of each version is merged only with a second one: alone it keeps its name.
   std::map<std::string, field_manager> first;
   std::vector<field_manager> kept;
   for (auto& one : all_) {

@@ -18,20 +18,19 @@ struct field_manager {
   std::string time = {};  ///< RFC 3339
   field_set fields = {};
 
-  /// True if the two are one entry.
   bool same(const field_manager& other) const noexcept;
-  /// As messages about conflicts name it.
+  /// Formats it for messages about conflicts.
   std::string printed() const;
 
   friend bool operator==(const field_manager&, const field_manager&) = default;
 };
 
-/// metadata.managedFields of an object: who owns which fields.
+/// metadata.managedFields of an object: the owners of its fields.
 class field_managers {
  public:
-  /// Those of the object; nothing where there are none, or they are not valid.
+  /// Returns those of the object; none if there are none, or they are invalid.
   static field_managers of(const boost::json::value& object);
-  /// True if the object asks for managedFields to be forgotten: `[]` or `[{}]`.
+  /// Returns true if the object resets managedFields: `[]` or `[{}]`.
   static bool reset_by(const boost::json::value& object);
 
   bool empty() const noexcept { return all_.empty(); }
@@ -39,14 +38,14 @@ class field_managers {
   const std::vector<field_manager>& all() const noexcept { return all_; }
 
   field_manager* find(const field_manager& like);
-  /// Replaces the fields of an entry, which is added where it is missing.
+  /// Replaces the fields of an entry; adds the entry if it is missing.
   field_manager& set(const field_manager& like, field_set fields);
   void remove_empty();
 
   /// Merges the oldest updates until no more than ten are left.
   void merge_ancient();
 
-  /// Writes them to the object, in the real API server's order.
+  /// Writes them to the object, in kube-apiserver's order.
   void write_to(boost::json::value& object);
 
   friend bool operator==(const field_managers&, const field_managers&) = default;

@@ -18,7 +18,7 @@ namespace json = boost::json;
 constexpr std::size_t generated_suffix = 5;
 constexpr std::size_t generated_most = 63;
 
-/// metav1.ObjectMeta's "names.SimpleNameGenerator": letters and digits that make no words.
+/// As metav1.ObjectMeta's "names.SimpleNameGenerator": letters and digits that make no words.
 std::string generated_name(std::string_view base, core::random_source& random) {
   constexpr std::string_view letters = "bcdfghjklmnpqrstvwxz2456789";
   std::string name(base.substr(0, generated_most - generated_suffix));
@@ -26,7 +26,7 @@ std::string generated_name(std::string_view base, core::random_source& random) {
   return name;
 }
 
-/// What is wrong with a name that is used as an element of a path.
+/// Returns the errors of a name that is used as an element of a path.
 std::vector<std::string> segment_errors(std::string_view name) {
   if (name == "." || name == "..") return {"may not be '" + std::string(name) + "'"};
   std::vector<std::string> found;
@@ -144,8 +144,8 @@ void check_owners(const json::value& object, std::vector<cause>& found) {
   }
 }
 
-/// Custom resources, and the kinds that are not of the API server's own code, may have any
-/// finalizer; the others those without a prefix only that it knows.
+/// Custom resources, and kinds outside the API server's own code, may have any finalizer. Others
+/// may have only known finalizers without a prefix.
 bool may_have_plain_finalizers(const resource& of) {
   return of.custom || of.group == "apiextensions.k8s.io" ||
          of.group == "admissionregistration.k8s.io";
@@ -171,7 +171,7 @@ std::string cannot_be_handled(const call& to, std::string_view kind, std::string
          "\" cannot be handled as a " + to.view.of->kind + ": ";
 }
 
-/// Every field of metadata that has a type of its own has that type.
+/// Checks the types of metadata's typed fields.
 outcome<void> check_shape(const call& to, const json::value& object) {
   const auto bad = [&](std::string_view field, std::string_view expected) -> outcome<void> {
     return bad_request(cannot_be_handled(to, to.view.of->kind, to.view.version->name) +

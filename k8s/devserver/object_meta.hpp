@@ -14,35 +14,32 @@
 
 namespace rw::k8s::devserver {
 
-/// Checks that `object` is one of the kind that the path names and, where they are missing, sets
-/// apiVersion, kind and namespace as the path has them.
+/// Checks that `object` is of the kind that the path names. Sets missing apiVersion, kind and
+/// namespace from the path.
 outcome<void> check_envelope(const call& to, boost::json::value& object);
 
-/// Gives a new object its name (from generateName, where it has none), uid and creationTimestamp,
-/// and takes away what only the server sets.
+/// Gives a new object its name (from generateName, if it has none), uid and creationTimestamp, and
+/// removes fields that only the server sets.
 void begin_life(boost::json::value& object, const std::string& now, core::random_source& random);
 
-/// Keeps what a writer can't change: an update that leaves it out means no harm.
+/// Restores fields that a writer can't change: an update may omit them.
 void keep_identity(const boost::json::value& before, boost::json::value& after);
 
-/// What is wrong with an object's metadata.
 void check_metadata(const resource& of, const boost::json::value& object,
                     std::vector<cause>& found);
-/// What is wrong with a change of metadata.
 void check_metadata_change(const boost::json::value& before, const boost::json::value& after,
                            std::vector<cause>& found);
 
-/// True if metadata.deletionTimestamp is set.
 bool is_being_deleted(const boost::json::value& object) noexcept;
-/// metadata.finalizers; empty where there are none.
+/// Returns metadata.finalizers; empty if there are none.
 std::vector<std::string> finalizers_of(const boost::json::value& object);
 void set_finalizers(boost::json::value& object, const std::vector<std::string>& names);
 
-/// Removes fields of metadata that are null or empty maps and lists, as the real one omits them;
-/// managedFields apart, where an empty list says something.
+/// Removes fields of metadata that are null or empty maps and lists, as kube-apiserver omits them;
+/// except managedFields, where an empty list has a meaning.
 void tidy_metadata(boost::json::value& object);
 
-/// A random UUID (RFC 9562, version 4).
+/// Returns a random UUID (RFC 9562, version 4).
 std::string make_uid(core::random_source& random);
 
 }  // namespace rw::k8s::devserver

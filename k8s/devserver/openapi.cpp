@@ -23,7 +23,7 @@ json::value parameter(std::string_view name, std::string_view type) {
   return {{"name", name}, {"in", "query"}, {"schema", {{"type", type}, {"uniqueItems", true}}}};
 }
 
-/// One writing operation on the resource.
+/// Describes one writing operation on the resource.
 json::value operation(const resource_view& of, std::string_view action,
                       std::string_view media_type) {
   return {{"x-kubernetes-action", action},

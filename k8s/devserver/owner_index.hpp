@@ -10,7 +10,7 @@
 
 namespace rw::k8s::devserver {
 
-/// Where an object lies: its collection and its path in it.
+/// The location of an object: its collection and its path in it.
 struct object_place {
   std::string storage_key;
   std::string path;
@@ -18,10 +18,10 @@ struct object_place {
   friend auto operator<=>(const object_place&, const object_place&) = default;
 };
 
-/// Which objects name which as their owner. Empty, and next to nothing, where none does.
+/// Index of dependents by owner. Nearly free without owner references.
 class owner_index {
  public:
-  /// Keeps up with a write.
+  /// Updates the index after a write.
   void follow(const std::string& storage_key, const change& what);
 
   bool empty() const noexcept { return dependents_.empty(); }

@@ -30,7 +30,7 @@ problem continue_expired(const continue_token& from) {
   return result;
 }
 
-/// What the query asks for, apart from the selection.
+/// The query's parameters other than the selection.
 struct wanted {
   std::uint64_t version = 0;
   bool exact = false;

@@ -12,17 +12,16 @@
 
 namespace rw::k8s::devserver {
 
-/// A list that is read in pages goes on from here: the snapshot's version, and the path from which
-/// the next page begins. The client sees it as an opaque text.
+/// Start of a list's next page: the snapshot's version, and the first path. Opaque text for the
+/// client.
 struct continue_token {
-  std::uint64_t version = 0;  ///< 0: whatever is there now
+  std::uint64_t version = 0;  ///< 0: the current state
   std::string from;
 
   std::string text() const;
   static outcome<continue_token> parse(std::string_view text);
 };
 
-/// What a list is answered with.
 struct page {
   std::vector<record_ptr> items;
   std::uint64_t version = 0;
@@ -30,14 +29,14 @@ struct page {
   std::uint64_t remaining = 0;
 };
 
-/// Lists as the query asks (Kubernetes API concepts, "Retrieving large results sets in chunks",
-/// "Semantics for get and list"): all pages of one list show the same snapshot, which is rebuilt
-/// from history; 410 once that does not go back so far, with a token that goes on with what is
-/// there now.
+/// Lists as the query requests (Kubernetes API concepts, "Retrieving large results sets in chunks",
+/// "Semantics for get and list"): all pages of one list show the same snapshot, rebuilt from
+/// history. Returns 410 if history is too short, with a token that continues with the current
+/// state.
 outcome<page> list_page(const storage& in, const collection& what, const selection& which,
                         const query& parameters);
 
-/// Reads a resourceVersion; 400 if it is none.
+/// Parses a resourceVersion; 400 if it is invalid.
 outcome<std::uint64_t> parse_version(std::string_view text);
 
 }  // namespace rw::k8s::devserver

@@ -7,27 +7,29 @@
 
 namespace rw::k8s::devserver {
 
-// Patches come from outside: their depth, and that of the target, is what the parser allowed, and
-// all of these go no deeper than the two together.
+// Patches are untrusted: the parser limits their depth, and that of the target, and all of these
+// recurse no deeper than the two together.
 
-/// JSON merge patch (RFC 7386), in place.
+/// Applies a JSON merge patch (RFC 7386), in place.
 void merge_patch(boost::json::value& target, const boost::json::value& change);
 
-/// JSON patch (RFC 6902). All or nothing: on a problem `target` is void. Bounded in operations
-/// (10,000, as the real one), in what copies add (3 MiB, as the real one) and in depth.
+/// Applies a JSON patch (RFC 6902). After a problem `target` is unspecified. Bounded in operations
+/// (10,000, as in kube-apiserver), in what copies add (3 MiB, as there) and in depth.
 ///
-/// Beyond the RFC, as the real one does it: a negative index counts from the end of a list, an
-/// operation without `value` means null, and `test` for null holds where the field is missing.
-/// Problems: 400 for what is no patch, 413 for too many operations, 422 for what can't be done.
+/// Beyond the RFC, as in kube-apiserver: a negative index counts from the end of a list, an
+/// operation without `value` means null, and `test` for null holds if the field is missing.
+/// Problems: 400 for an invalid patch, 413 for too many operations, 422 for an operation that
+/// fails.
 outcome<void> json_patch(boost::json::value& target, const boost::json::value& operations);
 
-/// Strategic merge patch (Kubernetes: "Update API Objects in Place Using kubectl patch"), with
-/// `$patch`, `$retainKeys`, `$deleteFromPrimitiveList` and `$setElementOrder`. New items of a list
-/// stand before those that were there, unless an order is given. On a problem `target` is void.
+/// Applies a strategic merge patch (Kubernetes: "Update API Objects in Place Using kubectl patch"),
+/// with `$patch`, `$retainKeys`, `$deleteFromPrimitiveList` and `$setElementOrder`. New items of a
+/// list precede present ones, unless the patch gives an order. After a problem `target` is
+/// unspecified.
 ///
-/// A list that is not there yet is treated as an empty one. (The real API server takes it as it is,
-/// directives and all.) A patch that contradicts itself gets the status of the real one: 400, or
-/// 500 without a reason.
+/// A missing list is treated as an empty one. (kube-apiserver stores the patch's list as it is,
+/// directives included.) A contradictory patch gets kube-apiserver's status: 400, or 500 without a
+/// reason.
 outcome<void> strategic_merge_patch(boost::json::value& target, const boost::json::value& change,
                                     const schema& type);
 

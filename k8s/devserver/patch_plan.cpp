@@ -15,8 +15,8 @@ namespace {
 
 namespace json = boost::json;
 
-/// Takes out of what is applied the fields that the path does not write: they are neither set nor
-/// owned (apiserver, "ResetFields").
+/// Removes applied fields that the path does not write: they are neither set nor owned (apiserver,
+/// "ResetFields").
 void reset_fields(const call& to, json::value& change) {
   auto& fields = change.get_object();
   if (to.subresource.empty()) {
@@ -35,7 +35,7 @@ void reset_fields(const call& to, json::value& change) {
   fields = std::move(kept);
 }
 
-/// What an applied object must say of itself.
+/// Checks the envelope of an applied object.
 outcome<void> check_applied(const call& to, const json::value& change) {
   const auto name = text_at(change, {"metadata", "name"});
   if (!name.empty() && name != to.key.name) {
@@ -45,7 +45,7 @@ outcome<void> check_applied(const call& to, const json::value& change) {
   return {};
 }
 
-/// What a patch must leave as it is in an object that can be read as one of its kind.
+/// Checks that a patch has left the object's identity as it was.
 outcome<void> check_patched(const call& to, const json::value& object) {
   const auto type_error = to.view.of->custom ? "" : builtin_type_error(*to.view.of, object);
   if (!type_error.empty()) {
@@ -100,7 +100,7 @@ outcome<write_plan> write_planner::patch(const call& to, patch_kind how, const j
   if (good.has_error()) return good.error();
   good = check_envelope(to, *object);
   if (good.has_error()) return good.error();
-  // A patch needs no version, but one that has one means it.
+  // A patch needs no version, but a version in it is a precondition.
   const auto version = text_at(*object, {"metadata", "resourceVersion"});
   if (!version.empty() && version != text_at(old, {"metadata", "resourceVersion"})) {
     return modified_meanwhile(to.what());

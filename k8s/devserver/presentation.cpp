@@ -26,7 +26,7 @@ std::string_view take(std::string_view& text, char separator) {
   return part;
 }
 
-/// One media range with its parameters. False if it can't be served.
+/// Parses one media range with its parameters. Returns false if it can't be served.
 bool serve(std::string_view range, presentation& into) {
   const auto type = take(range, ';');
   if (type != "application/json" && type != "application/*" && type != "*/*") return false;
@@ -71,7 +71,7 @@ void append_list_metadata(std::string& out, const list_metadata& about) {
   out += '}';
 }
 
-/// A table up to its rows.
+/// Appends a table up to its rows.
 void begin_table(std::string& out, const resource_view& in, const presentation& how,
                  const list_metadata& about) {
   append_type(out, "meta.k8s.io/" + std::string(how.version), "Table");
@@ -143,7 +143,7 @@ void append_list(std::string& out, const std::vector<record_ptr>& items, const r
     if (!first) out += ',';
     first = false;
     if (how.as == shape::whole && !in.of->custom && !renames_fields(in)) {
-      // Items of a typed list do not say what they are.
+      // Items of a typed list omit apiVersion and kind.
       out += '{';
       out += one->rest();
     } else {
@@ -176,7 +176,7 @@ void append_bookmark(std::string& out, std::uint64_t version, const resource_vie
     append_type(out, in.api_version(), in.of->kind);
   }
   out += "\"metadata\":{\"resourceVersion\":\"" + std::to_string(version) + "\"";
-  // The real one writes the field of its type, which is no pointer.
+  // kube-apiserver writes the field, whose Go type is not a pointer.
   out += ",\"creationTimestamp\":null";
   if (ends_initial_events) out += ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}";
   out += "}}}\n";

@@ -11,36 +11,33 @@
 
 namespace rw::k8s::devserver {
 
-/// How objects are shown to a client: whole, as PartialObjectMetadata, or as rows of a Table
+/// Representation of objects for a client: whole, as PartialObjectMetadata, or as rows of a Table
 /// (Kubernetes API concepts, "Alternate representations of resources").
 enum class shape : std::uint8_t { whole, metadata, table };
 
-/// What stands in a Table's rows beside the cells.
+/// Content of a Table's rows in addition to the cells.
 enum class row_objects : std::uint8_t { none, metadata, whole };
 
 struct presentation {
   shape as = shape::whole;
   std::string_view version = "v1";  ///< of meta.k8s.io
   row_objects rows = row_objects::metadata;
-  const core::clock* time = nullptr;  ///< that a Table's ages are reckoned by
+  const core::clock* time = nullptr;  ///< clock of a Table's ages
 };
 
-/// The first of the accepted media types that can be served; 406 if none can.
+/// Returns the first accepted media type that can be served; 406 if none can.
 outcome<presentation> negotiate(std::string_view accept, std::string_view include_object,
                                 const core::clock& time);
 
-/// Appends one object.
 void append_object(std::string& out, const record& one, const resource_view& in,
                    const presentation& how);
 
-/// Metadata of a list.
 struct list_metadata {
   std::uint64_t version = 0;
   std::string continue_token = {};
-  std::uint64_t remaining = 0;  ///< 0: not told
+  std::uint64_t remaining = 0;  ///< 0: not sent
 };
 
-/// Appends a list of objects.
 void append_list(std::string& out, const std::vector<record_ptr>& items, const resource_view& in,
                  const presentation& how, const list_metadata& about);
 
@@ -48,11 +45,11 @@ void append_list(std::string& out, const std::vector<record_ptr>& items, const r
 void append_event(std::string& out, std::string_view type, const record& one,
                   const resource_view& in, const presentation& how);
 
-/// A bookmark at `version`; the one behind the initial events says that it is that.
+/// Appends a bookmark at `version`; the one after the initial events is marked as that.
 void append_bookmark(std::string& out, std::uint64_t version, const resource_view& in,
                      const presentation& how, bool ends_initial_events);
 
-/// The end of a watch that can't go on.
+/// Appends the error that ends a watch.
 void append_error(std::string& out, const problem& why);
 
 }  // namespace rw::k8s::devserver

@@ -15,7 +15,7 @@ struct cause {
   std::string message;
 };
 
-/// Why a request is refused, as metav1.Status tells it.
+/// The reason of a rejected request, for a metav1.Status.
 struct problem {
   unsigned code = 500;
   std::string reason = "InternalError";
@@ -23,15 +23,15 @@ struct problem {
   std::vector<cause> causes = {};
   unsigned retry_after = 0;  ///< seconds
 
-  // What it is about (metav1.StatusDetails); empty: nothing in particular.
+  // The subject (metav1.StatusDetails); empty: none.
   std::string name = {};
   std::string group = {};
-  std::string kind = {};  ///< of most the plural, "configmaps"
+  std::string kind = {};  ///< in most cases the plural, "configmaps"
   std::string uid = {};
-  std::string continue_token = {};  ///< metadata.continue: where a list may go on all the same
+  std::string continue_token = {};  ///< metadata.continue: where a list may continue nevertheless
 };
 
-/// The body of the answer: metav1.Status (Kubernetes API reference, "Status").
+/// Returns the response's body: metav1.Status (Kubernetes API reference, "Status").
 boost::json::value to_status(const problem& what);
 
 template <class T>

@@ -18,8 +18,8 @@ namespace json = boost::json;
 constexpr std::string_view magic("k8s\0", 4);
 constexpr unsigned deepest = 32;
 
-/// Reads the wire format (https://protobuf.dev/programming-guides/encoding/). `ok` tells whether
-/// all was well until now.
+/// Reads the wire format (https://protobuf.dev/programming-guides/encoding/). `ok` is false after
+/// the first error.
 class wire_reader {
  public:
   explicit wire_reader(std::string_view bytes) : rest_(bytes) {}
@@ -77,7 +77,7 @@ class wire_reader {
   bool ok_ = true;
 };
 
-/// What a message without its own table holds in the fields 1, 2 and so on, as far as texts.
+/// Returns a text field of a message that has no table of its own.
 std::optional<std::string_view> text_field(std::string_view message, unsigned number) {
   std::string_view found;
   wire_reader reader(message);
@@ -91,7 +91,7 @@ std::optional<std::string_view> text_field(std::string_view message, unsigned nu
 
 class decoder {
  public:
-  /// None: refused, and `why` says so.
+  /// Returns nothing on an error, with the reason in `why`.
   std::optional<json::object> read(std::string_view bytes, const wire_message& as, unsigned depth);
   const std::string& why() const noexcept { return why_; }
 
@@ -191,7 +191,7 @@ bool decoder::put_map(json::object& into, const wire_field& as, std::string_view
   return true;
 }
 
-/// IntOrString: 1 says which (0 number, 1 text), 2 is the number, 3 the text.
+/// IntOrString: field 1 is the type (0 number, 1 text), 2 the number, 3 the text.
 std::optional<json::value> decoder::int_or_string(std::string_view message) {
   std::uint64_t which = 0;
   std::uint64_t number = 0;
@@ -237,7 +237,7 @@ outcome<json::value> decode_protobuf(std::string_view body) {
   if (!object) return refused(reading.why());
   (*object)["apiVersion"] = *api_version;
   (*object)["kind"] = *kind;
-  // Boost.JSON writes texts as they are; reading what it wrote tells those that are not UTF-8.
+  // Boost.JSON writes texts unchecked; parsing its output finds invalid UTF-8.
   boost::system::error_code error;
   auto checked = json::parse(json::serialize(*object), error);
   if (error) return refused("a text is not UTF-8");

@@ -9,18 +9,17 @@
 
 namespace rw::k8s::devserver {
 
-/// The media type of what `decode_protobuf` reads.
+/// The media type that `decode_protobuf` reads.
 inline constexpr std::string_view protobuf_media_type = "application/vnd.kubernetes.protobuf";
 
-/// An object of a built-in kind as `kubectl create KIND` sends it (Kubernetes API concepts,
-/// "Kubernetes Protobuf encoding": four bytes of magic, then a runtime.Unknown around the object),
-/// as JSON. Bounded in depth.
+/// Converts an object of a built-in kind as `kubectl create KIND` sends it (Kubernetes API
+/// concepts, "Kubernetes Protobuf encoding": four bytes of magic, then a runtime.Unknown around the
+/// object) to JSON. Bounded in depth.
 ///
-/// Only the kinds and fields that stand in protobuf_kinds.cpp are known. Anything else is refused
-/// with 415 and says so, and is never dropped: clients can send JSON.
+/// Only the kinds and fields of protobuf_kinds.cpp are known. Anything else is rejected with 415
+/// and a message, and never dropped: clients can send JSON.
 outcome<boost::json::value> decode_protobuf(std::string_view body);
 
-/// What the value of a field is.
 enum class wire_kind : std::uint8_t {
   text,
   bytes,  ///< base64 in JSON
@@ -31,7 +30,7 @@ enum class wire_kind : std::uint8_t {
   bytes_map,
   quantity_map,
   int_or_string,
-  ignored,  ///< the server decides it, such as a status or a timestamp
+  ignored,  ///< set by the server, such as a status or a timestamp
 };
 
 struct wire_message;
@@ -42,7 +41,7 @@ struct wire_field {
   std::string_view name;
   wire_kind what;
   bool repeated = false;
-  bool keep_zero = false;  ///< in Go a pointer, or required: zero and empty are told
+  bool keep_zero = false;  ///< in Go a pointer, or required: zero and empty are kept
   const wire_message* message = nullptr;
 };
 
@@ -51,7 +50,7 @@ struct wire_message {
   std::span<const wire_field> fields;
 };
 
-/// The message of a built-in kind, such as "apps/v1", "Deployment"; null if it is not known.
+/// Returns the message of a built-in kind, such as "apps/v1", "Deployment"; null if it is unknown.
 const wire_message* find_wire_message(std::string_view api_version, std::string_view kind);
 
 }  // namespace rw::k8s::devserver

@@ -8,7 +8,7 @@
 namespace rw::k8s::devserver {
 namespace {
 
-/// How long a watch goes on that names no time itself; the real one picks from 30 minutes on.
+/// Duration of a watch without a timeout; kube-apiserver picks one of 30 minutes or more.
 constexpr auto watch_time = std::chrono::minutes(30);
 
 outcome<std::chrono::milliseconds> timeout_of(const query& parameters) {
@@ -23,7 +23,7 @@ outcome<std::chrono::milliseconds> timeout_of(const query& parameters) {
   return std::chrono::seconds(std::min<std::int64_t>(seconds, 24 * 3600));
 }
 
-/// The rules of metav1.ListOptions for a watch that is to begin with all objects.
+/// The rules of metav1.ListOptions for a watch that begins with all objects.
 outcome<void> check_initial_events(const query& parameters) {
   const auto refused = [](std::string_view field, std::string message) -> outcome<void> {
     return invalid({"meta.k8s.io", "ListOptions", ""},

@@ -8,7 +8,7 @@
 
 namespace rw::k8s::devserver {
 
-/// The verbs that change nothing: get, list, watch. One for a server.
+/// The verbs that change nothing: get, list, watch. One instance for a server.
 class reads {
  public:
   reads(watch_schedule& schedule, watch_counters& counters,

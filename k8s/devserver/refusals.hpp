@@ -7,26 +7,24 @@
 #include <string_view>
 #include <vector>
 
-// The usual refusals, worded as the real API server words them (apimachinery, "api/errors"), since
-// clients and people's scripts know the words.
+// The common problems, worded as in kube-apiserver (apimachinery, "api/errors"), since clients and
+// scripts depend on the words.
 
 namespace rw::k8s::devserver {
 
-/// What a refusal is about: a resource by group and plural, or a kind by group and kind, and a
-/// name.
+/// Subject of a problem: a resource by group and plural, or a kind by group and kind, and a name.
 struct subject {
   std::string_view group;
   std::string_view resource;  ///< or kind
   std::string_view name = {};
 
-  /// "deployments.apps", or "configmaps".
+  /// Formats as "deployments.apps", or "configmaps".
   std::string qualified() const;
 };
 
 problem not_found(const subject& of);
 problem already_exists(const subject& of);
 problem conflict(const subject& of, std::string_view why);
-/// The conflict of two writers.
 problem modified_meanwhile(const subject& of);
 problem forbidden(const subject& of, std::string_view why);
 /// `of` names a kind here, as in 'ConfigMap "x" is invalid: …'.
@@ -40,18 +38,16 @@ problem not_acceptable(std::string_view accepted);
 problem no_such_resource();
 problem method_not_allowed(std::string_view what);
 problem too_large(std::string why);
-/// More than the server does at once; to be tried again a second later.
+/// The server's limit is reached; the client retries a second later.
 problem too_many_requests();
-/// A custom resource is too new.
+/// The custom resource is too new.
 problem storage_initializing();
-/// It took longer than a request may.
 problem timed_out();
-/// A watch or list of a version that history has forgotten.
+/// History no longer has the version of a watch or list.
 problem expired(std::string why);
-/// A version that is yet to come.
 problem too_large_version(std::uint64_t asked, std::uint64_t current);
 
-/// The reason that goes with a status where nothing more is known; empty if there is none.
+/// Returns the default reason of a status; empty if there is none.
 std::string_view default_reason(unsigned status) noexcept;
 
 }  // namespace rw::k8s::devserver

@@ -10,7 +10,7 @@
 
 namespace rw::k8s::devserver {
 
-/// Something that a user wants to do to a resource (authorization.k8s.io/v1, ResourceAttributes).
+/// An access of a user to a resource (authorization.k8s.io/v1, ResourceAttributes).
 struct wanted_access {
   std::string verb;
   std::string group;
@@ -20,16 +20,17 @@ struct wanted_access {
   std::string name = {};
 };
 
-/// True if a rule of a Role or ClusterRole grants it (rbac.authorization.k8s.io/v1, PolicyRule).
+/// Returns true if a rule of a Role or ClusterRole grants it (rbac.authorization.k8s.io/v1,
+/// PolicyRule).
 bool grants(const boost::json::value& rule, const wanted_access& wanted);
 
-/// True if roles that are bound to the user, or to a group of the user's, grant it. Members of
-/// system:masters may do everything, and so may who is bound to cluster-admin. Aggregated roles
-/// have the rules that are written in them; rules for non-resource URLs are not looked at.
+/// Returns true if roles that are bound to the user, or to a group of the user's, grant it. Members
+/// of system:masters may do everything, and so may users bound to cluster-admin. Aggregated roles
+/// have only the rules written in them; rules for non-resource URLs are ignored.
 bool is_allowed(const cluster& in, const identity& who, const wanted_access& wanted);
 
-/// 403, 'configmaps is forbidden: User "u" cannot list resource "configmaps" in API group "" in the
-/// namespace "n"'.
+/// Returns 403, 'configmaps is forbidden: User "u" cannot list resource "configmaps" in API group
+/// "" in the namespace "n"'.
 problem access_denied(const identity& who, const wanted_access& wanted);
 
 }  // namespace rw::k8s::devserver

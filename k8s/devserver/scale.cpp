@@ -41,7 +41,7 @@ std::string joined(const json::array& values) {
   return out;
 }
 
-/// One of matchExpressions as a query parameter writes it.
+/// Formats one of matchExpressions for a query parameter.
 std::string text_of(const json::value& expression) {
   const std::string key(text_at(expression, {"key"}));
   const auto how = text_at(expression, {"operator"});
@@ -59,8 +59,8 @@ void add_labels(const json::object& labels, std::vector<std::pair<std::string, s
   }
 }
 
-/// A selector as text, in the order of its keys: a metav1.LabelSelector, a map of labels as
-/// ReplicationControllers have it, or text already.
+/// Formats a selector as text, in the order of its keys: a metav1.LabelSelector, a map of labels as
+/// in ReplicationControllers, or a text.
 std::string selector_text(const json::value& selector) {
   if (selector.is_string()) return std::string(view(selector.get_string()));
   if (!selector.is_object()) return {};

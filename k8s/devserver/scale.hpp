@@ -7,7 +7,7 @@
 
 #include <string_view>
 
-// The scale subresource (autoscaling/v1, Scale): the numbers of an object in a form that is the
+// The scale subresource (autoscaling/v1, Scale): the replicas of an object in a form that is the
 // same for all kinds (apiextensions/v1, CustomResourceSubresourceScale).
 
 namespace rw::k8s::devserver {
@@ -16,10 +16,10 @@ inline constexpr std::string_view scale_subresource = "scale";
 
 group_version_kind scale_kind();
 
-/// The object as a Scale, for kinds that have one; numbers that are missing are 0.
+/// Returns the object as a Scale, for kinds that have one; missing numbers are 0.
 boost::json::value scale_of(const resource_view& of, const boost::json::value& object);
 
-/// Writes spec.replicas of a Scale into the object; 422 if they can't be such.
+/// Writes spec.replicas of a Scale into the object; 422 if they are invalid.
 outcome<void> set_scale(const resource_view& of, boost::json::value& object,
                         const boost::json::value& scale);
 

@@ -4,14 +4,14 @@
 #include "k8s/devserver/scale.hpp"
 #include "k8s/devserver/write_plan.hpp"
 
-// Writes of the scale subresource: what is sent is a Scale, what is written is the object.
+// Writes of the scale subresource: the client sends a Scale, the server writes the object.
 
 namespace rw::k8s::devserver {
 namespace {
 
 namespace json = boost::json;
 
-/// What a Scale must say of itself, and of whom.
+/// Checks the kind and name of a Scale.
 outcome<void> check_scale(const call& to, const json::value& scale) {
   if (!scale.is_object()) {
     return bad_request("couldn't get version/kind; json parse error: the body is no object");
@@ -40,7 +40,7 @@ outcome<write_plan> write_planner::update_scale(const call& to, const json::valu
   if (!before) return not_found(to.what());
   auto old = before->parse();
   to_view(old, to.view);
-  // A Scale without a version means whatever there is.
+  // A Scale without a version applies to any version.
   const auto version = text_at(scale, {"metadata", "resourceVersion"});
   if (!version.empty() && version != text_at(old, {"metadata", "resourceVersion"})) {
     return modified_meanwhile(to.what());

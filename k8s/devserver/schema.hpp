@@ -12,48 +12,49 @@
 
 namespace rw::k8s::devserver {
 
-/// How a list is merged by server-side apply, and what its items are known by.
+/// How server-side apply merges a list, and what identifies its items.
 enum class list_type : std::uint8_t { atomic, set, map };
 
 /// One node of a structural schema (Kubernetes API concepts, "CustomResourceDefinition": structural
 /// schemas), compiled once. Immutable, shared, thread-safe.
 ///
-/// Built-in kinds have schemas too, as far as patching and applying need them: list types, merge
+/// Built-in kinds have schemas too, as far as patches and applies need them: list types, merge
 /// keys, atomic maps.
 class schema {
  public:
   virtual ~schema() = default;
 
-  /// The schema of a field of an object; null where it is not known.
+  /// Returns the schema of a field of an object; null if it is unknown.
   virtual const schema* property(std::string_view name) const = 0;
-  /// True if the field is one of the type's own, rather than a key of a map or something unknown.
+  /// Returns true if the type itself has the field: it is neither a key of a map nor unknown.
   virtual bool declares(std::string_view field) const { return property(field) != nullptr; }
-  /// False if an object with the field can't be applied: "field not declared in schema".
+  /// Returns false if an object with the field can't be applied: "field not declared in schema".
   virtual bool allows(std::string_view) const { return true; }
-  /// True if the field is there, empty, before anything is written to it (as structs in Go are).
+  /// Returns true if the field is present, empty, before any write (as structs in Go are).
   virtual bool always_present(std::string_view) const { return false; }
-  /// The schema of the elements of a list, or of the values of a map; null where it is not known.
+  /// Returns the schema of the elements of a list, or of the values of a map; null if it is
+  /// unknown.
   virtual const schema* items() const = 0;
 
   virtual list_type merge() const = 0;
   virtual const std::vector<std::string>& list_map_keys() const = 0;
-  /// True if an object is replaced as a whole (x-kubernetes-map-type: atomic).
+  /// Returns true if an object is replaced as a whole (x-kubernetes-map-type: atomic).
   virtual bool atomic_object() const = 0;
-  /// Strategic merge patch: the key by which items of a list are merged; empty: replaced. A list of
-  /// primitives that is merged as a set answers "".
+  /// Returns the key by which a strategic merge patch merges items of a list; empty: it replaces
+  /// the list. A list of primitives that is merged as a set returns "".
   virtual std::string_view patch_merge_key() const = 0;
   virtual bool patch_merges() const = 0;
 
   /// Fills in defaults, in place (idempotent).
   virtual void fill_defaults(boost::json::value& object) const = 0;
-  /// Removes fields that the schema does not know, in place. Their paths are added to `removed`.
+  /// Removes unknown fields, in place. Adds their paths to `removed`.
   virtual void prune(boost::json::value& object, std::vector<std::string>& removed) const = 0;
-  /// Everything that is wrong, in the words of the real API server, `path` being that of `object`.
+  /// Adds all errors, in the words of kube-apiserver; `path` is that of `object`.
   virtual void validate(const boost::json::value& object, const std::string& path,
                         std::vector<cause>& found) const = 0;
 };
 
-/// The schema of a field: of that name, or of the map's values. Null where none is known.
+/// Returns the schema of a field: of that name, or of the map's values. Null if it is unknown.
 inline const schema* child_of(const schema* type, std::string_view field) {
   if (type == nullptr) return nullptr;
   const auto* const own = type->property(field);
@@ -61,7 +62,7 @@ inline const schema* child_of(const schema* type, std::string_view field) {
 }
 
 /// Compiles the `openAPIV3Schema` of a CustomResourceDefinition, whose root is a whole object. The
-/// problem (422) says where it is not structural, or uses what is not supported; its causes' fields
+/// problem (422) names the parts that are not structural, or not supported; its causes' fields
 /// begin with "openAPIV3Schema".
 ///
 /// Checked: type, nullable, required, enum, minimum and maximum, multipleOf, lengths, pattern (RE2,
@@ -70,8 +71,8 @@ inline const schema* child_of(const schema* type, std::string_view field) {
 /// x-kubernetes-validations (rules in CEL).
 outcome<std::shared_ptr<const schema>> compile_schema(const boost::json::value& open_api);
 
-/// The schema of a built-in kind, such as "apps/v1", "Deployment"; never null: what is not known in
-/// detail is treated as free-form.
+/// Returns the schema of a built-in kind, such as "apps/v1", "Deployment"; never null: types
+/// without a table are free-form.
 std::shared_ptr<const schema> builtin_schema(std::string_view api_version, std::string_view kind);
 
 }  // namespace rw::k8s::devserver

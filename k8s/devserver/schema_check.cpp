@@ -11,16 +11,16 @@
 #include <set>
 #include <utility>
 
-// Findings are in the words of the real API server, field for field and in its order, as far as
-// that is no accident: in 1.20 the paths of what is in lists have no indices, and alternatives
-// (anyOf and so on) have no field at all.
+// Findings are in the words of kube-apiserver, field for field and in its order, as far as those
+// are intended: in 1.20 the paths within lists have no indices, and alternatives (anyOf and so on)
+// have no field at all.
 
 namespace rw::k8s::devserver {
 namespace {
 
 namespace json = boost::json;
 
-/// A hostile object can be wrong in very many ways.
+/// Bounds the findings of a hostile object.
 constexpr std::size_t most_findings = 1'000;
 
 void add(std::vector<cause>& found, std::string field, std::string_view reason,
@@ -37,7 +37,7 @@ void add_invalid(std::vector<cause>& found, const value_path& at, std::string_vi
       "Invalid value: " + std::string(value) + ": " + path + " in body " + why);
 }
 
-/// What one alternative of several, or all together, says.
+/// Adds the finding of one alternative of several, or of all together.
 void add_alternative(std::vector<cause>& found, const value_path& at, std::string_view why) {
   add(found, "<nil>", "FieldValueInvalid",
       "Invalid value: \"\": \"" + at.text() + "\" must " + std::string(why));
@@ -159,7 +159,7 @@ void check_array(const value_rules& rules, const json::array& value, const value
   }
 }
 
-/// The value that is named is the bound, as the real one has it.
+/// The value in the message is the bound, as in kube-apiserver.
 void check_object(const value_rules& rules, const json::object& value, const value_path& at,
                   std::vector<cause>& found) {
   for (const auto& name : rules.required) {
@@ -192,7 +192,7 @@ void check_enum(const value_rules& rules, const json::value& value, const value_
 
 using nodes = std::vector<std::unique_ptr<schema_node>>;
 
-/// How many of the alternatives hold; what is wrong with the first goes to `wrong`.
+/// Returns the number of valid alternatives; adds the errors of the first to `wrong`.
 std::size_t count_valid(const nodes& alternatives, const json::value& value, const value_path& at,
                         std::vector<cause>& wrong) {
   std::size_t valid = 0;

@@ -25,8 +25,8 @@ constexpr std::pair<std::string_view, value_type> types[] = {
 constexpr std::string_view unsupported[] = {"$ref",         "definitions", "patternProperties",
                                             "dependencies", "id",          "additionalItems"};
 
-/// Keywords that only the structure may use, not what is in allOf, anyOf, oneOf and not; with what
-/// the real API server says must be the case of them.
+/// Keywords that only the structure may use, not the schemas in allOf, anyOf, oneOf and not; with
+/// the requirement in kube-apiserver's message.
 constexpr std::pair<std::string_view, std::string_view> structural_only[] = {
     {"type", "empty"},
     {"title", "empty"},
@@ -41,10 +41,10 @@ constexpr std::pair<std::string_view, std::string_view> structural_only[] = {
     {"x-kubernetes-list-map-keys", "empty"},
     {"x-kubernetes-map-type", "undefined"}};
 
-/// How a node is referred to where its type is missing.
+/// How messages name a node whose type is missing.
 enum class role : std::uint8_t { root, field, item };
 
-/// What is wrong with a pattern, as Go says it.
+/// Returns the error of a pattern, in Go's words.
 std::string regex_error(const re2::RE2& pattern) {
   static constexpr std::pair<re2::RE2::ErrorCode, std::string_view> known[] = {
       {re2::RE2::ErrorBadEscape, "invalid escape sequence"},
@@ -65,7 +65,7 @@ std::string regex_error(const re2::RE2& pattern) {
   return std::string(found->second) + ": `" + pattern.error_arg() + "`";
 }
 
-/// Makes nodes of a structural schema, and gathers all that is wrong with it.
+/// Makes nodes of a structural schema, and collects its errors.
 class schema_compiler : public schema_findings {
  public:
   std::unique_ptr<schema_node> structure(const json::value& source, const std::string& path,
@@ -186,7 +186,7 @@ class schema_compiler : public schema_findings {
     }
   }
 
-  /// Adds the rules of a node, which is made of them alone if it is no part of the structure.
+  /// Adds the rules of a node. A node outside the structure has rules only.
   void read_rules(schema_node& made, const json::object& object, const std::string& path) {
     value_rules rules;
     bool any = false;
@@ -271,8 +271,8 @@ class schema_compiler : public schema_findings {
     return false;
   }
 
-  /// True of `[{"type": "integer"}, {"type": "string"}]`, which int-or-string may say and means
-  /// anyway.
+  /// Returns true for `[{"type": "integer"}, {"type": "string"}]`, which int-or-string may state
+  /// and implies anyway.
   static bool is_int_or_string(const json::value& alternatives) {
     static const json::value meant = {{{"type", "integer"}}, {{"type", "string"}}};
     static const json::value turned = {{{"type", "string"}}, {{"type", "integer"}}};
@@ -327,7 +327,7 @@ class schema_compiler : public schema_findings {
       made->of_items = true;
     }
     read_rules(*made, object, path);
-    // null is for the structure to refuse.
+    // The structure rejects null.
     made->nullable = true;
     return made;
   }
@@ -362,7 +362,7 @@ class schema_compiler : public schema_findings {
     }
   }
 
-  /// A default must be what the schema says, and nothing that would be pruned.
+  /// Reads a default, which must be valid, and have nothing that would be pruned.
   void read_default(schema_node& made, const json::object& object, const std::string& path) {
     const auto* const value = member(object, "default");
     if (value == nullptr) return;
@@ -381,7 +381,7 @@ class schema_compiler : public schema_findings {
     made.by_default = *value;
   }
 
-  /// The type of `metadata`, whatever the schema says.
+  /// The type of `metadata`, independent of the schema.
   const std::shared_ptr<const schema> object_meta_ = [] {
     const auto any = builtin_schema("", "");
     return std::shared_ptr<const schema>(any, any->property("metadata"));

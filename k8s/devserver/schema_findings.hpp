@@ -16,26 +16,25 @@ namespace rw::k8s::devserver {
 
 class schema_node;
 
-/// What a keyword says; null where it is missing.
+/// Returns a keyword's value; null if it is missing.
 inline const boost::json::value* member(const boost::json::object& of, std::string_view name) {
   const auto* const found = of.if_contains(name);
   return found != nullptr && !found->is_null() ? found : nullptr;
 }
 
-/// A keyword's text; empty where there is none.
+/// Returns a keyword's text; empty if there is none.
 inline std::string_view text(const boost::json::object& of, std::string_view name) {
   const auto* const found = member(of, name);
   return found != nullptr && found->is_string() ? std::string_view(found->get_string())
                                                 : std::string_view();
 }
 
-/// True if a keyword is.
 inline bool flag(const boost::json::object& of, std::string_view name) {
   const auto* const found = member(of, name);
   return found != nullptr && found->is_bool() && found->get_bool();
 }
 
-/// What is wrong with a schema, in the words of the real API server.
+/// The errors of a schema, in the words of kube-apiserver.
 class schema_findings {
  public:
   void add(const std::string& field, std::string_view reason, std::string message) {
@@ -59,7 +58,8 @@ class schema_findings {
   std::vector<cause> errors;
 };
 
-/// Reads x-kubernetes-list-type and x-kubernetes-list-map-keys of a node that is otherwise done.
+/// Reads x-kubernetes-list-type and x-kubernetes-list-map-keys of a node that is otherwise
+/// complete.
 void read_list_type(schema_node& made, const boost::json::object& object, const std::string& path,
                     schema_findings& found);
 

@@ -40,7 +40,7 @@ const schema_node* schema_node::child(std::string_view name) const {
   return of_items ? nullptr : element.get();
 }
 
-/// Part of each resource, whatever its schema says.
+/// Returns true for the fields of each resource, independent of its schema.
 bool schema_node::is_hidden(std::string_view name) const {
   return resource && (name == "apiVersion" || name == "kind" || name == "metadata");
 }
@@ -79,7 +79,7 @@ void schema_node::fill_defaults(json::value& value) const {
   for (auto at = fields.begin(); at != fields.end();) {
     const auto* const node = child(at->key());
     if (node != nullptr) fill(at->value(), *node);
-    // A null that may not be there counts as none.
+    // A null that is not allowed counts as absent.
     const bool nothing = node != nullptr && at->value().is_null() && !node->nullable;
     at = nothing ? fields.stable_erase(at) : at + 1;
   }
@@ -89,7 +89,7 @@ void schema_node::prune(json::value& value, std::vector<std::string>& removed) c
   prune_fields(value, "", preserves_unknown, removed);
 }
 
-/// `keep`: what is not known stays.
+/// `keep`: keeps unknown fields.
 void schema_node::prune_fields(json::value& value, const std::string& path, bool keep,
                                std::vector<std::string>& removed) const {
   if (value.is_array()) {

@@ -21,14 +21,13 @@ namespace rw::k8s::devserver {
 
 enum class value_type : std::uint8_t { any, object, array, string, integer, number, boolean };
 
-/// One of the formats of strings that are checked, or none: others mean nothing, as with the real
-/// API server.
+/// The check of a string format, or null: other formats mean nothing, as in kube-apiserver.
 using format_check = bool (*)(std::string_view);
 format_check find_format(std::string_view name) noexcept;
 
 class schema_node;
 
-/// What a schema says about values, beside their structure. Most nodes have none.
+/// The rules of a schema for values, in addition to their structure. Most nodes have none.
 struct value_rules {
   value_rules();
   ~value_rules();
@@ -57,7 +56,7 @@ struct value_rules {
   std::unique_ptr<schema_node> none_of = {};
 };
 
-/// Where a value is, for messages: names from the root on, joined only when they are needed.
+/// The path of a value, for messages: names from the root on, joined only when they are needed.
 struct value_path {
   const value_path* parent = nullptr;
   std::string_view name;
@@ -83,11 +82,10 @@ class schema_node final : public schema {
   void validate(const boost::json::value& value, const std::string& path,
                 std::vector<cause>& found) const override;
 
-  /// The same as validate, for one that is a part.
+  /// Validates a value that is part of an object.
   void check(const boost::json::value& value, const value_path& at,
              std::vector<cause>& found) const;
-  /// What validate looks at besides: duplicates in lists that are sets or maps, and resources in
-  /// resources.
+  /// Checks, for validate, duplicates in lists that are sets or maps, and resources in resources.
   void check_lists(const boost::json::value& value, const std::string& path,
                    std::vector<cause>& found) const;
 
@@ -97,7 +95,7 @@ class schema_node final : public schema {
   bool int_or_string = false;
   bool preserves_unknown = false;
   bool resource = false;  ///< with apiVersion, kind and metadata: the root, or embedded
-  bool embedded = false;  ///< of these the latter
+  bool embedded = false;  ///< the latter
   bool atomic = false;
   bool of_items = false;
   bool any_property = false;  ///< additionalProperties: true

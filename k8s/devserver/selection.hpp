@@ -10,17 +10,17 @@
 
 namespace rw::k8s::devserver {
 
-/// Which objects of a collection a list, watch or deletecollection is about.
+/// Selects the objects of a collection for a list, watch or deletecollection.
 class selection {
  public:
-  /// By namespace (empty: all) and, where `key` has one, name; and by the selectors of a query.
-  /// 400 for selectors that can't be parsed, or name a field that the kind does not support.
+  /// Selects by namespace (empty: all) and, if `key` has one, name; and by the selectors of a
+  /// query. 400 for invalid selectors, and for fields that the kind does not support.
   static outcome<selection> parse(const object_key& key, const query& parameters,
                                   const resource& of);
 
   bool matches(const record& one) const;
   const std::string& ns() const noexcept { return ns_; }
-  /// True if selectors choose among the objects of the namespace.
+  /// Returns true if selectors choose among the objects of the namespace.
   bool selective() const noexcept { return !labels_.empty() || !fields_.empty() || !name_.empty(); }
 
  private:
@@ -30,7 +30,7 @@ class selection {
   std::string name_;
   label_selector labels_;
   field_selector fields_;
-  bool by_content_ = false;  // a field other than name and namespace is asked for
+  bool by_content_ = false;  // selects by a field other than name and namespace
 };
 
 }  // namespace rw::k8s::devserver

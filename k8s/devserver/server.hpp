@@ -22,9 +22,10 @@
 
 namespace rw::k8s::devserver {
 
-/// Where a Service of a simulated cluster is reached: asked with the cluster's name and the Service
-/// as "namespace/name:port", for each call of a webhook that clientConfig.service names. Nothing:
-/// the Service is not found. The webhook's certificate must still be for the Service's name.
+/// Returns the endpoint of a Service of a simulated cluster. Called with the cluster's name and the
+/// Service as "namespace/name:port", for each call of a webhook that clientConfig.service names.
+/// Nothing: the Service is not found. The webhook's certificate must still be for the Service's
+/// name.
 using service_resolver = std::function<std::optional<boost::asio::ip::tcp::endpoint>(
     std::string_view cluster, std::string_view service)>;
 
@@ -32,16 +33,16 @@ struct server_options {
   std::string name = "devserver";  ///< in logs and as the metrics' label `server`
   boost::asio::ip::tcp::endpoint address = {boost::asio::ip::address_v4::loopback(), 0};
   std::vector<std::string> host_names = {"localhost"};  ///< in the server's certificate
-  /// What TLS is to choose from (ALPN), the preferred first.
+  /// Protocols that TLS offers (ALPN), the preferred first.
   std::vector<std::string> protocols = {"h2", "http/1.1"};
-  std::size_t history = 1000;  ///< changes of each cluster that a watch may still resume from
+  std::size_t history = 1000;  ///< changes of each cluster that a watch may resume from
   std::chrono::milliseconds bookmark_interval = std::chrono::seconds(60);
   std::size_t object_bytes = 3u << 19;  ///< largest object, 1.5 MiB as with etcd
   std::size_t body_bytes = 3u << 20;    ///< largest request
   service_resolver services = {};       ///< for webhooks; empty: no Service is found
   bool authorization = false;           ///< roles count; otherwise every user may do everything
-  /// After the creation of a CustomResourceDefinition, requests for its objects are answered with
-  /// 429 for so long, and up to a second more (kube-apiserver: "storage is (re)initializing").
+  /// For this long after the creation of a CustomResourceDefinition, and up to a second more,
+  /// requests for its objects get 429 (kube-apiserver: "storage is (re)initializing").
   std::chrono::milliseconds storage_delay{0};
 };
 
@@ -53,24 +54,24 @@ struct server_environment {
   core::metrics& metrics;
 };
 
-/// What a server has in memory: its CA, its users' tokens, its clusters with objects and histories.
+/// The state of a server: its CA, its users' tokens, its clusters with objects and histories.
 class server_memory;
-/// What a cluster had stored at one moment.
+/// Snapshot of a cluster's stored objects.
 struct cluster_backup;
 
 /// A Kubernetes API server in memory, with many logical clusters in one process, each below its own
-/// URL prefix ("https://127.0.0.1:port/clusters/NAME"). It speaks the real protocol well enough for
-/// kubectl and every client of this project; tests/conformance says how well. TLS with HTTP/2 and
-/// HTTP/1.1; identities are tokens and client certificates of its own CA. Nothing is kept on disk.
-/// Validating webhooks are called as a real one calls them (admission.hpp), also for what is
-/// deleted behind a namespace or an owner.
+/// URL prefix ("https://127.0.0.1:port/clusters/NAME"). It implements the protocol as far as
+/// kubectl and every client of this project need it; tests/conformance defines that. TLS with
+/// HTTP/2 and HTTP/1.1; identities are tokens and client certificates of its own CA. It writes
+/// nothing to disk. It calls validating webhooks as kube-apiserver does (admission.hpp), also for
+/// objects that are deleted with their namespace or owner.
 ///
 /// Everything happens on one executor (thread or strand).
 class server {
  public:
-  /// Binds and listens; makes a CA of its own. Throws `std::runtime_error` that says what failed.
+  /// Binds and listens; makes a CA of its own. Throws `std::runtime_error` that names the error.
   ///
-  /// With the `memory` of a server that is gone it is that one, restarted. Clusters keep the length
+  /// With the `memory` of a destroyed server it is that server, restarted. Clusters keep the length
   /// of their histories.
   server(boost::asio::any_io_executor executor, server_options options,
          server_environment environment, std::shared_ptr<server_memory> memory = nullptr);
@@ -79,43 +80,44 @@ class server {
   server& operator=(const server&) = delete;
 
   boost::asio::ip::tcp::endpoint address() const;
-  /// May be kept beyond the server's end, for another one.
+  /// Returns the state, which may outlive the server, for another one.
   std::shared_ptr<server_memory> memory() const;
 
-  /// PEM of the CA that the server's certificate, and clients', come from.
+  /// Returns the PEM of the CA that issues the server's and the clients' certificates.
   const std::string& ca_certificate() const;
-  /// Issues client certificates whose common name is the user and whose organizations the groups.
+  /// Returns the CA that issues client certificates: common name the user, organizations the
+  /// groups.
   const tls::issuer& ca() const;
 
   /// Adds a cluster, with the namespaces default, kube-system, kube-public and kube-node-lease.
-  /// Throws std::invalid_argument if the name is taken or no DNS label.
+  /// Throws std::invalid_argument if the name is taken or not a DNS label.
   void add_cluster(std::string_view name);
-  /// Forgets a cluster with all its objects; its watches end.
+  /// Removes a cluster with all its objects; its watches end.
   void remove_cluster(std::string_view name);
   std::vector<std::string> clusters() const;
 
-  /// The cluster's URL without a slash at the end.
+  /// Returns the cluster's URL without a slash at the end.
   std::string url(std::string_view cluster) const;
 
-  /// A kubeconfig (YAML) for the cluster, with a token of the user's own; the same token each time.
+  /// Returns a kubeconfig (YAML) for the cluster, with a token of the user's; the same token each
+  /// time.
   std::string kubeconfig(std::string_view cluster, std::string_view user = "admin");
-  /// The same with a client certificate, of a user in these groups.
+  /// Returns a kubeconfig with a client certificate, of a user in these groups.
   std::string kubeconfig_with_certificate(std::string_view cluster, std::string_view user,
                                           std::vector<std::string> groups = {"system:masters"});
 
-  /// What is to go wrong on purpose.
+  /// Returns the faults to inject.
   devserver::faults& faults(std::string_view cluster);
 
-  /// Forgets the history of a cluster's changes, as compaction does: every watch that would have to
-  /// go back gets 410.
+  /// Drops the history of a cluster's changes, as compaction does: a watch that would resume from
+  /// it gets 410.
   void compact(std::string_view cluster);
-  /// What a cluster has stored now.
   std::shared_ptr<const cluster_backup> back_up(std::string_view cluster) const;
-  /// Puts a backup in the place of what a cluster has stored, as etcd is restored for Kubernetes
-  /// (etcd, "Disaster recovery": --bump-revision --mark-compacted): objects are as they were, at
-  /// their versions of then; all watches end, and none may resume from before.
+  /// Replaces a cluster's stored objects by a backup, as etcd is restored for Kubernetes (etcd,
+  /// "Disaster recovery": --bump-revision --mark-compacted): objects have their old content and
+  /// versions; all watches end, and none may resume from before.
   void restore(std::string_view cluster, const cluster_backup& from);
-  /// As a restart of the process would look to the clients: all connections break; objects stay.
+  /// Simulates a restart of the process: closes all connections; objects stay.
   void drop_connections();
 
   /// Serves until drained or cancelled.

@@ -16,8 +16,8 @@ namespace rw::k8s::devserver {
 
 using cluster_map = std::map<std::string, std::shared_ptr<cluster>, std::less<>>;
 
-/// What of a server outlives its process in a real control plane: certificates, users and the
-/// clusters. Used by one server at a time.
+/// The state of a server that outlives its process in a real control plane: certificates, users and
+/// the clusters. Used by one server at a time.
 class server_memory {
  public:
   server_memory(tls::issuer authority, std::shared_ptr<tls::credentials> own)

@@ -110,7 +110,7 @@ std::vector<record_ptr> collection::all(std::string_view ns) const {
 bool collection::all_at(std::uint64_t version, std::string_view ns,
                         std::vector<record_ptr>& into) const {
   if (!reaches_back_to(version)) return false;
-  // What stood there before the first change after `version`; null: nothing.
+  // The state of each path before its first change after `version`; null: absent.
   std::map<std::string_view, record_ptr> undone;
   for (auto at = since(version); at != history_.end(); ++at) {
     undone.emplace(at->after->path(), at->before);
@@ -159,8 +159,8 @@ void collection::keep(change one) {
 }
 
 void collection::tell() {
-  // Backwards, since a follower may leave when it is told: the last one, told already, takes its
-  // place.
+  // Backwards, since a follower may leave from within `changed`: the last one, already notified,
+  // takes its place.
   for (auto i = followers_.size(); i-- > 0;) {
     if (i < followers_.size()) followers_[i]->changed();
   }
@@ -189,7 +189,7 @@ void storage::drop(std::string_view key) {
   if (at == collections_.end()) return;
   const auto one = at->second;
   collections_.erase(at);
-  // Should it come back, nobody may resume from the time before.
+  // If the collection is made again, no watch may resume from before.
   forgotten_ = version_;
   one->close();
 }

@@ -18,11 +18,11 @@
 namespace rw::k8s::devserver {
 
 /// An object at one of its versions: JSON text that lists, watches and history share. It begins
-/// with apiVersion and kind, then metadata, so that other versions and metadata alone are cut out
-/// of it without parsing.
+/// with apiVersion and kind, then metadata, so that other versions and metadata alone can be cut
+/// out of it without parsing.
 class record {
  public:
-  /// `object` carries metadata.resourceVersion already.
+  /// `object` must carry metadata.resourceVersion.
   record(object_key key, std::uint64_t version, boost::json::value object);
 
   std::string_view ns() const noexcept { return std::string_view(path_).substr(0, ns_length_); }
@@ -30,22 +30,20 @@ class record {
     return std::string_view(path_).substr(ns_length_ == 0 ? 0 : ns_length_ + 1);
   }
   object_key key() const { return {std::string(ns()), std::string(name())}; }
-  /// "namespace/name", or the name; objects are in the order of its bytes, as in etcd.
+  /// "namespace/name", or the name; objects are sorted by its bytes, as in etcd.
   const std::string& path() const noexcept { return path_; }
   std::uint64_t version() const noexcept { return version_; }
 
   const std::string& text() const noexcept { return text_; }
-  /// The value of metadata.
   std::string_view metadata() const noexcept;
-  /// All that stands behind apiVersion and kind, without a comma before and with the brace that
-  /// closes the object.
+  /// Returns the text after apiVersion and kind, without a leading comma and with the closing brace
+  /// of the object.
   std::string_view rest() const noexcept { return std::string_view(text_).substr(rest_); }
 
   /// metadata.labels, or null.
   const boost::json::value* labels() const noexcept { return labels_.get(); }
   /// The uids of metadata.ownerReferences, or null.
   const std::vector<std::string>* owners() const noexcept { return owners_.get(); }
-  /// metadata.deletionTimestamp is set.
   bool is_being_deleted() const noexcept { return deleted_; }
 
   boost::json::value parse() const;
@@ -58,7 +56,7 @@ class record {
   std::uint64_t version_;
   std::uint32_t ns_length_;
   std::uint32_t rest_;          // where "metadata": begins
-  std::uint32_t metadata_end_;  // behind its value
+  std::uint32_t metadata_end_;  // after its value
   bool deleted_ = false;
 };
 
@@ -66,20 +64,21 @@ using record_ptr = std::shared_ptr<const record>;
 
 std::string storage_path(std::string_view ns, std::string_view name);
 
-/// One write, as watches are told of it.
+/// One write, as watches receive it.
 struct change {
   record_ptr before;  ///< null: created
-  record_ptr after;   ///< the object as it was last, under the version of its removal, if deleted
+  record_ptr after;   ///< the object's last state; if deleted, under the version of its deletion
   bool deleted = false;
 
   std::uint64_t version() const noexcept { return after->version(); }
 };
 
-/// Whoever follows a collection. The collection may be watched by many.
+/// Observes a collection. A collection may have many followers.
 class follower {
  public:
   virtual ~follower() = default;
-  /// There are new changes, or the collection was closed. It may leave from within.
+  /// Called after new changes, or when the collection is closed. The follower may leave from
+  /// within.
   virtual void changed() = 0;
 };
 
@@ -96,28 +95,28 @@ class collection {
   /// until it returns false.
   void visit(std::string_view from, const std::function<bool(const record_ptr&)>& visit) const;
 
-  /// All objects of a namespace (empty: of all), as they are now.
+  /// Returns all objects of a namespace (empty: of all) in their current state.
   std::vector<record_ptr> all(std::string_view ns) const;
 
-  /// All objects of a namespace as they were at `version`. False if history does not go back so
-  /// far.
+  /// Appends all objects of a namespace in their state at `version`. Returns false if history is
+  /// too short.
   bool all_at(std::uint64_t version, std::string_view ns, std::vector<record_ptr>& into) const;
 
-  /// True if one may begin at `version`: all changes after it are there.
+  /// Returns true if a watch may begin at `version`: all changes after it are kept.
   bool reaches_back_to(std::uint64_t version) const noexcept { return version >= forgotten_; }
-  /// True if a follower that has seen all changes up to `version` has missed none: compaction does
-  /// not hurt one that had nothing left to read.
+  /// Returns true if a follower that has read all changes up to `version` has missed none:
+  /// compaction does not affect a follower with nothing left to read.
   bool holds_all_since(std::uint64_t version) const noexcept { return version >= lost_; }
   std::uint64_t forgotten() const noexcept { return forgotten_; }
 
-  /// The changes after `version` that are kept, the oldest first; valid until the next change.
+  /// Returns the kept changes after `version`, the oldest first; valid until the next change.
   std::deque<change>::const_iterator since(std::uint64_t version) const;
   std::deque<change>::const_iterator end() const { return history_.end(); }
 
-  /// No change up to `version` is kept.
+  /// Drops the changes up to `version`.
   void forget(std::uint64_t version);
 
-  /// The collection is gone; followers are told, and find `closed`.
+  /// Closes the collection; followers are notified, and find `closed`.
   void close();
   bool closed() const noexcept { return closed_; }
 
@@ -141,16 +140,16 @@ class collection {
   void keep(change one);
   void tell();
 
-  const std::size_t most_;  // changes that are kept
+  const std::size_t most_;  // maximum number of kept changes
   std::set<record_ptr, by_path> objects_;
   std::deque<change> history_;
-  std::uint64_t forgotten_ = 0;  // no change up to this version is kept
-  std::uint64_t lost_ = 0;       // the version of the latest change that was thrown away
+  std::uint64_t forgotten_ = 0;  // changes up to this version are dropped
+  std::uint64_t lost_ = 0;       // the version of the latest change that was dropped
   std::vector<follower*> followers_;
   bool closed_ = false;
 };
 
-/// What one cluster keeps: collections, made when they are first asked for, and the one counter of
+/// The stored state of one cluster: collections, made on first use, and the one counter of
 /// versions.
 class storage {
  public:
@@ -162,33 +161,32 @@ class storage {
   std::uint64_t version() const noexcept { return version_; }
 
   std::shared_ptr<collection> open(std::string_view key);
-  /// Null if nobody has asked for it yet.
+  /// Returns null if the collection has never been used.
   std::shared_ptr<collection> find(std::string_view key) const;
-  /// Forgets a collection with all its objects; its watches end.
+  /// Removes a collection with all its objects; its watches end.
   void drop(std::string_view key);
   /// Ends all watches.
   void close();
 
-  /// Makes the record of the next write: the object under the next version, which is set in its
-  /// metadata. Nothing is stored yet.
+  /// Makes the record of the next write: the object under the next version, which it sets in its
+  /// metadata. Stores nothing.
   record_ptr next(object_key key, boost::json::value object) const;
-  /// Stores a record that `next` made, with no write in between.
+  /// Stores a record made by `next`, with no write in between.
   void put(collection& in, record_ptr one);
   /// Removes the object of that key; `last` is its last state, made by `next`.
   void remove(collection& in, record_ptr last);
 
-  /// Puts another text of the object under the version that it has: how it is read has changed,
-  /// not what was written. Nobody is told.
+  /// Replaces the text of an object under its version: its representation has changed, not its
+  /// content. Followers are not notified.
   static void restate(collection& in, record_ptr one);
 
-  /// Forgets all changes so far.
   void compact();
 
   using contents = std::map<std::string, std::vector<record_ptr>>;
-  /// All objects, by the keys of their collections.
+  /// Returns all objects, by the keys of their collections.
   contents save() const;
-  /// Has these objects, at their old versions, and no others. All watches end. The counter goes on
-  /// beyond all versions that were ever given, and nobody may resume from any of those.
+  /// Replaces all objects by these, at their old versions. All watches end. The counter continues
+  /// beyond all versions ever used, and no watch may resume from any of those.
   void restore(const contents& from);
 
   void each(const std::function<void(const std::string& key, collection& one)>& visit) const;
@@ -198,7 +196,7 @@ class storage {
 
   const std::size_t history_;
   std::uint64_t version_ = 0;
-  std::uint64_t forgotten_ = 0;  // no collection made from now on reaches back beyond it
+  std::uint64_t forgotten_ = 0;  // a new collection has no history up to this version
   std::map<std::string, std::shared_ptr<collection>, std::less<>> collections_;
 };
 

@@ -27,7 +27,7 @@ problem malformed(std::string_view what) {
           .message = "invalid patch format of " + std::string(what)};
 }
 
-/// What the real API server has no status for.
+/// kube-apiserver has no status for it.
 problem contradictory(std::string message) {
   return {.code = 500, .reason = "", .message = std::move(message)};
 }
@@ -36,7 +36,7 @@ problem unknown_patch(const json::value& kind, const json::object& in) {
   return contradictory("unknown patch type: " + go_text(kind) + " in map: " + go_text(in));
 }
 
-/// "x" of "$setElementOrder/x"; empty if the name is no such directive.
+/// Returns "x" of "$setElementOrder/x"; empty if the name is not such a directive.
 std::string_view field_of(std::string_view name, std::string_view directive) {
   return name.starts_with(directive) && name.substr(directive.size()).starts_with('/')
              ? name.substr(directive.size() + 1)
@@ -48,7 +48,7 @@ bool is_directive(std::string_view name) {
          name.starts_with(delete_directive);
 }
 
-/// The same without the nulls of objects, which say that a field is not there.
+/// Returns the value without the nulls in objects, which mean absent fields.
 json::value without_nulls(const json::value& value) {
   if (value.is_array()) {
     json::array list;
@@ -64,7 +64,7 @@ json::value without_nulls(const json::value& value) {
   return object;
 }
 
-/// Merges objects and lists into what is there. Each step says what is wrong with the patch.
+/// Merges objects and lists into the target. Each step returns the patch's error.
 class merger {
  public:
   outcome<void> object(json::object& target, const json::object& change, const schema* type);
@@ -175,7 +175,7 @@ outcome<void> merger::member(json::object& target, std::string_view name, const 
   return {};
 }
 
-/// Items are all objects, or all something else.
+/// Checks that items are all objects, or all something else.
 outcome<void> check_alike(const json::array& target, const json::array& change, bool& objects) {
   bool others = false;
   for (const auto* const list : {&target, &change}) {
@@ -193,7 +193,7 @@ outcome<void> check_alike(const json::array& target, const json::array& change, 
                        go_text(change) + "]");
 }
 
-/// The items of the patch must come in the order that the patch asks for.
+/// Checks that the items of the patch are in the order that the patch requests.
 outcome<void> check_order(const json::array& change, const json::array& wanted,
                           const item_identity& by) {
   json::array staying;
@@ -246,8 +246,8 @@ outcome<void> merger::list(json::array& target, const json::array& change, const
   return {};
 }
 
-/// What the items with a `$patch` say: some items of the target go, or (`replaced`) all of them
-/// make room for the others of the patch.
+/// Applies the items with a `$patch`: deletes some items of the target, or (`replaced`) replaces
+/// all by the other items of the patch.
 outcome<void> merger::patched_away(json::array& target, const json::array& change,
                                    const item_identity& by, bool& replaced) {
   item_positions gone;

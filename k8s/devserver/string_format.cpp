@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
-// The formats of strings that the real API server checks (apiextensions: supported formats, as
-// go-openapi/strfmt reads them), without the curious ones such as isbn and creditcard.
+// The formats of strings that kube-apiserver checks (apiextensions: supported formats, as
+// go-openapi/strfmt reads them), without rare ones such as isbn and creditcard.
 
 namespace rw::k8s::devserver {
 namespace {
@@ -24,7 +24,7 @@ bool is_letter(char c) noexcept {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/// True if the text has digits where the shape has 0, and is the same elsewhere.
+/// Returns true if the text has digits where the shape has 0, and is otherwise the same.
 bool has_shape(std::string_view text, std::string_view shape) {
   return std::ranges::equal(
       text, shape, [](char c, char wanted) { return wanted == '0' ? is_digit(c) : c == wanted; });
@@ -67,7 +67,7 @@ bool is_date_time(std::string_view text) {
   return has_shape(rest, "+00:00") || has_shape(rest, "-00:00");
 }
 
-/// Go's durations ("1h5m", "-1.5s"), and a number with a unit's name ("3 days").
+/// Accepts Go's durations ("1h5m", "-1.5s"), and a number with a unit's name ("3 days").
 bool is_duration(std::string_view text) {
   static const RE2 go("[-+]?(0|((\\d+\\.?\\d*|\\.\\d+)(ns|us|µs|μs|ms|s|m|h))+)");
   static const RE2 named(
@@ -77,7 +77,7 @@ bool is_duration(std::string_view text) {
   return RE2::FullMatch(piece, go) || RE2::FullMatch(piece, named);
 }
 
-/// Base64 with padding (RFC 4648, section 4).
+/// Accepts Base64 with padding (RFC 4648, section 4).
 bool is_byte(std::string_view text) {
   std::string kept;
   std::ranges::copy_if(text, std::back_inserter(kept),
@@ -150,7 +150,7 @@ bool is_hostname(std::string_view text) {
   return true;
 }
 
-/// An absolute URI, or an absolute path (RFC 3986).
+/// Accepts an absolute URI, or an absolute path (RFC 3986).
 bool is_uri(std::string_view text) {
   if (text.starts_with('/')) return true;
   const auto colon = text.find(':');

@@ -13,7 +13,7 @@ namespace {
 
 namespace json = boost::json;
 
-/// The columns of a custom resource behind its name.
+/// Returns the columns of a custom resource after its name.
 const std::vector<printer_column>& custom_columns(const resource_view& of) {
   static const std::vector<printer_column> age{{"Age", "date", ".metadata.creationTimestamp"}};
   return of.version->columns.empty() ? age : of.version->columns;
@@ -79,7 +79,7 @@ void append_row(std::string& out, const record& one, const resource_view& of,
 }
 
 std::string human_duration(std::chrono::seconds span) {
-  // apimachinery, util/duration: the coarser, the longer.
+  // apimachinery, util/duration: the longer, the coarser.
   const auto total = std::max<std::int64_t>(span.count(), 0);
   const auto pair = [](std::int64_t large, const char* unit, std::int64_t small,
                        const char* small_unit) {

@@ -9,15 +9,16 @@
 
 namespace rw::k8s::devserver {
 
-/// Appends meta.k8s.io Table's `columnDefinitions` of a kind, as a JSON array: those of the real
-/// server's most used kinds, those of a CustomResourceDefinition, name and age for all others.
+/// Appends meta.k8s.io Table's `columnDefinitions` of a kind, as a JSON array: those of
+/// kube-apiserver's most used kinds, those of a CustomResourceDefinition, name and age for all
+/// others.
 void append_columns(std::string& out, const resource_view& of);
 
 /// Appends one of its rows.
 void append_row(std::string& out, const record& one, const resource_view& of,
                 const presentation& how);
 
-/// A time span as kubectl tells it: "5s", "3m12s", "2d4h".
+/// Formats a time span as kubectl does: "5s", "3m12s", "2d4h".
 std::string human_duration(std::chrono::seconds span);
 
 }  // namespace rw::k8s::devserver

@@ -11,19 +11,17 @@
 
 namespace rw::k8s::devserver {
 
-/// What a kind's rows show.
 struct table_layout {
-  /// Makes one row's cells.
   using cells_maker = boost::json::array (*)(const boost::json::value& object,
                                              std::chrono::system_clock::time_point now);
   std::vector<printer_column> columns;  ///< without paths
   cells_maker cells;
 };
 
-/// The layout of a built-in kind (Kubernetes, printers/internalversion), by storage key.
+/// Returns the layout of a built-in kind (Kubernetes, printers/internalversion), by storage key.
 const table_layout& builtin_layout(std::string_view storage_key);
 
-/// How long ago a timestamp of the object is: "5s", "3m12s"; "<unknown>" without one.
+/// Returns the age of a timestamp of the object: "5s", "3m12s"; "<unknown>" without one.
 std::string age_of(const boost::json::value& object, std::string_view field,
                    std::chrono::system_clock::time_point now);
 

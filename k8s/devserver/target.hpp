@@ -11,15 +11,14 @@
 
 namespace rw::k8s::devserver {
 
-/// The query of a URL, decoded.
 class query {
  public:
   static query parse(std::string_view text);
 
-  /// The first value of that name; empty if there is none.
+  /// Returns the first value of that name; empty if there is none.
   std::string_view get(std::string_view name) const noexcept;
   bool has(std::string_view name) const noexcept;
-  /// As Kubernetes reads a flag: anything but "", "0" and "false" is true.
+  /// Returns a flag by the rules of Kubernetes: anything but "", "0" and "false" is true.
   bool flag(std::string_view name) const noexcept;
   std::vector<std::string_view> all(std::string_view name) const;
 
@@ -27,14 +26,14 @@ class query {
   std::vector<std::pair<std::string, std::string>> fields_;
 };
 
-/// Where a request goes: a cluster, and a path in it.
+/// The target of a request: a cluster, and a path in it.
 struct target {
   std::string cluster;             ///< empty: none, the server itself
-  std::string path;                ///< as it came, without cluster and query: "/api/v1/pods"
+  std::string path;                ///< as received, without cluster and query: "/api/v1/pods"
   std::vector<std::string> parts;  ///< of the path, decoded
   query parameters;
 
-  /// Nothing if it can't be understood, such as bad percent-encoding.
+  /// Returns nothing if the text is invalid, such as bad percent-encoding.
   static std::optional<target> parse(std::string_view text);
 };
 
@@ -47,7 +46,7 @@ struct resource_path {
   std::string subresource;
 };
 
-/// Nothing for paths that name no resource, such as those of discovery.
+/// Returns nothing for paths that name no resource, such as those of discovery.
 std::optional<resource_path> parse_resource_path(const std::vector<std::string>& parts);
 
 }  // namespace rw::k8s::devserver

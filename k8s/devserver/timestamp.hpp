@@ -5,10 +5,10 @@
 
 namespace rw::k8s::devserver {
 
-/// A time as metav1.Time writes it: RFC 3339, UTC, whole seconds.
+/// Formats a time as metav1.Time: RFC 3339, UTC, whole seconds.
 std::string timestamp(std::chrono::system_clock::time_point when);
 
-/// Reads one; `time_point()` if it is none.
+/// Parses such a time; returns `time_point()` for other text.
 std::chrono::system_clock::time_point parse_timestamp(const std::string& text);
 
 }  // namespace rw::k8s::devserver

@@ -25,12 +25,12 @@ bool declares(const schema* type, std::string_view field) {
   return type != nullptr && type->declares(field);
 }
 
-/// An object whose fields are owned one by one.
+/// Returns true for an object whose fields are owned one by one.
 bool granular(const json::value& value, const schema* type) {
   return value.is_object() && (type == nullptr || !type->atomic_object());
 }
 
-/// A list whose items are owned one by one.
+/// Returns true for a list whose items are owned one by one.
 bool associative(const schema* type) {
   return type != nullptr && type->merge() != list_type::atomic;
 }
@@ -42,7 +42,8 @@ std::string field_element(std::string_view name) {
   return "f:" + std::string(name);
 }
 
-/// What an item of an associative list is known by; otherwise nothing, and `error` says why.
+/// Returns the path element that identifies an item of an associative list; otherwise nothing, with
+/// the reason in `error`.
 std::optional<std::string> item_element(const json::value& item, const schema& list,
                                         std::string* error = nullptr) {
   const auto fail = [error](std::string why) -> std::optional<std::string> {
@@ -83,7 +84,7 @@ std::optional<std::string> item_element(const json::value& item, const schema& l
   return text + "}";
 }
 
-/// The items of a list by what they are known by; those that are known by nothing by their place.
+/// The items of a list by their path elements; items without one by their index.
 using items_by_element = std::map<std::string, const json::value*>;
 
 items_by_element index_items(const json::value* list, const schema& type) {
@@ -159,7 +160,7 @@ class comparer {
  public:
   explicit comparer(field_changes& into) : changes_(into) {}
 
-  /// One of the two may be missing (null).
+  /// Compares two values; one of them may be absent (null).
   void visit(const json::value* before, const json::value* after, const schema* type) {
     const auto any = [&](auto holds) {
       return (before != nullptr && holds(*before)) || (after != nullptr && holds(*after));
@@ -192,7 +193,7 @@ class comparer {
       changes_.removed.insert(path_);
     } else if (*before != *after) {
       changes_.modified.insert(path_);
-      // What was, or is, below a field that was of another kind.
+      // The fields of a value that changed its type.
       if (granular(*before, type)) visit_fields(before, nullptr, type);
       if (granular(*after, type)) visit_fields(nullptr, after, type);
     }

@@ -8,14 +8,14 @@
 #include <string>
 #include <vector>
 
-// Walks over objects with their schemas, for server-side apply: which fields there are, how two
-// objects differ, merging and removing (structured-merge-diff, typed). Without a schema, objects
-// are merged field by field, and lists are one piece.
+// Walks objects with their schemas, for server-side apply: fields of an object, differences of two
+// objects, merging and removing (structured-merge-diff, typed). Without a schema, objects are
+// merged field by field, and lists are one unit.
 
 namespace rw::k8s::devserver {
 
-/// The fields of an object that is applied. What makes it impossible to apply is added to `errors`,
-/// such as `.spec.ports: duplicate entries for key [port=80,protocol="TCP"]`.
+/// Returns the fields of an applied object. Adds the errors that make it impossible to apply, such
+/// as `.spec.ports: duplicate entries for key [port=80,protocol="TCP"]`.
 field_set fields_of(const boost::json::value& object, const schema& type,
                     std::vector<std::string>& errors);
 
@@ -25,17 +25,17 @@ struct field_changes {
   field_set removed;
 };
 
-/// How two objects differ; null counts as an empty one.
+/// Returns the differences of two objects; null counts as an empty one.
 field_changes compare_fields(const boost::json::value& before, const boost::json::value& after,
                              const schema& type);
 
-/// Puts all that `from` has into `into`; items of lists that are new there go to the end.
+/// Merges all fields of `from` into `into`; appends new items of lists.
 void merge_fields(boost::json::value& into, const boost::json::value& from, const schema& type);
 
-/// Removes the fields and items of a set, with all that is below them.
+/// Removes the fields and items of a set, with everything below them.
 void remove_fields(boost::json::value& object, const field_set& set, const schema& type);
 
-/// The set with the fields in it that the type declares and that something below them is in it of.
+/// Returns the set, with the declared fields added that have a field of the set below them.
 field_set with_declared_fields(const field_set& set, const schema& type);
 
 }  // namespace rw::k8s::devserver

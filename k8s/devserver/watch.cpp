@@ -8,13 +8,13 @@
 namespace rw::k8s::devserver {
 
 watch_counters::watch_counters(core::metrics& registry, const std::string& server)
-    : open(core::make_gauge(registry, "rw_devserver_watches", "Watches that are open",
+    : open(core::make_gauge(registry, "rw_devserver_watches", "Number of open watches",
                             {{"server", server}})),
       events(core::make_counter(registry, "rw_devserver_watch_events_total",
-                                "Events that watches were sent", {{"server", server}})),
+                                "Number of events sent to watches", {{"server", server}})),
       expired(core::make_counter(
           registry, "rw_devserver_watches_expired_total",
-          "Watches that history had overtaken, or that asked for what it has forgotten",
+          "Number of watches ended with 410: their version is no longer in the history",
           {{"server", server}})) {}
 
 watch::watch(watch_request wanted, watch_schedule& schedule, watch_counters& counters)
@@ -85,7 +85,7 @@ http::body_source::state watch::read(std::string& into, std::size_t room) {
   return ended_ ? state::end : state::pending;
 }
 
-/// True once all initial objects were sent.
+/// Returns true once all initial objects were sent.
 bool watch::read_initial(std::string& into, std::size_t room) {
   while (!initial_.empty()) {
     if (into.size() >= room || broken()) return false;
@@ -100,7 +100,7 @@ bool watch::read_initial(std::string& into, std::size_t room) {
   return !broken();
 }
 
-/// True once all changes so far were sent.
+/// Returns true once all changes so far were sent.
 bool watch::read_changes(std::string& into, std::size_t room) {
   const auto& history = *wanted_.what;
   for (auto at = history.since(seen_); at != history.end(); ++at) {
@@ -123,8 +123,8 @@ void watch::append(std::string& into, const change& one) {
   }
 }
 
-/// An object that left the selection is shown as it was last within it, under the version of the
-/// change.
+/// Appends the DELETED event of an object that left the selection: its last state within it, under
+/// the version of the change.
 void watch::append_departure(std::string& into, const change& one) {
   auto object = one.before->parse();
   object_in(object.as_object(), "metadata")["resourceVersion"] = std::to_string(one.version());

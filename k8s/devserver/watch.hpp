@@ -16,7 +16,6 @@
 
 namespace rw::k8s::devserver {
 
-/// The server's numbers about watches.
 struct watch_counters {
   watch_counters(core::metrics& registry, const std::string& server);
 
@@ -25,8 +24,8 @@ struct watch_counters {
   core::counter& expired;  ///< ended with 410: too slow, or begun too far back
 };
 
-/// What a watch is asked for (Kubernetes API concepts, "Efficient detection of changes",
-/// "Streaming lists").
+/// Parameters of a watch (Kubernetes API concepts, "Efficient detection of changes", "Streaming
+/// lists").
 struct watch_request {
   std::shared_ptr<cluster> in;
   std::shared_ptr<collection> what;
@@ -34,18 +33,18 @@ struct watch_request {
   resource_view view;
   presentation show;
   bool from_state = false;    ///< begins with all objects as ADDED
-  std::uint64_t version = 0;  ///< otherwise: begins behind this version
+  std::uint64_t version = 0;  ///< otherwise: begins after this version
   bool bookmarks = false;
-  bool initial_bookmark = false;  ///< one behind the initial objects, marked as that
+  bool initial_bookmark = false;  ///< a marked one after the initial objects
   std::chrono::milliseconds timeout{};
   std::chrono::milliseconds bookmark_interval{};
-  bool silent = false;                          ///< a fault: says nothing, for ever
-  std::optional<std::size_t> break_after = {};  ///< a fault: broken off after so many events
+  bool silent = false;                          ///< a fault: sends nothing, indefinitely
+  std::optional<std::size_t> break_after = {};  ///< a fault: disconnects after so many events
   bool torn = false;                            ///< with `break_after`: within the last one
 };
 
-/// One watch's stream of events. It holds no queue of its own: it reads on in the collection's
-/// history from where it was. A client that is so slow that history overtakes it is told 410.
+/// One watch's stream of events. It has no queue of its own: it reads the collection's history from
+/// its last position. A client too slow for the history gets 410.
 class watch final : public http::body_source, follower, watch_schedule::sleeper {
  public:
   watch(watch_request wanted, watch_schedule& schedule, watch_counters& counters);
@@ -75,11 +74,11 @@ class watch final : public http::body_source, follower, watch_schedule::sleeper 
   watch_schedule& schedule_;
   watch_counters& counters_;
   std::function<void()> ready_;
-  std::vector<record_ptr> initial_;  // still to be sent, the next one last
+  std::vector<record_ptr> initial_;  // not sent yet, the next one last
   std::uint64_t seen_;               // all changes up to this version were sent
   core::time_point ends_at_;
   core::time_point wakes_at_{};
-  bool too_old_ = false;  // it asks for what history has forgotten
+  bool too_old_ = false;  // its version is not in the history
   bool bookmark_due_ = false;
   bool ended_ = false;
 };

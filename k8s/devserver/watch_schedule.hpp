@@ -11,14 +11,14 @@
 
 namespace rw::k8s::devserver {
 
-/// Tells many watches when their time has come, with one timer for all: a thousand idle clusters
-/// have a thousand watches. On one executor.
+/// Timers of many watches on one timer: a thousand idle clusters have a thousand watches. On one
+/// executor.
 class watch_schedule {
  public:
   class sleeper {
    public:
     virtual ~sleeper() = default;
-    /// The time has come; it may be set anew from within.
+    /// Called at the time; it may set the next time from within.
     virtual void due() = 0;
   };
 
@@ -26,7 +26,7 @@ class watch_schedule {
 
   core::time_point now() const noexcept { return clock_.now(); }
 
-  /// Sets the time of `one`, instead of one that was set before.
+  /// Sets the time of `one`, and replaces its previous one.
   void set(sleeper& one, core::time_point& present, core::time_point when);
   void remove(sleeper& one, core::time_point present) noexcept;
 

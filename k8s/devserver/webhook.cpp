@@ -40,7 +40,7 @@ bool lists(const std::vector<std::string>& all, std::string_view one) {
       all, [one](const std::string& listed) { return listed == "*" || listed == one; });
 }
 
-/// Namespaces lie in no namespace, but the API treats each as lying in itself.
+/// A namespace has no namespace, but the API treats it as part of itself.
 bool is_namespace(const admission_attributes& write) {
   return write.type.gvk.group.empty() && write.type.plural == "namespaces" &&
          write.subresource.empty();
@@ -161,7 +161,7 @@ void webhook::read_policies(const json::object& from) {
 }
 
 bool webhook::concerns(const admission_attributes& write) const {
-  // Nothing may keep an administrator from changing webhooks themselves.
+  // No webhook may prevent an administrator from changing webhooks.
   if (write.type.gvk.group == "admissionregistration.k8s.io") return false;
   if (std::ranges::none_of(rules, [&](const auto& one) { return one.matches(write); })) {
     return false;

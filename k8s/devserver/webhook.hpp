@@ -12,12 +12,12 @@
 #include <string_view>
 #include <vector>
 
-// What a ValidatingWebhookConfiguration says, and what is to be made of answers: decisions alone,
+// The content of a ValidatingWebhookConfiguration, and the evaluation of responses: decisions only,
 // no sockets.
 
 namespace rw::k8s::devserver {
 
-/// Which requests a webhook is for (admissionregistration.k8s.io/v1, RuleWithOperations).
+/// The requests that a webhook is for (admissionregistration.k8s.io/v1, RuleWithOperations).
 struct webhook_rule {
   enum class extent : std::uint8_t { any, cluster, namespaced };
 
@@ -32,12 +32,12 @@ struct webhook_rule {
 
 /// One of the webhooks of a ValidatingWebhookConfiguration (admissionregistration.k8s.io/v1).
 struct webhook {
-  /// What is not valid in it becomes `error`: it then fails whenever it should be called.
+  /// Parses an entry. An error in it becomes `error`: every call of the webhook then fails.
   static webhook parse(const boost::json::value& entry);
 
-  /// True if it is to be called: by rules, namespaceSelector and objectSelector. matchPolicy
-  /// Equivalent is treated as Exact (a write is told only as the resource that it was sent to), and
-  /// matchConditions (CEL) as if they held.
+  /// Returns true if the webhook is to be called: by rules, namespaceSelector and objectSelector.
+  /// Treats matchPolicy Equivalent as Exact (a write is reviewed only as the resource that it was
+  /// sent to), and matchConditions (CEL) as true.
   bool concerns(const admission_attributes& write) const;
 
   std::string name;
@@ -51,7 +51,7 @@ struct webhook {
   label_selector objects = {};
   std::chrono::seconds timeout{10};
   bool may_fail = false;      ///< failurePolicy Ignore
-  bool side_effects = false;  ///< it can't take part in a dry run
+  bool side_effects = false;  ///< it does not support dry run
   std::string version = {};   ///< of AdmissionReview, "v1" or "v1beta1"
   std::string error = {};
 
@@ -61,10 +61,10 @@ struct webhook {
   void read_policies(const boost::json::object& from);
 };
 
-/// The labels of an object, null where there are none.
+/// Returns the labels of an object, null if there are none.
 const boost::json::value* labels_of(const boost::json::value& object);
 
-/// A write as an AdmissionReview tells it: most of the text is the same for all webhooks.
+/// The text of a write's AdmissionReview: most of it is the same for all webhooks.
 class review_text {
  public:
   explicit review_text(const admission_attributes& write);
@@ -75,15 +75,14 @@ class review_text {
   std::string request_;  ///< what follows the uid
 };
 
-/// What a webhook said, or why it said nothing.
 struct webhook_decision {
-  std::string failed = {};                 ///< why it is of no use
-  bool unseen = false;                     ///< and nobody has looked at the review
-  std::optional<problem> refusal = {};     ///< it does not allow the write
+  std::string failed = {};              ///< the error of the call
+  bool unseen = false;                  ///< with `failed`: the webhook has not processed the review
+  std::optional<problem> refusal = {};  ///< the webhook denies the write
   std::vector<std::string> warnings = {};  ///< for the client
 };
 
-/// Judges an answer to the review `uid` as the real API server does.
+/// Evaluates a response to the review `uid` as kube-apiserver does.
 webhook_decision judge_answer(const webhook& by, std::string_view uid, unsigned status,
                               std::string_view body);
 

@@ -25,7 +25,7 @@ std::string in_lower_case(std::string text) {
   return text;
 }
 
-/// "https://host:port" without its path.
+/// Parses "https://host:port" without a path.
 bool read_authority(const std::string& url, webhook_address& into, std::string& why) {
   const auto parsed = parse_server_url(url);
   if (!parsed || !parsed->tls) {
@@ -68,7 +68,7 @@ std::optional<webhook_address> webhook_address::of(const webhook& which,
   return made;
 }
 
-/// A call under way.
+/// Counts a call under way.
 class webhook_client::in_flight_guard {
  public:
   explicit in_flight_guard(webhook_client& on) : client_(on) { ++client_.calls_; }

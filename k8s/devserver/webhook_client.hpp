@@ -15,16 +15,15 @@
 
 namespace rw::k8s::devserver {
 
-/// Where a webhook answers.
 struct webhook_address {
   std::string host;
   std::uint16_t port = 443;
-  std::string server_name;  ///< what its certificate is checked for
+  std::string server_name;  ///< the name to verify in its certificate
   std::string target;       ///< of the request: path and query
   std::string url;          ///< for messages
 
-  /// The address of a webhook, asked of `resolver` if it is a service. Otherwise `why` says why
-  /// there is none.
+  /// Returns the address of a webhook; `resolver` resolves a service. Otherwise nothing, with the
+  /// reason in `why`.
   static std::optional<webhook_address> of(const webhook& which,
                                            const webhooks::service_resolver& resolver,
                                            std::string& why);
@@ -32,12 +31,12 @@ struct webhook_address {
   friend bool operator==(const webhook_address&, const webhook_address&) = default;
 };
 
-/// The connections to a webhook at one address, kept from call to call; HTTP/2 where it is offered,
-/// HTTP/1.1 otherwise. On one executor. To be retired, or closed, before it goes.
+/// The connections to a webhook at one address, kept from call to call; HTTP/2 if the webhook
+/// offers it, HTTP/1.1 otherwise. On one executor. Drained, or closed, before it is destroyed.
 class webhook_client : public std::enable_shared_from_this<webhook_client> {
  public:
-  /// Null, and `why` says why, if the webhook's authorities are none. `tasks` closes it when it is
-  /// retired, and must outlive it.
+  /// Returns null, with the reason in `why`, if the webhook's authorities are invalid. `tasks`
+  /// closes it when it is drained, and must outlive it.
   static std::shared_ptr<webhook_client> open(core::task_group& tasks, const webhook& to,
                                               webhook_address at, webhooks::environment with,
                                               std::string& why);
@@ -46,12 +45,12 @@ class webhook_client : public std::enable_shared_from_this<webhook_client> {
 
   const webhook_address& address() const noexcept { return at_; }
 
-  /// Sends a review and judges the answer; what is pointed to must live until then. Ends within the
-  /// webhook's timeout, and at once if the coroutine is cancelled or the line closed.
+  /// Sends a review and evaluates the response; the arguments must live until then. Ends within the
+  /// webhook's timeout, and at once if the coroutine is cancelled or the client closed.
   boost::asio::awaitable<webhook_decision> ask(const webhook* to, const std::string* body,
                                                const std::string* uid);
 
-  /// Closes it in the background as soon as no call is under way.
+  /// Closes it in the background once no call is under way.
   void drain();
 
   /// Ends all calls and closes the connections. A second call returns at once.

@@ -9,14 +9,14 @@
 
 #include <utility>
 
-// AdmissionReview (admission.k8s.io/v1 and v1beta1): what is asked, and what answers mean.
+// AdmissionReview (admission.k8s.io/v1 and v1beta1): requests and responses.
 
 namespace rw::k8s::devserver {
 namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t most_shown = 1024;   // bytes of an answer in a message
+constexpr std::size_t most_shown = 1024;   // bytes of a response in a message
 constexpr std::size_t most_warnings = 64;  // for one client
 constexpr std::size_t longest_warning = 4096;
 
@@ -40,7 +40,7 @@ void append(std::string& out, std::string_view name, const json::value& value) {
   out += json::serialize(value);
 }
 
-/// What client-go makes of an answer that is no success.
+/// Returns client-go's message for an HTTP status other than success.
 std::string http_failure(unsigned status, std::string_view body) {
   if (status == 404) return "the server could not find the requested resource";
   if (status >= 500) {
@@ -51,11 +51,11 @@ std::string http_failure(unsigned status, std::string_view body) {
          " but did not return more information";
 }
 
-/// Empty if the answer is the review that it should be.
+/// Returns the error of a response's envelope; empty if it is valid.
 std::string envelope_failure(const webhook& by, const json::object& answer) {
   const auto version = text_of(answer, "apiVersion");
   const auto kind = text_of(answer, "kind");
-  // The older version did not ask for it.
+  // The older version did not require it.
   if (by.version == "v1beta1" && version.empty() && kind.empty()) return "";
   const auto wanted = "admission.k8s.io/" + by.version;
   if (version == wanted && kind == "AdmissionReview") return "";
@@ -180,7 +180,7 @@ webhook_decision judge_answer(const webhook& by, std::string_view uid, unsigned 
   const auto answer = json::parse({body.data(), body.size()}, error);
   if (error || !answer.is_object()) {
     return failure("couldn't get version/kind; json parse error: " +
-                   (error ? error.message() : std::string("the answer is no object")));
+                   (error ? error.message() : std::string("the response is not an object")));
   }
   auto wrong = envelope_failure(by, answer.get_object());
   if (!wrong.empty()) return failure(std::move(wrong));

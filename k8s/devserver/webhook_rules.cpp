@@ -14,7 +14,7 @@ namespace {
 
 namespace json = boost::json;
 
-/// One webhook of a configuration, and where it lies in it.
+/// One webhook of a configuration, and its path in it.
 class webhook_check {
  public:
   webhook_check(const json::value& of, std::string at, std::vector<cause>& found)

@@ -16,7 +16,7 @@ problem unsupported_value(std::string_view options, std::string_view field, std:
                        "\": supported values: " + std::string(supported)}});
 }
 
-/// "All" is the only value there is.
+/// "All" is the only valid value.
 outcome<void> check_dry_run(const std::vector<std::string_view>& given, std::string_view options) {
   if (std::ranges::all_of(given, [](std::string_view value) { return value == "All"; })) return {};
   std::string all;
@@ -28,7 +28,7 @@ outcome<void> check_dry_run(const std::vector<std::string_view>& given, std::str
                    "Unsupported value: []string{" + all + "}: supported values: \"All\""}});
 }
 
-/// The client's name, as far as its first slash, unless it says who it is.
+/// Returns the fieldManager, or the client's name up to its first slash.
 std::string manager_of(const call& from) {
   const auto named = from.parameters.get("fieldManager");
   if (!named.empty()) return std::string(named);

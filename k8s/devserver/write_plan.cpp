@@ -13,7 +13,7 @@ namespace {
 
 namespace json = boost::json;
 
-/// A writer that says nothing of managedFields means them no harm; an empty list resets them.
+/// Keeps managedFields if the client's object has none; an empty list resets them.
 void keep_managers(const json::value& before, json::value& after) {
   const auto* had = find(before, {"metadata", "managedFields"});
   auto& metadata = object_in(after.get_object(), "metadata");

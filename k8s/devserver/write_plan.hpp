@@ -15,17 +15,16 @@
 
 namespace rw::k8s::devserver {
 
-/// How strictly fields that a schema does not know are taken (Kubernetes API concepts, "Field
-/// validation").
+/// How to treat fields that a schema does not know (Kubernetes API concepts, "Field validation").
 enum class field_validation : std::uint8_t { ignore, warn, strict };
 
-/// What a writing request says beside its body (metav1 CreateOptions, UpdateOptions, PatchOptions).
+/// Options of a writing request (metav1 CreateOptions, UpdateOptions, PatchOptions).
 struct write_options {
   bool dry_run = false;
   bool force = false;
   std::string manager;
   field_validation unknown_fields = field_validation::warn;
-  bool asks_for_validation = false;  ///< the client gave fieldValidation, and not "Ignore"
+  bool asks_for_validation = false;  ///< the client set fieldValidation, and not to "Ignore"
 
   static outcome<write_options> parse(const call& from);
 };
@@ -39,26 +38,26 @@ struct delete_options {
   std::string resource_version;
   std::string propagation;
 
-  /// From the body, or the query where there is none.
+  /// Parses the body, or the query if there is none.
   static outcome<delete_options> parse(const call& from, std::string_view body);
 };
 
-/// What a write comes to, reckoned from the object as it is, before admission had its say. Nothing
-/// is stored yet.
+/// The result of a write, computed from the object's current state, before admission. Nothing is
+/// stored yet.
 struct write_plan {
   enum class action : std::uint8_t { nothing, put, remove };
 
   action what = action::nothing;
-  record_ptr before;          ///< null: there is no such object yet
+  record_ptr before;          ///< null: the object does not exist yet
   boost::json::value old;     ///< `before` in the request's version, or null
-  boost::json::value object;  ///< what is to be, in the request's version
+  boost::json::value object;  ///< the new state, in the request's version
   object_key key;
   const char* operation = "";  ///< for admission: CREATE, UPDATE, DELETE
   std::vector<std::string> warnings;
 };
 
-/// Reckons what writes come to, by the rules of the real API server (apiserver, "registry/rest" and
-/// "endpoints/handlers"). Knows nothing of admission and stores nothing.
+/// Computes the results of writes, by the rules of kube-apiserver (apiserver, "registry/rest" and
+/// "endpoints/handlers"). Does no admission and stores nothing.
 class write_planner {
  public:
   write_planner(const core::clock& clock, core::random_source& random)
@@ -71,7 +70,7 @@ class write_planner {
   outcome<write_plan> patch(const call& to, patch_kind how, const boost::json::value& change,
                             const write_options& with) const;
   outcome<write_plan> remove(const call& to, const delete_options& with) const;
-  /// A change by the server itself, to the object as it is then.
+  /// Plans a change by the server itself, to the object's current state.
   outcome<write_plan> edit(const call& to,
                            const std::function<void(boost::json::value&)>& change) const;
 

@@ -49,7 +49,7 @@ void prune_metadata(json::value& object, std::vector<std::string>& removed) {
   }
 }
 
-/// Everything but metadata and status is what metadata.generation counts.
+/// metadata.generation counts changes of everything but metadata and status.
 bool same_spec(const json::object& a, const json::object& b) {
   const auto counted = [](std::string_view name) { return name != "metadata" && name != "status"; };
   const auto covers = [&](const json::object& x, const json::object& y) {

@@ -10,46 +10,49 @@
 #include <string>
 #include <vector>
 
-// The rules that creations, updates and patches have in common (apiserver, "registry/rest" and the
-// strategies of its registries).
+// The common rules of creations, updates and patches (apiserver, "registry/rest" and the strategies
+// of its registries).
 
 namespace rw::k8s::devserver {
 
 bool is_namespace(const call& to) noexcept;
 
-/// A namespace goes when all that was in it has gone: spec.finalizers stand for that.
+/// Returns true while a namespace has content, for which spec.finalizers stand: it is deleted after
+/// that.
 bool holds_content(const call& to, const boost::json::value& object);
 
-/// A namespace must be there, and neither it nor the kind on its way out, before something is made.
+/// Checks that the namespace of a new object exists, and that neither it nor the kind is being
+/// deleted.
 outcome<void> check_room(const call& to);
 
-/// Takes away what the schema does not know; 400 if the client is strict about it.
+/// Removes fields that the schema does not know; 400 if the client requests strict validation.
 outcome<void> prune_unknown(const call& to, boost::json::value& object, const write_options& with,
                             std::vector<std::string>& warnings);
 
-/// Warns the client of what a real API server does with such an object and this one does not.
+/// Warns the client of what kube-apiserver does with such an object and this server does not.
 void warn_of_gaps(const call& to, const boost::json::value& object, const write_options& with,
                   std::vector<std::string>& warnings);
 
 void fill_defaults(const call& to, boost::json::value& object);
 
-/// What the object must be like; `before` is null if it is new.
+/// Checks the object; `before` is null if it is new.
 outcome<void> check_object(const call& to, const boost::json::value& before,
                            const boost::json::value& object);
 
-/// True if metadata.generation stays.
+/// Returns true if metadata.generation stays.
 bool same_generation(const call& to, const boost::json::value& before,
                      const boost::json::value& after);
 
-/// The status subresource writes status alone, that of a namespace's finalizers those alone, and
-/// everything else writes all but what they do. managedFields are written by either.
+/// Restores the parts of `before` that the request must not write. The status subresource writes
+/// status only, that of a namespace's finalizers those only, and all others write everything else.
+/// Each writes managedFields.
 void keep_other_parts(const call& to, const boost::json::value& before, boost::json::value& after);
 
-/// 409 if the object has a resourceVersion other than the present one; 422 if it must have one.
+/// 409 if the object has a resourceVersion other than the current one; 422 if it must have one.
 outcome<void> check_version(const call& to, const boost::json::value& before,
                             const boost::json::value& after);
 
-/// How the kind's fields are merged, and who owns them; never null.
+/// Returns the schema of the kind's fields; never null.
 std::shared_ptr<const schema> schema_of(const resource_view& of);
 
 }  // namespace rw::k8s::devserver

@@ -18,11 +18,11 @@ namespace {
 namespace asio = boost::asio;
 namespace json = boost::json;
 
-/// How long a write is begun anew because the object changes under its webhooks: the request
-/// timeout of the real API server.
+/// Time limit of a write that is planned again because the object changes while its webhooks run:
+/// the request timeout of kube-apiserver.
 constexpr auto longest_write = std::chrono::minutes(1);
 
-/// The media type without its parameters.
+/// Returns the media type without its parameters.
 std::string_view media_type(const http::request& from) {
   auto type = from.headers.get("content-type");
   type = type.substr(0, type.find(';'));
@@ -63,7 +63,7 @@ outcome<patch_kind> parse_patch_kind(const call& to, const http::request& from) 
                            "application/strategic-merge-patch+json, application/apply-patch+yaml");
 }
 
-/// What only an apply must, or may, say.
+/// Checks options that an apply requires, or that only an apply may have.
 outcome<void> check_patch_options(const call& to, patch_kind how) {
   const auto refused = [](std::string field, std::string reason,
                           std::string message) -> outcome<void> {
@@ -113,17 +113,17 @@ record_ptr present(const call& to, const write_plan& plan) {
   return to.objects()->find(storage_path(plan.key.ns, plan.key.name));
 }
 
-/// True if the object is what the plan was reckoned from.
+/// Returns true if the object is the one that the plan was computed from.
 bool is_current(const call& to, const write_plan& plan) {
   return present(to, plan) == plan.before;
 }
 
-/// False if what the server picked for a new object has been given to another.
+/// Returns false if another object has received what the server picked for this new one.
 bool has_room(const call& to, const write_plan& plan) {
   return plan.before || has_room_for(*to.in, *to.view.of, plan.object);
 }
 
-/// What is in the way of a plan even though it was reckoned just now.
+/// Returns the conflict of a plan that was computed just now.
 problem taken(const call& to, const write_plan& plan) {
   const subject what{to.view.of->group, to.view.of->plural, plan.key.name};
   auto why = already_exists(what);
@@ -133,7 +133,7 @@ problem taken(const call& to, const write_plan& plan) {
   return why;
 }
 
-/// Others have written while webhooks were asked: the kind may be gone, or the namespace.
+/// Other writes may have happened while webhooks ran: the kind or the namespace may be deleted.
 outcome<void> check_still_possible(const call& to, const write_plan& plan) {
   const auto& of = *to.view.of;
   const auto served = to.in->kinds.find(of.group, to.view.version->name, of.plural);
@@ -231,7 +231,7 @@ asio::awaitable<void> writes::remove_each(call to, delete_options with,
     if (done.has_value()) {
       removed.push_back(done->object);
     } else if (done.error().code != 404) {
-      // One that somebody else removed meanwhile is fine; what went so far is gone.
+      // An object that another client has deleted meanwhile is fine; earlier deletions stay.
       answer(*into, done.error());
       co_return;
     }

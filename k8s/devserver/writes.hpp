@@ -14,13 +14,13 @@
 
 namespace rw::k8s::devserver {
 
-/// Told of each write when it has been made: what the controllers of a real cluster would do next
-/// begins here. Not to write from within.
+/// Called after each write: the work of a real cluster's controllers begins here. Must not write
+/// from within.
 using write_observer =
     std::function<void(const std::shared_ptr<cluster>& in, const resource& of, const change& what)>;
 
 /// The verbs that change something: create, update, patch, delete, deletecollection. A write is
-/// reckoned, admitted and stored; if the object has changed between, it begins anew.
+/// planned, admitted and stored; if the object changes in between, it starts over.
 class writes {
  public:
   struct parts {
@@ -40,10 +40,10 @@ class writes {
   boost::asio::awaitable<void> remove(call to, const http::request& from, http::response& into);
   boost::asio::awaitable<void> remove_all(call to, const http::request& from, http::response& into);
 
-  /// Reckons a write from the object as it is.
+  /// Plans a write from the object's current state.
   using reckoning = std::function<outcome<write_plan>()>;
 
-  /// A write on its way, whoever makes it.
+  /// A write in progress, of a client or of the server.
   struct request {
     call to;
     reckoning reckon;
@@ -51,15 +51,14 @@ class writes {
     bool asks_webhooks = true;
   };
 
-  /// What came of a write: the object as it is stored now, or as it was last.
+  /// The result of a write: the object as it is stored now, or its last state.
   struct written {
     write_plan plan;
     record_ptr object;
   };
 
-  /// A write: reckoned, admitted, stored. What webhooks agreed to is what is stored: if the object
-  /// has changed while they were asked, it is reckoned and they are asked again, for a minute at
-  /// most (504).
+  /// Writes: plans, admits, stores. Stores exactly what the webhooks have admitted: if the object
+  /// changes meanwhile, it plans and calls them again, for a minute at most (504).
   boost::asio::awaitable<outcome<written>> write(request what);
 
  private:

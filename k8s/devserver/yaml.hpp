@@ -7,10 +7,10 @@
 
 namespace rw::k8s::devserver {
 
-/// The first document of a YAML text as JSON, by the rules of Kubernetes (manifests.hpp tells
-/// them): what is not quoted may be a number, a boolean or null. Null if there is none. Bounded in
-/// depth, and in what aliases may grow to. Nothing on failure; `why` then says what is wrong, and
-/// where.
+/// Parses the first document of a YAML text as JSON, by the rules of Kubernetes (manifests.hpp
+/// states them): unquoted scalars may be a number, a boolean or null. Null if there is no document.
+/// Bounded in depth, and in the expansion of aliases. Returns nothing on failure, with the error
+/// and its position in `why`.
 std::optional<boost::json::value> parse_yaml(const std::string& text, std::string& why);
 
 }  // namespace rw::k8s::devserver

@@ -6,14 +6,14 @@
 
 namespace rw::k8s {
 
-/// How the newest state of an object differs from the one that a subscriber was told last.
+/// Change of an object since the state last delivered to a subscriber.
 struct delta {
   enum class kind : std::uint8_t { added, updated, deleted };
   kind what = kind::added;
-  object before = {};  ///< what the subscriber was told last; empty when added
+  object before = {};  ///< state last delivered to the subscriber; empty when added
   object now = {};     ///< empty when deleted
 
-  /// The object that both are about.
+  /// Returns the latest nonempty state.
   const object& any() const noexcept { return now ? now : before; }
 };
 

@@ -16,7 +16,7 @@ namespace {
 
 namespace json = boost::json;
 
-/// `mantissa` times ten to the power of `exponent`, without zeros at the mantissa's end.
+/// `mantissa` times ten to the power of `exponent`, without trailing zeros in the mantissa.
 struct amount {
   bool negative = false;
   std::uint64_t mantissa = 0;
@@ -90,7 +90,7 @@ std::optional<amount> parse_quantity(std::string_view text) {
   return out;
 }
 
-/// As a quantity may stand in JSON.
+/// Returns a quantity, a string or a number in JSON, as text.
 std::string text_of(const json::value& value) {
   if (value.is_string()) return std::string(value.as_string());
   if (value.is_int64()) return std::to_string(value.as_int64());
@@ -98,8 +98,8 @@ std::string text_of(const json::value& value) {
   return value.is_double() ? std::to_string(value.as_double()) : std::string();
 }
 
-/// Fields of the API whose lists are merged by keys (`listMapKey` of its types). Where elements do
-/// not have the keys it is another field of that name.
+/// Fields of the API whose lists are merged by keys (`listMapKey` of its types). A list whose
+/// elements lack the keys is a different field of that name.
 struct merged_list {
   std::string_view field;
   std::vector<std::string_view> keys;
@@ -133,7 +133,7 @@ bool holds_quantities(std::string_view field) {
   return field == "requests" || field == "limits" || field == "hard" || field == "capacity";
 }
 
-/// What Go leaves out when it writes a field.
+/// Returns true for a value that Go omits when it writes a field.
 bool is_empty(const json::value& value) {
   if (value.is_object()) return value.get_object().empty();
   if (value.is_array()) return value.get_array().empty();
@@ -142,7 +142,7 @@ bool is_empty(const json::value& value) {
   return value.is_null() || (value.is_string() && value.get_string().empty());
 }
 
-/// Fields where none means true, and is kept apart from false.
+/// Fields whose default is true, so that absent differs from false.
 bool is_true_by_default(std::string_view field) {
   return field == "automountServiceAccountToken" || field == "allowPrivilegeEscalation";
 }
@@ -167,7 +167,7 @@ bool same_keys(const json::value& a, const json::value& b,
                              [&](auto key) { return key_value(a, key) == key_value(b, key); });
 }
 
-/// True if keys don't tell the elements from each other, as with variables that are set twice.
+/// Returns true if keys are not unique, as with variables that are set twice.
 bool has_twins(const json::array& list, const std::vector<std::string_view>& keys) {
   for (auto one = list.begin(); one != list.end(); ++one) {
     const auto same = [&](const json::value& other) { return same_keys(*one, other, keys); };
@@ -178,7 +178,7 @@ bool has_twins(const json::array& list, const std::vector<std::string_view>& key
 
 class comparison {
  public:
-  /// False, with the path in `where`, at the first difference.
+  /// Returns false at the first difference, with its path in `where`.
   bool holds(const json::value& desired, const json::value* live, std::string_view field);
 
   std::string where;
@@ -189,7 +189,7 @@ class comparison {
   bool merged(const json::array& desired, const json::array& live,
               const std::vector<std::string_view>& keys);
 
-  /// Goes on at a place, and stays there if it is a difference.
+  /// Compares at a path, and keeps the path in `where` if it differs.
   bool step(const std::string& name, const json::value& desired, const json::value* live,
             std::string_view field) {
     const auto before = where.size();
@@ -236,7 +236,7 @@ bool comparison::array(const json::array& desired, const json::array& live,
     const bool fits = std::ranges::all_of(
         desired, [&](const json::value& one) { return find(one, {list.keys.front()}) != nullptr; });
     if (fits && has_twins(desired, list.keys)) break;
-    // Policies have ports as well, which are no map.
+    // Network policies have ports as well, which are not a map.
     const bool policy = list.keys.front() == "port" && where.find("gress[") != std::string::npos;
     if (fits && !policy) return merged(desired, live, list.keys);
   }
@@ -258,7 +258,7 @@ bool comparison::merged(const json::array& desired, const json::array& live,
   return true;
 }
 
-/// As the API server keeps it.
+/// Returns the object as the API server stores it.
 json::value without_string_data(const json::value& desired) {
   auto out = desired;
   auto* const object = out.if_object();

@@ -8,26 +8,26 @@
 
 namespace rw::k8s {
 
-/// Where an object in a cluster is not as `desired` says: the path of the first such field, such as
-/// "spec.template.spec.containers[server].image"; none if it holds everything. Then applying it
-/// would change nothing, and a read was enough.
+/// Compares an object in a cluster with `desired`. Returns the path of the first field that
+/// differs, such as "spec.template.spec.containers[server].image"; nothing if the object matches.
+/// Then an apply would change nothing.
 ///
-/// Only fields of `desired` count: what the API server adds by default, and what other managers
-/// set, is no difference. Values are compared as Kubernetes means them:
-///   - Lists that server-side apply merges are compared by their keys (containers, volumes, env and
-///     webhooks by name; ports by number and protocol; mounts by path): elements that others have
-///     added, and the order, do not count. Other lists, and those where two elements have the same
-///     keys, are compared element by element.
-///   - Selectors are compared whole, since a further label in one changes what it selects.
-///   - Quantities are compared by value: "0.01" is "10m".
-///   - Null means nothing is asked for; false, zero, and an empty string, list or mapping are the
-///     same as none, as Go writes them, but for the few fields where none means true.
-///   - A Secret's stringData is compared with its data.
+/// Only fields of `desired` count: defaults of the API server, and fields of other managers, are no
+/// difference. Values are compared by the semantics of Kubernetes:
+/// - Lists that server-side apply merges are compared by their keys (containers, volumes, env and
+///   webhooks by name; ports by number and protocol; mounts by path). Elements of other managers,
+///   and the order, do not count. Other lists, and lists with duplicate keys, are compared element
+///   by element.
+/// - Selectors are compared as a whole, since a further label in one changes what it selects.
+/// - Quantities are compared by value: "0.01" is "10m".
+/// - Null demands nothing. False, zero, and an empty string, list or mapping equal an absent field,
+///   as Go writes them, except for the few fields that default to true.
+/// - A Secret's stringData is compared with its data.
 std::optional<std::string> find_difference(const boost::json::value& desired,
                                            const boost::json::value& live);
 
-/// True if two quantities (k8s.io/apimachinery/pkg/api/resource) are the same amount; texts that
-/// are no quantities are compared as texts.
+/// Returns true if two quantities (k8s.io/apimachinery/pkg/api/resource) are equal; texts that are
+/// not quantities are compared as texts.
 bool same_quantity(std::string_view a, std::string_view b);
 
 }  // namespace rw::k8s

@@ -15,11 +15,11 @@ struct texts {
 /// In the order of `errc`, from 1 on.
 constexpr std::array all_texts{
     texts{"unreachable", "the API server cannot be reached"},
-    texts{"timed_out", "the API server did not answer in time"},
-    texts{"bad_answer", "the API server's answer cannot be understood"},
-    texts{"too_large", "the API server's answer is too large"},
-    texts{"bad_request", "the API server finds the request wrong"},
-    texts{"unauthorized", "the API server does not know who asks"},
+    texts{"timed_out", "the API server did not respond in time"},
+    texts{"bad_answer", "the API server's response cannot be understood"},
+    texts{"too_large", "the API server's response is too large"},
+    texts{"bad_request", "the API server rejects the request as malformed"},
+    texts{"unauthorized", "the API server does not know the user"},
     texts{"forbidden", "the API server does not allow it"},
     texts{"not_found", "not found"},
     texts{"method_not_allowed", "the resource does not support it"},
@@ -31,7 +31,7 @@ constexpr std::array all_texts{
     texts{"too_many_requests", "too many requests"},
     texts{"server_error", "the API server failed"},
     texts{"unavailable", "the API server is unavailable"},
-    texts{"fenced", "this process may not write any more"},
+    texts{"fenced", "this process may no longer write"},
     texts{"not_configured", "no credentials"},
     texts{"shut_down", "the client is being closed"},
 };

@@ -12,45 +12,45 @@
 
 namespace rw::k8s {
 
-/// What became of a request, as far as callers decide by it. The API server's own reasons are those
-/// of `metav1.StatusReason` (Kubernetes API reference, "Status").
+/// Errors of a request, as far as callers branch on them. The API server's own reasons are those of
+/// `metav1.StatusReason` (Kubernetes API reference, "Status").
 enum class errc : std::uint8_t {
-  unreachable = 1,     ///< no connection, no TLS, no answer; details in `failure::message`
-  timed_out,           ///< no answer in time
-  bad_answer,          ///< an answer that is not what the API promises, such as no JSON
-  too_large,           ///< an answer beyond the client's bounds
+  unreachable = 1,     ///< no connection, no TLS, no response; details in `failure::message`
+  timed_out,           ///< no response in time
+  bad_answer,          ///< the response violates the API, such as invalid JSON
+  too_large,           ///< the response exceeds the client's limits
   bad_request,         ///< 400
   unauthorized,        ///< 401
   forbidden,           ///< 403
   not_found,           ///< 404
   method_not_allowed,  ///< 405
   already_exists,      ///< 409 with reason AlreadyExists
-  conflict,            ///< 409 otherwise: the object is at another resourceVersion, or owned
+  conflict,            ///< 409 otherwise: the object has another resourceVersion, or another owner
   gone,                ///< 410 (Gone, Expired): the resourceVersion or continue token is too old
-  unsupported,         ///< 415, 406: a patch type or format that the server does not know
+  unsupported,         ///< 415, 406: patch type or format not supported by the server
   invalid,             ///< 422
   too_many_requests,   ///< 429
-  server_error,        ///< 500, and what has no name of its own
-  unavailable,         ///< 503, 504 and other passing failures of the server
-  fenced,              ///< not sent: this process may not write any more (k8s/client/fence.hpp)
-  not_configured,      ///< not sent: credentials could not be had (token file, exec plugin)
+  server_error,        ///< 500, and statuses without a code of their own
+  unavailable,         ///< 503, 504 and other transient failures of the server
+  fenced,              ///< not sent: this process may no longer write (k8s/client/fence.hpp)
+  not_configured,      ///< not sent: credentials are not available (token file, exec plugin)
   shut_down,           ///< the client is being closed
 };
 
 const boost::system::error_category& api_category() noexcept;
 boost::system::error_code make_error_code(errc e) noexcept;
 
-/// A field that the server finds wrong (Kubernetes API reference, "StatusCause").
+/// A field that the server rejects (Kubernetes API reference, "StatusCause").
 struct failure_cause {
   std::string reason = {};   ///< such as "FieldValueInvalid"
-  std::string message = {};  ///< in words
+  std::string message = {};  ///< for people
   std::string field = {};    ///< such as "spec.replicas"
 };
 
 /// Why a request failed, for programs (`code`, `status`, `reason`) and people (`message`).
 struct failure {
   boost::system::error_code code;          ///< of `errc`
-  unsigned status = 0;                     ///< of HTTP; 0 if there was no answer
+  unsigned status = 0;                     ///< of HTTP; 0 if there was no response
   std::string reason = {};                 ///< Status.reason, such as "AlreadyExists"; may be empty
   std::string message = {};                ///< one sentence: what failed, on which object, why
   std::chrono::seconds retry_after{0};     ///< Retry-After, or Status.details.retryAfterSeconds
@@ -59,7 +59,7 @@ struct failure {
   bool is(errc e) const noexcept { return code == make_error_code(e); }
 };
 
-/// The metrics' word for what has no status: the name of its `errc`.
+/// Returns the metrics' label for a failure without status: the name of its `errc`.
 std::string_view label_of(const failure& f) noexcept;
 
 /// Makes result::value() throw boost::system::system_error with the message.

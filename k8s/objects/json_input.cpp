@@ -10,7 +10,8 @@ namespace {
 
 using core::token_list;
 
-/// True if no white space stands before a token: what ends one is never as low as a space.
+/// Returns true if no white space precedes a token: the last byte of a token is always above a
+/// space.
 bool is_compact(const token_list& tokens) noexcept {
   bool spaced = false;
   for (const auto* token = tokens.begin + 1; token < tokens.end; ++token) {
@@ -26,7 +27,7 @@ void compact(const token_list& tokens, std::string& into) {
   }
 }
 
-/// Wants to know nothing of what Boost.JSON finds.
+/// A handler that discards the values of Boost.JSON's parser.
 struct indifferent {
   using error_code = boost::json::error_code;
   using string_view = boost::json::string_view;

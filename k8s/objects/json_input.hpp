@@ -14,8 +14,8 @@
 
 namespace rw::k8s {
 
-/// Walks compact JSON by its tokens, and knows where in the text it stands. Like token_walk it
-/// checks the grammar on its way, and returns false at what is wrong or merely unusual.
+/// Walks compact JSON by its tokens, and knows its position in the text. Like token_walk it checks
+/// the grammar on the way, and returns false at an error or at unusual input.
 class compact_walk {
  public:
   compact_walk(const core::token_list& tokens, std::size_t max_depth) noexcept
@@ -28,7 +28,7 @@ class compact_walk {
   bool skip() noexcept { return walk_.skip(); }
   bool string(std::string_view& text) noexcept { return walk_.string(text); }
 
-  /// `member(name, begin)` is called with the position at the member's value, which it must pass;
+  /// Calls `member(name, begin)` with the position at the member's value, which it must walk;
   /// `begin` is where its name begins, with the quote.
   template <typename Member>
   bool object(Member&& member) {
@@ -45,8 +45,8 @@ class compact_walk {
   core::token_walk walk_;
 };
 
-/// The same for compact JSON that is known to be valid, whatever it looks like: names and strings
-/// may have escapes, which are resolved.
+/// Walks compact JSON that is known to be valid, unusual input included: names and strings may have
+/// escapes, which are resolved.
 class exact_walk {
  public:
   explicit exact_walk(std::string_view text) noexcept
@@ -57,7 +57,7 @@ class exact_walk {
   bool at_end() const noexcept { return at_ == end_; }
 
   bool skip() noexcept;
-  /// What is resolved lives as long as this.
+  /// Resolved strings live as long as this.
   bool string(std::string_view& text);
 
   template <typename Member>
@@ -96,7 +96,7 @@ class exact_walk {
   std::deque<std::string> resolved_;
 };
 
-/// Passes a string or null, which counts as empty, as absent does.
+/// Walks a string or null, which counts as empty, as an absent field does.
 template <typename Walk>
 bool string_or_null(Walk& walk, std::string_view& text) {
   if (walk.peek() == '"') return walk.string(text);
@@ -104,20 +104,19 @@ bool string_or_null(Walk& walk, std::string_view& text) {
   return walk.peek() == 'n' && walk.skip();
 }
 
-/// Brings JSON text into the form that it is read in: its tokens are found, white space between
-/// them goes, and what the fast walk does not like is checked by Boost.JSON, which has the last
-/// word on what is valid, and read by the exact walk. One for each thread, because its memory is
-/// only needed for the length of a call.
+/// Prepares JSON text for the walks: finds its tokens and removes white space between them.
+/// Boost.JSON checks what the fast walk rejects; it decides what is valid, and the exact walk reads
+/// that. One for each thread, because its memory is only needed for the length of a call.
 class json_input {
  public:
   static json_input& of_thread();
 
-  /// Calls `read(walk)` with a compact_walk, and once more with an exact_walk where the first
-  /// returns false; `read` starts anew then. Returns an empty string, or else why the text was not
-  /// read: it is not JSON, or `not_read` if `read` returned false.
+  /// Calls `read(walk)` with a compact_walk, and again with an exact_walk if that returns false;
+  /// `read` then starts over. Returns an empty string, or why the text was not read: it is not
+  /// JSON, or `not_read` if `read` returned false.
   ///
-  /// Behind `text` must stand a byte that may be read, and that is zero or white space. What the
-  /// walks give out lives until `read` returns.
+  /// The byte after `text` must be readable, and zero or white space. What the walks return lives
+  /// until `read` returns.
   template <typename Read>
   std::string read(std::string_view text, std::string_view not_read, Read&& read) {
     const guard busy(*this);
@@ -137,7 +136,7 @@ class json_input {
   object_builder& builder() noexcept { return builder_; }
 
  private:
-  /// Gives back, at the end, what only a large text needed.
+  /// Frees, at the end, the memory that only a large text needed.
   class guard {
    public:
     explicit guard(json_input& input) noexcept : input_(input) {}

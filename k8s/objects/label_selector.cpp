@@ -46,7 +46,7 @@ std::optional<std::int64_t> integer(std::string_view text) {
 
 enum class token : std::uint8_t { end, word, symbol };
 
-/// What a label selector consists of: words, and symbols of one or two characters.
+/// Tokens of a label selector: words, and symbols of one or two characters.
 class label_lexer {
  public:
   explicit label_lexer(std::string_view text) : rest_(text) { advance(); }
@@ -57,7 +57,7 @@ class label_lexer {
     return kind_ == token::symbol && text_ == symbol;
   }
 
-  /// Goes on to the next one; returns the one that was there.
+  /// Advances to the next token; returns the current one.
   std::pair<token, std::string_view> take() {
     const std::pair was(kind_, text_);
     advance();
@@ -90,7 +90,7 @@ class label_lexer {
 
 }  // namespace
 
-/// Reads the text of a label selector; the names of its steps are those of the grammar.
+/// Parses the text of a label selector; its functions have the names of the grammar.
 class label_selector_parser {
  public:
   explicit label_selector_parser(std::string_view text) : lexer_(text) {}
@@ -154,7 +154,7 @@ class label_selector_parser {
     return std::vector<std::string>{std::string(lexer_.take().second)};
   }
 
-  /// "(a,b)"; what is left out between commas or parentheses is an empty value.
+  /// "(a,b)"; an omitted value between commas or parentheses is an empty one.
   selector_result<std::vector<std::string>> list() {
     if (!lexer_.is("(")) return found("' expected: '('");
     lexer_.take();

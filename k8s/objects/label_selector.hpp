@@ -10,7 +10,7 @@
 
 namespace rw::k8s {
 
-/// Why something is no selector: a sentence in the words of the real API server.
+/// Why a selector is invalid: a sentence in the words of kube-apiserver.
 struct selector_defect {
   std::string message;
 };
@@ -18,20 +18,19 @@ template <class T>
 using selector_result = boost::system::result<T, selector_defect>;
 
 /// A label selector, as a query parameter writes it ("a=b,c!=d,e in (f,g),!h,i>5"), or as
-/// metav1.LabelSelector (matchLabels, matchExpressions). Grammar, meaning and the words of refusals
-/// are those of the real API server (Kubernetes: "Labels and Selectors"): `!=` and `notin` are true
-/// of objects without the label, `<` and `>` compare integers.
+/// metav1.LabelSelector (matchLabels, matchExpressions). Grammar, semantics and error texts are
+/// those of kube-apiserver (Kubernetes: "Labels and Selectors"): `!=` and `notin` match objects
+/// without the label, `<` and `>` compare integers.
 class label_selector {
  public:
-  /// An empty text selects everything.
+  /// Parses a text. An empty text selects everything.
   static selector_result<label_selector> parse(std::string_view text);
-  /// An empty object selects everything, null selects nothing. The first thing that is wrong is
-  /// told.
+  /// Reads a metav1.LabelSelector. An empty object selects everything, null selects nothing.
+  /// Returns the first error.
   static selector_result<label_selector> from_json(const boost::json::value& selector);
 
   /// `labels` is metadata.labels, or null.
   bool matches(const boost::json::value* labels) const;
-  /// True if everything is selected.
   bool empty() const noexcept { return terms_.empty() && !nothing_; }
 
  private:

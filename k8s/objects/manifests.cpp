@@ -51,7 +51,7 @@ void add(json::value object, const yaml_node& at, std::vector<json::value>& into
   }
 }
 
-/// A kind, its rank in the order of application and, where every API server has it, its resource.
+/// A kind, its rank in the order of application and, if every API server has it, its resource.
 struct ranked {
   std::string_view group;
   std::string_view kind;

@@ -6,7 +6,7 @@
 
 namespace rw::k8s {
 
-/// Names a Kubernetes object among those of its kind. `ns` is empty for a cluster-scoped one.
+/// Identifies a Kubernetes object within its kind. `ns` is empty for a cluster-scoped one.
 struct object_key {
   std::string ns;
   std::string name;
@@ -27,16 +27,16 @@ struct group_version_kind {
   std::string version;
   std::string kind;
 
-  /// As `apiVersion` writes it: "apps/v1", "v1".
+  /// Formats it for `apiVersion`: "apps/v1", "v1".
   std::string api_version() const { return group.empty() ? version : group + "/" + version; }
 
   friend bool operator==(const group_version_kind&, const group_version_kind&) = default;
 };
 
-/// Splits "apps/v1" or "v1" into `into.group` and `into.version`. False if it is neither.
+/// Splits "apps/v1" or "v1" into `into.group` and `into.version`. Returns false if it is neither.
 bool parse_api_version(std::string_view text, group_version_kind& into);
 
-/// A resource as the API serves it: where its objects lie, and what they are.
+/// A resource as the API serves it: its URL path and its kind.
 struct resource_type {
   group_version_kind gvk;
   std::string plural;  ///< lower case, as in the URL: "configmaps"
@@ -45,10 +45,9 @@ struct resource_type {
   friend bool operator==(const resource_type&, const resource_type&) = default;
 };
 
-/// The path of a collection, such as "/api/v1/namespaces/default/configmaps" or
+/// Returns the path of a collection, such as "/api/v1/namespaces/default/configmaps" or
 /// "/apis/apps/v1/deployments" (all namespaces: `ns` empty), and of one object in it
-/// ("…/configmaps/name", with `subresource` "…/configmaps/name/status"). Names are
-/// percent-encoded.
+/// ("…/configmaps/name", with `subresource` "…/configmaps/name/status"). Names are percent-encoded.
 std::string collection_path(const resource_type& type, std::string_view ns);
 std::string object_path(const resource_type& type, const object_key& key,
                         std::string_view subresource = {});

@@ -12,7 +12,7 @@
 namespace rw::k8s {
 
 void intrusive_ptr_release(const object_block* block) noexcept {
-  // acq_rel: who frees it does so after all that the others read.
+  // acq_rel: the thread that frees it does so after all reads of the others.
   if (block->references_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     block->~object_block();
     ::operator delete(const_cast<object_block*>(block));

@@ -14,11 +14,11 @@
 
 namespace rw::k8s {
 
-/// How deep the JSON of an object may nest. Objects beyond are refused as if they were no JSON.
+/// Maximum nesting of an object's JSON. Deeper objects are rejected as invalid JSON.
 inline constexpr std::size_t max_object_depth = 256;
 
-/// The memory of one object: this, then the text, then what fields are called whose names stand in
-/// the text with escapes.
+/// The memory of one object: this, then the text, then the unescaped values of fields that the text
+/// has with escapes.
 class object_block {
  public:
   enum field : std::uint8_t { ns, name, uid, resource_version };
@@ -49,15 +49,14 @@ inline void intrusive_ptr_add_ref(const object_block* block) noexcept {
 void intrusive_ptr_release(const object_block* block) noexcept;
 
 /// One Kubernetes object as a store keeps it: its JSON text, compact, with the few fields that
-/// machinery needs at hand. One allocation, a little larger than the text; a DOM would be five
-/// times as large. A handle: copies share the object, which never changes, and may go to other
-/// threads.
+/// machinery reads directly. One allocation, a little larger than the text; a DOM would be five
+/// times as large. A handle: copies share the object, which is immutable; thread-safe.
 class object {
  public:
   object() = default;
 
-  /// Of a whole object's JSON text, as a store without projection would keep it. Throws
-  /// std::invalid_argument if it is no JSON object with a metadata.name.
+  /// Makes an object from its whole JSON text, as a store without projection would keep it. Throws
+  /// std::invalid_argument if it is not a JSON object with a metadata.name.
   static object from_text(std::string_view text);
 
   explicit operator bool() const noexcept { return block_ != nullptr; }
@@ -65,19 +64,19 @@ class object {
   std::string_view ns() const noexcept { return get(object_block::ns); }  ///< empty: cluster-scoped
   std::string_view name() const noexcept { return get(object_block::name); }
   std::string_view uid() const noexcept { return get(object_block::uid); }
-  /// Opaque: it may be compared for equality, and only with that of the same object's other states
+  /// Opaque: compare it for equality only, and only with other states of the same object
   /// (Kubernetes API concepts, "Resource versions").
   std::string_view resource_version() const noexcept { return get(object_block::resource_version); }
   object_key key() const { return {std::string(ns()), std::string(name())}; }
 
-  /// What the store's projection left of it.
+  /// Returns the JSON text that the store's projection kept.
   std::string_view text() const noexcept {
     return block_ == nullptr ? std::string_view() : block_->text();
   }
-  /// The same as a value; each call parses. Null if the handle is empty.
+  /// Parses the text; each call parses again. Null if the handle is empty.
   boost::json::value parse() const;
 
-  /// Bytes of memory that the object takes, but for the allocator's own.
+  /// Returns the bytes of memory of the object, without the allocator's overhead.
   std::size_t bytes() const noexcept;
 
   friend bool operator==(const object& a, const object& b) noexcept { return a.block_ == b.block_; }
@@ -92,7 +91,7 @@ class object {
   boost::intrusive_ptr<const object_block> block_;
 };
 
-/// True if both are the same state of the same object: uid and resourceVersion are equal.
+/// Returns true if both are the same state of the same object: equal uid and resourceVersion.
 inline bool same_state(const object& a, const object& b) noexcept {
   return a.resource_version() == b.resource_version() && a.uid() == b.uid();
 }

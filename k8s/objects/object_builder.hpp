@@ -10,10 +10,10 @@
 
 namespace rw::k8s {
 
-/// Puts an object together from pieces of a larger text, which are copied once, into the object's
-/// own memory. One after the other; keeps what it needs for the next.
+/// Builds an object from pieces of a larger text, and copies them once, into the object's own
+/// memory. Builds one object at a time, and reuses its memory for the next.
 ///
-/// What it is given must stay until `finish`.
+/// The pieces must stay valid until `finish`.
 class object_builder {
  public:
   void clear() noexcept {
@@ -21,7 +21,7 @@ class object_builder {
     size_ = 0;
   }
 
-  /// Goes on with the text from `first` to `last`.
+  /// Appends the text from `first` to `last`.
   void add(const char* first, const char* last) {
     size_ += static_cast<std::size_t>(last - first);
     if (!pieces_.empty() && pieces_.back().last == first) {
@@ -31,14 +31,14 @@ class object_builder {
     }
   }
 
-  /// Where in the object stands what was at `place`, which lies in the text added last.
+  /// Returns the offset in the object of `place`, which points into the text added last.
   std::size_t offset(const char* place) const noexcept {
     return size_ - static_cast<std::size_t>(pieces_.back().last - place);
   }
 
   std::size_t size() const noexcept { return size_; }
 
-  /// A field's value: found in the object's text at `begin`, or else to be put behind the text.
+  /// A field's value: an offset in the object's text if `begin` is set, or text to append after it.
   struct place {
     std::string_view value;
     std::size_t begin = elsewhere;
@@ -46,8 +46,8 @@ class object_builder {
     static constexpr std::size_t elsewhere = ~std::size_t{0};
   };
 
-  /// The object, with `head` in place of its first character; empty if it, or a field, is larger
-  /// than an object can be (4 GiB, 64 KiB).
+  /// Returns the object, with `head` in place of its first character; empty if it, or a field, is
+  /// larger than the limits (4 GiB, 64 KiB).
   object finish(std::string_view head, const place (&fields)[4]) const;
 
  private:

@@ -33,7 +33,7 @@ std::string_view object_format::naming::head(std::string_view of_api_version,
       (!any_version_of.empty() && of_api_version.starts_with(any_version_of));
   const bool has_kind = of_kind == kind;
   if (has_api_version && has_kind) return "{";
-  // What an object does not say itself, its list must.
+  // The list must name the kind that an object omits.
   if (of_list != list_kind) return {};
   if (of_kind.empty() && of_api_version.empty()) return with_both;
   if (of_kind.empty() && has_api_version) return with_kind;

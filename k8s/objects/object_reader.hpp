@@ -12,16 +12,16 @@
 
 namespace rw::k8s {
 
-/// Which objects a server's answer is expected to hold.
+/// The objects expected in a server's response.
 class object_format {
  public:
-  /// `metadata_only`: PartialObjectMetadata is asked for, and the whole object welcome.
+  /// `metadata_only`: PartialObjectMetadata is requested, and the whole object accepted.
   /// `any_version`: the objects may be of any version of the type's group.
   object_format(const resource_type& type, bool metadata_only, bool any_version = false);
 
-  /// What the text of an object begins with that says this of itself: "{", and the kind and
-  /// apiVersion that it leaves out, as in the lists of many resources, whose own kind tells. Empty
-  /// if the object is none of those expected.
+  /// Returns the text that replaces the object's "{": "{", and the kind and apiVersion that it
+  /// omits, as in the lists of many resources; the kind of the list implies them. Empty if the
+  /// object is not an expected one.
   std::string_view head(std::string_view api_version, std::string_view kind,
                         std::string_view list_kind) const noexcept;
 
@@ -46,8 +46,8 @@ class object_format {
   std::optional<naming> partial_;
 };
 
-/// Reads one object: copies what a projection keeps of it into a builder, and finds the fields that
-/// machinery needs. Once for each object.
+/// Reads one object: copies the fields that a projection keeps into a builder, and finds the fields
+/// that machinery reads. Used once for each object.
 template <typename Walk>
 class object_reader {
  public:
@@ -55,7 +55,8 @@ class object_reader {
     builder.clear();
   }
 
-  /// Passes the object here. False where the walk returns false, or a field is of a wrong type.
+  /// Walks the object at the position. Returns false if the walk returns false, or a field has a
+  /// wrong type.
   bool read(const projection::rule& keep) {
     open();
     bool first = true;
@@ -68,8 +69,8 @@ class object_reader {
     return whole && close();
   }
 
-  /// The object that was read, in a list of that kind if it is in one. Empty if it is not one of
-  /// those expected; then `wrong` says why.
+  /// Returns the object, as an element of a list of that kind if it is in one. Empty if it is not
+  /// an expected one; then sets `wrong` to the reason.
   object finish(const object_format& expected, std::string& wrong,
                 std::string_view list_kind = {}) const {
     object made;
@@ -87,7 +88,7 @@ class object_reader {
     return made;
   }
 
-  /// The object that was read, whatever it is. Empty if it has no name.
+  /// Returns the object, of any kind. Empty if it has no name.
   object finish() const {
     if (fields_[object_block::name].value.empty()) return {};
     return builder_.finish("{", fields_);
@@ -106,14 +107,14 @@ class object_reader {
     return true;
   }
 
-  /// Adds the member's name, or the element's comma: in compact text, what follows the first in the
-  /// source has its comma right before it, and so has what follows the first that is kept.
+  /// Appends the member's name, or the element's comma. In compact text every member but the first
+  /// has its comma right before it; the first that is kept must have none.
   void begin(const char* from, bool& first) {
     builder_.add(first ? from : from - 1, walk_.here());
     first = false;
   }
 
-  /// Passes the value here and adds it as it stands.
+  /// Walks the value at the position and appends it unchanged.
   bool copy() {
     const char* const from = walk_.here();
     if (!walk_.skip()) return false;
@@ -126,7 +127,7 @@ class object_reader {
     return keep.others == fate::drop && walk_.peek() != '{' && walk_.peek() != '[';
   }
 
-  /// A member, or an element of a list, that begins at `from`.
+  /// Reads a member, or an element of a list, that begins at `from`.
   bool member(const char* from, bool& first, const rule& keep) {
     if (dropped(keep)) return walk_.skip();
     begin(from, first);
@@ -167,7 +168,7 @@ class object_reader {
   }
 
   bool metadata(const char* from, bool& first, const rule& keep) {
-    // Were there several, the last would count, as for every other reader of JSON.
+    // Of duplicates the last counts, as for every other reader of JSON.
     for (auto& place : fields_) place = {};
     if (walk_.peek() != '{') {
       begin(from, first);

@@ -10,13 +10,12 @@
 
 namespace rw::k8s {
 
-/// The name of an object, to be looked up by.
 struct object_name {
   std::string_view ns;
   std::string_view name;
 };
 
-/// Hash and equality of objects by namespace and name, which may also be given without an object.
+/// Hash and equality of objects by namespace and name. Look-ups need no object.
 struct by_name {
   using is_transparent = void;
 
@@ -37,7 +36,7 @@ struct by_name {
   }
 };
 
-/// Objects, each name at most once: a table of pointers, without memory for each of its own.
+/// A set of objects, each name at most once: a table of pointers, without a node for each.
 using object_set = boost::unordered_flat_set<object, by_name, by_name>;
 
 }  // namespace rw::k8s

@@ -9,7 +9,6 @@ namespace {
 using rule = projection::rule;
 using fate = projection::rule::fate;
 
-/// What machinery cannot do without.
 const std::vector<std::vector<std::string>>& always_kept() {
   static const std::vector<std::vector<std::string>> paths = {
       {"apiVersion"},       {"kind"},
@@ -18,7 +17,7 @@ const std::vector<std::vector<std::string>>& always_kept() {
   return paths;
 }
 
-/// Reads one element of a path, up to a dot or the end. False if there is none.
+/// Reads one element of a path, up to a dot or the end. Returns false if there is none.
 bool take_element(std::string_view& rest, std::string& element) {
   const bool quoted = rest.starts_with('"');
   if (quoted) rest.remove_prefix(1);
@@ -43,7 +42,7 @@ std::vector<std::string> parse_path(const std::string& path) {
   throw std::invalid_argument("projection: '" + path + "' is not a path of fields");
 }
 
-/// Makes `root`, which drops what it does not name, keep the value at `path`.
+/// Makes `root`, which drops unnamed members, keep the value at `path`.
 void keep(rule& root, const std::vector<std::string>& path) {
   auto* at = &root;
   for (const auto& element : path) {

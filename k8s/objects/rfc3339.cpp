@@ -5,12 +5,11 @@
 namespace rw::k8s {
 namespace {
 
-/// Takes parts off the front of a text.
 class scanner {
  public:
   explicit scanner(std::string_view text) : text_(text) {}
 
-  /// Exactly so many digits; -1 if there are others.
+  /// Reads exactly `count` digits; -1 if there are fewer.
   int digits(std::size_t count) {
     int value = 0;
     if (text_.size() < count) return -1;
@@ -35,7 +34,7 @@ class scanner {
   std::string_view text_;
 };
 
-/// Digits behind the point, as microseconds; -1 if there are none.
+/// Reads digits after the point, as microseconds; -1 if there are none.
 std::int64_t fraction(scanner& from) {
   if (!from.at_digit()) return -1;
   std::int64_t micros = 0;
@@ -43,7 +42,7 @@ std::int64_t fraction(scanner& from) {
   return micros;
 }
 
-/// "Z" or an offset such as "+01:00".
+/// Reads "Z" or an offset such as "+01:00".
 std::optional<std::chrono::minutes> offset(scanner& from) {
   if (from.take('Z') || from.take('z')) return std::chrono::minutes(0);
   const bool east = from.take('+');

@@ -39,7 +39,7 @@ errc code_of(unsigned status, std::string_view reason) {
   if (reason == "Expired") return errc::gone;
   const auto known = std::ranges::find(codes, status, &std::pair<unsigned, errc>::first);
   if (known != codes.end()) return known->second;
-  // 500 with these reasons: the server's own time ran out, of which it says "try again".
+  // 500 with these reasons: the server's own time limit passed; it means "try again".
   const bool out_of_time = reason == "ServerTimeout" || reason == "Timeout";
   if (status == 504 || out_of_time) return errc::unavailable;
   if (status >= 500) return errc::server_error;
@@ -50,7 +50,7 @@ std::chrono::seconds seconds_of(std::int64_t seconds) {
   return std::clamp(std::chrono::seconds(seconds), std::chrono::seconds(0), day);
 }
 
-/// Of a message: it is kept and logged, and may come from a server that nobody trusts.
+/// Limit of a message: it is kept and logged, and the server may be untrusted.
 constexpr std::size_t message_bytes = 4096;
 constexpr std::size_t causes_at_most = 32;
 constexpr std::size_t cause_bytes = 512;  // of each text of a cause
@@ -67,7 +67,7 @@ void read_causes(const json::value& status, failure& into) {
   }
 }
 
-/// Fills in what the body says. False if it is no Status.
+/// Fills in what the body says. Returns false if it is not a Status.
 bool read_status(std::string_view body, failure& into) {
   std::string ignored;
   const auto status = parse_json(body, ignored);
@@ -87,7 +87,7 @@ failure failure_of(const http::response& answer, const std::string& what,
   out.status = answer.status;
   if (!read_status(answer.body, out)) out.message = quoted_line(answer.body);
   out.code = code_of(out.status, out.reason);
-  // The header's is what the server itself says; a Status's may be older.
+  // The header's is the server's own; a Status's may be older.
   const auto field = retry_after(answer.headers.get("retry-after"), now);
   out.retry_after = std::max(out.retry_after, field);
   auto why = out.message.empty() ? out.code.message() : std::move(out.message);
@@ -125,7 +125,7 @@ std::optional<json::value> parse_json(std::string_view text, std::string& why) {
   boost::system::error_code error;
   auto value = json::parse(text, error, {}, options);
   if (!error) return value;
-  why = "the answer is not JSON (" + error.message() + "): " + quoted_line(text);
+  why = "the response is not JSON (" + error.message() + "): " + quoted_line(text);
   return std::nullopt;
 }
 

@@ -8,7 +8,7 @@
 
 namespace rw::k8s {
 
-/// Without white space at either end.
+/// Returns the text without white space at either end.
 inline std::string_view trimmed(std::string_view text) {
   const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; };
   while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
@@ -16,14 +16,14 @@ inline std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// At most `limit` bytes from the front, and no part of a character (UTF-8, RFC 3629).
+/// Returns at most `limit` bytes from the front, and only whole characters (UTF-8, RFC 3629).
 inline std::string_view first_bytes(std::string_view text, std::size_t limit) {
   if (text.size() <= limit) return text;
   while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xC0U) == 0x80U) --limit;
   return text.substr(0, limit);
 }
 
-/// The whole text as a decimal number; none if it is no number, or does not fit.
+/// Returns the whole text as a decimal number; nothing if it is not a number, or does not fit.
 template <class Number>
 std::optional<Number> parse_number(std::string_view text) {
   Number out{};
@@ -32,8 +32,8 @@ std::optional<Number> parse_number(std::string_view text) {
   return complete ? std::optional(out) : std::nullopt;
 }
 
-/// True if `text` may stand in a header field: no control characters, which could end it and begin
-/// another (RFC 9110, section 5.5).
+/// Returns true if `text` is valid in a header field: no control characters, which could end it and
+/// begin another (RFC 9110, section 5.5).
 inline bool is_field_value(std::string_view text) {
   return std::ranges::none_of(text, [](unsigned char c) { return c < ' ' || c == 0x7F; });
 }

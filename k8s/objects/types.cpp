@@ -29,7 +29,7 @@ std::string format(system_clock::time_point when, bool micros) {
   return std::string(buffer, static_cast<std::size_t>(length)) + "Z";
 }
 
-/// The object at `name`, made if it is missing.
+/// Returns the object at `name`; makes it if it is missing.
 json::object& child(json::object& of, std::string_view name) {
   auto& at = of[name];
   return at.is_object() ? at.get_object() : at.emplace_object();
@@ -60,7 +60,7 @@ std::optional<std::string_view> entry(const json::value& object, std::string_vie
   return at->get_string();
 }
 
-/// Sets a member that is a string. False if it was so already.
+/// Sets a string member. Returns false if it had that value already.
 bool assign(json::object& in, std::string_view name, std::string_view to) {
   auto& at = in[name];
   if (at.is_string() && at.get_string() == to) return false;
@@ -268,7 +268,7 @@ lease read_lease(const json::value& object) {
 void write_lease(json::value& object, const lease& spec) {
   auto& into = child(root(object), "spec");
   if (spec.holder.empty()) {
-    into.erase("holderIdentity");  // newer API servers do not take an empty one
+    into.erase("holderIdentity");  // newer API servers reject an empty one
   } else {
     into["holderIdentity"] = spec.holder;
   }

@@ -12,49 +12,49 @@
 #include <string_view>
 #include <vector>
 
-/// Views of the few fields that machinery needs, over objects as the API writes them. Readers take
-/// any value: a field that is missing, or is of another type, reads as empty. Writers make what is
-/// missing on the way; they replace what is of another type.
+/// Views of the few fields that machinery needs, over objects as the API writes them. Readers
+/// accept any value: a missing field, or one of another type, reads as empty. Writers make missing
+/// objects on the way, and replace values of another type.
 namespace rw::k8s {
 
 // --- times -----------------------------------------------------------------------------
 
-/// metav1.Time: "2026-11-21T09:00:00Z". rfc3339.hpp reads it.
+/// Formats metav1.Time: "2026-11-21T09:00:00Z". rfc3339.hpp parses it.
 std::string format_time(std::chrono::system_clock::time_point when);
-/// metav1.MicroTime: "2026-11-21T09:00:00.123456Z".
+/// Formats metav1.MicroTime: "2026-11-21T09:00:00.123456Z".
 std::string format_micro_time(std::chrono::system_clock::time_point when);
 
 // --- any object ------------------------------------------------------------------------
 
-/// The value at a path of member names; null if there is none.
+/// Returns the value at a path of member names; null if there is none.
 const boost::json::value* find(const boost::json::value& in,
                                std::initializer_list<std::string_view> path) noexcept;
-/// The string at a path; empty if there is none.
+/// Returns the string at a path; empty if there is none.
 std::string_view find_string(const boost::json::value& in,
                              std::initializer_list<std::string_view> path) noexcept;
-/// The integer at a path; 0 if there is none.
+/// Returns the integer at a path; 0 if there is none.
 std::int64_t find_number(const boost::json::value& in,
                          std::initializer_list<std::string_view> path) noexcept;
-/// The array at a path; null if there is none.
+/// Returns the array at a path; null if there is none.
 const boost::json::array* find_array(const boost::json::value& in,
                                      std::initializer_list<std::string_view> path) noexcept;
 
 object_key key_of(const boost::json::value& object);
 std::string_view uid_of(const boost::json::value& object) noexcept;
 std::string_view resource_version_of(const boost::json::value& object) noexcept;
-/// 0 if there is none.
+/// Returns 0 if there is none.
 std::int64_t generation_of(const boost::json::value& object) noexcept;
-/// True if it has a deletionTimestamp: only its finalizers still keep it.
+/// Returns true if it has a deletionTimestamp: only finalizers keep it.
 bool is_being_deleted(const boost::json::value& object) noexcept;
 
 std::optional<std::string_view> label(const boost::json::value& object, std::string_view name);
 std::optional<std::string_view> annotation(const boost::json::value& object, std::string_view name);
-/// False if it was so already.
+/// Returns false if it had that value already.
 bool set_label(boost::json::value& object, std::string_view name, std::string_view to);
 bool set_annotation(boost::json::value& object, std::string_view name, std::string_view to);
 
 bool has_finalizer(const boost::json::value& object, std::string_view name);
-/// False if it was so already.
+/// Returns false if it was present already.
 bool add_finalizer(boost::json::value& object, std::string_view name);
 bool remove_finalizer(boost::json::value& object, std::string_view name);
 
@@ -71,10 +71,10 @@ struct owner_reference {
 };
 
 std::vector<owner_reference> owners_of(const boost::json::value& object);
-/// Adds an owner, or replaces the one with its uid. False if it was so already.
+/// Adds an owner, or replaces the one with its uid. Returns false if nothing changed.
 bool set_owner(boost::json::value& object, const owner_reference& owner);
 
-/// core/v1 ObjectReference: the object that an event is about, for instance.
+/// core/v1 ObjectReference: for instance the object that an event is about.
 struct object_reference {
   std::string api_version = {};
   std::string kind = {};
@@ -96,12 +96,12 @@ struct condition {
   std::string status = {};  ///< "True", "False", "Unknown"
   std::string reason = {};  ///< a word in CamelCase; required by the API
   std::string message = {};
-  std::int64_t observed_generation = 0;  ///< 0: is not written
+  std::int64_t observed_generation = 0;  ///< 0: not written
 };
 
 std::optional<condition> find_condition(const boost::json::value& object, std::string_view type);
-/// Sets the condition of that type. lastTransitionTime becomes `now` only where `status` changes.
-/// False if nothing changed.
+/// Sets the condition of that type. Sets lastTransitionTime to `now` only if `status` changes.
+/// Returns false if nothing changed.
 bool set_condition(boost::json::value& object, const condition& to,
                    std::chrono::system_clock::time_point now);
 
@@ -109,7 +109,7 @@ bool set_condition(boost::json::value& object, const condition& to,
 
 /// The spec of a coordination.k8s.io/v1 Lease.
 struct lease {
-  std::string holder = {};  ///< holderIdentity; empty: nobody
+  std::string holder = {};  ///< holderIdentity; empty: no holder
   std::chrono::seconds duration{0};
   std::optional<std::chrono::system_clock::time_point> acquired = {};
   std::optional<std::chrono::system_clock::time_point> renewed = {};
@@ -124,7 +124,7 @@ void write_lease(boost::json::value& object, const lease& spec);
 
 const resource_type& events_type();  ///< of the core group
 
-/// One entry of a Secret's data, decoded; none if it is not there or is not base64.
+/// Returns one entry of a Secret's data, decoded; nothing if it is missing or not base64.
 std::optional<std::string> secret_data(const boost::json::value& secret, std::string_view name);
 void set_secret_data(boost::json::value& secret, std::string_view name, std::string_view bytes);
 

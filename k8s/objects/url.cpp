@@ -50,7 +50,7 @@ url_result<parts> split(std::string_view text) {
   return out;
 }
 
-/// The authority's host and port; `otherwise` where it names no port.
+/// Returns the authority's host and port; port `otherwise` if it names none.
 url_result<core::host_port> host_and_port(std::string_view authority, std::uint16_t otherwise) {
   const auto bracket = authority.rfind(']');
   const auto colon = authority.rfind(':');
@@ -68,7 +68,7 @@ url_result<core::host_port> host_and_port(std::string_view authority, std::uint1
 
 std::string variable(const char* upper, const char* lower) {
   for (const auto* name : {upper, lower}) {
-    // Read while a client is made; a program that changes its environment then is beyond help.
+    // Called while a client is made; a program must not change its environment then.
     const auto* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
     if (value != nullptr && *value != '\0') return value;
   }
@@ -167,7 +167,7 @@ bool goes_past_proxy(std::string_view no_proxy, std::string_view host, std::uint
     const auto comma = no_proxy.find(',');
     auto item = trimmed(no_proxy.substr(0, comma));
     no_proxy.remove_prefix(comma == std::string_view::npos ? no_proxy.size() : comma + 1);
-    // A port stands behind the only colon, or behind an IPv6 address in brackets.
+    // The port follows the only colon, or an IPv6 address in brackets.
     const auto colon = item.rfind(':');
     if (colon != std::string_view::npos && (item.find(':') == colon || item[colon - 1] == ']')) {
       const auto listed = core::parse_port(item.substr(colon + 1));
@@ -185,7 +185,7 @@ std::string proxy_of_environment(const server_url& server) {
       server.tls ? variable("HTTPS_PROXY", "https_proxy") : variable("HTTP_PROXY", "http_proxy");
   if (proxy.empty()) return {};
   if (goes_past_proxy(variable("NO_PROXY", "no_proxy"), server.host, server.port)) return {};
-  // As Go's package has it, a bare host:port is an http proxy.
+  // As in Go's package, a bare host:port is an http proxy.
   if (proxy.find("://") == std::string::npos) proxy.insert(0, "http://");
   return proxy;
 }

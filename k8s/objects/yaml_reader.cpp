@@ -35,7 +35,7 @@ constexpr std::array<std::string_view, 12> not_in_json = {".nan",  ".NaN",  ".NA
                                                           ".Inf",  ".INF",  "+.inf", "+.Inf",
                                                           "+.INF", "-.inf", "-.Inf", "-.INF"};
 
-/// Go's strconv.ParseInt with base 0: the base stands in the prefix, a zero alone means octal.
+/// Go's strconv.ParseInt with base 0: the prefix names the base, a leading zero means octal.
 std::optional<json::value> integer(std::string text) {
   std::erase(text, '_');
   std::string_view rest = text;
@@ -100,7 +100,7 @@ json::value tagged(const yaml_node& node, std::string_view tag) {
 json::value scalar(const yaml_node& node) {
   const auto& text = node.text;
   const std::string_view tag = node.tag;
-  // "!" is the tag of what was quoted, "?" of what was not.
+  // "!" is the tag of quoted text, "?" of unquoted text.
   if (tag == "!") return json::string(text);
   if (tag.starts_with(core_tags)) return tagged(node, tag.substr(core_tags.size()));
   if (!tag.empty() && tag != "?") throw wrong(node, "the tag " + node.tag + " is not known");
@@ -155,7 +155,7 @@ json::value yaml_reader::map(const yaml_node& node, unsigned depth) {
   return object;
 }
 
-/// What is merged never replaces what stands there (yaml.org/type/merge.html).
+/// A merge never replaces a present key (yaml.org/type/merge.html).
 void yaml_reader::merge(const yaml_node& from, json::object& into, unsigned depth) {
   if (from.what == yaml_node::kind::sequence) {
     for (const auto* one : from.items) {

@@ -10,7 +10,7 @@
 
 namespace rw::k8s {
 
-/// Something at a node can't be read; ends the reading of the text.
+/// A node can't be read; ends the reading of the text.
 struct yaml_type_error : std::runtime_error {
   yaml_type_error(const yaml_node& at, const std::string& text)
       : std::runtime_error(text), line(at.line) {}
@@ -18,10 +18,10 @@ struct yaml_type_error : std::runtime_error {
 };
 
 /// Reads YAML as JSON, by the rules of Kubernetes (sigs.k8s.io/yaml over go-yaml 2; manifests.hpp
-/// tells them). Not for public headers.
+/// states them). Not for public headers.
 class yaml_reader {
  public:
-  /// `most` values are read in all, with those that aliases stand for.
+  /// Reads at most `most` values in all, expanded aliases included.
   explicit yaml_reader(std::size_t most) : left_(most) {}
 
   /// Throws yaml_type_error.

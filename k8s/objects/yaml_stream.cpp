@@ -15,14 +15,13 @@ std::size_t line_of(const YAML::Mark& mark) {
 
 }  // namespace
 
-/// Takes the parser's events.
 class yaml_stream::builder final : public YAML::EventHandler {
  public:
   builder(yaml_stream& into, std::size_t most) : into_(into), most_(most) {}
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     const auto before = into_.documents_.size();
-    // The parser has not moved: it does not know what to do with what is there.
+    // The parser has not advanced: it does not handle the character there.
     if (before > 0 && mark.pos <= began_) fail(mark, "is not YAML: unexpected character");
     began_ = mark.pos;
     into_.documents_.push_back(nullptr);
@@ -88,7 +87,7 @@ class yaml_stream::builder final : public YAML::EventHandler {
 
   yaml_stream& into_;
   const std::size_t most_;
-  int began_ = 0;  ///< where the document begins
+  int began_ = 0;  ///< position of the document's beginning
   std::vector<yaml_node*> open_;
   std::unordered_map<YAML::anchor_t, const yaml_node*> anchors_;
 };

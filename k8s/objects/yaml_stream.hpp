@@ -15,14 +15,14 @@ struct yaml_node {
 
   kind what = kind::null;
   std::size_t line = 0;  ///< of the whole text, counted from 1
-  std::string tag = {};  ///< "?": there is none; "!": the text was quoted
+  std::string tag = {};  ///< "?": no tag; "!": quoted text
   std::string text = {};
-  /// Of a sequence; of a map its keys and values in turn. With aliases several may be the same, and
-  /// a node may even contain itself: who walks along them needs bounds.
+  /// Items of a sequence; of a map its keys and values in turn. With aliases several may be the
+  /// same, and a node may even contain itself: a walk over them needs bounds.
   std::vector<const yaml_node*> items = {};
 };
 
-/// Why a text is not YAML, or too much of it.
+/// The text is not YAML, or exceeds the limits.
 struct yaml_error : std::runtime_error {
   yaml_error(std::size_t in_document, std::size_t in_line, const std::string& text)
       : std::runtime_error(text), document(in_document), line(in_line) {}
@@ -31,9 +31,9 @@ struct yaml_error : std::runtime_error {
   const std::size_t line;      ///< counted from 1; 0: not known
 };
 
-/// All documents of a YAML text, as yaml-cpp's parser tells them. Unlike its own `LoadAll` it ends
-/// for every text (that goes on for ever at a "," or "]" outside of brackets), and it is bounded
-/// while it reads. Not for public headers.
+/// All documents of a YAML text, as yaml-cpp's parser delivers them. Unlike yaml-cpp's own
+/// `LoadAll`, which loops endlessly at a "," or "]" outside of brackets, it ends for every text,
+/// and it bounds what it reads. Not for public headers.
 class yaml_stream {
  public:
   /// Throws yaml_error, also if there are more than `most` nodes.

@@ -31,7 +31,7 @@ bool pages::may_see(const http::request& from) const {
   const auto token = token_ ? token_() : std::string();
   const auto shown = from.headers.get("authorization");
   const auto wanted = "Bearer " + token;
-  // Compared in constant time, so that answers tell nothing of how much was right.
+  // Compared in constant time, so that the response time reveals nothing of the token.
   return !token.empty() && shown.size() == wanted.size() &&
          CRYPTO_memcmp(shown.data(), wanted.data(), wanted.size()) == 0;
 }

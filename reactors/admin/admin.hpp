@@ -9,22 +9,22 @@
 
 namespace rw::admin {
 
-/// The pages for the people who run a process: `/metrics` (Prometheus text format 0.0.4),
-/// `/healthz` and `/livez` (200 as long as the process answers), `/readyz` (200, or 503 with the
-/// reasons, one a line), and `/runtimes`, if there is such a view. GET and HEAD.
+/// The administrative pages of a process: `/metrics` (Prometheus text format 0.0.4), `/healthz` and
+/// `/livez` (200 while the process responds), `/readyz` (200, or 503 with the reasons, one a line),
+/// and `/runtimes`, if there is such a view. GET and HEAD.
 ///
-/// `/runtimes` names the runtimes of a landscape, so it is given to clients on the loopback
-/// interface, and to those that show the token (`Authorization: Bearer`, RFC 6750); 401 otherwise.
+/// `/runtimes` names the runtimes of a landscape, so it is served only to clients on the loopback
+/// interface, and to clients with the token (`Authorization: Bearer`, RFC 6750); 401 otherwise.
 ///
 /// Thread-safe if the functions are.
 class pages final : public http::handler {
  public:
-  /// Says why the process is not ready; empty if it is.
+  /// Returns why the process is not ready; empty if it is.
   using readiness = std::function<std::string()>;
-  /// JSON for the query of a URL ("state=failed&limit=10"); sets `error`, for status 400, where the
-  /// query can't be understood.
+  /// Returns JSON for the query of a URL ("state=failed&limit=10"). Sets `error`, for status 400,
+  /// if the query is invalid.
   using view = std::function<std::string(std::string_view query, std::string& error)>;
-  /// The token as it is now; empty: there is none.
+  /// Returns the current token; empty: there is none.
   using token_source = std::function<std::string()>;
 
   pages(const core::metrics& metrics, readiness not_ready, view runtimes = {},

@@ -23,12 +23,12 @@ constexpr std::span<const std::string> no_subresources;
 
 core::counter& reviews(core::metrics& registry, const char* verdict) {
   return core::make_counter(registry, "rw_admission_reviews_total",
-                            "AdmissionReviews, by what was decided", {{"verdict", verdict}});
+                            "Number of AdmissionReviews, by verdict", {{"verdict", verdict}});
 }
 
 core::counter& unidentified(core::metrics& registry, const char* reason) {
   return core::make_counter(registry, "rw_admission_unidentified_total",
-                            "Reviews of changes without an event, as they name no object",
+                            "Number of reviews of changes without an event, as they name no object",
                             {{"reason", reason}});
 }
 
@@ -36,23 +36,24 @@ core::counter& unidentified(core::metrics& registry, const char* reason) {
 
 struct webhook::counters {
   explicit counters(core::metrics& r)
-      : requests(
-            core::make_counter(r, "watcher_admission_request_total", "Requests to the webhook")),
+      : requests(core::make_counter(r, "watcher_admission_request_total",
+                                    "Number of requests to the webhook")),
         errors(core::make_counter(r, "watcher_admission_request_error_total",
-                                  "Requests to the webhook that were refused")),
+                                  "Number of rejected requests to the webhook")),
         last_duration(core::make_gauge(r, "watcher_request_duration",
-                                       "Seconds that the latest request took")),
+                                       "Duration of the latest request in seconds")),
         invalid_subresource(core::make_counter(r, "watcher_failed_kcp_total",
-                                               "Events that KCP did not get",
+                                               "Number of events not sent to KCP",
                                                {{"error_reason", "invalid-subresource"}})),
         overflow(core::make_counter(r, "rw_admission_overflow_total",
-                                    "Events that found no room in the channel in time")),
+                                    "Number of events dropped because the channel was full")),
         unknown_manager(core::make_counter(r, "rw_admission_unknown_manager_total",
                                            "Number of reviews for a manager that is not in the "
                                            "managers' file")),
-        duration(core::make_histogram(r, "rw_admission_duration_seconds",
-                                      "Time from the whole request to its answer", {},
-                                      core::latency_bounds())),
+        duration(
+            core::make_histogram(r, "rw_admission_duration_seconds",
+                                 "Time from the end of the request to its response, in seconds", {},
+                                 core::latency_bounds())),
         verdicts{&reviews(r, "event"),
                  &reviews(r, "no_change"),
                  &reviews(r, "invalid_subresource"),
@@ -73,13 +74,13 @@ struct webhook::counters {
   core::counter& overflow;
   core::counter& unknown_manager;
   core::histogram& duration;
-  const std::array<core::counter*, 10> verdicts;  ///< in the order of `verdict`
+  const std::array<core::counter*, 10> verdicts;  ///< indexed by `verdict`
   core::counter& nameless;
   core::counter& name_too_long;
 };
 
-/// A reader for the length of one review. The latest one used is kept; with several threads at it,
-/// the others make their own.
+/// A reader for the length of one review. The webhook keeps the latest one used; concurrent reviews
+/// in other threads make their own.
 class webhook::borrowed_reader {
  public:
   explicit borrowed_reader(webhook& owner)
@@ -99,8 +100,8 @@ class webhook::borrowed_reader {
   std::unique_ptr<reader> reader_;
 };
 
-/// An event that waits for room in the channel. If it ends before its outcome is known, because its
-/// connection did, it is lost.
+/// An event that waits for room in the channel. The destructor counts it as lost if its connection
+/// ended first.
 class webhook::waiting_event {
  public:
   waiting_event(webhook& owner, decision what, const http::request& from)
@@ -228,7 +229,7 @@ void webhook::observe(const watch_event& event) noexcept {
   }
 }
 
-/// Counts a review, and tells of a change that gives no event.
+/// Counts a review, and logs a change that gives no event.
 void webhook::count(const decision& decided, const http::request& from) {
   counters_->verdicts[static_cast<std::size_t>(decided.what)]->Increment();
   if (decided.what == verdict::invalid_subresource) counters_->invalid_subresource.Increment();

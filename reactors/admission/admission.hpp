@@ -18,14 +18,14 @@
 
 namespace rw::admission {
 
-/// Told of an event before it goes into the channel, for a host that wants to watch; on the
-/// connection's executor. Must not block. What it throws is logged, and changes nothing.
+/// Called with an event before it enters the channel, for a host that observes events; on the
+/// connection's executor. Must not block. The webhook logs and ignores its exceptions.
 using event_observer = std::function<void(const watch_event&)>;
 
 struct webhook_options {
   rw::contract contract = rw::contract::v2;
   std::size_t body_limit = 8u << 20;  ///< of one review, in bytes
-  /// How long an answer waits for room in the channel. The user's write waits just as long.
+  /// Maximum time that a response waits for room in the channel. The user's write waits as long.
   std::chrono::milliseconds wait = std::chrono::milliseconds(250);
   event_observer on_event = {};
   const managers_in_use* managers =
@@ -33,18 +33,18 @@ struct webhook_options {
 };
 
 /// The validating webhook: `POST /validate/<manager>` with an AdmissionReview. It allows every
-/// write, and puts an event into the channel where the object changed (review.hpp has the rules).
+/// write, and sends an event to the channel if the object has changed (review.hpp has the rules).
 ///
-/// It answers as soon as the event is in the channel. In front of a full channel it waits
-/// `webhook_options::wait` at most; then it allows the write with a warning, and the event counts
-/// as overflowed: the object's next change, or a resync, makes up for it.
+/// It responds once the event is in the channel. If the channel is full it waits
+/// `webhook_options::wait` at most; then it allows the write with a warning, and counts the event
+/// as overflowed: the object's next change, or a resync, replaces it.
 ///
-/// A review for a manager that `webhook_options::managers` does not name is allowed, counted, and
-/// no event.
+/// A review for a manager that `webhook_options::managers` does not name is allowed and counted,
+/// and gives no event.
 ///
-/// Refused are: another path (404), a manager that is no plain name (400), another method (405), a
-/// body that is no AdmissionReview (400) or is too large (413). Refusals, losses and reviews that
-/// give no event for want of a name or an owner are logged, at most so often.
+/// It rejects another path (404), an invalid manager name (400), another method (405), a body that
+/// is not an AdmissionReview (400) or too large (413). Rejections, losses and reviews without event
+/// for lack of a name or an owner are logged, rate-limited.
 ///
 /// Metrics: the existing `watcher_admission_request_total`,
 /// `watcher_admission_request_error_total`, `watcher_request_duration` and
@@ -53,8 +53,9 @@ struct webhook_options {
 /// `rw_admission_overflow_total`, `rw_admission_unknown_manager_total`,
 /// `rw_admission_duration_seconds`.
 ///
-/// Thread-safe: connections on different executors may call it at once. Must outlive what `handle`
-/// returns: an event that waits there is counted as lost if the connection ends before.
+/// Thread-safe: connections on different executors may call it concurrently. Must outlive the
+/// awaitables of `handle`: an event that waits in one is counted as lost if the connection ends
+/// first.
 class webhook final : public http::handler {
  public:
   webhook(webhook_options options, core::channel<watch_event>& events, core::clock& time,
@@ -95,8 +96,8 @@ class webhook final : public http::handler {
   std::atomic<reader*> spare_reader_{nullptr};
 };
 
-/// The manager in a path `/validate/<manager>`. Empty if the path has another form; `wrong` is set
-/// if only the name is at fault, as it is no `is_path_segment`.
+/// Returns the manager in a path `/validate/<manager>`. Empty if the path has another form; sets
+/// `wrong` if only the name is invalid (not an `is_path_segment`).
 std::string_view manager_of(std::string_view target, bool& wrong) noexcept;
 
 }  // namespace rw::admission

@@ -7,8 +7,8 @@
 namespace rw::admission {
 namespace {
 
-/// Splits "<namespace>/<name>". False, and `owner` untouched, if either is empty or too long, or
-/// there is another '/'.
+/// Splits "<namespace>/<name>". Returns false, with `owner` untouched, if either is empty or too
+/// long, or there is another '/'.
 bool parse_owner(std::string_view annotation, rw::object_key& owner) {
   const auto slash = annotation.find('/');
   if (slash == std::string_view::npos || slash == 0 || slash + 1 == annotation.size()) return false;

@@ -9,12 +9,12 @@
 
 namespace rw::admission {
 
-/// What the rules say before the objects are looked at.
+/// The part of the decision that does not depend on the objects.
 struct first_look {
   enum class part { nothing, spec, status };
 
-  std::optional<verdict> settled = std::nullopt;  ///< the verdict, if the objects have no say in it
-  part compare = part::nothing;     ///< else: what to compare; `nothing`: an event in any case
+  std::optional<verdict> settled = std::nullopt;  ///< if the objects do not matter
+  part compare = part::nothing;     ///< else: the part to compare; `nothing`: an event in any case
   bool prefers_old_object = false;  ///< the object is `oldObject` rather than `object`
 };
 
@@ -22,18 +22,18 @@ struct first_look {
 first_look look(bool dry_run, std::string_view operation, std::string_view subresource,
                 std::span<const std::string> watched) noexcept;
 
-/// The review version that an apiVersion stands for, none if it is not one of ours.
+/// Returns the review version of an apiVersion, nothing if it is not supported.
 std::optional<review_version> parse_review_version(std::string_view api_version) noexcept;
 
-/// What an event is made of, as a review says it; views into the review.
+/// The parts of an event in a review; views into the review.
 struct event_parts {
   std::string_view name, ns;              ///< of the request
   std::string_view group, version, kind;  ///< of the request's kind
   std::string_view object_name, object_ns, object_api_version, object_kind, owned_by;
 };
 
-/// Makes an event of its parts by the rules of `read_review_reference`: `event` or `no_owner`, or
-/// else `unidentified` or `name_too_long`, and `event` is untouched.
+/// Makes an event from its parts by the rules of `read_review_reference`. Returns `event` or
+/// `no_owner`; or else `unidentified` or `name_too_long`, with `event` untouched.
 verdict make_event(const event_parts& parts, contract agreed, rw::watch_event& event);
 
 inline constexpr std::string_view owner_annotation = "operator.kyma-project.io/owned-by";

@@ -23,7 +23,7 @@ bool is_nonzero_digit(char c) {
   return c >= '1' && c <= '9';
 }
 
-/// The exponent behind the `e`. What does not fit in 32 bits stays far outside of them.
+/// Parses the exponent after the `e`. A value beyond 32 bits stays far outside of them.
 std::int64_t parse_exponent(std::string_view text) {
   const bool negative = text.starts_with('-');
   if (negative || text.starts_with('+')) text.remove_prefix(1);
@@ -35,7 +35,8 @@ std::int64_t parse_exponent(std::string_view text) {
   return negative ? -value : value;
 }
 
-/// A valid JSON text with its numbers as strings of `number_mark` and their canonical spelling.
+/// Returns a valid JSON text with its numbers as strings of `number_mark` and their canonical
+/// spelling.
 std::string with_numbers_as_strings(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size();) {
@@ -65,7 +66,7 @@ bool opens(char c) noexcept {
 bool closes(char c) noexcept {
   return c == '}' || c == ']';
 }
-/// Walks two values in step, and remembers the way down to where it is.
+/// Walks two values in step, and records the path to its position.
 class comparer {
  public:
   explicit comparer(const token_list& tokens) noexcept : tokens_(tokens) {}
@@ -94,7 +95,7 @@ class comparer {
  private:
   struct level {
     bool is_object;
-    token name;  ///< of the member that the walk is in; null before the first
+    token name;  ///< of the current member; null before the first
   };
 
   std::string_view text(token at) const noexcept { return tokens_.span(at, at + 1); }
@@ -112,12 +113,12 @@ class comparer {
     return canonical_left == canonical_right;
   }
 
-  /// The values here differ, unless spelling or duplicate names, here or above, explain it.
+  /// Records a difference, unless spelling or duplicate names, here or above, may explain it.
   relation differs(token a, token a_end, token b, token b_end) {
     const char left = tokens_.at(a);
     const char right = tokens_.at(b);
     if (left != right) {
-      // One object has a member more: perhaps a duplicate, or another order.
+      // One object has one more member: perhaps a duplicate, or another order.
       const bool object_ends = (left == '}' && right == ',') || (left == ',' && right == '}');
       if (object_ends) return relation::unclear;
       if (begins_number(left) && begins_number(right) && same_scalar(a, b))
@@ -130,8 +131,8 @@ class comparer {
     return overridden ? relation::unclear : relation::different;
   }
 
-  /// True if what follows `at` has, in an object that the walk is in, another member of the name
-  /// that led here, or one that may be: the last one would count.
+  /// Returns true if the rest of an object on the path, from `at` on, repeats the member name of
+  /// the path, or may repeat it: of duplicates the last counts.
   bool repeats_path(token at, token end) const {
     std::size_t depth = depth_;
     std::size_t inner = 0;

@@ -12,10 +12,10 @@
 
 namespace rw {
 
-/// Keeps the managers in use in step with their file. A file that is missing or malformed is logged
-/// with the field that is wrong and counted; the managers that were read last stay in use, and the
-/// next change is tried again. Until one is valid every manager counts as known; an empty file says
-/// just that.
+/// Keeps the managers in use in step with their file. If the file is missing or malformed it logs
+/// the invalid field and counts the failure; the last managers read stay in use, and the next
+/// change is tried again. Until the first valid file every manager counts as known; an empty file
+/// has the same meaning.
 ///
 /// Metrics: `rw_managers_reloads_total{outcome}` (used, refused).
 class managers_reloader {
@@ -27,10 +27,10 @@ class managers_reloader {
   managers_reloader(const managers_reloader&) = delete;
   managers_reloader& operator=(const managers_reloader&) = delete;
 
-  /// Watches the file until cancelled, then returns. To be called once.
+  /// Watches the file until cancelled, then returns. Called once.
   boost::asio::awaitable<void> run();
 
-  /// Reads the file now. True if it had changed since the last attempt, whatever came of it.
+  /// Reads the file now. Returns true if it has changed since the last attempt, valid or not.
   bool check();
 
  private:
@@ -41,7 +41,7 @@ class managers_reloader {
   const tls::watch_times times_;
   core::counter& used_;
   core::counter& refused_;
-  std::string observed_;  ///< contents of the last attempt, or the reason that there were none
+  std::string observed_;  ///< contents of the last attempt, or why there were none
 };
 
 }  // namespace rw

@@ -15,18 +15,18 @@ std::string_view message(verdict what) noexcept {
     case verdict::connect_unsupported:
       return "operation CONNECT not supported";
     case verdict::dry_run:
-      return "dry run: nothing to tell";
+      return "dry run: no event";
     case verdict::unknown_operation:
       return "operation not known";
     case verdict::unidentified:
-      return "the review names no object: nothing can be told";
+      return "the review names no object: no event";
     case verdict::name_too_long:
-      return "a name in the review is longer than 253 bytes: nothing can be told";
+      return "a name in the review is longer than 253 bytes: no event";
     case verdict::no_owner:
       return "annotation operator.kyma-project.io/owned-by is missing or not <namespace>/<name>: "
-             "nothing can be told";
+             "no event";
     case verdict::unknown_manager:
-      return "no Watcher names this manager: nothing is told";
+      return "no Watcher names this manager: no event";
   }
   return "not known";
 }

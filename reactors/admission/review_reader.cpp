@@ -14,7 +14,8 @@ using core::token_index;
 using core::token_list;
 using core::token_walk;
 
-/// Passes a string or null; false for anything else. Null counts as empty, as absent does.
+/// Walks a string or null; returns false for other values. Null counts as empty, as an absent field
+/// does.
 bool string_or_null(token_walk& walk, std::string_view& text) {
   if (walk.peek() == '"') return walk.string(text);
   text = {};
@@ -26,14 +27,14 @@ bool bool_or_null(token_walk& walk, bool& value) {
   return (value || walk.peek() == 'f' || walk.peek() == 'n') && walk.skip();
 }
 
-/// Passes an object, calling `member` as token_walk::object does, or null.
+/// Walks an object, calling `member` as token_walk::object does, or null.
 template <typename Member>
 bool object_or_null(token_walk& walk, Member&& member) {
   if (walk.peek() == '{') return walk.object(std::forward<Member>(member));
   return walk.peek() == 'n' && walk.skip();
 }
 
-/// Where a value stands; absent, or null, if `begin` is null.
+/// Position of a value; absent, or null, if `begin` is null.
 struct value_place {
   const std::uint32_t* begin = nullptr;
   const std::uint32_t* end = nullptr;
@@ -54,7 +55,7 @@ struct value_place {
   }
 };
 
-/// What is looked at in `object` or `oldObject`.
+/// The relevant values in `object` or `oldObject`.
 struct object_places {
   bool seen = false;
   bool present = false;
@@ -63,7 +64,7 @@ struct object_places {
   std::string_view api_version, kind, ns, name, owned_by;
   value_place spec, status;
 
-  /// A second object of the same name would override the first: that is left to the reference.
+  /// A second object of the same name would override the first: the reference handles that.
   bool read(token_walk& walk, contract agreed) {
     if (std::exchange(seen, true)) return false;
     present = walk.peek() == '{';
@@ -98,7 +99,7 @@ struct object_places {
   }
 };
 
-/// What is looked at in a review.
+/// The relevant values in a review.
 struct review_places {
   std::string_view api_version, kind;
   bool request_seen = false;
@@ -174,7 +175,7 @@ bool changed(const token_list& tokens, first_look::part compare, const object_pl
   return true;
 }
 
-/// Decides. False where the reference has to be asked; `decided` is then void.
+/// Decides. Returns false if the reference must decide; `decided` is then invalid.
 bool decide(const token_list& tokens, contract agreed, std::span<const std::string> subresources,
             decision& decided) {
   review_places review;
@@ -205,7 +206,7 @@ bool decide(const token_list& tokens, contract agreed, std::span<const std::stri
 
 }  // namespace
 
-/// False where the reference has to be asked; `decided` is then void.
+/// Returns false if the reference must decide; `decided` is then invalid.
 bool reader::decide(const std::string& body, std::span<const std::string> subresources,
                     decision& decided) {
   token_list tokens;

@@ -13,12 +13,12 @@ namespace {
 
 namespace json = boost::json;
 
-/// Reads typed members; remembers whether any had the wrong type.
+/// Reads typed members; records whether any had the wrong type.
 class member_reader {
  public:
   bool failed() const noexcept { return failed_; }
 
-  /// The member, null if it is missing or JSON's null.
+  /// Returns the member, null if it is missing or JSON's null.
   static const json::value* find(const json::object* from, std::string_view name) {
     if (from == nullptr) return nullptr;
     const auto* found = from->if_contains(name);
@@ -51,7 +51,7 @@ class member_reader {
   bool failed_ = false;
 };
 
-/// What is looked at in `object` or `oldObject`.
+/// The relevant values in `object` or `oldObject`.
 struct object_facts {
   object_facts(member_reader& read, const json::object* request, std::string_view member,
                contract agreed) {

@@ -46,10 +46,10 @@ class certificate_service::implementation {
         type_(certificates_type(options_.certificates.speaks)),
         overdue_family_(prometheus::BuildGauge()
                             .Name("lifecycle_mgr_self_signed_cert_not_renew")
-                            .Help("1 while a Kyma's certificate should have been issued anew")
+                            .Help("1 while the re-issue of a Kyma's certificate is overdue")
                             .Register(with_.metrics)),
         reissues_(core::make_counter(with_.metrics, "rw_certificate_reissues_total",
-                                     "Times that an issuer was asked for a new certificate")) {}
+                                     "Number of requests for a new certificate")) {}
 
   ~implementation() {
     for (const auto& [kyma, gauge] : overdue_) overdue_family_.Remove(gauge);
@@ -68,8 +68,8 @@ class certificate_service::implementation {
     const bool ask = must_ask(state, present, now);
     auto as_it_is = *wanted;
     if (!ask && known.secret.is_object() && keep_key(as_it_is, present)) {
-      // It takes the new key a little before the issuer renews it by itself. While that time is not
-      // known (without a bundle, for instance) it keeps its own.
+      // Apply the new key shortly before the issuer renews the certificate by itself. While that
+      // time is unknown (without a bundle, for instance) keep the old one.
       auto left = time_point::duration::max();
       if (state.issued) {
         left = state.issued->not_after - options_.certificates.renew_before -
@@ -94,7 +94,7 @@ class certificate_service::implementation {
         !asked && (asked.error().is(k8s::errc::fenced) || asked.error().is(k8s::errc::shut_down));
     if (!our_own) tell_refusal(kyma, asked ? std::string() : asked.error().message);
     if (!asked) {
-      // The present certificate stays good, and may go to the runtime.
+      // The current certificate stays valid, and may be installed on the runtime.
       state.failure = asked.error();
       look_again(state, std::chrono::minutes(1));
     }
@@ -105,7 +105,7 @@ class certificate_service::implementation {
     forget_overdue(kyma.name);
     refusals_.erase(kyma.name);
     const auto key = key_for(kyma.name);
-    // The Certificate first: as long as there is one the issuer makes the Secret anew.
+    // The Certificate first: while it exists the issuer makes the Secret again.
     for (const auto* type : {&type_, &secrets_type()}) {
       auto request = api_.remove(*type, key);
       const auto gone = co_await std::move(request);
@@ -121,7 +121,7 @@ class certificate_service::implementation {
     return {options_.certificates.ns, certificate_name(kyma)};
   }
 
-  /// Whether the issuer is to be asked now; sets when else to come again.
+  /// Returns whether to request a new certificate now; otherwise sets when to reconcile again.
   bool must_ask(judged_certificate& state, const json::value& present, time_point now) {
     if (!state.must_be_reissued || is_being_issued(present, speaks(), state.cause)) return false;
     const auto turn = next_reissue(present, state.cause, options_.pace, now);
@@ -129,9 +129,10 @@ class certificate_service::implementation {
     return turn.at <= now;
   }
 
-  /// Succeeds also where another writer has changed the object meanwhile, or it has gone: its
-  /// informer reports that, and the Kyma is reconciled again. The count is written before the
-  /// issuer is asked, so that a crash in between delays the request instead of repeating it.
+  /// Requests a new certificate. Also succeeds if another writer has changed the object meanwhile,
+  /// or it is deleted: its informer reports that, and the Kyma is reconciled again. The count is
+  /// written before the request, so that a crash in between delays the request instead of repeating
+  /// it.
   boost::asio::awaitable<k8s::result<void>> reissue(std::string kyma, json::value present,
                                                     reissue_cause cause, time_point now) {
     const auto attempt = next_reissue(present, cause, options_.pace, now).attempt;
@@ -141,7 +142,7 @@ class certificate_service::implementation {
     }
     if (done) {
       reissues_.Increment();
-      with_.log.info("certificate is to be issued anew",
+      with_.log.info("certificate re-issue requested",
                      {{"kyma", kyma}, {"attempt", std::uint64_t{attempt}}});
       co_return k8s::result<void>();
     }
@@ -159,7 +160,7 @@ class certificate_service::implementation {
                       std::move(how));
   }
 
-  /// Tells why the issuer could not be asked, where that is news; empty: it could.
+  /// Reports why the request failed, if the reason is new. Empty: it succeeded.
   void tell_refusal(const json::value& kyma, const std::string& why) {
     const auto key = k8s::key_of(kyma);
     auto& told = refusals_[key.name];
@@ -167,16 +168,17 @@ class certificate_service::implementation {
     told = why;
     if (why.empty()) refusals_.erase(key.name);
     if (why.empty() || !news) return;
-    with_.log.warning("the issuer can't be asked for a new certificate",
+    with_.log.warning("certificate re-issue could not be requested",
                       {{"kyma", key.name}, {"reason", why}});
     if (with_.events == nullptr) return;
     with_.events->warning(k8s::reference_to(kyma), "CertificateNotReissued",
-                          "The certificate of the runtime should be issued anew, which can't be "
-                          "asked for; it is tried again: " +
+                          "The certificate of the runtime must be re-issued, but the request "
+                          "failed and will be retried: " +
                               why);
   }
 
-  /// The gateway's bundle, read once for each of the Secret's states; null if there is none.
+  /// Returns the gateway's bundle, parsed once for each of the Secret's states; null if there is
+  /// none.
   const trust_bundle* trust() {
     const auto now = caches_.gateways.get(options_.gateway);
     if (!now) return nullptr;
@@ -198,7 +200,7 @@ class certificate_service::implementation {
     auto& gauge = overdue_family_.Add({{"kyma_name", kyma}});
     gauge.Set(1);
     overdue_[kyma] = &gauge;
-    with_.log.warning("certificate should have been issued anew and is not",
+    with_.log.warning("certificate re-issue overdue",
                       {{"kyma", kyma}, {"since", k8s::format_time(*trust_.added_at)}});
   }
 
@@ -219,8 +221,8 @@ class certificate_service::implementation {
   usable_pairs pairs_;
   prometheus::Family<core::gauge>& overdue_family_;
   core::counter& reissues_;
-  std::unordered_map<std::string, core::gauge*> overdue_;  ///< by Kyma; those that are
-  std::unordered_map<std::string, std::string> refusals_;  ///< by Kyma, those told of
+  std::unordered_map<std::string, core::gauge*> overdue_;  ///< by Kyma; the overdue ones
+  std::unordered_map<std::string, std::string> refusals_;  ///< by Kyma; the last error reported
 };
 
 k8s::informer_options certificates_informer(const certificate_options& options) {

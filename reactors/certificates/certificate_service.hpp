@@ -26,11 +26,11 @@ struct service_options {
   reissue_pace pace = {};
   k8s::object_key gateway = {"istio-system", "klm-istio-gateway"};
   std::string field_manager = "runtime-watcher";
-  /// Re-issue is overdue so long after the bundle has grown.
+  /// Time after the bundle's growth at which a re-issue is overdue.
   std::chrono::seconds overdue_after = std::chrono::hours(24);
 };
 
-/// What the service reads from: kept up to date by informers that somebody else runs.
+/// The caches of the service; the caller runs their informers.
 struct service_caches {
   const k8s::store& certificates;  ///< Certificates of the dialect
   const k8s::store& secrets;       ///< their Secrets (see `secrets_informer`)
@@ -42,22 +42,22 @@ struct service_environment {
   core::clock& clock;
   core::logger& log;
   core::metrics& metrics;
-  k8s::event_recorder* events = nullptr;  ///< on the Kymas; may be none
+  k8s::event_recorder* events = nullptr;  ///< on the Kymas; may be null
 };
 
-/// How the informers of Certificates, and of their Secrets, are to be made. A change of one of
-/// these objects concerns the Kyma that `kyma_of` tells from its name; one of the gateway Secret
+/// Returns the options of the informers of Certificates, and of their Secrets. A change of one of
+/// these objects concerns the Kyma that `kyma_of` derives from its name; one of the gateway Secret
 /// concerns all.
 k8s::informer_options certificates_informer(const certificate_options& options);
 k8s::informer_options secrets_informer(const certificate_options& options);
 
-/// Provides each Kyma with its certificate: keeps the Certificate object as it should be, asks the
-/// issuer for a new one when the gateway's bundle has grown, with a backoff that the Certificate
-/// remembers (renewal.hpp), and tells whether what has been issued may go to the runtime. Reads
-/// caches only, and writes only where something differs. To be used by the leader only.
+/// Provides each Kyma with its certificate: keeps the Certificate object in its desired state,
+/// requests a new one from the issuer after the gateway's bundle has grown, with a backoff stored
+/// on the Certificate (renewal.hpp), and reports whether the issued certificate may be installed on
+/// the runtime. Reads caches only, and writes only differences. Used by the leader only.
 ///
-/// That the issuer can't be asked for a new certificate is told when it begins: it is logged, and a
-/// Kubernetes event of the Kyma (CertificateNotReissued).
+/// If it can't request a new certificate, it reports the beginning of that state: by a log line,
+/// and a Kubernetes event of the Kyma (CertificateNotReissued).
 ///
 /// Metrics: `lifecycle_mgr_self_signed_cert_not_renew{kyma_name}` (1 while re-issue is overdue),
 /// `rw_certificate_reissues_total`.
@@ -71,10 +71,10 @@ class certificate_service final : public certificate_provider {
   certificate_service(const certificate_service&) = delete;
   certificate_service& operator=(const certificate_service&) = delete;
 
-  /// One Kyma's certificate, by the Kyma as the API gives it.
+  /// Ensures one Kyma's certificate. `kyma` is the object as the API returns it.
   boost::asio::awaitable<certificate_state> ensure(boost::json::value kyma) override;
 
-  /// Deletes a Kyma's Certificate and Secret. That they are not there is fine.
+  /// Deletes a Kyma's Certificate and Secret. Succeeds if they do not exist.
   boost::asio::awaitable<k8s::result<void>> remove(k8s::object_key kyma) override;
 
  private:

@@ -20,7 +20,8 @@ constexpr std::string_view manager = "lifecycle-manager";
 constexpr std::size_t longest_common_name = 64;
 constexpr std::size_t longest_name = 253;
 
-/// A host name, as far as an issuer takes it: letters, digits, hyphens and dots, maybe "*." first.
+/// Checks for a host name that an issuer accepts: letters, digits, hyphens and dots, perhaps "*."
+/// first.
 bool is_host_name(std::string_view text) {
   if (text.starts_with("*.")) text.remove_prefix(2);
   if (text.empty() || text.size() > longest_name || text.find("..") != std::string_view::npos) {
@@ -73,8 +74,8 @@ json::object private_key(tls::key_type key) {
 void speak_cert_manager(json::object& spec, const certificate_options& options) {
   spec["renewBefore"] = in_hours(options.renew_before);
   spec["secretTemplate"] = json::object{{"labels", secret_labels()}};
-  // Without its group: cert-manager 1.13.0 to 1.19.0 take one that lifecycle-manager's last request
-  // did not have for another issuer, and issue anew (cert-manager issue 8158).
+  // Without its group: lifecycle-manager's last request did not have it, so cert-manager 1.13.0 to
+  // 1.19.0 would treat it as another issuer, and issue again (cert-manager issue 8158).
   spec["issuerRef"] = json::object{{"name", options.issuer}, {"kind", "Issuer"}};
   spec["privateKey"] = private_key(options.key);
   spec["privateKey"].as_object()["encoding"] = "PKCS1";
@@ -88,7 +89,8 @@ void speak_gardener(json::object& spec, const certificate_options& options) {
   spec["privateKey"] = private_key(options.key);
 }
 
-/// A Go duration of whole hours, minutes and seconds, such as "1440h0m0s"; -1 for anything else.
+/// Parses a Go duration of whole hours, minutes and seconds, such as "1440h0m0s"; returns -1 for
+/// other text.
 std::int64_t seconds_of(std::string_view text) {
   std::int64_t sum = 0;
   std::int64_t number = -1;

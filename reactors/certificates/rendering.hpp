@@ -19,40 +19,42 @@ struct certificate_options {
   dialect speaks = dialect::cert_manager;
   std::string ns = "istio-system";                ///< of the Certificates and their Secrets
   std::string issuer = "klm-watcher-selfsigned";  ///< an Issuer
-  std::string issuer_ns = "istio-system";         ///< Gardener's can lie elsewhere
-  std::vector<std::string> extra_dns_names = {};  ///< beside the Kyma's domain and the Service's
+  std::string issuer_ns = "istio-system";         ///< Gardener's can be in another namespace
+  std::vector<std::string> extra_dns_names = {};  ///< besides the Kyma's and the Service's
   std::chrono::hours duration{1440};
-  std::chrono::hours renew_before{720};  ///< Gardener's controller decides for itself
-  /// Of new certificates. One that exists keeps its algorithm until it is issued anew.
+  std::chrono::hours renew_before{720};  ///< Gardener's controller decides by itself
+  /// Of new certificates. An existing certificate keeps its algorithm until it is issued again.
   tls::key_type key = tls::key_type::ecdsa_p256;
 };
 
-/// The Certificate, and its Secret, of a Kyma: "<kyma>-webhook-tls".
+/// Returns the name of a Kyma's Certificate and its Secret: "<kyma>-webhook-tls".
 std::string certificate_name(std::string_view kyma);
-/// The Kyma that a Certificate or Secret of that name is for; none if it is no such name.
+/// Returns the Kyma of a Certificate or Secret of that name; nothing for other names.
 std::optional<std::string> kyma_of(std::string_view certificate);
 
-/// The label that the Secrets carry, as a selector, for an informer.
+/// Returns the selector, for an informer, of the label on the Secrets.
 std::string secret_selector();
 
-/// Why there can be no certificate for a Kyma: what a user has to change, in words.
+/// Why a Kyma has no certificate, for its author to correct.
 struct problem {
   std::string text;
 };
 
-/// The Certificate for a Kyma, to be applied: all of it that is ours. Its common name is the label
-/// `kyma-project.io/runtime-id`, at most 64 bytes (RFC 5280, ub-common-name), its DNS names the
-/// annotation `skr-domain`, extras, and the webhook's Service, in this order, which is lifecycle-
-/// manager's: another one would make cert-manager issue each certificate anew at a migration.
+/// Returns the Certificate for a Kyma, to be applied: all fields that this manager owns. Its common
+/// name is the label `kyma-project.io/runtime-id`, at most 64 bytes (RFC 5280, ub-common-name). Its
+/// DNS names are the annotation `skr-domain`, extras, and the webhook's Service, in the order of
+/// lifecycle-manager: another order would make cert-manager issue each certificate again at a
+/// migration.
 boost::system::result<boost::json::value, problem> certificate_for(
     const boost::json::value& kyma, const certificate_options& options);
 
-/// Gives `wanted` the private key's algorithm and size of `existing`: with another one cert-manager
-/// would issue it anew at once (policy SecretPrivateKeyMatchesSpec). False: it had the same anyway.
+/// Sets the private key's algorithm and size in `wanted` to those of `existing`: with others
+/// cert-manager would issue it again at once (policy SecretPrivateKeyMatchesSpec). Returns false if
+/// they were equal.
 bool keep_key(boost::json::value& wanted, const boost::json::value& existing);
 
-/// True if `existing` has everything that `wanted` says. Lists must be equal, and durations as long
-/// ("1440h0m0s" is what Go makes of "1440h").
+/// Returns true if `existing` has all fields of `wanted`. Lists must be equal, and durations
+/// equally long (Go writes "1440h" as "1440h0m0s").
 bool covers(const boost::json::value& existing, const boost::json::value& wanted);
 
 }  // namespace rw::certificates

@@ -44,14 +44,14 @@ reissue_turn next_reissue(const json::value& certificate, reissue_cause cause,
   const auto text = k8s::annotation(certificate, reissue_annotation).value_or("");
   const auto blank = std::min(text.find(' '), text.size());
   const auto last = k8s::parse_rfc3339(text.substr(0, blank));
-  // The times are whole seconds: of two in the same one nobody knows which came first.
+  // The times are whole seconds: the order of two within one second is unknown.
   if (!last || *last <= cause.issued || *last <= cause.since) return {now};
   unsigned count = 1;
   const auto digits = text.substr(std::min(blank + 1, text.size()));
   std::from_chars(digits.data(), digits.data() + digits.size(), count);
   count = std::clamp(count, 1U, 30U);
   const auto pause = std::min(pace.first * (std::int64_t{1} << (count - 1)), pace.limit);
-  // A clock that was set back does not make it longer.
+  // A clock set back must not make the pause longer.
   return {std::min(*last, now) + pause, count + 1};
 }
 
@@ -91,7 +91,7 @@ json::value request_reissue(const json::value& certificate, dialect speaks, unsi
 }
 
 json::value trigger_cert_manager(const json::value& certificate, time_point now) {
-  // A merge patch replaces a list, so all conditions go along.
+  // A merge patch replaces a list, so it carries all conditions.
   auto with = certificate;
   k8s::set_condition(with,
                      {.type = "Issuing",

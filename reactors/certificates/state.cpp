@@ -17,18 +17,18 @@ judged_certificate waiting(std::string why, core::duration again = {}) {
   return out;
 }
 
-/// The state without a certificate to speak of.
+/// Returns the state without an issued certificate.
 judged_certificate not_issued(const evidence& of, dialect speaks) {
   const auto said = issuer_message(of.certificate, speaks);
   return waiting("the certificate has not been issued yet" + (said.empty() ? "" : ": " + said));
 }
 
-/// How long until the gateway has surely learnt of the authority of `leaf`.
+/// Returns the time until the gateway certainly trusts the authority of `leaf`.
 core::duration until_settled(const tls::certificate& leaf, const trust_bundle& trust,
                              std::chrono::seconds settles, time_point now) {
   const auto& all = trust.authorities.authorities();
   if (all.size() < 2 || !trust.added_at || !tls::is_issued_by(leaf, all.front())) return {};
-  // A clock that was set back does not make it longer.
+  // A clock set back must not make the wait longer.
   const auto left = std::min<time_point::duration>(*trust.added_at + settles - now, settles);
   return std::max(left, time_point::duration{});
 }
@@ -41,7 +41,7 @@ judged_certificate deliver(const tls::key_pair& pair, const tls::certificate& le
   }
   const auto trusted = trust.authorities.verify(leaf, tls::purpose::client_auth, now);
   if (!trusted) {
-    // The bundle will change, or after a while the certificate must.
+    // The bundle will change, or after a while the certificate must be issued again.
     return waiting("the gateway does not trust the certificate: " + trusted.error().message(),
                    std::chrono::minutes(1));
   }
@@ -65,7 +65,7 @@ judged_certificate judge(const evidence& of, usable_pairs& pairs, dialect speaks
   if (!of.secret.is_object()) return not_issued(of, speaks);
   const tls::key_pair pair{k8s::secret_data(of.secret, certificate_entry).value_or(""),
                            k8s::secret_data(of.secret, key_entry).value_or("")};
-  // An issuer may make the Secret first and fill it later.
+  // An issuer may create the Secret first and fill it later.
   if (pair.certificate.empty() || pair.key.empty()) return not_issued(of, speaks);
   const auto read = pairs.read(pair);
   if (!read) return waiting("the certificate's Secret cannot be used: " + read.error().message());

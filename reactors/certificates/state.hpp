@@ -14,29 +14,29 @@
 
 namespace rw::certificates {
 
-/// How far a certificate is, and what it takes to have it issued anew.
+/// The state of a certificate, with the cause of a re-issue.
 struct judged_certificate : certificate_state {
   reissue_cause cause = {};             ///< if it must be reissued
   std::optional<validity> issued = {};  ///< the certificate in the Secret
 };
 
 struct judge_options {
-  /// A bundle that has just grown gets so long to reach the gateway itself before certificates of
-  /// the new authority go out. Not asked of the first authority, before which there was nothing.
+  /// A bundle that has just grown gets this much time to reach the gateway before certificates of
+  /// the new authority are installed. Does not apply to the first authority.
   std::chrono::seconds gateway_settles = std::chrono::seconds(10);
 };
 
-/// What is known of one Kyma's certificate.
+/// The objects of one Kyma's certificate.
 struct evidence {
   std::string runtime_id;
   boost::json::value certificate = nullptr;  ///< the Certificate object
-  boost::json::value secret = nullptr;       ///< its Secret; null: not there
+  boost::json::value secret = nullptr;       ///< its Secret; null: it does not exist
   const trust_bundle* trust = nullptr;       ///< null: there is no gateway Secret
 };
 
-/// Decides whether the certificate in the Secret may go to the runtime. It may not if the gateway
-/// would refuse it, so one of a CA that the bundle lacks waits; and since the runtime's own API
-/// server checks the webhook against the same bundle, that would refuse it, too.
+/// Decides whether the certificate in the Secret may be installed on the runtime. It may not if the
+/// gateway would reject it, so a certificate of a CA outside the bundle waits. The runtime's own
+/// API server verifies the webhook with the same bundle, and would reject it as well.
 judged_certificate judge(const evidence& of, usable_pairs& pairs, dialect speaks,
                          const judge_options& options, time_point now);
 

@@ -11,16 +11,17 @@
 
 namespace rw::certificates {
 
-/// Reads certificates with their keys, and remembers, by a digest of their content, which pairs are
-/// usable: to read a key and to hold it against its certificate costs a millisecond, and nearly all
-/// reconciles look at the same ones.
+/// Reads certificates with their keys, and caches, by a digest of their content, which pairs are
+/// usable: reading a key and comparing it with its certificate costs a millisecond, and nearly all
+/// reconciles read the same pairs.
 ///
 /// Not thread-safe.
 class usable_pairs {
  public:
   explicit usable_pairs(std::size_t capacity = 16384) : known_(capacity) {}
 
-  /// The pair's certificate, if the pair can be served with: both are readable and belong together.
+  /// Returns the pair's certificate, if a server can use the pair: both are readable and belong
+  /// together.
   tls::result<tls::certificate> read(const tls::key_pair& pair);
 
   std::size_t size() const noexcept { return known_.size(); }

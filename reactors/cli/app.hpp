@@ -20,11 +20,11 @@
 
 namespace rw::cli {
 
-/// What all parts of a process share. One executor drives everything.
+/// The shared parts of a process. One executor drives everything.
 struct services {
   services(boost::asio::any_io_executor ex, core::log_level level)
       : executor(ex), clock(real_clock_), log(level), watchdog(clock, ex) {}
-  /// With a clock that outlives this, a place for log lines, and the watchdog's tick.
+  /// `time` must outlive this; `to` receives log lines; `tick` is the watchdog's.
   services(boost::asio::any_io_executor ex, core::clock& time, core::logger::sink to,
            core::duration tick)
       : executor(ex),
@@ -43,36 +43,36 @@ struct services {
   core::watchdog watchdog;
 };
 
-/// Makes an address to listen on. Throws `setting_error` that names `setting` where the host is no
+/// Makes an address to listen on. Throws `setting_error` that names `setting` if the host is not an
 /// IP address.
 boost::asio::ip::tcp::endpoint listening_address(const core::host_port& where,
                                                  std::string_view setting);
 
-/// Says that a server is up, and on which port it was found room.
+/// Logs that a server is up, and on which port.
 void log_listening(core::logger& log, std::string_view server,
                    const boost::asio::ip::tcp::endpoint& at);
 
-/// What was made of the files of a setting. Throws `setting_error` that names it.
+/// Returns the value of a result that depends on a setting. Throws `setting_error` that names it.
 template <class T>
 T need(tls::result<T> made, const std::string& setting) {
   if (made.has_error()) throw setting_error(setting + ": " + made.error().message());
   return std::move(*made);
 }
 
-/// One command's reactors, wired. Ends when it is told to stop, or when a reactor fails.
+/// The reactors of one command. Ends at `stop`, or when a reactor fails.
 class app {
  public:
   explicit app(services& with) : services_(with), stop_(with.executor) {}
   virtual ~app() = default;
 
-  /// Runs until `stop`, then ends in order. Returns the exit code.
+  /// Runs until `stop`, then ends gracefully. Returns the exit code.
   virtual boost::asio::awaitable<int> run() = 0;
 
-  /// Asks for the end.
+  /// Requests the end.
   void stop() { stop_.set(); }
 
  protected:
-  /// For task groups: a reactor that fails ends the process, in order.
+  /// For task groups: a failed reactor ends the process gracefully.
   core::task_group::failure_handler fail_on_exception() {
     return [this](std::exception_ptr failure) {
       if (!failure_) failure_ = failure;
@@ -80,10 +80,10 @@ class app {
     };
   }
 
-  /// Waits for a group's tasks, and cancels what is left of them at `when`.
+  /// Waits for a group's tasks; cancels the remaining ones at `when`.
   boost::asio::awaitable<void> join_by(core::task_group& group, core::time_point when);
 
-  /// To be called at the end: throws what made the process end, if something did.
+  /// Called at the end: throws the failure that ended the process, if any.
   void rethrow_failure() const {
     if (failure_) std::rethrow_exception(failure_);
   }

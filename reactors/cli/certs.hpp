@@ -4,7 +4,7 @@
 
 namespace rw::cli {
 
-/// `runtime-watcher certs`. Throws `setting_error` where a certificate can't be made.
+/// `runtime-watcher certs`. Throws `setting_error` if a certificate can't be made.
 void make_certificates(const certs_settings& what);
 
 }  // namespace rw::cli

@@ -20,7 +20,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-/// Blanks around an element of a list are taken away.
+/// Removes blanks around an element of a list.
 std::string trim(std::string& text) {
   const auto first = text.find_first_not_of(" \t");
   if (first == std::string::npos) return "must not have empty elements";
@@ -28,7 +28,7 @@ std::string trim(std::string& text) {
   return "";
 }
 
-/// Help without the values behind flags that say no, such as `--no-manager{false}`.
+/// Help without the values of negative flags, such as `--no-manager{false}`.
 class help_formatter final : public CLI::Formatter {
  public:
   std::string make_option_name(const CLI::Option* option, bool positional) const override {
@@ -41,8 +41,9 @@ class help_formatter final : public CLI::Formatter {
   }
 };
 
-/// Gives every flag a variable: its name behind `prefix`. A command that does not run has none, so
-/// that a variable of another command can't keep it from running. Lists take blanks after commas.
+/// Gives every flag an environment variable: its name after `prefix`. A command that does not run
+/// has none, so that a variable of another command can't prevent its start. Lists may have blanks
+/// after commas.
 void finish_options(CLI::App& app, const std::string& prefix,
                     const std::vector<std::string>& arguments, bool runs) {
   for (auto* option : app.get_options({})) {
@@ -63,7 +64,7 @@ void finish_options(CLI::App& app, const std::string& prefix,
   }
 }
 
-/// Finds out which options have their values from the environment.
+/// Records the options whose values come from the environment.
 void note_variables(const CLI::App& app, const std::vector<std::string>& arguments,
                     std::map<std::string, std::string>& variables) {
   for (const auto* option : app.get_options({})) {
@@ -79,7 +80,7 @@ void note_variables(const CLI::App& app, const std::vector<std::string>& argumen
   }
 }
 
-/// SIGTERM and SIGINT end the app in order, a second one at once.
+/// SIGTERM and SIGINT end the app gracefully, a second signal at once.
 void stop_on_signal(asio::signal_set& signals, app& running) {
   signals.async_wait([&signals, &running](boost::system::error_code error, int) {
     if (error) return;
@@ -120,7 +121,7 @@ int run(const std::string& program, const command& chosen, const command_line& l
   });
   while (!code) context.run_one();
   if (failure) code = report(program, failure, line);
-  // A name lookup can't be ended, and would hold up the exit.
+  // A name look-up can't be interrupted, and would delay the exit.
   context.run_for(std::chrono::milliseconds(100));
   if (!context.stopped() || core::resolver::of(context.get_executor()).busy()) {
     std::cout.flush();
@@ -154,7 +155,7 @@ command_line parse_command_line(const std::string& program, const std::string& a
   parser.require_subcommand(1);
   parser.fallthrough();
   parser.set_version_flag("--version", program + " " RW_VERSION);
-  parser.footer("A flag goes before its variable, and that before the default.");
+  parser.footer("A flag overrides its variable, which overrides the default.");
   add(parser, "--log-level", level, "", "Least level that is logged")
       ->check(CLI::IsMember({"debug", "info", "warning", "warn", "error"}));
   finish_options(parser, "", arguments, true);

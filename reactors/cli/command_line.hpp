@@ -15,17 +15,17 @@ class App;
 
 namespace rw::cli {
 
-/// What a command line and the environment say, but for the values, which the commands hold.
+/// The command line and the environment, without the values, which the commands hold.
 struct command_line {
   std::string command = {};  ///< empty: help or the version was printed
   core::log_level log_level = core::log_level::info;
   /// Flags whose values came from the environment, with the variables.
   std::map<std::string, std::string> variables = {};
-  /// Names settings in a message about their flags as they were given.
+  /// Returns a message about flags, with the names of settings as the user gave them.
   std::string as_given(std::string message) const;
 };
 
-/// A command of a program, such as `manager`: its options, and what runs with them.
+/// A command of a program, such as `manager`: its options, and the code that runs with them.
 struct command {
   std::string name;
   std::string help;
@@ -33,21 +33,20 @@ struct command {
   std::function<void(CLI::App&)> describe = {};
   /// Checks the options against each other after parsing; throws `setting_error`.
   std::function<void(CLI::App&, const command_line&)> check = {};
-  /// Makes what runs until a signal or its end. Null: `act` is the whole command.
+  /// Makes the app that runs until a signal or its end. Null: `act` is the whole command.
   std::function<std::unique_ptr<app>(services&)> make = {};
   std::function<void()> act = {};
-  /// The variables of its flags carry no prefix RW_: the existing system knows them by these names.
+  /// The variables of its flags have no prefix RW_: the existing system uses these names.
   bool has_known_variables = false;
 };
 
 /// Reads flags over environment over defaults; prints help and the version. Throws `setting_error`
-/// that names the settings that can't be used, as they were given; what is missing is named all at
-/// once.
+/// that names the invalid settings, as the user gave them, and all missing ones at once.
 command_line parse_command_line(const std::string& program, const std::string& about,
                                 const std::vector<command>& commands, int argc, char** argv);
 
-/// Parses, and runs the command on one thread; SIGTERM and SIGINT end it in order, a second one at
-/// once. Returns the exit code: 0, 1 for a failure, 2 for a setting that can't be used; messages
+/// Parses, and runs the command on one thread; SIGTERM and SIGINT end it gracefully, a second
+/// signal at once. Returns the exit code: 0, 1 for a failure, 2 for an invalid setting; messages
 /// are on standard error.
 int run_program(const std::string& program, const std::string& about,
                 const std::vector<command>& commands, int argc, char** argv);

@@ -10,7 +10,7 @@
 namespace rw::cli {
 namespace {
 
-/// A command that is an app of `App`, made with `from`.
+/// Returns a command that is an app of type `App`, made with `from`.
 template <class App, class Settings>
 std::function<std::unique_ptr<app>(services&)> make(const Settings& from) {
   return [&from](services& with) { return std::make_unique<App>(with, from); };
@@ -19,7 +19,7 @@ std::function<std::unique_ptr<app>(services&)> make(const Settings& from) {
 }  // namespace
 
 const char* const about =
-    "Tells a control plane what changed on a Kubernetes cluster: `webhook` runs on the watched "
+    "Reports changes on a Kubernetes cluster to a control plane: `webhook` runs on the watched "
     "cluster, `listen` in the control plane. `manager` keeps everything in place from the control "
     "plane. To try all of it without a cluster there is the program runtime-watcher-dev.";
 
@@ -44,7 +44,7 @@ std::vector<command> commands_of(settings& to) {
        .check = [&to](CLI::App&, const command_line&) { check_manager(to.manager); },
        .make = make<manager_app>(to.manager)},
       {.name = "status",
-       .help = "Asks a manager for all runtimes: their states, why, and since when",
+       .help = "Shows all runtimes of a manager: their states, the reasons, and since when",
        .describe = [&to](CLI::App& app) { describe_status(app, to.status); },
        .make = make<status_app>(to.status)},
       {.name = "uninstall",

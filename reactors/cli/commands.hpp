@@ -7,10 +7,11 @@
 
 namespace rw::cli {
 
-/// What `runtime-watcher --help` begins with.
+/// Beginning of `runtime-watcher --help`.
 extern const char* const about;
 
-/// The commands of `runtime-watcher`, which read into `to`, and run with it; `to` outlives them.
+/// Returns the commands of `runtime-watcher`, which parse into `to`, and run with it; `to` outlives
+/// them.
 std::vector<command> commands_of(settings& to);
 
 }  // namespace rw::cli

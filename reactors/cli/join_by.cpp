@@ -31,7 +31,7 @@ asio::awaitable<void> join_by(core::clock& time, core::task_group& group, core::
   alarm->expires_at(when);
   core::task_group timekeeper(group.get_executor());
   const bool throws = co_await asio::this_coro::throw_if_cancelled();
-  co_await asio::this_coro::throw_if_cancelled(false);  // both are joined whatever happens
+  co_await asio::this_coro::throw_if_cancelled(false);  // both are joined in every case
   timekeeper.spawn(cancel_at(alarm.get(), &group));
   std::exception_ptr failure;
   try {

@@ -27,8 +27,8 @@ listen_app::listen_app(services& with, listen_settings settings)
   }
 }
 
-/// Prints what comes; what one wake-up brought is written at once. While it is being written the
-/// channel fills, and then senders are asked to come again.
+/// Prints events; writes all events of one wake-up at once. Meanwhile the channel fills, and
+/// senders then get 503.
 asio::awaitable<void> listen_app::print_events() {
   std::vector<listener::received_event> received;
   for (;;) {
@@ -67,7 +67,7 @@ asio::awaitable<int> listen_app::run() {
   const auto end = services_.clock.now() + settings_.drain_timeout;
   services_.log.info("stopping: no new events");
   listener_.runnable->drain();
-  // A sender that dawdles may use half of the time, the rest belongs to what was accepted.
+  // Slow senders may use half of the time; the rest is for accepted events.
   co_await join_by(intake, end - settings_.drain_timeout / 2);
   co_await join_by(printing, end);
   background.cancel();

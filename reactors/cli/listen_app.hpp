@@ -12,11 +12,12 @@
 
 namespace rw::cli {
 
-/// `runtime-watcher listen`: listener -> channel -> lines on standard output. A reader that stalls
-/// fills the channel; what is not written at the end is counted in the log, and the exit code is 1.
+/// `runtime-watcher listen`: listener -> channel -> lines on standard output. A stalled reader
+/// fills the channel; the log counts the events that are not written at the end, and the exit code
+/// is 1.
 class listen_app final : public app {
  public:
-  /// Loads the certificates and binds. Throws what names the setting that can't be used.
+  /// Loads the certificates and binds. Throws an exception that names the invalid setting.
   listen_app(services& with, listen_settings settings);
 
   boost::asio::awaitable<int> run() override;
@@ -27,7 +28,7 @@ class listen_app final : public app {
   boost::asio::awaitable<void> print_events();
 
   const listen_settings settings_;
-  std::unique_ptr<tls::reloader> reloader_;  ///< none: there are no certificates
+  std::unique_ptr<tls::reloader> reloader_;  ///< null: there are no certificates
   listener::registration listener_;
   output output_;
   const std::unique_ptr<core::transport> plain_;

@@ -8,7 +8,7 @@
 
 namespace rw::cli {
 
-/// Makes a listener's options of its settings. Where these name certificates, loads them, and gives
+/// Returns a listener's options for its settings. Loads the certificates that these name, and sets
 /// `reloader`, which keeps them in step with their files while it runs. Throws `setting_error`;
 /// `address_flag` is the flag of the address.
 listener::listener_options listening_options(services& with, const listening_settings& from,

@@ -20,7 +20,7 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::size_t events_at_once = 256;
-constexpr std::chrono::seconds last_words(2);  // for events that are not written yet, at the end
+constexpr std::chrono::seconds last_words(2);  // for events not written yet, at the end
 
 k8s::config load(const manager_settings& settings) {
   auto how = k8s::load_config(settings.kubeconfig, settings.context);
@@ -40,9 +40,9 @@ manager_app::manager_app(services& with, manager_settings settings, manager_obse
       settings_(std::move(settings)),
       observer_(observer),
       dry_run_(std::make_shared<bool>(settings_.shadow)),
-      stands_back_gauge_(core::make_gauge(
-          with.metrics, "rw_manager_stands_back",
-          "1 while the leader writes nothing, for lifecycle-manager runs or in shadow mode")),
+      stands_back_gauge_(core::make_gauge(with.metrics, "rw_manager_stands_back",
+                                          "1 while the leader only dry-runs its writes: because "
+                                          "lifecycle-manager runs, or in shadow mode")),
       fence_(with.clock),
       kcp_(std::make_unique<k8s::client>(with.executor, load(settings_),
                                          client_options("kcp", settings_.leader_elect),
@@ -106,7 +106,7 @@ k8s::informer_environment manager_app::informer_environment() {
 
 k8s::client_options manager_app::client_options(const std::string& name, bool fenced) const {
   k8s::client_options out{.name = name, .user_agent = "runtime-watcher-manager"};
-  // The fence lives as long as the clients do.
+  // Not owned: the fence lives as long as the clients do.
   if (fenced) out.writes = std::shared_ptr<const k8s::fence>(std::shared_ptr<void>(), &fence_);
   return out;
 }
@@ -161,7 +161,7 @@ void manager_app::make_reactors() {
   k8s::client_pool_options to_runtimes{.name = "skr",
                                        .client = watcher_installer::runtime_client_options()};
   to_runtimes.client.writes = client_options("skr", settings_.leader_elect).writes;
-  // A runtime that is watched keeps its connection.
+  // A watched runtime keeps its connection.
   if (settings_.runtime_config.direct.watch_runtimes) to_runtimes.capacity = 16384;
   pool_ =
       std::make_unique<k8s::client_pool>(executor, std::move(to_runtimes), client_environment());
@@ -255,7 +255,7 @@ void manager_app::make_reactors() {
       k8s::leader_environment{services_.clock, services_.log, services_.metrics, random()});
 }
 
-/// Read anew each time, as it may be a mounted Secret. Without a file there is no token.
+/// Read again at each call, as it may be a mounted Secret. Without a file there is no token.
 std::string manager_app::admin_token() const {
   if (settings_.admin_token_file.empty()) return {};
   const auto read = tls::read_file(settings_.admin_token_file);
@@ -264,7 +264,7 @@ std::string manager_app::admin_token() const {
   return token;
 }
 
-/// One reason a line; empty if all is well.
+/// Returns one reason a line; empty if the process is ready.
 std::string manager_app::not_ready() const {
   std::string reasons;
   for (const auto& each : informers_) {
@@ -275,15 +275,16 @@ std::string manager_app::not_ready() const {
   return reasons;
 }
 
-/// What is still to come when this replica leads no more is not lost: the next leader inspects
-/// every runtime.
+/// Enqueues a Kyma. Requests lost with the leadership do no harm: the next leader inspects every
+/// runtime.
 void manager_app::route(const k8s::object_key& kyma, core::duration after) {
   if (!leads_ || installer_->requeue(kyma, after)) return;
   services_.log.limited(route_log_, core::log_level::warning,
                         "an event is dropped: the queue is full", {{"kyma", kyma.name}});
 }
 
-/// Events can be judged, and led to their Kymas, once those are known; until then senders wait.
+/// Takes events once the Kymas are known, which the checks and the routing need; senders wait until
+/// then.
 asio::awaitable<void> manager_app::take_events() {
   const bool synced = co_await kymas_.wait_synced();
   if (synced && !stopping_) co_await listener_.runnable->run();
@@ -311,11 +312,12 @@ asio::awaitable<void> manager_app::read_events() {
   }
 }
 
-/// Whether this term stands back is decided at its beginning, so nothing of another mode is left.
+/// Ends the process when lifecycle-manager begins or ends. A term decides at its beginning whether
+/// it stands back, so no state of the other mode remains.
 asio::awaitable<void> manager_app::end_when_changed() {
   co_await klm_.until_changed(stands_back_);
-  services_.log.warning(stands_back_ ? "lifecycle-manager has ended, so this manager begins anew"
-                                     : "lifecycle-manager has begun, so this manager begins anew");
+  services_.log.warning(stands_back_ ? "lifecycle-manager has ended; this manager restarts"
+                                     : "lifecycle-manager has started; this manager restarts");
   lost_ = true;
   stop();
 }
@@ -343,7 +345,7 @@ asio::awaitable<bool> manager_app::has_rollouts() {
   co_return false;
 }
 
-/// The controllers of one term, which is the only one.
+/// Runs the controllers of one term; a process has one term at most.
 asio::awaitable<void> manager_app::lead() {
   if (stopping_ || lost_) co_return;
   services_.log.info("this replica leads");
@@ -376,7 +378,7 @@ asio::awaitable<void> manager_app::lead() {
   leads_ = false;
   if (!stopping_) {
     lost_ = true;
-    services_.log.error("this replica does not lead any more and ends");
+    services_.log.error("this replica no longer leads and ends");
     stop();
   }
   if (end) std::rethrow_exception(end);
@@ -406,7 +408,7 @@ asio::awaitable<int> manager_app::run() {
   background.spawn(pool_->run());
   routing.spawn(router_->run());
   intake.spawn(take_events());
-  intake.spawn(read_events());  // to the last one that was taken
+  intake.spawn(read_events());  // ends after the last accepted event
   leading.spawn(elector_ ? elector_->run() : lead());
   log_listening(services_.log, "listener", address());
   log_listening(services_.log, "admin", metrics_address());
@@ -418,7 +420,7 @@ asio::awaitable<int> manager_app::run() {
   services_.log.info("stopping: no new events, ending what is under way");
   listener_.runnable->drain();
   co_await join_by(intake, end - settings_.drain_timeout / 2);
-  // The lease is given back once the controllers have ended.
+  // Releases the lease once the controllers have ended.
   leading.cancel();
   co_await join_by(leading, end);
   routing.cancel();

@@ -34,8 +34,8 @@
 
 namespace rw::cli {
 
-/// `runtime-watcher manager`: what KCP has to do. Every replica runs the informers; the one that
-/// leads runs the controllers, and takes the events:
+/// `runtime-watcher manager`: the control plane's part of the system. Every replica runs the
+/// informers; the leader runs the controllers, and accepts the events:
 ///
 ///     Watchers, Gateways  -> watcher_controller -> VirtualServices
 ///     root Secret         -> gateway_secret     -> the gateway's certificate and CA bundle
@@ -44,16 +44,17 @@ namespace rw::cli {
 ///     events              -> listener -> kyma_router -> watcher_installer
 ///     see runtime_config  -> config_sync        -> marks on Runtimes
 ///
-/// While lifecycle-manager runs on the same control plane the reactors of watchers try each write
-/// only, as in shadow mode; when it begins or ends the process ends, with code 1, to begin anew.
+/// While lifecycle-manager runs on the same control plane the reactors of watchers only dry-run
+/// each write, as in shadow mode. When lifecycle-manager begins or ends, the process exits with
+/// code 1 to restart.
 ///
-/// The Service for events leads to the replica that leads (listener/leader_endpoint.hpp); the
-/// others answer 503 with Retry-After. One that loses the lease ends, with code 1, and is started
-/// anew by what runs it, such as kubelet: nothing of its term is left then.
+/// The Service for events routes to the leader (listener/leader_endpoint.hpp); the other replicas
+/// respond 503 with Retry-After. A replica that loses the lease exits with code 1, and kubelet or
+/// its like restarts it: no state of its term remains.
 class manager_app final : public app {
  public:
-  /// Reads the kubeconfig, loads the certificates and binds. Throws what names the setting that
-  /// can't be used. `observer`, where there is one, must outlive it.
+  /// Reads the kubeconfig, loads the certificates and binds. Throws an exception that names the
+  /// invalid setting. `observer` may be null, and must outlive it.
   manager_app(services& with, manager_settings settings, manager_observer* observer = nullptr);
   ~manager_app() override;
 
@@ -90,13 +91,13 @@ class manager_app final : public app {
 
   const manager_settings settings_;
   manager_observer* const observer_;
-  /// Set before a term's reactors begin: those of watchers only try what they write.
+  /// Set before a term's reactors begin: those of watchers only dry-run their writes.
   const std::shared_ptr<bool> dry_run_;
   core::gauge& stands_back_gauge_;
   k8s::fence fence_;
-  std::unique_ptr<k8s::client> kcp_;          ///< writes while it leads
-  std::unique_ptr<k8s::client> watcher_kcp_;  ///< the same, or tries only
-  std::unique_ptr<k8s::client> shared_;  ///< of all replicas: the Lease, events, what they watch
+  std::unique_ptr<k8s::client> kcp_;          ///< writes while this replica leads
+  std::unique_ptr<k8s::client> watcher_kcp_;  ///< the same client, or dry-runs only
+  std::unique_ptr<k8s::client> shared_;       ///< of all replicas: the Lease, events, the informers
   std::unique_ptr<k8s::client> watcher_events_;
   lifecycle_manager_lease klm_;
   std::unique_ptr<k8s::client_pool> pool_;
@@ -121,19 +122,19 @@ class manager_app final : public app {
   std::unique_ptr<gateway_secret::rotator> rotator_;
   std::unique_ptr<runtime_rollout::runtime_rollout> rollout_;  ///< of the watcher
   std::unique_ptr<watcher_installer::watcher_installer> installer_;
-  std::unique_ptr<runtime_config> runtime_config_;  ///< none: its mode is off
+  std::unique_ptr<runtime_config> runtime_config_;  ///< null: its mode is off
   std::unique_ptr<kyma_router::router> router_;
   core::log_limit route_log_;
   std::unique_ptr<k8s::leader_elector> elector_;
 
-  std::unique_ptr<tls::reloader> reloader_;  ///< none: the listener has no certificates
+  std::unique_ptr<tls::reloader> reloader_;  ///< null: the listener has no certificates
   listener::registration listener_;
-  std::unique_ptr<listener::leader_endpoint> endpoint_;  ///< none: the pod's address is not known
+  std::unique_ptr<listener::leader_endpoint> endpoint_;  ///< null: the pod's address is unknown
   const std::unique_ptr<core::transport> plain_;
   admin::pages pages_;
   std::unique_ptr<http::server> admin_;
   bool leads_ = false;
-  bool stands_back_ = false;  ///< since lifecycle-manager runs
+  bool stands_back_ = false;  ///< because lifecycle-manager runs
   std::chrono::system_clock::time_point stands_since_ = {};
   bool lost_ = false;
   bool stopping_ = false;

@@ -47,7 +47,8 @@ gateway_secret::rotation_options rotation_options(const manager_settings& settin
   out.time_only = settings.ca_time_only;
   out.propagation = settings.ca_propagation;
   out.unreachable_after = whole_seconds(settings.ca_unreachable);
-  // Runtimes that --only leaves out get no new CA, but need the gateway: it waits to the deadline.
+  // Runtimes outside --only get no new CA, but need the gateway: the rotation waits for its
+  // deadline.
   if (!settings.only.empty()) out.unreachable_after = std::chrono::years(10);
   out.before_expiry = whole_seconds(settings.ca_switch_before_expiry);
   out.limit = whole_seconds(settings.ca_switch_limit);

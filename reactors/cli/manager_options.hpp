@@ -10,12 +10,12 @@
 
 namespace rw::cli {
 
-// The options of the manager's reactors, as its settings have them.
+// The options of the manager's reactors, from its settings.
 
 certificates::service_options certificate_options(const manager_settings& settings);
 lifecycle_manager_options lease_options(const manager_settings& settings);
 gateway_secret::rotation_options rotation_options(const manager_settings& settings);
-/// Throws setting_error if the manifests of --skr-manifests are no good.
+/// Throws setting_error if the manifests of --skr-manifests are invalid.
 watcher_installer::options installer_options(const manager_settings& settings,
                                              std::shared_ptr<const bool> dry_run);
 

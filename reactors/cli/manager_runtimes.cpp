@@ -1,4 +1,4 @@
-// What the manager shows at /runtimes.
+// The manager's view at /runtimes.
 
 #include "k8s/objects/rfc3339.hpp"
 #include "k8s/objects/types.hpp"
@@ -42,7 +42,8 @@ std::string manager_app::show_runtimes(std::string_view query, std::string& erro
   return boost::json::serialize(page);
 }
 
-/// What people have to know beside the states of single runtimes, as Kubernetes conditions.
+/// Returns conditions of the landscape, beyond the states of single runtimes, as Kubernetes
+/// conditions.
 boost::json::array manager_app::conditions() const {
   boost::json::array out;
   const auto add = [&](std::string_view type, std::string_view reason, std::string message,

@@ -9,7 +9,7 @@
 namespace rw::cli {
 namespace {
 
-/// A positive amount as Kubernetes writes it, such as 200Mi, 100m or 0.1.
+/// A positive quantity as Kubernetes writes it, such as 200Mi, 100m or 0.1.
 CLI::Validator quantity() {
   const auto error = [](const std::string& text) -> std::string {
     static const std::regex amount("([0-9]+[.]?[0-9]*|[.][0-9]+)(m|k|[KMGTPE]i|[MGTPE])?");
@@ -27,12 +27,12 @@ void describe_intake(CLI::App& app, manager_settings& to) {
   app.add_flag("--pin-san", to.pin_san,
                "Take an event only if the sender's certificate names the skr-domain of its Kyma");
   add(app, "--pod-ip", to.pod_ip, "IP",
-      "Address of this pod, which the leader puts into the EndpointSlice of --events-service; by "
+      "Address of this pod, which the leader writes to the EndpointSlice of --events-service; by "
       "default none: nothing is written")
       ->envname("POD_IP")
       ->check(CLI::Validator(listener::endpoint_address_error, ""));
   add(app, "--events-service", to.events_service, "NAME",
-      "Service without a selector, in kcp-system, that leads events to the leader");
+      "Service without a selector, in kcp-system, that routes events to the leader");
   add(app, "--admin-token-file", to.admin_token_file, "FILE",
       "Clients that send the token in it may read /runtimes from outside the loopback interface");
   add_listening_address(app, "--metrics-address", to.metrics_address,
@@ -45,17 +45,18 @@ void describe_election(CLI::App& app, manager_settings& to) {
   add(app, "--lease-namespace", to.lease_namespace, "", "Of the Lease");
   add(app, "--lease-name", to.lease_name, "", "Of the Lease");
   add_duration(app, "--lease-duration", to.lease_duration,
-               "How long others leave a Lease alone that is not renewed");
+               "Time after its last renewal at which another replica may take the Lease");
   add_duration(app, "--renew-deadline", to.renew_deadline,
-               "How long the leader tries to renew before it gives up");
-  add_duration(app, "--retry-period", to.retry_period, "Between tries");
+               "Time after its last renewal at which the leader stops leading");
+  add_duration(app, "--retry-period", to.retry_period,
+               "Delay between attempts to acquire or renew the Lease");
 }
 
 void describe_runtimes(CLI::App& app, manager_settings& to) {
   add(app, "--gateway-namespace", to.gateway_namespace, "",
-      "Where Gateways are selected from by Watchers");
+      "Namespace of the Gateways that Watchers select");
   add(app, "--gateway-name", to.gateway_name, "",
-      "Gateway in kcp-system whose host and port SKRs send events to");
+      "Gateway in kcp-system; SKRs send events to its host and port");
   add(app, "--istio-namespace", to.istio_namespace, "",
       "Of certificates, the root CA's Secret and the gateway's");
   add(app, "--kcp-port", to.kcp_port, "",
@@ -63,7 +64,7 @@ void describe_runtimes(CLI::App& app, manager_settings& to) {
       ->check(CLI::Range(1, 65535));
   add(app, "--skr-image", to.skr_image, "", "Image of the webhook on SKRs");
   add(app, "--skr-manifests", to.skr_manifests, "DIR",
-      "Directory with manifests in place of the built-in ones (deploy/skr)");
+      "Directory with manifests that replace the built-in manifests (deploy/skr)");
   add(app, "--skr-pull-secret", to.skr_pull_secrets, "NAME,...",
       "imagePullSecrets of the webhook, in kyma-system on the SKR");
   add(app, "--skr-webhook-sources", to.skr_webhook_sources, "LABEL=VALUE,...",
@@ -76,10 +77,10 @@ void describe_runtimes(CLI::App& app, manager_settings& to) {
   app.add_flag("--skr-restart-on-renewal", to.skr_restart_on_renewal,
                "Restart the webhook's pods when they get a new certificate: for an image that does "
                "not reload it, as runtime-watcher does");
-  add(app, "--concurrent", to.concurrent, "", "SKRs that are worked on at once")
+  add(app, "--concurrent", to.concurrent, "", "Number of SKRs reconciled concurrently")
       ->check(CLI::Range(1u, 1024u));
   add_duration(app, "--success-interval", to.success_interval,
-               "Between looks at an SKR where nothing is known to have changed",
+               "Resync period of an SKR without observed changes, plus up to 10 % jitter",
                std::chrono::milliseconds(1));
 }
 
@@ -88,39 +89,39 @@ std::string selector_error(const std::string& text) {
   return parsed ? "" : parsed.error().message;
 }
 
-/// How it takes the place of lifecycle-manager's part (deploy/manager/MIGRATION.md).
+/// Options for the replacement of lifecycle-manager's part (deploy/manager/MIGRATION.md).
 void describe_migration(CLI::App& app, manager_settings& to) {
   app.add_flag("--shadow", to.shadow,
-               "Changes nothing: tries each write as a server-side dry run, and shows in /runtimes "
+               "Change nothing: send each write as a server-side dry run, and show in /runtimes "
                "what would be written");
   app.add_flag("--take-over", to.take_over,
-               "Do not stand back (as with --shadow) while lifecycle-manager runs: its own part "
-               "for watchers is switched off");
+               "Write even while lifecycle-manager runs (by default the manager then acts as with "
+               "--shadow): its own part for watchers must be switched off");
   add(app, "--lifecycle-manager-lease", to.lifecycle_manager_lease, "NAME",
       "Lease in kcp-system that lifecycle-manager holds while it runs");
   add_duration(app, "--lifecycle-manager-patience", to.lifecycle_manager_patience,
-               "For how long nobody must have renewed that Lease until lifecycle-manager's part is "
-               "taken over: longer than a restart of it takes",
+               "Time after the last renewal of that Lease at which lifecycle-manager's part is "
+               "taken over; it must exceed the duration of a restart",
                std::chrono::seconds(1));
   add(app, "--only", to.only, "SELECTOR",
-      "Labels of the Kymas whose runtimes are kept in place, such as canary=yes; others are left "
-      "as they are, and a rotation of the CA waits for them until its deadline")
+      "Selector of the Kymas to reconcile, such as canary=yes; all others are left alone, and a "
+      "rotation of the CA waits for them until its deadline")
       ->check(CLI::Validator(selector_error, ""));
-  add(app, "--field-manager", to.field_manager, "NAME", "Field manager of what is written");
+  add(app, "--field-manager", to.field_manager, "NAME", "Field manager of all writes");
   add(app, "--former-field-manager", to.former_field_manager, "NAME",
-      "Field manager whose fields on SKRs are taken over, and that is stood back for where it "
-      "writes them again");
-  add_duration(
-      app, "--contest-pause", to.contest_pause,
-      "After how long without a write of --former-field-manager an SKR is written to again",
-      std::chrono::seconds(1));
+      "Field manager whose fields on SKRs are taken over; if it writes them again, the manager "
+      "stops writing to that SKR");
+  add_duration(app, "--contest-pause", to.contest_pause,
+               "Time without a write of --former-field-manager after which the manager writes to "
+               "an SKR again",
+               std::chrono::seconds(1));
 }
 
 void describe_certificates(CLI::App& app, manager_settings& to) {
   app.add_option_function<std::string>(
          "--certificates",
          [&to](const std::string& dialect) { to.gardener_certificates = dialect == "gardener"; },
-         "Whose Certificates are made")
+         "Kind of the Certificates: of cert-manager or of Gardener's cert-management")
       ->check(CLI::IsMember({"cert-manager", "gardener"}))
       ->default_str("cert-manager");
   add(app, "--issuer", to.issuer, "", "Issuer of the SKRs' certificates");
@@ -133,30 +134,33 @@ void describe_certificates(CLI::App& app, manager_settings& to) {
       ->check(CLI::IsMember({"ecdsa-p256", "rsa-2048", "rsa-3072", "rsa-4096"}));
   add_duration(app, "--certificate-duration", to.certificate_duration,
                "Validity of the SKRs' certificates, in whole hours", std::chrono::hours(1));
-  add_duration(app, "--certificate-renew-before", to.certificate_renew_before,
-               "Before its end a certificate is renewed, in whole hours", std::chrono::hours(1));
+  add_duration(
+      app, "--certificate-renew-before", to.certificate_renew_before,
+      "Time before the end of its validity at which a certificate is renewed, in whole hours",
+      std::chrono::hours(1));
   add_duration(app, "--ca-grace-period", to.ca_grace,
                "From when a new CA is in the bundle until the gateway may serve with it");
   app.add_flag("--ca-switch-by-time-only", to.ca_time_only,
-               "After the grace period, do not wait until every SKR was seen with the new CA");
+               "After the grace period, do not wait until every SKR has the new CA");
   add_duration(app, "--ca-switch-before-expiry", to.ca_switch_before_expiry,
-               "Before the gateway's certificate expires it serves with the new one, whichever "
-               "SKRs lack the new CA");
-  add_duration(app, "--ca-switch-limit", to.ca_switch_limit,
-               "From when a new CA is in the bundle until the gateway serves with it, whichever "
-               "SKRs lack it; at least the grace period; 0: until shortly before the expiry");
+               "Time before the expiry of the gateway's certificate at which the gateway switches "
+               "to the new one, even if SKRs lack the new CA");
+  add_duration(
+      app, "--ca-switch-limit", to.ca_switch_limit,
+      "Maximum time from the addition of a new CA to the bundle until the gateway switches to it, "
+      "even if SKRs lack it; at least the grace period; 0: until shortly before the expiry");
   add_duration(app, "--ca-unreachable-after", to.ca_unreachable,
-               "An SKR that has been out of reach for so long is not waited for any more");
+               "Time after which the rotation no longer waits for an unreachable SKR");
   add_duration(app, "--ca-gateway-settles", to.ca_gateway_settles,
-               "From when a new CA is in the bundle until certificates of it go to SKRs: the "
-               "gateway itself has to get the bundle");
+               "Time from the addition of a new CA to the bundle until its certificates are "
+               "installed on SKRs: the gateway has to load the bundle first");
   add_duration(app, "--ca-propagation", to.ca_propagation,
-               "From when something is written to an SKR until it is in effect there (kubelet has "
-               "brought it to the pods): a certificate waits so long for its CA, a new manager's "
-               "webhook for the managers' file, and the gateway for the new CA");
+               "Time from a write to an SKR until it is in effect there (kubelet has updated the "
+               "pods): a certificate waits this long for its CA, a new manager's webhook for the "
+               "managers' file, and the gateway for the new CA");
 }
 
-/// The rules of k8s::election, told by the flags' names.
+/// Checks the rules of k8s::election, with the flags' names in the messages.
 void check_election(const manager_settings& of, problems& wrong) {
   using std::chrono::milliseconds;
   using std::chrono::seconds;

@@ -31,13 +31,13 @@ std::string as_endpoint(const std::string& text) {
 std::string as_networks(const std::string& text) {
   try {
     const bool none = listener::network_list::parse(text).empty();
-    return none ? "must name a network such as 10.0.0.0/8: nobody would be believed" : "";
+    return none ? "must name a network such as 10.0.0.0/8: no proxy would be trusted" : "";
   } catch (const std::invalid_argument& e) {
     return e.what();
   }
 }
 
-/// A duration as `core::parse_duration` takes it, in the largest unit that it is a multiple of.
+/// Formats a duration for `core::parse_duration`, in the largest unit that it is a multiple of.
 std::string show(std::chrono::milliseconds value) {
   if (value.count() == 0) return "0";
   for (const auto& [unit, name] : {std::pair(3'600'000, "h"), {60'000, "m"}, {1000, "s"}}) {
@@ -102,16 +102,16 @@ void describe_listening(CLI::App& app, listening_settings& to) {
       "PEM certificate: terminate mutual TLS here (needs --tls-key and --client-ca)");
   add(app, "--tls-key", to.tls_key, "FILE", "PEM key of --tls-cert");
   add(app, "--client-ca", to.client_ca, "FILE",
-      "PEM bundle that client certificates must chain to, forwarded ones too");
+      "PEM bundle that client certificates, also forwarded ones, must chain to");
   add(app, "--xfcc-trusted-proxies", to.trusted_proxies, "CIDR,...",
-      "Networks whose X-Forwarded-Client-Cert is believed (without --tls-cert)")
+      "Networks whose X-Forwarded-Client-Cert is trusted (without --tls-cert)")
       ->check(validator(as_networks, ""));
 }
 
 void check_listening(const listening_settings& of, problems& wrong) {
   if (of.tls_cert.empty() != of.tls_key.empty()) wrong.add("--tls-cert and --tls-key go together");
   if (!of.tls_cert.empty() && of.client_ca.empty()) {
-    wrong.add("--tls-cert needs --client-ca: without it nobody could be identified");
+    wrong.add("--tls-cert needs --client-ca: without it no client could be identified");
   }
 }
 

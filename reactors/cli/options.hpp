@@ -12,11 +12,11 @@ namespace rw::cli {
 
 using validator = CLI::Validator;
 
-/// Collects what is wrong with the settings, so that all of it is said at once.
+/// Collects the errors of the settings, to report all at once.
 class problems {
  public:
   void add(const std::string& what) { text_ += (text_.empty() ? "" : "\n") + what; }
-  /// Throws `setting_error` if something is.
+  /// Throws `setting_error` if there is an error.
   void raise() const {
     if (!text_.empty()) throw setting_error(text_);
   }
@@ -53,15 +53,15 @@ CLI::Option* add_listening_address(CLI::App& app, const std::string& flag, core:
 /// Restricts options to names of Kubernetes objects: DNS subdomains (RFC 1123).
 void check_object_names(CLI::App& app, std::initializer_list<const char*> flags);
 
-/// Says which of these options were not given; to be called after parsing.
+/// Adds an error for each of these options that is missing. Called after parsing.
 void check_required(CLI::App& app, std::initializer_list<const char*> flags, problems& wrong);
 
-/// Adds the options of `listening_settings`, but for the address.
+/// Adds the options of `listening_settings`, except the address.
 void describe_listening(CLI::App& app, listening_settings& to);
 void check_listening(const listening_settings& of, problems& wrong);
 
 void add_bootstrapper_mode(CLI::App& app, bootstrapper_mode& value, const std::string& help);
-/// Shows the options that were added after the first ones under a heading of their own.
+/// Shows the options added after the first `first` ones under a heading of their own.
 void group_options(CLI::App& app, std::size_t first, const std::string& group);
 
 void describe_runtime_config(CLI::App& app, runtime_config_settings& to);

@@ -14,8 +14,8 @@ namespace rw::cli {
 
 namespace asio = boost::asio;
 
-/// A pipe that is writable takes PIPE_BUF bytes whole (POSIX, write); of a terminal no more is
-/// known than that it takes one.
+/// A writable pipe accepts PIPE_BUF bytes at once (POSIX, write); a writable terminal accepts at
+/// least one.
 output::output(const asio::any_io_executor& executor, int descriptor)
     : descriptor_(executor, ::dup(descriptor)), piece_(::isatty(descriptor) == 1 ? 1 : PIPE_BUF) {}
 

@@ -9,9 +9,9 @@
 
 namespace rw::cli {
 
-/// Writes lines to a descriptor that belongs to other processes, too, and so can't be made
-/// non-blocking: only what it takes at once is given to it, and between the coroutine waits. To be
-/// used on the executor that it is given.
+/// Writes lines to a descriptor that other processes share, and that therefore can't be made
+/// non-blocking: it writes only what the descriptor accepts at once, and waits in between. Used on
+/// the executor passed to it.
 class output {
  public:
   output(const boost::asio::any_io_executor& executor, int descriptor);
@@ -20,14 +20,14 @@ class output {
   /// write(2).
   boost::asio::awaitable<boost::system::error_code> write(std::string lines);
 
-  /// How many lines of the latest write are not written whole.
+  /// Returns the number of lines of the latest write that are not written completely.
   std::size_t unwritten() const;
 
  private:
   bool writable();
 
   boost::asio::posix::stream_descriptor descriptor_;  ///< a duplicate
-  const std::size_t piece_;  ///< bytes that do not block a descriptor that is writable
+  const std::size_t piece_;  ///< maximum size of a write that does not block a writable descriptor
   std::string lines_;
   std::size_t written_ = 0;
 };

@@ -46,7 +46,7 @@ runtime_config::runtime_config(services& with, runtime_config_settings settings,
       rollouts_(to.watching, runtime_rollout::runtime_rollouts_type(), of_kcp(),
                 environment_of(with)),
       config_maps_(to.watching, config_maps_type(), of_kcp(), environment_of(with)),
-      // Kubeconfigs, of which there are thousands, are watched apart from the others.
+      // Kubeconfigs, of which there are thousands, have an informer of their own.
       secrets_(to.watching, secrets_type(), of_kcp("!" + std::string(kyma_name_label)),
                environment_of(with)),
       trust_bundles_(trust_bundle_informer(to.watching, {}, environment_of(with), false)),

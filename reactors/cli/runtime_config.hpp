@@ -18,16 +18,15 @@
 namespace rw::cli {
 
 /// The part of the manager that keeps the Runtime Bootstrapper's configuration of all runtimes in
-/// step with KCP. Every replica watches the sources and Runtimes; the one that leads runs the
-/// reactors:
+/// step with KCP. Every replica watches the sources and Runtimes; the leader runs the reactors:
 ///
 ///     ConfigMaps, pull Secret, trust bundle  -> config_sync -> marks on Runtimes
-///     the same, and RuntimeBootstrappers     -> direct_sync -> what runtimes have
-///     RuntimeRollout                         -> runtime_rollout, which direct_sync asks
+///     the same, and RuntimeBootstrappers     -> direct_sync -> objects on runtimes
+///     RuntimeRollout                         -> runtime_rollout, which direct_sync queries
 ///
-/// A Runtime's mode says which of the two acts for it; the other one leaves it alone.
+/// A Runtime's mode decides which of the two acts on it; the other one leaves it alone.
 ///
-/// All that it is made with must outlive it.
+/// All constructor arguments must outlive it.
 class runtime_config {
  public:
   struct clients {
@@ -39,12 +38,12 @@ class runtime_config {
   runtime_config(services& with, runtime_config_settings settings, clients to,
                  k8s::informer& kubeconfigs, k8s::event_recorder& events);
 
-  /// Every replica, until cancelled.
+  /// Runs on every replica, until cancelled.
   boost::asio::awaitable<void> watch();
-  /// The one that leads, until cancelled, once.
+  /// Runs on the leader, until cancelled, once.
   boost::asio::awaitable<void> lead();
 
-  /// What readiness waits for, one a line.
+  /// Returns the reasons why it is not ready, one a line.
   std::string not_ready() const;
 
  private:
@@ -53,7 +52,7 @@ class runtime_config {
   source_watch sources_;
   k8s::informer runtimes_;
   config_sync::config_sync config_sync_;
-  // Run by the leader only. A RuntimeBootstrapper may name any source.
+  // Only the leader runs it. A RuntimeBootstrapper may name any source.
   k8s::informer bootstrappers_;
   k8s::informer rollouts_;
   k8s::informer config_maps_;

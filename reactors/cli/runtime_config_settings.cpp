@@ -45,16 +45,17 @@ void describe_rollout(CLI::App& app, runtime_config_settings& to) {
                    ? std::string()
                    : "must be a number, a percentage or a label selector: " + text;
       });
-  add_share(app, "--rollout-max-unavailable", to.rollout.max_unavailable,
-            "Runtimes at once that get it after the canaries and are not ready; 1 at least");
+  add_share(
+      app, "--rollout-max-unavailable", to.rollout.max_unavailable,
+      "Maximum number of runtimes, after the canaries, that have it and are not ready; at least 1");
   add_share(app, "--rollout-failure-budget", to.rollout.failure_budget,
             "Runtimes that may fail with it, a percentage being 2 at least; one more pauses the "
             "roll-out, and so does each canary that fails");
   add_duration(app, "--rollout-canary-soak", to.rollout.soak,
-               "Time for which canaries must have been ready before others follow");
+               "Time for which canaries must be ready before other runtimes follow");
   app.add_flag("--rollout-trust-at-once", to.direct.trust_at_once,
-               "A change of the trust bundle alone goes to all runtimes at once, as credentials "
-               "always do. The bootstrapper restarts pods that use the bundle");
+               "Apply a change of only the trust bundle to all runtimes at once, as is done with "
+               "credentials. The bootstrapper restarts pods that use the bundle");
 }
 
 }  // namespace
@@ -63,9 +64,10 @@ void describe_runtime_config(CLI::App& app, runtime_config_settings& to) {
   const auto first = app.get_options({}).size();
   add_bootstrapper_mode(
       app, to.mode,
-      "How the Runtime Bootstrapper and its configuration come to the runtimes: off; signal "
-      "(Runtimes are marked, and Kyma Infrastructure Manager writes); shadow (the same, and what "
-      "direct would write is told); direct (RuntimeBootstrappers say what is written to runtimes). "
+      "Writer of the Runtime Bootstrapper and its configuration to the runtimes: off (none); "
+      "signal (this manager marks Runtimes, and Kyma Infrastructure Manager writes); shadow (as "
+      "signal, and reports what direct would write); direct (this manager writes what "
+      "RuntimeBootstrappers specify). "
       "A Runtime's annotation operator.kyma-project.io/bootstrapper-mode overrides all but off");
   const auto form = [&to](const std::string& text) {
     to.signal.form = text == "label" ? mark_form::label : mark_form::annotation;
@@ -94,19 +96,19 @@ void describe_runtime_config(CLI::App& app, runtime_config_settings& to) {
                "Runtimes in mode shadow or direct that have no RuntimeBootstrapper get one, which "
                "takes over what Kyma Infrastructure Manager has installed there");
   app.add_flag("--allow-inline-manifests", to.direct.allow_inline_manifests,
-               "RuntimeBootstrappers may hold manifests themselves: whoever may create them is "
-               "admin on every runtime");
+               "Allow manifests inside RuntimeBootstrappers: every user that may create one "
+               "becomes admin on every runtime");
   app.add_flag("--runtime-condition", to.direct.runtime_condition,
                "Keep the condition RuntimeBootstrapperReady of Runtimes in mode direct, as Kyma "
                "Infrastructure Manager does of others; for where its own part is switched off");
   add(app, "--state-namespace", to.direct.state_namespace, "NAME",
-      "Namespace in KCP of the Secrets with the last good content of each source; nobody else "
+      "Namespace in KCP of the Secrets with the last valid content of each source; no other client "
       "should have access");
-  app.add_flag(
-      "--watch-runtimes,!--no-watch-runtimes", to.direct.watch_runtimes,
-      "Watch on runtimes what was written there, and repair it at once; without it, at the "
-      "next look (on by default)");
-  add(app, "--sync-concurrent", to.direct.concurrent, "", "Runtimes that are written to at once")
+  app.add_flag("--watch-runtimes,!--no-watch-runtimes", to.direct.watch_runtimes,
+               "Watch the objects written to runtimes, and repair drift at once; without it, at "
+               "the next resync (on by default)");
+  add(app, "--sync-concurrent", to.direct.concurrent, "",
+      "Number of runtimes written to concurrently")
       ->check(CLI::Range(1u, 1024u));
   describe_rollout(app, to);
   const auto name = [&](const char* flag, std::string& into, const char* help) {

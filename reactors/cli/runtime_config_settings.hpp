@@ -6,12 +6,12 @@
 
 namespace rw::cli {
 
-/// How `runtime-watcher manager` keeps the Runtime Bootstrapper's configuration of all runtimes in
-/// step with KCP.
+/// Settings of `runtime-watcher manager` for the Runtime Bootstrapper's configuration of all
+/// runtimes.
 struct runtime_config_settings {
-  bootstrapper_mode mode = bootstrapper_mode::off;  ///< off: nothing of it runs
-  config_sync::sync_options signal = {};            ///< its mode apart
-  bootstrapper::options direct = {};                ///< its mode apart; `defaults` are the sources
+  bootstrapper_mode mode = bootstrapper_mode::off;  ///< off: none of it runs
+  config_sync::sync_options signal = {};            ///< without its mode
+  bootstrapper::options direct = {};  ///< without its mode; `defaults` are the sources
   runtime_rollout::defaults rollout = {};
 };
 

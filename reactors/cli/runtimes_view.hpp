@@ -14,33 +14,34 @@
 
 namespace rw::cli {
 
-/// What is known of one runtime without reading anything: enough to count and to choose.
+/// The state of one runtime, available without reading anything: enough to count and to filter.
 struct runtime_summary {
   k8s::object_key kyma;
   std::string_view state;   ///< "unknown": not reconciled since this process leads
-  std::string_view reason;  ///< why it is not as it should be; may be empty
+  std::string_view reason;  ///< of an unhealthy state; may be empty
   std::chrono::system_clock::time_point since = {};
 };
 
-/// Which runtimes a client wants to see, by the query of a URL: `state=failed,unreachable`,
-/// `reason=TEXT` and `name=TEXT` (contained in it), `for=SECONDS` (at least so long in that state),
-/// `limit=N` (of one page) and `continue=TOKEN` (from the page before).
+/// Filter of runtimes, from the query of a URL: `state=failed,unreachable`, `reason=TEXT` and
+/// `name=TEXT` (substrings), `for=SECONDS` (minimum time in that state), `limit=N` (of one page)
+/// and `continue=TOKEN` (from the previous page).
 struct runtimes_query {
   std::vector<std::string> states = {};  ///< empty: all
   std::string reason = {};
   std::string name = {};
   std::chrono::seconds at_least{0};
   std::size_t limit = 500;  ///< 1 to 5,000
-  std::string after = {};   ///< the last Kyma of the page before
+  std::string after = {};   ///< the last Kyma of the previous page
 
-  /// Says in `error` what is wrong with a query.
+  /// Parses a query. Sets `error` if it is invalid.
   static runtimes_query parse(std::string_view query, std::string& error);
 
   bool matches(const runtime_summary& one, std::chrono::system_clock::time_point now) const;
 };
 
-/// One page: `{"total", "states": {STATE: COUNT}, "matching", "runtimes": [...], "continue"}`, the
-/// runtimes by the names of their Kymas. `describe` adds what is read only for those on the page.
+/// Returns one page: `{"total", "states": {STATE: COUNT}, "matching", "runtimes": [...],
+/// "continue"}`, the runtimes by the names of their Kymas. `describe` adds details that are read
+/// only for those on the page.
 boost::json::object runtimes_page(
     std::vector<runtime_summary> all, const runtimes_query& query,
     std::chrono::system_clock::time_point now,

@@ -11,7 +11,7 @@ std::string as_upstream(const std::string& text) {
   return parsed && parsed->port != 0 ? "" : "must be host:port, not: " + text;
 }
 
-/// A port out of the environment that is none must not keep the webhook from starting.
+/// An invalid port in the environment must not prevent the webhook's start.
 void add_port(CLI::App& app, const std::string& flag, std::uint16_t& port,
               std::vector<std::string>& remarks, const char* help) {
   const auto read = [flag, &port, &remarks](const std::string& text) {
@@ -41,8 +41,8 @@ void describe_webhook(CLI::App& app, webhook_settings& to) {
       "(required)");
   add(app, "--tls-key", to.tls_key, "FILE", "PEM key of --tls-cert (required)");
   add(app, "--managers-file", to.managers_file, "FILE",
-      "Managers that reviews are taken for, as the manager writes it; reloaded when it changes. "
-      "Without it every manager is taken");
+      "Managers whose reviews are accepted, as the manager writes the file; reloaded when it "
+      "changes. Without it every manager is accepted");
   app.add_option_function<std::string>(
          "--kcp-addr", [&to](const std::string& text) { to.kcp = *core::parse_host_port(text); },
          "KCP's gateway (required)")
@@ -54,20 +54,21 @@ void describe_webhook(CLI::App& app, webhook_settings& to) {
       ->check(CLI::IsMember({"v1", "v2"}))
       ->type_name("CONTRACT");
   add_duration(app, "--admission-wait", to.admission_wait,
-               "How long an answer waits for room in a full queue; the user's write waits as long");
+               "Maximum time that a response waits for room in a full queue; the user's write "
+               "waits as long");
   add_duration(app, "--event-max-age", to.event_max_age,
-               "How long after its latest change an event is tried to be delivered",
+               "Time after its latest change until an undelivered event is dropped",
                std::chrono::milliseconds(1));
   add_duration(app, "--shutdown-delay", to.shutdown_delay,
-               "How long after SIGTERM reviews are still taken: API servers may not know yet that "
-               "this pod is going, and would lose the event with the call");
+               "Time after SIGTERM for which reviews are still accepted: an API server that does "
+               "not yet know of the pod's end would lose the event with the call");
   add_duration(app, "--drain-timeout", to.drain_timeout,
-               "How long after that accepted events may take to be delivered");
+               "Time limit after that for the delivery of accepted events");
   add(app, "--channel-capacity", to.channel_capacity, "",
       "Events between intake and dispatch; about 300 bytes each")
       ->check(CLI::Range(1u, 1u << 20));
   add(app, "--max-review-bytes", to.max_review_bytes, "",
-      "Largest AdmissionReview that is taken; two objects of 1.5 MiB and their frame fit")
+      "Maximum size of an AdmissionReview; two objects of 1.5 MiB and their frame fit")
       ->check(CLI::Range(64u << 10, 64u << 20));
   add(app, "--set-capacity", to.set_capacity, "",
       "Objects with undelivered events; about 600 bytes each")
@@ -80,7 +81,7 @@ void check_webhook(CLI::App& app, const command_line& line, webhook_settings& of
   check_required(app, {"--ca-cert", "--tls-cert", "--tls-key", "--kcp-addr", "--kcp-contract"},
                  wrong);
   if (of.admission_wait > std::chrono::seconds(30)) {
-    wrong.add("--admission-wait must be 30s at most: no API server waits longer for an answer");
+    wrong.add("--admission-wait must be 30s at most: no API server waits longer for a response");
   }
   wrong.raise();
 }
@@ -94,7 +95,7 @@ void describe_listen(CLI::App& app, listen_settings& to) {
       app, "--metrics-address", to.metrics_address,
       "Where to serve /metrics, /healthz, /livez and /readyz; not served by default");
   add_duration(app, "--drain-timeout", to.drain_timeout,
-               "How long after SIGTERM open requests, and writing events, may take");
+               "Time limit after SIGTERM for open requests, and for writing events");
 }
 
 void check_listen(CLI::App& app, const listen_settings& of) {
@@ -120,29 +121,29 @@ void describe_status(CLI::App& app, status_settings& to) {
       ->check(CLI::IsMember({"installed", "not_ready", "failed", "unreachable", "unknown"}));
   add(app, "--reason", to.reason, "TEXT", "Only runtimes whose reason contains it");
   add(app, "--name", to.name, "TEXT", "Only runtimes whose Kyma's name contains it");
-  add_duration(app, "--for", to.at_least, "Only runtimes that have been in their state so long");
-  add(app, "--output,-o", to.format, "", "How they are printed")
+  add_duration(app, "--for", to.at_least,
+               "Only runtimes that have been in their state for at least this long");
+  add(app, "--output,-o", to.format, "", "Output format")
       ->check(CLI::IsMember({"table", "wide", "json"}));
-  app.add_flag("--watch,-w", to.watch, "Prints them again and again");
-  add_duration(app, "--interval", to.interval, "Between two times, with --watch",
-               std::chrono::milliseconds(100));
+  app.add_flag("--watch,-w", to.watch, "Print them periodically");
+  add_duration(app, "--interval", to.interval, "Period of --watch", std::chrono::milliseconds(100));
 }
 
 void describe_uninstall(CLI::App& app, uninstall_settings& to) {
   add(app, "--kubeconfig", to.kubeconfig, "FILE",
       "Access to KCP; by default $KUBECONFIG, the pod's own, or ~/.kube/config");
   add(app, "--context", to.context, "", "Context of the kubeconfig; by default the current one");
-  app.add_flag("--dry-run", to.dry_run,
-               "Changes nothing: says which Kymas would be released, and whose runtime does not "
-               "respond");
+  app.add_flag(
+      "--dry-run", to.dry_run,
+      "Change nothing: print which Kymas would be released, and which runtimes do not respond");
   app.add_flag("--keep-runtimes", to.keep_runtimes,
-               "Leaves runtimes, certificates, VirtualServices and the gateway's Secret as they "
-               "are, for lifecycle-manager to go on with");
+               "Leave runtimes, certificates, VirtualServices and the gateway's Secret to "
+               "lifecycle-manager");
   app.add_flag("--force", to.force,
-               "Releases Kymas whose runtime can't be cleaned, too; its watcher stays there");
-  add(app, "--concurrent", to.concurrent, "", "Runtimes that are worked on at once")
+               "Also release Kymas whose runtime can't be cleaned; the watcher stays there");
+  add(app, "--concurrent", to.concurrent, "", "Number of runtimes cleaned concurrently")
       ->check(CLI::Range(1u, 1024u));
-  add_duration(app, "--runtime-timeout", to.runtime_timeout, "How long one runtime may take",
+  add_duration(app, "--runtime-timeout", to.runtime_timeout, "Time limit for one runtime",
                std::chrono::milliseconds(1));
   add(app, "--skr-manifests", to.skr_manifests, "DIR", "As the manager's");
   add(app, "--lease-namespace", to.lease_namespace, "", "As the manager's");
@@ -156,7 +157,7 @@ void describe_certs(CLI::App& app, certs_settings& to) {
   const auto describe = [&](const char* name, role made, const char* help) {
     auto& command = *app.add_subcommand(name, help);
     command.callback([&to, made] { to.what = made; });
-    add(command, "--dir", to.dir, "", "Where ca.crt and ca.key are, and what is made goes");
+    add(command, "--dir", to.dir, "", "Directory of ca.crt and ca.key, and of the output");
     add(command, "--cn", to.common_name, "", "Common name; by default --name");
     add(command, "--days", to.days, "", "Validity in days")->check(CLI::Range(1, 36500));
     add(command, "--key", to.key, "", "Kind of key")

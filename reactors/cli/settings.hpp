@@ -17,7 +17,7 @@ class App;
 
 namespace rw::cli {
 
-/// A setting that can't be used. Ends the process with a message that names it, and code 2.
+/// An invalid setting. Ends the process with a message that names it, and code 2.
 class setting_error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -41,11 +41,11 @@ struct webhook_settings {
   std::size_t channel_capacity = 1024;
   std::size_t set_capacity = 32768;
   std::size_t max_review_bytes = 8u << 20;
-  std::size_t requests_at_once = 64;  ///< towards KCP
-  std::vector<std::string> remarks;  ///< what was wrong and was replaced by a default; to be logged
+  std::size_t requests_at_once = 64;  ///< maximum number of concurrent requests to KCP
+  std::vector<std::string> remarks;   ///< invalid settings replaced by a default; to be logged
 };
 
-/// Where events are taken, and who is believed.
+/// Address of the listener, and the clients that it trusts.
 struct listening_settings {
   core::host_port address;
   std::string component;
@@ -69,10 +69,10 @@ struct manager_settings {
 
   listening_settings listening = {.address = {"0.0.0.0", 8082}, .component = "lifecycle-manager"};
   bool pin_san = false;
-  std::string pod_ip;  ///< empty: nothing leads the Service for events to this replica
+  std::string pod_ip;  ///< empty: no EndpointSlice routes the Service for events to this replica
   std::string events_service = "runtime-watcher-manager-events";
   core::host_port metrics_address = {"0.0.0.0", 8080};
-  std::string admin_token_file;  ///< empty: `/runtimes` is shown to loopback only
+  std::string admin_token_file;  ///< empty: `/runtimes` is served to loopback only
 
   bool leader_elect = true;
   std::string lease_namespace = "kcp-system";
@@ -98,7 +98,7 @@ struct manager_settings {
   std::string skr_image = "runtime-watcher:latest";
   std::string skr_manifests;  ///< a directory; empty: the built-in ones
   std::vector<std::string> skr_pull_secrets;
-  std::string skr_webhook_sources;  ///< empty: as the manifests say
+  std::string skr_webhook_sources;  ///< empty: those in the manifests
   std::string skr_memory_limit = "200Mi";
   std::string skr_cpu_limit = "0.1";
   bool skr_restart_on_renewal = false;
@@ -168,7 +168,7 @@ struct status_settings {
 
 struct command_line;
 
-// Add the options of a command, and check them against each other after parsing: `check_` throws
+// Adds the options of a command, and checks them against each other after parsing: `check_` throws
 // `setting_error`.
 void describe_webhook(CLI::App& app, webhook_settings& to);
 void check_webhook(CLI::App& app, const command_line& line, webhook_settings& of);

@@ -7,9 +7,9 @@
 
 namespace rw::cli {
 
-/// The manifests of `--skr-manifests`. What would make every runtime refuse them ends the process
-/// at its start: they are filled in once with sample values, and checked as an API server checks
-/// them, as far as the embedded one does. Throws setting_error.
+/// Loads the manifests of `--skr-manifests`. Manifests that every runtime would reject end the
+/// process at its start: they are rendered once with sample values, and checked as the embedded API
+/// server checks objects. Throws setting_error.
 watcher_installer::templates load_skr_manifests(const std::string& directory,
                                                 const watcher_installer::settings& with);
 

@@ -9,7 +9,7 @@
 namespace rw::cli {
 namespace {
 
-/// Code is never written to, so that dropping a page of it (MADV_DONTNEED, madvise(2)) loses
+/// The program never writes to code, so dropping a page of it (MADV_DONTNEED, madvise(2)) loses
 /// nothing: the file has it.
 int drop_code(dl_phdr_info* object, std::size_t, void*) {
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));

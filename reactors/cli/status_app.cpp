@@ -38,7 +38,7 @@ std::string query_of(const status_settings& of) {
   return out;
 }
 
-/// As kubectl writes ages: "45s", "7m", "3h", "2d".
+/// Formats an age as kubectl does: "45s", "7m", "3h", "2d".
 std::string age(std::string_view since, std::chrono::system_clock::time_point now) {
   const auto then = k8s::parse_rfc3339(since);
   if (!then) return "-";
@@ -55,7 +55,7 @@ std::string number_at(const json::value& object, std::string_view name) {
   return at == nullptr ? "-" : json::serialize(*at);
 }
 
-/// What a runtime wrote must not steer a terminal.
+/// Removes control characters: text from a runtime must not control a terminal.
 std::string printable(std::string_view text) {
   std::string out(text.empty() ? "-" : text);
   std::ranges::replace_if(out, [](unsigned char c) { return c < 0x20 || c == 0x7F; }, ' ');
@@ -124,7 +124,7 @@ status_app::status_app(services& with, status_settings settings)
               {*plain_, with.watchdog, with.log, with.metrics}),
       output_(with.executor, STDOUT_FILENO) {}
 
-/// Why there is no answer; empty: there is one.
+/// Returns the error; empty: there is a response.
 asio::awaitable<std::string> status_app::get(const std::string* target, json::value* into) {
   http::client_slot slot;
   auto error = co_await client_.acquire(slot);
@@ -140,16 +140,16 @@ asio::awaitable<std::string> status_app::get(const std::string* target, json::va
   }
   if (!error) error = co_await slot.exchange(request, response);
   const auto where = settings_.address.host + ":" + std::to_string(settings_.address.port);
-  if (error) co_return "no answer from " + where + ": " + error.message();
+  if (error) co_return "no response from " + where + ": " + error.message();
   if (response.status != 200) {
-    co_return where + " answers " + std::to_string(response.status) + ": " + response.body;
+    co_return where + " responds " + std::to_string(response.status) + ": " + response.body;
   }
   boost::system::error_code wrong;
   *into = json::parse(response.body, wrong);
   const bool good = !wrong && k8s::find(*into, {"runtimes"}) != nullptr &&
                     into->at("runtimes").is_array() && k8s::find(*into, {"states"}) != nullptr &&
                     into->at("states").is_object();
-  co_return good ? "" : where + " does not answer as a manager does";
+  co_return good ? "" : where + " does not respond as a manager does";
 }
 
 asio::awaitable<status_app::answer> status_app::ask() {
@@ -173,7 +173,7 @@ asio::awaitable<status_app::answer> status_app::ask() {
   out.runtimes.as_object().erase("continue");
   const auto* const leads = k8s::find(out.runtimes, {"leads"});
   if (leads != nullptr && *leads == false) {
-    out.error = "this manager does not lead, and so knows no states; ask the one that does";
+    out.error = "this manager does not lead and knows no states; use the address of the leader";
   }
   co_return out;
 }
@@ -198,7 +198,7 @@ asio::awaitable<int> status_app::show() {
           rows, [](const auto& one) { return k8s::find_string(one, {"state"}) == "installed"; });
       code = all ? 0 : 3;
     }
-    // A terminal shows one table, a pipe all of them.
+    // A terminal shows the latest table only, a pipe all tables.
     if (settings_.watch && ::isatty(STDOUT_FILENO) == 1) text = "\x1b[H\x1b[2J" + text;
     if (settings_.watch && !first && ::isatty(STDOUT_FILENO) != 1) text = "\n" + text;
     const auto failed = co_await output_.write(std::move(text));

@@ -12,14 +12,14 @@
 
 namespace rw::cli {
 
-/// The runtimes as a table: of the parsed answer of `/runtimes`, all pages of it. `wide` adds the
-/// certificate, the bundle and the message. After it a line with the counts and, while a CA
-/// rotation is under way, one that says what it waits for.
+/// Formats runtimes as a table, from the parsed response of `/runtimes`, all its pages. `wide` adds
+/// the certificate, the bundle and the message. Then follows a line with the counts and, during a
+/// CA rotation, one with what that waits for.
 std::string runtimes_table(const boost::json::value& runtimes, bool wide,
                            std::chrono::system_clock::time_point now);
 
-/// `runtime-watcher status`: asks a manager's admin port for the runtimes, and prints them. Exit
-/// code 0: every runtime that was asked for is installed; 3: some are not; 1: no answer.
+/// `runtime-watcher status`: requests the runtimes from a manager's admin port, and prints them.
+/// Exit code 0: every requested runtime is installed; 3: some are not; 1: no response.
 class status_app final : public app {
  public:
   status_app(services& with, status_settings settings);
@@ -29,7 +29,7 @@ class status_app final : public app {
  private:
   struct answer {
     boost::json::value runtimes = {};  ///< all pages as one
-    std::string error = {};            ///< empty: there is one
+    std::string error = {};            ///< empty: there is a response
   };
 
   boost::asio::awaitable<int> show();

@@ -75,7 +75,7 @@ uninstall_app::uninstall_app(services& with, uninstall_settings settings)
 
 uninstall_app::~uninstall_app() = default;
 
-/// Several coroutines have lines, and one at a time writes them.
+/// Prints a line. Several coroutines add lines, and one at a time writes them.
 asio::awaitable<void> uninstall_app::say(std::string line) {
   lines_.push_back(std::move(line) + "\n");
   if (writing_) co_return;
@@ -90,7 +90,7 @@ asio::awaitable<void> uninstall_app::say(std::string line) {
   writing_ = false;
 }
 
-/// The objects that have the finalizer, or, if that is empty, all; none where the kind is not
+/// Returns the objects with the finalizer, or, if that is empty, all; none if the kind is not
 /// served.
 asio::awaitable<k8s::result<uninstall_app::list>> uninstall_app::read_all(k8s::resource_type type,
                                                                           std::string ns,
@@ -109,7 +109,7 @@ asio::awaitable<k8s::result<uninstall_app::list>> uninstall_app::read_all(k8s::r
   co_return out;
 }
 
-/// What went wrong; empty: it is gone.
+/// Deletes an object. Returns the error; empty if it is deleted.
 asio::awaitable<std::string> uninstall_app::remove(k8s::resource_type type, std::string ns,
                                                    std::string name) {
   if (settings_.dry_run) co_return "";
@@ -119,7 +119,8 @@ asio::awaitable<std::string> uninstall_app::remove(k8s::resource_type type, std:
   co_return what + ": " + removed.error().message;
 }
 
-/// What went wrong; empty: the object has lost the finalizer, or is gone.
+/// Removes a finalizer. Returns the error; empty if the object has lost the finalizer, or is
+/// deleted.
 asio::awaitable<std::string> uninstall_app::release(k8s::resource_type type, json::value object,
                                                     std::string finalizer) {
   if (settings_.dry_run) co_return "";
@@ -133,10 +134,10 @@ asio::awaitable<std::string> uninstall_app::release(k8s::resource_type type, jso
     if (!live) co_return live.error().message;
     object = std::move(*live);
   }
-  co_return "others write it all the time";
+  co_return "other clients write it continuously";
 }
 
-/// A dry run finds out whether the runtime responds.
+/// Removes the watcher from a runtime. A dry run checks whether the runtime responds.
 asio::awaitable<k8s::result<void>> uninstall_app::clean_runtime(std::string name) {
   k8s::selection its_own{.ns = std::string(kcp_namespace),
                          .labels = std::string(kyma_name_label) + "=" + name};
@@ -145,7 +146,7 @@ asio::awaitable<k8s::result<void>> uninstall_app::clean_runtime(std::string name
   std::vector<k8s::object> all;
   for (auto& one : secrets->at("items").as_array())
     all.push_back(k8s::object::from_text(json::serialize(one)));
-  if (all.empty()) co_return k8s::result<void>();  // there is no way to the runtime any more
+  if (all.empty()) co_return k8s::result<void>();  // without a kubeconfig: unreachable
   const auto kubeconfig = kubeconfig_of(name, all);
   if (!kubeconfig) co_return kubeconfig.error();
   auto api = pool_->get(name, *kubeconfig);
@@ -161,7 +162,8 @@ asio::awaitable<k8s::result<void>> uninstall_app::clean_runtime(std::string name
   co_return removed;
 }
 
-/// What went wrong; empty: nothing of the manager is left on the Kyma.
+/// Removes everything of the manager from a Kyma and its runtime. Returns the error; empty on
+/// success.
 asio::awaitable<std::string> uninstall_app::clean(json::value kyma) {
   const auto key = k8s::key_of(kyma);
   const bool alone = k8s::label(kyma, skip_label) == "true";
@@ -201,7 +203,7 @@ asio::awaitable<void> uninstall_app::clean_some(list* kymas, std::size_t* next) 
   }
 }
 
-/// `with_routes`: these are Watchers, whose VirtualServices are removed before.
+/// `with_routes`: for Watchers, whose VirtualServices it deletes before.
 asio::awaitable<std::string> uninstall_app::release_all(k8s::resource_type type,
                                                         std::string finalizer, bool with_routes) {
   auto all = co_await read_all(type, "", finalizer);
@@ -219,7 +221,7 @@ asio::awaitable<std::string> uninstall_app::release_all(k8s::resource_type type,
   co_return "";
 }
 
-/// What went wrong; empty: nothing of the manager is left in KCP.
+/// Removes everything of the manager from KCP. Returns the error; empty on success.
 asio::awaitable<std::string> uninstall_app::clean_control_plane() {
   auto failed = co_await release_all(bootstrapper::runtime_bootstrappers_type(),
                                      std::string(bootstrapper::finalizer), false);
@@ -237,7 +239,7 @@ asio::awaitable<std::string> uninstall_app::clean_control_plane() {
     co_return std::to_string(*others) +
         " other Kymas have certificates, and their runtimes need what all share: Watchers' "
         "finalizers, VirtualServices and the gateway's Secret are left; use --keep-runtimes where "
-        "lifecycle-manager goes on with them";
+        "lifecycle-manager takes them over";
   }
   failed = co_await release_all(watchers_type(), std::string(watcher_finalizer), true);
   if (!failed.empty()) co_return failed;
@@ -246,8 +248,8 @@ asio::awaitable<std::string> uninstall_app::clean_control_plane() {
   co_return failed;
 }
 
-/// The number of Kymas that have certificates without this manager's finalizer: their runtimes are
-/// lifecycle-manager's. Those that were released have no certificates any more.
+/// Returns the number of Kymas that have certificates without this manager's finalizer: their
+/// runtimes are lifecycle-manager's. A released Kyma no longer has certificates.
 asio::awaitable<k8s::result<std::size_t>> uninstall_app::count_others() {
   auto secrets = co_await read_all(secrets_type(), settings_.istio_namespace, "");
   if (!secrets) co_return secrets.error();
@@ -292,7 +294,7 @@ asio::awaitable<void> uninstall_app::lead() {
   stop();
 }
 
-/// Unless it is held again.
+/// Deletes the Lease unless it is held again.
 asio::awaitable<void> uninstall_app::remove_lease() {
   const k8s::object_key key{settings_.lease_namespace, settings_.lease_name};
   const auto seen = co_await lease_->get(leases, key);

@@ -18,17 +18,17 @@
 
 namespace rw::cli {
 
-/// `runtime-watcher uninstall`: takes the watcher off all runtimes, and what the manager has left
-/// in KCP: its finalizers, certificates, VirtualServices, the gateway's Secret, its EndpointSlice
-/// and Lease. With `keep_runtimes` only the finalizers on Kymas and what nobody else has a use for,
-/// so that lifecycle-manager can go on with the rest.
+/// `runtime-watcher uninstall`: removes the watcher from all runtimes, and everything of the
+/// manager from KCP: its finalizers, certificates, VirtualServices, the gateway's Secret, its
+/// EndpointSlice and Lease. With `keep_runtimes` it removes only the finalizers on Kymas and
+/// objects that lifecycle-manager does not use, so that lifecycle-manager can take over the rest.
 ///
-/// Holds the manager's Lease meanwhile, and waits until that is free: no manager puts back what is
-/// removed. Every step may be repeated, so an interrupted one is resumed by starting it again. A
-/// Kyma loses its finalizer after its runtime is clean; one whose runtime can't be cleaned keeps
-/// it, unless `force` is set. What concerns all runtimes is removed when no Kyma is left.
+/// It acquires the manager's Lease first, and waits until that is free: no manager restores what it
+/// removes. Every step is idempotent, so an interrupted run is resumed by starting it again. A Kyma
+/// loses its finalizer after its runtime is clean; a Kyma whose runtime can't be cleaned keeps it,
+/// unless `force` is set. Objects that all runtimes share are removed when no Kyma is left.
 ///
-/// Exit code 0: done; 3: some Kymas are left, which the output names; 1: it could not be done.
+/// Exit code 0: done; 3: some Kymas are left, which the output names; 1: failure.
 class uninstall_app final : public app {
  public:
   uninstall_app(services& with, uninstall_settings settings);
@@ -65,10 +65,10 @@ class uninstall_app final : public app {
   output output_;
   std::size_t done_ = 0;
   std::size_t left_ = 0;
-  std::string error_;  ///< why all of it could not be done
+  std::string error_;  ///< why the run failed
   std::vector<std::string> lines_;
   bool writing_ = false;
-  bool finished_ = false;  ///< all of it was tried
+  bool finished_ = false;  ///< all steps were tried
 };
 
 }  // namespace rw::cli

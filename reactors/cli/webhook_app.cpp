@@ -19,7 +19,7 @@ tls::material_files files_of(const webhook_settings& s) {
 http::server_limits admin_limits() {
   http::server_limits limits;
   limits.connections = 64;
-  limits.buffered_bytes = 4u << 20;  // of metrics that are not taken
+  limits.buffered_bytes = 4u << 20;  // of metrics, for slow readers
   return limits;
 }
 
@@ -31,13 +31,13 @@ webhook_app::webhook_app(services& with, webhook_settings settings)
       credentials_(need(tls::credentials::load(files_of(settings_)), "TLS_CERT, TLS_KEY, CA_CERT")),
       plain_(core::make_plain_transport()),
       reloads_(core::make_counter(with.metrics, "rw_tls_reloads_total",
-                                  "Times that changed certificate files were read",
+                                  "Number of reads of changed certificate files",
                                   {{"outcome", "used"}})),
       failed_reloads_(core::make_counter(with.metrics, "rw_tls_reloads_total",
-                                         "Times that changed certificate files were read",
+                                         "Number of reads of changed certificate files",
                                          {{"outcome", "refused"}})),
       not_after_(core::make_gauge(with.metrics, "rw_tls_certificate_not_after_seconds",
-                                  "When the certificate in use expires, in seconds since 1970")),
+                                  "Expiry of the certificate in use, Unix time in seconds")),
       reloader_(with.executor, credentials_, files_of(settings_), with.log),
       managers_reloader_(
           settings_.managers_file.empty()
@@ -76,7 +76,7 @@ void webhook_app::on_reload(const tls::result<void>& outcome) {
   pipeline_.renew_connections();
 }
 
-/// One reason a line; empty if all is well.
+/// Returns one reason a line; empty if the process is ready.
 std::string webhook_app::not_ready() const {
   std::string reasons;
   const auto leaf = credentials_->current()->leaf();

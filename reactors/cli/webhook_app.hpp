@@ -12,11 +12,11 @@
 
 namespace rw::cli {
 
-/// `runtime-watcher webhook`: the pipeline, with admin beside it and certificates that are read
-/// again when they change.
+/// `runtime-watcher webhook`: the pipeline, the admin pages and certificates that are reloaded when
+/// they change.
 class webhook_app final : public app {
  public:
-  /// Loads the certificates and binds. Throws what names the setting that can't be used.
+  /// Loads the certificates and binds. Throws an exception that names the invalid setting.
   webhook_app(services& with, webhook_settings settings);
 
   boost::asio::awaitable<int> run() override;

@@ -62,10 +62,11 @@ webhook_pipeline::webhook_pipeline(asio::any_io_executor executor, const webhook
               {*server_tls_, environment_.watchdog, environment_.log, environment_.metrics}),
       stop_(executor) {}
 
-/// False: cancelled meanwhile.
+/// Waits for `shutdown_delay`: callers that do not know of the end yet are still served. Returns
+/// false if cancelled meanwhile.
 asio::awaitable<bool> webhook_pipeline::outlast_callers() {
   if (shutdown_delay_ <= std::chrono::milliseconds(0)) co_return true;
-  environment_.log.info("stopping soon: reviews are still taken from who does not know it yet",
+  environment_.log.info("stopping soon: reviews are still accepted during the shutdown delay",
                         {{"milliseconds", shutdown_delay_.count()}});
   const auto executor = co_await asio::this_coro::executor;
   const auto timer = environment_.clock.make_timer(executor);
@@ -103,7 +104,7 @@ asio::awaitable<void> webhook_pipeline::run() {
   }
   const auto end = environment_.clock.now() + drain_timeout_;
   intake_.drain();
-  // A client that dawdles may use half of the time, the rest belongs to what was accepted.
+  // Slow clients may use half of the time; the rest is for accepted events.
   co_await join_by(environment_.clock, intake, end - drain_timeout_ / 2);
   events_.close();
   co_await join_by(environment_.clock, delivery, end);

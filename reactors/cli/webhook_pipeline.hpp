@@ -21,7 +21,7 @@
 
 namespace rw::cli {
 
-/// What a pipeline needs from its surroundings; all of it must outlive the pipeline.
+/// Dependencies of a pipeline; all of it must outlive the pipeline.
 struct pipeline_environment {
   core::clock& clock;
   core::watchdog& watchdog;
@@ -30,15 +30,16 @@ struct pipeline_environment {
   const managers_in_use* managers = nullptr;  ///< null: every manager is known
 };
 
-/// The way of an event on a watched cluster, as the processes have it that run there:
+/// The way of an event on a watched cluster, as the webhook process runs it:
 ///
 ///     server -> admission -> channel -> dispatch -> KCP's gateway
 ///
-/// Of the settings, the files and the metrics' port are somebody else's. On one executor.
+/// It ignores the settings of files and of the metrics' port: its owner handles those. On one
+/// executor.
 class webhook_pipeline {
  public:
-  /// Binds. Connections on both sides use the credentials as they are when they begin. Throws what
-  /// names the setting that can't be used.
+  /// Binds. Connections on both sides use the current credentials when they begin. Throws an
+  /// exception that names the invalid setting.
   webhook_pipeline(boost::asio::any_io_executor executor, const webhook_settings& settings,
                    std::shared_ptr<tls::credentials> own, pipeline_environment environment,
                    admission::event_observer on_event = {});
@@ -47,16 +48,16 @@ class webhook_pipeline {
 
   boost::asio::ip::tcp::endpoint address() const { return intake_.address(); }
 
-  /// Serves until it is told to stop, and for `shutdown_delay` on; then no new reviews are taken,
-  /// and what was accepted is delivered, within `drain_timeout`. Cancelled, it ends at once. Throws
-  /// what a part of it threw.
+  /// Serves until `stop`, and for `shutdown_delay` more; then rejects new reviews, and delivers the
+  /// accepted events, within `drain_timeout`. Ends at once if cancelled. Rethrows the failure of a
+  /// part.
   boost::asio::awaitable<void> run();
   void stop() { stop_.set(); }
 
-  /// Uses new connections to KCP from now on, because the certificates changed.
+  /// Uses new connections to KCP from now on, because the certificates have changed.
   void renew_connections() { dispatcher_.renew_connections(); }
 
-  /// Events that were accepted and are not delivered.
+  /// Number of accepted events that are not delivered.
   std::size_t undelivered() const { return dispatcher_.pending() + events_.size(); }
 
  private:

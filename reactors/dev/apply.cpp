@@ -22,7 +22,7 @@ namespace json = boost::json;
 using k8s::find_string;
 
 constexpr auto look_again = std::chrono::milliseconds(20);
-constexpr auto served_within = std::chrono::seconds(60);  // a real API server takes its time
+constexpr auto served_within = std::chrono::seconds(60);  // kube-apiserver needs some time
 
 k8s::resource_type type_of(const json::value& object) {
   const auto version = find_string(object, {"apiVersion"});

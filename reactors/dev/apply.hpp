@@ -9,12 +9,12 @@
 
 namespace rw::dev {
 
-/// Applies manifests (server-side, by force) in the order of application, and waits until
-/// definitions are served. Definitions that are there are left alone: a cluster may have the true
-/// ones. Throws std::runtime_error that says which object failed, where and why:
-/// without them there is nothing to try. What is pointed to must live until then.
+/// Applies manifests (server-side, by force) in the order of application, and waits until the API
+/// server serves their definitions. Leaves existing definitions alone: a cluster may have the
+/// original ones. Throws std::runtime_error that names the object that failed, its cluster and the
+/// error: a trial system can't run without them. Arguments passed by pointer must live until then.
 ///
-/// `defining`: of the manifests, only the definition of this kind, if not empty.
+/// `defining`: apply only the definition of this kind, if not empty.
 boost::asio::awaitable<void> apply_manifests(k8s::client* api, core::clock* time, std::string text,
                                              std::string defining = {});
 

@@ -15,13 +15,13 @@
 
 namespace rw::dev {
 
-/// What a runtime's machines would do for the Runtime Bootstrapper, as far as KCP can tell: its
-/// Deployment gets the status of one whose pods serve (there are none). Beside that it tells what
-/// the runtime is configured with. On one executor.
+/// Simulates a runtime's machines for the Runtime Bootstrapper, as far as KCP can observe them: its
+/// Deployment gets the status of one whose pods serve (there are none). Also reports the runtime's
+/// configuration. On one executor.
 class bootstrapped {
  public:
-  /// Told what the runtime holds of a source, as a digest (rw::digest_of): at first and whenever it
-  /// changes. Empty: nothing.
+  /// Called with a digest of the runtime's copy of a source (rw::digest_of): first with the present
+  /// state and then after each change. Empty: there is none.
   using observer = std::function<void(source which, const std::string& digest)>;
 
   /// `api`, of the runtime, and `log` must outlive it. `trust_bundle`: the runtime's API server has

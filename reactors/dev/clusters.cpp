@@ -23,7 +23,7 @@ k8s::devserver::server_options options_of(const dev_settings& settings,
   return out;
 }
 
-/// The kubeconfig of an API server that somebody else runs.
+/// Reads the kubeconfig of an API server outside this process.
 std::string read_outside(const std::string& file, const std::string& name) {
   const auto how = k8s::load_kubeconfig({file});
   if (!how) throw setting_error(how.error().message);

@@ -15,24 +15,24 @@ namespace rw::dev {
 /// One API server of the system.
 struct cluster {
   std::string name = {};        ///< "kcp", or the runtime's
-  std::string kubeconfig = {};  ///< whole in itself
-  std::string file = {};        ///< where that was written
+  std::string kubeconfig = {};  ///< self-contained
+  std::string file = {};        ///< path of that kubeconfig
   bool embedded = true;
 };
 
-/// The API servers: KCP's and those of the runtimes, in this process, except for those that
-/// somebody else runs. On one executor.
+/// The API servers: KCP's and those of the runtimes, in this process unless the settings name an
+/// external one. On one executor.
 class clusters {
  public:
-  /// Binds, and writes the kubeconfigs to `settings.dir`. `services` finds what the embedded
-  /// servers' webhooks name. Throws what names the setting that can't be used.
+  /// Binds, and writes the kubeconfigs to `settings.dir`. `services` resolves the Services of the
+  /// embedded servers' webhooks. Throws an exception that names the invalid setting.
   clusters(cli::services& with, const dev_settings& settings,
            k8s::devserver::service_resolver services);
 
   const cluster& kcp() const noexcept { return kcp_; }
   const std::vector<cluster>& runtimes() const noexcept { return runtimes_; }
 
-  /// From now on the embedded API server of a runtime takes requests and never answers.
+  /// Makes the embedded API server of a runtime accept requests and never respond.
   void hang(const std::string& name);
 
   /// Serves until drained or cancelled.

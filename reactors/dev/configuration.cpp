@@ -37,7 +37,7 @@ kim_options kim_options_of(const dev_settings& settings) {
   return out;
 }
 
-/// For one runtime's API server to respond.
+/// Time limit for one runtime's API server to respond.
 constexpr auto configure_limit = std::chrono::seconds(5);
 
 }  // namespace
@@ -105,8 +105,8 @@ void configuration::add(node& runtime) {
   tasks_.spawn(runtimes_.back()->run());
 }
 
-/// Unlike the real one, which has a single switch for all, this KIM leaves out Runtimes that are
-/// not signalled, so that each runtime of a trial system can be in a mode of its own.
+/// Unlike the original, which has a single switch for all, this KIM skips Runtimes that are not in
+/// mode signal, so that each runtime of a trial system can have its own mode.
 asio::awaitable<k8s::result<void>> configuration::configure(boost::json::value runtime) {
   if (!signals(mode_of(runtime, mode_))) co_return k8s::result<void>();
   auto* const api = find_(k8s::key_of(runtime).name);
@@ -143,8 +143,8 @@ std::string what_to_try(const std::string& kcp, bootstrapper_mode mode,
                     "{\\\"registry.example.com\\\":{\\\"username\\\":\\\"kyma\\\","
                     "\\\"password\\\":\\\"second\\\"}}}\"}}'\n";
   if (mode == bootstrapper_mode::signal) {
-    out += "Which runtimes Kyma Infrastructure Manager, simulated here, has been told to do:\n" +
-           kcp + " -n kcp-system get runtimes -o yaml\n";
+    out += "The marks on Runtimes, for the simulated Kyma Infrastructure Manager:\n" + kcp +
+           " -n kcp-system get runtimes -o yaml\n";
   } else {
     out += "What is there, and what a broken configuration leads to: nothing but a condition:\n" +
            kcp + " -n kcp-system get runtimebootstrappers\n" + kcp +
@@ -156,7 +156,7 @@ std::string what_to_try(const std::string& kcp, bootstrapper_mode mode,
            "    sed 's/rt-bootstrapper:1.0.0/rt-bootstrapper:crash/' |" +
            kcp + " replace -f -\n";
   }
-  return out + "One runtime apart, in another mode (off, signal, shadow, direct):\n" + kcp +
+  return out + "One runtime in a different mode (off, signal, shadow, direct):\n" + kcp +
          " -n kcp-system annotate --overwrite runtime " + first_runtime + " " +
          std::string(bootstrapper_mode_annotation) + "=" +
          (mode == bootstrapper_mode::direct ? "signal" : "direct") + "\n";

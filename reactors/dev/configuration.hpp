@@ -22,31 +22,31 @@
 
 namespace rw::dev {
 
-/// What a trial system has for the Runtime Bootstrapper's configuration beside the manager:
+/// The parts of a trial system, besides the manager, for the Runtime Bootstrapper's configuration:
 ///
-///     source_watch  what KCP holds
-///     kim           Kyma Infrastructure Manager, which is signalled to
-///     bootstrapped  one for each runtime: what it holds
-///     rollout_view  what comes of the one to the other
+///     source_watch  the sources in KCP
+///     kim           Kyma Infrastructure Manager, which config_sync signals
+///     bootstrapped  one for each runtime: its copies of the sources
+///     rollout_view  the progress from the sources to the copies
 ///
 /// On one executor.
 class configuration {
  public:
-  /// The client of the runtime that a Runtime stands for; null: there is none.
+  /// Returns the client of a Runtime's API server; null: there is none.
   using runtime_client = std::function<k8s::client*(const std::string& runtime)>;
 
-  /// All but `settings` must outlive it. `tell` hears of each arrival, `tell_rollout` of each
+  /// All but `settings` must outlive it. Calls `tell` at each arrival, `tell_rollout` at each
   /// change of a RuntimeRollout.
   configuration(cli::services& with, const dev_settings& settings, const clusters& all,
                 k8s::client& kcp, runtime_client find, std::function<void(const arrival&)> tell,
                 std::function<void(const boost::json::value& before, const boost::json::value& now)>
                     tell_rollout);
 
-  /// What the sources are at first, as manifests for KCP. The ClusterTrustBundle, with a CA of its
-  /// own, is only there where all API servers are embedded, as older ones have none.
+  /// Returns the initial sources, as manifests for KCP. Includes the ClusterTrustBundle, with a CA
+  /// of its own, only if all API servers are embedded: older API servers do not serve it.
   std::string sources() const;
 
-  /// Follows a runtime from now on, as long as `run` does.
+  /// Watches a runtime from now on, while `run` runs.
   void add(node& runtime);
 
   /// Runs until cancelled.
@@ -58,7 +58,7 @@ class configuration {
   boost::asio::awaitable<k8s::result<void>> configure(boost::json::value runtime);
 
   cli::services& services_;
-  const bootstrapper_mode mode_;  ///< of Runtimes that do not say otherwise
+  const bootstrapper_mode mode_;  ///< of Runtimes without a mode of their own
   const bool trust_bundles_;
   rollout_view view_;
   const runtime_client find_;
@@ -73,8 +73,8 @@ class configuration {
   core::task_group tasks_;
 };
 
-/// For people: how to change a source, and where to see what comes of it. `kcp`: a kubectl command
-/// line that leads to KCP.
+/// Returns text for people: how to change a source, and where to watch the effect. `kcp`: a kubectl
+/// command line for KCP.
 std::string what_to_try(const std::string& kcp, bootstrapper_mode mode,
                         const std::string& first_runtime);
 

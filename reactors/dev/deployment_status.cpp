@@ -43,7 +43,7 @@ json::object status_of(const json::value& deployment, bool serves, const std::st
           {"conditions", *k8s::find(with_condition, {"status", "conditions"})}};
 }
 
-/// True if the status says all of that; what is zero need not be said.
+/// Returns true if the status has all these values; zero may be absent.
 bool says(const json::value& deployment, const json::object& status) {
   for (const auto& [name, value] : status) {
     const auto* present = k8s::find(deployment, {"status", name});

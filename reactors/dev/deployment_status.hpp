@@ -15,18 +15,19 @@ namespace rw::dev {
 const k8s::resource_type& deployments_type();
 
 /// Writes the status of a Deployment (apps/v1, DeploymentStatus) as its controller would: all of
-/// its replicas serve, or none does, for the reason `why`. One that says so already is not written,
-/// and one that has gone needs no status. What is pointed to must live until then.
+/// its replicas serve, or none does, for the reason `why`. Writes nothing if the status is up to
+/// date or the Deployment is deleted. Arguments passed by pointer must live until then.
 boost::asio::awaitable<k8s::result<void>> tell_deployment_status(k8s::client* api,
                                                                  core::clock* time,
                                                                  boost::json::value deployment,
                                                                  bool serves, std::string why);
 
-/// True if the image of one of its containers has the tag `crash`: such a Deployment's pods crash.
+/// Returns true if the image of one of its containers has the tag `crash`: such a Deployment's pods
+/// crash.
 bool crashes(const boost::json::value& deployment);
 
-/// Makes the pod of a Deployment that crashes, in CrashLoopBackOff, or deletes it if that does not
-/// crash any longer.
+/// Creates the pod of a crashing Deployment, in CrashLoopBackOff; deletes it if the Deployment no
+/// longer crashes.
 boost::asio::awaitable<k8s::result<void>> keep_crashing_pod(k8s::client* api,
                                                             boost::json::value deployment);
 

@@ -24,7 +24,8 @@ constexpr auto gateway_host = "localhost";
 constexpr auto settle_limit = std::chrono::seconds(5);
 constexpr auto poll_interval = std::chrono::milliseconds(5);
 
-/// Each runtime takes about ten descriptors: both ends of its connections are here.
+/// Raises the limit of descriptors: each runtime needs about ten, as both ends of its connections
+/// are in this process.
 void allow_many_files() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -100,7 +101,7 @@ manager_settings dev_app::settings_of_manager() const {
   out.pin_san = true;
   out.success_interval = settings_.success_interval;
   out.ca_grace = settings_.ca_grace;
-  out.ca_propagation = std::chrono::seconds(1);  // the nodes get Secrets at once
+  out.ca_propagation = std::chrono::seconds(1);  // the nodes observe Secrets at once
   out.drain_timeout = settings_.drain_timeout / 2;
   out.runtime_config.mode = settings_.bootstrapper;
   out.runtime_config.direct.create_for_runtimes = true;
@@ -108,7 +109,7 @@ manager_settings dev_app::settings_of_manager() const {
   return out;
 }
 
-/// The Services of the runtimes: the webhooks stand behind them.
+/// Resolves the Services of the runtimes: their pods are the nodes' webhooks.
 k8s::devserver::service_resolver dev_app::find_webhooks() {
   return [this](std::string_view cluster,
                 std::string_view service) -> std::optional<asio::ip::tcp::endpoint> {
@@ -118,7 +119,7 @@ k8s::devserver::service_resolver dev_app::find_webhooks() {
   };
 }
 
-/// The Services of KCP: whatever a Watcher names, the manager's listener stands behind it.
+/// Resolves the Services of KCP: the backend of any Watcher is the manager's listener.
 dev_gateway::service_resolver dev_app::find_backends() {
   return [this](const dev_gateway::service_port&) -> std::optional<asio::ip::tcp::endpoint> {
     if (manager_) return manager_->address();
@@ -148,7 +149,7 @@ void dev_app::write_manifests() const {
   }
 }
 
-/// Everything comes up in the order in which it needs what came before.
+/// Starts the parts in the order of their dependencies.
 asio::awaitable<void> dev_app::start() {
   auto* const clock = &services_.clock;
   auto* const kcp = &infrastructure_.kcp();
@@ -160,7 +161,7 @@ asio::awaitable<void> dev_app::start() {
     configuring_.spawn(configuration_->run());
   }
   supporting_.spawn(infrastructure_.run());
-  // What comes too early is repaired later, but complained of.
+  // Parts that start too early recover, but log errors.
   co_await wait_for([this] { return infrastructure_.has_root(); });
   if (manager_) {
     managing_.spawn(run_manager());
@@ -170,7 +171,7 @@ asio::awaitable<void> dev_app::start() {
   for (std::size_t i = 0; i < prepared_at_once; ++i) starting_.spawn(start_runtimes());
 }
 
-/// For what should be there in a moment; bounded, since things go on without it.
+/// Waits for a condition that should hold soon; bounded, since the start continues without it.
 asio::awaitable<void> dev_app::wait_for(std::function<bool()> condition) {
   const auto until = services_.clock.now() + settle_limit;
   const auto pause = services_.clock.make_timer(services_.executor);
@@ -181,7 +182,7 @@ asio::awaitable<void> dev_app::wait_for(std::function<bool()> condition) {
   }
 }
 
-/// One of several that take the runtimes in turn.
+/// One of several workers that each prepare the next runtime.
 asio::awaitable<void> dev_app::start_runtimes() {
   auto* const clock = &services_.clock;
   auto* const kcp = &infrastructure_.kcp();
@@ -234,7 +235,7 @@ asio::awaitable<int> dev_app::run() {
   co_return lost == 0 ? manager_code_ : 1;
 }
 
-/// Who sends ends before who receives, and the API servers last.
+/// Ends senders before receivers, and the API servers last.
 asio::awaitable<void> dev_app::end_in_order(core::time_point end) {
   const auto share = settings_.drain_timeout / 4;
   starting_.cancel();
@@ -278,7 +279,7 @@ void dev_app::say_what_to_try() const {
   const auto kcp = "  kubectl --kubeconfig " + clusters_.kcp().file;
   std::string text = "KCP and " + std::to_string(nodes_.size()) + " runtimes are up. ";
   if (settings_.bare) {
-    text += "Watch something, and tell KCP of a runtime:\n" + kcp + " apply -f " + settings_.dir +
+    text += "Watch something, and add a runtime to KCP:\n" + kcp + " apply -f " + settings_.dir +
             "/watcher.yaml -f " + settings_.dir + "/access-" + first.name + ".yaml -f " +
             settings_.dir + "/kyma-" + first.name + ".yaml" +
             (configuration_ ? " -f " + settings_.dir + "/runtime-" + first.name + ".yaml" : "") +

@@ -24,14 +24,15 @@ namespace rw::dev {
 ///
 ///     clusters        API servers of KCP and of the runtimes
 ///     infrastructure  KCP's issuer of certificates and gateway
-///     manager_app          the manager, as `runtime-watcher manager` is
+///     manager_app     the manager, as in `runtime-watcher manager`
 ///     node            one for each runtime: runs the webhook that the manager applied there
-///     configuration   with --bootstrapper-mode: what runtimes are configured from, and
-///                          what comes of it
-///     event_view      what is shown of events
+///     configuration   with --bootstrapper-mode: the sources of the runtimes' configuration, and
+///                     its progress
+///     event_view      prints events
 class dev_app final : public cli::app {
  public:
-  /// Binds, and writes kubeconfigs and manifests. Throws what names the setting that can't be used.
+  /// Binds, and writes kubeconfigs and manifests. Throws an exception that names the invalid
+  /// setting.
   dev_app(cli::services& with, const dev_settings& settings);
 
   boost::asio::awaitable<int> run() override;

@@ -64,7 +64,7 @@ event_view::event_view(core::clock& clock, core::metrics& metrics, bool to_recon
                        std::function<void(const event_story&)> tell)
     : clock_(clock),
       forgotten_(core::make_counter(metrics, "rw_dev_stories_forgotten_total",
-                                    "Events that were not followed to their end")),
+                                    "Number of events whose trace was dropped before its end")),
       to_reconcile_(to_reconcile),
       tell_(std::move(tell)) {}
 
@@ -72,7 +72,7 @@ void event_view::changed(const std::string& runtime, const watch_event& event) {
   if (!to_reconcile_) return tell_({.runtime = runtime, .event = event});
   const auto now = clock_.now();
   const auto [at, added] = changes_.try_emplace(key{runtime, event}, now);
-  if (!added) return;  // coalesced with one that is under way
+  if (!added) return;  // coalesced with an event under way
   order_.push_back({at->first, now});
   while (order_.size() > most) forget_oldest();
 }
@@ -80,7 +80,7 @@ void event_view::changed(const std::string& runtime, const watch_event& event) {
 void event_view::forget_oldest() {
   const auto& [oldest, since] = order_.front();
   const auto found = changes_.find(oldest);
-  // It may be told already, and another of the same object be under way.
+  // Its event may have ended already, and a later one of the same object be under way.
   if (found != changes_.end() && found->second == since) {
     changes_.erase(found);
     forgotten_.Increment();

@@ -15,39 +15,38 @@
 
 namespace rw::dev {
 
-/// What is known of one event, from the change to the reconcile that it led to. Times count from
-/// the moment at which the runtime's API server asked the webhook.
+/// The trace of one event, from the change to its reconcile. Times count from the moment at which
+/// the runtime's API server called the webhook.
 struct event_story {
   std::string runtime = {};
   watch_event event = {};
   std::string kyma = {};                     ///< "namespace/name"; empty: none has the runtime's id
-  std::optional<core::duration> heard = {};  ///< by the manager
-  std::optional<core::duration> to_reconcile = {};  ///< none: when it changed is not known
+  std::optional<core::duration> heard = {};  ///< received by the manager
+  std::optional<core::duration> to_reconcile = {};  ///< nothing: the time of the change is unknown
   bool reconciled = false;
 };
 
-/// One line for people, or one of JSON, without a newline. `now`: of the reconcile, or of what the
-/// story ends with.
+/// Formats a trace as one line for people, or one of JSON, without a newline. `now`: the time of
+/// the reconcile, or of the trace's end.
 std::string line_of(const event_story& of, std::chrono::system_clock::time_point now);
 std::string json_line_of(const event_story& of, std::chrono::system_clock::time_point now);
 
-/// Follows events through the system: from the webhooks of the runtimes to the manager, and to the
-/// reconciles that they lead to. Each is told when its Kyma's reconcile begins, or when it is known
-/// that there will be none.
+/// Traces events through the system: from the webhooks of the runtimes to the manager, and to the
+/// reconciles that they cause. Reports each trace when its Kyma's reconcile begins, or when it is
+/// known that there will be none.
 ///
-/// An event that is coalesced with a later one counts from the earlier change. What is never heard
-/// of any more is forgotten beyond `most` stories, oldest first, which is counted
-/// (`rw_dev_stories_forgotten_total`). On one executor.
+/// An event that is coalesced with a later one counts from the earlier change. Beyond `most` traces
+/// the oldest are dropped and counted (`rw_dev_stories_forgotten_total`). On one executor.
 class event_view final : public cli::manager_observer {
  public:
   static constexpr std::size_t most = 16384;
 
-  /// `tell` is called with each story's end. With `to_reconcile` false nobody tells of what the
-  /// manager does, and a story ends with the change.
+  /// Calls `tell` at each trace's end. With `to_reconcile` false there is no manager to observe,
+  /// and a trace ends with the change.
   event_view(core::clock& clock, core::metrics& metrics, bool to_reconcile,
              std::function<void(const event_story&)> tell);
 
-  /// A runtime's webhook accepted an event.
+  /// Called when a runtime's webhook has accepted an event.
   void changed(const std::string& runtime, const watch_event& event);
 
   void heard(const listener::received_event& event,
@@ -74,8 +73,8 @@ class event_view final : public cli::manager_observer {
   core::counter& forgotten_;
   const bool to_reconcile_;
   const std::function<void(const event_story&)> tell_;
-  std::unordered_map<key, core::time_point, key_hash> changes_;  ///< not heard of by the manager
-  std::deque<std::pair<key, core::time_point>> order_;           ///< of `changes_`, and some gone
+  std::unordered_map<key, core::time_point, key_hash> changes_;  ///< not received by the manager
+  std::deque<std::pair<key, core::time_point>> order_;  ///< of `changes_`, and some that have ended
   std::unordered_map<k8s::object_key, std::vector<waiting>, k8s::object_key_hash> heard_;
   std::size_t heard_count_ = 0;
 };

@@ -14,27 +14,27 @@
 
 namespace rw::dev {
 
-/// What a control plane has beside the manager: somebody who issues certificates, and a gateway. On
+/// The parts of a control plane besides the manager: an issuer of certificates, and a gateway. On
 /// one executor.
 class infrastructure {
  public:
-  /// Binds the gateway. Throws what names the setting that can't be used.
+  /// Binds the gateway. Throws an exception that names the invalid setting.
   infrastructure(cli::services& with, const dev_settings& settings, const cluster& kcp,
                  dev_gateway::service_resolver backends);
 
-  /// KCP, for what else is to be done there. To be closed once all of it has ended.
+  /// Returns the client of KCP, for other uses. The caller closes it once they have ended.
   k8s::client& kcp() noexcept { return kcp_; }
-  /// Where the gateway is.
+  /// Returns the gateway's address.
   boost::asio::ip::tcp::endpoint gateway() const { return gateway_.address(); }
 
-  /// True if there is a root certificate.
+  /// Returns true if there is a root certificate.
   bool has_root() const;
-  /// True if the gateway has a certificate to serve with, which the manager gives it.
+  /// Returns true if the gateway has a certificate to serve with, which the manager issues.
   bool serves() const { return !gateway_.certificate().empty(); }
 
   /// Runs until drained or cancelled.
   boost::asio::awaitable<void> run();
-  /// The gateway ends in order, and then the rest.
+  /// Ends the gateway gracefully, and then the rest.
   void drain() { gateway_.drain(); }
 
  private:

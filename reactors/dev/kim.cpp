@@ -27,7 +27,7 @@ constexpr auto requeue = std::chrono::milliseconds(100);
 constexpr auto held_poll = std::chrono::seconds(1);
 constexpr auto status_requeue = std::chrono::seconds(30);
 
-/// The content of an object of KCP, in another name.
+/// Returns the content of an object of KCP, under another name.
 json::value copy_of(const json::value& from, const k8s::object_key& to) {
   json::object metadata{{"name", to.name}};
   if (!to.ns.empty()) metadata["namespace"] = to.ns;
@@ -134,7 +134,7 @@ asio::awaitable<bool> kim::pause(core::duration by) {
 }
 
 asio::awaitable<reconcile_result> kim::reconcile(k8s::object_key key) {
-  // Read from the server: a mark that was just taken off must not be seen again.
+  // Read from the server: the cache may still have a mark that was removed just now.
   const auto found = co_await kcp_.get(runtimes_type(), key, false);
   if (!found && !found.error().is(k8s::errc::not_found)) {
     co_return reconcile_result::error(found.error());
@@ -207,8 +207,8 @@ asio::awaitable<kim::next> kim::patch_shoot(json::value runtime, bool marked) {
   co_return next::configure;
 }
 
-/// Tries until it is stored. (The real one may lose the state that it ends in to a conflict, and is
-/// not called again for a Runtime that still shows Ready: nothing tells.)
+/// Retries until the state is stored. (The original may lose its final state to a conflict, and
+/// does not reconcile a Runtime again that still shows Ready.)
 asio::awaitable<void> kim::set_state(k8s::object_key key, std::string_view state) {
   for (;;) {
     auto found = co_await kcp_.get(runtimes_type(), key);
@@ -238,7 +238,7 @@ void kim::set_status(json::value& runtime, std::string_view state) const {
   k8s::set_condition(runtime, condition, environment_.clock.wall());
 }
 
-/// Only updates count for the config watcher: neither creation nor deletion.
+/// The config watcher reacts to updates only: neither to creation nor to deletion.
 void kim::on_source_change() {
   for (const auto which : all_sources) {
     auto now = sources_.get(which);

@@ -27,19 +27,19 @@
 
 namespace rw::dev {
 
-/// What one reconcile of the simulated Kyma Infrastructure Manager comes to.
+/// Result of one reconcile of the simulated Kyma Infrastructure Manager.
 enum class kim_outcome : std::uint8_t {
   unchanged,     ///< the shoot did not change: status.state stays as it is until the end
-  changed,       ///< it did: Pending until Gardener has reconciled it
-  fails_before,  ///< Failed, the mark still there
-  fails_after,   ///< Failed after the mark was taken off, nothing configured
+  changed,       ///< the shoot changed: Pending until Gardener has reconciled it
+  fails_before,  ///< Failed, and the mark stays
+  fails_after,   ///< Failed after the mark was removed, nothing configured
 };
 
 /// May be changed while it runs; durations count from the next step.
 struct kim_options {
   std::size_t workers = 25;                               ///< read at the start
-  core::duration patch = std::chrono::milliseconds(200);  ///< of the shoot; the mark goes then
-  core::duration wait = std::chrono::seconds(10);         ///< for Gardener, where the shoot changed
+  core::duration patch = std::chrono::milliseconds(200);  ///< of the shoot, then unmarks
+  core::duration wait = std::chrono::seconds(10);         ///< for Gardener, if the shoot changed
   core::duration work = std::chrono::seconds(2);  ///< half of it before the sources are read
   bool bootstrapper = true;                       ///< KIM's --runtime-bootstrapper-enabled
   bool config_watcher = false;  ///< KIM's own watcher; runs only together with `bootstrapper`
@@ -61,25 +61,26 @@ struct kim_environment {
 /// Simulates Kyma Infrastructure Manager in the order of its source (its state machine of Runtimes
 /// and its ConfigReloadWatcher, as of July 2026), for trial systems and tests:
 ///
-///   1. A Runtime with the mark (the annotation), or with a generation that the shoot does not
-///      have: the shoot is patched, then the mark taken off, by an update at the resourceVersion.
-///      Suspended Runtimes are not. Others that are Ready or Failed are left alone.
-///   2. If the shoot changed, status.state becomes Pending, and it is waited for.
-///   3. The sources are read and written to the runtime (`configure`).
-///   4. status.state becomes Ready, with the condition RuntimeBootstrapperReady.
+/// 1. For a Runtime with the mark (the annotation), or with a generation newer than the shoot's, it
+///   patches the shoot, then removes the mark, by an update at the resourceVersion. It skips
+///   suspended Runtimes, and leaves all others alone that are Ready or Failed.
+/// 2. If the shoot changed, it sets status.state to Pending, and waits for the shoot.
+/// 3. It reads the sources and writes them to the runtime (`configure`).
+/// 4. It sets status.state to Ready, with the condition RuntimeBootstrapperReady.
 ///
 /// A failure ends in the state Failed, without a retry. Runtimes that are Ready or Failed when the
-/// simulation begins are taken for reconciled. The config watcher applies, at each update of a
-/// source, every whole Runtime with the mark, by force, under the field manager `config-watcher`.
+/// simulation begins count as reconciled. At each update of a source the config watcher adds the
+/// mark to every Runtime: it applies the whole object, by force, under the field manager
+/// `config-watcher`.
 ///
 /// Metrics: k8s::controller's, with `controller="dev-kim"`. On one executor.
 class kim final : private k8s::reconciler {
  public:
-  /// Reads the sources and writes them to the runtime that this Runtime stands for.
+  /// Reads the sources and writes them to the runtime of this Runtime.
   using configure_function =
       std::function<boost::asio::awaitable<k8s::result<void>>(boost::json::value runtime)>;
 
-  /// `kcp` and `sources` must outlive this; somebody else runs `sources`.
+  /// `kcp` and `sources` must outlive this; the caller runs `sources`.
   kim(k8s::client& kcp, source_watch& sources, configure_function configure, kim_options options,
       kim_environment environment);
   ~kim() override;
@@ -90,13 +91,13 @@ class kim final : private k8s::reconciler {
   boost::asio::awaitable<void> run();
 
   kim_options& options() noexcept { return options_; }
-  /// Shoots that were patched because of a mark, and for any reason.
+  /// Returns the number of shoots patched because of a mark, and for any reason.
   std::size_t marks_taken() const noexcept { return marks_taken_; }
   std::size_t reconciles() const noexcept { return reconciles_; }
 
  private:
   struct shoot {
-    std::int64_t generation = 0;  ///< of the Runtime that was applied last
+    std::int64_t generation = 0;  ///< of the Runtime applied last
     core::time_point ready_at{};
     bool fails = false;
   };
@@ -126,8 +127,8 @@ class kim final : private k8s::reconciler {
 };
 
 /// Writes ConfigMap, pull Secret, trust bundle and manifests to a runtime under the field managers
-/// that KIM has: what it installs first is a plain create (`manager`), later ones are applied. A
-/// source that is absent is left out.
+/// of KIM: the first installation is a plain create (`manager`), later ones are applied. Skips an
+/// absent source.
 boost::asio::awaitable<k8s::result<void>> configure_as_kim(k8s::client* runtime,
                                                            source_watch* sources);
 

@@ -6,9 +6,9 @@
 
 namespace rw::dev {
 
-/// A kubeconfig that needs nothing beside itself, of a configuration that may have come from
-/// several files: what is to lie in a Secret must be such a one. Fails where credentials come from
-/// a program, which nobody may run on behalf of a Secret.
+/// Returns a self-contained kubeconfig for a configuration that may come from several files: a
+/// Secret requires that. Fails if a program provides the credentials: no reader of a Secret may run
+/// one.
 k8s::result<std::string> kubeconfig_text(const k8s::config& of, const std::string& name);
 
 }  // namespace rw::dev

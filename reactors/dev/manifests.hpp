@@ -9,7 +9,7 @@
 
 namespace rw::dev {
 
-// What a trial system consists of, as YAML that a person could apply just as well.
+// The objects of a trial system, as YAML that a person could apply as well.
 
 /// The CustomResourceDefinitions of deploy/crds and deploy/dev.
 std::string definitions();
@@ -24,7 +24,8 @@ std::string runtime_manifests();
 std::string kyma_manifest(const cluster& runtime);
 std::string access_manifest(const cluster& runtime);
 
-/// deploy/samples/bootstrapper-sources.yaml: what the Runtime Bootstrapper is configured from.
+/// deploy/samples/bootstrapper-sources.yaml: the sources of the Runtime Bootstrapper's
+/// configuration.
 std::string sample_bootstrapper_sources();
 /// In KCP: the ClusterTrustBundle that belongs to these, with the certificates of a CA (PEM).
 std::string trust_bundle_manifest(const std::string& certificates);

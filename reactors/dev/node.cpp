@@ -35,7 +35,7 @@ const k8s::resource_type& endpoints_type() {
   return type;
 }
 
-/// core/v1, Endpoints: the port is called as it is in the Service.
+/// core/v1, Endpoints: the port has the name of the Service's.
 json::value endpoints_of(const k8s::object_key& key, const asio::ip::tcp::endpoint& at) {
   return {{"apiVersion", "v1"},
           {"kind", "Endpoints"},
@@ -144,7 +144,7 @@ asio::awaitable<void> node::follow(k8s::informer* from) {
   }
 }
 
-/// Brings the pod in step with the objects, now and whenever they change.
+/// Keeps the pod in step with the objects, now and whenever they change.
 asio::awaitable<void> node::keep() {
   bool synced = co_await deployments_.wait_synced();
   if (synced) synced = co_await secrets_.wait_synced();
@@ -183,7 +183,7 @@ asio::awaitable<k8s::result<void>> node::step() {
   co_return told;
 }
 
-/// Makes the pod what the objects want, or says why it can't be. A failure may pass.
+/// Makes the pod match the objects, or records why that is impossible. A failure may be transient.
 k8s::result<void> node::place(const json::value& deployment) {
   auto spec = read_pod_spec(deployment, how_.pod_address);
   if (!spec) return refuse(spec.error().message);
@@ -247,8 +247,8 @@ asio::awaitable<void> node::run_pod(std::shared_ptr<pod> one, k8s::object_key ke
   log_.warning("a pod that has ended can't be deleted", {{"reason", gone.error().message}});
 }
 
-/// One that the API server does not take, as it may want more of a pod than there is here, runs all
-/// the same.
+/// Creates the Pod object. The API server may reject it, as it may require more of a pod than there
+/// is here; the pod runs nevertheless.
 asio::awaitable<void> node::tell_pod(const json::value* deployment) {
   if (!current_ || told_pod_ == pod_count_) co_return;
   told_pod_ = pod_count_;
@@ -259,7 +259,7 @@ asio::awaitable<void> node::tell_pod(const json::value* deployment) {
                {{"reason", made.error().message}});
 }
 
-/// A loopback address may not stand there, and would lead nobody here.
+/// Writes the Service's Endpoints. A loopback address is invalid in them, and useless to others.
 asio::awaitable<k8s::result<void>> node::tell_endpoints() {
   const auto here = current_ ? std::optional(current_->address()) : std::nullopt;
   const bool local = here && here->address().is_loopback();

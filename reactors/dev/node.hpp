@@ -21,22 +21,22 @@
 
 namespace rw::dev {
 
-/// What a runtime's machines would do for the watcher, as far as the watcher can tell: the
+/// Simulates a runtime's machines for the watcher, as far as the watcher can observe them: the
 /// Deployment `skr-webhook` becomes a pod with the Secret `skr-webhook-tls` mounted, and gets its
 /// status.
 ///
-/// The pod runs in this process (pod.hpp). Another template makes another pod, which serves before
-/// the one before it ends; another Secret reaches the pod at once, but not one that is ending. A
-/// Secret that can't be used leaves a pod that runs as it is. Pods are told to the API server, from
-/// before they count as ready until they have ended.
+/// The pod runs in this process (pod.hpp). A changed template makes a new pod, which serves before
+/// the previous one ends. A changed Secret reaches the running pod at once, but not one that is
+/// ending. An unusable Secret leaves a running pod as it is. A Pod object exists in the API server
+/// from before the pod is ready until it has ended.
 ///
-/// Where the pod's address can be reached from other machines, it is also written into the
-/// Service's Endpoints, as a control plane's controllers would do, for API servers that look there.
+/// If other machines can reach the pod's address, it is also written into the Service's Endpoints,
+/// as a control plane's controllers would do, for API servers that read those.
 ///
 /// On one executor.
 class node {
  public:
-  /// Told of each event that the runtime's webhook accepts.
+  /// Called with each event that the runtime's webhook accepts.
   using observer = std::function<void(const std::string& runtime, const watch_event&)>;
 
   struct options {
@@ -47,23 +47,23 @@ class node {
     observer on_event = {};
   };
 
-  /// `webhooks`: where the metrics of all webhooks go. Throws where the kubeconfig can't be used.
+  /// `webhooks`: registry of the metrics of all webhooks. Throws if the kubeconfig is unusable.
   node(cli::services& with, core::metrics& webhooks, options how);
   ~node();
   node(const node&) = delete;
   node& operator=(const node&) = delete;
 
   const std::string& runtime() const noexcept { return how_.runtime; }
-  /// The runtime's API server, for what else is to be done there while the node runs.
+  /// Returns the client of the runtime's API server, for other uses while the node runs.
   k8s::client& api() noexcept { return api_; }
-  /// Names the runtime in each line.
+  /// Adds the runtime's name to each line.
   core::logger& log() noexcept { return log_; }
 
-  /// Where a Service ("namespace/name:port") is reached; none if no pod stands behind it.
+  /// Returns the endpoint of a Service ("namespace/name:port"); nothing if it has no pod.
   std::optional<boost::asio::ip::tcp::endpoint> find(std::string_view service) const;
 
-  /// Runs until `stop`, or until cancelled; then ends the pods: they take no more reviews and
-  /// deliver what they accepted (cancelled: they end at once).
+  /// Runs until `stop`, or until cancelled; then ends the pods: they accept no more reviews and
+  /// deliver their events (cancelled: they end at once).
   boost::asio::awaitable<void> run();
   void stop() { stop_.set(); }
 
@@ -93,10 +93,10 @@ class node {
   core::wake stop_;
   core::task_group pods_;
   std::shared_ptr<pod> current_;
-  std::optional<boost::asio::ip::tcp::endpoint> told_;  ///< what the Endpoints say
+  std::optional<boost::asio::ip::tcp::endpoint> told_;  ///< the address in the Endpoints
   std::size_t pod_count_ = 0;                           ///< the present pod's number
-  std::size_t told_pod_ = 0;  ///< that of the last one that the API server was told of
-  std::string complaint_;     ///< why there is no pod as the objects want it; empty: there is
+  std::size_t told_pod_ = 0;  ///< number of the last pod written to the API server
+  std::string complaint_;     ///< why the pod does not match the objects; empty: it does
   std::size_t lost_ = 0;
   std::exception_ptr failure_;
 };

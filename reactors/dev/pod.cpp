@@ -19,12 +19,12 @@ namespace asio = boost::asio;
 namespace json = boost::json;
 using watcher_installer::defect;
 
-// Many pods share one process, and each is asked for little.
+// Many pods share one process, and each has little load.
 constexpr std::size_t channel_capacity = 64;
 constexpr std::size_t set_capacity = 4096;
 constexpr std::size_t requests_at_once = 4;
 
-/// The environment of the container that is told KCP's address.
+/// Returns the environment of the container with KCP's address in it.
 const json::array* environment_of(const json::value& deployment) {
   const auto* containers = k8s::find(deployment, {"spec", "template", "spec", "containers"});
   if (containers == nullptr || !containers->is_array()) return nullptr;
@@ -39,7 +39,7 @@ const json::array* environment_of(const json::value& deployment) {
   return nullptr;
 }
 
-/// One variable's value; empty if it is not set.
+/// Returns one variable's value; empty if it is not set.
 std::string variable(const json::array& env, std::string_view name) {
   for (const auto& one : env) {
     if (k8s::find_string(one, {"name"}) == name)
@@ -48,7 +48,7 @@ std::string variable(const json::array& env, std::string_view name) {
   return {};
 }
 
-/// The entry of the mounted Secret that a path stands for: the last part of its name.
+/// Returns the entry of the mounted Secret for a path: the last part of its name.
 std::string entry_of(const json::array& env, std::string_view name) {
   const auto path = variable(env, name);
   return path.substr(path.rfind('/') + 1);
@@ -62,7 +62,7 @@ webhook_settings basic_settings(const std::string& address) {
   webhook_settings out;
   out.bind_address = address;
   out.webhook_port = 0;
-  out.shutdown_delay = {};  // the embedded API servers know at once where a webhook is
+  out.shutdown_delay = {};  // the embedded API servers resolve a webhook's address at once
   out.channel_capacity = channel_capacity;
   out.set_capacity = set_capacity;
   out.requests_at_once = requests_at_once;
@@ -73,7 +73,7 @@ webhook_settings basic_settings(const std::string& address) {
 
 k8s::result<pod_spec> read_pod_spec(const json::value& deployment, const std::string& address) {
   const auto* env = environment_of(deployment);
-  if (env == nullptr) return defect("no container of the Deployment is told KCP_ADDR");
+  if (env == nullptr) return defect("no container of the Deployment has KCP_ADDR");
   pod_spec out{.settings = basic_settings(address)};
   auto& settings = out.settings;
   const auto kcp = core::parse_host_port(variable(*env, "KCP_ADDR"));

@@ -16,38 +16,38 @@
 
 namespace rw::dev {
 
-/// What a pod of the Deployment `skr-webhook` is to run, as far as its template says it to the
-/// program: the container's environment. Image, probes and rights are those of real pods.
+/// The configuration of a pod of the Deployment `skr-webhook`, from the container's environment in
+/// its template. Image, probes and rights concern real pods only.
 struct pod_spec {
   cli::webhook_settings settings = {};  ///< its files are names of entries in the mounted Secret
-  std::string pod_template = {};        ///< the whole of it, as text: another one is another pod
+  std::string pod_template = {};        ///< as text; a pod with another template is another pod
 };
 
-/// Of a pod that listens on `address`. Fails with a sentence where the template lacks what the
-/// webhook can't do without.
+/// Reads the spec of a pod that listens on `address`. Fails with a sentence if the template lacks a
+/// required setting of the webhook.
 k8s::result<pod_spec> read_pod_spec(const boost::json::value& deployment,
                                     const std::string& address);
 
-/// What the mounted Secret gives the pod.
+/// Content of the mounted Secret.
 struct mounted_files {
   tls::material material;
-  std::optional<known_managers> managers;  ///< none: the file is not there, or malformed
+  std::optional<known_managers> managers;  ///< nothing: the file is missing, or malformed
 };
-/// Fails with a sentence that names the entry which the pod cannot do without.
+/// Reads the mounted files. Fails with a sentence that names the missing required entry.
 k8s::result<mounted_files> mounted(const pod_spec& spec, const boost::json::value& secret);
 
-/// A pod of the watcher without its container: the webhook, in this process, on a port that was
-/// free. On one executor.
+/// A pod of the watcher without its container: the webhook, in this process, on a free port. On one
+/// executor.
 class pod {
  public:
-  /// Throws what says why it can't listen.
+  /// Throws an exception that says why it can't listen.
   pod(boost::asio::any_io_executor executor, pod_spec spec, mounted_files files,
       cli::pipeline_environment environment, admission::event_observer on_event);
 
   const pod_spec& spec() const noexcept { return spec_; }
   boost::asio::ip::tcp::endpoint address() const { return pipeline_.address(); }
 
-  /// The mounted Secret may have changed. True if its certificates had.
+  /// Updates the mounted Secret. Returns true if its certificates have changed.
   bool remount(mounted_files files);
 
   /// As webhook_pipeline.

@@ -85,7 +85,7 @@ void rollout_view::wanted(source which, const std::string& digest) {
   all.digest = digest;
   all.since = clock_.now();
   all.have = 0;
-  // A runtime may be told of first.
+  // The source may be unknown yet: a runtime may report first.
   for (const auto& [runtime, held] : all.held) {
     if (held == digest) count(runtime, which);
   }

@@ -14,17 +14,17 @@
 
 namespace rw::dev {
 
-/// A runtime has got what KCP holds.
+/// A runtime has received the current content of a source in KCP.
 struct arrival {
   std::string runtime = {};
   source what = source::config;
-  core::duration after{};  ///< the moment at which KCP's change was noticed
+  core::duration after{};  ///< time since KCP's change was observed
   std::size_t have = 0;    ///< runtimes that have it by now, this one included
-  std::size_t of = 0;      ///< runtimes that there are
+  std::size_t of = 0;      ///< number of all runtimes
 };
 
-/// The state of a roll-out, for people or as JSON, without a newline; empty if its phase is the one
-/// of `before`. Both are RuntimeRollouts.
+/// Formats the state of a rollout, for people or as JSON, without a newline; empty if phase, reason
+/// and content are those of `before`. Both are RuntimeRollouts.
 std::string rollout_line(const boost::json::value& before, const boost::json::value& now,
                          std::chrono::system_clock::time_point time, bool json);
 
@@ -32,19 +32,19 @@ std::string rollout_line(const boost::json::value& before, const boost::json::va
 std::string line_of(const arrival& what, std::chrono::system_clock::time_point now);
 std::string json_line_of(const arrival& what, std::chrono::system_clock::time_point now);
 
-/// Of many runtimes not each one is worth a line: true for the first and the last, each tenth part,
-/// and the one that makes it 99 %. With ten runtimes or less, always.
+/// Selects the lines to print of many runtimes: the first and the last, each tenth part, and the
+/// one that makes it 99 %. With ten runtimes or less, always true.
 bool is_milestone(const arrival& what);
 
-/// Follows the content of KCP's sources to the runtimes, whoever writes it there: told what KCP
-/// holds and what each runtime holds, it tells of each arrival. On one executor.
+/// Traces the content of KCP's sources to the runtimes, whichever component writes it: it receives
+/// digests of KCP's and of each runtime's copies, and reports each arrival. On one executor.
 class rollout_view {
  public:
   rollout_view(core::clock& clock, std::size_t runtimes, std::function<void(const arrival&)> tell);
 
-  /// KCP holds this (a digest of it) from now on; empty: nothing.
+  /// Sets KCP's digest of a source; empty: there is none.
   void wanted(source which, const std::string& digest);
-  /// A runtime holds this from now on.
+  /// Sets a runtime's digest of a source.
   void has(const std::string& runtime, source which, const std::string& digest);
 
  private:

@@ -8,7 +8,7 @@
 namespace rw::dev {
 namespace {
 
-/// With a logger's line `{...}\n`.
+/// Adds a field to a logger's line `{...}\n`.
 std::string with_field(std::string_view line, const std::string& field) {
   std::string out(line.substr(0, line.rfind('}')));
   return out + field + "}\n";
@@ -18,7 +18,7 @@ void write_stderr(std::string_view line) {
   while (!line.empty()) {
     const auto n = ::write(STDERR_FILENO, line.data(), line.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;  // nobody to tell
+    if (n <= 0) return;  // standard error is closed
     line.remove_prefix(static_cast<std::size_t>(n));
   }
 }

@@ -6,7 +6,8 @@
 
 namespace rw::dev {
 
-/// A sink for standard error that names the runtime in each line: many of them share a process.
+/// Returns a sink for standard error that adds the runtime to each line: many of them share a
+/// process.
 core::logger::sink name_runtime(const std::string& runtime);
 
 }  // namespace rw::dev

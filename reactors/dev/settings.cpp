@@ -27,7 +27,7 @@ constexpr auto about =
 
 void describe_clusters(CLI::App& app, dev_settings& to) {
   add(app, "--dir", to.dir, "DIR", "Where kubeconfigs and manifests to try are written");
-  add(app, "--runtimes", to.runtimes, "", "How many runtimes there are: runtime-1, runtime-2, ...")
+  add(app, "--runtimes", to.runtimes, "", "Number of runtimes: runtime-1, runtime-2, ...")
       ->check(CLI::Range(1u, 5000u));
   add(app, "--kcp-kubeconfig", to.kcp_kubeconfig, "FILE",
       "A real API server in place of the embedded one of KCP");
@@ -44,7 +44,7 @@ void describe_control_plane(CLI::App& app, dev_settings& to) {
   add(app, "--gateway-port", to.gateway_port, "", "Port of KCP's gateway; 0 picks a free one");
   add_duration(
       app, "--gateway-idle", to.gateway_idle,
-      "When the gateway closes a connection without requests; short, each event shakes hands anew");
+      "Idle timeout of connections to the gateway; if it is short, each event needs a handshake");
   app.add_flag(
       "--manager,!--no-manager", to.manager,
       "Run the manager, too (on by default); without it, run your own with KCP's kubeconfig");
@@ -58,36 +58,36 @@ void describe_control_plane(CLI::App& app, dev_settings& to) {
       ->delimiter(',')
       ->type_name("IP:PORT,...");
   add_duration(app, "--success-interval", to.success_interval,
-               "Between the manager's looks at a runtime where nothing is known to have changed",
+               "The manager's resync period of a runtime without observed changes",
                std::chrono::milliseconds(1));
   add_duration(app, "--ca-grace-period", to.ca_grace,
                "From when a new CA is in the bundle until the gateway may serve with it");
   add_duration(app, "--rotate-root-every", to.rotate_root_every,
-               "Make a new root CA so often; 0: only when its Secret is deleted");
-  add(app, "--rotations", to.rotations, "", "At most so many times; 0: for ever");
+               "Period after which a new root CA is made; 0: only when its Secret is deleted");
+  add(app, "--rotations", to.rotations, "", "Maximum number of periodic root CAs; 0: unlimited");
   add_duration(app, "--issuer-delay", to.issuer_delay,
-               "Let each step of the issuer come late by up to so much, at random");
+               "Maximum random delay of each step of the issuer");
 }
 
 void describe_configuration(CLI::App& app, dev_settings& to) {
   const auto first = app.get_options({}).size();
   add_bootstrapper_mode(
       app, to.bootstrapper,
-      "Create what the Runtime Bootstrapper is configured from, and Runtimes, and have the manager "
-      "bring it to the runtimes in this way (manager --help): off; signal, with a Kyma "
-      "Infrastructure Manager that is simulated; shadow; direct. Each arrival on a runtime is "
-      "shown");
+      "Create the sources of the Runtime Bootstrapper's configuration, and Runtimes, and let the "
+      "manager roll it out in this mode (manager --help): off; signal, with a simulated Kyma "
+      "Infrastructure Manager; shadow; direct. Prints each arrival on a runtime");
   add(app, "--kim-workers", to.kim_workers, "",
-      "Runtimes that the simulated Kyma Infrastructure Manager works on at once")
+      "Number of Runtimes that the simulated Kyma Infrastructure Manager reconciles concurrently")
       ->check(CLI::Range(1u, 1024u));
   add_duration(app, "--kim-duration", to.kim_duration,
-               "Time from its taking the mark off to the end of its reconcile");
+               "Time from its removal of the mark to the end of its reconcile");
   app.add_flag("--kim-config-watcher", to.kim_config_watcher,
-               "Let it run its own watcher, too, which marks every Runtime at each update");
+               "Also run its own watcher, which marks every Runtime at each update");
   add(app, "--kim-fails", to.kim_fails, "N",
-      "Let each N-th of its reconciles end in the state Failed after the mark was taken; 0: none");
+      "Let each N-th of its reconciles end in the state Failed after it removed the mark; 0: none");
   add(app, "--hanging-runtimes", to.hanging_runtimes, "",
-      "How many runtimes, the last ones, have API servers that take requests and never answer");
+      "Number of runtimes, counted from the last, whose API servers accept requests and never "
+      "respond");
   group_options(app, first, "Configuration of runtimes");
 }
 
@@ -120,8 +120,8 @@ void describe_api_server(CLI::App& app, api_server_settings& to) {
   add(app, "--history", to.history, "", "Changes of a cluster that a watch may resume from")
       ->check(CLI::Range(1u, 1u << 24));
   add_duration(app, "--storage-delay", to.storage_delay,
-               "Time for which objects of a new CustomResourceDefinition are answered with 429, as "
-               "kube-apiserver does while their storage is initializing; 0: none");
+               "Time for which requests for objects of a new CustomResourceDefinition get 429, as "
+               "from kube-apiserver while their storage is initializing; 0: none");
 }
 
 void check_dev(const dev_settings& of) {
@@ -131,7 +131,7 @@ void check_dev(const dev_settings& of) {
   }
   if (of.hanging_runtimes >= of.runtimes - std::min(of.runtimes, of.skr_kubeconfigs.size())) {
     if (of.hanging_runtimes > 0) {
-      wrong.add("--hanging-runtimes must leave one of the embedded --runtimes that answers");
+      wrong.add("--hanging-runtimes must leave one of the embedded --runtimes that responds");
     }
   }
   if (of.dir.empty()) wrong.add("--dir must not be empty");

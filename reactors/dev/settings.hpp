@@ -21,7 +21,7 @@ struct dev_settings {
   std::string kcp_kubeconfig;                ///< empty: an embedded API server
   std::vector<std::string> skr_kubeconfigs;  ///< of the first runtimes; the others are embedded
   bool bare = false;                         ///< neither Watcher nor Kymas
-  bool json = false;                         ///< the events on standard output
+  bool json = false;                         ///< events on standard output as JSON
   std::uint16_t api_port = 0;
   std::uint16_t gateway_port = 0;
   std::string pod_address = "127.0.0.1";  ///< where the webhooks listen
@@ -41,7 +41,7 @@ struct dev_settings {
   std::size_t hanging_runtimes = 0;  ///< the last ones
 
   std::chrono::milliseconds rotate_root_every{0};  ///< 0: never
-  std::size_t rotations = 0;                       ///< 0: for ever
+  std::size_t rotations = 0;                       ///< 0: unlimited
   std::chrono::milliseconds issuer_delay{0};
 
   std::chrono::milliseconds drain_timeout = std::chrono::seconds(10);
@@ -57,7 +57,7 @@ struct api_server_settings {
   std::chrono::milliseconds storage_delay{0};
 };
 
-// Add the options of a command; `check_dev` throws `cli::setting_error` where they do not fit.
+// Adds the options of a command; `check_dev` throws `cli::setting_error` for invalid combinations.
 void describe_dev(CLI::App& app, dev_settings& to);
 void check_dev(const dev_settings& of);
 void describe_api_server(CLI::App& app, api_server_settings& to);

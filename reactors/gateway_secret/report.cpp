@@ -3,7 +3,7 @@
 namespace rw::gateway_secret {
 namespace {
 
-/// How a step is reported: in metrics and logs, and as an event.
+/// The words of a step: for metrics and logs, and for an event.
 struct step_words {
   const char* name;
   const char* reason;
@@ -18,9 +18,9 @@ const step_words& words_for(step what) {
       {"repair_bundle", "GatewaySecretRepaired",
        "ca.crt was damaged or incomplete and was completed"},
       {"repair_time", "GatewaySecretRepaired",
-       "caAddedToBundleAt was missing or wrong and is now; the grace period begins anew"},
+       "caAddedToBundleAt was missing or wrong and is now; the grace period restarts"},
       {"add_authority", "CABundleExtended",
-       "the root's new CA was added to the bundle; client certificates are issued anew"},
+       "the root's new CA was added to the bundle; client certificates are re-issued"},
       {"drop_expired", "ExpiredCADropped", "expired CAs were dropped from the bundle"},
       {"switch_server", "ServerCertificateSwitched",
        "the gateway serves with the root's certificate from now on"}};
@@ -31,8 +31,8 @@ bool needs_a_person(const plan& made) {
   return made.where == phase::blocked || made.where == phase::no_root;
 }
 
-/// What of a plan is worth an event when it changes: not who is missing, which changes all the
-/// time.
+/// Returns the part of a plan whose changes are worth an event. It excludes the missing runtimes,
+/// which change all the time.
 std::string state_of(const plan& made) {
   auto state = std::string(name_of(made.where)) + (made.near_deadline ? " near" : "");
   return needs_a_person(made) ? state + ": " + made.waiting : state;
@@ -45,9 +45,10 @@ report::report(core::logger& log, core::metrics& metrics, k8s::event_recorder* e
       metrics_(metrics),
       events_(events),
       authorities_(core::make_gauge(metrics, "rw_gateway_secret_authorities",
-                                    "CAs in the gateway's bundle")),
-      missing_(core::make_gauge(metrics, "rw_gateway_secret_missing_runtimes",
-                                "Runtimes that the switch of the server certificate waits for")),
+                                    "Number of CAs in the gateway's bundle")),
+      missing_(core::make_gauge(
+          metrics, "rw_gateway_secret_missing_runtimes",
+          "Number of runtimes that the switch of the server certificate waits for")),
       deadline_(core::make_gauge(
           metrics, "rw_gateway_secret_deadline_timestamp_seconds",
           "Time at which the server certificate is switched without the missing runtimes; 0: none "
@@ -102,8 +103,8 @@ void report::planned(const plan& made, const gateway_content* gateway,
 void report::done(const plan& made, const k8s::object_reference& about) {
   for (const auto what : made.steps) {
     const auto& words = words_for(what);
-    core::make_counter(metrics_, "rw_gateway_secret_steps_total", "Steps of the CA rotation done",
-                       {{"step", words.name}})
+    core::make_counter(metrics_, "rw_gateway_secret_steps_total",
+                       "Number of completed steps of the CA rotation", {{"step", words.name}})
         .Increment();
     log_.info("gateway secret written", {{"step", words.name}, {"object", about.name}});
     emit(about, false, words.reason, words.message);
@@ -123,7 +124,7 @@ void report::expiry(const std::optional<tls::certificate>& served, time_point no
   if (close == close_) return;
   close_ = close;
   if (!close) {
-    log_.info("server certificate of the gateway is not close to expiry any more");
+    log_.info("server certificate of the gateway is no longer close to expiry");
     return;
   }
   const auto when = k8s::format_time(served->not_after());

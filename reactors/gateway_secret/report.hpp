@@ -13,18 +13,18 @@
 
 namespace rw::gateway_secret {
 
-/// Reports the rotation: an event when its state changes, a log line also when those who are
-/// missing do, metrics always.
+/// Reports the rotation: by an event when its state changes, by a log line also when the missing
+/// runtimes change, by metrics always.
 class report {
  public:
   report(core::logger& log, core::metrics& metrics, k8s::event_recorder* events);
 
-  /// A plan that was made. `about` is the gateway Secret.
+  /// Reports a new plan. `about` is the gateway Secret.
   void planned(const plan& made, const gateway_content* gateway,
                const k8s::object_reference& about);
-  /// Its write was done.
+  /// Reports that the plan's write succeeded.
   void done(const plan& made, const k8s::object_reference& about);
-  /// Whether the served certificate is about to expire.
+  /// Reports whether the served certificate is about to expire.
   void expiry(const std::optional<tls::certificate>& served, time_point now,
               std::chrono::seconds window, const k8s::object_reference& about);
 

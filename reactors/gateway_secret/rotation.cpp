@@ -15,7 +15,7 @@ bool expired(const tls::certificate& one, time_point now) {
   return one.not_after() < now;
 }
 
-/// Makes one plan; each member function looks at one concern, in the order of `make`.
+/// Makes one plan; each member function handles one concern, in the order of `make`.
 class planner {
  public:
   planner(const observed& world, const rollout_tracker& tracker, const rotation_options& options,
@@ -40,7 +40,7 @@ class planner {
   }
 
  private:
-  /// False: there is no gateway Secret, and nothing to make one of.
+  /// Returns false if there is no gateway Secret, and no material to make one.
   bool begin() {
     if (world_.gateway) {
       next_ = *world_.gateway;
@@ -99,8 +99,8 @@ class planner {
     if (added_ && !out_.has(step::create)) did(step::add_authority);
   }
 
-  /// Every runtime must find the authority of what the gateway serves in the bundle that it gets.
-  /// It is nothing that was added just now, so caAddedToBundleAt stays.
+  /// Adds the authority of the served certificate: every runtime must find it in its bundle. The
+  /// authority is not new, so caAddedToBundleAt stays.
   void repair_authority_of_served() {
     if (!next_.served || expired(*next_.served, exact_)) return;
     const auto& served = *next_.served;
@@ -171,7 +171,7 @@ class planner {
     switch_server();
   }
 
-  /// Has enough time passed?
+  /// Returns whether the grace period has passed, or the served certificate is about to expire.
   bool is_due() {
     const auto due = *next_.ca_added_at + options_.grace;
     const auto urgent = next_.served->not_after() - options_.urgent;
@@ -186,7 +186,8 @@ class planner {
     return false;
   }
 
-  /// Have all runtimes what they need, or is it too late to wait? Says who has not.
+  /// Returns whether all runtimes meet the demand, or the deadline has passed. Records which do
+  /// not.
   bool is_everywhere() {
     if (options_.time_only) return true;
     const auto deadline = switch_deadline(*next_.ca_added_at, next_.served->not_after(), options_);
@@ -205,8 +206,8 @@ class planner {
     return false;
   }
 
-  /// Who holds the switch up, in words: the first few by name, so that the text stays the same
-  /// while they do.
+  /// Returns the runtimes that block the switch, as text: the first few by name, so that the text
+  /// stays the same while they do.
   std::string missing() {
     if (!tracker_.is_complete()) return "it is not known yet which runtimes there are";
     std::vector<std::pair<const k8s::object_key*, std::string_view>> all;
@@ -276,7 +277,7 @@ class planner {
   const rollout_tracker& tracker_;
   const rotation_options& options_;
   const time_point exact_;
-  const time_point now_;  ///< whole seconds, as they are written
+  const time_point now_;  ///< whole seconds, as in the annotation
   gateway_content next_;
   bool added_ = false;
   bool full_ = false;

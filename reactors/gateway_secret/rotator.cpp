@@ -17,13 +17,13 @@ namespace {
 
 using k8s::reconcile_result;
 
-/// What became of a Secret's content, read once for each of its states: keys are costly to check.
+/// The parsed content of a Secret, once for each of its states: keys are costly to check.
 template <typename T>
 struct read_once {
   k8s::object from = {};
   std::optional<T> content = {};
 
-  /// True if there is something new to read.
+  /// Returns true if there is a new state to parse.
   bool changed(const k8s::object& now) {
     if (bool(from) == bool(now) && same_state(from, now)) return false;
     from = now;
@@ -32,7 +32,7 @@ struct read_once {
   }
 };
 
-/// Another write came first, or the informer is behind: its next delta brings what is there.
+/// Another write came first, or the informer is late: its next delta carries the current state.
 bool is_overtaken(const k8s::failure& why) {
   return why.is(k8s::errc::conflict) || why.is(k8s::errc::already_exists) ||
          why.is(k8s::errc::not_found);
@@ -57,7 +57,7 @@ class rotator::implementation {
   }
 
   boost::asio::awaitable<void> run(k8s::reconciler* target) {
-    world_.last_whole.reset();  // somebody else may have led meanwhile
+    world_.last_whole.reset();  // another replica may have led meanwhile
     k8s::controller controller(
         executor_, {.name = "gateway_secret", .concurrent = 1}, *target,
         {with_.clock, with_.watchdog, with_.log, with_.metrics, with_.random});
@@ -67,7 +67,7 @@ class rotator::implementation {
     controller.watch(roots_, always);
     controller.watch(gateways_, always);
     const auto on_change = tracker_.subscribe([&] { controller.add(options_.gateway); });
-    controller.add(options_.gateway);  // there may be neither Secret, which has to be told
+    controller.add(options_.gateway);  // neither Secret may exist, which has to be reported
     co_await controller.run();
   }
 
@@ -82,7 +82,7 @@ class rotator::implementation {
                    options_.close_to_expiry, about);
     if (!last_.write) co_return later(now);
     auto object = write_gateway_secret(*last_.write, options_.gateway, gateway_.from.parse());
-    // The object is at the version that the plan was made for.
+    // The object has the resourceVersion that the plan was made for.
     auto request = gateway_.from ? api_.update(secrets_type(), std::move(object))
                                  : api_.create(secrets_type(), std::move(object));
     const auto written = co_await std::move(request);

@@ -24,10 +24,10 @@ struct rotator_options {
   k8s::object_key root = {"istio-system", "klm-watcher"};
   k8s::object_key gateway = {"istio-system", "klm-istio-gateway"};
   rotation_options rotation = {};
-  /// So long before its end the served certificate counts as close to expiry.
+  /// Time before its expiry at which the served certificate counts as close to expiry.
   std::chrono::seconds close_to_expiry = std::chrono::hours(14 * 24);
-  /// Looked at again after this at the latest, whatever happens: clocks are set, and the time to
-  /// wait was reckoned by one that may have been wrong.
+  /// Maximum time between reconciles: the clock may be set, and the planned wait may come from a
+  /// wrong one.
   core::duration revisit = std::chrono::hours(1);
 };
 
@@ -38,25 +38,23 @@ struct rotator_environment {
   core::logger& log;
   core::metrics& metrics;
   core::random_source random;
-  k8s::event_recorder* events = nullptr;  ///< none: nothing is told
+  k8s::event_recorder* events = nullptr;  ///< null: no events
 };
 
-/// How an informer that watches one Secret only is to be made: one for the root, one for the
-/// gateway.
+/// Returns the options of an informer of one Secret only: one for the root, one for the gateway.
 k8s::informer_options informer_of(const k8s::object_key& secret);
 
-/// Keeps the gateway Secret as `make_plan` wants it: reads both Secrets through informers, who is
-/// where on the rollout tracker, and writes what was planned.
+/// Keeps the gateway Secret as `make_plan` plans it: reads both Secrets through informers and the
+/// state of the runtimes from the rollout tracker, and writes the plan.
 ///
 /// Each write is an update of exactly the resourceVersion that it was planned for, so neither a
-/// leader that was deposed nor an informer that is behind can undo a step. To be run by the leader
-/// only.
+/// deposed leader nor a late informer can undo a step. Run by the leader only.
 ///
-/// A change of phase, each step, a deadline that comes near and whom it left behind are logged once
-/// and reported as events of the gateway Secret; a change of who is missing is logged.
+/// A change of phase, each step, an approaching deadline and the runtimes it left behind are logged
+/// once and reported as events of the gateway Secret; a change of the missing runtimes is logged.
 ///
 /// Metrics: `lifecycle_mgr_gateway_secret_server_cert_close_to_expiry` (0, 1),
-/// `rw_gateway_secret_phase{phase}` (1 for the one that it is in), `rw_gateway_secret_authorities`,
+/// `rw_gateway_secret_phase{phase}` (1 for the current one), `rw_gateway_secret_authorities`,
 /// `rw_gateway_secret_missing_runtimes`, `rw_gateway_secret_deadline_timestamp_seconds`,
 /// `rw_gateway_secret_steps_total{step}`; and a controller's.
 ///
@@ -64,7 +62,7 @@ k8s::informer_options informer_of(const k8s::object_key& secret);
 /// tracker's.
 class rotator final : private k8s::reconciler {
  public:
-  /// `roots` and `gateways` are informers of Secrets; somebody else runs them.
+  /// `roots` and `gateways` are informers of Secrets; the caller runs them.
   rotator(boost::asio::any_io_executor executor, k8s::client& api, k8s::informer& roots,
           k8s::informer& gateways, rollout_tracker& tracker, rotator_options options,
           rotator_environment environment);
@@ -75,7 +73,7 @@ class rotator final : private k8s::reconciler {
   /// Runs until cancelled; may be run again after that.
   boost::asio::awaitable<void> run();
 
-  /// What was planned last: for people who ask why it takes so long.
+  /// Returns the last plan, for status pages.
   const plan& last() const noexcept;
 
  private:

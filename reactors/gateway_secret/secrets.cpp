@@ -14,7 +14,8 @@ namespace {
 
 namespace json = boost::json;
 
-/// The pair, if it can be served: both there, readable, and belonging together.
+/// Returns the pair's certificate, if a server can use it: both exist, are readable, and belong
+/// together.
 tls::result<tls::certificate> served_with(const tls::key_pair& pair) {
   if (pair.certificate.empty())
     return tls::failure(tls::error::missing_material, "tls.crt is missing");
@@ -41,7 +42,7 @@ tls::result<root_secret> read_root_secret(const json::value& secret) {
     return tls::failure(tls::error::unusable_material, "tls.crt is no CA certificate");
   }
   root_secret out{std::move(pair), *server, {*server}};
-  // Usually tls.crt once more; where it is not, what tls.crt hangs from.
+  // Usually a copy of tls.crt; otherwise the CAs above it.
   if (const auto pem = k8s::secret_data(secret, authorities_entry); pem && !pem->empty()) {
     const auto more = tls::load_pem_bundle(*pem);
     if (!more) return tls::failure(more.error().code, "ca.crt: " + more.error().message());

@@ -17,30 +17,30 @@ namespace rw::gateway_secret {
 
 using time_point = std::chrono::system_clock::time_point;
 
-/// The root Secret: the CA that the issuer of client certificates uses, and that the gateway serves
-/// with in the end, since it is its own server certificate, too.
+/// The root Secret: the CA of the client certificates' issuer. The gateway finally serves with it,
+/// as it is its own server certificate, too.
 struct root_secret {
-  tls::key_pair pair;                         ///< as it stands there
+  tls::key_pair pair;                         ///< unchanged
   tls::certificate server;                    ///< the first certificate of tls.crt
-  std::vector<tls::certificate> authorities;  ///< `server`, then what else ca.crt has
+  std::vector<tls::certificate> authorities;  ///< `server`, then the other certificates of ca.crt
 };
 
-/// The failure says what is wrong with which entry.
+/// The failure names the invalid entry and the error.
 tls::result<root_secret> read_root_secret(const boost::json::value& secret);
 
-/// The gateway Secret, whatever state it is in.
+/// The content of the gateway Secret, valid or not.
 struct gateway_content {
-  tls::key_pair pair = {};                      ///< served; as it stands there
-  std::optional<tls::certificate> served = {};  ///< none: the pair can't be served
-  tls::ca_bundle bundle = {};                   ///< of a damaged one, what is left
-  std::optional<time_point> ca_added_at = {};   ///< none: missing, or no time
-  std::string pair_problem = {};                ///< why `served` is none
+  tls::key_pair pair = {};                      ///< served; unchanged
+  std::optional<tls::certificate> served = {};  ///< nothing: the pair is unusable
+  tls::ca_bundle bundle = {};                   ///< of a damaged one, the valid blocks
+  std::optional<time_point> ca_added_at = {};   ///< nothing: missing, or invalid
+  std::string pair_problem = {};                ///< why `served` is empty
   std::string bundle_problem = {};              ///< why the bundle was damaged; empty: it was not
 };
 
 gateway_content read_gateway_secret(const boost::json::value& secret);
 
-/// A new gateway Secret, or `into`, an existing one, with everything else that it has.
+/// Returns a new gateway Secret, or `into`, an existing one, with its other content unchanged.
 boost::json::value write_gateway_secret(const gateway_content& content, const k8s::object_key& key,
                                         boost::json::value into = {});
 

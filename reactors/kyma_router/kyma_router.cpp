@@ -16,7 +16,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr std::size_t at_once = 64;  // deltas taken in one go
+constexpr std::size_t at_once = 64;  // maximum number of deltas received at once
 
 std::string runtime_id_of(const k8s::object& kyma) {
   const auto value = kyma.parse();
@@ -26,7 +26,7 @@ std::string runtime_id_of(const k8s::object& kyma) {
 
 core::counter& count(core::metrics& metrics, const char* outcome) {
   return core::make_counter(metrics, "rw_kyma_router_events_total",
-                            "Events of runtimes by what became of them", {{"outcome", outcome}});
+                            "Number of events of runtimes, by outcome", {{"outcome", outcome}});
 }
 
 }  // namespace
@@ -70,7 +70,7 @@ void router::heard(std::string_view runtime_id) {
   by_id_.emplace(std::move(id), where);
 }
 
-/// False if it is to wait.
+/// Enqueues the Kyma. Returns false if it is delayed.
 bool router::lead(const k8s::object_key& kyma) {
   const auto now = clock_.now();
   auto& next = next_.use(kyma);
@@ -84,7 +84,7 @@ void router::forget(waiters::iterator which) {
   forgotten_.Increment();
   std::uint64_t suppressed = 0;
   if (log_limit_.pass(suppressed)) {
-    log_.warning("an event is forgotten: no Kyma has its runtime id",
+    log_.warning("event dropped: no Kyma has its runtime id",
                  {{"runtimeId", which->runtime_id}, {"suppressed", suppressed}});
   }
   by_id_.erase(which->runtime_id);
@@ -99,7 +99,7 @@ asio::awaitable<void> router::run() {
   co_await tasks.join();
 }
 
-/// Leads those to their Kymas that came before these.
+/// Enqueues Kymas that appear after the first event of their runtime.
 asio::awaitable<void> router::follow() {
   const auto changes = kymas_.subscribe(at_once);
   std::vector<k8s::delta> some;

@@ -20,17 +20,17 @@
 
 namespace rw::kyma_router {
 
-/// The index that an informer of Kymas gets from `index_by_runtime`: by the label
+/// The index of Kymas that `index_by_runtime` adds to an informer: by the label
 /// `kyma-project.io/runtime-id`.
 inline constexpr auto runtime_index = "runtime-id";
 void index_by_runtime(k8s::informer& kymas);
 
-/// The Kymas with that runtime id; as a rule one. Needs the index.
+/// Returns the Kymas with that runtime id; usually one. Needs the index.
 std::vector<k8s::object> kymas_of(const k8s::informer& kymas, std::string_view runtime_id);
 
 struct router_options {
   std::size_t capacity = 4096;                         ///< runtimes that wait for their Kyma
-  core::duration patience = std::chrono::minutes(10);  ///< how long each of them does
+  core::duration patience = std::chrono::minutes(10);  ///< maximum wait of each
   core::duration interval = std::chrono::seconds(1);   ///< between two requeues of one Kyma
 };
 
@@ -41,25 +41,25 @@ struct router_environment {
   core::metrics& metrics;
 };
 
-/// Leads what is heard of runtimes to their Kymas: an event names its sender by the common name of
-/// its certificate, and the Kyma that has it as a label is to be looked at.
+/// Routes events of runtimes to their Kymas: the common name of the sender's certificate is the
+/// runtime id, and a reconcile of the Kyma with that label follows.
 ///
-/// An event of a runtime that no Kyma has is kept until one does: the Kyma's creation may be on its
-/// way to this process while the runtime's first event has already come. Since events say nothing
-/// but "look", one for each runtime is enough. Beyond `capacity`, and after `patience`, they are
-/// forgotten, which is counted, and logged. A Kyma whose runtime changes without end is requeued
-/// after a delay, which the destination's queue merges: twice in each `interval` at most.
+/// An event of a runtime without a Kyma is kept until there is one: this process may not have
+/// observed the Kyma's creation before the runtime's first event. An event only triggers a
+/// reconcile, so one for each runtime is enough. Beyond `capacity`, and after `patience`, events
+/// are dropped, counted and logged. A Kyma whose runtime changes continuously is requeued after a
+/// delay, which the destination's queue merges: twice in each `interval` at most.
 ///
 /// Metric: `rw_kyma_router_events_total{outcome}`: routed, held (requeued after a delay), waiting
-/// (its Kyma is not known yet), late (a waiting one, whose Kyma came), forgotten.
+/// (its Kyma is not known yet), late (a waiting one, whose Kyma has appeared), forgotten.
 ///
 /// Everything happens on one executor, which is also the informer's.
 class router {
  public:
-  /// Requeues the Kyma once the time has passed; of several that wait one is enough.
+  /// Requeues the Kyma after a delay; it may merge several pending requests.
   using destination = std::function<void(const k8s::object_key&, core::duration)>;
 
-  /// The informer must have its index, and outlive the router; somebody else runs it.
+  /// The informer must have its index, and outlive the router; the caller runs it.
   router(k8s::informer& kymas, destination to, router_options options,
          router_environment environment);
   router(const router&) = delete;
@@ -67,7 +67,7 @@ class router {
 
   void heard(std::string_view runtime_id);
 
-  /// Sees to those that wait, until cancelled.
+  /// Handles the waiting events, until cancelled.
   boost::asio::awaitable<void> run();
 
   std::size_t waiting() const noexcept { return by_id_.size(); }
@@ -95,10 +95,9 @@ class router {
   core::counter& waiting_;
   core::counter& late_;
   core::counter& forgotten_;
-  /// When a Kyma may be requeued at once; one that is forgotten here, among so many, may be a
-  /// little early.
+  /// When a Kyma may be requeued at once. A Kyma evicted here may be requeued a little early.
   core::lru_map<k8s::object_key, core::time_point, k8s::object_key_hash> next_{16384};
-  waiters in_order_;  ///< the one that came first, first
+  waiters in_order_;  ///< oldest first
   std::unordered_map<std::string, waiters::iterator> by_id_;
 };
 

@@ -17,7 +17,7 @@ namespace asio = boost::asio;
 constexpr std::size_t remembered = 16384;  // as many as a listener has connections
 constexpr std::string_view xfcc_header = "x-forwarded-client-cert";
 
-/// The header's lines joined, as if the proxies had written one (RFC 9110, section 5.3).
+/// Returns the header's lines joined, as one line of the proxies (RFC 9110, section 5.3).
 std::string forwarded(const http::fields& headers) {
   std::string joined;
   for (std::size_t i = 0; i < headers.size(); ++i) {
@@ -29,7 +29,7 @@ std::string forwarded(const http::fields& headers) {
   return joined;
 }
 
-/// The network of an address, IPv4 ones mapped.
+/// Returns the network of an address, IPv4 ones mapped.
 asio::ip::network_v6 network(const asio::ip::address& address, unsigned short bits) {
   const auto mapped = address.is_v6()
                           ? address.to_v6()
@@ -146,8 +146,8 @@ boost::system::result<identifier::entry, identity_error> identifier::examine(
                                 (code.value() == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT ||
                                  code.value() == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY);
       if (!options_.terminates_tls || !lacks_issuer) return identity_error::untrusted;
-      // The handshake saw intermediates, which are not known here. It used this very material,
-      // unless the connection is older.
+      // The handshake received intermediates, which are not available here. It used this very
+      // material, unless the connection is older.
       if (connected_since_ != generation) return identity_error::outdated;
     }
     if (trust->ca()) {

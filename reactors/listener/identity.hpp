@@ -23,7 +23,7 @@ namespace rw::listener {
 class network_list {
  public:
   /// Parses networks separated by commas, and perhaps blanks. Throws `std::invalid_argument` that
-  /// names the wrong one.
+  /// names the invalid one.
   static network_list parse(std::string_view text);
 
   bool empty() const noexcept { return networks_.empty(); }
@@ -33,20 +33,20 @@ class network_list {
   std::vector<boost::asio::ip::network_v6> networks_;  ///< IPv4 ones mapped (RFC 4291, 2.5.5.2)
 };
 
-/// Why a request has no sender; the status to answer with.
+/// Why a request has no sender, and the status of the response.
 enum class identity_error {
-  untrusted_peer = 1,  ///< X-Forwarded-Client-Cert from a peer that is no trusted proxy: 401
-  unidentified,        ///< no certificate, or none that could be read: 401
+  untrusted_peer = 1,  ///< X-Forwarded-Client-Cert from a peer outside the trusted proxies: 401
+  unidentified,        ///< no certificate, or an unreadable one: 401
   untrusted,           ///< the certificate does not chain to the CA, or is not valid now: 401
   nameless,            ///< no common name, which is the runtime's id: 400
-  outdated,  ///< TLS: the certificate was checked before the CA changed, and can't be checked
-             ///< again without its intermediates: the client has to connect anew
+  outdated,  ///< TLS: the certificate was verified before the CA changed, and can't be verified
+             ///< again without its intermediates: the client must reconnect
 };
 
-/// One line for the answer, without a newline. Static storage.
+/// Returns a line for the response, without a newline. Static storage.
 std::string_view reason(identity_error error) noexcept;
 
-/// Who sent a request. A cheap value.
+/// The sender of a request. A cheap value.
 struct sender {
   std::string runtime_id;        ///< common name of the certificate
   tls::certificate certificate;  ///< for the verify function
@@ -58,29 +58,29 @@ struct identity_options {
   /// The server terminates mutual TLS itself: the peer's certificate is the identity, and any
   /// X-Forwarded-Client-Cert is ignored.
   bool terminates_tls = false;
-  /// Else: the peers whose X-Forwarded-Client-Cert is believed.
+  /// Else: the peers whose X-Forwarded-Client-Cert is trusted.
   network_list trusted_proxies;
-  /// Certificates must chain to its CA: where the server terminates TLS, with its credentials, so
-  /// that trust that was withdrawn ends on open connections too; else where there is a CA.
+  /// Certificates must chain to its CA. If the server terminates TLS: its credentials, so that a
+  /// withdrawal of trust also applies to open connections. Else optional.
   std::shared_ptr<tls::credentials> client_ca;
 };
 
-/// Finds out who sent a request. Identities are remembered while their certificates, and what these
-/// chain to, are valid and the CA is the same, so that the certificate that comes with every event
-/// of a runtime is parsed and checked once. Thread-safe.
+/// Identifies the sender of a request. Caches identities while their certificates, and the
+/// authorities above them, are valid and the CA is the same: the certificate that comes with every
+/// event of a runtime is parsed and verified once. Thread-safe.
 class identifier {
  public:
   identifier(identity_options options, core::clock& time);
 
   sender_result identify(const http::request& from);
 
-  /// Of the CA, and with TLS of the server's certificate, too.
+  /// Of the CA, and with TLS also of the server's certificate.
   std::uint64_t generation() const {
     return options_.client_ca ? options_.client_ca->generation() : 0;
   }
 
-  /// To be told, after `outdated`, when every connection is gone that was made before `generation`:
-  /// handshakes have checked the others.
+  /// The caller calls it after `outdated`, once every connection made before `generation` is
+  /// closed: handshakes have verified the others.
   void connected_since(std::uint64_t generation) noexcept { connected_since_ = generation; }
 
  private:

@@ -27,7 +27,7 @@ bool is_special(const asio::ip::address& of) {
   return bytes[0] == 169 && bytes[1] == 254;
 }
 
-/// Whether each member of `wanted` is in `present` with the same value.
+/// Returns whether each member of `wanted` is in `present` with the same value.
 bool has_all(const json::value& present, const json::value& wanted) {
   if (wanted.is_array()) {
     const auto* const list = present.if_array();
@@ -84,7 +84,7 @@ asio::awaitable<k8s::result<void>> leader_endpoint::find_type() {
   co_return k8s::result<void>();
 }
 
-/// The address type of a slice never changes, so a slice of another one makes room.
+/// The address type of a slice is immutable, so a slice of another type is replaced.
 asio::awaitable<k8s::result<void>> leader_endpoint::ensure() {
   if (!type_) {
     const auto found = co_await find_type();

@@ -17,16 +17,16 @@
 
 namespace rw::listener {
 
-/// Why a text is no address that an EndpointSlice may hold; empty if it is one. An API server
-/// rejects what is no address of another machine: loopback, link-local, multicast and unspecified
-/// ones (Kubernetes, `ValidateNonSpecialIP` in pkg/apis/core/validation).
+/// Returns why a text is not an address that an EndpointSlice may hold; empty if it is. An API
+/// server rejects addresses that are not of another machine: loopback, link-local, multicast and
+/// unspecified ones (Kubernetes, `ValidateNonSpecialIP` in pkg/apis/core/validation).
 std::string endpoint_address_error(const std::string& text);
 
 struct endpoint_options {
   k8s::object_key service = {};           ///< has no selector; the slice has the same name
   std::string address = {};               ///< of this pod, as `endpoint_address_error` accepts it
   std::uint16_t port = 0;                 ///< of the listener
-  std::string port_name = "http-events";  ///< that of the Service's port
+  std::string port_name = "http-events";  ///< of the Service's port
   core::duration interval = std::chrono::seconds(10);  ///< between two reads of the slice
 };
 
@@ -37,18 +37,18 @@ struct endpoint_environment {
   core::random_source random;
 };
 
-/// Leads a Service without a selector to this process, as long as that runs: keeps the one
-/// EndpointSlice of the Service on its own address, and puts back what others change in it. To be
-/// run by the replica that leads, and with a client that carries the leader's fence: a replica that
-/// has lost the lease writes no more, and one that read before its successor wrote gets a conflict.
+/// Routes a Service without a selector to this process while it runs: keeps the one EndpointSlice
+/// of the Service on its own address, and reverts foreign changes. The leader runs it, with a
+/// client that carries the leader's fence: a replica that has lost the lease no longer writes, and
+/// a replica that read before its successor wrote gets a conflict.
 ///
 /// The slice names its Service by the label `kubernetes.io/service-name`, and carries an
-/// `endpointslice.kubernetes.io/managed-by` of our own. So the cluster's EndpointSlice controller,
-/// which removes slices of a Service without a selector that it manages itself, leaves it alone,
-/// and so does the mirroring controller (Kubernetes concepts, "EndpointSlices", "Management").
-/// Written as discovery.k8s.io/v1, or v1beta1 where that is all there is (before Kubernetes 1.21).
+/// `endpointslice.kubernetes.io/managed-by` of this project. So the cluster's EndpointSlice
+/// controller, which deletes its own slices of a Service without a selector, leaves it alone, and
+/// so does the mirroring controller (Kubernetes concepts, "EndpointSlices", "Management"). Written
+/// as discovery.k8s.io/v1, or v1beta1 if the API server has nothing newer (before Kubernetes 1.21).
 ///
-/// At its end the slice stays as it is: the next leader takes it over.
+/// At its end the slice stays: the next leader takes it over.
 ///
 /// Needs get, update and delete of this one name, and create. Single executor, which is also the
 /// client's.

@@ -23,21 +23,22 @@ struct counters {
   explicit counters(core::metrics& r)
       : registry(r),
         requests(core::make_counter(r, "watcher_listener_requests_total",
-                                    "Requests to the listener", server())),
+                                    "Number of requests to the listener", server())),
         errors(core::make_counter(r, "watcher_listener_request_errors_total",
-                                  "Requests that were not answered with success", server())),
+                                  "Number of requests without a response of success", server())),
         in_flight(core::make_gauge(r, "watcher_listener_inflight_requests",
-                                   "Requests that are being answered", server())),
-        duration(core::make_histogram(r, "watcher_listener_request_duration",
-                                      "Seconds from the whole request to its answer", server(),
-                                      core::latency_bounds())),
+                                   "Number of requests under way", server())),
+        duration(
+            core::make_histogram(r, "watcher_listener_request_duration",
+                                 "Time from the end of the request to its response, in seconds",
+                                 server(), core::latency_bounds())),
         too_large(core::make_counter(r, "watcher_listener_exceeding_size_limit_requests_total",
-                                     "Requests that were too large", server())) {}
+                                     "Number of requests that were too large", server())) {}
 
   static core::labels server() { return {{"server_name", "listener"}}; }
   core::counter& refused_by_verify(const std::string& path) {
     return core::make_counter(registry, "watcher_listener_failed_verification_requests_total",
-                              "Events that the verify function refused",
+                              "Number of events rejected by verification",
                               {{"server_name", "listener"}, {"request_uri_label", path}});
   }
 
@@ -49,13 +50,13 @@ struct counters {
   core::counter& too_large;
 };
 
-/// What a path asks for.
+/// The parsed path of a request.
 struct route {
   rw::contract contract = rw::contract::v2;
   bool batch = false;
 };
 
-/// False if the path is none of this component's.
+/// Returns false if the path does not belong to this component.
 bool find_route(std::string_view target, std::string_view component, route& into) {
   target = target.substr(0, target.find('?'));
   if (!target.starts_with('/')) return false;
@@ -70,7 +71,7 @@ bool find_route(std::string_view target, std::string_view component, route& into
   return into.batch || form == "/event";
 }
 
-/// One element of a request on its way into the channel.
+/// One event of a request, with the status of its response.
 struct element {
   received_event event;
   unsigned status = 200;
@@ -85,10 +86,10 @@ constexpr std::string_view full_queue = "the queue is full; come again";
 
 }  // namespace
 
-/// Answers the listener's requests.
+/// The HTTP handler of the listener's requests.
 class listener::endpoint final : public http::handler {
  public:
-  /// `on_outdated` is called where `identifier` says `outdated`.
+  /// Calls `on_outdated` if `identifier` returns `outdated`.
   endpoint(const listener_options& options, std::shared_ptr<core::channel<received_event>> events,
            const listener_environment& environment, identifier& senders,
            std::function<void()> on_outdated)
@@ -117,7 +118,7 @@ class listener::endpoint final : public http::handler {
   asio::awaitable<void> handle(http::request& from, http::response& into) override;
 
  private:
-  /// A request under way. It ends with this object, whatever becomes of its connection.
+  /// A request under way. Its destructor ends it, even if the connection is closed first.
   struct exchange {
     const http::request* request;
     http::response* response;
@@ -190,7 +191,8 @@ void listener::endpoint::log_refusal(const exchange& current, std::string_view r
        {"events", events}});
 }
 
-/// Brings the events of a request into the channel and answers it. True: some must wait for room.
+/// Sends the events of a request to the channel and writes the response. Returns true if some must
+/// wait for room.
 bool listener::endpoint::receive(exchange& current) {
   if (!find_route(current.request->target, component_, current.where)) {
     return refuse(current, 404, "not found: events are taken at /v2/" + component_ + "/event");
@@ -223,7 +225,7 @@ bool listener::endpoint::receive(exchange& current) {
   return full;
 }
 
-/// False: the request as a whole was refused.
+/// Identifies the sender. Returns false if the request as a whole is rejected.
 bool listener::endpoint::identify(exchange& current) {
   auto who = identifier_.identify(*current.request);
   if (who.has_value()) {
@@ -247,7 +249,7 @@ void listener::endpoint::log_event(const received_event& event) {
                                             {"name", event.event.watched.name}});
 }
 
-/// Reads the body. False: the request as a whole was refused.
+/// Reads the body. Returns false if the request as a whole is rejected.
 bool listener::endpoint::read(exchange& current) {
   const auto& body = current.request->body;
   const auto add = [&](wire_result event) {
@@ -273,7 +275,7 @@ bool listener::endpoint::read(exchange& current) {
   return true;
 }
 
-/// Asks the embedder, whose exceptions end here.
+/// Calls the embedder's verification, and handles its exceptions.
 void listener::endpoint::judge(exchange& current, element& of) {
   const auto fail = [&](std::string_view error) {
     environment_.log.limited(failure_log_, core::log_level::error, "verification failed",
@@ -338,8 +340,8 @@ void listener::endpoint::answer(exchange& current) {
 
 http::server_limits listener_options::default_limits() {
   http::server_limits limits;
-  limits.handshakes = 4096;    // all come back at once when the listener was restarted
-  limits.connections = 16384;  // each of thousands of runtimes has one, where no gateway joins them
+  limits.handshakes = 4096;         // all reconnect at once after a restart of the listener
+  limits.connections = 16384;       // without a gateway, one of each of thousands of runtimes
   limits.header_bytes = 64 * 1024;  // an X-Forwarded-Client-Cert may have 32 KiB
   return limits;
 }
@@ -382,7 +384,7 @@ void listener::drain() {
   server_->drain();
 }
 
-/// Those that come after the drop, which is posted, are believed.
+/// Trusts connections made after the drop, which is posted.
 void listener::drop_outdated() {
   const auto generation = identifier_->generation();
   server_->drop_connections();

@@ -18,35 +18,34 @@
 
 namespace rw::listener {
 
-/// An event, and who sent it.
+/// An event, and its sender.
 struct received_event {
   rw::contract contract = rw::contract::v2;
   std::string runtime_id;  ///< common name of the sender's certificate
   watch_event event;       ///< its manager is the listener's component
 };
 
-/// May refuse an event (answered with 403, and not delivered): false refuses; one that throws
-/// counts as an error of the listener's (500), and the sender tries again. Called on the
-/// connection's executor, with a request whose body was read and a certificate that was verified as
-/// far as the listener is configured to. Must not block.
+/// Returns false to reject an event (403, not delivered). An exception counts as an error of the
+/// listener (500), and the sender retries. Called on the connection's executor, with a request
+/// whose body is complete, and with a certificate verified as far as the listener's options demand.
+/// Must not block.
 using verify_function =
     std::function<bool(const http::request&, const watch_event&, const sender&)>;
 
 struct listener_options {
   boost::asio::ip::tcp::endpoint address;  ///< port 0 picks a free one
   std::string component;                   ///< name in the path: that of the Watcher's manager
-  verify_function verify;                  ///< none: every identified sender may send
-  /// False while another process takes the events: 503 with Retry-After. None: this one always
-  /// does.
+  verify_function verify;                  ///< null: every identified sender may send
+  /// False while another process takes the events: 503 with Retry-After. Null: always true.
   std::function<bool()> takes_events = {};
   std::size_t channel_capacity = 4096;
-  /// How long a sender waits for room in the channel before it is told to come again (503).
+  /// Maximum time that a sender waits for room in the channel; then it gets 503.
   std::chrono::milliseconds wait = std::chrono::seconds(1);
 
   /// With them the listener terminates mutual TLS itself: their certificate is the server's, and
-  /// clients must show one that chains to their CA. Without: plain HTTP behind a gateway.
+  /// client certificates must chain to their CA. Without: plain HTTP behind a gateway.
   std::shared_ptr<tls::credentials> tls;
-  /// Plain HTTP: whose X-Forwarded-Client-Cert is believed.
+  /// Plain HTTP: the peers whose X-Forwarded-Client-Cert is trusted.
   std::string trusted_proxies = "127.0.0.0/8,::1";
   /// Plain HTTP: forwarded certificates must chain to this CA, if given.
   std::shared_ptr<tls::credentials> client_ca;
@@ -56,7 +55,7 @@ struct listener_options {
   static http::server_limits default_limits();
 };
 
-/// What a listener needs from its surroundings; all of it must outlive the listener.
+/// Dependencies of a listener; all of it must outlive the listener.
 struct listener_environment {
   core::clock& clock;
   core::watchdog& watchdog;
@@ -65,20 +64,20 @@ struct listener_environment {
 };
 
 /// Receives events in KCP, for one component: `POST /v1/<component>/event` and
-/// `/v2/<component>/event` with one event, `/events` with an array (our own form, offered to
-/// senders by a header).
+/// `/v2/<component>/event` with one event, `/events` with an array (an extension of this project,
+/// offered to senders by a header).
 ///
-/// 200: the event is in the channel. 400: the body is no event, or the sender has no name. 401: the
-/// sender could not be identified. 403: `verify` refused. 404: another path or component. 405:
-/// another method. 413: more than 16 KiB for one event, 1 MiB for a batch. 500: `verify` threw. 503
-/// with Retry-After: the channel is full, or another process takes the events. Of a batch each
-/// element is judged alone; where not all were taken the answer is 207 with
-/// `[{"index":3,"status":403}, ...]` for those that were not. Whatever is not answered with 200
-/// counts as an error and is logged, at most so often, with the peer and the path.
+/// 200: the event is in the channel. 400: the body is not an event, or the sender has no name.
+/// 401: the sender could not be identified. 403: `verify` rejects it. 404: another path or
+/// component. 405: another method. 413: more than 16 KiB for one event, 1 MiB for a batch. 500:
+/// `verify` threw. 503 with Retry-After: the channel is full, or another process takes the events.
+/// Each element of a batch is handled alone; if not all are accepted the response is 207 with
+/// `[{"index":3,"status":403}, ...]` for the others. A response other than 200 counts as an error
+/// and is logged, rate-limited, with the peer and the path.
 ///
-/// Where it terminates mutual TLS, a certificate is checked against the CA of the moment, not just
-/// that of its connection's beginning. Where that can't be done, since the certificate came with
-/// intermediates, all connections are dropped, once, to be made anew.
+/// If it terminates mutual TLS, it verifies a certificate with the current CA, not just with that
+/// of the connection's beginning. If it can't, since the certificate came with intermediates, it
+/// drops all connections, once, so that the clients reconnect.
 ///
 /// Metrics: `watcher_listener_requests_total`, `watcher_listener_request_errors_total`,
 /// `watcher_listener_inflight_requests`, `watcher_listener_request_duration`,
@@ -86,7 +85,7 @@ struct listener_environment {
 /// `watcher_listener_failed_verification_requests_total{server_name,request_uri_label}`.
 class listener {
  public:
-  /// Binds. Throws `std::runtime_error` that says which option can't be used.
+  /// Binds. Throws `std::runtime_error` that names the invalid option.
   listener(boost::asio::any_io_executor executor, listener_options options,
            std::shared_ptr<core::channel<received_event>> events, listener_environment environment);
   ~listener();
@@ -95,10 +94,11 @@ class listener {
 
   boost::asio::ip::tcp::endpoint address() const;
 
-  /// Serves until drained or cancelled, then closes the channel, so that its reader finds the end.
+  /// Serves until drained or cancelled, then closes the channel, so that its reader reaches the
+  /// end.
   boost::asio::awaitable<void> run();
 
-  /// Begins an orderly end. Thread-safe.
+  /// Begins a graceful end. Thread-safe.
   void drain();
 
  private:
@@ -113,14 +113,14 @@ class listener {
   std::shared_ptr<core::channel<received_event>> events_;
 };
 
-/// What `register_component` makes: the operator runs the one and reads the other.
+/// Result of `register_component`: the operator runs one and reads the other.
 struct registration {
   std::unique_ptr<listener> runnable;
   std::shared_ptr<core::channel<received_event>> events;
 };
 
-/// Registers an operator's component: gives a runnable listener, and the channel from which the
-/// operator takes events to requeue what they name.
+/// Registers an operator's component: returns a runnable listener, and the channel from which the
+/// operator receives the events whose objects it requeues.
 registration register_component(boost::asio::any_io_executor executor, listener_options options,
                                 listener_environment environment);
 

@@ -70,7 +70,7 @@ unsigned drift_backoff::noted(const k8s::object_key& key, bool repaired, time_po
 
 namespace {
 
-/// Whichever version of its kind is meant.
+/// The version is that of any object of this kind and name.
 watched_set::version version_of(const k8s::resource_type& type, const k8s::object_key& key,
                                 std::string_view resource_version) {
   core::string_hash object;
@@ -106,13 +106,13 @@ void watched_set::add(const k8s::resource_type& type, const k8s::object_key& key
 
 // --- one watch ---------------------------------------------------------------------------
 
-/// What the watches of many clusters share.
+/// The shared part of many clusters' watches.
 struct remote_watch::kind {
   const watched_set::watch what;
   const k8s::object_format format{what.type, true};
 };
 
-/// One watch on one cluster, begun again whenever it ends.
+/// One watch on one cluster, restarted whenever it ends.
 class remote_watch::stream final : public k8s::watch_sink {
  public:
   stream(remote_watch& owner, entry& cluster, const kind& what, std::size_t index)
@@ -120,9 +120,9 @@ class remote_watch::stream final : public k8s::watch_sink {
 
   const watched_set::watch& what() const noexcept { return kind_.what; }
 
-  /// How long to wait before it begins again.
+  /// Returns the delay before the restart.
   core::duration wait() const;
-  /// Begins it. True: it goes on until `end`.
+  /// Begins the watch. Returns true if it runs until `end`.
   asio::awaitable<bool> open();
 
   // watch_sink
@@ -140,14 +140,14 @@ class remote_watch::stream final : public k8s::watch_sink {
   const kind& kind_;
   const std::size_t index_;
   k8s::opened_watch opened_;
-  std::unique_ptr<k8s::watch_decoder> decoder_;  ///< while an event has come in part
+  std::unique_ptr<k8s::watch_decoder> decoder_;  ///< while an event is incomplete
   std::string version_;                          ///< empty: it begins with all objects
   std::vector<std::size_t> listed_;              ///< of these, until the first bookmark
   std::optional<core::time_point> began_;        ///< when the server accepted it
   unsigned failures_ = 0;
   bool listing_ = false;
-  bool broken_ = false;   ///< what came could not be read
-  bool expired_ = false;  ///< the server has forgotten the version
+  bool broken_ = false;   ///< the stream was unreadable
+  bool expired_ = false;  ///< the server no longer has the version
 };
 
 struct remote_watch::entry : std::enable_shared_from_this<entry> {
@@ -293,7 +293,7 @@ bool remote_watch::stream::handle(const k8s::watch_event& event) {
   return true;
 }
 
-/// What was deleted before the watch began with all objects: nothing tells of it.
+/// Records objects deleted before the watch began with all objects: it has no event of them.
 void remote_watch::stream::note_missing() {
   for (const auto& one : cluster_.expected) {
     const bool listed = std::ranges::find(listed_, one.object) != listed_.end();
@@ -308,7 +308,7 @@ void remote_watch::stream::end(boost::system::error_code error) {
   if (cluster_.tasks != nullptr) cluster_.tasks->spawn(owner_.begin(this));
 }
 
-/// A server that ends each watch at once is not asked again at once.
+/// Delays the restart if the server ends each watch at once.
 void remote_watch::stream::note_end(bool in_order) {
   if (expired_) version_.clear();
   const bool lasted = began_ && owner_.in_.clock.now() - *began_ > retry_base;
@@ -323,9 +323,9 @@ const remote_watch::kind& remote_watch::kind_of(const watched_set::watch& what) 
   return found != kinds_.end() ? *found : kinds_.emplace_back(what);
 }
 
-/// Until the watch goes on without a coroutine.
+/// Returns once the watch runs without a coroutine.
 asio::awaitable<void> remote_watch::begin(stream* one) {
-  // Not from within the end of the exchange before.
+  // Not from within the end of the previous exchange.
   co_await asio::post(executor_, asio::use_awaitable);
   do {
     const auto wait = one->wait();
@@ -337,7 +337,7 @@ asio::awaitable<void> remote_watch::begin(stream* one) {
   } while (!co_await one->open());
 }
 
-/// One for all clusters: those with a change, each at its time.
+/// Notifies, for all clusters with a change, each at its time.
 asio::awaitable<void> remote_watch::notify() {
   const auto executor = co_await asio::this_coro::executor;
   const auto pause = in_.clock.make_timer(executor);
@@ -358,7 +358,7 @@ asio::awaitable<void> remote_watch::notify() {
   }
 }
 
-/// Compares what has changed with what the last reconcile has left.
+/// Compares the observed versions with those that the last reconcile left.
 void remote_watch::check(entry& cluster) {
   bool drifted = false;
   for (const auto& seen : std::exchange(cluster.pending, {})) {
@@ -390,7 +390,7 @@ void remote_watch::note(entry& cluster, watched_set::version seen) {
 asio::awaitable<void> remote_watch::watch_cluster(entry_ptr cluster) {
   core::task_group tasks(executor_);
   const auto cancellation = co_await asio::this_coro::cancellation_state;
-  // From here on the tasks have to be joined.
+  // The tasks have to be joined from here on.
   co_await asio::this_coro::throw_if_cancelled(false);
   cluster->tasks = &tasks;
   for (auto& one : cluster->watches) tasks.spawn(begin(&one));

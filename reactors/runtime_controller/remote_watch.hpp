@@ -35,7 +35,7 @@ class drift_backoff {
   struct options {
     core::duration base = std::chrono::milliseconds(500);  ///< before the second one
     core::duration limit = std::chrono::minutes(10);       ///< where repairs are undone
-    /// Where nothing had to be repaired, so that what has to be is found soon.
+    /// If nothing had to be repaired; shorter, so that the next repair is not late.
     core::duration idle_limit = std::chrono::seconds(16);
     /// A row ends when nothing changes for so long, and for twice as long as it waited last.
     core::duration quiet = std::chrono::seconds(10);
@@ -43,9 +43,9 @@ class drift_backoff {
 
   explicit drift_backoff(options with) : with_(with) {}
 
-  /// How long the next one has to wait; zero: not at all.
+  /// Returns the delay of the next reconcile; zero: none.
   core::duration wait(const k8s::object_key& key, time_point now) const;
-  /// Notes one that a change has caused. Returns the number of repairs in a row.
+  /// Records a reconcile that a change has caused. Returns the number of repairs in a row.
   unsigned noted(const k8s::object_key& key, bool repaired, time_point now);
   void forget(const k8s::object_key& key) { rows_.erase(key); }
 
@@ -66,11 +66,11 @@ class drift_backoff {
 /// Objects as a reconcile has left them on a cluster.
 struct watched_set {
   /// An object and its resourceVersion as hashes, since thousands of clusters have the same ones.
-  /// Two that are equal by chance are one drift that the resync finds.
+  /// After a collision only the resync finds the drift.
   struct version {
     std::size_t object = 0;
-    std::size_t at = 0;     ///< zero: it is not there
-    std::size_t watch = 0;  ///< the one that tells of it, of `watches`
+    std::size_t at = 0;     ///< zero: it does not exist
+    std::size_t watch = 0;  ///< index of its watch in `watches`
   };
 
   /// One watch on each cluster.
@@ -102,13 +102,13 @@ struct remote_watch_environment {
   core::random_source random;
 };
 
-/// Detects changes, by others, of objects that a reactor keeps on many clusters: metadata-only
-/// watches, all on the connection of the cluster's client. No object is kept: an event counts if
-/// its resourceVersion is not the one that the last reconcile left, so what changed between that
-/// and the watch's begin is detected, too. A watch on which nothing happens holds no coroutine and
-/// no decoder (with HTTP/2).
+/// Detects foreign changes of objects that a reactor keeps on many clusters: metadata-only watches,
+/// all on the connection of the cluster's client. It stores no objects: an event counts if its
+/// resourceVersion differs from the one that the last reconcile left, so it also detects changes
+/// between that and the watch's begin. An idle watch holds no coroutine and no decoder (with
+/// HTTP/2).
 ///
-/// Holds the client that it was given last; a pool therefore needs capacity for all clusters.
+/// Holds the client that it received last; a pool therefore needs capacity for all clusters.
 ///
 /// Metrics: `<prefix>_watched_runtimes`, `<prefix>_observed_changes_total{from}` (own, others) and
 /// `<prefix>_held_back_total`, the callbacks that were delayed.
@@ -116,7 +116,7 @@ struct remote_watch_environment {
 /// Single executor.
 class remote_watch {
  public:
-  /// `wait`: how long the reconcile is to be delayed, by the backoff.
+  /// `wait`: the backoff's delay for the reconcile.
   using callback = std::function<void(const k8s::object_key&, core::duration wait)>;
 
   remote_watch(boost::asio::any_io_executor executor, remote_watch_options options,
@@ -125,21 +125,20 @@ class remote_watch {
   remote_watch(const remote_watch&) = delete;
   remote_watch& operator=(const remote_watch&) = delete;
 
-  /// Watches a cluster, or updates what is expected there, after a reconcile. Watches begin again
-  /// only where the client or the selections are others. No effect unless `run` is under way.
+  /// Watches a cluster, or updates its expected versions, after a reconcile. Restarts watches only
+  /// if the client or the selections differ. No effect unless `run` is under way.
   void watch(const k8s::object_key& key, std::shared_ptr<k8s::client> api, watched_set set);
   /// Ends the watches of a cluster; its backoff stays.
   void unwatch(const k8s::object_key& key);
   void forget(const k8s::object_key& key);
 
-  /// True if a change was detected that no reconcile has followed yet.
+  /// Returns true if a change was detected that no reconcile has followed yet.
   bool changed(const k8s::object_key& key) const { return changed_.contains(key); }
 
-  /// Notes the result of a reconcile, whatever has caused it. Returns the number of repairs in a
-  /// row.
+  /// Records the result of a reconcile of any cause. Returns the number of repairs in a row.
   unsigned reconciled(const k8s::object_key& key, bool repaired);
 
-  /// Runs until cancelled; then all clients are released.
+  /// Runs until cancelled; then releases all clients.
   boost::asio::awaitable<void> run();
 
  private:

@@ -9,12 +9,12 @@
 
 namespace rw {
 
-/// The kubeconfig for a Kyma's runtime: key `config` of the one Secret that carries its name.
-/// `secrets`: those that do. The failure is a sentence for people.
+/// Returns the kubeconfig for a Kyma's runtime: key `config` of the one Secret labelled with its
+/// name. `secrets`: all Secrets with that label. The failure is a sentence for people.
 k8s::result<std::string> kubeconfig_of(std::string_view kyma,
                                        const std::vector<k8s::object>& secrets);
 
-/// The same of a Secret that is known to be the one.
+/// Returns the kubeconfig in that Secret.
 k8s::result<std::string> kubeconfig_in(const k8s::object& secret);
 
 }  // namespace rw

@@ -14,7 +14,7 @@ using k8s::object_key;
 
 k8s::controller_options controller_options_of(const std::string& name, const runtime_options& of) {
   k8s::controller_options out{.name = name, .concurrent = of.concurrent};
-  // Each wait in a reconcile has a limit of its own; this one is a net below them.
+  // Each wait in a reconcile has a limit of its own; this one is an upper bound of them.
   out.reconcile_limit = 4 * (of.runtime_limit + of.unhealthy_probe) + std::chrono::minutes(2);
   out.queue.retry_base = of.backoff_base;
   out.queue.retry_limit = of.backoff_limit;
@@ -83,7 +83,7 @@ asio::awaitable<bool> runtime_controller::connect(contact* to, std::string clien
   } else if (unhealthy) {
     set_unreachable(to, runtimes_.error(to->key));
   } else {
-    // Nothing is known yet, so nothing is reported: the connection may be what is broken.
+    // The state is still unknown, so nothing is reported. The connection may be broken.
     in_.runtimes.evict(to->client_name);
     defer(to, "it did not respond in time");
   }
@@ -97,13 +97,13 @@ void runtime_controller::set_unreachable(contact* of, const std::string& error) 
   of->error = error;
 }
 
-/// The work goes on as soon as there is a permit.
+/// Defers the rest of the reconcile until there is a permit.
 void runtime_controller::defer(contact* of, std::string error) {
   of->error = error;
   drift_.unwatch(of->key);
   runtimes_.set_unhealthy(of->key, std::move(error));
   permits_.request(of->key);
-  of->deferred = result::requeue_after(options_.backoff_limit);  // it is enqueued before
+  of->deferred = result::requeue_after(options_.backoff_limit);  // it is enqueued earlier
 }
 
 core::duration runtime_controller::limit_of(const contact& of) const {

@@ -25,40 +25,41 @@
 
 namespace rw {
 
-/// How a reactor treats the runtimes that it writes to.
+/// Limits and delays of a reactor that writes to runtimes.
 struct runtime_options {
   std::size_t concurrent = 16;           ///< runtimes at once
   std::size_t unhealthy_concurrent = 4;  ///< of these, unhealthy ones
 
-  /// Of the probe, the first request to a healthy runtime. One that misses it becomes unhealthy and
-  /// is probed again in its turn, so that many which fail at once hold up no others.
+  /// Of the probe, the first request to a healthy runtime. A runtime that misses it becomes
+  /// unhealthy and is probed again in its turn, so that many simultaneous failures do not delay the
+  /// others.
   core::duration probe_timeout = std::chrono::seconds(2);
   /// Of the first probe of an unhealthy one; doubled for each in a row, up to half of
   /// `runtime_limit`.
   core::duration unhealthy_probe = std::chrono::seconds(3);
-  /// Of all requests to a healthy runtime in one reconcile. One that misses it is slow: it becomes
-  /// unhealthy, and its work goes on in its turn.
+  /// Of all requests to a healthy runtime in one reconcile. A runtime that misses it is slow: it
+  /// becomes unhealthy, and its reconcile continues in its turn.
   core::duration prompt_limit = std::chrono::seconds(10);
   /// Of all requests to an unhealthy runtime in one reconcile.
   core::duration runtime_limit = std::chrono::minutes(1);
 
   core::duration backoff_base = std::chrono::seconds(1);  ///< of one runtime's failures
   core::duration backoff_limit = std::chrono::minutes(5);
-  /// Without observed changes; plus up to a tenth.
+  /// Period without observed changes; plus up to a tenth.
   core::duration resync_period = std::chrono::minutes(10);
   /// First and longest pause between reconciles of a runtime whose pods are not ready.
   core::duration ready_interval = std::chrono::seconds(1);
   core::duration ready_interval_limit = std::chrono::minutes(1);
-  /// A change that concerns many runtimes reaches them at random within this for each of them, at
-  /// most within `spread_limit`.
+  /// A change that concerns many runtimes is spread at random over this time for each of them, at
+  /// most over `spread_limit`.
   core::duration spread = std::chrono::milliseconds(2);
   core::duration spread_limit = std::chrono::seconds(30);
-  /// How long a deletion waits for a runtime that can't be written to.
+  /// Maximum time that a deletion waits for an unreachable runtime.
   core::duration removal_limit = std::chrono::minutes(5);
 
-  /// Watch what was written (remote_watch.hpp); without it drift is only found by the resync.
+  /// Watch the written objects (remote_watch.hpp); without it only the resync finds drift.
   bool watch_runtimes = true;
-  /// From a change on a runtime to the reconcile; those in a row wait longer.
+  /// From a change on a runtime to the reconcile; changes in a row wait longer.
   core::duration drift_delay = std::chrono::milliseconds(500);
 };
 
@@ -74,12 +75,13 @@ struct runtime_environment {
   core::random_source random;
 };
 
-/// What a reactor calls itself.
+/// Names of a reactor.
 struct runtime_names {
   std::string controller = {};  ///< the metrics' label `controller`
   std::string metrics = {};     ///< their prefix: "rw_bootstrapper"
-  std::string subject = {};     ///< what is kept on runtimes: "bootstrapper"
-  /// The event at which each runtime_state begins: its reason, and what its message begins with.
+  std::string subject = {};     ///< the component on the runtimes: "bootstrapper"
+  /// The event at the beginning of each runtime_state: its reason, and the beginning of its
+  /// message.
   struct event {
     std::string reason;
     std::string text;
@@ -87,15 +89,16 @@ struct runtime_names {
   std::array<event, 4> events = {};
 };
 
-/// Base of reactors that keep something on many runtimes, each by a resource in the control plane:
-/// a controller whose reconciles each contact one runtime, and none of which is trusted to respond.
+/// Base of reactors that keep a component on many runtimes, each by a resource in the control
+/// plane: a controller whose reconciles each contact one runtime, and trust none of them to
+/// respond.
 ///
-/// A healthy runtime is contacted at once. One that does not respond to its probe in time, or takes
-/// too long, becomes unhealthy, and is contacted with one of a few permits (permits.hpp), for which
-/// it queues without cost. So unhealthy and slow runtimes, however many, leave most of the
-/// reconciles to the others, whatever they do.
+/// A healthy runtime is contacted at once. A runtime that does not respond to its probe in time, or
+/// takes too long, becomes unhealthy. An unhealthy runtime is contacted with one of a few permits
+/// (permits.hpp), for which it queues without cost. So any number of unhealthy and slow runtimes
+/// leaves most of the reconciles to the others.
 ///
-/// Objects that were written are watched, so that changes by others are detected at once.
+/// Written objects are watched, so that foreign changes are detected at once.
 ///
 /// Metrics: those of runtimes.hpp, permits.hpp and remote_watch.hpp, and the controller's.
 ///
@@ -129,19 +132,19 @@ class runtime_controller : protected k8s::reconciler {
     std::string client_name = {};           ///< in the pool
     std::shared_ptr<k8s::client> api = {};  ///< once it has responded
     std::string error = {};                 ///< why it has not
-    std::optional<result> deferred = {};    ///< another reconcile follows; nothing is to report
+    std::optional<result> deferred = {};    ///< another reconcile follows; nothing to report
     bool has_access = true;                 ///< false: the kubeconfig is invalid
   };
 
-  /// To be called first in each reconcile.
+  /// Called first in each reconcile.
   contact begin(const k8s::object_key& key) { return {.key = key, .permit = permits_.claim(key)}; }
 
-  /// Probes the runtime. False: it has not responded, and `to->error` says why, or `to->deferred`
-  /// ends the reconcile.
+  /// Probes the runtime. Returns false if it has not responded: `to->error` has the reason, or
+  /// `to->deferred` ends the reconcile.
   work<bool> connect(contact* to, std::string client_name, k8s::result<std::string> kubeconfig);
 
-  /// Awaits requests to the runtime within the limit that is left to it. After a failure of the
-  /// connection, or when the limit is missed, the runtime is unhealthy; otherwise it is healthy.
+  /// Awaits requests to the runtime within its remaining limit. After a failure of the connection,
+  /// or when the limit is missed, the runtime is unhealthy; otherwise it is healthy.
   template <class T>
   work<k8s::result<T>> bounded(contact* to, work<k8s::result<T>> requests) {
     const auto begin = in_.clock.now();
@@ -152,25 +155,27 @@ class runtime_controller : protected k8s::reconciler {
     co_return std::move(*got);
   }
 
-  /// Reports a state of the runtime by an event on `resource`, if it begins. `reason`: another one
-  /// is another state. `changed`: objects were written for it.
+  /// Reports the beginning of a runtime's state by an event on `resource`. A change of `reason` is
+  /// a change of state. `changed`: the reconcile wrote objects.
   void note(const boost::json::value& resource, runtime_state state, const std::string& reason,
             const std::string& message, bool changed = false);
 
-  /// Watches the runtime as the reconcile has left it. While it is unhealthy it is not watched.
+  /// Watches the runtime's objects as the reconcile has left them. An unhealthy runtime is not
+  /// watched.
   void watch_drift(const contact& of, watched_set left);
 
   /// Forgets the runtime and closes its connection.
   void forget_runtime(const k8s::object_key& key, const std::string& client_name);
 
-  /// The pause before the next reconcile: soon while pods are starting, else the resync period.
+  /// Returns the delay of the next reconcile: short while pods are starting, else the resync
+  /// period.
   core::duration next_pause(const k8s::object_key& key, bool starting);
 
   /// Enqueues each key at a random moment of a short time, so that neither the runtimes nor this
-  /// process are flooded. Those that the queue does not take are added to `rest`.
+  /// process are overloaded. Adds keys that the queue rejects to `rest`.
   void spread(std::vector<k8s::object_key> all, keys& rest);
 
-  /// How long a deletion may still wait for its runtime; zero or less: no longer.
+  /// Returns the remaining time of a deletion to wait for its runtime; zero or less: none.
   core::duration removal_left(const boost::json::value& resource) const;
 
   core::duration with_jitter(core::duration base) const { return base + random_below(base / 10); }
@@ -193,7 +198,7 @@ class runtime_controller : protected k8s::reconciler {
 
  protected:
   k8s::controller controller_;
-  /// To be run by the reactor.
+  /// The reactor runs it.
   remote_watch drift_;
 };
 

@@ -9,7 +9,7 @@ namespace {
 constexpr std::array<std::string_view, 4> state_names = {"installed", "not_ready", "failed",
                                                          "unreachable"};
 
-/// A pod that crashes is starting now and then: that is no other state.
+/// A crashing pod starts again and again: that is not another state.
 bool is_starting(runtime_state now, std::string_view reason) {
   return now == runtime_state::not_ready &&
          (reason == "PodNotReady" || reason == "NoPods" || reason == "ContainerCreating" ||

@@ -10,11 +10,11 @@
 
 namespace rw {
 
-/// True if all pods of a Deployment run with what it says. Where no controller says what it has
-/// observed, a ready replica is enough.
+/// Returns true if all pods of a Deployment run its current template. Without a controller's
+/// observed generation a ready replica is enough.
 bool is_rolled_out(const boost::json::value& deployment);
 
-/// True if its controller has given up waiting for the pods (condition Progressing, reason
+/// Returns true if its controller no longer waits for the pods (condition Progressing, reason
 /// ProgressDeadlineExceeded).
 bool has_given_up(const boost::json::value& deployment);
 

@@ -8,8 +8,8 @@
 
 namespace rw {
 
-/// Who writes the Runtime Bootstrapper's configuration to a runtime. Each Runtime may have a mode
-/// of its own, and change it at any time, in any direction.
+/// The writer of the Runtime Bootstrapper's configuration on a runtime. Each Runtime may have a
+/// mode of its own, and change it at any time, in any direction.
 enum class bootstrapper_mode {
   off,     ///< neither marked nor written to
   signal,  ///< the Runtime is marked, and Kyma Infrastructure Manager (KIM) writes
@@ -19,44 +19,44 @@ enum class bootstrapper_mode {
 
 std::string_view to_string(bootstrapper_mode mode);
 
-/// Nothing if `text` names no mode.
+/// Returns nothing if `text` is not a mode.
 std::optional<bootstrapper_mode> parse_bootstrapper_mode(std::string_view text);
 
-/// On a Runtime: its mode, where it is not the manager's default.
+/// On a Runtime: its mode, if it is not the manager's default.
 inline constexpr std::string_view bootstrapper_mode_annotation =
     "operator.kyma-project.io/bootstrapper-mode";
 
-/// The mode of one Runtime (any object with metadata). An annotation that names no mode means
-/// `off`, and `wrong`, if given, becomes true.
+/// Returns the mode of one Runtime (any object with metadata). An invalid annotation means `off`,
+/// and sets `wrong`, if given.
 bootstrapper_mode mode_of(const boost::json::value& runtime, bootstrapper_mode by_default,
                           bool* wrong = nullptr);
 
-/// Whether the Runtime is marked for KIM in this mode.
+/// Returns whether the Runtime is marked for KIM in this mode.
 constexpr bool signals(bootstrapper_mode mode) noexcept {
   return mode == bootstrapper_mode::signal || mode == bootstrapper_mode::shadow;
 }
 
-/// On a Runtime, with the value "true": KIM is asked to reconcile. KIM reads the annotation, takes
-/// it off when it begins, and reads the sources after that. It knows nothing of a label of this
-/// name, which the first description of the contract speaks of.
+/// On a Runtime, with the value "true": requests a reconcile of KIM. KIM reads the annotation,
+/// removes it when it begins, and reads the sources after that. KIM ignores a label of this name,
+/// which the first description of the contract mentions.
 inline constexpr std::string_view force_reconciliation_mark =
     "operator.kyma-project.io/force-patch-reconciliation";
 
-/// What the mark is set as. Only the form that is configured counts; a mark of the other form is
-/// somebody's label or annotation.
+/// The kind of the mark. Only the configured kind counts; a mark of the other kind belongs to
+/// another client.
 enum class mark_form { annotation, label };
 
-/// True if the Runtime carries the mark: KIM has not begun yet.
+/// Returns true if the Runtime has the mark: KIM has not begun yet.
 bool carries_mark(const boost::json::value& runtime, mark_form form = mark_form::annotation);
 
-/// On a Runtime: which revision of the sources its last mark stood for
-/// (config_sync/runtime_signal.hpp), and the value that says there is none: the Runtime's mode was
-/// `direct`, so that it is marked again when its mode is signalled again.
+/// On a Runtime: the revision of the sources at its last mark (config_sync/runtime_signal.hpp). The
+/// second value means none: the Runtime's mode was `direct`, so that it is marked again when its
+/// mode becomes `signal` again.
 inline constexpr std::string_view signalled_annotation =
     "operator.kyma-project.io/signalled-configuration";
 inline constexpr std::string_view signalled_nothing = "none";
 
-/// On a Runtime, with the value "true": its runtime is to be left as it is.
+/// On a Runtime, with the value "true": its runtime is to be left alone.
 inline constexpr std::string_view suspend_reconciliation_annotation =
     "operator.kyma-project.io/suspend-patch-reconciliation";
 

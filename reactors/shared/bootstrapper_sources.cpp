@@ -6,7 +6,7 @@
 namespace rw {
 
 std::string_view to_string(source which) noexcept {
-  // Part of digests that are kept on objects.
+  // Part of digests that are stored on objects.
   constexpr std::array<std::string_view, all_sources.size()> names = {
       "configuration", "manifests", "pull Secret", "trust bundle"};
   return names[static_cast<std::size_t>(which)];

@@ -10,17 +10,16 @@
 
 namespace rw {
 
-/// One of the objects in KCP that runtimes are configured from.
+/// One of the objects in KCP with the configuration of the runtimes.
 enum class source : std::uint8_t { config, manifests, pull_secret, trust_bundle };
 
 inline constexpr std::array all_sources{source::config, source::manifests, source::pull_secret,
                                         source::trust_bundle};
 
-/// For people, such as "pull Secret".
+/// Returns a name for people, such as "pull Secret".
 std::string_view to_string(source which) noexcept;
 const k8s::resource_type& type_of(source which);
 
-/// The names of the sources.
 struct bootstrapper_sources {
   std::string config = "rt-bootstrapper-config";              ///< ConfigMap
   std::string manifests = "runtime-bootstrapper-manifests";   ///< ConfigMap
@@ -28,9 +27,9 @@ struct bootstrapper_sources {
   std::string trust_bundle = "rt-bootstrapper-trust-bundle";  ///< ClusterTrustBundle
 
   const std::string& name_of(source which) const;
-  /// In `kcp_namespace`, unless it is cluster-scoped.
+  /// Returns its key: in `kcp_namespace`, unless it is cluster-scoped.
   k8s::object_key key_of(source which) const;
-  /// "ConfigMap kcp-system/rt-bootstrapper-config"; empty if it has no name.
+  /// Returns "ConfigMap kcp-system/rt-bootstrapper-config"; empty if it has no name.
   std::string describe(source which) const;
 
   friend bool operator==(const bootstrapper_sources&, const bootstrapper_sources&) = default;

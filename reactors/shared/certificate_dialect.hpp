@@ -8,8 +8,8 @@
 
 namespace rw::certificates {
 
-/// Who issues: cert-manager (cert-manager.io/v1) or Gardener's cert-management
-/// (cert.gardener.cloud/v1alpha1). Both have a kind Certificate and put the result into a Secret
+/// The issuing controller: cert-manager (cert-manager.io/v1) or Gardener's cert-management
+/// (cert.gardener.cloud/v1alpha1). Both have a kind Certificate and write the result to a Secret
 /// with tls.crt, tls.key and ca.crt.
 enum class dialect : std::uint8_t { cert_manager, gardener };
 

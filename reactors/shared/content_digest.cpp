@@ -43,7 +43,7 @@ void content_digest::put(char kind, std::string_view bytes) {
   for (std::size_t i = 0; i < 8; ++i) {
     head[i + 1] = static_cast<char>(static_cast<std::uint64_t>(bytes.size()) >> (8 * i));
   }
-  // They fail for a context that was not begun only.
+  // These calls fail only for a context that was not initialised.
   EVP_DigestUpdate(state_->native, head.data(), head.size());
   EVP_DigestUpdate(state_->native, bytes.data(), bytes.size());
 }

@@ -8,9 +8,9 @@
 
 namespace rw {
 
-/// A digest of what objects hold, the same in every process and version of this program, so that it
-/// may be kept on objects and compared later: SHA-256 over a form in which each value is told from
-/// the next by its kind and length, and an object's members stand in the order of their names.
+/// A digest of the content of objects, the same in every process and version of this program, so
+/// that it may be stored on objects and compared later: SHA-256 over a form that delimits each
+/// value by its kind and length, and sorts an object's members by name.
 ///
 /// Not thread-safe.
 class content_digest {
@@ -23,7 +23,7 @@ class content_digest {
   content_digest& add(std::string_view text);
   content_digest& add(const boost::json::value& value);
 
-  /// Ends it: the first 128 bits, 32 hexadecimal digits.
+  /// Ends the digest. Returns the first 128 bits, 32 hexadecimal digits.
   std::string hex();
 
  private:

@@ -26,7 +26,7 @@ bool same_name(std::string_view a, std::string_view lower_case) noexcept {
   return true;
 }
 
-/// Takes a string, or null for nothing; false for anything else.
+/// Reads a string, or null as empty; returns false for other values.
 bool read_text(const json::value& value, std::string& into) {
   if (value.is_null()) return true;
   const auto* text = value.if_string();

@@ -13,26 +13,25 @@
 
 namespace rw {
 
-/// What sender and receiver agreed on: the first element of the URL's path. `v1` events name an
-/// owner, `v2` events do not.
+/// The contract between sender and receiver: the first element of the URL's path. `v1` events name
+/// an owner, `v2` events do not.
 enum class contract : std::uint8_t { v1, v2 };
 
-/// "v1" or "v2".
 std::string_view to_string(contract value) noexcept;
 
-/// Parses "v1" and "v2". Returns false, and leaves `value` alone, for anything else.
+/// Parses "v1" and "v2". Returns false, with `value` untouched, for other text.
 bool parse_contract(std::string_view text, contract& value) noexcept;
 
-/// The header by which a receiver offers, in its answers, to take batches; the value is the
-/// greatest number of events in one.
+/// The response header by which a receiver offers to accept batches; the value is the maximum
+/// number of events in one.
 inline constexpr std::string_view batch_offer_header = "watch-event-batch";
 
-/// Why a WatchEvent on the wire was refused. `reason` has the sentence.
+/// Why a WatchEvent on the wire is rejected. `reason` has the sentence.
 enum class wire_error : std::uint8_t {
   malformed_json = 1,  ///< not one JSON value, or deeper than 32 levels
   not_an_object,       ///< a JSON value of another type where an event was expected
   not_an_array,        ///< a batch that is not an array
-  too_many_events,     ///< a batch with more elements than the receiver takes
+  too_many_events,     ///< a batch with more elements than the receiver accepts
   wrong_type,          ///< a known field has a value of the wrong type
   no_name,             ///< `watched` or its name is missing or empty
   no_kind,             ///< `watchedGvk` or its kind is missing or empty
@@ -40,30 +39,28 @@ enum class wire_error : std::uint8_t {
   name_too_long,       ///< one of the names is longer than `max_name`
 };
 
-/// One line for the answer to the sender, without a newline. Static storage.
+/// Returns a line for the response to the sender, without a newline. Static storage.
 std::string_view reason(wire_error error) noexcept;
 
-/// Appends the event as a sender writes it. The manager is not part of it: it stands in the URL.
-/// The names inside `watched` and `owner` begin with capitals because receivers in the field expect
-/// them.
+/// Appends the event in the wire format. The manager is not part of it: it is in the URL. The names
+/// inside `watched` and `owner` begin with capitals because existing receivers expect them.
 void append_wire_json(std::string& out, contract agreed, const watch_event& event);
 
-/// Appends the events as a JSON array.
 void append_wire_batch(std::string& out, contract agreed, std::span<const watch_event> events);
 
-/// Reads one event. Names of fields match whatever their case (as Go's encoding/json, which
-/// existing senders and receivers use, does it), unknown fields are ignored, null counts as
-/// missing, of duplicates the last wins. `manager` stays empty: it stands in the URL. `owner` is
-/// read for v1 only.
+/// Reads one event. Names of fields match case-insensitively (as in Go's encoding/json, which
+/// existing senders and receivers use), unknown fields are ignored, null counts as missing, of
+/// duplicates the last wins. `manager` stays empty: it is in the URL. `owner` is read for v1 only.
 using wire_result = boost::system::result<watch_event, wire_error>;
 wire_result parse_wire_event(std::string_view body, contract agreed);
 
-/// Reads an array of events. A bad element does not spoil the others: it is an error in its place.
-/// The whole is an error if the body is not JSON, not an array, or longer than `max_events`.
+/// Reads an array of events. An invalid element is an error in its place, and does not affect the
+/// others. The whole is an error if the body is not JSON, not an array, or longer than
+/// `max_events`.
 boost::system::result<std::vector<wire_result>, wire_error> parse_wire_batch(
     std::string_view body, contract agreed, std::size_t max_events);
 
-/// Appends the line (with its newline) that a listener on the command line prints for an event:
+/// Appends the line (with its newline) that `runtime-watcher listen` prints for an event:
 /// `{"contract":..,"component":..,"runtimeId":..,"watched":{"namespace":..,"name":..},
 /// "gvk":{"group":..,"version":..,"kind":..},"owner":null}`; for v1 `owner` is an object as
 /// `watched` is.

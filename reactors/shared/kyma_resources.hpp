@@ -6,9 +6,9 @@
 
 namespace rw {
 
-// The kinds and well-known names of a Kyma control plane that more than one reactor needs. What
-// they mean stands with Kyma's lifecycle-manager, Istio and cert-manager; they are what existing
-// clusters hold and cannot be chosen.
+// The kinds and well-known names of a Kyma control plane that more than one reactor needs. Kyma's
+// lifecycle-manager, Istio and cert-manager define them; existing clusters use them, so they are
+// fixed.
 
 // --- kinds -----------------------------------------------------------------------------
 
@@ -29,25 +29,26 @@ inline constexpr std::string_view skr_namespace = "kyma-system";     ///< on the
 
 // --- labels, annotations, finalizers ---------------------------------------------------
 
-/// On a Watcher: the manager, where its spec names none. On what is applied to an SKR: who did it.
+/// On a Watcher: the manager, if its spec names none. On objects applied to an SKR: the component
+/// that applied them.
 inline constexpr std::string_view managed_by_label = "operator.kyma-project.io/managed-by";
-/// On a kubeconfig Secret: the Kyma whose SKR it gives access to.
+/// On a kubeconfig Secret: the Kyma of its SKR.
 inline constexpr std::string_view kyma_name_label = "operator.kyma-project.io/kyma-name";
 /// On a Kyma: its SKR's runtime id, the common name of that SKR's client certificate.
 inline constexpr std::string_view runtime_id_label = "kyma-project.io/runtime-id";
-/// "true" on a Kyma: nothing is done for it, as lifecycle-manager has it.
+/// "true" on a Kyma: it is not reconciled, as in lifecycle-manager.
 inline constexpr std::string_view skip_label = "operator.kyma-project.io/skip-reconciliation";
 /// On a Kyma: the domain that its SKR's certificate is for.
 inline constexpr std::string_view skr_domain_annotation = "skr-domain";
 
-/// On a Watcher, as long as it may have a VirtualService.
+/// On a Watcher, while it may have a VirtualService.
 inline constexpr std::string_view watcher_finalizer = "operator.kyma-project.io/watcher";
 
 // --- objects ---------------------------------------------------------------------------
 
-/// What the watcher is called on an SKR: Deployment, Service and webhook configuration.
+/// Name of the watcher's Deployment, Service and webhook configuration on an SKR.
 inline constexpr std::string_view skr_webhook_name = "skr-webhook";
-/// The Gateway in KCP that events come in through; also the root certificate's Secret.
+/// The Gateway in KCP that receives events; also the root certificate's Secret.
 inline constexpr std::string_view klm_watcher_name = "klm-watcher";
 
 }  // namespace rw

@@ -19,7 +19,7 @@ constexpr std::size_t max_depth = 8;
 constexpr std::int64_t format_version = 1;
 using rule = bool (*)(std::string_view);
 
-/// Reads one entry of `watches`; keeps the first thing that is wrong with it.
+/// Reads one entry of `watches`; keeps the first error.
 class watch_reader {
  public:
   watch_reader(const json::value& from, std::size_t number)
@@ -49,7 +49,7 @@ class watch_reader {
     return out;
   }
 
-  /// Empty: nothing is wrong.
+  /// Empty: no error.
   const std::string& error() const noexcept { return error_; }
 
  private:

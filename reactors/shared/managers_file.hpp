@@ -16,7 +16,7 @@
 
 namespace rw {
 
-/// One part of one resource that a manager watches: what a Watcher says to a runtime.
+/// One part of one resource that a manager watches: a Watcher in the form for a runtime.
 struct managed_watch {
   std::string manager = {};
   watcher::resource watched = {};
@@ -29,16 +29,18 @@ struct managed_watch {
 
 managed_watch watch_of(const watcher& from);
 
-/// The managers that a runtime's webhook takes reviews for, with what they watch. A value.
+/// The managers whose reviews a runtime's webhook accepts, with their watches. A value.
 class known_managers {
  public:
   known_managers() = default;
-  /// In any order; the same watch twice is one.
+  /// In any order; duplicates are merged.
   explicit known_managers(std::vector<managed_watch> watches);
 
-  /// Names of the subresources other than status that the manager watches; null: it is not known.
+  /// Returns the subresources other than status that the manager watches; null: the manager is
+  /// unknown.
   const std::vector<std::string>* find(std::string_view manager) const;
-  /// True if an event of that watch would be sent: its manager is known, and its subresource.
+  /// Returns true if an event of that watch would be sent: its manager is known, and its
+  /// subresource.
   bool knows(const managed_watch& watch) const;
   /// Sorted.
   const std::vector<managed_watch>& watches() const noexcept { return watches_; }
@@ -52,16 +54,15 @@ class known_managers {
   std::map<std::string, std::vector<std::string>, std::less<>> subresources_;
 };
 
-/// Everything that either knows.
 known_managers merge(const known_managers& a, const known_managers& b);
 
-/// Why a text is no managers' file: a sentence that names the field.
+/// Why a text is not a managers' file: a sentence that names the field.
 struct managers_defect {
   std::string message;
 };
 using managers_result = boost::system::result<known_managers, managers_defect>;
 
-/// The limits of a file: the largest that is read, and how many watches it may have.
+/// Limits of a file: its size, and its number of watches.
 inline constexpr std::size_t managers_file_bytes = 512u << 10;
 inline constexpr std::size_t managers_file_watches = 4096;
 
@@ -72,21 +73,20 @@ inline constexpr std::size_t managers_file_watches = 4096;
 ///                   "version": "*", "resource": "kymas", "field": "spec",
 ///                   "matchLabels": {"operator.kyma-project.io/watched-by": "kyma"}}]}
 ///
-/// `matchLabels` may be missing. Fields that are not mentioned here are ignored, so that later
-/// writers may add some; another meaning of these has another version. Takes no text beyond the
-/// limits, and throws nothing but std::bad_alloc.
+/// `matchLabels` may be missing. Unknown fields are ignored, so that later writers may add some;
+/// another meaning of these has another version. Rejects text beyond the limits, and throws nothing
+/// but std::bad_alloc.
 managers_result parse_managers(std::string_view text);
 
-/// True if the managers' file is within the limits.
 bool fits_managers_file(const known_managers& managers);
 
-/// The file, ending in a newline. The same managers give the same bytes.
+/// Returns the file, ending in a newline. Equal managers give equal bytes.
 std::string render_managers(const known_managers& managers);
 
-/// The managers in use, to be replaced while others read. Thread-safe.
+/// The managers in use; they can be replaced while others read. Thread-safe.
 class managers_in_use {
  public:
-  /// Null: not known yet, so every manager counts as known.
+  /// Returns null before the first valid file: every manager then counts as known.
   std::shared_ptr<const known_managers> current() const {
     const std::lock_guard lock(mutex_);
     return current_;

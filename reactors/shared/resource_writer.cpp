@@ -11,7 +11,7 @@ namespace {
 namespace asio = boost::asio;
 namespace json = boost::json;
 
-/// How long a change of others may be on its way to the informer.
+/// Maximum delay of a foreign change on its way to the informer.
 constexpr auto conflict_pause = std::chrono::milliseconds(200);
 
 }  // namespace
@@ -39,7 +39,7 @@ asio::awaitable<resource_writer::ended> resource_writer::patch(json::value* reso
 
 asio::awaitable<resource_writer::ended> resource_writer::write_status(json::value* resource,
                                                                       json::value status) {
-  // A member that is gone has to be removed by name.
+  // A merge patch must name the members that it removes.
   const auto* const before = k8s::find(*resource, {"status"});
   if (before != nullptr && before->is_object()) {
     for (const auto& [name, unused] : before->get_object()) {

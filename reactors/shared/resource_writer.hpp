@@ -13,27 +13,26 @@
 
 namespace rw {
 
-/// Writes resources of one type in the control plane, each as it is at its resourceVersion, so that
-/// nothing is decided on a state that others have changed. Single executor.
+/// Writes resources of one type in the control plane, each at its resourceVersion only, so that no
+/// decision relies on an outdated state. Single executor.
 class resource_writer {
  public:
-  /// How a reconcile ends whose write failed; none: it was written. After a conflict nothing is
-  /// lost, since the informer brings the newer state.
+  /// The result of a reconcile whose write failed; nothing: it succeeded. After a conflict the
+  /// informer delivers the newer state.
   using ended = std::optional<k8s::reconcile_result>;
 
   resource_writer(k8s::client& kcp, k8s::resource_type type) : kcp_(kcp), type_(std::move(type)) {}
 
-  /// The newest state that is known: the informer's, or what was written after it.
+  /// Returns the newest known state: the informer's, or that of a later own write.
   boost::json::value newest(const k8s::object& stored) { return own_writes_.newest(stored); }
   void forget(const k8s::object_key& key) { own_writes_.forget(key); }
 
-  /// Merges `change` (RFC 7386), and replaces `resource` by what was written.
+  /// Merges `change` (RFC 7386), and replaces `resource` by the response.
   boost::asio::awaitable<ended> patch(boost::json::value* resource, boost::json::value change,
                                       std::string subresource = {});
-  /// Replaces the status as a whole.
   boost::asio::awaitable<ended> write_status(boost::json::value* resource,
                                              boost::json::value status);
-  /// Adds or removes a finalizer; nothing is written where it is so already.
+  /// Adds or removes a finalizer; writes nothing if that is done already.
   boost::asio::awaitable<ended> set_finalizer(boost::json::value* resource, std::string name,
                                               bool present);
 

@@ -15,31 +15,31 @@
 
 namespace rw {
 
-/// What is in place on one runtime cluster: observed there, not what was sent.
+/// The observed state of one runtime cluster, rather than what was sent.
 struct runtime_trust {
   using time_point = std::chrono::system_clock::time_point;
 
-  /// Fingerprints of the authorities that both the webhook configuration's `caBundle`s and the
-  /// Secret's `ca.crt` have: what the cluster trusts wherever it looks.
+  /// Fingerprints of the authorities that are in both the webhook configuration's `caBundle`s and
+  /// the Secret's `ca.crt`: the cluster trusts them everywhere.
   std::vector<std::string> authorities = {};
   /// Of the certificate in the Secret.
   time_point client_not_before = {};
-  /// Fingerprint of the authority that issued it; empty if neither bundle has that.
+  /// Fingerprint of the authority that issued it; empty if neither bundle has it.
   std::string client_issuer = {};
 
   bool trusts(const std::string& fingerprint) const noexcept;
   friend bool operator==(const runtime_trust&, const runtime_trust&) = default;
 };
 
-/// How far CA bundles and certificates have come, for each runtime: the installer writes what it
-/// has observed, and the rotation of the gateway's certificate reads it before it takes a step that
-/// needs all of them.
+/// Progress of CA bundles and certificates, for each runtime: the installer writes its
+/// observations, and the rotation of the gateway's certificate reads them before a step that needs
+/// all runtimes.
 ///
 /// A runtime is named by its Kyma. It is either not observed yet (since this process leads), or
-/// observed, and in either case it may be out of reach: then the last observation stands.
+/// observed; in either case it may be unreachable, and its last observation then stays.
 ///
-/// Until `complete` was called nothing may be concluded from what is *not* tracked. Holds as
-/// many entries as there are Kymas; the installer removes those that go.
+/// Before `complete` the absence of a runtime means nothing. Holds as many entries as there are
+/// Kymas; the installer removes those of deleted ones.
 ///
 /// Everything happens on one executor (thread or strand); it has no coroutines of its own.
 class rollout_tracker {
@@ -48,23 +48,23 @@ class rollout_tracker {
 
   struct entry {
     std::optional<runtime_trust> observed = {};
-    /// Since when nothing else was observed, by this process's clock: nothing that a runtime says
-    /// of itself is believed.
+    /// Time of the last change of the observation, by this process's clock: a runtime's own times
+    /// are not trusted.
     time_point since = {};
-    std::optional<time_point> unreachable_since = {};  ///< none: it can be reached, or nobody tried
+    std::optional<time_point> unreachable_since = {};  ///< nothing: reachable, or not tried
   };
 
-  /// A runtime that exists. Not reported if it is known.
+  /// Adds a runtime that exists. Notifies no subscriber if it is known.
   void expect(const k8s::object_key& kyma);
-  /// Observed, by that reached as well.
+  /// Records an observation; the runtime is reachable.
   void observed(const k8s::object_key& kyma, runtime_trust trust, time_point now);
-  /// It answered, though nothing new can be said of what it has.
+  /// Records that it responded, without a new observation.
   void reached(const k8s::object_key& kyma);
-  /// Out of reach; `since` counts from the first time.
+  /// Records that it is unreachable; `since` counts from the first time.
   void unreachable(const k8s::object_key& kyma, time_point since);
-  /// Its Kyma is gone.
+  /// Removes a runtime whose Kyma is deleted.
   void forget(const k8s::object_key& kyma);
-  /// All runtimes that exist have been expected once.
+  /// Records that `expect` was called for all existing runtimes.
   void complete();
 
   bool is_complete() const noexcept { return complete_; }

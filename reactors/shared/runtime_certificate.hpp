@@ -14,32 +14,32 @@
 
 namespace rw {
 
-/// How far a runtime's certificate is in the control plane.
+/// State of a runtime's certificate in the control plane.
 struct certificate_state {
   enum class kind : std::uint8_t {
-    ready,    ///< `current` may be brought to the runtime
-    waiting,  ///< not yet, and `why`; a change of the watched objects, or `again`, will tell
-    refused,  ///< not before somebody changes the Kyma, and `why`
+    ready,    ///< `current` may be installed on the runtime
+    waiting,  ///< not yet, because of `why`; a change of the watched objects triggers a check, or
+              ///< `again`
+    refused,  ///< not before a user changes the Kyma, because of `why`
     failed,   ///< a request failed: `failure`, and `why`
   };
 
   kind what = kind::waiting;
   tls::key_pair current = {};  ///< if it is ready
   std::string why = {};
-  bool must_be_reissued = false;  ///< by the issuer; until then `current` stays good
-  core::duration again{0};        ///< when time alone changes something; 0: it does not
-  /// Why it failed; or, beside another kind, why the issuer could not be asked for a new one.
+  bool must_be_reissued = false;  ///< by the issuer; until then `current` stays valid
+  core::duration again{0};        ///< delay after which time alone changes the state; 0: never
+  /// The failure; or, with another kind, why no new certificate could be requested.
   std::optional<k8s::failure> failure = {};
 };
 
-/// Where the certificates of the runtimes come from.
 class certificate_provider {
  public:
   virtual ~certificate_provider() = default;
 
-  /// Sees to it that the Kyma's runtime gets a certificate, and reports the one that it has.
+  /// Ensures that the Kyma's runtime gets a certificate, and returns its state.
   virtual boost::asio::awaitable<certificate_state> ensure(boost::json::value kyma) = 0;
-  /// The Kyma is going. Not found is no failure.
+  /// Deletes the certificate of a Kyma that is being deleted. Not found is no failure.
   virtual boost::asio::awaitable<k8s::result<void>> remove(k8s::object_key kyma) = 0;
 };
 

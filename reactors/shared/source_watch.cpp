@@ -65,7 +65,7 @@ void source_watch::update(watched& one, k8s::object now) {
   }
 }
 
-/// Objects of other names are ignored, for servers without field selectors.
+/// Ignores objects of other names, for servers without field selectors.
 asio::awaitable<void> source_watch::follow(watched* one) {
   const auto& informer = *one->informer;
   const auto changes = one->informer->subscribe();

@@ -17,7 +17,7 @@
 namespace rw {
 
 /// Watches the four sources, and notifies subscribers of changes. A trust bundle counts as absent
-/// where ClusterTrustBundles are not served (trust_bundles_type.hpp).
+/// if the API server does not serve ClusterTrustBundles (trust_bundles_type.hpp).
 ///
 /// Everything happens on the client's executor.
 class source_watch {
@@ -29,19 +29,19 @@ class source_watch {
   /// Runs until cancelled, once.
   boost::asio::awaitable<void> run();
 
-  /// True once the content of each source is known, or that it is absent. It stays true.
+  /// Returns true once the content or absence of each source is known. It stays true.
   bool ready() const noexcept;
-  /// The sources that are not known yet, one a line; for readiness pages.
+  /// Returns the sources that are not known yet, one a line; for readiness pages.
   std::string not_ready() const;
 
-  /// The source as it is; empty: absent, or not known yet.
+  /// Returns the current state of a source; empty: absent, or not known yet.
   k8s::object get(source which) const { return at(which).now; }
 
-  /// A digest of all content: data and type of ConfigMaps and the Secret, spec of the trust bundle,
-  /// and absence; not of metadata. Empty until `ready`.
+  /// Returns a digest of all content: data and type of ConfigMaps and the Secret, spec of the trust
+  /// bundle, and absence; not of metadata. Empty until `ready`.
   std::string digest() const;
-  /// The sources had this content at this resourceVersion, or before. The largest number of all if
-  /// resourceVersions are no numbers.
+  /// Returns a resourceVersion: the sources had this content at it, or earlier. The largest number
+  /// if resourceVersions are not numbers.
   std::uint64_t version() const noexcept { return version_; }
 
   /// Calls `changed` when `ready` becomes true, and after each change of a source, of its metadata
@@ -68,7 +68,7 @@ class source_watch {
   std::vector<std::weak_ptr<std::function<void()>>> listeners_;
 };
 
-/// The digest of one source's content; of an absent one (an empty object), too.
+/// Returns the digest of one source's content; of an absent one (an empty object), too.
 std::string digest_of(source which, const k8s::object& now);
 
 }  // namespace rw

@@ -16,10 +16,9 @@ state_counts::total& state_counts::total_of(std::string_view state) {
   const core::labels with{{"state", std::string(state)}};
   out.counted =
       &core::make_gauge(registry_, prefix_ + "_runtimes", "Number of runtimes in each state", with);
-  out.oldest = &core::make_gauge(
-      registry_, prefix_ + "_state_since_timestamp_seconds",
-      "Unix time since when the runtime of each state waits that has waited longest; 0: none",
-      with);
+  out.oldest =
+      &core::make_gauge(registry_, prefix_ + "_state_since_timestamp_seconds",
+                        "Unix time at which the longest wait in each state began; 0: none", with);
   return out;
 }
 

@@ -15,7 +15,7 @@
 
 namespace rw {
 
-/// How many runtimes are in each state, and since when the one in it waits that has waited longest.
+/// Number of runtimes in each state, and the begin of the longest wait in it.
 ///
 /// Metrics: `<prefix>_runtimes{state}` and `<prefix>_state_since_timestamp_seconds{state}` (Unix
 /// time; 0: none in the state waits). Not thread-safe.
@@ -23,17 +23,16 @@ class state_counts {
  public:
   using time_point = std::chrono::system_clock::time_point;
 
-  /// `known`: states whose metrics are there from the beginning.
+  /// `known`: states whose metrics exist from the beginning.
   state_counts(core::metrics& registry, std::string prefix,
                std::initializer_list<std::string_view> known);
 
-  /// Moves a runtime to a state. `since`: when it began to wait there; none: it does not wait. One
-  /// that waits already goes on waiting since when it began to. Returns false if it was in the
-  /// state.
+  /// Moves a runtime to a state. `since`: begin of its wait there; nothing: it does not wait. A
+  /// runtime that waits already keeps its begin. Returns false if it was in the state.
   bool set(const k8s::object_key& key, std::string_view state, std::optional<time_point> since);
   void forget(const k8s::object_key& key);
 
-  /// Empty: the runtime is in none.
+  /// Returns an empty text if the runtime has no state.
   std::string_view state(const k8s::object_key& key) const;
   std::size_t count(std::string_view state) const;
 

@@ -11,7 +11,7 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr auto bundle_group = "certificates.k8s.io";
-constexpr std::chrono::minutes discovery_period(1);  ///< where they are not served
+constexpr std::chrono::minutes discovery_period(1);  ///< if they are not served
 
 class trust_bundle_source final : public k8s::api_source {
  public:
@@ -54,7 +54,7 @@ class trust_bundle_source final : public k8s::api_source {
                                            k8s::watch_sink& into) override {
     if (served_) {
       auto watched = co_await from_->watch(*served_, std::move(what), std::move(options), into);
-      // What is served now is for the next list to find out.
+      // The next list discovers the served version.
       if (!watched && watched.error().is(k8s::errc::not_found)) {
         watched = k8s::failure{.code = k8s::errc::gone, .message = watched.error().message};
       }
@@ -75,7 +75,7 @@ class trust_bundle_source final : public k8s::api_source {
  private:
   using type = std::optional<k8s::resource_type>;
 
-  /// The first version that has the kind; none: it is not served.
+  /// Returns the first version that has the kind; nothing: it is not served.
   asio::awaitable<k8s::result<type>> find() {
     const auto versions = co_await api_.versions(bundle_group);
     if (!versions) co_return versions.error();

@@ -28,7 +28,7 @@ constexpr std::string_view label_rule =
 constexpr std::string_view dns_label_rule =
     "1 to 63 lower case letters, digits and '-', beginning and ending with a letter or digit";
 
-/// Of "kymas", "*", "deployments/scale" and "*/scale".
+/// Returns the errors of "kymas", "*", "deployments/scale" or "*/scale".
 std::vector<std::string> resource_errors(std::string_view name) {
   const auto slash = std::min(name.find('/'), name.size());
   const auto plural = name.substr(0, slash);
@@ -44,7 +44,7 @@ std::string dotted(path names) {
   return text;
 }
 
-/// The value as JSON, cut where it would make the sentence unreadable.
+/// Returns the value as JSON, shortened for readability.
 std::string shown(const json::value& value) {
   constexpr std::size_t most = 80;
   auto text = json::serialize(value);
@@ -52,7 +52,7 @@ std::string shown(const json::value& value) {
   return std::string(k8s::first_bytes(text, most)) + "...";
 }
 
-/// Reads field after field, and keeps a sentence for each that is wrong.
+/// Reads field after field, and adds a sentence for each error.
 class watcher_reader {
  public:
   explicit watcher_reader(const json::value& object) : object_(object) {}
@@ -82,7 +82,7 @@ class watcher_reader {
     wrong(dotted(field) + " is missing: it must be " + std::string(allowed));
   }
 
-  /// What stands at `field`; null, and a sentence, if nothing does.
+  /// Returns the value at `field`; null, with a sentence, if there is none.
   const json::value* required(path field, std::string_view allowed) {
     const auto* const at = k8s::find(object_, field);
     if (at != nullptr && !at->is_null()) return at;
@@ -90,7 +90,7 @@ class watcher_reader {
     return nullptr;
   }
 
-  /// A string that keeps to a rule, which `allowed` says in words.
+  /// Returns a string that obeys a rule; `allowed` describes the rule.
   std::string text(path field, std::string_view allowed, name_rule errors) {
     const auto* const at = required(field, allowed);
     if (at == nullptr) return {};
@@ -99,7 +99,8 @@ class watcher_reader {
     return {};
   }
 
-  /// A webhook's name is a DNS subdomain; the API server refuses a whole configuration for one.
+  /// A webhook's name is a DNS subdomain; one invalid name makes the API server reject the whole
+  /// configuration.
   void read_name() {
     const auto webhook = webhook_name(into_.key);
     if (webhook.size() <= 253) return;
@@ -129,8 +130,8 @@ class watcher_reader {
     into_.watched.subresource = resource.substr(std::min(slash + 1, resource.size()));
   }
 
-  /// What concerns several fields. A webhook for leases, events or access reviews would delay each
-  /// of them by its timeout while nobody serves it.
+  /// Checks rules on several fields. A webhook for leases, events or access reviews would delay
+  /// each of them by its timeout while its server is down.
   void check_together() {
     auto& watched = into_.watched;
     if (watched.subresource == "status") {
@@ -249,7 +250,7 @@ class watcher_reader {
     }
   }
 
-  // A selector tells the first thing that is wrong with it. So each of its parts is tried alone.
+  // A selector reports its first error only, so this tries each of its parts alone.
 
   void read_match_labels(const json::value* labels) {
     if (labels == nullptr || !labels->is_object()) return;

@@ -16,28 +16,26 @@
 
 namespace rw {
 
-/// Which part of an object is watched for changes.
+/// The part of an object that is watched for changes.
 enum class watched_field : std::uint8_t { spec, status };
 
-/// As a Watcher writes it: "spec", "status".
+/// Returns the name in a Watcher: "spec", "status".
 std::string_view to_string(watched_field field) noexcept;
 
-/// A Watcher (operator.kyma-project.io/v1beta2): which resource is watched on every runtime
-/// cluster, and which service in the control plane is told of its changes. The typed view of a
-/// valid one; what it holds may be put into URLs, webhook rules and host names as it is.
+/// A Watcher (operator.kyma-project.io/v1beta2): the resource to watch on every runtime cluster,
+/// and the service in the control plane that receives its events. The typed view of a valid one;
+/// its content is safe in URLs, webhook rules and host names.
 struct watcher {
-  /// The watched objects' resource.
   struct resource {
     std::string group;    ///< empty: the core group
     std::string version;  ///< "*": all of them
-    std::string plural;   ///< "kymas"; "*": all of the group, of those that carry the labels
-    /// "scale", for instance: each operation on it is an event. Empty: the resource itself, or what
-    /// `field` says.
+    std::string plural;   ///< "kymas"; "*": all of the group, of those with the labels
+    /// For instance "scale": each operation on it is an event. Empty: the resource itself, or the
+    /// part `field`.
     std::string subresource = {};
 
     auto operator<=>(const resource&) const = default;
   };
-  /// Where the events go.
   struct service {
     std::string ns;
     std::string name;
@@ -52,42 +50,41 @@ struct watcher {
 
   std::string manager;  ///< spec.manager, or else the label managed-by: an element of URL paths
   resource watched;
-  std::map<std::string, std::string> labels;  ///< that watched objects carry; empty: all of them
+  std::map<std::string, std::string> labels;  ///< of watched objects; empty: all of them
   watched_field field = watched_field::spec;
   service receiver;
-  k8s::label_selector gateways;  ///< the Gateways that events come in through
+  k8s::label_selector gateways;  ///< the Gateways that receive the events
 };
 
-/// Everything that is wrong with a Watcher: one sentence for each field, which names the field,
-/// what it holds and what it may hold. Never empty.
+/// All errors of a Watcher: one sentence for each field, which names the field, its value and the
+/// allowed values. Never empty.
 struct watcher_problems {
   std::vector<std::string> sentences;
 
-  /// All of them in one line.
   std::string text() const;
 };
 
-/// Reads a Watcher as the API writes it. Nothing is taken for granted that a
-/// CustomResourceDefinition may or may not check.
+/// Reads a Watcher as the API returns it. Relies on no check of a CustomResourceDefinition.
 boost::system::result<watcher, watcher_problems> read_watcher(const boost::json::value& object);
 
-/// What ends the name of each of our webhooks.
+/// Suffix of the names of this project's webhooks.
 inline constexpr std::string_view webhook_suffix = ".operator.kyma-project.io";
-/// Of a Watcher: "<namespace>.<name>.operator.kyma-project.io".
+/// Returns a Watcher's webhook name: "<namespace>.<name>.operator.kyma-project.io".
 std::string webhook_name(const k8s::object_key& watcher);
 
-/// The annotation of a Watcher's VirtualService that keeps what the Watcher said when it was valid
-/// last (`last_valid_text`). An edit to something invalid then takes no webhook off the runtimes,
-/// after a restart of the manager either.
+/// The annotation of a Watcher's VirtualService with the Watcher's last valid content
+/// (`last_valid_text`). With it an invalid edit removes no webhook from the runtimes, even after a
+/// restart of the manager.
 inline constexpr std::string_view last_valid_annotation =
     "operator.kyma-project.io/last-valid-watcher";
 
-/// JSON of what `read_watcher` reads beside the object's identity: spec, and the label that names
-/// the manager.
+/// Returns, as JSON, the fields that `read_watcher` reads besides the object's identity: spec, and
+/// the label that names the manager.
 std::string last_valid_text(const boost::json::value& watcher);
 
-/// The Watcher as it is; if it is invalid, as its VirtualService (null: there is none) remembers
-/// it. None: it was never valid, or the VirtualService is that of another Watcher of its name.
+/// Returns the Watcher; if it is invalid, its last valid content from its VirtualService (null:
+/// there is none). Nothing: it was never valid, or the VirtualService belongs to an earlier Watcher
+/// of its name.
 std::optional<watcher> effective_watcher(const boost::json::value& object,
                                          const boost::json::value& virtual_service);
 

@@ -19,7 +19,7 @@ bool contains(const json::array& list, std::string_view text) {
       list, [&](const json::value& one) { return one.is_string() && one.get_string() == text; });
 }
 
-/// Appends the hosts of a Gateway's servers, each once. False if there are none.
+/// Appends the hosts of a Gateway's servers, without duplicates. Returns false if there are none.
 bool append_hosts(const json::value& gateway, json::array& hosts) {
   const auto* const servers = k8s::find(gateway, {"spec", "servers"});
   bool any = false;
@@ -66,7 +66,8 @@ json::value virtual_service(const watcher& of, json::array gateways, json::array
   return made;
 }
 
-/// True if `live` has each member of `desired` with its value; anything but objects must be equal.
+/// Returns true if `live` has each member of `desired` with its value; values other than objects
+/// must be equal.
 bool covers(const json::value& live, const json::value& desired) {
   const auto* const wanted = desired.if_object();
   if (wanted == nullptr) return live == desired;

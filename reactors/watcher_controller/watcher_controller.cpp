@@ -25,14 +25,15 @@ namespace asio = boost::asio;
 namespace json = boost::json;
 using k8s::reconcile_result;
 
-/// How long somebody else's change may be on its way from the API server.
+/// Maximum delay of another client's change on its way from the API server.
 constexpr auto catch_up = std::chrono::milliseconds(200);
 
 json::value metadata_change(const json::value& watcher) {
   return {{"metadata", json::object{{"resourceVersion", k8s::resource_version_of(watcher)}}}};
 }
 
-/// A merge patch that makes the finalizers those of `to`, as long as the object is as in `from`.
+/// Returns a merge patch that sets the finalizers to those of `to`, at the resourceVersion of
+/// `from`.
 json::value finalizers_change(const json::value& from, const json::value& to) {
   auto change = metadata_change(from);
   const auto* const all = k8s::find(to, {"metadata", "finalizers"});
@@ -40,15 +41,15 @@ json::value finalizers_change(const json::value& from, const json::value& to) {
   return change;
 }
 
-/// Failures that say nothing about the object, only about this process: it does not lead any more,
-/// or is about to end.
+/// Returns true for failures of this process rather than of the object: it no longer leads, or is
+/// about to end.
 bool is_our_own(const k8s::failure& why) {
   return why.is(k8s::errc::fenced) || why.is(k8s::errc::shut_down);
 }
 
 }  // namespace
 
-/// Where a step of a reconcile changes the Watcher it puts the new state in place of the old one.
+/// A step of a reconcile that changes the Watcher replaces `*watcher` by the new state.
 class controller::implementation final : public k8s::reconciler {
  public:
   implementation(asio::any_io_executor executor, controller_sources sources,
@@ -57,7 +58,7 @@ class controller::implementation final : public k8s::reconciler {
   asio::awaitable<void> run() { return core_.run(); }
 
  private:
-  using step = asio::awaitable<std::optional<reconcile_result>>;  ///< none: go on
+  using step = asio::awaitable<std::optional<reconcile_result>>;  ///< nothing: continue
 
   asio::awaitable<reconcile_result> reconcile(k8s::object_key key) override;
   step begin(json::value* watcher);
@@ -90,9 +91,9 @@ controller::implementation::implementation(asio::any_io_executor executor,
     : sources_(sources),
       options_(std::move(options)),
       environment_(environment),
-      writes_(core::make_counter(environment.metrics, "rw_watcher_virtual_service_writes_total",
-                                 "VirtualServices that were not as their Watchers ask, and so "
-                                 "were written")),
+      writes_(core::make_counter(
+          environment.metrics, "rw_watcher_virtual_service_writes_total",
+          "Number of writes of VirtualServices that differed from their Watchers")),
       core_(executor, {.name = "watcher", .concurrent = options_.concurrent}, *this,
             {environment.clock, environment.watchdog, environment.log, environment.metrics,
              core::make_random_source()}) {
@@ -105,7 +106,7 @@ controller::implementation::implementation(asio::any_io_executor executor,
   });
 }
 
-/// The Watchers that select the Gateway as it is, or did as it was.
+/// Adds the Watchers that select the Gateway in its current or previous state.
 void controller::implementation::map_gateway(const k8s::delta& change,
                                              k8s::controller::keys& keys) const {
   const auto before = change.before.parse();
@@ -147,7 +148,8 @@ asio::awaitable<reconcile_result> controller::implementation::reconcile(k8s::obj
   co_return configured;
 }
 
-/// What comes before anything is made for a Watcher: it is kept until that is gone again.
+/// Adds the finalizer before anything is made for a Watcher: it keeps the Watcher until that is
+/// deleted.
 controller::implementation::step controller::implementation::begin(json::value* watcher) {
   auto kept = *watcher;
   if (k8s::add_finalizer(kept, watcher_finalizer)) {
@@ -195,7 +197,7 @@ controller::implementation::step controller::implementation::apply(json::value* 
       co_await environment_.api.apply(virtual_services_type(), std::move(desired),
                                       {.field_manager = options_.field_manager, .force = true});
   if (written.has_error()) {
-    repairs_.erase(key);  // it was not written: the next try's backoff is enough
+    repairs_.erase(key);  // not written: the backoff of the next try is enough
     const obstacle why{"VirtualServiceNotApplied", written.error().message};
     auto result = reconcile_result::error(written.error());
     if (is_our_own(written.error())) co_return result;
@@ -207,11 +209,10 @@ controller::implementation::step controller::implementation::apply(json::value* 
   co_return std::nullopt;
 }
 
-/// Two controllers that write against each other would do so as fast as they can.
+/// Stops immediate repairs: two controllers with opposite writes would repeat them at full speed.
 reconcile_result controller::implementation::contested(const json::value& watcher) const {
   constexpr auto text =
-      "something else changes the VirtualService each time that it is repaired; it is left alone "
-      "for a while";
+      "another client changes the VirtualService after each repair; the next repair is delayed";
   environment_.events.warning(k8s::reference_to(watcher), "WatcherVirtualServiceContested", text);
   auto result = reconcile_result::error(text);
   result.after = options_.repair_pause;
@@ -235,7 +236,7 @@ asio::awaitable<reconcile_result> controller::implementation::release(json::valu
 
 controller::implementation::step controller::implementation::remove_virtual_service(
     json::value* watcher) {
-  // The store may be behind what this controller itself has written.
+  // The store may be older than this controller's own writes.
   const auto key = k8s::key_of(*watcher);
   auto live = co_await environment_.api.get(virtual_services_type(), key);
   std::optional<k8s::failure> why;
@@ -254,8 +255,8 @@ controller::implementation::step controller::implementation::remove_virtual_serv
   co_return result;
 }
 
-/// Changes the Watcher as it is at its version, with a merge patch. Somebody was faster: nothing is
-/// lost, as the informer will tell.
+/// Writes the Watcher at its resourceVersion, with a merge patch. After a conflict the informer
+/// delivers the newer state.
 controller::implementation::step controller::implementation::write(json::value* watcher,
                                                                    json::value change,
                                                                    std::string subresource) {
@@ -270,7 +271,7 @@ controller::implementation::step controller::implementation::write(json::value* 
   }
   const auto& why = written.error();
   own_writes_.forget(k8s::key_of(*watcher));
-  // Gone, unless it is only its status that there is no place for.
+  // Deleted, unless only the status subresource is missing.
   const bool there = of_status && sources_.watchers.objects().get(k8s::key_of(*watcher));
   if (why.is(k8s::errc::not_found) && !there) co_return reconcile_result::done();
   if (why.is(k8s::errc::conflict)) co_return reconcile_result::requeue_after(catch_up);
@@ -280,7 +281,6 @@ controller::implementation::step controller::implementation::write(json::value* 
   co_return reconcile_result::error(why);
 }
 
-/// Writes what the status is to say, if it does not say that.
 controller::implementation::step controller::implementation::tell(json::value* watcher,
                                                                   verdict to) {
   auto status = next_status(*watcher, to, environment_.clock.wall());
@@ -298,7 +298,7 @@ controller::implementation::step controller::implementation::tell(json::value* w
   co_return std::nullopt;
 }
 
-/// Tells why it goes no further, where that is news, and ends with `then`.
+/// Reports an error, if it is new, and returns `then`.
 asio::awaitable<reconcile_result> controller::implementation::give_up(json::value* watcher,
                                                                       obstacle why, verdict to,
                                                                       reconcile_result then) {

@@ -20,31 +20,30 @@
 namespace rw::watcher_controller {
 
 struct controller_options {
-  /// Where Gateways are selected from.
   std::string gateway_namespace{kcp_namespace};
-  /// How long a Watcher that is Ready is left alone if nothing is heard of it. To look again costs
-  /// no request, so this only bounds how long a lost change could go unnoticed.
+  /// Resync period of a Ready Watcher. A reconcile without changes costs no request, so this only
+  /// bounds the time until a lost change is noticed.
   core::duration revisit = std::chrono::seconds(60);
-  /// How often in a row a VirtualService is repaired at once, and how long it is left alone between
-  /// two repairs after that: something else may want it to be otherwise.
+  /// Number of immediate repairs of a VirtualService in a row, and the pause between two repairs
+  /// after that: another client may demand a different state.
   unsigned repairs = 10;
   core::duration repair_pause = std::chrono::seconds(10);
-  std::size_t concurrent = 4;                     ///< Watchers at once
+  std::size_t concurrent = 4;                     ///< concurrent Watchers
   std::string field_manager = "runtime-watcher";  ///< of the VirtualServices' fields
 };
 
-/// What the controller reads. Somebody else runs the informers, which may serve other reactors too
+/// The sources of the controller. The caller runs the informers, which may serve other reactors too
 /// and may run before this process leads; all must outlive the controller, on its executor. They
-/// keep the whole objects, managedFields apart.
+/// keep the whole objects, except for managedFields.
 struct controller_sources {
-  k8s::informer& watchers;          ///< of all namespaces, or of those that are cared for
-  k8s::informer& gateways;          ///< of the gateway namespace; of others they are passed over
+  k8s::informer& watchers;          ///< of all namespaces, or of those to handle
+  k8s::informer& gateways;          ///< of the gateway namespace; others are ignored
   k8s::informer& virtual_services;  ///< of the Watchers' namespaces
 };
 
 /// All of it must outlive the controller.
 struct controller_environment {
-  k8s::client& api;  ///< with the leader's fence, where there is one
+  k8s::client& api;  ///< with the leader's fence, if there is one
   k8s::event_recorder& events;
   core::clock& clock;
   core::watchdog& watchdog;
@@ -52,35 +51,34 @@ struct controller_environment {
   core::metrics& metrics;
 };
 
-/// Keeps one VirtualService for each Watcher, so that its events find the way from the gateway to
-/// the service that wants them (virtual_service.hpp says what stands in it), and tells in the
-/// Watcher's status how it is.
+/// Keeps one VirtualService for each Watcher, which routes its events from the gateway to the
+/// receiving service (virtual_service.hpp has its content), and reports its state in the Watcher's
+/// status.
 ///
-/// Watchers, Gateways and VirtualServices are watched: a change of any of them, drift by somebody
-/// else's hand included, is acted on at once. The VirtualService is written by server-side apply,
-/// by force, and only where it is not as it should be. A settled Watcher costs no request.
+/// It watches Watchers, Gateways and VirtualServices, and reacts to a change of any of them at
+/// once, drift by other clients included. It writes the VirtualService by server-side apply, by
+/// force, and only if it differs from the desired state. A Watcher without changes costs no
+/// request.
 ///
 /// Status: state "" -> Processing -> Ready or Error, with the reason in the condition
 /// `VirtualService`; Error comes with a Warning event:
-///   - `WatcherInvalid`: fields have values that can't be used; all are told at once. It is not
-///     tried again before the Watcher changes.
-///   - `WatcherGatewayNotFound`, `WatcherGatewayWithoutHosts`: it becomes Ready when a Gateway
-///     comes or changes.
-///   - `WatcherVirtualServiceNotApplied`: the API server would not have it. Tried again with
-///     backoff.
-///   - `WatcherStatusUpdate`: the status could not be written.
-///   - `WatcherVirtualServiceContested`: something else undoes each repair. Only told.
-/// A Watcher that was Ready and is in Error keeps its VirtualService as it last was: events that
-/// found their way go on finding it until the Watcher is corrected. An annotation of the
-/// VirtualService remembers the last valid Watcher (watcher.hpp), for the runtimes' webhooks.
+/// - `WatcherInvalid`: fields have invalid values; one event reports all. No retry before the
+///   Watcher changes.
+/// - `WatcherGatewayNotFound`, `WatcherGatewayWithoutHosts`: it becomes Ready when a Gateway is
+///   created or changed.
+/// - `WatcherVirtualServiceNotApplied`: the API server rejected it. Retried with backoff.
+/// - `WatcherStatusUpdate`: the status could not be written.
+/// - `WatcherVirtualServiceContested`: another client undoes each repair. An event only. A Watcher
+///   in Error that was Ready keeps its last VirtualService: its events are still routed until the
+///   Watcher is corrected. An annotation of the VirtualService stores the last valid Watcher
+///   (watcher.hpp), for the runtimes' webhooks.
 ///
 /// Deletion: the finalizer `operator.kyma-project.io/watcher` keeps a Watcher, in state Deleting,
-/// until its VirtualService is gone (`WatcherVirtualServiceNotDeleted` where that fails). Only a
+/// until its VirtualService is deleted (`WatcherVirtualServiceNotDeleted` if that fails). Only a
 /// VirtualService that names the Watcher as its owner is deleted.
 ///
-/// Metrics: `rw_watcher_virtual_service_writes_total`, which does not stand still where somebody
-/// else fights for the same fields; and those of k8s::controller, with
-/// `controller="watcher"`.
+/// Metrics: `rw_watcher_virtual_service_writes_total`, which keeps growing while another client
+/// writes the same fields; and those of k8s::controller, with `controller="watcher"`.
 class controller {
  public:
   controller(boost::asio::any_io_executor executor, controller_sources sources,
@@ -89,7 +87,7 @@ class controller {
   controller(const controller&) = delete;
   controller& operator=(const controller&) = delete;
 
-  /// Runs until cancelled. Reconciles that are under way are given time to end.
+  /// Runs until cancelled. Running reconciles get time to end.
   boost::asio::awaitable<void> run();
 
  private:

@@ -11,7 +11,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t message_limit = 4096;  // the schema's is 32768; this is more than one reads
+constexpr std::size_t message_limit = 4096;  // the schema's is 32768, more than a person reads
 
 k8s::condition virtual_service_is(std::string status, std::string reason, std::string message) {
   return {"VirtualService", std::move(status), std::move(reason), std::move(message)};

@@ -11,30 +11,29 @@
 
 namespace rw::watcher_controller {
 
-/// What a Watcher's status is to say: its state, and the condition "VirtualService". Of the states
-/// that its schema knows, a Watcher goes through "" -> Processing -> Ready or Error -> Deleting.
+/// The desired status of a Watcher: its state, and the condition "VirtualService". Of the states in
+/// its schema, a Watcher goes through "" -> Processing -> Ready or Error -> Deleting.
 struct verdict {
   std::string state;
-  std::optional<k8s::condition> condition = {};  ///< none: stays as it is
+  std::optional<k8s::condition> condition = {};  ///< nothing: it stays
 };
 
-/// It has been seen for the first time.
+/// The first reconcile of the Watcher.
 verdict processing();
-/// Its VirtualService is there, and as it should be.
+/// Its VirtualService exists, and is up to date.
 verdict ready();
-/// It has none, or only its former one, and why.
+/// It has no VirtualService, or only its previous one, because of `why`.
 verdict failed(const obstacle& why);
-/// It is about to go, once its VirtualService is gone; or why that can't be yet.
+/// It is deleted once its VirtualService is; or why that is impossible yet.
 verdict deleting();
 verdict deleting(const obstacle& why);
 
-/// The status that tells `to` of the Watcher's present generation. None if it tells that already,
-/// so that nothing is written when nothing changed. The condition's lastTransitionTime becomes
-/// `now` only where its status changes.
+/// Returns the status with `to` for the Watcher's current generation. Nothing if it has that
+/// already, so that nothing is written without a change. Sets the condition's lastTransitionTime to
+/// `now` only if its status changes.
 std::optional<boost::json::value> next_status(const boost::json::value& watcher, const verdict& to,
                                               std::chrono::system_clock::time_point now);
 
-/// status.state; empty if there is none.
 std::string_view state_of(const boost::json::value& watcher) noexcept;
 
 }  // namespace rw::watcher_controller

@@ -27,7 +27,7 @@ BOOST_FIXTURE_TEST_CASE(a_webhook_is_asked_about_a_creation, hooked) {
   BOOST_TEST(text(asked, "/options/kind") == "CreateOptions");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_webhook_is_told_who_asks, hooked) {
+BOOST_FIXTURE_TEST_CASE(webhook_receives_the_user, hooked) {
   watch_config_maps();
   create(config_maps, config_map("a"));
   const auto asked = hook.request();
@@ -56,7 +56,7 @@ BOOST_FIXTURE_TEST_CASE(a_webhook_sees_a_patch_as_an_update, hooked) {
   BOOST_TEST(text(asked, "/options/kind") == "UpdateOptions");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_webhook_sees_an_apply_as_what_it_comes_to, hooked) {
+BOOST_FIXTURE_TEST_CASE(webhook_receives_an_apply_as_creation_or_update, hooked) {
   watch_config_maps();
   apply(config_maps, config_map("a", {{"k", "1"}}));
   BOOST_TEST(text(hook.request(), "/operation") == "CREATE");
@@ -88,7 +88,7 @@ BOOST_FIXTURE_TEST_CASE(a_webhook_is_asked_about_each_object_of_a_collection, ho
   BOOST_TEST(text(asked[0], "/oldObject/metadata/name") == "a");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_collection_whose_deletion_a_webhook_denies_stays, hooked) {
+BOOST_FIXTURE_TEST_CASE(collection_stays_when_a_webhook_denies_its_deletion, hooked) {
   create(config_maps, config_map("a"));
   watch_config_maps();
   hook.answer(deny);
@@ -96,7 +96,7 @@ BOOST_FIXTURE_TEST_CASE(a_collection_whose_deletion_a_webhook_denies_stays, hook
   BOOST_TEST(there(config_maps, "a"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_webhook_is_told_what_a_generated_name_came_to, hooked) {
+BOOST_FIXTURE_TEST_CASE(webhook_receives_the_generated_name, hooked) {
   watch_config_maps();
   auto wanted = config_map("a");
   wanted.at("metadata").as_object().erase("name");
@@ -118,7 +118,7 @@ BOOST_FIXTURE_TEST_CASE(a_webhook_sees_a_scale_as_such, hooked) {
   BOOST_TEST(text(asked, "/oldObject/spec/replicas") == "1");
 }
 
-BOOST_FIXTURE_TEST_CASE(what_a_webhook_denies_is_not_done, hooked) {
+BOOST_FIXTURE_TEST_CASE(write_denied_by_a_webhook_is_not_stored, hooked) {
   watch_config_maps();
   hook.answer(deny);
   refuse(api.create(config_maps, here(config_map("a"))),
@@ -155,7 +155,7 @@ BOOST_FIXTURE_TEST_CASE(a_webhook_that_gives_no_reason_denies_without_explanatio
           "admission webhook \"" + hook.name() + "\" denied the request without explanation"});
 }
 
-BOOST_FIXTURE_TEST_CASE(what_a_webhook_warns_of_is_done_and_told, hooked) {
+BOOST_FIXTURE_TEST_CASE(write_with_a_webhooks_warning_is_stored_and_returns_it, hooked) {
   watch_config_maps();
   hook.answer(
       [](const json&) { return parse(R"({"allowed": true, "warnings": ["mind the gap"]})"); });
@@ -277,7 +277,7 @@ BOOST_FIXTURE_TEST_CASE(a_webhook_that_is_removed_is_not_asked_any_more, hooked)
   });
 }
 
-BOOST_FIXTURE_TEST_CASE(what_is_invalid_is_not_shown_to_a_webhook, hooked) {
+BOOST_FIXTURE_TEST_CASE(webhook_does_not_receive_an_invalid_object, hooked) {
   watch_config_maps();
   refuse(api.create(config_maps, here(config_map("Upper"))), {422, "Invalid"});
   BOOST_TEST(hook.requests().empty());

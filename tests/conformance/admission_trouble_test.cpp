@@ -106,7 +106,7 @@ BOOST_FIXTURE_TEST_CASE(an_apply_that_another_overtook_is_an_update, troubled) {
   BOOST_TEST(text(asked[2], "/operation") == "UPDATE");
 }
 
-BOOST_FIXTURE_TEST_CASE(what_vanished_while_a_webhook_thought_is_not_found, troubled) {
+BOOST_FIXTURE_TEST_CASE(object_deleted_during_admission_is_not_found, troubled) {
   create(config_maps, config_map("a"));
   hook.call_for(boost::json::array{rule(config_maps, {"UPDATE"})});
   auto pending = held(
@@ -118,7 +118,8 @@ BOOST_FIXTURE_TEST_CASE(what_vanished_while_a_webhook_thought_is_not_found, trou
   BOOST_TEST(!there(config_maps, "a"));
 }
 
-BOOST_FIXTURE_TEST_CASE(what_a_webhook_never_agreed_to_is_not_deleted, troubled) {
+BOOST_FIXTURE_TEST_CASE(deletion_of_an_object_changed_during_admission_is_reviewed_again,
+                        troubled) {
   create(config_maps, config_map("a", {{"k", "1"}}));
   watch_config_maps();
   auto pending = held(api.remove(config_maps, key("a")));

@@ -40,13 +40,13 @@ struct managers : sandbox {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(applying_creates_what_is_not_there, managers) {
+BOOST_FIXTURE_TEST_CASE(apply_creates_an_absent_object, managers) {
   const auto made = by("one", config_map("a", {{"k", "v"}}, {{"l", "m"}}));
   BOOST_TEST(text(made, "/data/k") == "v");
   BOOST_TEST(get(config_maps, "a") == made);
 }
 
-BOOST_FIXTURE_TEST_CASE(applying_tells_who_manages_which_fields, managers) {
+BOOST_FIXTURE_TEST_CASE(apply_records_the_managers_of_fields, managers) {
   const auto made = by("one", config_map("a", {{"k", "v"}}, {{"l", "m"}}));
   const auto* entry = managed_by(made, "one", "Apply");
   BOOST_TEST_REQUIRE(entry != nullptr);
@@ -122,7 +122,7 @@ BOOST_FIXTURE_TEST_CASE(a_manager_that_applies_nothing_is_not_named, managers) {
   BOOST_TEST((managed_by(by("one", config_map("a")), "one", "Apply") == nullptr));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_writer_manages_what_it_changed, managers) {
+BOOST_FIXTURE_TEST_CASE(writer_manages_the_fields_that_it_changed, managers) {
   by("one", config_map("a", {{"k", "1"}, {"l", "1"}}));
   const auto next = update(config_maps, config_map("a", {{"k", "2"}, {"l", "1"}, {"n", "1"}}),
                            {.field_manager = "writer"});
@@ -130,7 +130,7 @@ BOOST_FIXTURE_TEST_CASE(a_writer_manages_what_it_changed, managers) {
   BOOST_TEST(owned(next, "one") == parse(R"({"f:data": {"f:l": {}}})"));
 }
 
-BOOST_FIXTURE_TEST_CASE(what_a_writer_manages_is_a_conflict, managers) {
+BOOST_FIXTURE_TEST_CASE(apply_of_a_writers_field_is_a_conflict, managers) {
   create(config_maps, config_map("a", {{"k", "1"}}), {.field_manager = "writer"});
   refuse_by("one", config_map("a", {{"k", "2"}}),
             {409, "Conflict", "conflict with \"writer\" using v1: .data.k"});
@@ -145,7 +145,7 @@ BOOST_FIXTURE_TEST_CASE(a_creator_manages_all_that_it_wrote, managers) {
           R"({"f:data": {".": {}, "f:k": {}}, "f:metadata": {"f:labels": {".": {}, "f:l": {}}}})"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_patch_manages_what_it_changed, managers) {
+BOOST_FIXTURE_TEST_CASE(patch_manages_the_fields_that_it_changed, managers) {
   by("one", config_map("a", {{"k", "1"}, {"l", "1"}}));
   const auto next =
       merge(config_maps, "a", R"({"data": {"k": "2"}})", {.field_manager = "patcher"});
@@ -177,12 +177,12 @@ BOOST_FIXTURE_TEST_CASE(the_name_of_a_manager_is_short, managers) {
             {422, "Invalid", "fieldManager: Too long: must have at most 128 bytes"});
 }
 
-BOOST_FIXTURE_TEST_CASE(what_is_applied_does_not_say_who_manages_it, managers) {
+BOOST_FIXTURE_TEST_CASE(applied_object_must_not_have_managed_fields, managers) {
   refuse_by("one", with(config_map("a"), "/metadata/managedFields", parse(R"([{"manager": "x"}])")),
             {400, "BadRequest", "metadata.managedFields must be nil"});
 }
 
-BOOST_FIXTURE_TEST_CASE(the_name_of_what_is_applied_is_that_of_the_request, managers) {
+BOOST_FIXTURE_TEST_CASE(name_of_the_applied_object_must_be_that_of_the_request, managers) {
   create(config_maps, config_map("a"));
   refuse(api.raw("PATCH", path(config_maps, "a") + "?fieldManager=one",
                  "application/apply-patch+yaml", serialize(config_map("b"))),
@@ -214,7 +214,7 @@ BOOST_FIXTURE_TEST_CASE(yaml_may_be_applied, managers) {
   BOOST_TEST(text(made, "/data/k") == "v");
 }
 
-BOOST_FIXTURE_TEST_CASE(what_is_applied_and_no_yaml_is_refused, managers) {
+BOOST_FIXTURE_TEST_CASE(apply_of_invalid_yaml_is_rejected, managers) {
   refuse(api.raw("PATCH", path(config_maps, "a") + "?fieldManager=one",
                  "application/apply-patch+yaml", "{bad"),
          {400, "BadRequest"});
@@ -303,7 +303,7 @@ BOOST_FIXTURE_TEST_CASE(applying_counts_generations, managers) {
   BOOST_TEST(text(by("one", gadget("a", {{"size", 2}})), "/metadata/generation") == "2");
 }
 
-BOOST_FIXTURE_TEST_CASE(defaults_are_not_managed_by_who_applies, managers) {
+BOOST_FIXTURE_TEST_CASE(defaults_are_not_managed_by_the_applier, managers) {
   const auto made = by("one", gadget("a", {{"size", 1}}));
   BOOST_TEST(text(made, "/spec/color") == "red");
   BOOST_TEST(owned(made, "one") == parse(R"({"f:spec": {"f:size": {}}})"));

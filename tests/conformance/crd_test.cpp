@@ -241,7 +241,7 @@ BOOST_FIXTURE_TEST_CASE(a_change_of_a_definition_is_a_new_generation, sandbox) {
   BOOST_TEST(text(next, "/metadata/generation") == "2");
 }
 
-BOOST_FIXTURE_TEST_CASE(what_is_required_must_be_there, checking) {
+BOOST_FIXTURE_TEST_CASE(missing_required_field_is_invalid, checking) {
   refuse(api.create(checked(), here(object(checked(), "a"))),
          {422, "Invalid", "\"a\" is invalid: spec: Required value"});
   refuse(api.create(checked(), here(object(checked(), "a", parse(R"({"spec": {}})")))),
@@ -371,7 +371,7 @@ BOOST_FIXTURE_TEST_CASE(defaults_are_filled_in, sandbox) {
   BOOST_TEST(left.at("spec") == parse(R"({"f": {"a": "x"}})"));
 }
 
-BOOST_FIXTURE_TEST_CASE(defaults_that_come_later_are_read_into_what_was_there, sandbox) {
+BOOST_FIXTURE_TEST_CASE(later_defaults_apply_to_stored_objects, sandbox) {
   auto crd = one_field(*this, R"({"type": "string"})");
   const auto fields = define(crd);
   create(fields, object(fields, "a", parse(R"({"spec": {}})")));

@@ -23,7 +23,7 @@ BOOST_FIXTURE_TEST_CASE(a_created_object_names_its_kind, sandbox) {
   BOOST_TEST(text(made, "/apiVersion") == "v1");
 }
 
-BOOST_FIXTURE_TEST_CASE(what_was_created_is_what_is_read, sandbox) {
+BOOST_FIXTURE_TEST_CASE(created_object_reads_back, sandbox) {
   const auto made = create(config_maps, config_map("a", {{"k", "v"}}, {{"l", "m"}}));
   BOOST_TEST(get(config_maps, "a") == made);
 }
@@ -208,7 +208,7 @@ BOOST_FIXTURE_TEST_CASE(an_update_that_changes_nothing_leaves_the_version, sandb
   BOOST_TEST(get(config_maps, "a") == made);
 }
 
-BOOST_FIXTURE_TEST_CASE(an_update_of_what_is_not_there_is_not_found, sandbox) {
+BOOST_FIXTURE_TEST_CASE(update_of_an_absent_object_is_not_found, sandbox) {
   refuse(api.update(config_maps, here(config_map("none"))),
          {404, "NotFound", "configmaps \"none\" not found"});
 }
@@ -300,7 +300,7 @@ BOOST_FIXTURE_TEST_CASE(the_data_of_a_secret_is_base64, sandbox) {
          {400, "BadRequest"});
 }
 
-BOOST_FIXTURE_TEST_CASE(what_is_immutable_is_not_changed, sandbox) {
+BOOST_FIXTURE_TEST_CASE(immutable_field_is_not_changed, sandbox) {
   create(config_maps, with(config_map("a", {{"k", "v"}}), "/immutable", true));
   refuse(api.patch(config_maps, key("a"), k8s::patch_type::merge, parse(R"({"data": {"k": "w"}})")),
          {422, "Invalid", "data: Forbidden: field is immutable when `immutable` is set"});
@@ -321,7 +321,7 @@ BOOST_FIXTURE_TEST_CASE(a_dry_run_creates_nothing, sandbox) {
   BOOST_TEST(!there(config_maps, "a"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_dry_run_finds_what_is_wrong, sandbox) {
+BOOST_FIXTURE_TEST_CASE(dry_run_reports_errors, sandbox) {
   refuse(api.create(config_maps, here(config_map("Upper")), {.dry_run = true}), {422, "Invalid"});
   create(config_maps, config_map("a"));
   refuse(api.create(config_maps, here(config_map("a")), {.dry_run = true}), {409, "AlreadyExists"});

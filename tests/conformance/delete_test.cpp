@@ -25,13 +25,13 @@ struct holding : sandbox {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(what_is_deleted_is_gone, sandbox) {
+BOOST_FIXTURE_TEST_CASE(deleted_object_is_not_found, sandbox) {
   create(config_maps, config_map("a"));
   remove(config_maps, "a");
   BOOST_TEST(!there(config_maps, "a"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_deletion_tells_what_was_deleted, sandbox) {
+BOOST_FIXTURE_TEST_CASE(deletion_returns_the_deleted_object, sandbox) {
   const auto made = create(config_maps, config_map("a"));
   const auto told = remove(config_maps, "a");
   BOOST_TEST(text(told, "/kind") == "Status");
@@ -41,7 +41,7 @@ BOOST_FIXTURE_TEST_CASE(a_deletion_tells_what_was_deleted, sandbox) {
   BOOST_TEST(text(told, "/details/uid") == text(made, "/metadata/uid"));
 }
 
-BOOST_FIXTURE_TEST_CASE(what_is_not_there_is_not_deleted, sandbox) {
+BOOST_FIXTURE_TEST_CASE(deletion_of_an_absent_object_is_not_found, sandbox) {
   refuse(api.remove(config_maps, key("none")), {404, "NotFound", "configmaps \"none\" not found"});
 }
 
@@ -78,7 +78,7 @@ BOOST_FIXTURE_TEST_CASE(a_dry_run_deletes_nothing, sandbox) {
   BOOST_TEST(there(config_maps, "a"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_finalizer_holds_what_is_deleted, holding) {
+BOOST_FIXTURE_TEST_CASE(finalizer_keeps_a_deleted_object, holding) {
   create(config_maps, held(config_map("a")));
   const auto told = remove(config_maps, "a");
   BOOST_TEST(text(told, "/kind") == "ConfigMap");
@@ -117,7 +117,7 @@ BOOST_FIXTURE_TEST_CASE(deleting_again_changes_nothing, holding) {
   BOOST_TEST(second == first);
 }
 
-BOOST_FIXTURE_TEST_CASE(what_is_being_deleted_takes_no_new_finalizers, holding) {
+BOOST_FIXTURE_TEST_CASE(terminating_object_accepts_no_new_finalizers, holding) {
   create(config_maps, held(config_map("a")));
   remove(config_maps, "a");
   refuse(
@@ -128,7 +128,7 @@ BOOST_FIXTURE_TEST_CASE(what_is_being_deleted_takes_no_new_finalizers, holding) 
        "[]string{\"example.com/new\"}"});
 }
 
-BOOST_FIXTURE_TEST_CASE(what_is_being_deleted_may_be_changed, holding) {
+BOOST_FIXTURE_TEST_CASE(terminating_object_may_be_changed, holding) {
   create(config_maps, held(config_map("a")));
   remove(config_maps, "a");
   const auto next = merge(config_maps, "a", R"({"data": {"k": "v"}})");
@@ -144,7 +144,7 @@ BOOST_FIXTURE_TEST_CASE(a_deletion_is_not_taken_back, holding) {
              text(told, "/metadata/deletionTimestamp"));
 }
 
-BOOST_FIXTURE_TEST_CASE(the_name_of_what_is_being_deleted_is_taken, holding) {
+BOOST_FIXTURE_TEST_CASE(name_of_a_terminating_object_is_taken, holding) {
   create(config_maps, held(config_map("a")));
   remove(config_maps, "a");
   refuse(api.create(config_maps, here(config_map("a"))),

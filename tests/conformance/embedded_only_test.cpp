@@ -184,7 +184,7 @@ BOOST_FIXTURE_TEST_CASE(managed_fields_tell_the_subresource, sandbox) {
 }
 
 // Kubernetes documentation, "Garbage Collection"; the collector is part of the controller manager.
-BOOST_FIXTURE_TEST_CASE(what_a_deleted_object_owned_is_deleted_too, sandbox) {
+BOOST_FIXTURE_TEST_CASE(dependents_of_a_deleted_object_are_deleted, sandbox) {
   const auto owner = create(config_maps, config_map("owner"));
   create(secrets, owned_by(object(secrets, "owned"), owner));
   create(secrets, object(secrets, "free"));
@@ -193,7 +193,7 @@ BOOST_FIXTURE_TEST_CASE(what_a_deleted_object_owned_is_deleted_too, sandbox) {
   BOOST_TEST(there(secrets, "free"));
 }
 
-BOOST_FIXTURE_TEST_CASE(what_another_owner_holds_stays, sandbox) {
+BOOST_FIXTURE_TEST_CASE(dependent_with_another_owner_stays, sandbox) {
   const auto first = create(config_maps, config_map("first"));
   const auto second = create(config_maps, config_map("second"));
   auto both = owned_by(object(secrets, "both"), first);
@@ -259,7 +259,7 @@ BOOST_FIXTURE_TEST_CASE(a_namespace_waits_for_finalizers_in_it, sandbox) {
 }
 
 // The namespace controller and the garbage collector are clients of the API server like others.
-BOOST_FIXTURE_TEST_CASE(a_webhook_is_told_of_what_goes_with_its_namespace, hooked) {
+BOOST_FIXTURE_TEST_CASE(webhook_receives_deletions_of_a_namespaces_content, hooked) {
   create(config_maps, config_map("a"));
   watch_config_maps();
   remove(namespaces, ns);

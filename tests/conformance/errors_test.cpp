@@ -23,7 +23,7 @@ BOOST_FIXTURE_TEST_CASE(a_failure_about_a_group_names_it, sandbox) {
   BOOST_TEST(text(why, "/details/group") == gadgets().gvk.group);
 }
 
-BOOST_FIXTURE_TEST_CASE(what_is_wrong_with_an_object_is_told_field_by_field, sandbox) {
+BOOST_FIXTURE_TEST_CASE(invalid_object_has_one_cause_for_each_field, sandbox) {
   const auto answer = server.http("POST", path(config_maps), serialize(config_map("Upper")));
   BOOST_TEST(answer.status == 422u);
   const auto why = parse(answer.body);

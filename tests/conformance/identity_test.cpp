@@ -43,12 +43,12 @@ BOOST_FIXTURE_TEST_CASE(a_token_that_no_one_knows_is_unauthorized, sandbox) {
                        "message": "Unauthorized", "reason": "Unauthorized", "code": 401})"));
 }
 
-BOOST_FIXTURE_TEST_CASE(who_shows_nothing_may_not_read, sandbox) {
+BOOST_FIXTURE_TEST_CASE(anonymous_user_may_not_read, sandbox) {
   const auto answer = server.http("GET", path(config_maps), {}, {{"authorization", ""}});
   BOOST_TEST((answer.status == 401u || answer.status == 403u));
 }
 
-BOOST_FIXTURE_TEST_CASE(who_shows_nothing_may_ask_for_version_and_health, sandbox) {
+BOOST_FIXTURE_TEST_CASE(anonymous_user_may_read_version_and_health, sandbox) {
   for (const auto* probe : {"/version", "/readyz", "/livez", "/healthz"}) {
     BOOST_TEST(server.http("GET", probe, {}, {{"authorization", ""}}).status == 200u);
   }
@@ -85,7 +85,7 @@ BOOST_FIXTURE_TEST_CASE(an_admin_may_act_as_another, sandbox) {
   BOOST_TEST(text(told, "/username") == "somebody");
 }
 
-BOOST_FIXTURE_TEST_CASE(who_may_do_what_can_be_asked, sandbox) {
+BOOST_FIXTURE_TEST_CASE(access_review_reports_the_access_of_a_user, sandbox) {
   const auto answer = parse(ok(
       api.raw("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", "application/json",
               R"({"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",

@@ -88,7 +88,7 @@ std::map<std::string, std::string> versions_of(const json& list) {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(an_informer_begins_with_what_is_there, sandbox) {
+BOOST_FIXTURE_TEST_CASE(informer_begins_with_present_objects, sandbox) {
   create(config_maps, config_map("a"));
   create(config_maps, config_map("b"));
   informing seen(*this, config_maps, {.what = all()});
@@ -106,7 +106,7 @@ BOOST_FIXTURE_TEST_CASE(an_informer_reads_page_by_page, sandbox) {
   BOOST_TEST((seen.objects() == versions_of(list(config_maps))));
 }
 
-BOOST_FIXTURE_TEST_CASE(an_informer_follows_what_happens, sandbox) {
+BOOST_FIXTURE_TEST_CASE(informer_follows_changes, sandbox) {
   informing seen(*this, config_maps, {.what = all()});
   create(config_maps, config_map("a", {{"k", "1"}}));
   BOOST_TEST(seen.next() == "added a");
@@ -165,7 +165,7 @@ BOOST_FIXTURE_TEST_CASE(an_informer_goes_on_when_its_watch_has_timed_out, sandbo
   BOOST_TEST(seen.next() == "deleted a");
 }
 
-BOOST_FIXTURE_TEST_CASE(an_informer_ends_up_with_what_many_writers_leave, sandbox) {
+BOOST_FIXTURE_TEST_CASE(informer_converges_with_many_writers, sandbox) {
   informing seen(*this, config_maps, {.what = all()});
   for (int round = 0; round < 60; ++round) {
     const auto name = "a" + std::to_string(round % 7);

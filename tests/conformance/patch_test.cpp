@@ -96,14 +96,14 @@ BOOST_FIXTURE_TEST_CASE(a_json_patch_is_done_in_its_order, one_map) {
   BOOST_TEST(next.at("data") == parse(R"({"a": "9", "d": "3", "e": "3"})"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_json_patch_whose_test_fails_changes_nothing, one_map) {
+BOOST_FIXTURE_TEST_CASE(json_patch_with_a_failed_test_changes_nothing, one_map) {
   refuse_patch(patch_type::json, R"([
     {"op": "replace", "path": "/data/b", "value": "9"},
     {"op": "test", "path": "/data/a", "value": "another"}])",
                {422, "Invalid"});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_json_patch_of_what_is_not_there_changes_nothing, one_map) {
+BOOST_FIXTURE_TEST_CASE(json_patch_of_an_absent_field_changes_nothing, one_map) {
   refuse_patch(patch_type::json, R"([{"op": "remove", "path": "/data/none"}])", {422, "Invalid"});
   refuse_patch(patch_type::json,
                R"([{"op": "add", "path": "/metadata/labels/l", "value": "no labels yet"}])",
@@ -139,7 +139,7 @@ BOOST_FIXTURE_TEST_CASE(a_json_patch_has_at_most_ten_thousand_operations, one_ma
           "The allowed maximum operations in a JSON patch is 10000, got 10001"});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_patch_of_what_is_not_there_is_not_found, sandbox) {
+BOOST_FIXTURE_TEST_CASE(patch_of_an_absent_object_is_not_found, sandbox) {
   refuse(api.patch(config_maps, key("none"), patch_type::merge, parse(R"({"data": {}})")),
          {404, "NotFound", "configmaps \"none\" not found"});
 }

@@ -130,7 +130,7 @@ BOOST_FIXTURE_TEST_CASE(secrets_are_selected_by_type, sandbox) {
   BOOST_TEST(labelled::joined(list(secrets, {.fields = "type=example.com/other"})) == "b");
 }
 
-BOOST_FIXTURE_TEST_CASE(events_are_selected_by_what_they_are_about, sandbox) {
+BOOST_FIXTURE_TEST_CASE(events_are_selected_by_their_object, sandbox) {
   for (const auto* name : {"a", "b"}) {
     create(events,
            object(events, name,

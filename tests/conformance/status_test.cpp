@@ -141,7 +141,7 @@ BOOST_FIXTURE_TEST_CASE(a_config_map_has_no_status, sandbox) {
          {404, "NotFound", "the server could not find the requested resource"});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_scale_shows_what_the_definition_names, sandbox) {
+BOOST_FIXTURE_TEST_CASE(scale_shows_the_paths_of_the_definition, sandbox) {
   const auto type = define(scalable(server.unique("s") + ".example.com"));
   create(type, object(type, "a", {{"spec", {{"size", 2}}}}));
   merge(type, "a", R"({"status": {"size": 1, "select": "l=m"}})", {.subresource = in_status});
@@ -152,7 +152,7 @@ BOOST_FIXTURE_TEST_CASE(a_scale_shows_what_the_definition_names, sandbox) {
   BOOST_TEST(scale.at("status") == parse(R"({"replicas": 1, "selector": "l=m"})"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_scale_changes_what_the_definition_names, sandbox) {
+BOOST_FIXTURE_TEST_CASE(scale_changes_the_paths_of_the_definition, sandbox) {
   const auto type = define(scalable(server.unique("s") + ".example.com"));
   create(type, object(type, "a", {{"spec", {{"size", 2}}}}));
   const auto scale = merge(type, "a", R"({"spec": {"replicas": 5}})", {.subresource = "scale"});

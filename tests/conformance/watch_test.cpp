@@ -17,7 +17,7 @@ k8s::watch_options since(const json& object) {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(a_watch_tells_what_is_created_changed_and_deleted, sandbox) {
+BOOST_FIXTURE_TEST_CASE(watch_delivers_creations_changes_and_deletions, sandbox) {
   watching seen(*this, config_maps, all(), list(config_maps));
   create(config_maps, config_map("a", {{"k", "1"}}));
   BOOST_TEST(text(seen.expect("ADDED", "a"), "/data/k") == "1");
@@ -53,7 +53,7 @@ BOOST_FIXTURE_TEST_CASE(a_watch_goes_on_behind_the_version_it_names, sandbox) {
   seen.expect("DELETED", "a");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_watch_without_a_version_begins_with_what_is_there, sandbox) {
+BOOST_FIXTURE_TEST_CASE(watch_without_a_version_begins_with_present_objects, sandbox) {
   create(config_maps, config_map("a"));
   create(config_maps, config_map("b"));
   watching seen(*this, config_maps, all(), k8s::watch_options{.bookmarks = false});
@@ -65,7 +65,7 @@ BOOST_FIXTURE_TEST_CASE(a_watch_without_a_version_begins_with_what_is_there, san
   seen.expect("ADDED", "c");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_watch_from_version_zero_begins_with_what_is_there, sandbox) {
+BOOST_FIXTURE_TEST_CASE(watch_from_version_zero_begins_with_present_objects, sandbox) {
   const auto made = create(config_maps, config_map("a"));
   eventually([&] { return names(list(config_maps, {}, {.resource_version = "0"})).size() == 1; });
   watching seen(*this, config_maps, all(), {.resource_version = "0", .bookmarks = false});

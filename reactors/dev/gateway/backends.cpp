@@ -39,7 +39,7 @@ void backends::make_room() {
       const bool older = oldest == all_.end() || at->second->last_used < oldest->second->last_used;
       if (idle && older) oldest = at;
     }
-    if (oldest == all_.end()) return;  // as many as there are requests: those are bounded
+    if (oldest == all_.end()) return;  // all are in use; the server bounds the number of requests
     closing_.spawn(close_one(std::move(oldest->second)));
     all_.erase(oldest);
   }

@@ -27,8 +27,8 @@ struct backend_environment {
   core::metrics& metrics;
 };
 
-/// Connections to what stands behind the gateway, plain HTTP/1.1, kept from request to request. Of
-/// more than `backends` those that were used longest ago are closed, unless they are in use.
+/// Connections to the gateway's backends, plain HTTP/1.1, kept from request to request. Of more
+/// than `backends` it closes the least recently used, unless they are in use.
 ///
 /// On one executor.
 class backends {
@@ -36,8 +36,8 @@ class backends {
   backends(boost::asio::any_io_executor executor, backend_limits limits,
            backend_environment environment);
 
-  /// Sends a request and reads the answer; both must live until then. Which step failed is told by
-  /// `connected`: false if nothing was sent.
+  /// Sends a request and reads the response; both must live until then. `connected` is false if
+  /// nothing was sent.
   struct outcome {
     boost::system::error_code error;
     bool connected = false;
@@ -45,7 +45,7 @@ class backends {
   boost::asio::awaitable<outcome> exchange(boost::asio::ip::tcp::endpoint with,
                                            const http::request* what, http::response* into);
 
-  /// Cancels what is under way and closes all connections. To be awaited before it goes.
+  /// Cancels requests under way and closes all connections. Awaited before destruction.
   boost::asio::awaitable<void> close();
 
  private:

@@ -24,8 +24,8 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr unsigned tries = 3;          // of backends, for one request
-constexpr std::size_t clients = 4096;  // whose header is kept
+constexpr unsigned tries = 3;          // backends tried for one request
+constexpr std::size_t clients = 4096;  // clients whose header is cached
 
 backend_limits limits_of(const options& with) {
   backend_limits out{.client = {}, .backends = with.backends};
@@ -36,7 +36,7 @@ backend_limits limits_of(const options& with) {
   return out;
 }
 
-/// What the Secret says; the failure names the entry.
+/// Parses the Secret; the failure names the entry.
 tls::result<tls::material> material_of(const boost::json::value& secret) {
   const auto text = [&](std::string_view entry) {
     return k8s::secret_data(secret, entry).value_or(std::string());
@@ -68,11 +68,11 @@ class gateway::implementation final : public http::handler,
         backends_(executor, limits_of(with_), {in_.watchdog, in_.log, in_.metrics}),
         ready_(executor),
         routes_gauge_(core::make_gauge(in_.metrics, "rw_dev_gateway_routes",
-                                       "Prefixes that requests are routed by")),
+                                       "Number of path prefixes that requests are routed by")),
         changes_(core::make_counter(in_.metrics, "rw_dev_gateway_certificate_changes_total",
-                                    "Times that certificate, key or client CAs were replaced")),
+                                    "Number of replacements of certificate, key or client CAs")),
         failures_(core::make_counter(in_.metrics, "rw_dev_gateway_certificate_failures_total",
-                                     "States of the gateway's Secret that could not be used")) {}
+                                     "Number of unusable states of the gateway's Secret")) {}
 
   asio::ip::tcp::endpoint address() const { return server_.address(); }
   asio::awaitable<void> run();
@@ -108,8 +108,8 @@ class gateway::implementation final : public http::handler,
   http::server server_;
   backends backends_;
   route_table routes_;
-  std::shared_ptr<tls::credentials> own_;  ///< none before the Secret was usable
-  core::wake ready_;                       ///< set when there is material, or it is the end
+  std::shared_ptr<tls::credentials> own_;  ///< null before the first usable Secret
+  core::wake ready_;                       ///< set once there is material, or at the end
   bool draining_ = false;
   core::lru_map<std::string, std::string> xfcc_{clients};  ///< by the client's certificate, DER
   core::gauge& routes_gauge_;
@@ -135,7 +135,7 @@ asio::awaitable<void> gateway::implementation::run() {
   if (failure) std::rethrow_exception(failure);
 }
 
-/// Connections that come earlier wait in the system's queue.
+/// Begins to serve once there is material. Earlier connections wait in the system's queue.
 asio::awaitable<void> gateway::implementation::serve() {
   if (!own_ && !draining_) {
     const auto cancelled = co_await ready_.wait();
@@ -232,7 +232,7 @@ asio::awaitable<void> gateway::implementation::forward(const http::request* from
   http::response got;
   std::optional<asio::ip::tcp::endpoint> avoided;
   bool any = false;
-  bool busy = false;  // and `into` says so
+  bool busy = false;  // the backend returned 503, which is in `into`
   for (unsigned i = 0; i < tries; ++i) {
     const auto at = in_.services(to);
     if (!at || at == avoided) break;
@@ -245,10 +245,12 @@ asio::awaitable<void> gateway::implementation::forward(const http::request* from
       busy = got.status == 503;
       if (!busy) co_return;
     }
-    // What the backend did not look at, or has no room for, may go to another one, as Istio does.
+    // Another backend may serve a request that this one did not process, or has no room for, as in
+    // Istio.
     avoided.reset();
     if (!outcome.connected || busy) avoided = at;
-    // Events may be sent twice, so one on a kept connection that the backend closed is sent again.
+    // Events may be sent twice, so a request on a kept connection that the backend closed is
+    // repeated.
     if (!outcome.error || !outcome.connected ||
         outcome.error == http::client_error::not_processed ||
         outcome.error == http::client_error::reused_connection_closed) {
@@ -257,7 +259,7 @@ asio::awaitable<void> gateway::implementation::forward(const http::request* from
     const bool late = outcome.error == http::client_error::timed_out;
     into->clear();
     give_up(*into, late ? 504 : 502,
-            late ? "the backend did not answer in time" : "the backend broke off", *from);
+            late ? "the backend did not respond in time" : "the backend broke off", *from);
     co_return;
   }
   if (busy) co_return;
@@ -268,7 +270,7 @@ const std::string& gateway::implementation::xfcc(const http::request& from) {
   const std::string der(from.peer.certificate);
   if (const auto* known = xfcc_.find(der)) return *known;
   const auto client = tls::certificate::from_der(der);
-  // TLS has verified it, so it can be read; if not, the backend is told nobody's name.
+  // TLS has verified the certificate, so it parses; otherwise the backend gets no client name.
   return xfcc_.use(der, client ? tls::xfcc_of(*client, own_->current()->leaf()->uris()) : "");
 }
 
@@ -281,7 +283,7 @@ void gateway::implementation::give_up(http::response& into, unsigned status,
 
 void gateway::implementation::count(unsigned status) noexcept {
   core::make_counter(in_.metrics, "rw_dev_gateway_requests_total",
-                     "Requests, by the status that they were answered with",
+                     "Number of requests, by the status of the response",
                      {{"code", std::to_string(status)}})
       .Increment();
 }

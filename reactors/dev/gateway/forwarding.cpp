@@ -10,7 +10,7 @@ namespace {
 
 using http::iequals;
 
-/// Those of RFC 9110, section 7.6.1, and content-length, which the next hop counts for itself.
+/// Those of RFC 9110, section 7.6.1, and content-length, which the next hop computes itself.
 constexpr std::array<std::string_view, 10> own_of_each_hop = {"connection",
                                                               "keep-alive",
                                                               "proxy-connection",

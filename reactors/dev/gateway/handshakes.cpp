@@ -7,7 +7,7 @@ namespace {
 
 core::counter& failure(core::metrics& metrics, const char* reason) {
   return core::make_counter(metrics, "rw_dev_gateway_failed_handshakes_total",
-                            "TLS handshakes with clients that failed, by reason",
+                            "Number of failed TLS handshakes with clients, by reason",
                             {{"reason", reason}});
 }
 
@@ -50,7 +50,7 @@ class counted_stream final : public core::stream {
 
 handshake_counters::handshake_counters(core::metrics& metrics)
     : succeeded_(core::make_counter(metrics, "rw_dev_gateway_handshakes_total",
-                                    "TLS handshakes with clients that succeeded")),
+                                    "Number of successful TLS handshakes with clients")),
       unfinished_(failure(metrics, "unfinished")) {
   using enum tls::handshake_failure;
   const auto at = [this](tls::handshake_failure why) -> core::counter*& {

@@ -9,7 +9,7 @@
 
 namespace rw::dev_gateway {
 
-/// How handshakes ended.
+/// Counts handshakes by result.
 class handshake_counters {
  public:
   explicit handshake_counters(core::metrics& metrics);
@@ -27,8 +27,8 @@ class handshake_counters {
   std::array<core::counter*, reasons> failed_{};
 };
 
-/// Streams of another transport whose handshakes are counted. The other one comes with `use`,
-/// before the first connection; the counters must outlive all streams.
+/// Counts the handshakes of another transport's streams. `use` sets that transport before the first
+/// connection; the counters must outlive all streams.
 class counting_transport final : public core::transport {
  public:
   explicit counting_transport(handshake_counters& counters) : counters_(counters) {}

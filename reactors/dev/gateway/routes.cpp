@@ -21,7 +21,7 @@ const json::array& list_at(const json::value& in, std::initializer_list<std::str
   return found != nullptr && found->is_array() ? found->get_array() : none;
 }
 
-/// "name.namespace.svc" or "name.namespace.svc.cluster.local".
+/// Parses "name.namespace.svc" or "name.namespace.svc.cluster.local".
 bool parse_host(std::string_view host, service_port& into) {
   const auto first = host.find('.');
   if (first == 0 || first == std::string_view::npos) return false;

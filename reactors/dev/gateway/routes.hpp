@@ -14,26 +14,27 @@
 
 namespace rw::dev_gateway {
 
-/// One way through the gateway.
+/// One route of the gateway.
 struct route {
   std::string prefix;              ///< of the path
   std::vector<std::string> hosts;  ///< empty: all
   service_port to;
 };
 
-/// The routes of a VirtualService: each `match.uri.prefix` of each `http` with a destination
-/// `<service>.<namespace>.svc[...]` and a port. What is not of that form is not routed.
+/// Returns the routes of a VirtualService: each `match.uri.prefix` of each `http` with a
+/// destination `<service>.<namespace>.svc[...]` and a port. Ignores other forms.
 std::vector<route> routes_of(const boost::json::value& virtual_service);
 
-/// Where requests go, by the VirtualServices that are there. Not thread-safe.
+/// The routes of all VirtualServices. Not thread-safe.
 class route_table {
  public:
-  /// Puts a VirtualService in the place of its former state.
+  /// Adds or replaces a VirtualService.
   void put(const k8s::object_key& key, const boost::json::value& virtual_service);
   void erase(const k8s::object_key& key);
 
-  /// The longest prefix of `path` wins, and of equals that of the VirtualService that is first by
-  /// name. `host` may have a port. Null: there is none. Valid until the next change.
+  /// Returns the destination of the longest prefix of `path`; of equal ones that of the
+  /// VirtualService first by name. `host` may have a port. Null: there is none. Valid until the
+  /// next change.
   const service_port* find(std::string_view host, std::string_view path) const;
 
   std::size_t size() const noexcept { return size_; }

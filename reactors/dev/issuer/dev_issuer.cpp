@@ -25,7 +25,7 @@ using k8s::reconcile_result;
 constexpr auto secret_index = "dev-issuer/secret";
 constexpr auto no_root_yet = std::chrono::milliseconds(250);
 constexpr auto overtaken = std::chrono::milliseconds(50);
-constexpr auto request_taken = std::chrono::seconds(1);  // as cert-management
+constexpr auto request_taken = std::chrono::seconds(1);  // as in cert-management
 
 }  // namespace
 
@@ -38,7 +38,7 @@ class issuer::implementation final : public k8s::reconciler {
   std::uint64_t certificates() const noexcept { return issued_; }
 
  private:
-  /// None: go on.
+  /// Nothing: continue.
   using step = asio::awaitable<std::optional<reconcile_result>>;
 
   asio::awaitable<reconcile_result> reconcile(k8s::object_key key) override;
@@ -71,7 +71,7 @@ issuer::implementation::implementation(asio::any_io_executor executor, options w
       in_(std::move(in)),
       type_(certificates::certificates_type(with_.speaks)),
       counter_(core::make_counter(in_.metrics, "rw_dev_issuer_certificates_total",
-                                  "Certificates that were issued")),
+                                  "Number of certificates issued")),
       pace_(executor, in_.clock, with_.delay, in_.random),
       roots_(executor, with_, from, in_),
       controller_(executor, {.name = "dev-issuer", .concurrent = with_.concurrent}, *this,
@@ -116,7 +116,7 @@ asio::awaitable<reconcile_result> issuer::implementation::reconcile(k8s::object_
     co_return until_renewal(there, *wanted);
   }
 
-  // The caches may be behind what was written a moment ago: look again before signing anew.
+  // The caches may be older than the last writes: read from the API server before signing again.
   auto newest = co_await in_.api.get(type_, std::move(key));
   if (!newest && newest.error().is(k8s::errc::not_found)) co_return reconcile_result::done();
   if (!newest) co_return reconcile_result::error(newest.error());
@@ -165,7 +165,8 @@ asio::awaitable<reconcile_result> issuer::implementation::issue(json::value cert
       leaf->not_after() - wanted.renew_before - in_.clock.wall(), std::chrono::seconds(1)));
 }
 
-/// Says what is going on, so that whoever asks for a certificate again does not ask twice.
+/// Writes that the certificate is being issued, so that a repeated request does not repeat the
+/// issue.
 issuer::implementation::step issuer::implementation::begin(json::value* certificate,
                                                            const std::string* reason) {
   if (auto said = say_issuing(*certificate, with_.speaks, *reason, now())) {
@@ -175,7 +176,7 @@ issuer::implementation::step issuer::implementation::begin(json::value* certific
   co_return std::nullopt;
 }
 
-/// Signs with the root of this moment.
+/// Signs with the current root.
 issuer::implementation::step issuer::implementation::write_secret(
     const json::value* certificate, const order* wanted, std::optional<tls::certificate>* leaf) {
   bool go_on = co_await pace_.pause();
@@ -206,8 +207,8 @@ issuer::implementation::step issuer::implementation::write_secret(
   co_return std::nullopt;
 }
 
-/// Changes the Certificate as it is at its version. Somebody was faster: what they wrote is looked
-/// at before anything else.
+/// Writes the Certificate at its resourceVersion. After a conflict the next reconcile reads it
+/// again.
 issuer::implementation::step issuer::implementation::write(json::value* certificate, change what) {
   auto written = co_await in_.api.patch(
       type_, k8s::key_of(*certificate), k8s::patch_type::merge, std::move(what.patch),

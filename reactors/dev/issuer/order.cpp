@@ -17,7 +17,8 @@ namespace json = boost::json;
 
 constexpr auto default_duration = std::chrono::hours(24 * 90);
 
-/// A Go duration of hours, minutes and seconds ("1440h0m0s"); none for anything else, and for zero.
+/// Parses a Go duration of hours, minutes and seconds ("1440h0m0s"); returns nothing for other
+/// text, and for zero.
 std::optional<std::chrono::seconds> parse_go_duration(std::string_view text) {
   constexpr std::int64_t most = 1'000'000'000;
   std::int64_t sum = 0;
@@ -52,7 +53,7 @@ bool has(const std::vector<std::string>& in, std::string_view what) {
   return std::ranges::find(in, what) != in.end();
 }
 
-/// What `spec.privateKey` asks for; none if it can't be had.
+/// Returns the key type of `spec.privateKey`; nothing if it is not supported.
 std::optional<tls::key_type> key_of(const json::value& certificate) {
   const auto algorithm = k8s::find_string(certificate, {"spec", "privateKey", "algorithm"});
   const auto* const size_at = k8s::find(certificate, {"spec", "privateKey", "size"});
@@ -81,7 +82,7 @@ json::object labels_of(const json::value& certificate, dialect speaks) {
   return found != nullptr && found->is_object() ? found->get_object() : json::object();
 }
 
-/// Certificate and key of a Secret that belong together, and the certificate.
+/// Returns the certificate of a Secret, if its key belongs to it.
 std::optional<tls::certificate> certificate_in(const json::value& secret) {
   const auto text = [&](std::string_view entry) {
     return k8s::secret_data(secret, entry).value_or(std::string());
@@ -138,7 +139,7 @@ boost::system::result<order, problem> read_order(const json::value& certificate,
   out.what.key = key;
   if (honour_private_key) {
     const auto asked = key_of(certificate);
-    if (!asked) return problem{"spec.privateKey asks for a key that cannot be made here"};
+    if (!asked) return problem{"spec.privateKey requests a key type that is not supported"};
     out.what.key = *asked;
   }
   out.what.validity = default_duration;

@@ -18,7 +18,7 @@ namespace rw::dev_issuer {
 using certificates::dialect;
 using time_point = std::chrono::system_clock::time_point;
 
-/// What a Certificate asks for.
+/// The content of a Certificate's spec.
 struct order {
   k8s::object_key secret;
   boost::json::object labels = {};  ///< of the Secret
@@ -26,30 +26,30 @@ struct order {
   std::chrono::seconds renew_before{0};
 };
 
-/// Why a Certificate cannot be honoured: what a user has to change.
+/// Why a Certificate is invalid, for its author.
 struct problem {
   std::string text;
 };
 
-/// The issuer that a Certificate names.
+/// Returns the issuer that a Certificate names.
 std::string_view issuer_of(const boost::json::value& certificate) noexcept;
 
 /// Reads a Certificate. By default it lasts 90 days and is renewed a third of that before its end.
-/// Keys are `key`, or with `honour_private_key` what the Certificate says.
+/// Keys are of type `key`, or with `honour_private_key` of the Certificate's.
 boost::system::result<order, problem> read_order(const boost::json::value& certificate,
                                                  dialect speaks, tls::key_type key,
                                                  bool honour_private_key);
 
-/// Why a certificate is to be issued now, in a word as cert-manager has it; empty: there is no
-/// reason. `secret` is null if there is none.
+/// Returns the reason to issue a certificate now, in cert-manager's word; empty: there is none.
+/// `secret` is null if there is none.
 std::string_view reason_to_issue(const boost::json::value& certificate,
                                  const boost::json::value& secret, const order& wanted,
                                  dialect speaks, time_point now);
 
-/// When the certificate in the Secret is due for renewal.
+/// Returns when the certificate in the Secret is due for renewal.
 std::optional<time_point> renewal_of(const boost::json::value& secret, const order& wanted);
 
-/// The Secret with what was issued.
+/// Returns the Secret of an issued certificate.
 boost::json::value secret_for(const boost::json::value& certificate, const order& wanted,
                               const tls::key_pair& issued, std::string_view authority);
 

@@ -8,13 +8,13 @@
 
 namespace rw::dev_issuer {
 
-/// Puts a random pause before each step, so that steps of several parts meet in every order.
+/// Delays each step at random, so that steps of several parts interleave in every order.
 class pace {
  public:
   pace(boost::asio::any_io_executor executor, core::clock& clock, core::duration most,
        core::random_source random);
 
-  /// False: cancelled meanwhile.
+  /// Returns false if cancelled meanwhile.
   boost::asio::awaitable<bool> pause();
 
  private:

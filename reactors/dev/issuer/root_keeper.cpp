@@ -49,14 +49,14 @@ root_keeper::root_keeper(asio::any_io_executor executor, const options& with, so
     : with_(with),
       in_(in),
       counter_(
-          core::make_counter(in.metrics, "rw_dev_issuer_roots_total", "Root CAs that were made")),
+          core::make_counter(in.metrics, "rw_dev_issuer_roots_total", "Number of root CAs made")),
       pace_(executor, in.clock, with.delay, in.random),
       controller_(executor, {.name = "dev-issuer-root", .concurrent = 1}, *this,
                   {in.clock, in.watchdog, in.log, in.metrics, in.random}) {
   controller_.watch(from.secrets, [this](const k8s::delta& change, k8s::controller::keys& keys) {
     if (change.any().key() == with_.root) keys.push_back(with_.root);
   });
-  controller_.add(with_.root);  // it may not be there, and then nothing tells
+  controller_.add(with_.root);  // no event triggers the reconcile of a missing Secret
 }
 
 bool root_keeper::is_due() const {
@@ -86,7 +86,7 @@ asio::awaitable<reconcile_result> root_keeper::reconcile(k8s::object_key key) {
   co_return outcome;
 }
 
-/// Puts a new root in the place of `former`, as long as that is what is there.
+/// Replaces the root, if it is still `former`.
 asio::awaitable<reconcile_result> root_keeper::make(json::value former, bool by_clock) {
   const bool go_on = co_await pace_.pause();
   if (!go_on) co_return reconcile_result::done();

@@ -13,10 +13,10 @@
 
 namespace rw::dev_issuer {
 
-/// The CA in a root Secret, with its private key.
+/// Reads the CA in a root Secret, with its private key.
 tls::result<tls::issuer> read_root(const boost::json::value& secret);
 
-/// Keeps the root Secret: there, usable, and as new as the options say.
+/// Keeps the root Secret present, usable, and as new as the options say.
 class root_keeper final : private k8s::reconciler {
  public:
   root_keeper(boost::asio::any_io_executor executor, const options& with, sources from,
@@ -36,8 +36,8 @@ class root_keeper final : private k8s::reconciler {
   core::counter& counter_;
   pace pace_;
   std::uint64_t made_ = 0;
-  std::size_t rotations_ = 0;                        ///< by the clock
-  core::time_point next_ = core::time_point::max();  ///< rotation by the clock
+  std::size_t rotations_ = 0;                        ///< periodic ones
+  core::time_point next_ = core::time_point::max();  ///< of the next periodic rotation
   k8s::controller controller_;
 };
 

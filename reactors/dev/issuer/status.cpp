@@ -12,7 +12,7 @@ namespace {
 
 namespace json = boost::json;
 
-/// The patch for `status`, which may replace whole lists, so it is for one version only.
+/// Returns the patch of `status`. It may replace whole lists, so it is for one version only.
 change of_status(const json::value& certificate, json::object status) {
   return {"status",
           json::object{{"metadata",

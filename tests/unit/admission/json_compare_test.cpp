@@ -87,14 +87,14 @@ BOOST_AUTO_TEST_CASE(of_duplicate_names_the_last_counts) {
   BOOST_TEST(json_equal(R"({"a":1,"\u0061":2})", R"({"a":2})"));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_malformed_differs_from_everything_but_its_own_bytes) {
+BOOST_AUTO_TEST_CASE(malformed_text_differs_from_everything_but_its_own_bytes) {
   BOOST_TEST(!json_equal("{", "{ "));
   BOOST_TEST(!json_equal("1", "1 x"));
   BOOST_TEST(!json_equal("", " "));
   BOOST_TEST(json_equal("{", "{"));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_too_deep_differs) {
+BOOST_AUTO_TEST_CASE(too_deep_text_differs) {
   BOOST_TEST(json_equal(nested(512, "1"), nested(512, "1.0")));
   BOOST_TEST(!json_equal(nested(513, "1"), nested(513, "1.0")));
   BOOST_TEST(!json_equal(nested(100'000, "1"), nested(100'000, "1.0")));

@@ -283,7 +283,7 @@ BOOST_AUTO_TEST_CASE(of_duplicate_names_the_last_wins) {
   check_error(review.around(review.request() + R"(,"request":null)"), review_error::no_request);
 }
 
-BOOST_AUTO_TEST_CASE(escapes_in_what_matters_are_decoded) {
+BOOST_AUTO_TEST_CASE(escapes_in_relevant_fields_are_decoded) {
   review_text review;
   review.uid = R"("a\"\u00e9\ud83d\ude00")";
   review.object = R"({"m\u0065tadata":{"name":"n\u0061me"},"kind":"Kyma"})";
@@ -310,7 +310,7 @@ BOOST_AUTO_TEST_CASE(an_empty_body_is_refused) {
   check_error(" \n", review_error::malformed_json);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_not_json_is_refused) {
+BOOST_AUTO_TEST_CASE(reader_rejects_invalid_json) {
   const auto good = review_text().text();
   for (const auto& bad :
        std::vector<std::string>{"hello", "{", "{]", "{\"a\":[}", "{'a':1}", good + "}", good + good,
@@ -320,7 +320,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_json_is_refused) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_is_skipped_is_validated_too) {
+BOOST_AUTO_TEST_CASE(reader_validates_skipped_parts) {
   for (const auto* bad : {"[1,]",
                           "[1 2]",
                           "{\"a\":[}",
@@ -404,7 +404,7 @@ BOOST_AUTO_TEST_CASE(five_hundred_levels_are_read_and_compared) {
   check_verdict(update(nested(R"({"a":1,"b":2})"), nested(R"({"b":2,"a":1})")), verdict::no_change);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_not_an_admission_review_is_refused) {
+BOOST_AUTO_TEST_CASE(reader_rejects_other_objects_than_admission_reviews) {
   for (const auto* other : {"[]", "{}", "1", "null", "\"x\"", "true"}) {
     check_error(other, review_error::not_admission_review);
   }

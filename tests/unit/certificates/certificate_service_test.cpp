@@ -159,7 +159,7 @@ void a_life(dialect speaks) {
   b.ensure();
   b.ensure();
   BOOST_TEST(b.metric(overdue) == 1);
-  BOOST_TEST(b.lines("should have been issued anew") == 1);
+  BOOST_TEST(b.lines("re-issue overdue") == 1);
   b.issue(r2, b.now());
   b.finish();
   is = b.ensure();
@@ -272,7 +272,7 @@ BOOST_AUTO_TEST_CASE(an_issuer_that_cannot_be_asked_does_not_hold_back_what_is_g
   b.ensure();
   b.pass(1s);
   BOOST_TEST(told() == 1);
-  BOOST_TEST(b.lines("can't be asked for a new certificate") == 1);
+  BOOST_TEST(b.lines("re-issue could not be requested") == 1);
   const auto all = b.ok(b.own().list(k8s::events_type(), {.ns = "kcp-system"}));
   const auto& event = all.at("items").as_array().at(0);
   BOOST_TEST(k8s::find_string(event, {"reason"}) == "CertificateNotReissued");

@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(one_reconcile_ends_the_stories_of_its_kyma_only) {
   BOOST_TEST(s.told.size() == 3U);
 }
 
-BOOST_AUTO_TEST_CASE(what_nobody_saw_change_has_no_times) {
+BOOST_AUTO_TEST_CASE(event_without_an_observed_change_has_no_times) {
   stage s;
   s.view.heard(from("runtime-1", "default"), {kyma});
   s.view.reconciling(kyma);
@@ -115,13 +115,13 @@ BOOST_AUTO_TEST_CASE(without_a_manager_a_story_ends_with_the_change) {
   BOOST_TEST(line.ends_with("runtime-1: Kyma kyma-system/default changed"), line);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_never_heard_of_is_forgotten_oldest_first_and_counted) {
+BOOST_AUTO_TEST_CASE(view_drops_the_oldest_unreceived_events_and_counts_them) {
   stage s;
   for (std::size_t i = 0; i <= rw::dev::event_view::most; ++i) {
     s.view.changed("runtime-1", change_of(std::to_string(i)));
   }
   auto& forgotten = core::make_counter(s.metrics, "rw_dev_stories_forgotten_total",
-                                       "Events that were not followed to their end");
+                                       "Number of events whose trace was dropped before its end");
   BOOST_TEST(forgotten.Value() == 1.0);
   s.view.heard(from("runtime-1", "0"), {kyma});
   s.view.heard(from("runtime-1", "1"), {kyma});
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(a_line_for_programs_is_json) {
   BOOST_TEST(line.at("reconciledAfterMs").as_double() == 1.5);
 }
 
-BOOST_AUTO_TEST_CASE(what_was_told_long_ago_makes_nothing_new_forgotten) {
+BOOST_AUTO_TEST_CASE(ended_traces_do_not_cause_drops) {
   stage s;
   for (int i = 0; i < 20'000; ++i) {
     s.clock.advance(milliseconds(1));

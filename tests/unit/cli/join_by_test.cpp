@@ -45,7 +45,7 @@ asio::awaitable<void> join(core::task_group* group) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(what_is_left_when_time_is_over_is_cancelled) {
+BOOST_AUTO_TEST_CASE(join_by_cancels_remaining_tasks_at_the_time_limit) {
   stage s;
   s.outer.spawn(end_in_order(&s, std::chrono::milliseconds(20)));
   asio::co_spawn(s.context, join(&s.outer), [](std::exception_ptr) {});

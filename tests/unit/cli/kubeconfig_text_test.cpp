@@ -11,7 +11,7 @@ BOOST_AUTO_TEST_SUITE(kubeconfig_text)
 
 namespace k8s = rw::k8s;
 
-BOOST_AUTO_TEST_CASE(what_comes_out_is_good_for_a_secret_and_says_the_same) {
+BOOST_AUTO_TEST_CASE(kubeconfig_text_is_self_contained_and_equivalent) {
   const auto ca = rw::tls::issuer::create({.common_name = "ca"}).value();
   const auto pair = ca.issue({.common_name = "admin", .client_auth = true}).value();
   const k8s::config from{.server = "https://127.0.0.1:6443/prefix",

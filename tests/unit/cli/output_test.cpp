@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(write_suspends_while_its_reader_stalls_and_then_goes_on) {
   BOOST_TEST(f.out->unwritten() == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(cancelled_write_knows_what_was_not_written) {
+BOOST_AUTO_TEST_CASE(cancelled_write_counts_unwritten_lines) {
   piped f;
   f.begin(lines(2000));
   f.cancel.emit(boost::asio::cancellation_type::terminal);

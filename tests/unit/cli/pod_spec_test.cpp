@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(another_template_is_another_pod_and_another_status_is_not) 
   BOOST_TEST(first->pod_template != other->pod_template);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_missing_is_named) {
+BOOST_AUTO_TEST_CASE(missing_setting_is_named) {
   auto wrong = deployment();
   set(wrong, "KCP_ADDR", "nowhere");
   BOOST_TEST(complaint_about(wrong) == "KCP_ADDR is not host:port: nowhere");
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(what_is_missing_is_named) {
   BOOST_TEST(complaint_about(wrong) == "CA_CERT, TLS_CERT and TLS_KEY must be set");
   wrong = deployment();
   environment_of(wrong).clear();
-  BOOST_TEST(complaint_about(wrong) == "no container of the Deployment is told KCP_ADDR");
+  BOOST_TEST(complaint_about(wrong) == "no container of the Deployment has KCP_ADDR");
 }
 
 BOOST_AUTO_TEST_CASE(a_secret_is_used_whole_or_not_at_all) {

@@ -27,7 +27,7 @@ struct stage {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(each_runtime_that_gets_what_kcp_holds_is_told_once) {
+BOOST_AUTO_TEST_CASE(view_reports_each_arrival_once) {
   stage s;
   s.view.wanted(source::pull_secret, "new");
   s.clock.advance(milliseconds(7));
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(a_runtime_that_is_heard_of_before_kcp_counts_when_kcp_is) {
   BOOST_TEST(s.told[0].have == 1);
 }
 
-BOOST_AUTO_TEST_CASE(what_kcp_does_not_hold_arrives_nowhere) {
+BOOST_AUTO_TEST_CASE(view_reports_no_arrival_of_other_content) {
   stage s;
   s.view.wanted(source::config, "one");
   s.view.wanted(source::config, "");

@@ -52,7 +52,7 @@ std::string names(std::string_view query) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_page_counts_all_and_has_what_matches_in_order) {
+BOOST_AUTO_TEST_CASE(page_counts_all_runtimes_and_lists_matches_in_order) {
   BOOST_TEST(page("state=failed,unreachable") ==
              R"({"total":4,"states":{"failed":1,"installed":1,"unknown":1,"unreachable":1},)"
              R"("matching":2,"runtimes":[)"
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(pages_follow_each_other) {
   BOOST_TEST(json::parse(page("limit=3&continue=c")).as_object().contains("continue") == false);
 }
 
-BOOST_AUTO_TEST_CASE(queries_that_nobody_understands_are_refused) {
+BOOST_AUTO_TEST_CASE(invalid_queries_are_rejected) {
   BOOST_TEST(error_of("color=red") ==
              "unknown parameter color: there are state, reason, name, for, limit and continue");
   for (const auto* bad : {"limit=0", "limit=5001", "limit=x", "limit=", "limit=1x", "for=-1",
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(queries_that_nobody_understands_are_refused) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_table_shows_them_with_ages_and_what_the_rotation_waits_for) {
+BOOST_AUTO_TEST_CASE(table_shows_ages_and_the_reason_why_the_rotation_waits) {
   const auto all = json::parse(R"({
     "total": 4, "matching": 2, "states": {"failed": 1, "installed": 3},
     "rotation": {"phase": "distributing", "waiting": "1 runtime: c", "missing": 1,

@@ -260,7 +260,7 @@ constexpr int rounds = 5000;
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_checker_accepts_what_the_contract_allows) {
+BOOST_AUTO_TEST_CASE(checker_accepts_histories_that_the_contract_allows) {
   // In turn.
   BOOST_CHECK(explained({{{answer::sent, 1, 0, 1},
                           {answer::full, 2, 2, 3},

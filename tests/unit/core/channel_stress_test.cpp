@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(random_cancellation_neither_loses_nor_doubles_an_item) {
   run_coroutines(5, 3, 3, 1000 * scale, true);
 }
 
-BOOST_AUTO_TEST_CASE(what_was_accepted_before_close_is_received_and_nothing_after_the_end) {
+BOOST_AUTO_TEST_CASE(items_accepted_before_close_are_received_and_none_after_the_end) {
   for (std::uint64_t round = 0; round < 50 * scale; ++round) {
     core::channel_detail::state<item> ch(1 + round % 4);
     std::atomic<std::uint64_t> sent{0};

@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(items_come_out_in_the_order_in_which_they_went_in) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_capacity_is_exactly_what_was_asked_for) {
+BOOST_AUTO_TEST_CASE(channel_capacity_is_exactly_the_requested_one) {
   for (const std::size_t capacity : {1U, 2U, 3U, 7U, 255U, 256U, 257U, 1000U, 1024U}) {
     core::channel<std::size_t> ch(capacity);
     BOOST_CHECK_EQUAL(ch.capacity(), capacity);
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(items_left_over_are_destroyed_with_the_channel) {
   BOOST_CHECK_EQUAL(item.use_count(), 1);
 }
 
-BOOST_AUTO_TEST_CASE(after_close_what_is_there_is_drained_and_then_closed_is_told) {
+BOOST_AUTO_TEST_CASE(channel_returns_remaining_items_and_then_closed_after_close) {
   asio::io_context io;
   core::channel<int> ch(4);
   ch.try_send(1);
@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(after_close_what_is_there_is_drained_and_then_closed_is_tol
   BOOST_CHECK_EQUAL(error_code(channel_errc::closed).message(), "the channel is closed");
 }
 
-BOOST_AUTO_TEST_CASE(a_ring_that_is_closed_with_room_left_refuses_what_comes_in_a_race) {
+BOOST_AUTO_TEST_CASE(closed_ring_rejects_a_racing_put_although_it_has_room) {
   core::channel_detail::index_ring ring(4, 8);
   BOOST_CHECK(ring.put(5) == send_status::sent);
   BOOST_CHECK(ring.close());
@@ -569,7 +569,7 @@ BOOST_AUTO_TEST_CASE(a_wake_up_that_dies_with_its_context_goes_to_the_next_waite
   BOOST_CHECK_EQUAL(alive->value.value(), 6);
 }
 
-BOOST_AUTO_TEST_CASE(a_channel_destroyed_before_its_context_completes_what_waits) {
+BOOST_AUTO_TEST_CASE(channel_destroyed_before_its_context_completes_suspended_operations) {
   asio::io_context io;
   const auto end = std::make_shared<outcome<int>>();
   {

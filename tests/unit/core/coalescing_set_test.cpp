@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(set_sheds_its_newest_queued_key_then_the_one_delayed_longes
   BOOST_CHECK(keys.oldest() == set::time_point::max());
 }
 
-BOOST_AUTO_TEST_CASE(set_does_what_a_naive_model_does) {
+BOOST_AUTO_TEST_CASE(set_matches_a_naive_model) {
   std::mt19937 random(20240607);
   for (int round = 0; round < 50; ++round) {
     rw::core::coalescing_set<int> keys;

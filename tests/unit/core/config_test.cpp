@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(an_address_is_a_host_and_a_port) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(anything_else_is_no_address) {
+BOOST_AUTO_TEST_CASE(parse_host_port_rejects_other_text) {
   const std::vector<std::string> wrong = {"",
                                           ":",
                                           ":80",
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(a_duration_is_a_sum_of_numbers_with_units) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(anything_else_is_no_duration) {
+BOOST_AUTO_TEST_CASE(parse_duration_rejects_other_text) {
   const std::vector<std::string> wrong = {"",
                                           " ",
                                           "1",

@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(a_line_is_one_json_object_with_time_level_message_and_field
   BOOST_TEST(b.lines.front().find('\n') == b.lines.front().size() - 1);
 }
 
-BOOST_AUTO_TEST_CASE(whatever_bytes_go_in_the_line_is_valid_json) {
+BOOST_AUTO_TEST_CASE(log_line_is_valid_json_for_any_bytes) {
   std::mt19937 random(7);
   for (int round = 0; round < 500; ++round) {
     std::string text(random() % 40, '\0');
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(levels_below_the_least_are_left_out) {
   BOOST_TEST(log.enabled(core::log_level::error));
 }
 
-BOOST_AUTO_TEST_CASE(level_names_are_parsed_and_nothing_else) {
+BOOST_AUTO_TEST_CASE(parse_log_level_accepts_only_level_names) {
   auto level = core::log_level::info;
   BOOST_TEST(core::parse_log_level("debug", level));
   BOOST_TEST((level == core::log_level::debug));
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(a_limit_passes_its_first_message_at_any_time) {
   BOOST_TEST(limit.pass(suppressed, std::chrono::steady_clock::time_point{}));
 }
 
-BOOST_AUTO_TEST_CASE(what_a_limit_held_back_is_told_with_the_next_line) {
+BOOST_AUTO_TEST_CASE(next_line_carries_the_number_of_suppressed_lines) {
   book b;
   core::logger log(core::log_level::info, b.sink());
   core::log_limit limit(1, 3600s);

@@ -20,7 +20,7 @@ BOOST_AUTO_TEST_CASE(a_value_is_made_once_and_kept) {
   BOOST_TEST(map.use("a", 5) == 5);
 }
 
-BOOST_AUTO_TEST_CASE(what_was_used_longest_ago_makes_room) {
+BOOST_AUTO_TEST_CASE(map_evicts_the_least_recently_used_entry) {
   core::lru_map<int, int> map(2);
   map.use(1, 10);
   map.use(2, 20);

@@ -147,7 +147,7 @@ BOOST_FIXTURE_TEST_CASE(a_host_is_looked_up_once_at_a_time, fixture) {
   BOOST_TEST(servers.asked("dead") == 2);
 }
 
-BOOST_FIXTURE_TEST_CASE(what_was_given_up_before_its_turn_is_not_looked_up, fixture) {
+BOOST_FIXTURE_TEST_CASE(resolver_skips_a_lookup_abandoned_before_its_start, fixture) {
   std::vector<std::shared_ptr<lookup>> hanging;
   for (std::size_t i = 0; i < rw::core::resolver::threads; ++i) {
     hanging.push_back(begin("a", "dead" + std::to_string(i)));

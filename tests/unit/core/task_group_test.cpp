@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(an_empty_group_joins_at_once) {
   run(context, group.join());
 }
 
-BOOST_AUTO_TEST_CASE(a_group_whose_tasks_ended_before_join_is_joined) {
+BOOST_AUTO_TEST_CASE(join_returns_when_all_tasks_ended_before) {
   asio::io_context context;
   const auto body = [](asio::any_io_executor executor) -> asio::awaitable<void> {
     core::task_group group(executor);
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(a_group_whose_tasks_ended_before_join_is_joined) {
   run(context, body(context.get_executor()));
 }
 
-BOOST_AUTO_TEST_CASE(cancel_ends_the_tasks_and_refuses_new_ones) {
+BOOST_AUTO_TEST_CASE(cancel_ends_the_tasks_and_rejects_new_tasks) {
   asio::io_context context;
   const auto body = [](asio::any_io_executor executor) -> asio::awaitable<void> {
     core::task_group group(executor);

@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(tokens_gather_up_to_the_burst) {
   BOOST_TEST(!bucket.try_take(begin + 1h));
 }
 
-BOOST_AUTO_TEST_CASE(who_would_wait_for_too_long_takes_no_token) {
+BOOST_AUTO_TEST_CASE(bucket_gives_no_token_beyond_the_maximum_wait) {
   core::token_bucket bucket(10, 1);
   BOOST_TEST((bucket.take(begin, 0s) == core::duration(0)));
   BOOST_TEST(!bucket.take(begin, 99ms).has_value());
@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(who_would_wait_for_too_long_takes_no_token) {
   BOOST_TEST((bucket.take(begin, 1h) == core::duration(200ms)));
 }
 
-BOOST_AUTO_TEST_CASE(a_token_that_is_given_back_is_the_next_ones) {
+BOOST_AUTO_TEST_CASE(returned_token_serves_the_next_caller) {
   core::token_bucket bucket(10, 1);
   BOOST_TEST((bucket.take(begin) == 0s));
   BOOST_TEST((bucket.take(begin) == 100ms));

@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(a_deadline_that_is_moved_or_disarmed_in_time_does_nothing) 
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_deadline_whose_owner_has_gone_is_forgotten) {
+BOOST_AUTO_TEST_CASE(deadline_of_a_destroyed_owner_is_dropped) {
   kennel k;
   k.run([&]() -> asio::awaitable<void> {
     int calls = 0;
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(a_deadline_whose_owner_has_gone_is_forgotten) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(an_action_whose_owner_goes_after_the_expiry_is_not_called) {
+BOOST_AUTO_TEST_CASE(action_is_not_called_when_its_owner_is_destroyed_after_the_expiry) {
   kennel k;
   k.run([&]() -> asio::awaitable<void> {
     int calls = 0;
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(the_time_is_that_of_the_last_tick) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(watchdog_ticks_once_a_second_while_nobody_asks_for_the_time) {
+BOOST_AUTO_TEST_CASE(watchdog_ticks_once_a_second_while_the_time_is_not_read) {
   kennel k;
   k.run([&]() -> asio::awaitable<void> {
     int calls = 0;

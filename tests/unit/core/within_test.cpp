@@ -52,7 +52,7 @@ struct bench {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(what_ends_in_time_gives_its_value) {
+BOOST_AUTO_TEST_CASE(within_returns_the_value_before_the_time_limit) {
   bench b;
   b.tasks.spawn(race(&b.time, 2s, 1s, &b.result, &b.ended));
   b.settle();
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(what_ends_in_time_gives_its_value) {
   BOOST_TEST(b.tasks.size() == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(what_does_not_is_cancelled_and_awaited) {
+BOOST_AUTO_TEST_CASE(within_cancels_and_awaits_at_the_time_limit) {
   bench b;
   b.result = 7;
   b.tasks.spawn(race(&b.time, 1s, 1h, &b.result, &b.ended));

@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(no_webhook_is_called_where_none_is_concerned) {
   BOOST_TEST(here.hooks->empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_refusal_is_the_answer_whoever_else_agrees) {
+BOOST_AUTO_TEST_CASE(one_denial_denies_the_write) {
   fixture here;
   here.configure("/x", {{"name", "a.example.com"}}, "a");
   here.configure("/deny", {{"name", "b.example.com"}}, "b");
@@ -239,7 +239,7 @@ BOOST_AUTO_TEST_CASE(a_webhook_that_cannot_be_reached_is_named_with_its_url) {
       R"(Post "https://127.0.0.1:1/x?timeout=10s": dial tcp 127.0.0.1:1: connect: connection refused)");
 }
 
-BOOST_AUTO_TEST_CASE(a_webhook_that_nobody_vouches_for_is_not_called) {
+BOOST_AUTO_TEST_CASE(webhook_with_an_untrusted_certificate_is_not_called) {
   fixture here;
   for (const auto& authorities :
        {rw::k8s::base64_encode(rw::tls::test::the_pki().stranger.certificate_pem()),

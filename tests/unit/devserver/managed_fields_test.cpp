@@ -100,7 +100,7 @@ std::string pod_template(std::string_view containers) {
 
 // Objects and managedFields in these tests are what a kube-apiserver answered.
 
-BOOST_AUTO_TEST_CASE(who_applies_owns_what_it_applied) {
+BOOST_AUTO_TEST_CASE(applier_owns_the_applied_fields) {
   history of;
   BOOST_TEST(of.apply("m", R"({"apiVersion":"v1","kind":"ConfigMap",
       "metadata":{"name":"s","labels":{"l":"1"}},"data":{"a":"1","b":"2"}})") == "");
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(applying_the_same_again_changes_nothing) {
   BOOST_TEST(json::serialize(of.object()) == before);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_not_applied_any_more_goes) {
+BOOST_AUTO_TEST_CASE(field_no_longer_applied_is_removed) {
   history of;
   of.apply("m", R"({"data":{"a":"1","b":"2"},"metadata":{"labels":{"l":"1"}}})");
   of.apply("m", R"({"data":{"a":"1"}})");
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_applied_any_more_goes) {
   BOOST_TEST(of.managers() == "");
 }
 
-BOOST_AUTO_TEST_CASE(what_another_manager_owns_too_stays) {
+BOOST_AUTO_TEST_CASE(field_with_another_owner_stays) {
   history of;
   of.apply("m", R"({"data":{"a":"1","b":"1"}})");
   of.apply("n", R"({"data":{"a":"1"}})");
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(what_another_manager_owns_too_stays) {
                               "\n");
 }
 
-BOOST_AUTO_TEST_CASE(another_value_for_what_another_owns_is_a_conflict) {
+BOOST_AUTO_TEST_CASE(different_value_of_a_foreign_field_is_a_conflict) {
   history of;
   of.apply("m", R"({"data":{"a":"1"},"metadata":{"labels":{"l":"1"}}})");
   BOOST_TEST(of.apply("n", R"({"data":{"a":"2"}})") ==
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(force_takes_fields_over) {
                               "\n");
 }
 
-BOOST_AUTO_TEST_CASE(who_creates_owns_all_with_what_contains_it) {
+BOOST_AUTO_TEST_CASE(creator_owns_all_fields_and_their_parents) {
   history of;
   of.update("pp", R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"s","uid":"u",
       "resourceVersion":"1","creationTimestamp":"t","labels":{"x":"y"}},"data":{"a":"1"}})");
@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(who_creates_owns_all_with_what_contains_it) {
                               "\n");
 }
 
-BOOST_AUTO_TEST_CASE(updates_take_over_what_they_change) {
+BOOST_AUTO_TEST_CASE(update_takes_over_changed_fields) {
   history of;
   of.update("pp", R"({"data":{"a":"1"}})");
   of.update("pp", R"({"data":{"a":"1","b":"2"}})");
@@ -233,7 +233,7 @@ BOOST_AUTO_TEST_CASE(an_object_without_managed_fields_gets_none_from_updates) {
   BOOST_TEST(of.managers() == "");
 }
 
-BOOST_AUTO_TEST_CASE(what_was_there_before_the_first_apply_belongs_to_someone) {
+BOOST_AUTO_TEST_CASE(fields_before_the_first_apply_belong_to_before_first_apply) {
   history of;
   of.update("pp", "{}");
   of.update("pp", R"({"metadata":{"finalizers":["e/a"],
@@ -364,7 +364,7 @@ BOOST_AUTO_TEST_CASE(an_autoscaler_and_an_applier_share_an_object) {
              R"(Apply failed with 1 conflict: conflict with "hpa" using apps/v1: .spec.replicas)");
 }
 
-BOOST_AUTO_TEST_CASE(what_a_new_object_has_anyway_is_not_owned_itself) {
+BOOST_AUTO_TEST_CASE(always_present_field_is_not_owned_itself) {
   history of("apps/v1", "Deployment");
   of.update("pp", R"({"metadata":{"name":"d"},"spec":{
       "selector":{"matchLabels":{"a":"b"}},
@@ -383,7 +383,7 @@ BOOST_AUTO_TEST_CASE(what_a_new_object_has_anyway_is_not_owned_itself) {
              "\n");
 }
 
-BOOST_AUTO_TEST_CASE(what_does_not_fit_the_type_is_refused_in_the_words_of_the_real_one) {
+BOOST_AUTO_TEST_CASE(apply_rejects_a_wrong_type_in_the_words_of_kube_apiserver) {
   const auto refused = [](std::string_view object, std::string_view why) {
     history of("apps/v1", "Deployment");
     BOOST_TEST(of.apply("m", object) == "failed to create typed patch object: " + std::string(why));

@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(restarted_server_finishes_open_gc_tasks) {
   f.ask(wait_until_none);
 }
 
-BOOST_AUTO_TEST_CASE(a_backup_brings_back_what_was_deleted_since) {
+BOOST_AUTO_TEST_CASE(restore_brings_back_objects_deleted_since_the_backup) {
   fixture f;
   f.ask(create_one);
   const auto backup = f.server->back_up("one");

@@ -39,7 +39,7 @@ constexpr auto read_pods =
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_rule_grants_what_it_names) {
+BOOST_AUTO_TEST_CASE(rule_grants_the_named_access) {
   const std::string rule =
       R"({"verbs": ["list"], "apiGroups": [""], "resources": ["pods", "pods/log"]})";
   BOOST_TEST(rule_grants(rule, list_pods));
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(a_rule_may_be_for_some_names_only) {
   BOOST_TEST(!rule_grants(rule, list_pods));
 }
 
-BOOST_FIXTURE_TEST_CASE(who_is_bound_to_nothing_may_nothing, fixture) {
+BOOST_FIXTURE_TEST_CASE(user_without_a_binding_is_denied, fixture) {
   put("clusterroles", {"", "reader"}, read_pods);
   BOOST_TEST(!may({"u", {"system:authenticated"}}));
   BOOST_TEST(may({"u", {"system:masters"}}));

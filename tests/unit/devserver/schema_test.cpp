@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(types_are_checked) {
             R"(Invalid value: "null": spec.p in body must be of type string: "null")");
 }
 
-BOOST_AUTO_TEST_CASE(null_is_for_what_is_nullable) {
+BOOST_AUTO_TEST_CASE(null_is_valid_for_nullable_fields_only) {
   property(R"({"type":"string","nullable":true})").accepts("null");
   property(R"({"x-kubernetes-preserve-unknown-fields":true})").accepts("null");
 }
@@ -378,7 +378,7 @@ BOOST_AUTO_TEST_CASE(a_map_may_forbid_everything) {
       .says(R"({"a":1})", R"(Invalid value: "a": spec.p.a in body is a forbidden property)");
 }
 
-BOOST_AUTO_TEST_CASE(metadata_is_checked_only_for_what_the_schema_says_of_it) {
+BOOST_AUTO_TEST_CASE(metadata_is_checked_only_by_the_rules_of_the_schema) {
   const auto type = compiled(R"({"type":"object","properties":{"metadata":{"type":"object",
       "properties":{"name":{"type":"string","maxLength":3}}}}})");
   std::vector<cause> found;
@@ -598,7 +598,7 @@ BOOST_AUTO_TEST_CASE(schemas_of_several_faults_name_all_of_them) {
              "object fields]");
 }
 
-BOOST_AUTO_TEST_CASE(what_no_schema_is_is_refused) {
+BOOST_AUTO_TEST_CASE(compiler_rejects_values_that_are_no_schema) {
   for (const auto* source :
        {"null", "5", "[]", R"({"type":"object","properties":5})",
         R"({"type":"object","properties":{"a":5}})",

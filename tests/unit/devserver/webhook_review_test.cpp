@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(namespaces_are_selected_by_their_labels) {
   BOOST_TEST(concerns(other, ns));
 }
 
-BOOST_AUTO_TEST_CASE(objects_are_selected_by_what_they_were_or_will_be) {
+BOOST_AUTO_TEST_CASE(webhook_selects_objects_by_old_and_new_labels) {
   const json::object labelled = {{"objectSelector", {{"matchLabels", {{"w", "1"}}}}}};
   auto write = config_map("UPDATE");
   BOOST_TEST(concerns(labelled, write));
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(a_webhook_has_defaults_and_bounds) {
   BOOST_TEST(made.error == "");
 }
 
-BOOST_AUTO_TEST_CASE(what_is_wrong_with_a_webhook_is_told_when_it_is_called) {
+BOOST_AUTO_TEST_CASE(invalid_webhook_fails_when_called) {
   const auto defect = [](json::object more) { return webhook::parse(hook(std::move(more))).error; };
   const json::object good = {{"url", "https://x/y"}};
   BOOST_TEST(defect({{"clientConfig", {{"url", "https://x"}, {"caBundle", "!"}}}}) ==
@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(a_review_tells_all_of_a_write) {
   BOOST_TEST(part("options") == R"({"kind":"UpdateOptions","dryRun":["All"]})");
 }
 
-BOOST_AUTO_TEST_CASE(a_review_leaves_out_what_there_is_not) {
+BOOST_AUTO_TEST_CASE(review_omits_absent_fields) {
   auto write = config_map();
   auto asked = json::parse(review_text(write).body("v1beta1", "U"));
   BOOST_TEST(asked.at("apiVersion") == "admission.k8s.io/v1beta1");
@@ -251,7 +251,7 @@ BOOST_AUTO_TEST_CASE(an_answer_that_is_none_is_a_failure) {
         "expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got "
         "admission.k8s.io/v1, Kind=Foo");
   check("", "0-length response with status code: 200");
-  check("[]", "couldn't get version/kind; json parse error: the answer is no object");
+  check("[]", "couldn't get version/kind; json parse error: the response is not an object");
   check("boom", R"(an error on the server ("boom") has prevented the request from succeeding)",
         500);
   check("", "the server could not find the requested resource", 404);

@@ -23,7 +23,7 @@ std::string read(const std::string& text) {
 }  // namespace
 
 // What kubectl makes of the same texts.
-BOOST_AUTO_TEST_CASE(what_is_not_quoted_is_typed_as_kubectl_has_it) {
+BOOST_AUTO_TEST_CASE(unquoted_scalars_are_typed_as_in_kubectl) {
   BOOST_TEST(read("{defaultMode: 0644}") == R"({"defaultMode":420})");
   BOOST_TEST(read("[0o17, 0x1F, 0b11, -010, 08, 1_000]") == R"([15,31,3,-8,8E0,1000])");
   BOOST_TEST(read("[\"0644\", !!str 0644, yes, \"yes\", ~, 1.5, 1e3, 2001-01-01]") ==
@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(documents_aliases_and_merges_are_followed) {
              R"({"a":{"k":"v"},"b":{"k":"v"},"c":{"l":"w","k":"v"}})");
 }
 
-BOOST_AUTO_TEST_CASE(what_is_wrong_is_told_with_its_line) {
+BOOST_AUTO_TEST_CASE(error_names_the_line) {
   BOOST_TEST(read("a: 1\nb: [") == "line 2: is not YAML: end of sequence flow not found");
   BOOST_TEST(read("a: 1\na: 2\n") == "line 2: \"a\" is there twice");
   std::string deep;

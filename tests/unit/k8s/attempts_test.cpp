@@ -99,7 +99,7 @@ BOOST_DATA_TEST_CASE(a_status_becomes_a_failure_with_its_code_reason_and_message
   BOOST_TEST(f.script.count() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(what_a_proxy_says_in_words_is_the_message) {
+BOOST_AUTO_TEST_CASE(text_of_a_proxy_is_the_message) {
   api_fixture f;
   f.script.answers(403, "\r\n  Blocked by\tpolicy\nline 2");
   const auto got = f.call(write(f.api()));
@@ -115,17 +115,17 @@ BOOST_AUTO_TEST_CASE(what_a_proxy_says_in_words_is_the_message) {
   BOOST_TEST(f.call(write(f.api())).error().is(errc::bad_answer));
 }
 
-BOOST_AUTO_TEST_CASE(answers_that_are_not_what_was_asked_for_are_bad_answers) {
+BOOST_AUTO_TEST_CASE(responses_of_another_kind_are_bad_answers) {
   api_fixture f;
   auto& api = f.api();
   const std::pair<std::string, std::string> bad[] = {
-      {"", "the answer is not JSON (incomplete JSON): "},
-      {"<html>no</html>", "the answer is not JSON (syntax error): <html>no</html>"},
-      {"{\"kind\":\"ConfigMap\"", "the answer is not JSON (incomplete JSON): "},
+      {"", "the response is not JSON (incomplete JSON): "},
+      {"<html>no</html>", "the response is not JSON (syntax error): <html>no</html>"},
+      {"{\"kind\":\"ConfigMap\"", "the response is not JSON (incomplete JSON): "},
       {"[1]", "the answer is JSON, but no object"},
       {R"({"kind":"Secret"})", "the answer is of the kind \"Secret\", not ConfigMap"},
       {R"({"a":1})", "the answer is of the kind \"\", not ConfigMap"},
-      {std::string(1000, '['), "the answer is not JSON (too deep): "},
+      {std::string(1000, '['), "the response is not JSON (too deep): "},
   };
   for (const auto& [body, why] : bad) {
     f.script.answers(200, body);
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(an_answer_that_does_not_come_is_awaited_so_long_and_reads_a
   }
 }
 
-BOOST_AUTO_TEST_CASE(refusals_that_say_when_are_tried_again_whatever_the_request) {
+BOOST_AUTO_TEST_CASE(rejections_with_retry_after_are_retried_for_any_request) {
   for (const unsigned status : {429u, 503u}) {
     api_fixture f;
     f.script.answers_in_turn({with(status, status_text(status, "TooManyRequests", "busy"), "0"),
@@ -235,7 +235,7 @@ BOOST_AUTO_TEST_CASE(attempts_are_bounded_and_the_last_failure_says_so) {
   BOOST_TEST(f.script.count() == 5u);
 }
 
-BOOST_AUTO_TEST_CASE(what_will_not_pass_is_not_tried_again) {
+BOOST_AUTO_TEST_CASE(permanent_failures_are_not_retried) {
   for (const unsigned status : {400u, 401u, 403u, 404u, 409u, 410u, 422u}) {
     api_fixture f;
     f.script.answers(status, "x");
@@ -407,7 +407,7 @@ BOOST_AUTO_TEST_CASE(a_call_that_waits_to_try_again_ends_with_the_client) {
   BOOST_TEST(got.error().is(errc::shut_down));
 }
 
-BOOST_AUTO_TEST_CASE(what_may_be_tried_again_is_decided_by_what_is_known) {
+BOOST_AUTO_TEST_CASE(retry_depends_on_whether_the_request_was_processed) {
   const failure busy{.code = errc::too_many_requests, .status = 429};
   const failure passing{.code = errc::unavailable, .status = 503};
   const failure unreachable{.code = errc::unreachable};

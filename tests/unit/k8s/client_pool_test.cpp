@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(a_kubeconfig_that_is_no_good_is_an_error_and_ends_the_old_c
   BOOST_TEST(b.pool.size() == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(a_closed_pool_waits_for_those_who_still_hold_a_client) {
+BOOST_AUTO_TEST_CASE(closed_pool_waits_for_clients_in_use) {
   asio::io_context io{1};
   core::manual_clock time;
   core::metrics numbers;

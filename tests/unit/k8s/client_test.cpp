@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(a_request_without_a_name_is_not_sent) {
                  .has_value());
 }
 
-BOOST_AUTO_TEST_CASE(who_acts_for_another_says_so) {
+BOOST_AUTO_TEST_CASE(client_sends_impersonation_headers) {
   api_fixture f;
   auto how = f.config();
   how.impersonate_user = "jane";

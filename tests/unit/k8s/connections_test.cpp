@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(client_feeds_a_thousand_watches_and_still_answers_requests)
   }
 }
 
-BOOST_AUTO_TEST_CASE(write_whose_connection_dies_after_it_was_sent_is_not_repeated) {
+BOOST_AUTO_TEST_CASE(write_is_not_repeated_after_its_connection_broke) {
   for (const auto which : {protocol::h2, protocol::http1}) {
     api_fixture f(which);
     auto& api = f.api();
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(write_whose_connection_dies_after_it_was_sent_is_not_repeat
   }
 }
 
-BOOST_AUTO_TEST_CASE(read_whose_kept_connection_closes_is_repeated) {
+BOOST_AUTO_TEST_CASE(read_is_repeated_when_its_kept_connection_closes) {
   for (const auto which : {protocol::h2, protocol::http1}) {
     api_fixture f(which);
     auto& api = f.api();
@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(watch_may_outlast_its_own_timeout_by_five_seconds) {
   BOOST_TEST((asked.limit == std::chrono::seconds(65)));
 }
 
-BOOST_AUTO_TEST_CASE(watch_whose_answer_does_not_begin_ends_with_the_limit_of_an_attempt) {
+BOOST_AUTO_TEST_CASE(watch_without_response_ends_at_the_limit_of_an_attempt) {
   for (const auto which : {protocol::h2, protocol::http1}) {
     api_fixture f(which);
     auto options = api_fixture::quick();

@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(an_error_is_tried_again_with_backoff_and_told_once) {
   BOOST_TEST(b.number("rw_controller_failing_keys") == 0);
 }
 
-BOOST_AUTO_TEST_CASE(an_error_whose_text_changes_with_each_try_is_one_state_by_its_reason) {
+BOOST_AUTO_TEST_CASE(errors_with_the_same_reason_are_one_state) {
   bench b;
   b.start().add({"ns", "a"});
   for (int i = 0; i < 200; ++i) {
@@ -313,7 +313,7 @@ BOOST_AUTO_TEST_CASE(a_source_waits_where_there_is_no_room_and_loses_nothing) {
   BOOST_TEST(b.lines("the work queue is full") >= 1);
 }
 
-BOOST_AUTO_TEST_CASE(running_reconciles_may_end_and_queued_ones_do_not_begin) {
+BOOST_AUTO_TEST_CASE(shutdown_awaits_running_reconciles_and_starts_no_queued_ones) {
   bench b({.concurrent = 1, .shutdown = 10s});
   b.target.takes = 5s;
   auto& controller = b.start();
@@ -408,7 +408,7 @@ BOOST_AUTO_TEST_CASE(an_informer_that_ended_before_it_was_synced_ends_the_contro
   run(b.io, informers.join());
 }
 
-BOOST_AUTO_TEST_CASE(a_mapping_that_throws_ends_the_controller_with_what_it_threw) {
+BOOST_AUTO_TEST_CASE(exception_of_a_mapping_ends_the_controller_and_is_rethrown) {
   bench b;
   const auto events = std::make_shared<core::channel<int>>(4);
   b.make().watch<int>(events,

@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(a_client_certificate_is_shown_and_swapped_with_its_files) {
   }));
 }
 
-BOOST_AUTO_TEST_CASE(what_cannot_be_used_is_refused_at_once_and_named) {
+BOOST_AUTO_TEST_CASE(unusable_credentials_are_rejected_at_once_and_named) {
   api_fixture f;
   const auto message = [&](auto change) {
     auto how = f.config();
@@ -262,7 +262,7 @@ BOOST_AUTO_TEST_CASE(a_plugin_may_give_a_certificate) {
   BOOST_TEST(f.script.last().header("authorization") == "");
 }
 
-BOOST_AUTO_TEST_CASE(a_plugin_is_told_what_it_is_for) {
+BOOST_AUTO_TEST_CASE(plugin_receives_the_cluster_information) {
   plugin_fixture f;
   auto how = f.with_plugin("echo \"$KUBERNETES_EXEC_INFO\" > '" + f.dir.in("info") +
                            "'\necho \"$1 $2 $MORE\" > '" + f.dir.in("arguments") + "'\n" +

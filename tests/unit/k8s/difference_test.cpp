@@ -18,7 +18,7 @@ std::string differs(std::string_view desired, std::string_view live) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(only_what_is_asked_for_counts) {
+BOOST_AUTO_TEST_CASE(difference_considers_desired_fields_only) {
   BOOST_TEST(differs(R"({"spec":{"a":1}})", R"({"spec":{"a":1,"b":2},"status":{}})") == "no");
   BOOST_TEST(differs(R"({"spec":{"a":1}})", R"({"spec":{"a":2}})") == "spec.a");
   BOOST_TEST(differs(R"({"spec":{"a":1}})", R"({"spec":{}})") == "spec.a");

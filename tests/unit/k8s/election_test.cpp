@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(a_follower_waits_with_jitter_after_a_failure_or_a_lost_race
   BOOST_TEST(!one.leading());
 }
 
-BOOST_AUTO_TEST_CASE(a_leader_whose_renewals_fail_loses_at_the_renew_deadline) {
+BOOST_AUTO_TEST_CASE(leader_loses_the_lease_at_the_renew_deadline_when_renewals_fail) {
   k8s::election::step step;
   auto one = leader(&step);
   step = one.resume(std::nullopt, start + 2s, wall);
@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(a_leader_that_finds_another_holder_loses_at_once) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_leader_whose_lease_was_deleted_makes_it_anew) {
+BOOST_AUTO_TEST_CASE(leader_creates_a_deleted_lease_again) {
   k8s::election::step step;
   auto one = leader(&step);
   one.resume(std::nullopt, start + 2s, wall);

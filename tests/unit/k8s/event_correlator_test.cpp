@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(names_are_unique_and_long_texts_are_cut) {
   BOOST_TEST(message_of(*cut) == std::string(1023, 'x'));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_remembered_is_bounded) {
+BOOST_AUTO_TEST_CASE(correlator_bounds_the_remembered_events) {
   k8s::event_correlator events("manager", "", {.remembered = 2});
   events.next(note("x", "a"), start, wall);
   events.next(note("x", "b"), start, wall);

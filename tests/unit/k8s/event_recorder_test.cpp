@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(a_full_queue_drops_and_never_blocks) {
   BOOST_TEST(b.total("created") + b.total("dropped") == 5);
 }
 
-BOOST_AUTO_TEST_CASE(what_comes_too_often_for_one_object_is_left_out) {
+BOOST_AUTO_TEST_CASE(recorder_drops_events_beyond_the_rate_of_one_object) {
   bench b({.limits = {.burst = 2}});
   b.start();
   for (int i = 0; i < 5; ++i) b.recorder->normal(pod, "Fine", "again");
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(what_comes_too_often_for_one_object_is_left_out) {
   BOOST_TEST(b.total("spam") == 3);
 }
 
-BOOST_AUTO_TEST_CASE(a_closed_recorder_writes_what_it_has_and_ends) {
+BOOST_AUTO_TEST_CASE(closed_recorder_writes_queued_notes_and_ends) {
   bench b;
   b.recorder->normal(pod, "Fine", "one");
   b.recorder->normal(pod, "Fine", "two");
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(a_closed_recorder_writes_what_it_has_and_ends) {
   BOOST_TEST(b.total("dropped") == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_cancelled_recorder_counts_what_it_leaves_behind) {
+BOOST_AUTO_TEST_CASE(cancelled_recorder_counts_remaining_notes_as_abandoned) {
   bench b;
   b.server.pause();
   b.start();

@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(a_streaming_list_is_whole_with_its_bookmark) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_stream_after_a_stream_tells_what_is_gone) {
+BOOST_AUTO_TEST_CASE(second_stream_delivers_deletions) {
   informer_world w;
   w.options.streaming_list = true;
   w.run([&]() -> asio::awaitable<void> {
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(a_broken_watch_goes_on_where_it_was_and_nothing_is_told_twi
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_relist_tells_exactly_what_changed) {
+BOOST_AUTO_TEST_CASE(relist_delivers_exactly_the_changes) {
   for (const bool as_event : {true, false}) {
     informer_world w;
     w.run([&]() -> asio::awaitable<void> {
@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(a_relist_that_fails_half_way_deletes_nothing) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_watch_that_brings_what_is_no_json_leads_to_a_list) {
+BOOST_AUTO_TEST_CASE(watch_with_invalid_json_leads_to_a_list) {
   informer_world w;
   w.run([&]() -> asio::awaitable<void> {
     co_await list_two(w);
@@ -332,7 +332,7 @@ BOOST_AUTO_TEST_CASE(a_list_that_fails_is_tried_again_until_it_succeeds) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(who_subscribes_late_is_told_all_as_added) {
+BOOST_AUTO_TEST_CASE(late_subscriber_receives_all_objects_as_added) {
   informer_world w;
   w.run([&]() -> asio::awaitable<void> {
     co_await list_two(w);
@@ -410,7 +410,7 @@ BOOST_AUTO_TEST_CASE(a_subscription_ends_when_it_is_closed_dropped_or_the_inform
   BOOST_TEST(w.under_test->subscribe()->is_closed());
 }
 
-BOOST_AUTO_TEST_CASE(who_waits_for_the_first_list_is_told_of_it_or_of_the_end) {
+BOOST_AUTO_TEST_CASE(wait_synced_returns_at_the_first_list_or_at_the_end) {
   for (const bool answered : {true, false}) {
     informer_world w;
     std::optional<bool> synced;

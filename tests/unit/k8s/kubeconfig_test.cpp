@@ -75,7 +75,7 @@ const wrong_field wrong_fields[] = {
     {{.top = "apiVersion: v2\n"}, "kubeconfig /x/y: apiVersion 'v2' is not v1"},
     {{.top = "kind: Secret\n"}, "kubeconfig /x/y: kind 'Secret' is not Config"},
     {{.top = "apiVersion: [v1]\n"}, "kubeconfig /x/y: apiVersion is not a string"},
-    {{.top = ""}, "kubeconfig /x/y: no context is asked for, and current-context is not set"},
+    {{.top = ""}, "kubeconfig /x/y: no context is requested, and current-context is not set"},
     {{.top = "current-context: {}\n"}, "kubeconfig /x/y: current-context is not a string"},
     {{.top = "current-context: prod\n"}, "kubeconfig /x/y: context 'prod' is not among contexts"},
 
@@ -127,7 +127,7 @@ const wrong_field wrong_fields[] = {
     {{.user = "tokenFile: none/token"}, u + "tokenFile: /x/none/token: No such file or directory"},
     {{.user = "tokenFile: /dev/null"}, u + "tokenFile: /dev/null: not a regular file"},
     {{.user = "username: a, token: b"}, u + "username and token exclude each other"},
-    {{.user = "password: a"}, u + "password stands without a username"},
+    {{.user = "password: a"}, u + "password without a username"},
     {{.user = "username: 'a:b', password: c"}, u + "username has a ':' in it"},
     {{.user = "username: {}"}, u + "username is not a string"},
     {{.user = "client-certificate-data: '='"}, u + "client-certificate-data is not base64"},
@@ -140,8 +140,7 @@ const wrong_field wrong_fields[] = {
     {{.user = "as: a, as-groups: [[b]]"}, u + "as-groups is not a list of strings"},
     {{.user = "as: a, as-user-extra: [b]"}, u + "as-user-extra: is not a mapping"},
     {{.user = "as-groups: [b]"}, u + "as-uid, as-groups and as-user-extra need a user in as"},
-    {{.user = "auth-provider: {name: gcp}"},
-     u + "auth-provider is not supported any more, exec has taken its place"},
+    {{.user = "auth-provider: {name: gcp}"}, u + "auth-provider is no longer supported, use exec"},
 
     {{.user = "exec: [a]"}, u + "exec: is not a mapping"},
     {{.user = "exec: {command: x}"},
@@ -160,7 +159,7 @@ const wrong_field wrong_fields[] = {
      u + "exec: provideClusterInfo is neither true nor false"},
     {{.user = exec + "command: x, installHint: {}}"}, u + "exec: installHint is not a string"},
     {{.user = exec + "command: x, interactiveMode: Always}"},
-     u + "exec: interactiveMode is Always, but there is nobody here to ask"},
+     u + "exec: interactiveMode is Always, but a service has no terminal"},
     {{.user = exec + "command: x, interactiveMode: Sometimes}"},
      u + "exec: interactiveMode 'Sometimes' is not Never, IfAvailable or Always"},
 };
@@ -186,7 +185,7 @@ BOOST_AUTO_TEST_CASE(text_that_is_no_kubeconfig_is_refused) {
       {"users: [{name: a, user: 7}]", "kubeconfig /x/y: users[0]: user: is not a mapping"},
       {"users: [{name: a, user: {}}, {name: a, user: {}}]",
        "kubeconfig /x/y: users has two entries of the name 'a'"},
-      {"", "kubeconfig /x/y: no context is asked for, and current-context is not set"},
+      {"", "kubeconfig /x/y: no context is requested, and current-context is not set"},
       {std::string(100'000, '['), "kubeconfig /x/y: line "},
   };
   for (const auto& [yaml, expected] : wrong) {
@@ -235,7 +234,7 @@ BOOST_AUTO_TEST_CASE(another_context_than_the_current_one_can_be_asked_for) {
   BOOST_TEST(parse("current-context: prod\n" + text{.top = ""}.yaml(), "dev").has_value());
 }
 
-BOOST_AUTO_TEST_CASE(what_the_context_does_not_use_is_not_looked_at) {
+BOOST_AUTO_TEST_CASE(parse_kubeconfig_ignores_parts_that_the_context_does_not_use) {
   const auto yaml =
       "clusters: [{name: c, cluster: {server: 'https://a'}}, {name: bad, cluster: "
       "{server: 7}}]\ncontexts: [{name: dev, context: {cluster: c}}, {name: bad, "

@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(a_leader_that_is_cut_off_has_stopped_before_another_leads) 
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_leader_whose_requests_hang_has_stopped_before_another_leads) {
+BOOST_AUTO_TEST_CASE(leader_with_hanging_requests_stops_before_another_leads) {
   bench b;
   process first(b, "first");
   b.server.pause();
@@ -257,7 +257,7 @@ BOOST_AUTO_TEST_CASE(a_broken_reactor_ends_the_elector_after_the_lease_was_given
   run(b.io, tasks.join());
 }
 
-BOOST_AUTO_TEST_CASE(a_reactor_that_ends_in_order_ends_nothing_else) {
+BOOST_AUTO_TEST_CASE(returning_reactor_does_not_end_the_elector) {
   bench b;
   auto api = std::make_shared<test::fake_api>(b.server);
   fence writes(b.time);
@@ -331,7 +331,7 @@ BOOST_AUTO_TEST_CASE(
   run(b.io, tasks.join());
 }
 
-BOOST_AUTO_TEST_CASE(two_that_want_the_lease_never_lead_at_once_whatever_fails) {
+BOOST_AUTO_TEST_CASE(two_electors_never_lead_at_once_under_failures) {
   for (unsigned seed = 1; seed <= 10; ++seed) {
     bench b;
     unsigned random = seed;

@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(objects_of_another_version_are_taken_where_any_will_do) {
   BOOST_TEST(decode_list(body, {bundles, false}, keep).has_error());
 }
 
-BOOST_AUTO_TEST_CASE(objects_of_custom_resources_say_themselves_what_they_are) {
+BOOST_AUTO_TEST_CASE(objects_of_custom_resources_carry_their_own_kind) {
   // Members in the order of their names, as a server writes what has no type of Go.
   const auto page = decode(R"({"apiVersion":"v1","items":[{"apiVersion":"v1","kind":"ConfigMap",)"
                            R"("metadata":{"name":"a","resourceVersion":"1"}}],"kind":"MapList",)"
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(objects_of_custom_resources_say_themselves_what_they_are) {
   BOOST_TEST(page->continue_token.empty());
 }
 
-BOOST_AUTO_TEST_CASE(only_what_an_object_leaves_out_is_filled_in) {
+BOOST_AUTO_TEST_CASE(decoder_adds_only_fields_that_an_object_omits) {
   const auto text_of = [](const std::string& naming) {
     const auto page = decode(
         R"({"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[{)" +
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(partial_metadata_is_filled_in_as_such) {
   BOOST_TEST(whole->items.at(0).text().starts_with(R"({"kind":"ConfigMap")"));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_unusual_in_one_object_changes_nothing_for_the_others) {
+BOOST_AUTO_TEST_CASE(unusual_object_does_not_affect_the_others) {
   const auto page = decode(list("9", {configmap("a", "1"), configmap("\\u0062", "2"),
                                       configmap("c", "3", {}, "\\ud83d\\ude00")}));
   BOOST_REQUIRE(page.has_value());
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(what_is_unusual_in_one_object_changes_nothing_for_the_other
   BOOST_TEST(page->items[2].name() == "c");
 }
 
-BOOST_AUTO_TEST_CASE(what_is_no_list_is_refused_with_the_reason) {
+BOOST_AUTO_TEST_CASE(decoder_rejects_text_that_is_no_list_with_the_reason) {
   check_refused("", "is not JSON");
   check_refused("<html>busy</html>", "is not JSON");
   check_refused(list("9", {configmap("a", "1")}) + "{}", "is not JSON");

@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(reading_ends_for_every_text) {
   BOOST_TEST(wrong("") == "nothing");
 }
 
-BOOST_AUTO_TEST_CASE(what_is_wrong_is_told_with_document_and_line) {
+BOOST_AUTO_TEST_CASE(error_names_document_and_line) {
   BOOST_TEST(wrong(head + "---\n" + head + "a: 1\nb: 2\na: 3\n") ==
              "document 2, line 10: \"a\" is there twice");
   BOOST_TEST(wrong(head + "---\nkind: A\n") ==
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_is_told_with_document_and_line) {
   BOOST_TEST(wrong(head + "x: !!int y\n") == "document 1, line 4: \"y\" is no int");
 }
 
-BOOST_AUTO_TEST_CASE(what_others_need_is_applied_first_and_webhooks_last) {
+BOOST_AUTO_TEST_CASE(sort_for_apply_puts_dependencies_first_and_webhooks_last) {
   std::vector<json::value> all = {
       of("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "hook"),
       of("operator.kyma-project.io/v1beta2", "Kyma", "custom"),

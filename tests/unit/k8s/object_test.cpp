@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(numbers_are_kept_to_the_last_digit) {
   BOOST_TEST(object::from_text(text).text() == text);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_no_object_is_refused_with_the_reason) {
+BOOST_AUTO_TEST_CASE(reader_rejects_text_that_is_no_object_with_the_reason) {
   const auto refused = [](const std::string& text, const std::string& why) {
     BOOST_CHECK_EXCEPTION(object::from_text(text), std::invalid_argument,
                           [&](const std::invalid_argument& e) {

@@ -30,7 +30,7 @@ std::string newest(k8s::own_writes& writes, std::string_view version) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(what_was_written_counts_until_the_store_has_it) {
+BOOST_AUTO_TEST_CASE(own_write_is_the_newest_state_until_the_store_has_it) {
   k8s::own_writes writes;
   BOOST_TEST(newest(writes, "1") == "1");
   writes.wrote(at("2"));
@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(a_store_may_be_behind_by_several_writes) {
   BOOST_TEST(newest(writes, "5") == "5");
 }
 
-BOOST_AUTO_TEST_CASE(what_others_wrote_after_it_wins) {
+BOOST_AUTO_TEST_CASE(later_foreign_write_replaces_an_own_write) {
   k8s::own_writes writes;
   writes.wrote(at("2"));
   BOOST_TEST(newest(writes, "7") == "7");

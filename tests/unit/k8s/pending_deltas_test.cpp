@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(changes_of_an_object_become_one) {
   BOOST_TEST(told(pending) == "+a@2 ~b@1>3 -c@1 ");
 }
 
-BOOST_AUTO_TEST_CASE(what_came_and_went_unseen_is_not_mentioned_and_takes_no_room) {
+BOOST_AUTO_TEST_CASE(object_added_and_deleted_before_delivery_is_not_delivered) {
   rw::k8s::pending_deltas pending;
   for (int i = 0; i < 1000; ++i) {
     const auto one = configmap_object("n" + std::to_string(i), "1");
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(one_that_is_again_as_it_was_told_is_not_mentioned) {
   BOOST_TEST(pending.empty());
 }
 
-BOOST_AUTO_TEST_CASE(what_changes_after_it_was_told_is_told_again) {
+BOOST_AUTO_TEST_CASE(object_changed_after_delivery_is_delivered_again) {
   rw::k8s::pending_deltas pending;
   pending.note({}, configmap_object("a", "1"));
   BOOST_TEST(told(pending) == "+a@1 ");

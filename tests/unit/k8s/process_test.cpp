@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(a_program_that_is_missing_is_not_started) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(who_takes_too_long_is_killed_with_what_it_started) {
+BOOST_AUTO_TEST_CASE(program_beyond_its_time_limit_is_killed_with_its_children) {
   host here;
   const rw::tls::test::scratch dir;
   auto what = shell("sleep 1000 & echo $! > " + dir.in("child") + "; wait");
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(who_takes_too_long_is_killed_with_what_it_started) {
   }));
 }
 
-BOOST_AUTO_TEST_CASE(who_writes_too_much_is_killed) {
+BOOST_AUTO_TEST_CASE(program_beyond_its_output_limit_is_killed) {
   host here;
   auto what = shell("yes");
   what.output_bytes = 100'000;
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(who_writes_too_much_is_killed) {
   BOOST_TEST(got.errors.ends_with("last\n"));
 }
 
-BOOST_AUTO_TEST_CASE(whom_a_program_leaves_behind_does_not_keep_it_from_ending) {
+BOOST_AUTO_TEST_CASE(remaining_child_does_not_delay_the_end_of_its_program) {
   host here;
   const auto got = ran(here, shell("sleep 30 & echo done"));
   BOOST_TEST(got.trouble == "");

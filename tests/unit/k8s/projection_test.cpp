@@ -62,14 +62,14 @@ BOOST_AUTO_TEST_CASE(a_member_of_that_name_elsewhere_is_not_managed_fields) {
   BOOST_TEST(left_of(text, rw::k8s::projection::without_managed_fields()) == text);
 }
 
-BOOST_AUTO_TEST_CASE(the_metadata_stays_without_what_only_kubectl_reads) {
+BOOST_AUTO_TEST_CASE(metadata_projection_drops_the_annotation_of_kubectl) {
   BOOST_TEST(left_of(full, rw::k8s::projection::metadata()) ==
              R"({"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"n",)"
              R"("uid":"u","resourceVersion":"7","labels":{"x":"1","y":"2"},)"
              R"("annotations":{"a.b/c":"d","e":"f"}}})");
 }
 
-BOOST_AUTO_TEST_CASE(only_the_fields_asked_for_stay_and_what_machinery_needs) {
+BOOST_AUTO_TEST_CASE(fields_projection_keeps_the_named_and_required_fields) {
   using rw::k8s::projection;
   const std::string head =
       R"({"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"n",)"

@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(times_are_read_to_the_microsecond) {
   BOOST_TEST(micros("2000-02-29T00:00:00Z") > 0);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_no_time_is_refused) {
+BOOST_AUTO_TEST_CASE(parse_rfc3339_rejects_other_text) {
   for (const auto* text :
        {"", "now", "2001-09-09", "2001-09-09T01:46:40", "2001-09-09T01:46:40.Z",
         "2001-13-09T01:46:40Z", "2001-02-29T01:46:40Z", "2001-09-09T24:46:40Z",

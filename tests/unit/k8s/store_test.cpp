@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(an_object_is_found_by_namespace_and_name) {
   BOOST_TEST(store.size() == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(putting_gives_back_what_was_replaced_and_erasing_what_was_there) {
+BOOST_AUTO_TEST_CASE(put_returns_the_replaced_object_and_erase_the_removed_one) {
   rw::k8s::store store;
   BOOST_TEST(!store.put(configmap_object("a", "1")));
   BOOST_TEST(store.put(configmap_object("a", "2")).resource_version() == "1");

@@ -32,7 +32,7 @@ BOOST_AUTO_TEST_CASE(times_are_written_as_the_api_writes_them) {
   BOOST_TEST((parse_rfc3339(format_micro_time(when)) == when));
 }
 
-BOOST_AUTO_TEST_CASE(metadata_is_read_whatever_is_missing) {
+BOOST_AUTO_TEST_CASE(metadata_readers_accept_missing_fields) {
   const auto one = object(
       R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"a","name":"b","uid":"u",
           "resourceVersion":"7","generation":3,"labels":{"x":"1"},"annotations":{"y":"2"}}})");

@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(the_type_may_stand_behind_the_object_and_names_may_have_esc
   BOOST_TEST(heard.told == (lines{"added a@1", "modified b@2", "added c@3"}));
 }
 
-BOOST_AUTO_TEST_CASE(of_what_stands_twice_the_last_one_counts) {
+BOOST_AUTO_TEST_CASE(decoder_uses_the_last_of_duplicate_names) {
   listener heard;
   BOOST_TEST(heard.feed(R"({"type":"ADDED","type":"DELETED","object":)" + configmap("a", "1") +
                         R"(,"object":)" + configmap("b", "2") + "}\n"));
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(an_objects_white_space_goes) {
           R"({"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","resourceVersion":"1"}})"});
 }
 
-BOOST_AUTO_TEST_CASE(who_has_had_enough_hears_no_more) {
+BOOST_AUTO_TEST_CASE(decoder_stops_when_handler_returns_false) {
   listener heard;
   heard.enough = 2;
   BOOST_TEST(!heard.feed(bookmark("1") + bookmark("2") + bookmark("3")));
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(who_has_had_enough_hears_no_more) {
   BOOST_TEST(!heard.decoder.problem().code);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_no_event_is_refused_with_the_reason) {
+BOOST_AUTO_TEST_CASE(decoder_rejects_a_line_that_is_no_event_with_the_reason) {
   check_refused("<html>", "is not JSON");
   check_refused("{", "is not JSON");
   check_refused(event("ADDED", configmap("b", "2") + "}"), "is not JSON");
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_event_is_refused_with_the_reason) {
   check_refused(R"({"object":{}})", "has no type that is known");
 }
 
-BOOST_AUTO_TEST_CASE(what_is_no_object_of_the_resource_is_refused_with_the_reason) {
+BOOST_AUTO_TEST_CASE(decoder_rejects_an_object_of_another_resource_with_the_reason) {
   const auto refused = [](const std::string& object, const std::string& why) {
     auto line = event("ADDED", object);
     line.pop_back();

@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(v1_names_the_owner_as_well) {
       R"("watchedGvk":{"group":"operator.kyma-project.io","version":"v1beta2","kind":"Kyma"}})");
 }
 
-BOOST_AUTO_TEST_CASE(what_is_written_is_read_back) {
+BOOST_AUTO_TEST_CASE(written_event_parses_back) {
   for (const auto agreed : {contract::v1, contract::v2}) {
     std::string out;
     append_wire_json(out, agreed, sample);
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(what_is_written_is_read_back) {
   BOOST_TEST(parse_wire_batch(empty, contract::v2, 0)->empty());
 }
 
-BOOST_AUTO_TEST_CASE(names_match_whatever_their_case_and_unknown_ones_are_ignored) {
+BOOST_AUTO_TEST_CASE(field_names_match_case_insensitively_and_unknown_names_are_ignored) {
   const auto parsed = parse_wire_event(
       R"({"more":[1],"WATCHED":{"name":"n","NAMESPACE":"s","x":1},"watchedgvk":{"GROUP":"g","Version":"v","kinD":"k"}})",
       contract::v2);

@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(a_header_that_is_too_long_is_not_believed) {
   f.check_good_event();
 }
 
-BOOST_AUTO_TEST_CASE(a_header_that_is_malformed_identifies_nobody) {
+BOOST_AUTO_TEST_CASE(malformed_header_identifies_no_sender) {
   fixture f;
   const auto encoded = url_encoded(the_pki().client.certificate);
   for (const auto& value :

@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(garbage_is_refused_and_the_block_is_named) {
   BOOST_TEST(bundle::parse("").has_error());
 }
 
-BOOST_AUTO_TEST_CASE(what_is_whole_in_a_damaged_text_can_be_salvaged) {
+BOOST_AUTO_TEST_CASE(salvage_returns_the_valid_blocks_of_a_damaged_text) {
   const std::string damaged = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
   const auto cut = ca().pem().substr(0, 200);
   BOOST_TEST(names(bundle::salvage(damaged + ca().pem() + "junk" + stranger().pem())) ==
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(what_is_whole_in_a_damaged_text_can_be_salvaged) {
   BOOST_TEST(bundle::salvage("").empty());
 }
 
-BOOST_AUTO_TEST_CASE(only_what_is_absent_is_added) {
+BOOST_AUTO_TEST_CASE(bundle_adds_only_absent_certificates) {
   bundle one;
   BOOST_TEST(one.empty());
   BOOST_TEST(one.prepend(ca()));
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(a_namesake_is_another_authority) {
   BOOST_TEST(one.size() == 2U);
 }
 
-BOOST_AUTO_TEST_CASE(expired_ones_are_dropped_unless_held) {
+BOOST_AUTO_TEST_CASE(drop_expired_removes_expired_certificates_unless_kept) {
   const auto brief = authority("brief", 1h);
   const auto held = authority("held", 1h);
   const auto lasting = authority("lasting", 100h);
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(expired_ones_are_dropped_unless_held) {
   BOOST_TEST(names(one) == std::vector<std::string>{"lasting"}, boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(the_digest_tells_bundles_apart_and_nothing_else) {
+BOOST_AUTO_TEST_CASE(digest_depends_on_the_certificates_only) {
   const bundle one({ca(), stranger()});
   BOOST_TEST(one.digest().size() == 64U);
   BOOST_TEST(one.digest() == good(bundle::parse("# x\n" + one.pem())).digest());
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(the_digest_tells_bundles_apart_and_nothing_else) {
   BOOST_TEST(bundle().digest() != bundle({ca()}).digest());
 }
 
-BOOST_AUTO_TEST_CASE(the_authority_that_signed_is_found_whatever_the_names) {
+BOOST_AUTO_TEST_CASE(issuer_of_finds_the_signing_authority_among_equal_names) {
   const auto leaf = from(the_pki().client.certificate);
   const auto namesake = authority("test CA");
   BOOST_TEST(is_issued_by(leaf, ca()));

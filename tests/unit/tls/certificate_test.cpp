@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(text_without_a_certificate_says_so) {
              make_error_code(error::truncated_pem));
 }
 
-BOOST_AUTO_TEST_CASE(a_bundle_holds_several_and_skips_what_stands_between) {
+BOOST_AUTO_TEST_CASE(bundle_holds_several_certificates_and_skips_text_between) {
   const auto& pki = the_pki();
   const auto bundle = good(load_pem_bundle("# ours\n" + pki.ca.certificate_pem() + pki.client.key +
                                            "\n# theirs\n" + pki.stranger.certificate_pem()));

@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(a_leaf_is_no_authority) {
   BOOST_TEST(maker::load(the_pki().server).error().code == make_error_code(error::bad_request));
 }
 
-BOOST_AUTO_TEST_CASE(an_authority_with_another_ones_key_is_refused) {
+BOOST_AUTO_TEST_CASE(load_rejects_an_authority_with_a_foreign_key) {
   const auto& pki = the_pki();
   BOOST_TEST(maker::load({pki.ca.own().certificate, pki.stranger.own().key}).error().code ==
              make_error_code(error::key_mismatch));

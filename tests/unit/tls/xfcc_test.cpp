@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(quoted_values_may_hold_every_separator) {
   BOOST_TEST(all[0].hash == "1");
 }
 
-BOOST_AUTO_TEST_CASE(keys_are_without_case_and_unknown_ones_are_skipped) {
+BOOST_AUTO_TEST_CASE(keys_match_case_insensitively_and_unknown_keys_are_skipped) {
   const auto all = parse("hash=1;SUBJECT=x;Future-Key=\"a,b\";uri=u");
   BOOST_REQUIRE(all.size() == 1U);
   BOOST_TEST(all[0].hash == "1");
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(lower_case_escapes_and_a_bare_plus_are_read) {
   BOOST_TEST(*percent_decode("a%2bb+c%2F") == "a+b+c/");
 }
 
-BOOST_AUTO_TEST_CASE(each_way_to_name_nobody_has_its_own_error) {
+BOOST_AUTO_TEST_CASE(each_header_without_a_client_has_its_own_error) {
   refuses("", xfcc_error::missing);
   refuses("  ", xfcc_error::missing);
   refuses(std::string(xfcc_limit + 1, 'a'), xfcc_error::too_large);
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(a_certificate_of_an_earlier_hop_does_not_stand_in_for_the_n
   refuses("Cert=" + escaped(the_pki().client.certificate) + ",Hash=1", xfcc_error::no_certificate);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_not_pairs_is_malformed) {
+BOOST_AUTO_TEST_CASE(header_without_pairs_is_malformed) {
   for (const auto* header : {"Cert",
                              "=x",
                              ";",
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_pairs_is_malformed) {
   refuses(std::string_view("Cert=\"a\0b\"", 10), xfcc_error::malformed);
 }
 
-BOOST_AUTO_TEST_CASE(a_forged_front_part_cannot_swallow_what_the_proxy_appends) {
+BOOST_AUTO_TEST_CASE(forged_front_part_cannot_swallow_the_element_that_the_proxy_appends) {
   const auto real = ",By=spiffe://gw;Hash=1;Cert=\"" + escaped(the_pki().client.certificate) +
                     "\";Subject=\"CN=x\"";
   refuses("X=\"" + real, xfcc_error::malformed);
@@ -201,7 +201,7 @@ BOOST_AUTO_TEST_CASE(random_headers_never_crash) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_is_written_of_a_client_reads_back_as_it_was) {
+BOOST_AUTO_TEST_CASE(written_element_of_a_client_parses_back) {
   const auto pair = good(the_pki().ca.issue({.common_name = "a,b;c=\"d\\e",
                                              .dns_names = {"skr.example.com", "other.example.com"},
                                              .uris = {"spiffe://a/ns/b?x=1"},

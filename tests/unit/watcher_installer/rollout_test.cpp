@@ -79,7 +79,10 @@ class landscape : public world {
       return k8s::devserver::fault();
     };
   }
-  ~landscape() override { test::run(context, end(this)); }
+  ~landscape() override {
+    test::run(context, end(this));
+    on_request = {};
+  }
 
   asio::awaitable<void> begin_all() {
     co_await begin();
