@@ -211,7 +211,7 @@ asio::awaitable<resource_writer::ended> direct_sync::ask_gate(pass* in, std::str
   auto& of = in->input.state.at(unit::bootstrapper);
   const auto completed = revisions_.render_stored(in->view, usual_.completed(), in_.clock.wall());
   const content_revisions desired{of.desired, completed ? completed->digest : std::string()};
-  if (!gate_->admit(in->resource, content, desired)) hold(of, completed);
+  if (!gate_->admit(in->to.key, content, desired, facts_of(in->resource))) hold(of, completed);
   co_return std::nullopt;
 }
 
@@ -338,7 +338,9 @@ asio::awaitable<k8s::reconcile_result> direct_sync::report(pass* in, result then
   if (status) ended = co_await writer_.write_status(&in->resource, std::move(*status));
   if (!ended) ended = co_await copy_condition(in);
   if (!ended && gate_ != nullptr) {
-    gate_->observe(in->resource, in->input.state.at(unit::bootstrapper).ahead);
+    auto now = facts_of(in->resource);
+    now.ahead = in->input.state.at(unit::bootstrapper).ahead;
+    gate_->observe(in->to.key, now);
   }
   co_return ended.value_or(then);
 }

@@ -63,13 +63,5 @@ class usual_content {
 /// place, if its content is stored; where nothing is in place, the one that was rolled out last.
 void hold(unit_state& unit, const revision_ptr& completed);
 
-/// What keeps pods from being ready, where waiting won't help: a container crashes, its image can't
-/// be pulled or its configuration used, or it has restarted. Empty: nothing is known to. `pods`: a
-/// list, of which those of a template count; an empty one stands for all.
-std::string pod_error(const boost::json::value& pods, std::string_view template_hash);
-
-/// The same of a Deployment's newest pods; empty if it is rolled out.
-boost::asio::awaitable<k8s::result<std::string>> find_pod_error(k8s::client* api,
-                                                                boost::json::value deployment);
 
 }  // namespace rw::bootstrapper

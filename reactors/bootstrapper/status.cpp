@@ -1,5 +1,6 @@
 #include "reactors/bootstrapper/status.hpp"
 
+#include "k8s/objects/rfc3339.hpp"
 #include "k8s/objects/text.hpp"
 #include "k8s/objects/types.hpp"
 #include "reactors/runtime_controller/workload.hpp"
@@ -37,14 +38,18 @@ std::string error_of(const unit_state& unit) {
   return unit.invalid.empty() && unit.rejected ? unit.rejected->message : unit.invalid;
 }
 
-/// `status.units[name]`; null if there is none.
+/// An element of a list of the status, by a field's value; null if there is none.
+const json::value* find_element(const json::value& resource, std::string_view list,
+                                std::string_view field, std::string_view is) {
+  const auto* const all = k8s::find_array(resource, {"status", list});
+  if (all == nullptr) return nullptr;
+  const auto found = std::ranges::find_if(
+      *all, [&](const json::value& each) { return find_string(each, {field}) == is; });
+  return found == all->end() ? nullptr : &*found;
+}
+
 const json::value* find_unit(const json::value& resource, unit of) {
-  const auto* const units = k8s::find(resource, {"status", "units"});
-  if (units == nullptr || !units->is_array()) return nullptr;
-  const auto found = std::ranges::find_if(units->get_array(), [&](const json::value& each) {
-    return find_string(each, {"name"}) == to_string(of);
-  });
-  return found == units->get_array().end() ? nullptr : &*found;
+  return find_element(resource, "units", "name", to_string(of));
 }
 
 /// The status' units, each as `change` makes it of what it was.
@@ -321,6 +326,39 @@ std::string blocked_by(const sync_state& state) {
     const auto error = error_of(unit);
     if (!error.empty()) out += (out.empty() ? "" : "; ") + error;
   }
+  return out;
+}
+
+content_facts facts_of(const json::value& resource) {
+  static const json::value none;
+  const auto* unit = find_unit(resource, unit::bootstrapper);
+  if (unit == nullptr) unit = &none;
+  const auto condition = [&](std::string_view type) {
+    const auto* const found = find_element(resource, "conditions", "type", type);
+    return found == nullptr ? none : *found;
+  };
+  const auto time = [](const json::value& in, std::string_view field) {
+    return k8s::parse_rfc3339(find_string(in, {field}))
+        .value_or(std::chrono::system_clock::time_point());
+  };
+  const auto ready = condition("Ready");
+  const auto installed = condition("Installed");
+  const bool observed = !ready.is_null() && find_string(ready, {"status"}) != "Unknown";
+  const auto state = find_string(resource, {"status", "state"});
+  content_facts out{.in_place = std::string(find_string(*unit, {"digest"})),
+                    .health = !observed           ? content_health::unreachable
+                              : state == "Ready"  ? content_health::ready
+                              : state == "Failed" ? content_health::failed
+                                                  : content_health::progressing};
+  out.since = std::max(time(*unit, "lastAppliedTime"),
+                       time(observed ? installed : ready, "lastTransitionTime"));
+  if (!observed) return out;
+  const auto phase = find_string(*unit, {"phase"});
+  out.error = find_string(installed, {"message"});
+  const auto message = find_string(*unit, {"message"});
+  if (message.empty() || (phase != "LastGood" && phase != "NotApplied")) return out;
+  out.rejected = find_string(*unit, {"desiredDigest"});
+  out.error = message;
   return out;
 }
 

@@ -3,6 +3,7 @@
 #include "reactors/bootstrapper/decision.hpp"
 #include "reactors/bootstrapper/state.hpp"
 #include "reactors/shared/bootstrapper_mode.hpp"
+#include "reactors/shared/content_gate.hpp"
 
 #include <boost/json/value.hpp>
 
@@ -38,6 +39,9 @@ installation installation_of(const sync_state& state);
 /// Why a unit has not the revision of its sources, for people; empty: nothing is invalid or
 /// rejected.
 std::string blocked_by(const sync_state& state);
+
+/// What a status says of unit `bootstrapper` on the runtime, for its roll-out.
+content_facts facts_of(const boost::json::value& resource);
 
 /// The status to write; none if nothing changes.
 ///

@@ -57,9 +57,9 @@ class sync_pass {
                                          {request_.to.ns, request_.to.deployment});
     if (!deployment && !deployment.error().is(k8s::errc::not_found)) co_return deployment.error();
     if (deployment) out_.deployment = std::move(*deployment);
-    auto pods = co_await find_pod_error(api_.get(), out_.deployment);
+    const auto pods = co_await inspect_pods(api_.get(), out_.deployment);
     if (!pods && concerns_runtime(pods.error())) co_return pods.error();
-    if (pods) out_.pod_error = std::move(*pods);
+    if (pods) out_.pod_error = pods->error();
     co_return done;
   }
 

@@ -74,6 +74,8 @@ manager_app::manager_app(services& with, manager_settings settings, manager_obse
       gateway_secret_(
           inform(secrets_type(), gateway_secret::informer_of({settings_.istio_namespace,
                                                               std::string(gateway_secret_name)}))),
+      rollouts_(*shared_, runtime_rollout::runtime_rollouts_type(), within(kcp_namespace),
+                informer_environment()),
       listener_(listener::register_component(with.executor, listener_options(),
                                              {with.clock, with.watchdog, with.log, with.metrics})),
       plain_(core::make_plain_transport()),
@@ -216,6 +218,16 @@ void manager_app::make_reactors() {
         services_, settings_.runtime_config, runtime_config::clients{*kcp_, *shared_, *pool_},
         kubeconfigs_, *recorder_);
   }
+  rollout_ = std::make_unique<runtime_rollout::runtime_rollout>(
+      executor,
+      runtime_rollout::options{.component = "watcher", .usual = settings_.runtime_config.rollout},
+      runtime_rollout::environment{
+          *kcp_,
+          rollouts_,
+          kymas_,
+          kymas_,
+          *recorder_,
+          {services_.clock, services_.watchdog, services_.log, services_.metrics, random()}});
   router_ = std::make_unique<kyma_router::router>(
       kymas_, [this](const k8s::object_key& kyma, core::duration after) { route(kyma, after); },
       kyma_router::router_options{},
@@ -321,6 +333,18 @@ void manager_app::stand_back() {
   recorder_->warning(k8s::reference_to(lease), "StandsBack", stands_back_text());
 }
 
+/// False without the definition of RuntimeRollouts, or without rights to them.
+asio::awaitable<bool> manager_app::has_rollouts() {
+  k8s::selection all{.ns = std::string(kcp_namespace)};
+  const auto got = co_await kcp_->list(rollouts_.type(), std::move(all), {.limit = 1});
+  if (got || !(got.error().is(k8s::errc::not_found) || got.error().is(k8s::errc::forbidden))) {
+    co_return true;
+  }
+  services_.log.warning("watchers are updated on all runtimes at once, without a roll-out",
+                        {{"reason", got.error().message}});
+  co_return false;
+}
+
 /// Runs the controllers of one term; a process has one term at most.
 asio::awaitable<void> manager_app::lead() {
   if (stopping_ || lost_) co_return;
@@ -332,11 +356,16 @@ asio::awaitable<void> manager_app::lead() {
     if (runs) stand_back();
   }
   stands_back_gauge_.Set(*dry_run_ ? 1 : 0);
+  bool in_waves = false;
+  if (!*dry_run_) in_waves = co_await has_rollouts();
+  if (in_waves) installer_->roll_out_by(*rollout_);
   leads_ = true;
   core::task_group reactors(services_.executor, fail_on_exception());
   if (asks) reactors.spawn(end_when_changed());
   reactors.spawn(watcher_controller_->run());
   reactors.spawn(rotator_->run());
+  if (in_waves) reactors.spawn(rollouts_.run());
+  if (in_waves) reactors.spawn(rollout_->run());
   reactors.spawn(installer_->run());
   if (endpoint_) reactors.spawn(endpoint_->run());
   if (runtime_config_) reactors.spawn(runtime_config_->lead());

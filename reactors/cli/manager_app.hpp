@@ -17,6 +17,7 @@
 #include "reactors/kyma_router/kyma_router.hpp"
 #include "reactors/listener/leader_endpoint.hpp"
 #include "reactors/listener/listener.hpp"
+#include "reactors/runtime_rollout/runtime_rollout.hpp"
 #include "reactors/shared/rollout.hpp"
 #include "reactors/watcher_controller/watcher_controller.hpp"
 #include "reactors/watcher_installer/lifecycle_manager_lease.hpp"
@@ -39,6 +40,7 @@ namespace rw::cli {
 ///     Watchers, Gateways  -> watcher_controller -> VirtualServices
 ///     root Secret         -> gateway_secret     -> the gateway's certificate and CA bundle
 ///     Kymas, all of it    -> watcher_installer  -> certificates, and the webhook on every SKR
+///     RuntimeRollout      -> runtime_rollout    -> when watcher_installer updates which SKR
 ///     events              -> listener -> kyma_router -> watcher_installer
 ///     see runtime_config  -> config_sync        -> marks on Runtimes
 ///
@@ -83,6 +85,7 @@ class manager_app final : public app {
   void make_reactors();
   boost::asio::awaitable<void> take_events();
   boost::asio::awaitable<void> read_events();
+  boost::asio::awaitable<bool> has_rollouts();
   boost::asio::awaitable<void> lead();
   boost::asio::awaitable<void> close_clients();
 
@@ -109,6 +112,7 @@ class manager_app final : public app {
   k8s::informer& certificate_secrets_;
   k8s::informer& root_secret_;
   k8s::informer& gateway_secret_;
+  k8s::informer rollouts_;  ///< run by the leader, if the definition is there
 
   std::unique_ptr<k8s::event_recorder> recorder_;
   std::unique_ptr<k8s::event_recorder> watcher_recorder_;
@@ -116,6 +120,7 @@ class manager_app final : public app {
   std::unique_ptr<certificates::certificate_service> service_;
   std::unique_ptr<watcher_controller::controller> watcher_controller_;
   std::unique_ptr<gateway_secret::rotator> rotator_;
+  std::unique_ptr<runtime_rollout::runtime_rollout> rollout_;  ///< of the watcher
   std::unique_ptr<watcher_installer::watcher_installer> installer_;
   std::unique_ptr<runtime_config> runtime_config_;  ///< null: its mode is off
   std::unique_ptr<kyma_router::router> router_;

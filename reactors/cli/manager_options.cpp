@@ -74,6 +74,7 @@ watcher_installer::options installer_options(const manager_settings& settings,
   how.how.set.image = settings.skr_image;
   how.how.set.pull_secrets = settings.skr_pull_secrets;
   how.how.set.webhook_sources = settings.skr_webhook_sources;
+  how.how.set.scope = settings.only;
   how.how.set.memory_limit = settings.skr_memory_limit;
   how.how.set.cpu_limit = settings.skr_cpu_limit;
   if (!settings.skr_manifests.empty()) {

@@ -96,6 +96,7 @@ void manager_app::describe(const k8s::object_key& kyma, boost::json::object& row
     row["certificate"] = {{"notBefore", k8s::format_time(valid->not_before)},
                           {"notAfter", k8s::format_time(valid->not_after)}};
   }
+  if (rollout_->holds(kyma.name)) row["rollout"] = "waits for its turn";
   const auto* const entry = board_.find(kyma);
   if (entry == nullptr) return;
   if (entry->observed) row["authorities"] = entry->observed->authorities.size();

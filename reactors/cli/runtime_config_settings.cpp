@@ -34,9 +34,12 @@ void add_share(CLI::App& app, const std::string& flag, runtime_rollout::share& t
 
 void describe_rollout(CLI::App& app, runtime_config_settings& to) {
   add(app, "--rollout-canaries", to.rollout.canaries, "N|N%|LABELS",
-      "Runtimes in mode direct that get new manifests and configuration first: a number, a "
-      "percentage (then 2 at least), or a label selector of Runtimes. A RuntimeRollout may say "
-      "otherwise, as of the next two")
+      "Runtimes that get a new watcher (image, resources, Deployment) first, and in mode direct "
+      "new "
+      "manifests and configuration: a number, a percentage (then 2 at least), or a label selector, "
+      "of Kymas for the watcher and of Runtimes otherwise. RuntimeRollouts may say otherwise, as "
+      "of "
+      "the next two")
       ->check([](const std::string& text) {
         return runtime_rollout::is_canaries(text)
                    ? std::string()

@@ -9,6 +9,7 @@
 #include "reactors/certificates/rendering.hpp"
 #include "reactors/cli/skr_manifests.hpp"
 #include "reactors/runtime_controller/runtime_access.hpp"
+#include "reactors/runtime_rollout/resource.hpp"
 #include "reactors/shared/issuer_kind.hpp"
 #include "reactors/shared/kyma_resources.hpp"
 #include "reactors/shared/resource_writer.hpp"
@@ -228,6 +229,10 @@ asio::awaitable<std::string> uninstall_app::clean_control_plane() {
   const std::string ns(kcp_namespace);
   if (failed.empty()) failed = co_await remove(slices, ns, settings_.events_service);
   if (failed.empty()) failed = co_await remove(config_maps_type(), ns, signal_record);
+  for (const auto* component : {"watcher", "bootstrapper"}) {
+    const auto& type = runtime_rollout::runtime_rollouts_type();
+    if (failed.empty()) failed = co_await remove(type, ns, component);
+  }
   if (!failed.empty() || settings_.keep_runtimes) co_return failed;
   const auto others = co_await count_others();
   if (!others) co_return others.error().message;

@@ -13,7 +13,7 @@ constexpr std::array<std::string_view, 4> state_names = {"installed", "not_ready
 bool is_starting(runtime_state now, std::string_view reason) {
   return now == runtime_state::not_ready &&
          (reason == "PodNotReady" || reason == "NoPods" || reason == "ContainerCreating" ||
-          reason == "PodInitializing");
+          reason == "PodInitializing" || reason == "restarted");
 }
 
 }  // namespace

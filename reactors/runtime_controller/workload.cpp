@@ -1,35 +1,128 @@
 #include "reactors/runtime_controller/workload.hpp"
 
+#include "k8s/objects/manifests.hpp"
 #include "k8s/objects/types.hpp"
 
-#include <initializer_list>
-#include <string_view>
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include <algorithm>
+#include <array>
+#include <utility>
 
 namespace rw {
 namespace {
 
+namespace asio = boost::asio;
 namespace json = boost::json;
+using k8s::find_number;
+using k8s::find_string;
 
-std::int64_t number(const json::value& in, std::initializer_list<std::string_view> path) {
-  const auto* value = k8s::find(in, path);
-  return value != nullptr && value->is_int64() ? value->get_int64() : 0;
+/// On pods and ReplicaSets of a Deployment: which state of its template they are of.
+constexpr std::string_view template_hash_label = "pod-template-hash";
+constexpr std::string_view revision_annotation = "deployment.kubernetes.io/revision";
+/// Of containers that wait for what may come by itself. (ErrImagePull becomes ImagePullBackOff.)
+constexpr std::array<std::string_view, 3> passing_reasons = {"ContainerCreating", "PodInitializing",
+                                                             "ErrImagePull"};
+
+const json::array& elements(const json::value& in, std::initializer_list<std::string_view> path) {
+  static const json::array none;
+  const auto* const found = k8s::find_array(in, path);
+  return found == nullptr ? none : *found;
+}
+
+pod_state container_state(const json::value& container) {
+  const auto* const ready = k8s::find(container, {"ready"});
+  const auto waits = find_string(container, {"state", "waiting", "reason"});
+  pod_state out{.reason = std::string(waits),
+                .message = std::string(find_string(container, {"state", "waiting", "message"})),
+                .where = ", container " + std::string(find_string(container, {"name"}))};
+  out.lasting =
+      !waits.empty() && std::ranges::find(passing_reasons, waits) == passing_reasons.end();
+  const bool is_ready = ready != nullptr && *ready == json::value(true);
+  if (out.lasting || is_ready || find_number(container, {"restartCount"}) == 0) return out;
+  out.reason = "restarted";
+  out.lasting = true;
+  return out;
 }
 
 }  // namespace
 
 bool is_rolled_out(const json::value& deployment) {
-  if (number(deployment, {"status", "readyReplicas"}) < 1) return false;
+  if (find_number(deployment, {"status", "readyReplicas"}) < 1) return false;
   if (k8s::find(deployment, {"status", "observedGeneration"}) == nullptr) return true;
-  const auto replicas = number(deployment, {"status", "replicas"});
-  return number(deployment, {"status", "observedGeneration"}) >= k8s::generation_of(deployment) &&
-         number(deployment, {"status", "updatedReplicas"}) == replicas &&
-         number(deployment, {"status", "readyReplicas"}) == replicas;
+  const auto replicas = find_number(deployment, {"status", "replicas"});
+  return find_number(deployment, {"status", "observedGeneration"}) >=
+             k8s::generation_of(deployment) &&
+         find_number(deployment, {"status", "updatedReplicas"}) == replicas &&
+         find_number(deployment, {"status", "readyReplicas"}) == replicas;
 }
 
 bool has_given_up(const json::value& deployment) {
   const auto progressing = k8s::find_condition(deployment, "Progressing");
   return progressing && progressing->status == "False" &&
          progressing->reason == "ProgressDeadlineExceeded";
+}
+
+std::string pod_state::error() const {
+  if (!lasting) return {};
+  return where + ": " + reason + (message.empty() ? "" : ": " + message);
+}
+
+pod_state inspect_pods(const json::value& pods, std::string_view template_hash) {
+  pod_state out{.reason = "NoPods", .message = "there is no pod yet"};
+  int weight = 0;
+  const auto note = [&](int of, pod_state now) {
+    if (of > weight) out = std::move(now);
+    weight = std::max(weight, of);
+  };
+  for (const auto& pod : elements(pods, {"items"})) {
+    const auto hash = k8s::label(pod, template_hash_label).value_or(std::string_view());
+    if (k8s::is_being_deleted(pod) || (!template_hash.empty() && hash != template_hash)) continue;
+    note(1, {.reason = "PodNotReady", .message = "no pod is ready yet"});
+    const auto scheduled = k8s::find_condition(pod, "PodScheduled");
+    if (scheduled && scheduled->status == "False") {
+      note(2, {.reason = scheduled->reason, .message = scheduled->message});
+    }
+    for (const auto* list : {"initContainerStatuses", "containerStatuses"}) {
+      for (const auto& each : elements(pod, {"status", list})) {
+        auto now = container_state(each);
+        now.where = "pod " + k8s::key_of(pod).name + now.where;
+        if (!now.reason.empty()) note(now.lasting ? 4 : 3, std::move(now));
+      }
+    }
+  }
+  return out;
+}
+
+asio::awaitable<k8s::result<pod_state>> inspect_pods(k8s::client* api, json::value deployment) {
+  const auto* const labels = k8s::find(deployment, {"spec", "selector", "matchLabels"});
+  if (is_rolled_out(deployment) || labels == nullptr || !labels->is_object()) co_return pod_state();
+  k8s::selection all{.ns = k8s::key_of(deployment).ns};
+  for (const auto& [name, value] : labels->get_object()) {
+    if (!value.is_string()) continue;
+    all.labels +=
+        (all.labels.empty() ? "" : ",") + std::string(name) + "=" + std::string(value.get_string());
+  }
+  auto sets = all;
+  sets.metadata_only = true;
+  const k8s::resource_type replica_sets{{"apps", "v1", "ReplicaSet"}, "replicasets"};
+  const auto found = co_await api->list(replica_sets, std::move(sets));
+  if (!found && !found.error().is(k8s::errc::not_found)) co_return found.error();
+  std::string hash;
+  const auto revision = k8s::annotation(deployment, revision_annotation);
+  const json::value none;
+  for (const auto& each : elements(found ? *found : none, {"items"})) {
+    if (!revision || k8s::annotation(each, revision_annotation) != revision) continue;
+    hash = k8s::label(each, template_hash_label).value_or(std::string_view());
+  }
+  const auto pods = co_await api->list(*k8s::well_known_type("v1", "Pod"), std::move(all));
+  if (!pods) co_return pods.error();
+  auto out = inspect_pods(*pods, hash);
+  // Until then they are of what the Deployment was before.
+  const auto observed = find_number(deployment, {"status", "observedGeneration"});
+  out.lasting = out.lasting && observed >= k8s::generation_of(deployment);
+  co_return out;
 }
 
 }  // namespace rw

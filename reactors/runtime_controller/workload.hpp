@@ -1,6 +1,12 @@
 #pragma once
 
+#include "k8s/client/client.hpp"
+
+#include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>
+
+#include <string>
+#include <string_view>
 
 namespace rw {
 
@@ -11,5 +17,26 @@ bool is_rolled_out(const boost::json::value& deployment);
 /// Returns true if its controller no longer waits for the pods (condition Progressing, reason
 /// ProgressDeadlineExceeded).
 bool has_given_up(const boost::json::value& deployment);
+
+/// What keeps pods from being ready.
+struct pod_state {
+  std::string reason = {};  ///< a word, such as "CrashLoopBackOff"; empty: they are
+  std::string message = {};
+  std::string where = {};  ///< "pod NAME, container NAME"; empty: all
+  /// Waiting won't help: a container crashes, its image can't be pulled or its configuration used,
+  /// or it has restarted.
+  bool lasting = false;
+
+  /// For people; empty: it may pass.
+  std::string error() const;
+};
+
+/// Of a list, of which the pods of a template count; an empty one stands for all. Starting up is a
+/// reason only where there is no other.
+pod_state inspect_pods(const boost::json::value& pods, std::string_view template_hash);
+
+/// Of a Deployment's newest pods. Reads nothing if it is rolled out.
+boost::asio::awaitable<k8s::result<pod_state>> inspect_pods(k8s::client* api,
+                                                            boost::json::value deployment);
 
 }  // namespace rw

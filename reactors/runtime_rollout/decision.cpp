@@ -25,7 +25,10 @@ class planner {
     out_.next = before;
     known_ = before.content == of.content;
     if (known_) return;
-    out_.next = {.content = of.content, .canaries = before.canaries, .resumed = of.resume};
+    out_.next = {.content = of.content,
+                 .completed = before.last_completed(),
+                 .canaries = before.canaries,
+                 .resumed = of.resume};
   }
 
   decision run() {

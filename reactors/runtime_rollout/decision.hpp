@@ -1,5 +1,7 @@
 #pragma once
 
+#include "reactors/shared/content_gate.hpp"
+
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -39,14 +41,14 @@ struct limits {
       std::chrono::seconds(10);  ///< canaries must have been ready for so long
 };
 
-enum class health : std::uint8_t { progressing, ready, failed, unreachable };
+using health = content_health;
 
 /// One runtime that takes part.
 struct runtime_facts {
   std::string wanted = {};     ///< revision of the content to be rolled out; empty: not known yet
   std::string completed = {};  ///< of the content that was rolled out to the end last
   std::string in_place = {};   ///< revision it has; empty: none
-  health is = health::progressing;
+  health is = health::unreachable;
   time_point since = {};   ///< of the health, or of the revision in place if that is later
   bool selected = false;   ///< by the canaries' label
   bool ahead = false;      ///< another writer has brought the content
@@ -66,7 +68,8 @@ std::optional<phase> parse_phase(std::string_view text) noexcept;
 
 /// What has to survive a restart; all else follows from the runtimes' own statuses.
 struct state {
-  std::string content = {};  ///< digest
+  std::string content = {};    ///< digest
+  std::string completed = {};  ///< of the last one before it that was rolled out to the end
   phase at = phase::canary;
   std::string reason = {};              ///< why it is paused; CamelCase
   std::set<std::string> canaries = {};  ///< chosen by number
@@ -76,6 +79,7 @@ struct state {
 
   /// Paused by failures, until it is resumed by hand or superseded.
   bool stopped() const noexcept { return at == phase::paused && reason != by_hand; }
+  const std::string& last_completed() const { return at == phase::completed ? content : completed; }
 
   static constexpr std::string_view by_hand = "ByHand";
   friend bool operator==(const state&, const state&) = default;

@@ -23,21 +23,6 @@ std::string int_or_string(const json::value& object, std::string_view field) {
   return std::string(find_string(object, {"spec", field}));
 }
 
-/// An element of a list by a field's value; null: there is none.
-const json::value& element(const json::value& object, std::string_view list, std::string_view field,
-                           std::string_view is) {
-  static const json::value none;
-  const auto* const all = k8s::find_array(object, {"status", list});
-  if (all == nullptr) return none;
-  const auto found = std::ranges::find_if(
-      *all, [&](const json::value& each) { return find_string(each, {field}) == is; });
-  return found == all->end() ? none : *found;
-}
-
-time_point time_at(const json::value& in, std::string_view field) {
-  return k8s::parse_rfc3339(find_string(in, {field})).value_or(time_point());
-}
-
 }  // namespace
 
 const k8s::resource_type& runtime_rollouts_type() {
@@ -95,6 +80,7 @@ state read_state(const json::value& object) {
   const auto* const status = k8s::find(object, {"status"});
   if (status == nullptr) return {};
   state out{.content = std::string(find_string(*status, {"content"})),
+            .completed = std::string(find_string(*status, {"completed"})),
             .at = parse_phase(find_string(*status, {"phase"})).value_or(phase::canary),
             .reason = std::string(find_string(*status, {"reason"})),
             .accepted = static_cast<std::size_t>(k8s::find_number(*status, {"acceptedFailures"})),
@@ -124,6 +110,7 @@ std::optional<json::value> next_status(const json::value& object, const decision
   for (const auto& [name, text] : {std::pair("reason", &next.reason),
                                    {"message", &message},
                                    {"content", &next.content},
+                                   {"completed", &next.completed},
                                    {"resumed", &next.resumed}}) {
     if (!text->empty()) status[name] = *text;
   }
@@ -146,31 +133,6 @@ std::optional<json::value> next_status(const json::value& object, const decision
     for (const auto& [name, unused] : before->get_object()) status.emplace(name, nullptr);
   }
   return std::move(out.as_object()["status"]);
-}
-
-void read_facts(const json::value& bootstrapper, runtime_facts& out) {
-  const auto& unit = element(bootstrapper, "units", "name", "bootstrapper");
-  const auto& ready = element(bootstrapper, "conditions", "type", "Ready");
-  const auto& installed = element(bootstrapper, "conditions", "type", "Installed");
-  const auto state = find_string(bootstrapper, {"status", "state"});
-  out.in_place = find_string(unit, {"digest"});
-  out.since = time_at(unit, "lastAppliedTime");
-  // Neither does one answer that was never looked at.
-  if (ready.is_null() || find_string(ready, {"status"}) == "Unknown") {
-    out.is = health::unreachable;
-    out.since = std::max(out.since, time_at(ready, "lastTransitionTime"));
-    return;
-  }
-  out.is = state == "Ready"    ? health::ready
-           : state == "Failed" ? health::failed
-                               : health::progressing;
-  out.since = std::max(out.since, time_at(installed, "lastTransitionTime"));
-  const auto phase = find_string(unit, {"phase"});
-  // The status may be about an earlier revision.
-  out.rejected = find_string(unit, {"desiredDigest"}) == out.wanted &&
-                 (phase == "LastGood" || phase == "NotApplied") &&
-                 !find_string(unit, {"message"}).empty();
-  out.error = out.rejected ? find_string(unit, {"message"}) : find_string(installed, {"message"});
 }
 
 }  // namespace rw::runtime_rollout

@@ -46,8 +46,4 @@ std::optional<boost::json::value> next_status(const boost::json::value& object,
                                               const decision& decided, const rollout_spec& spec,
                                               time_point now);
 
-/// Sets what the status of a RuntimeBootstrapper says of the runtime, and of the wanted revision:
-/// `in_place`, `is`, `since`, `rejected` and `error`.
-void read_facts(const boost::json::value& bootstrapper, runtime_facts& into);
-
 }  // namespace rw::runtime_rollout

@@ -40,9 +40,8 @@ asio::awaitable<void> runtime_rollout::run() {
   co_await controller_.run();
 }
 
-bool runtime_rollout::admit(const json::value& resource, const shared_content& content,
-                            const content_revisions& desired) {
-  const auto key = k8s::key_of(resource);
+bool runtime_rollout::admit(const object_key& runtime, const shared_content& content,
+                            const content_revisions& desired, const content_facts& now) {
   if (content.digest != content_.digest) {
     new_ahead_ = 0;
     for (auto& [name, each] : runtimes_) {
@@ -53,31 +52,43 @@ bool runtime_rollout::admit(const json::value& resource, const shared_content& c
   }
   content_ = content;
   if (desired.newest.empty()) {
-    leave(key);
+    leave(runtime);
     return false;
   }
-  if (!warm_) seen_.insert(key);
-  auto& now = runtimes_[key.name];
-  now.wanted = desired.newest;
-  now.completed = desired.completed;
-  read_facts(resource, now);
-  look_soon();
-  return now.updated() || now.admitted;
+  if (!warm_) seen_.insert(runtime);
+  auto& known = runtimes_[runtime.name];
+  known.wanted = desired.newest;
+  known.completed = desired.completed;
+  take(known, now);
+  return known.updated() || known.admitted;
 }
 
-void runtime_rollout::observe(const json::value& resource, bool ahead) {
-  const auto found = runtimes_.find(k8s::key_of(resource).name);
-  if (found == runtimes_.end()) return;
-  auto& now = found->second;
-  read_facts(resource, now);
-  if (ahead && !now.ahead) ++new_ahead_;
-  now.ahead = now.ahead || ahead;
+void runtime_rollout::observe(const object_key& runtime, const content_facts& now) {
+  const auto found = runtimes_.find(runtime.name);
+  if (found != runtimes_.end()) take(found->second, now);
+}
+
+void runtime_rollout::take(runtime_facts& into, const content_facts& now) {
+  const auto before = into;
+  into.in_place = now.in_place.value_or(before.in_place);
+  into.is = now.health.value_or(before.is);
+  const bool changed = into.in_place != before.in_place || into.is != before.is;
+  into.since = now.since.value_or(changed ? in_.common.clock.wall() : before.since);
+  into.rejected = !now.rejected.empty() && now.rejected == into.wanted;
+  if (now.health || !now.error.empty()) into.error = now.error;
+  if (now.ahead && !before.ahead) ++new_ahead_;
+  into.ahead = before.ahead || now.ahead;
   look_soon();
 }
 
 void runtime_rollout::leave(const object_key& runtime) {
   if (!warm_) seen_.insert(runtime);
   if (runtimes_.erase(runtime.name) > 0) look_soon();
+}
+
+bool runtime_rollout::holds(const std::string& runtime) const {
+  const auto found = runtimes_.find(runtime);
+  return found != runtimes_.end() && !found->second.updated() && !found->second.admitted;
 }
 
 /// Shares are of all runtimes, so all must be known.
@@ -114,13 +125,18 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
   if (spec.with.canaries_by_label) select_canaries(spec.canaries);
   const auto content = content_;
   const auto before = read_state(object);
+  if (!to_.store) {
+    const auto& last =
+        before.content == content.digest ? before.completed : before.last_completed();
+    for (auto& [name, each] : runtimes_) each.completed = last;
+  }
   auto known = before;
   const auto added = new_ahead_;
   if (before.content == content.digest) known.ahead += added;
   auto decided = decide(known, {content.digest, content.at_once, spec.paused, spec.resume},
                         runtimes_, spec.with, in_.common.clock.wall());
   if (before.content != content.digest) decided.next.ahead = added;
-  if (decided.next.at == phase::completed && before.at != phase::completed) {
+  if (to_.store && decided.next.at == phase::completed && before.at != phase::completed) {
     const auto done = co_await to_.store(content.digest);
     if (!done) co_return result::error(done.error());
   }

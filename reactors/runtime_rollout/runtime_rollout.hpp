@@ -27,7 +27,7 @@ struct environment {
   k8s::client& kcp;
   k8s::informer& rollouts;   ///< RuntimeRollouts of kcp-system
   k8s::informer& resources;  ///< one for each runtime; only their keys count
-  k8s::informer& runtimes;   ///< Runtimes, for the labels of canaries
+  k8s::informer& runtimes;   ///< of the same names, for the labels of canaries
   k8s::event_recorder& events;
   k8s::controller_environment common;
 };
@@ -39,7 +39,7 @@ struct environment {
 ///
 /// The object is created where it does not exist. A decision that has to survive a restart is in
 /// its status before a runtime is admitted by it; who was admitted is not kept: a runtime either
-/// has the content, as its own resource says, or is admitted anew within the same limits.
+/// has the content, as its facts say, or is admitted anew within the same limits.
 ///
 /// Events on the RuntimeRollout: RolloutSuperseded, WavesBypassed, and when a phase begins
 /// RolloutCanary, RolloutWaves, RolloutPaused, RolloutCompleted. Metrics, with the label
@@ -55,14 +55,18 @@ class runtime_rollout final : public content_gate, private k8s::reconciler {
   boost::asio::awaitable<void> run();
 
   void attach(callbacks to) override { to_ = std::move(to); }
-  bool admit(const boost::json::value& resource, const shared_content& content,
-             const content_revisions& desired) override;
-  void observe(const boost::json::value& resource, bool ahead) override;
+  bool admit(const k8s::object_key& runtime, const shared_content& content,
+             const content_revisions& desired, const content_facts& now) override;
+  void observe(const k8s::object_key& runtime, const content_facts& now) override;
   void leave(const k8s::object_key& runtime) override;
+
+  /// True if the runtime waits for its turn.
+  bool holds(const std::string& runtime) const;
 
  private:
   using result = k8s::reconcile_result;
   boost::asio::awaitable<result> reconcile(k8s::object_key key) override;
+  void take(runtime_facts& into, const content_facts& now);
   bool has_warmed_up();
   void look_soon() { controller_.add_after(key_, with_.settle); }
   void select_canaries(const k8s::label_selector& by);

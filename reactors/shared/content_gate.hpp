@@ -4,9 +4,11 @@
 #include "k8s/objects/names.hpp"
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/json/value.hpp>
 
+#include <chrono>
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 namespace rw {
@@ -23,6 +25,21 @@ struct content_revisions {
   std::string completed = {};  ///< of the last content rolled out completely; empty: none was
 };
 
+enum class content_health : std::uint8_t { progressing, ready, failed, unreachable };
+
+/// What is known of one runtime. A member without a value stays as it was recorded before; a
+/// runtime whose health was never recorded counts as unreachable.
+struct content_facts {
+  std::optional<std::string> in_place = {};  ///< revision that it has; empty: none
+  std::optional<content_health> health = {};
+  /// Of the health, or of the revision in place if that is later; none: when the gate recorded it.
+  std::optional<std::chrono::system_clock::time_point> since = {};
+  std::string rejected = {};  ///< revision that it rejects; empty: none
+  std::string error = {};     ///< of one that fails, for people
+  /// Another writer has applied the newest content, or a part of it, though it was not admitted.
+  bool ahead = false;
+};
+
 /// Decides which runtimes may get a content. A reactor that writes to runtimes calls it at each
 /// pass, and reports the pass's observations. Single executor.
 class content_gate {
@@ -31,7 +48,8 @@ class content_gate {
     /// Enqueues a runtime: it may take the content now.
     std::function<void(const k8s::object_key&)> requeue = {};
     /// Stores a content, by its digest, as the last one rolled out: runtimes without any content
-    /// get it while they wait for their turn. Fails if KCP has another content by now.
+    /// get it while they wait for their turn. Fails if KCP has another content by now. Empty:
+    /// revisions are digests of contents, and the gate itself remembers the last one.
     std::function<boost::asio::awaitable<k8s::result<void>>(std::string digest)> store = {};
   };
 
@@ -40,14 +58,13 @@ class content_gate {
   /// Called before the gate runs; the callees must outlive its run.
   virtual void attach(callbacks to) = 0;
 
-  /// Records a runtime that shares content with others, by the resource with its status. Returns
-  /// true if it may get `desired.newest`.
-  virtual bool admit(const boost::json::value& resource, const shared_content& content,
-                     const content_revisions& desired) = 0;
+  /// Records a runtime that shares content with others. Returns true if it may get
+  /// `desired.newest`.
+  virtual bool admit(const k8s::object_key& runtime, const shared_content& content,
+                     const content_revisions& desired, const content_facts& now) = 0;
 
-  /// Records the result of a pass. `ahead`: another writer has applied the newest content, or a
-  /// part of it, to a runtime that was not admitted.
-  virtual void observe(const boost::json::value& resource, bool ahead) = 0;
+  /// Records the result of a pass; ignored for a runtime that was never given to `admit`.
+  virtual void observe(const k8s::object_key& runtime, const content_facts& now) = 0;
 
   /// Records that the runtime no longer shares content with others.
   virtual void leave(const k8s::object_key& runtime) = 0;

@@ -4,8 +4,8 @@
 #include "k8s/objects/difference.hpp"
 #include "k8s/objects/manifests.hpp"
 #include "k8s/objects/types.hpp"
+#include "reactors/runtime_controller/workload.hpp"
 #include "reactors/shared/field_owners.hpp"
-#include "reactors/watcher_installer/pods.hpp"
 
 #include <boost/asio/this_coro.hpp>
 #include <boost/json/array.hpp>
@@ -23,7 +23,6 @@ namespace asio = boost::asio;
 namespace json = boost::json;
 using k8s::find_string;
 
-const k8s::resource_type pods{{"", "v1", "Pod"}, "pods", true};
 const k8s::resource_type webhooks_type{
     {"admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration"},
     "validatingwebhookconfigurations",
@@ -54,22 +53,26 @@ struct part {
   json::value wanted = {};
   std::optional<json::value> present = {};
   bool leave = false;  ///< it is not to be written now
+  bool held = false;   ///< it is to be as it is, but for the runtime's own facts
 };
 
 using answer = k8s::result<json::value>;
 
-}  // namespace
+std::string content_of(const json::value& deployment) {
+  return std::string(k8s::annotation(deployment, content_annotation).value_or(""));
+}
 
-class visit::implementation {
+/// One look at a runtime, and what is written then.
+class pass {
  public:
-  implementation(std::shared_ptr<k8s::client> api, const method& how, known_bundles& known)
-      : api_(std::move(api)), how_(how), known_(known) {}
+  pass(std::shared_ptr<k8s::client> api, const method& how, known_bundles& known, order what,
+       std::chrono::system_clock::time_point now)
+      : api_(std::move(api)), how_(how), known_(known), what_(std::move(what)), now_(now) {}
 
-  asio::awaitable<k8s::result<void>> read();
-  asio::awaitable<k8s::result<outcome>> bring(order what,
-                                              std::chrono::system_clock::time_point now);
+  asio::awaitable<k8s::result<outcome>> run();
 
  private:
+  asio::awaitable<k8s::result<void>> read();
   k8s::result<void> decide();
   const json::value* present_webhook(const std::string& name);
   asio::awaitable<k8s::result<void>> ensure_namespace();
@@ -105,14 +108,14 @@ class visit::implementation {
   const method& how_;
   known_bundles& known_;
   order what_;
-  std::chrono::system_clock::time_point now_;
+  const std::chrono::system_clock::time_point now_;
   std::vector<part> parts_;
   bool namespace_there_ = true;
   bool keeps_former_webhooks_ = false;
   outcome out_;
 };
 
-asio::awaitable<k8s::result<void>> visit::implementation::read() {
+asio::awaitable<k8s::result<void>> pass::read() {
   for (const auto& one : how_.manifests.objects()) parts_.push_back({.wanted = one});
   std::vector<asio::awaitable<answer>> work;
   for (const auto& each : parts_) {
@@ -134,7 +137,7 @@ asio::awaitable<k8s::result<void>> visit::implementation::read() {
 }
 
 /// The webhook of that name as it is; null: there is none.
-const json::value* visit::implementation::present_webhook(const std::string& name) {
+const json::value* pass::present_webhook(const std::string& name) {
   const auto* const configuration = present("ValidatingWebhookConfiguration", skr_webhook_name);
   const auto* const all =
       configuration == nullptr ? nullptr : k8s::find(*configuration, {"webhooks"});
@@ -144,7 +147,7 @@ const json::value* visit::implementation::present_webhook(const std::string& nam
   return at == all->get_array().end() ? nullptr : &*at;
 }
 
-k8s::result<void> visit::implementation::decide() {
+k8s::result<void> pass::decide() {
   std::vector<managed_watch> watches;
   for (const auto& each : what_.watchers) watches.push_back(watch_of(each));
   what_.trust.managers = known_managers(std::move(watches));
@@ -171,25 +174,32 @@ k8s::result<void> visit::implementation::decide() {
     }
   }
   keeps_former_webhooks_ = !kept.empty();
-  auto objects = render(how_.manifests, how_.set,
-                        {.address = what_.address,
-                         .ca_bundle = step.bundle.pem(),
-                         .bundle_since = std::move(step.bundle_since),
-                         .certificate = std::move(step.certificate),
-                         .key = std::move(step.key),
-                         .certificate_since = std::move(step.certificate_since),
-                         .restart_trigger = std::move(step.restart_trigger),
-                         .watchers = std::move(known),
-                         .kept_webhooks = std::move(kept),
-                         .managers = std::move(step.managers),
-                         .managers_since = std::move(step.managers_since)});
+  const inputs runtime{.address = what_.address,
+                       .ca_bundle = step.bundle.pem(),
+                       .bundle_since = std::move(step.bundle_since),
+                       .certificate = std::move(step.certificate),
+                       .key = std::move(step.key),
+                       .certificate_since = std::move(step.certificate_since),
+                       .restart_trigger = std::move(step.restart_trigger),
+                       .watchers = std::move(known),
+                       .kept_webhooks = std::move(kept),
+                       .managers = std::move(step.managers),
+                       .managers_since = std::move(step.managers_since)};
+  auto objects = render(how_.manifests, how_.set, runtime);
   for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i].wanted = std::move(objects[i]);
+  auto& deployment = find("Deployment", skr_webhook_name);
+  deployment.held =
+      deployment.present && what_.may_update && !what_.may_update(content_of(*deployment.present));
+  if (!deployment.held) return {};
+  deployment.wanted = *deployment.present;
+  fill_facts(deployment.wanted, runtime);
+  deployment.leave = !differs(deployment);
   return {};
 }
 
 /// Pods without a certificate would only fail; those that run keep theirs. And webhooks that nobody
 /// serves would only keep writes waiting, and the first certificate from being served at once.
-void visit::implementation::leave_what_needs_a_certificate() {
+void pass::leave_what_needs_a_certificate() {
   find("Secret", secret_name).leave = true;
   auto& deployment = find("Deployment", skr_webhook_name);
   deployment.leave = !deployment.present.has_value();
@@ -197,7 +207,7 @@ void visit::implementation::leave_what_needs_a_certificate() {
   configuration.leave = !configuration.present.has_value();
 }
 
-bool visit::implementation::differs(const part& one) const {
+bool pass::differs(const part& one) const {
   if (!one.present) return true;
   if (k8s::find_difference(one.wanted, *one.present)) return true;
   return is(one.wanted, "ValidatingWebhookConfiguration", skr_webhook_name) &&
@@ -205,13 +215,13 @@ bool visit::implementation::differs(const part& one) const {
 }
 
 /// By its first write here; later the former manager owns what both apply.
-bool visit::implementation::is_to_be_taken_over(const part& one) const {
+bool pass::is_to_be_taken_over(const part& one) const {
   return one.present && !applies_fields(*one.present, how_.field_manager) &&
          applies_fields(*one.present, how_.former_manager);
 }
 
 /// The object that the former manager keeps; empty: none.
-std::string visit::implementation::contested() const {
+std::string pass::contested() const {
   for (const auto& one : parts_) {
     if (one.leave || !one.present || !differs(one)) continue;
     const auto since = written_after(*one.present, how_.field_manager, how_.former_manager);
@@ -222,8 +232,13 @@ std::string visit::implementation::contested() const {
 
 /// Takes over what the former manager owns before, so that nothing of it remains that is not
 /// wanted.
-asio::awaitable<answer> visit::implementation::write_one(part* one) {
+asio::awaitable<answer> pass::write_one(part* one) {
   const auto type = type_of(one->wanted);
+  if (one->held) {
+    k8s::write_options by{.field_manager = how_.field_manager, .dry_run = how_.only_tries()};
+    auto updated = co_await api_->update(type, one->wanted, std::move(by));
+    co_return updated;
+  }
   const bool others =
       one->present && (is_to_be_taken_over(*one) ||
                        written_after(*one->present, how_.field_manager, how_.former_manager));
@@ -243,7 +258,7 @@ asio::awaitable<answer> visit::implementation::write_one(part* one) {
 }
 
 /// Clusters have it long before; new ones may not.
-asio::awaitable<k8s::result<void>> visit::implementation::ensure_namespace() {
+asio::awaitable<k8s::result<void>> pass::ensure_namespace() {
   if (namespace_there_) co_return k8s::result<void>();
   json::value object = {
       {"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", skr_namespace}}}};
@@ -254,7 +269,7 @@ asio::awaitable<k8s::result<void>> visit::implementation::ensure_namespace() {
   co_return made.error();
 }
 
-asio::awaitable<k8s::result<void>> visit::implementation::write_rank(std::vector<part*> some) {
+asio::awaitable<k8s::result<void>> pass::write_rank(std::vector<part*> some) {
   std::vector<asio::awaitable<answer>> work;
   for (auto* each : some) {
     work.push_back(write_one(each));
@@ -270,7 +285,7 @@ asio::awaitable<k8s::result<void>> visit::implementation::write_rank(std::vector
   co_return k8s::result<void>();
 }
 
-asio::awaitable<k8s::result<void>> visit::implementation::write() {
+asio::awaitable<k8s::result<void>> pass::write() {
   std::vector<part*> some;
   for (auto& one : parts_) {
     if (!one.leave && (differs(one) || is_to_be_taken_over(one))) some.push_back(&one);
@@ -291,7 +306,7 @@ asio::awaitable<k8s::result<void>> visit::implementation::write() {
 }
 
 /// Apply leaves webhooks in place that somebody else wrote as well, by kubectl for instance.
-asio::awaitable<k8s::result<void>> visit::implementation::drop_unwanted_webhooks() {
+asio::awaitable<k8s::result<void>> pass::drop_unwanted_webhooks() {
   auto& one = find("ValidatingWebhookConfiguration", skr_webhook_name);
   if (!one.present) co_return k8s::result<void>();
   const auto names = unwanted_webhooks(one.wanted, *one.present);
@@ -314,7 +329,7 @@ asio::awaitable<k8s::result<void>> visit::implementation::drop_unwanted_webhooks
 
 /// Webhooks of managers that are not in the file would lose their events, so it comes last, and not
 /// while a Watcher that has changed its manager keeps the former webhook.
-asio::awaitable<k8s::result<void>> visit::implementation::narrow_managers() {
+asio::awaitable<k8s::result<void>> pass::narrow_managers() {
   if (keeps_former_webhooks_) co_return k8s::result<void>();
   auto& secret = find("Secret", secret_name);
   const auto text = render_managers(what_.trust.managers);
@@ -326,33 +341,42 @@ asio::awaitable<k8s::result<void>> visit::implementation::narrow_managers() {
   co_return done;
 }
 
-asio::awaitable<k8s::result<void>> visit::implementation::look_at_pods() {
+asio::awaitable<k8s::result<void>> pass::look_at_pods() {
   const auto* deployment = present("Deployment", skr_webhook_name);
   if (deployment == nullptr) {
     out_.not_ready = "NoCertificate";
     out_.details = out_.pending;
     co_return k8s::result<void>();
   }
-  out_.ready = has_ready_pod(*deployment);
-  if (out_.ready) co_return k8s::result<void>();
-  k8s::selection what{.ns = std::string(skr_namespace),
-                      .labels = "app=" + std::string(skr_webhook_name)};
-  const auto list = co_await api_->list(pods, std::move(what), {.limit = 100});
-  if (!list) co_return list.error();
-  auto why = waiting_of(*list);
-  out_.not_ready = std::move(why.reason);
-  out_.details = std::move(why.message);
+  const auto pods = co_await inspect_pods(api_.get(), *deployment);
+  if (!pods) co_return pods.error();
+  out_.ready = k8s::find_number(*deployment, {"status", "readyReplicas"}) > 0;
+  if (!out_.ready) {
+    out_.not_ready = pods->reason;
+    out_.details = pods->message;
+  }
+  out_.rolled_out = is_rolled_out(*deployment);
+  const bool never_ran = !out_.ready && k8s::generation_of(*deployment) == 1;
+  const bool held = find("Deployment", skr_webhook_name).held;
+  if (!out_.contested.empty() || (never_ran && !held)) co_return k8s::result<void>();
+  using enum content_health;
+  const bool fails = pods->lasting || has_given_up(*deployment);
+  out_.content = {.in_place = content_of(*deployment),
+                  .health = out_.rolled_out ? ready
+                            : fails         ? failed
+                                            : progressing,
+                  .error = pods->error()};
   co_return k8s::result<void>();
 }
 
-asio::awaitable<k8s::result<void>> visit::implementation::write_all() {
+asio::awaitable<k8s::result<void>> pass::write_all() {
   auto done = co_await write();
   if (done) done = co_await drop_unwanted_webhooks();
   if (done) done = co_await narrow_managers();
   co_return done;
 }
 
-void visit::implementation::conclude() {
+void pass::conclude() {
   for (const auto& one : parts_) {
     if (!is_essential(one.wanted)) continue;
     const auto key = k8s::key_of(one.wanted);
@@ -365,11 +389,9 @@ void visit::implementation::conclude() {
   if (!how_.only_tries()) out_.trust = summary_of(observe(present_now()));
 }
 
-asio::awaitable<k8s::result<outcome>> visit::implementation::bring(
-    order what, std::chrono::system_clock::time_point now) {
-  what_ = std::move(what);
-  now_ = now;
-  auto done = decide();
+asio::awaitable<k8s::result<outcome>> pass::run() {
+  auto done = co_await read();
+  if (done) done = decide();
   if (!done) co_return done.error();
   out_.contested = contested();
   if (out_.contested.empty()) done = co_await write_all();
@@ -380,17 +402,14 @@ asio::awaitable<k8s::result<outcome>> visit::implementation::bring(
   co_return std::move(out_);
 }
 
-visit::visit(std::shared_ptr<k8s::client> api, const method& how, known_bundles& known)
-    : impl_(std::make_unique<implementation>(std::move(api), how, known)) {}
-visit::~visit() = default;
+}  // namespace
 
-asio::awaitable<k8s::result<void>> visit::read() {
-  return impl_->read();
-}
-
-asio::awaitable<k8s::result<outcome>> visit::bring(order what,
-                                                   std::chrono::system_clock::time_point now) {
-  return impl_->bring(std::move(what), now);
+asio::awaitable<k8s::result<outcome>> install(std::shared_ptr<k8s::client> api, const method* how,
+                                              known_bundles* known, order what,
+                                              std::chrono::system_clock::time_point now) {
+  pass one(std::move(api), *how, *known, std::move(what), now);
+  auto done = co_await one.run();
+  co_return done;
 }
 
 std::vector<std::string> unwanted_webhooks(const json::value& wanted, const json::value& present) {

@@ -2,6 +2,7 @@
 
 #include "k8s/client/client.hpp"
 #include "reactors/runtime_controller/remote_watch.hpp"
+#include "reactors/shared/content_gate.hpp"
 #include "reactors/watcher_installer/render.hpp"
 #include "reactors/watcher_installer/templates.hpp"
 #include "reactors/watcher_installer/trust.hpp"
@@ -11,6 +12,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +27,9 @@ struct order {
   std::vector<watcher> watchers = {};
   std::string certificate_pending = {};  ///< why `trust` has no certificate, where it has none
   core::duration certificate_again{0};   ///< when time alone changes that
+  /// Whether a Deployment that is there may get the newest content, by the digest of the one that
+  /// it has (empty: it has none); else it keeps that. Empty: it may.
+  std::function<bool(std::string in_place)> may_update = {};
 };
 
 /// How it is done, for every runtime alike.
@@ -52,46 +57,36 @@ struct outcome {
   std::vector<std::string> changes = {};  ///< what was written, such as "Service skr-webhook"
   std::string contested = {};  ///< the object that has another writer; nothing was written then
   bool ready = false;          ///< the Deployment has a ready replica
+  bool rolled_out = false;     ///< all of its pods run with what it says
   std::string not_ready = {};  ///< the reason, a word such as "CrashLoopBackOff"
   std::string details = {};    ///< of that; a sentence
   std::string pending = {};    ///< what still has to wait; empty: it is what was ordered
   core::duration again{0};     ///< when to go on with that; 0: when something changes
   std::optional<runtime_trust> trust = {};  ///< that is in place
   watched_set left = {};  ///< what the webhook does not work without, as it was left
+  /// Of the Deployment. None: no roll-out counts it, for it is not there, is somebody else's, or
+  /// has not run since it was created.
+  std::optional<content_facts> content = {};
 };
 
-/// One look at a runtime, and what is written then.
-class visit {
- public:
-  /// `how` and `known` must outlive it.
-  visit(std::shared_ptr<k8s::client> api, const method& how, known_bundles& known);
-  ~visit();
-  visit(const visit&) = delete;
-  visit& operator=(const visit&) = delete;
-
-  /// Reads everything at once. To be called first; what it returns and `bring` must end before the
-  /// visit does.
-  boost::asio::awaitable<k8s::result<void>> read();
-
-  /// The managers' file names every manager that has a webhook at any moment: it grows before the
-  /// webhooks are written, and shrinks after.
-  ///
-  /// Where the former manager has written an object after this reactor did, and otherwise, nothing
-  /// is written on the runtime for the pause of `method`: the two would fight for ever.
-  ///
-  /// Brings the runtime one step towards `what`, and tells what it has then. Writes only objects
-  /// that differ from what they are to be, by server-side apply, the ones that others need first. A
-  /// runtime that has it all costs reads only. While it has no certificate, what needs one is not
-  /// made.
-  boost::asio::awaitable<k8s::result<outcome>> bring(order what,
+/// Brings the runtime one step towards `what`, and tells what it has then. Reads everything at
+/// once. Writes only objects that differ from what they are to be, by server-side apply, the ones
+/// that others need first. A runtime that has it all costs reads only. While it has no certificate,
+/// what needs one is not made.
+///
+/// The managers' file names every manager that has a webhook at any moment: it grows before the
+/// webhooks are written, and shrinks after.
+///
+/// Where the former manager has written an object after this reactor did, and otherwise, nothing is
+/// written on the runtime for the pause of `method`: the two would fight for ever.
+///
+/// `how` and `known` must outlive the call.
+boost::asio::awaitable<k8s::result<outcome>> install(std::shared_ptr<k8s::client> api,
+                                                     const method* how, known_bundles* known,
+                                                     order what,
                                                      std::chrono::system_clock::time_point now);
 
- private:
-  class implementation;
-  std::unique_ptr<implementation> impl_;
-};
-
-/// Removes everything that a visit applies, the webhooks first; the namespace stays. What is not
+/// Removes everything that `install` applies, the webhooks first; the namespace stays. What is not
 /// there is no failure.
 boost::asio::awaitable<k8s::result<void>> uninstall(std::shared_ptr<k8s::client> api,
                                                     const method* how);

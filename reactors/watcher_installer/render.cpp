@@ -3,11 +3,10 @@
 #include "k8s/objects/base64.hpp"
 #include "k8s/objects/qualified_name.hpp"
 #include "k8s/objects/types.hpp"
-#include "tls/digest.hpp"
+#include "reactors/shared/content_digest.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
-#include <boost/json/serialize.hpp>
 
 #include <algorithm>
 #include <iterator>
@@ -31,18 +30,20 @@ json::object& at(json::value& object, std::initializer_list<std::string_view> pa
   return *here;
 }
 
-/// The container that is told the address, or else the first.
-json::object& container_of(json::object& pod) {
-  auto& all = pod["containers"].as_array();
-  for (auto& one : all) {
-    const auto* env = k8s::find(one, {"env"});
-    if (env == nullptr || !env->is_array()) continue;
-    const bool told = std::ranges::any_of(env->get_array(), [](const json::value& variable) {
-      return k8s::find_string(variable, {"name"}) == "KCP_ADDR";
-    });
-    if (told) return one.as_object();
+/// The container that is told the address, or else the first; null: there is none.
+json::object* container_of(json::object& pod) {
+  json::object* out = nullptr;
+  auto* const all = pod["containers"].if_array();
+  if (all == nullptr) return nullptr;
+  for (auto& one : *all) {
+    const auto* env = k8s::find_array(one, {"env"});
+    const bool told = env != nullptr && std::ranges::any_of(*env, [](const json::value& variable) {
+                        return k8s::find_string(variable, {"name"}) == "KCP_ADDR";
+                      });
+    if (one.is_object() && (told || out == nullptr)) out = &one.get_object();
+    if (told) break;
   }
-  return all.front().as_object();
+  return out;
 }
 
 void set_variable(json::object& container, std::string_view name, const std::string& to) {
@@ -64,15 +65,10 @@ std::string text_of(const kcp_address& address) {
   return (v6 ? "[" + address.host + "]" : address.host) + ":" + std::to_string(address.port);
 }
 
-void fill_deployment(json::value& object, const settings& with, const inputs& runtime) {
-  auto& metadata = at(object, {"spec", "template", "metadata"});
+void fill_content(json::value& object, const settings& with) {
   auto& pod = at(object, {"spec", "template", "spec"});
-  if (!runtime.restart_trigger.empty()) {
-    child(metadata, "labels")[restart_label] = runtime.restart_trigger;
-  }
-  auto& container = container_of(pod);
+  auto& container = *container_of(pod);
   container["image"] = with.image;
-  set_variable(container, "KCP_ADDR", text_of(runtime.address));
   auto& resources = child(container, "resources");
   resources["requests"] = {{"cpu", with.cpu_request}, {"memory", with.memory_request}};
   resources["limits"] = {{"cpu", with.cpu_limit}, {"memory", with.memory_limit}};
@@ -162,17 +158,6 @@ void fill_ingress(json::value& object, const std::string& sources) {
   }
 }
 
-std::string digest_of(const json::value& object) {
-  const auto digest = tls::sha256(json::serialize(object));
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string out;
-  for (std::size_t i = 0; i < 16; ++i) {  // half of it is plenty
-    out += digits[digest[i] >> 4];
-    out += digits[digest[i] & 15];
-  }
-  return out;
-}
-
 }  // namespace
 
 std::string webhook_sources_error(const std::string& text) {
@@ -190,6 +175,24 @@ bool same_webhook(const watcher& a, const watcher& b) {
          a.labels == b.labels && a.field == b.field;
 }
 
+json::value shared_deployment(const templates& from, const settings& with) {
+  auto out = *std::ranges::find_if(
+      from.objects(), [](const auto& one) { return is(one, "Deployment", skr_webhook_name); });
+  fill_content(out, with);
+  k8s::set_annotation(out, content_annotation, content_digest().add(out).add(with.scope).hex());
+  return out;
+}
+
+void fill_facts(json::value& deployment, const inputs& runtime) {
+  auto& pod = at(deployment, {"spec", "template", "spec"});
+  if (auto* const container = container_of(pod)) {
+    set_variable(*container, "KCP_ADDR", text_of(runtime.address));
+  }
+  if (runtime.restart_trigger.empty()) return;
+  at(deployment, {"spec", "template", "metadata", "labels"})[restart_label] =
+      runtime.restart_trigger;
+}
+
 std::vector<json::value> render(const templates& from, const settings& with,
                                 const inputs& runtime) {
   auto objects = from.objects();
@@ -199,12 +202,15 @@ std::vector<json::value> render(const templates& from, const settings& with,
       fill_secret(one, runtime);
       continue;
     }
-    if (is(one, "Deployment", skr_webhook_name)) fill_deployment(one, with, runtime);
+    if (is(one, "Deployment", skr_webhook_name)) {
+      one = shared_deployment(from, with);
+      fill_facts(one, runtime);
+    }
     if (is(one, "ValidatingWebhookConfiguration", skr_webhook_name))
       fill_configuration(one, runtime);
     if (is(one, "NetworkPolicy", ingress_policy)) fill_ingress(one, with.webhook_sources);
     if (is(one, "NetworkPolicy", egress_policy)) fill_egress(one, runtime.address.port);
-    k8s::set_annotation(one, applied_annotation, digest_of(one));
+    k8s::set_annotation(one, applied_annotation, content_digest().add(one).hex());
   }
   return objects;
 }

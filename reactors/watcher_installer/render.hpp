@@ -24,6 +24,9 @@ struct settings {
   /// Who may call the webhook: pods of kube-system with these labels ("app=vpn-shoot,..."), or
   /// "any". Empty: as the manifests say.
   std::string webhook_sources = {};
+  /// Which runtimes get it, for people; another text is another content, so that a roll-out to some
+  /// runtimes is not taken for one to all.
+  std::string scope = {};
 };
 
 /// What is wrong with `settings::webhook_sources`; empty if nothing is.
@@ -64,6 +67,16 @@ inline constexpr std::string_view managers_since_annotation =
 inline constexpr std::string_view managers_entry = "managers.json";
 /// A digest of what was applied, so that fields which are no longer asked for are noticed as well.
 inline constexpr std::string_view applied_annotation = "operator.kyma-project.io/applied-digest";
+
+/// On the Deployment: the digest of its content, which is what the manifests and the settings say
+/// for all runtimes alike.
+inline constexpr std::string_view content_annotation = "operator.kyma-project.io/content-digest";
+
+/// The Deployment with its content, and the annotation, but without the runtime's own facts.
+boost::json::value shared_deployment(const templates& from, const settings& with);
+
+/// Sets a Deployment's facts: the address that events go to, and what restarts its pods.
+void fill_facts(boost::json::value& deployment, const inputs& runtime);
 
 /// True if both give the same webhook.
 bool same_webhook(const watcher& a, const watcher& b);

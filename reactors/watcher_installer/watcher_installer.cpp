@@ -52,6 +52,8 @@ watcher_installer::watcher_installer(asio::any_io_executor executor, options wit
       certificates_(in.certificates),
       board_(in.board),
       finalizers_(in.finalizers == nullptr ? in.kcp : *in.finalizers),
+      content_(*k8s::annotation(shared_deployment(with_.how.manifests, with_.how.set),
+                                content_annotation)),
       on_reconcile_(std::move(in.on_reconcile)),
       writes_(core::make_counter(in_.metrics, "rw_watcher_installer_writes_total",
                                  "Writing requests to runtimes")),
@@ -69,6 +71,11 @@ asio::awaitable<void> watcher_installer::run() {
   tasks.spawn(drift_.run());
   tasks.spawn(controller_.run());
   co_await tasks.join();
+}
+
+void watcher_installer::roll_out_by(content_gate& gate) {
+  gate_ = &gate;
+  gate.attach({.requeue = [this](const object_key& key) { requeue(key); }});
 }
 
 /// Nobody may conclude from the board that all runtimes have something before all are on it.
@@ -108,6 +115,7 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::reconcile(object_key k
     co_return result::done();
   }
   const bool goes = k8s::is_being_deleted(kyma) && !is_kept_by_others(kyma);
+  if (goes) drop_findings(key);
   if (goes && with_.how.only_tries()) {
     auto released = co_await release(std::move(kyma));
     co_return released;
@@ -180,24 +188,22 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::keep_installed(json::v
   co_return brought;
 }
 
-namespace {
-
-/// Reads the runtime, and writes what it is to have.
-asio::awaitable<k8s::result<outcome>> read_and_bring(visit* one, order what,
-                                                     std::chrono::system_clock::time_point now) {
-  const auto read = co_await one->read();
-  if (!read) co_return read.error();
-  auto brought = co_await one->bring(std::move(what), now);
-  co_return brought;
+/// Notes what is known of the Deployment; none: it is no part of the roll-out. True if it may get
+/// the newest content.
+bool watcher_installer::ask_gate(const object_key& key, const std::optional<content_facts>& now) {
+  if (gate_ == nullptr) return true;
+  if (now) return gate_->admit(key, {.digest = content_}, {.newest = content_}, *now);
+  gate_->leave(key);
+  return true;
 }
-
-}  // namespace
 
 asio::awaitable<k8s::reconcile_result> watcher_installer::bring(json::value kyma, contact to,
                                                                 order what) {
-  visit one(to.api, with_.how, bundles_);
-  auto bringing = read_and_bring(&one, std::move(what), in_.clock.wall());
-  auto seen = co_await bounded(&to, std::move(bringing));
+  what.may_update = [this, key = to.key](std::string in_place) {
+    return ask_gate(key, content_facts{.in_place = std::move(in_place)});
+  };
+  auto installing = install(to.api, &with_.how, &bundles_, std::move(what), in_.clock.wall());
+  auto seen = co_await bounded(&to, std::move(installing));
   if (to.deferred) co_return *to.deferred;
   if (!seen) co_return refused(kyma, to, seen.error());
   if (board_ != nullptr) board_->reached(to.key);
@@ -216,7 +222,8 @@ k8s::reconcile_result watcher_installer::settle(const json::value& kyma, const o
   if (contested_.empty()) contested_since_ = in_.clock.wall();
   seen.contested.empty() ? contested_.erase(key) : contested_.insert(key).second;
   contested_gauge_.Set(static_cast<double>(contested_.size()));
-  auto again = next_pause(key, !seen.ready);
+  ask_gate(key, seen.content);
+  auto again = next_pause(key, !seen.rolled_out);
   if (!seen.contested.empty()) {
     note(kyma, state::failed, "Contested",
          with_.how.former_manager + " writes " + seen.contested +
@@ -246,10 +253,12 @@ k8s::reconcile_result watcher_installer::refused(const json::value& kyma, const 
   if (error.is(k8s::errc::fenced) || error.is(k8s::errc::shut_down)) return result::error(error);
   if (runtimes_.unhealthy(to.key)) {
     if (board_ != nullptr) board_->unreachable(to.key, in_.clock.wall());
+    ask_gate(to.key, content_facts{.health = content_health::unreachable});
     note(kyma, state::unreachable, {}, to.error);
     return result::error("the runtime does not respond: " + to.error, "unreachable");
   }
   if (board_ != nullptr) board_->reached(to.key);
+  ask_gate(to.key, content_facts{.error = error.message});
   auto again = result::error(error);
   note(kyma, state::failed, again.reason, error.message);
   return again;
@@ -257,6 +266,7 @@ k8s::reconcile_result watcher_installer::refused(const json::value& kyma, const 
 
 k8s::reconcile_result watcher_installer::failed(const json::value& kyma, const std::string& error,
                                                 bool again) {
+  ask_gate(k8s::key_of(kyma), std::nullopt);
   note(kyma, state::failed, error, error);
   return again ? result::error(error) : result::terminal(error);
 }
@@ -273,6 +283,7 @@ void watcher_installer::drop_findings(const object_key& key) {
   changes_.erase(key);
   contested_.erase(key);
   contested_gauge_.Set(static_cast<double>(contested_.size()));
+  ask_gate(key, std::nullopt);
 }
 
 }  // namespace rw::watcher_installer

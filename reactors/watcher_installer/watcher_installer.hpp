@@ -7,6 +7,7 @@
 #include "k8s/controller/event_recorder.hpp"
 #include "k8s/objects/label_selector.hpp"
 #include "reactors/runtime_controller/runtime_controller.hpp"
+#include "reactors/shared/content_gate.hpp"
 #include "reactors/shared/rollout.hpp"
 #include "reactors/shared/runtime_certificate.hpp"
 #include "reactors/watcher_installer/access.hpp"
@@ -111,6 +112,13 @@ k8s::client_options runtime_client_options();
 /// With clients that try every write only (`client_options::dry_run`) nothing changes anywhere, and
 /// `changes` has what would be written; but a Kyma that is deleted does not wait for this reactor.
 ///
+/// With a roll-out (content_gate.hpp) another content of the Deployment, such as its image, reaches
+/// a runtime when it is admitted; all else, certificates and the address of events included, does
+/// not wait. A Deployment that waits is left as it is but for the runtime's own facts; one that is
+/// missing is made with the newest content. Runtimes that are left alone, contested, being removed
+/// or without a certificate, or where the Deployment has not run since it was created, are no part
+/// of it.
+///
 /// The rollout tracker gets every Kyma that exists, and what is in place on its runtime.
 ///
 /// Told as Kubernetes events of the Kyma, when they begin: WatcherInstalled, WatcherNotReady (with
@@ -129,6 +137,10 @@ class watcher_installer final : public runtime_controller {
   /// Runs until cancelled. The pool is to be run and closed by its owner.
   boost::asio::awaitable<void> run();
 
+  /// From now on, before it runs: the Deployment's content comes to runtimes as the gate admits
+  /// them. It must outlive the installer.
+  void roll_out_by(content_gate& gate);
+
   /// What the last reconcile of the runtime has written, such as "Service skr-webhook"; null: it is
   /// not known.
   const std::vector<std::string>* changes(const k8s::object_key& kyma) const;
@@ -141,6 +153,7 @@ class watcher_installer final : public runtime_controller {
   work<result> reconcile(k8s::object_key key) override;
   work<result> keep_installed(boost::json::value kyma, contact to);
   work<result> bring(boost::json::value kyma, contact to, order what);
+  bool ask_gate(const k8s::object_key& key, const std::optional<content_facts>& now);
   work<result> keep_removed(boost::json::value kyma, contact to);
   work<result> remove_orphans(k8s::object_key kyma);
   work<result> release(boost::json::value kyma);
@@ -169,6 +182,8 @@ class watcher_installer final : public runtime_controller {
   certificate_provider& certificates_;
   rollout_tracker* const board_;
   k8s::client& finalizers_;
+  const std::string content_;  ///< of the Deployment: its digest
+  content_gate* gate_ = nullptr;
   const std::function<void(const k8s::object_key& kyma)> on_reconcile_;
   core::counter& writes_;
   core::gauge& contested_gauge_;

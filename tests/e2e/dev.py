@@ -24,7 +24,7 @@ class Dev(Process):
         self.folder = pathlib.Path(folder)
         self.events = []  # (monotonic arrival, object); only ever grows
         self.rollout = []  # objects with source, runtime, arrivedAfterMs, have, of; only ever grows
-        self.phases = []  # of roll-outs: objects with rollout, phase, reason, updated, ready, failed, total; only ever grows
+        self.phases = []  # of roll-outs of the bootstrapper: objects with rollout, phase, reason, updated, ready, failed, total; only ever grows
         super().__init__("dev", [DEV_BINARY, "dev", "--dir", self.folder, "--runtimes", runtimes, "--events", "json", *options],
                          on_line=self._take)
         self._pages = {}
@@ -33,7 +33,8 @@ class Dev(Process):
     def _take(self, arrival, line):
         told = json.loads(line)
         if "rollout" in told:
-            self.phases.append(told)
+            if told["rollout"] == "bootstrapper":
+                self.phases.append(told)
         elif "source" in told:
             self.rollout.append(told)
         else:

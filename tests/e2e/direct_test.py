@@ -253,7 +253,7 @@ class Real(Story, landscape.Real, harness.TestCase):
     BUNDLES = False
     ROLE = f"{MANAGER}-direct"
     WANTED = (*landscape.Real.WANTED, "runtimes.infrastructuremanager.kyma-project.io")
-    OURS = ("operator.kyma-project.io_runtimebootstrappers.yaml", "operator.kyma-project.io_runtimerollouts.yaml")
+    OURS = (*landscape.Real.OURS, "operator.kyma-project.io_runtimebootstrappers.yaml")
 
     def deploy_manager(self):
         super().deploy_manager()

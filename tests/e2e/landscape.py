@@ -164,13 +164,13 @@ class Landscape:
         self.assertGreaterEqual(len(parts), 10, "Kubernetes before 1.21 has no policy/v1, everything else")
         self.kcp.kubectl("apply", "-f", "-", stdin="---".join(parts))
 
-    def start_manager(self, *options, pod_ip="10.99.0.1"):
+    def start_manager(self, *options, pod_ip="10.99.0.1", image="example.com/runtime-watcher:1"):
         """With the arguments of the Deployment's container. The ports are in `listener` and `admin`."""
         container = self.kcp.get("deployment", MANAGER, "kcp-system")["spec"]["template"]["spec"]["containers"][0]
         arguments = [a for a in container["args"] if not a.startswith(("--skr-image=", "--xfcc-trusted-proxies="))]
         manager = self.start(Process("manager", [
             BINARY, *arguments, "--kubeconfig", self.manager_kubeconfig(), "--listen-address", "127.0.0.1:0",
-            "--metrics-address", "127.0.0.1:0", "--skr-image", "example.com/runtime-watcher:1",
+            "--metrics-address", "127.0.0.1:0", "--skr-image", image,
             "--ca-propagation", "1s", *options],
             env={**os.environ, "POD_IP": pod_ip}))
         manager.listener = manager.wait_listening("listener")
@@ -233,7 +233,8 @@ class Real(Landscape):
 
     WANTED = ("watchers.operator.kyma-project.io", "kymas.operator.kyma-project.io", "gateways.networking.istio.io",
               "virtualservices.networking.istio.io", "certificates.cert-manager.io", "issuers.cert-manager.io")
-    OURS = ()  # files of deploy/crds, of which nobody else has a truer form
+    # Files of deploy/crds, of which nobody else has a truer form.
+    OURS = ("operator.kyma-project.io_runtimerollouts.yaml",)
 
     def definitions(self):
         """Those that are needed only: a kube-apiserver takes a minute over all of them."""

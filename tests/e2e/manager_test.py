@@ -118,6 +118,30 @@ class Story:
             for part in parts:
                 self.kcp.kubectl("apply", "--server-side", "--dry-run=server", "-f", "-", stdin=part)
 
+    def image(self):
+        deployment = self.skr.get("deployment", "skr-webhook", "kyma-system")
+        return deployment["spec"]["template"]["spec"]["containers"][0]["image"]
+
+    def check_rollout(self):
+        """Another image waits while its roll-out is paused; a Watcher does not."""
+        rollouts = "runtimerollouts.operator.kyma-project.io"
+        pause = lambda to: self.kcp.kubectl("patch", rollouts, "watcher", "-n", "kcp-system", "--type=merge", "-p",
+                                            json.dumps({"spec": {"paused": to}}))
+        self.kcp.until(rollouts, "watcher", "kcp-system", bool, "is there")
+        pause(True)
+        self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
+        self.manager = self.start_manager(*self.OPTIONS, image="example.com/runtime-watcher:2")
+        self.kcp.until(rollouts, "watcher", "kcp-system", lambda r: r["status"].get("reason") == "ByHand" and
+                       r["status"]["waiting"] == 1, "is paused, and has one waiting")
+        self.kcp.kubectl("patch", "watcher", "second", "-n", "kcp-system", "--type=merge", "-p", '{"spec":{"field":"spec"}}')
+        self.skr.until("validatingwebhookconfigurations", "skr-webhook", None,
+                       lambda c: c["webhooks"][0]["rules"][0]["resources"] == ["kymas"], "watches the spec")
+        self.assertEqual(self.image(), "example.com/runtime-watcher:1")
+        shown = json.loads(runtime_watcher("status", "--address", f"127.0.0.1:{self.manager.admin}", "-o", "json").stdout)
+        self.assertEqual([r.get("rollout") for r in shown["runtimes"]], ["waits for its turn"])
+        pause(False)
+        wait_until(lambda: self.image() == "example.com/runtime-watcher:2", PATIENCE, self.manager.tail)
+
     @staticmethod
     def resource_of(text):
         group = re.search(r"^apiVersion: ([\w.-]+)/", text, flags=re.MULTILINE)[1]
@@ -224,6 +248,8 @@ class Story:
         self.installed(["second"])
         self.kcp.until_gone("virtualservices.networking.istio.io", "kyma", "kcp-system")
 
+        self.check_rollout()
+
         # What is wrong again is told again, by the same Event.
         for _ in range(2):
             self.select_gateways("nowhere", "Error")
@@ -284,7 +310,7 @@ class Signalling(landscape.Real, harness.TestCase):
     NAME = f"{MANAGER}-signal"
 
     WANTED = (*landscape.Real.WANTED, "runtimes.infrastructuremanager.kyma-project.io")
-    OURS = ("operator.kyma-project.io_runtimebootstrappers.yaml", "operator.kyma-project.io_runtimerollouts.yaml")
+    OURS = (*landscape.Real.OURS, "operator.kyma-project.io_runtimebootstrappers.yaml")
 
     def deploy_manager(self):
         super().deploy_manager()

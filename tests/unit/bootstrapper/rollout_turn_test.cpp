@@ -1,4 +1,4 @@
-// What a runtime has while it waits for its turn, and what is wrong with pods.
+// What a runtime has while it waits for its turn.
 
 #include "reactors/bootstrapper/rollout_turn.hpp"
 
@@ -15,7 +15,6 @@
 namespace rw::bootstrapper_test {
 BOOST_AUTO_TEST_SUITE(rollout_turn)
 
-using bootstrapper::pod_error;
 using bootstrapper::revision;
 using bootstrapper::revision_ptr;
 using bootstrapper::unit;
@@ -40,17 +39,6 @@ std::vector<std::string> digests(const unit_state& of) {
 }
 
 using list = std::vector<std::string>;
-
-json::value pods(json::value container, const char* hash = "h1") {
-  container.as_object()["name"] = "manager";
-  return {{"items",
-           json::array{{{"metadata", {{"name", "p"}, {"labels", {{"pod-template-hash", hash}}}}},
-                        {"status", {{"containerStatuses", json::array{std::move(container)}}}}}}}};
-}
-
-json::value waiting(const char* reason) {
-  return {{"state", {{"waiting", {{"reason", reason}, {"message", "back-off"}}}}}};
-}
 
 }  // namespace
 
@@ -89,29 +77,6 @@ BOOST_AUTO_TEST_CASE(invalid_content_brings_no_other_stored_one) {
   BOOST_TEST((digests(of) == list{"a"}));
   BOOST_TEST(of.desired.empty());
   BOOST_TEST(of.withheld == nullptr);
-}
-
-BOOST_AUTO_TEST_CASE(crashing_pod_is_an_error_at_once) {
-  for (const auto* reason : {"CrashLoopBackOff", "ImagePullBackOff", "InvalidImageName"}) {
-    BOOST_TEST(pod_error(pods(waiting(reason)), "h1") ==
-               "pod p, container manager: " + std::string(reason) + ": back-off");
-  }
-  BOOST_TEST(pod_error(pods({{"restartCount", 1}, {"ready", false}}), "h1") ==
-             "pod p, container manager: restarted");
-}
-
-BOOST_AUTO_TEST_CASE(pod_on_its_way_is_no_error) {
-  for (const auto* reason : {"ContainerCreating", "PodInitializing", "ErrImagePull"}) {
-    BOOST_TEST(pod_error(pods(waiting(reason)), "h1") == "");
-  }
-  BOOST_TEST(pod_error(pods({{"restartCount", 1}, {"ready", true}}), "h1") == "");
-  BOOST_TEST(pod_error(pods({{"restartCount", 0}, {"ready", false}}), "h1") == "");
-  BOOST_TEST(pod_error(nullptr, "") == "");
-}
-
-BOOST_AUTO_TEST_CASE(pods_of_an_earlier_template_do_not_count) {
-  BOOST_TEST(pod_error(pods(waiting("CrashLoopBackOff"), "old"), "new") == "");
-  BOOST_TEST(!pod_error(pods(waiting("CrashLoopBackOff"), "old"), "").empty());
 }
 
 BOOST_AUTO_TEST_CASE(object_that_is_as_the_newer_revision_has_it_was_brought_by_others) {

@@ -16,6 +16,7 @@ BOOST_AUTO_TEST_SUITE(status)
 
 namespace json = boost::json;
 using bootstrapper::action;
+using bootstrapper::facts_of;
 using bootstrapper::rejection;
 using bootstrapper::status_input;
 using bootstrapper::unit;
@@ -70,6 +71,27 @@ std::string is(const json::value& status, const std::string& condition) {
 
 std::string text(const json::value& status, std::string_view name) {
   return std::string(k8s::find_string(status, {name}));
+}
+
+/// As a pass over a runtime leaves it.
+json::value status_of(std::string_view state, std::string_view phase,
+                      std::string_view message = {}) {
+  json::object unit{{"name", "bootstrapper"},
+                    {"phase", phase},
+                    {"digest", "d1"},
+                    {"desiredDigest", "d2"},
+                    {"lastAppliedTime", "2026-11-22T10:00:00Z"}};
+  if (!message.empty()) unit["message"] = message;
+  return {{"status",
+           {{"state", state},
+            {"units", json::array{{{"name", "credentials"}, {"digest", "c"}}, std::move(unit)}},
+            {"conditions", json::array{{{"type", "Ready"},
+                                        {"status", "False"},
+                                        {"lastTransitionTime", "2026-11-22T10:00:09Z"}},
+                                       {{"type", "Installed"},
+                                        {"status", "False"},
+                                        {"message", "it crashes"},
+                                        {"lastTransitionTime", "2026-11-22T10:00:05Z"}}}}}}};
 }
 
 }  // namespace
@@ -248,6 +270,36 @@ BOOST_AUTO_TEST_CASE(spec_is_read_with_its_defaults) {
   BOOST_TEST(found.errors[0] ==
              "spec.runtimeRef.name: is \"b\", but a RuntimeBootstrapper has the name of its "
              "Runtime");
+}
+
+BOOST_AUTO_TEST_CASE(health_is_what_the_status_of_the_runtime_says) {
+  BOOST_TEST((facts_of(status_of("Ready", "Applied")).health == content_health::ready));
+  BOOST_TEST((facts_of(status_of("InProgress", "Applied")).health == content_health::progressing));
+  const auto failed = facts_of(status_of("Failed", "Applied"));
+  BOOST_TEST((failed.health == content_health::failed));
+  BOOST_TEST(failed.error == "it crashes");
+  BOOST_TEST(*failed.in_place == "d1");
+  BOOST_TEST(failed.rejected.empty());
+  // Since it is so, or since the content came, if that was later.
+  BOOST_TEST((failed.since->time_since_epoch() == 1795341605s));
+}
+
+BOOST_AUTO_TEST_CASE(runtime_that_was_not_looked_at_is_unreachable) {
+  BOOST_TEST((facts_of({{"metadata", json::object()}}).health == content_health::unreachable));
+  auto object = status_of("Unknown", "Applied");
+  object.at("status").at("conditions").at(0).as_object()["status"] = "Unknown";
+  const auto facts = facts_of(object);
+  BOOST_TEST((facts.health == content_health::unreachable));
+  BOOST_TEST((facts.since->time_since_epoch() == 1795341609s));
+  BOOST_TEST(*facts.in_place == "d1");
+}
+
+BOOST_AUTO_TEST_CASE(content_is_rejected_where_another_one_is_kept_for_a_reason) {
+  const auto rejected = facts_of(status_of("Ready", "LastGood", "unknown kind"));
+  BOOST_TEST(rejected.rejected == "d2");
+  BOOST_TEST(rejected.error == "unknown kind");
+  BOOST_TEST(facts_of(status_of("Ready", "Waiting", "unknown kind")).rejected.empty());
+  BOOST_TEST(facts_of(status_of("Ready", "Applying", "it timed out")).rejected.empty());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -339,6 +339,16 @@ BOOST_AUTO_TEST_CASE(canary_that_fails_with_the_last_completed_content_holds_up_
   BOOST_TEST((of.decide().next.at == phase::completed));
 }
 
+BOOST_AUTO_TEST_CASE(last_completed_content_is_remembered_while_others_supersede_each_other) {
+  fleet of(10);
+  BOOST_TEST(of.decide().next.completed == "content a");
+  of.request.content = "content c";
+  BOOST_TEST(of.decide().next.completed == "content a");
+  of.state.at = phase::completed;
+  of.request.content = "content d";
+  BOOST_TEST(of.decide().next.completed == "content c");
+}
+
 BOOST_AUTO_TEST_CASE(there_may_be_no_canaries) {
   fleet of(30);
   of.with.canaries = {0, false};

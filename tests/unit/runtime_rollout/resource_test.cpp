@@ -1,4 +1,4 @@
-// What a RuntimeRollout says, and what is read of RuntimeBootstrappers.
+// What a RuntimeRollout says.
 
 #include "reactors/runtime_rollout/resource.hpp"
 
@@ -25,33 +25,6 @@ json::value with_spec(json::value spec) {
   auto out = runtime_rollout::make_rollout("bootstrapper");
   for (auto& [name, value] : spec.as_object()) out.at("spec").as_object()[name] = value;
   return out;
-}
-
-runtime_rollout::runtime_facts read_facts(const json::value& of, std::string wanted = "d2") {
-  runtime_rollout::runtime_facts out{.wanted = std::move(wanted)};
-  runtime_rollout::read_facts(of, out);
-  return out;
-}
-
-/// As a pass over a runtime leaves it.
-json::value bootstrapper(std::string_view state, std::string_view phase,
-                         std::string_view message = {}) {
-  json::object unit{{"name", "bootstrapper"},
-                    {"phase", phase},
-                    {"digest", "d1"},
-                    {"desiredDigest", "d2"},
-                    {"lastAppliedTime", "2026-11-22T10:00:00Z"}};
-  if (!message.empty()) unit["message"] = message;
-  return {{"status",
-           {{"state", state},
-            {"units", json::array{{{"name", "credentials"}, {"digest", "c"}}, std::move(unit)}},
-            {"conditions", json::array{{{"type", "Ready"},
-                                        {"status", "False"},
-                                        {"lastTransitionTime", "2026-11-22T10:00:09Z"}},
-                                       {{"type", "Installed"},
-                                        {"status", "False"},
-                                        {"message", "it crashes"},
-                                        {"lastTransitionTime", "2026-11-22T10:00:05Z"}}}}}}};
 }
 
 }  // namespace
@@ -98,6 +71,7 @@ BOOST_AUTO_TEST_CASE(field_that_cannot_be_used_is_named_and_the_default_stands) 
 BOOST_AUTO_TEST_CASE(state_survives_in_the_status) {
   runtime_rollout::decision decided;
   decided.next = {.content = "abc",
+                  .completed = "ab",
                   .at = phase::paused,
                   .reason = "CanaryFailed",
                   .canaries = {"r1", "r2"},
@@ -118,38 +92,6 @@ BOOST_AUTO_TEST_CASE(state_survives_in_the_status) {
   BOOST_TEST_REQUIRE(next.has_value());
   BOOST_TEST(next->at("reason").is_null());
   BOOST_TEST(next->at("canaries").is_null());
-}
-
-BOOST_AUTO_TEST_CASE(health_is_what_the_status_of_the_runtime_says) {
-  BOOST_TEST((read_facts(bootstrapper("Ready", "Applied")).is == health::ready));
-  BOOST_TEST((read_facts(bootstrapper("InProgress", "Applied")).is == health::progressing));
-  const auto failed = read_facts(bootstrapper("Failed", "Applied"));
-  BOOST_TEST((failed.is == health::failed));
-  BOOST_TEST(failed.error == "it crashes");
-  BOOST_TEST(failed.in_place == "d1");
-  BOOST_TEST(!failed.rejected);
-  // Since it is so, or since the content came, if that was later.
-  BOOST_TEST((failed.since.time_since_epoch() == 1795341605s));
-}
-
-BOOST_AUTO_TEST_CASE(runtime_that_was_not_looked_at_is_unreachable) {
-  BOOST_TEST((read_facts({{"metadata", json::object()}}).is == health::unreachable));
-  auto object = bootstrapper("Unknown", "Applied");
-  object.at("status").at("conditions").at(0).as_object()["status"] = "Unknown";
-  const auto facts = read_facts(object);
-  BOOST_TEST((facts.is == health::unreachable));
-  BOOST_TEST((facts.since.time_since_epoch() == 1795341609s));
-  BOOST_TEST(facts.in_place == "d1");
-}
-
-BOOST_AUTO_TEST_CASE(content_is_rejected_where_another_one_is_kept_for_a_reason) {
-  const auto rejected = read_facts(bootstrapper("Ready", "LastGood", "unknown kind"));
-  BOOST_TEST(rejected.rejected);
-  BOOST_TEST(rejected.error == "unknown kind");
-  // Of another content the status says nothing.
-  BOOST_TEST(!read_facts(bootstrapper("Ready", "LastGood", "unknown kind"), "d3").rejected);
-  BOOST_TEST(!read_facts(bootstrapper("Ready", "Waiting", "unknown kind")).rejected);
-  BOOST_TEST(!read_facts(bootstrapper("Ready", "Applying", "it timed out")).rejected);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

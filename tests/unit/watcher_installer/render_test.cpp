@@ -316,6 +316,40 @@ BOOST_AUTO_TEST_CASE(what_was_applied_can_be_told_from_what_is_to_be) {
   BOOST_TEST(digest(sample()) != digest(other));
 }
 
+BOOST_AUTO_TEST_CASE(content_is_what_all_runtimes_have_alike) {
+  const auto content = [](const inputs& runtime, const settings& with = {}) {
+    return std::string(
+        k8s::annotation(deployment(runtime, with), content_annotation).value_or("none"));
+  };
+  auto other = sample();
+  other.address.port = 9443;
+  other.restart_trigger = "4712";
+  other.watchers.push_back(sample_watcher("second"));
+  BOOST_TEST(content(other) == content(sample()));
+  const auto shared = shared_deployment(templates::built_in(), {});
+  BOOST_TEST(content(sample()) == k8s::annotation(shared, content_annotation).value_or(""));
+  BOOST_TEST(content(sample(), {.image = "another"}) != content(sample()));
+  BOOST_TEST(content(sample(), {.memory_limit = "1Gi"}) != content(sample()));
+  BOOST_TEST(content(sample(), {.scope = "canary=yes"}) != content(sample()));
+}
+
+BOOST_AUTO_TEST_CASE(facts_change_nothing_else_of_a_deployment) {
+  auto before = deployment(sample(), {.image = "former"});
+  auto after = before;
+  auto runtime = sample();
+  fill_facts(after, runtime);
+  BOOST_TEST(after == before);
+  runtime.address.host = "new.example.com";
+  fill_facts(after, runtime);
+  BOOST_TEST(variable(after, "KCP_ADDR") == "new.example.com:8443");
+  fill_facts(after, sample());
+  BOOST_TEST(after == before);
+  // Nobody knows what a runtime answers.
+  json::value odd{{"spec", {{"template", {{"spec", {{"containers", json::array{1}}}}}}}}};
+  fill_facts(odd, runtime);
+  BOOST_TEST(at(odd, "/spec/template/spec/containers/0") == 1);
+}
+
 BOOST_AUTO_TEST_CASE(manifests_of_ones_own_must_be_complete) {
   const auto wrong = [](const std::string& text) {
     const auto read = templates::parse(text, "mine");

@@ -51,7 +51,7 @@ class issuing final : public certificate_provider {
 class world : public test::environment {
  public:
   explicit world(watcher_installer::options with = {});
-  ~world() override { shut_down(); }
+  ~world() override;
 
   /// Definitions, namespaces, Gateway, bundle; then the installer and its informers run.
   asio::awaitable<void> begin();
@@ -65,6 +65,11 @@ class world : public test::environment {
   asio::awaitable<void> set_ready(std::string runtime);
   asio::awaitable<bool> until_ready(std::string kyma);
 
+  /// Another process takes over.
+  asio::awaitable<void> take_over(watcher_installer::options with);
+  /// The installer ends.
+  asio::awaitable<void> stop();
+
   /// Reconciles that ended well.
   double passes() const;
 
@@ -75,7 +80,12 @@ class world : public test::environment {
   std::unique_ptr<watcher_installer::watcher_installer> installer;
 
  private:
-  const watcher_installer::options with_;
+  void start();
+  /// Before an installer runs.
+  virtual void prepare(k8s::informer& /*kymas*/) {}
+
+  watcher_installer::options with_;
+  std::unique_ptr<core::task_group> installing_;
 };
 
 }  // namespace rw::watcher_installer_test

@@ -6,6 +6,7 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
+#include "tests/unit/run.hpp"
 #include "tests/unit/watcher_installer/world.hpp"
 #include <utility>
 
@@ -56,6 +57,7 @@ asio::awaitable<void> world::add_any_runtime() {
 asio::awaitable<void> world::begin() {
   co_await define(
       {"crds/operator.kyma-project.io_watchers.yaml", "dev/operator.kyma-project.io_kymas.yaml",
+       "crds/operator.kyma-project.io_runtimerollouts.yaml",
        "dev/networking.istio.io_gateways.yaml", "dev/networking.istio.io_virtualservices.yaml"},
       {"kcp-system", "istio-system"});
   auto gateway = object_of(gateways_type(), "kcp-system", "klm-watcher");
@@ -66,7 +68,10 @@ asio::awaitable<void> world::begin() {
   co_await create("kcp", object_of(secrets_type(), "istio-system", "klm-istio-gateway"),
                   secrets_type());
   co_await set_bundle(first.pem());
+  start();
+}
 
+void world::start() {
   auto& kymas = inform(kymas_type(), {.what = {.ns = "kcp-system"}});
   auto& watchers = inform(watchers_type(), {});
   auto& kubeconfigs = inform(secrets_type(), {.what = watcher_installer::kubeconfig_secrets()});
@@ -92,7 +97,26 @@ asio::awaitable<void> world::begin() {
           .log = log,
           .metrics = numbers,
           .random = core::make_random_source()});
-  tasks.spawn(installer->run());
+  prepare(kymas);
+  installing_ = std::make_unique<core::task_group>(context.get_executor());
+  installing_->spawn(installer->run());
+}
+
+asio::awaitable<void> world::stop() {
+  if (!installing_) co_return;
+  installing_->cancel();
+  co_await installing_->join();
+}
+
+asio::awaitable<void> world::take_over(watcher_installer::options with) {
+  co_await stop();
+  with_ = std::move(with);
+  start();
+}
+
+world::~world() {
+  test::run(context, stop());
+  shut_down();
 }
 
 asio::awaitable<void> world::set_bundle(std::string pem) {

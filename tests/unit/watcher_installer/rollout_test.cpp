@@ -1,0 +1,404 @@
+// Another image comes to the runtimes in the order of a roll-out; all else waits for nobody.
+
+#include "k8s/objects/types.hpp"
+#include "reactors/runtime_rollout/runtime_rollout.hpp"
+#include "reactors/shared/kyma_resources.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include "tests/unit/run.hpp"
+#include "tests/unit/watcher_installer/world.hpp"
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace rw::watcher_installer_test {
+BOOST_AUTO_TEST_SUITE(rollout)
+
+using namespace std::chrono_literals;
+using runtime_rollout::runtime_rollouts_type;
+using test::eventually;
+using watcher_installer::options;
+
+namespace {
+
+const k8s::object_key rollout_key{"kcp-system", "watcher"};
+const k8s::object_key configuration{{}, "skr-webhook"};
+const k8s::object_key deployment{"kyma-system", "skr-webhook"};
+const k8s::object_key tls_secret{"kyma-system", "skr-webhook-tls"};
+const k8s::resource_type pods{{"", "v1", "Pod"}, "pods"};
+
+/// Enough for canaries to be a few of many.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define RW_IS_SLOW
+#endif
+#endif
+#ifdef RW_IS_SLOW
+constexpr int many = 12;
+#else
+constexpr int many = 100;
+#endif
+
+options with_image(std::string image) {
+  options out;
+  out.ready_interval = 50ms;
+  out.ready_interval_limit = 200ms;
+  out.backoff_base = 50ms;
+  out.backoff_limit = 500ms;
+  out.drift_delay = 20ms;
+  out.probe_timeout = 500ms;
+  out.how.delays.propagation = 200ms;
+  out.how.set.image = std::move(image);
+  return out;
+}
+
+const json::value& container_of(const json::value& of) {
+  return of.at("spec").at("template").at("spec").at("containers").as_array().at(0);
+}
+
+std::string image_of(const json::value& of) {
+  return of.is_object() ? std::string(k8s::find_string(container_of(of), {"image"})) : "";
+}
+
+/// Runtimes whose clusters run the watcher that is installed; one of the image "crash" crashes.
+class landscape : public world {
+ public:
+  explicit landscape(int count) : world(with_image("good")) {
+    for (int i = 0; i < count; ++i) names.push_back("skr-" + std::to_string(100 + i));
+    on_request = [this](const std::string& cluster, const std::string& verb,
+                        const std::string& path) {
+      const bool written = !test::reads(verb) && path.ends_with("/deployments/skr-webhook");
+      if (written) changing_.insert(cluster);
+      return k8s::devserver::fault();
+    };
+  }
+  ~landscape() override {
+    test::run(context, end(this));
+    on_request = {};
+  }
+
+  asio::awaitable<void> begin_all() {
+    co_await begin();
+    playing_.spawn(play());
+    co_await add_watcher("kyma", "lifecycle-manager", "spec");
+    for (const auto& name : names) co_await add(name);
+    co_await until_all("good");
+  }
+
+  asio::awaitable<void> add(std::string name) {
+    add_cluster(name);
+    co_await add_kyma(name, kubeconfig(name));
+  }
+
+  /// Another manager begins, with another image.
+  asio::awaitable<void> update(std::string image) {
+    co_await stop_rollout();
+    co_await take_over(with_image(std::move(image)));
+  }
+
+  asio::awaitable<void> until_rollout(std::function<bool(const json::value&)> good) {
+    const bool came = co_await until("kcp", runtime_rollouts_type(), rollout_key,
+                                     [&](const auto& one) { return one.is_object() && good(one); });
+    const auto last = co_await api("kcp").get(runtime_rollouts_type(), rollout_key);
+    BOOST_REQUIRE_MESSAGE(came, json::serialize(last ? *last : json::value()));
+  }
+  asio::awaitable<void> until_phase(std::string phase, std::string reason = {}) {
+    co_await until_rollout([&](const json::value& one) {
+      return k8s::find_string(one, {"status", "phase"}) == phase &&
+             k8s::find_string(one, {"status", "reason"}) == reason;
+    });
+  }
+  /// All have it, and the roll-out says so.
+  asio::awaitable<void> until_all(std::string image) {
+    co_await until_rollout([&](const json::value& one) {
+      return k8s::find_string(one, {"status", "phase"}) == "Completed" &&
+             k8s::find_number(one, {"status", "ready"}) == static_cast<std::int64_t>(names.size());
+    });
+    const auto having = co_await with(image);
+    BOOST_TEST(having.size() == names.size());
+  }
+  asio::awaitable<std::set<std::string>> with(std::string image) {
+    std::set<std::string> out;
+    for (const auto& name : names) {
+      const auto got = co_await api(name).get(deployments, deployment);
+      if (got && image_of(*got) == image) out.insert(name);
+    }
+    co_return out;
+  }
+  asio::awaitable<json::value> status() {
+    const auto got = co_await must(api("kcp").get(runtime_rollouts_type(), rollout_key));
+    co_return got.at("status");
+  }
+  /// Its pods fail until the Deployment changes.
+  asio::awaitable<void> give_up(std::string name) {
+    json::value failed{{"status",
+                        {{"readyReplicas", 0},
+                         {"conditions", json::array{{{"type", "Progressing"},
+                                                     {"status", "False"},
+                                                     {"reason", "ProgressDeadlineExceeded"}}}}}}};
+    co_await must(api(name).patch(deployments, deployment, k8s::patch_type::merge,
+                                  std::move(failed), {.subresource = "status"}));
+  }
+
+  std::vector<std::string> names;
+
+ private:
+  static asio::awaitable<void> end(landscape* self) {
+    self->playing_.cancel();
+    co_await self->playing_.join();
+    co_await self->stop_rollout();
+    co_await self->stop();
+  }
+
+  void prepare(k8s::informer& kymas) override {
+    runtime_rollout::options with{.component = "watcher", .settle = 10ms};
+    with.usual.soak = 0ms;
+    auto& rollouts = inform(runtime_rollouts_type(), {.what = {.ns = "kcp-system"}});
+    gate_ = std::make_unique<runtime_rollout::runtime_rollout>(
+        context.get_executor(), with,
+        runtime_rollout::environment{api("kcp"),
+                                     rollouts,
+                                     kymas,
+                                     kymas,
+                                     record_events("rollout"),
+                                     {clock, watchdog, log, numbers, core::make_random_source()}});
+    installer->roll_out_by(*gate_);
+    rolling_ = std::make_unique<core::task_group>(context.get_executor());
+    rolling_->spawn(gate_->run());
+  }
+  asio::awaitable<void> stop_rollout() {
+    if (!rolling_) co_return;
+    rolling_->cancel();
+    co_await rolling_->join();
+  }
+
+  /// What the controllers of the clusters do.
+  asio::awaitable<void> play() {
+    const auto pause = clock.make_timer(context.get_executor());
+    for (;;) {
+      const auto all = changing_;
+      for (const auto& name : all) co_await play_one(name);
+      pause->expires_at(clock.now() + 20ms);
+      const bool due = co_await pause->wait();
+      if (!due) co_return;
+    }
+  }
+  asio::awaitable<void> play_one(std::string name) {
+    if (hanging[name]) co_return;
+    const auto got = co_await api(name).get(deployments, deployment);
+    if (!got) co_return;
+    const auto generation = k8s::generation_of(*got);
+    if (k8s::find_number(*got, {"status", "observedGeneration"}) == generation) co_return;
+    changing_.erase(name);
+    const bool crashes = image_of(*got) == "crash";
+    // The former pod stays until the new one is ready.
+    const bool had_one = k8s::find_number(*got, {"status", "readyReplicas"}) > 0;
+    const k8s::object_key pod_key{"kyma-system", "skr-webhook-1"};
+    if (crashes) {
+      json::value pod{
+          {"apiVersion", "v1"},
+          {"kind", "Pod"},
+          {"metadata",
+           {{"name", pod_key.name},
+            {"namespace", pod_key.ns},
+            {"labels", {{"app", "skr-webhook"}}}}},
+          {"spec", {{"containers", json::array{{{"name", "server"}, {"image", "a"}}}}}}};
+      co_await api(name).create(pods, std::move(pod));
+      json::value status{
+          {"status",
+           {{"containerStatuses",
+             json::array{{{"name", "server"},
+                          {"image", "a"},
+                          {"imageID", "a"},
+                          {"ready", false},
+                          {"restartCount", 1},
+                          {"state", {{"waiting", {{"reason", "CrashLoopBackOff"}}}}}}}}}}};
+      co_await api(name).patch(pods, pod_key, k8s::patch_type::merge, std::move(status),
+                               {.subresource = "status"});
+    } else {
+      co_await api(name).remove(pods, pod_key);
+    }
+    json::value status{{"status",
+                        {{"observedGeneration", generation},
+                         {"replicas", crashes && had_one ? 2 : 1},
+                         {"updatedReplicas", 1},
+                         {"readyReplicas", crashes ? (had_one ? 1 : 0) : 1},
+                         {"conditions", json::array()}}}};
+    co_await api(name).patch(deployments, deployment, k8s::patch_type::merge, std::move(status),
+                             {.subresource = "status"});
+  }
+
+  std::set<std::string> changing_;  ///< clusters whose controllers have something to do
+  core::task_group playing_{context.get_executor()};
+  std::unique_ptr<runtime_rollout::runtime_rollout> gate_;
+  std::unique_ptr<core::task_group> rolling_;
+};
+
+}  // namespace
+
+asio::awaitable<void> crash_stays_with_canaries(landscape* land) {
+  const auto begin = land->clock.now();
+  co_await land->update("crash");
+  co_await land->until_phase("Paused", "CanaryFailed");
+  BOOST_TEST((land->clock.now() - begin < 30s));
+  const auto crashing = co_await land->with("crash");
+  BOOST_TEST(crashing.size() >= 1U);
+  BOOST_TEST(crashing.size() <= 2U);
+  // Certificates, and webhooks of Watchers, go everywhere at once.
+  land->certificates.use(land->first);
+  co_await land->add_watcher("other", "warden", "status");
+  for (const auto& name : land->names) land->installer->requeue({"kcp-system", name});
+  for (const auto& name : land->names) {
+    bool good = co_await land->until(name, secrets_type(), tls_secret, [&](const auto& one) {
+      return k8s::secret_data(one, "tls.crt") == land->certificates.certificate(name);
+    });
+    BOOST_TEST(good, name);
+    good = co_await land->until(
+        name, test::webhook_configurations, configuration,
+        [](const json::value& one) { return one.at("webhooks").as_array().size() == 2; });
+    BOOST_TEST(good, name);
+  }
+  const auto still = co_await land->with("crash");
+  BOOST_TEST(still == crashing);
+  const bool told = co_await land->until_event("watcher", "RolloutPaused", "CrashLoopBackOff");
+  BOOST_TEST(told);
+}
+
+asio::awaitable<void> newer_supersedes(landscape* land) {
+  co_await land->update("better");
+  co_await land->until_all("better");
+}
+
+BOOST_AUTO_TEST_CASE(crashing_image_reaches_the_canaries_only) {
+  landscape land(many);
+  test::run(land.context, land.begin_all());
+  test::run(land.context, crash_stays_with_canaries(&land));
+  test::run(land.context, newer_supersedes(&land));
+}
+
+asio::awaitable<void> waits_for_person(landscape* land) {
+  co_await land->begin_all();
+  co_await land->update("crash");
+  co_await land->until_phase("Paused", "CanaryFailed");
+  const auto before = co_await land->with("crash");
+  // Another manager of the same image goes on from there.
+  co_await land->update("crash");
+  const auto passes = [land] {
+    return land->metric(
+        "controller_runtime_reconcile_total{controller=\"rollout-watcher\",result=\"success\"}");
+  };
+  const auto done = passes();
+  bool good = co_await eventually([&] { return passes() > done + 1; });
+  BOOST_TEST(good);
+  co_await land->until_phase("Paused", "CanaryFailed");
+  const auto after = co_await land->with("crash");
+  BOOST_TEST(after == before);
+  const json::value resume{{"resume", "1"}, {"failureBudget", "100%"}};
+  co_await land->merge(runtime_rollouts_type(), rollout_key, {{"spec", resume}});
+  co_await land->until_rollout([land](const json::value& one) {
+    return k8s::find_number(one, {"status", "updated"}) ==
+           static_cast<std::int64_t>(land->names.size());
+  });
+}
+
+BOOST_AUTO_TEST_CASE(paused_update_outlives_the_manager_and_is_resumed_by_hand) {
+  landscape land(6);
+  test::run(land.context, waits_for_person(&land));
+}
+
+asio::awaitable<void> keeps_facts_current(landscape* land) {
+  co_await land->begin_all();
+  const json::value spec{{"paused", true}};
+  co_await land->merge(runtime_rollouts_type(), rollout_key, {{"spec", spec}});
+  co_await land->update("better");
+  co_await land->until_phase("Paused", "ByHand");
+  json::value change{{"spec",
+                      {{"servers", json::array{{{"hosts", json::array{"new.example.com"}},
+                                                {"port", {{"number", 8443}}}}}}}}};
+  co_await land->merge(gateways_type(), {"kcp-system", "klm-watcher"}, std::move(change));
+  for (const auto& name : land->names) {
+    const bool good = co_await land->until(name, deployments, deployment, [](const auto& one) {
+      return one.is_object() &&
+             json::serialize(container_of(one)).find("new.example.com:8443") != std::string::npos;
+    });
+    BOOST_TEST(good, name);
+  }
+  auto having = co_await land->with("good");
+  BOOST_TEST(having.size() == land->names.size());
+  // One that is missing is made anew, with the newest content.
+  const auto lost = land->names.front();
+  co_await land->remove(lost, deployments, deployment);
+  bool good = co_await land->until(lost, deployments, deployment,
+                                   [](const auto& one) { return image_of(one) == "better"; });
+  BOOST_TEST(good);
+  // So is the one of a new Kyma.
+  land->names.emplace_back("late");
+  co_await land->add("late");
+  good = co_await land->until("late", deployments, deployment,
+                              [](const auto& one) { return image_of(one) == "better"; });
+  BOOST_TEST(good);
+  having = co_await land->with("good");
+  BOOST_TEST(having.size() == land->names.size() - 2);
+  const json::value resumed{{"paused", false}};
+  co_await land->merge(runtime_rollouts_type(), rollout_key, {{"spec", resumed}});
+  co_await land->until_all("better");
+}
+
+BOOST_AUTO_TEST_CASE(waiting_runtime_gets_all_but_the_content) {
+  landscape land(4);
+  test::run(land.context, keeps_facts_current(&land));
+}
+
+asio::awaitable<void> leaves_some_out(landscape* land) {
+  co_await land->begin_all();
+  const auto first = co_await land->status();
+  // One failed before, one is left alone, one does not answer.
+  const auto ill = land->names[0];
+  const auto alone = land->names[1];
+  const auto silent = land->names[2];
+  co_await land->give_up(ill);
+  json::object labels;
+  labels[skip_label] = "true";
+  const json::value skip{{"labels", labels}};
+  co_await land->merge(kymas_type(), {"kcp-system", alone}, {{"metadata", skip}});
+  // A Deployment that has the newest content since it was made and does not run is not counted.
+  co_await land->until_rollout(
+      [](const json::value& one) { return k8s::find_number(one, {"status", "total"}) == 4; });
+  land->hanging[silent] = true;
+  co_await land->update("better");
+  co_await land->until_rollout([&](const json::value& one) {
+    return k8s::find_string(one, {"status", "completed"}) == first.at("content").as_string() &&
+           k8s::find_string(one, {"status", "phase"}) == "Completed";
+  });
+  const auto status = co_await land->status();
+  BOOST_TEST(status.at("total").as_int64() == 5);
+  BOOST_TEST(status.at("failed").as_int64() == 0);
+  for (const auto& each : status.at("canaries").as_array()) {
+    BOOST_TEST(each.as_string() != ill);
+    BOOST_TEST(each.as_string() != silent);
+  }
+  land->hanging[silent] = false;
+  bool good = co_await land->until(silent, deployments, deployment,
+                                   [](const auto& one) { return image_of(one) == "better"; });
+  BOOST_TEST(good);
+  good = co_await land->until(ill, deployments, deployment,
+                              [](const auto& one) { return image_of(one) == "better"; });
+  BOOST_TEST(good);
+  const auto having = co_await land->with("good");
+  BOOST_TEST((having == std::set<std::string>{alone}));
+}
+
+BOOST_AUTO_TEST_CASE(runtimes_that_are_ill_silent_or_left_alone_hold_up_nobody) {
+  landscape land(6);
+  test::run(land.context, leaves_some_out(&land));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace rw::watcher_installer_test
