@@ -50,7 +50,7 @@ struct connect_proxy {
 };
 
 struct client_options {
-  std::string name;  ///< in logs, as the metrics' label `client`, and the lane of its look-ups
+  std::string name;  ///< in logs, as the metrics' label `client`, and the queue of its name lookups
   std::string host;  ///< name or address; with TLS also what the certificate is checked for
   std::uint16_t port = 443;
   client_limits limits = {};

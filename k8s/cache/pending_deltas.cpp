@@ -6,17 +6,17 @@
 namespace rw::k8s {
 
 void pending_deltas::note(const object& before, const object& now) {
-  const auto found = places_.find(by_name::of(now ? now : before));
-  if (found == places_.end()) {
+  const auto found = index_.find(by_name::of(now ? now : before));
+  if (found == index_.end()) {
     waiting_.push_back({before, now});
-    places_.insert(std::prev(waiting_.end()));
+    index_.insert(std::prev(waiting_.end()));
     return;
   }
   const auto which = *found;
   // It came and went unseen, or is again as it was told.
   const bool nothing = which->before ? now && same_state(which->before, now) : !now;
   if (nothing) {
-    places_.erase(found);
+    index_.erase(found);
     waiting_.erase(which);
   } else {
     which->now = now;
@@ -30,7 +30,7 @@ delta pending_deltas::take() {
     // Another object of the same name: the next delta tells of it.
     return {.what = delta::kind::deleted, .before = std::exchange(before, {})};
   }
-  places_.erase(which);
+  index_.erase(which);
   delta next{.before = std::move(before), .now = std::move(now)};
   waiting_.erase(which);
   if (!next.now) {

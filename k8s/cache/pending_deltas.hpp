@@ -50,7 +50,7 @@ class pending_deltas {
   };
 
   std::list<change> waiting_;
-  boost::unordered_flat_set<place, by_subject, by_subject> places_;
+  boost::unordered_flat_set<place, by_subject, by_subject> index_;
 };
 
 }  // namespace rw::k8s

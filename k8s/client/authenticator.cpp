@@ -138,13 +138,13 @@ void authenticator::set_authorization(std::string value) {
 
 bool authenticator::ready() {
   look_at_files();
-  return !plugin_due() && (token_trouble_.empty() || !authorization_.empty());
+  return !plugin_due() && (token_error_.empty() || !authorization_.empty());
 }
 
 asio::awaitable<std::optional<failure>> authenticator::prepare() {
   look_at_files();
-  if (authorization_.empty() && !token_trouble_.empty()) {
-    co_return failure{.code = errc::not_configured, .message = token_trouble_};
+  if (authorization_.empty() && !token_error_.empty()) {
+    co_return failure{.code = errc::not_configured, .message = token_error_};
   }
   if (!plugin_due()) co_return std::nullopt;
   if (!std::exchange(plugin_running_, true)) tasks_.spawn(run_plugin());
@@ -219,25 +219,25 @@ void authenticator::look_at_files() {
 
 void authenticator::look_at_token() {
   const auto read = tls::read_file(how_.token_file);
-  std::string trouble;
+  std::string error;
   if (!read) {
-    trouble = read.error().message();
+    error = read.error().message();
   } else {
     const auto token = trimmed(*read);
     if (token.empty()) {
-      trouble = how_.token_file + ": the token file is empty";
+      error = how_.token_file + ": the token file is empty";
     } else if (!is_field_value(token)) {
-      trouble = how_.token_file + ": the token has characters that no token has";
+      error = how_.token_file + ": the token has characters that no token has";
     } else {
       set_authorization("Bearer " + std::string(token));
     }
   }
-  if (!trouble.empty()) {
+  if (!error.empty()) {
     environment_.log.limited(log_limit_, core::log_level::warning,
                              "cannot read the token; the old one, if any, stays in use",
-                             {{"source", how_.source}, {"error", trouble}});
+                             {{"source", how_.source}, {"error", error}});
   }
-  token_trouble_ = std::move(trouble);
+  token_error_ = std::move(error);
 }
 
 void authenticator::look_at_certificates() {
@@ -248,7 +248,7 @@ void authenticator::look_at_certificates() {
                            {{"source", how_.source}, {"error", outcome.error().message()}});
 }
 
-bool authenticator::doubt(std::uint64_t generation) {
+bool authenticator::mark_suspect(std::uint64_t generation) {
   if (generation != generation_) return true;
   if (uses_plugin()) {
     plugin_wanted_ = true;

@@ -59,7 +59,7 @@ class authenticator {
 
   /// To be called after a 401 to a request that was sent with `generation`: the next prepare()
   /// reads and runs everything anew. False if there is nothing that could be had anew.
-  bool doubt(std::uint64_t generation);
+  bool mark_suspect(std::uint64_t generation);
 
   /// Ends a run of the plugin. To be called once, and awaited before the end.
   boost::asio::awaitable<void> close();
@@ -100,7 +100,7 @@ class authenticator {
   file_stamp certificate_stamp_;
   file_stamp key_stamp_;
   core::time_point looked_ = core::time_point::min();
-  std::string token_trouble_;  ///< why there is no token
+  std::string token_error_;  ///< why there is no token
 
   bool plugin_wanted_ = true;  ///< its credential is missing, or refused by the server
   bool plugin_running_ = false;

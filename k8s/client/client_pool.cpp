@@ -53,17 +53,17 @@ struct numbers {
   core::counter& evicted;
 };
 
-/// Closes clients that nobody holds any more. Outlives the pool as long as somebody holds one.
+/// Closes clients without holders. Outlives the pool while a client is held.
 struct closer : std::enable_shared_from_this<closer> {
   closer(const asio::any_io_executor& executor, core::gauge& number)
-      : under_way(number), nobody(executor), tasks(executor) {}
+      : under_way(number), released(executor), tasks(executor) {}
 
   static asio::awaitable<void> end(std::unique_ptr<client> api, std::shared_ptr<closer> self) {
     self->under_way.Increment();
     co_await api->close();
     api.reset();
     self->under_way.Decrement();
-    if (--self->held == 0) self->nobody.set();
+    if (--self->held == 0) self->released.set();
   }
 
   std::shared_ptr<client> keep(std::unique_ptr<client> api) {
@@ -75,7 +75,7 @@ struct closer : std::enable_shared_from_this<closer> {
 
   core::gauge& under_way;
   std::size_t held = 0;  ///< clients that are not closed yet
-  core::wake nobody;
+  core::wake released;
   core::task_group tasks;
 };
 
@@ -174,7 +174,7 @@ asio::awaitable<void> client_pool::implementation::close() {
   clients_.erase_if([](const entry&) { return true; });
   publish();
   co_await asio::this_coro::throw_if_cancelled(false);
-  while (closer_->held > 0) co_await closer_->nobody.wait();
+  while (closer_->held > 0) co_await closer_->released.wait();
   co_await closer_->tasks.join();
 }
 
@@ -201,7 +201,7 @@ std::size_t client_pool::size() const noexcept {
   return impl_->size();
 }
 
-bool is_sick(const failure& why) noexcept {
+bool is_unhealthy(const failure& why) noexcept {
   return why.is(errc::unreachable) || why.is(errc::timed_out) || why.is(errc::bad_answer) ||
          why.is(errc::unauthorized) || why.is(errc::not_configured) || why.is(errc::shut_down);
 }

@@ -71,6 +71,6 @@ class client_pool {
 
 /// True if a failure says something about the connection or the credentials rather than about the
 /// request: then the cluster's client is not worth keeping.
-bool is_sick(const failure& why) noexcept;
+bool is_unhealthy(const failure& why) noexcept;
 
 }  // namespace rw::k8s

@@ -155,7 +155,7 @@ asio::awaitable<result<http::response>> session::perform(call* request) {
     co_await try_once(request, &now);
     if (!now.failed) co_return std::move(now.answer);
     if (now.failed->status == 401 && !std::exchange(doubted, true) &&
-        authenticator_.doubt(now.generation)) {
+        authenticator_.mark_suspect(now.generation)) {
       --tries;
       continue;
     }

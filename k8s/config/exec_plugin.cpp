@@ -97,7 +97,7 @@ process_request exec_request(const config& how) {
 }
 
 result<exec_credential> read_exec_outcome(const config& how, const process_outcome& outcome) {
-  if (!outcome.trouble.empty()) return plugin_failure(how, outcome, outcome.trouble);
+  if (!outcome.error.empty()) return plugin_failure(how, outcome, outcome.error);
   if (outcome.status != 0) {
     return plugin_failure(how, outcome, "ended with status " + std::to_string(outcome.status));
   }

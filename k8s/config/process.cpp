@@ -151,7 +151,7 @@ class child : public std::enable_shared_from_this<child> {
   void start(const process_request& what);
 
   void give_up(const std::string& why) {
-    if (outcome.trouble.empty()) outcome.trouble = why;
+    if (outcome.error.empty()) outcome.error = why;
     if (pid_ > 0) kill();
   }
 
@@ -160,7 +160,7 @@ class child : public std::enable_shared_from_this<child> {
 
  private:
   void refuse(const std::string& why) {
-    outcome.trouble = "cannot be started: " + why;
+    outcome.error = "cannot be started: " + why;
     ended.set();
   }
   void kill() { ::kill(-pid_, SIGKILL); }

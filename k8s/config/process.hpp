@@ -26,7 +26,7 @@ struct process_request {
 struct process_outcome {
   /// Why there is no status: the program did not start, exceeded the time or output limit, or was
   /// cancelled. Empty if it exited.
-  std::string trouble;
+  std::string error;
   bool started = false;
   int status = 0;  ///< of exit, or 128 and the signal's number, as in shells
   std::string output;

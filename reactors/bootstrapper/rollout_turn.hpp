@@ -63,5 +63,4 @@ class usual_content {
 /// place, if its content is stored; where nothing is in place, the one that was rolled out last.
 void hold(unit_state& unit, const revision_ptr& completed);
 
-
 }  // namespace rw::bootstrapper

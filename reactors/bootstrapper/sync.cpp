@@ -32,7 +32,7 @@ const inventory_entry* find(const inventory& all, const inventory_entry& entry) 
 }
 
 bool concerns_runtime(const k8s::failure& error) {
-  return k8s::is_sick(error) || error.is(k8s::errc::fenced) || error.is(k8s::errc::shut_down);
+  return k8s::is_unhealthy(error) || error.is(k8s::errc::fenced) || error.is(k8s::errc::shut_down);
 }
 
 k8s::result<std::optional<rejection>> rejection_or_error(const k8s::failure& error) {

@@ -177,7 +177,7 @@ void manager_app::make_reactors() {
   rotation.gateway.ns = settings_.istio_namespace;
   rotation.rotation = rotation_options(settings_);
   rotator_ = std::make_unique<gateway_secret::rotator>(
-      executor, *watcher_kcp_, root_secret_, gateway_secret_, board_, rotation,
+      executor, *watcher_kcp_, root_secret_, gateway_secret_, tracker_, rotation,
       gateway_secret::rotator_environment{services_.clock, services_.watchdog, services_.log,
                                           services_.metrics, random(), watcher_recorder_.get()});
   service_ = std::make_unique<certificates::certificate_service>(
@@ -205,7 +205,7 @@ void manager_app::make_reactors() {
                                      .runtimes = *pool_,
                                      .certificates = *service_,
                                      .events = *watcher_recorder_,
-                                     .board = &board_,
+                                     .tracker = &tracker_,
                                      .clock = services_.clock,
                                      .watchdog = services_.watchdog,
                                      .log = services_.log,

@@ -116,7 +116,7 @@ class manager_app final : public app {
 
   std::unique_ptr<k8s::event_recorder> recorder_;
   std::unique_ptr<k8s::event_recorder> watcher_recorder_;
-  rollout_tracker board_;
+  rollout_tracker tracker_;
   std::unique_ptr<certificates::certificate_service> service_;
   std::unique_ptr<watcher_controller::controller> watcher_controller_;
   std::unique_ptr<gateway_secret::rotator> rotator_;

@@ -37,7 +37,7 @@ std::string manager_app::show_runtimes(std::string_view query, std::string& erro
   phase["phase"] = gateway_secret::name_of(rotation.where);
   phase["missing"] = rotation.missing;
   if (!rotation.waiting.empty()) phase["waiting"] = rotation.waiting;
-  if (rotation.look_again) phase["next"] = k8s::format_time(*rotation.look_again);
+  if (rotation.recheck_at) phase["next"] = k8s::format_time(*rotation.recheck_at);
   if (rotation.deadline) phase["deadline"] = k8s::format_time(*rotation.deadline);
   return boost::json::serialize(page);
 }
@@ -97,7 +97,7 @@ void manager_app::describe(const k8s::object_key& kyma, boost::json::object& row
                           {"notAfter", k8s::format_time(valid->not_after)}};
   }
   if (rollout_->holds(kyma.name)) row["rollout"] = "waits for its turn";
-  const auto* const entry = board_.find(kyma);
+  const auto* const entry = tracker_.find(kyma);
   if (entry == nullptr) return;
   if (entry->observed) row["authorities"] = entry->observed->authorities.size();
   if (const auto& demand = rotator_->last().demand) {

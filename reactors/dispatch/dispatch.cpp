@@ -295,7 +295,8 @@ void dispatcher::implementation::finish(worker& self) {
   read_answer(self);
   const auto when = clock_.now();
   const auto& answer = self.answer;
-  const auto& manager = *self.load->manager;  // its lane is there at least until the next poll
+  const auto& manager =
+      *self.load->manager;  // its destination is there at least until the next poll
   for (std::size_t i = 0; i < self.load->events.size(); ++i) {
     if (judge(answer.status_of(i)) != verdict::delivered) continue;
     const std::chrono::duration<double> took = when - self.load->events[i].first_accepted();

@@ -71,7 +71,7 @@ void dispatch_metrics::lost(loss what, const watch_event& event) {
 }
 
 void dispatch_metrics::answered(const std::string& manager, unsigned status,
-                                const settlement& result) {
+                                const batch_result& result) {
   delivered.Increment(static_cast<double>(result.delivered));
   if (result.retried == 0 && result.lost == 0) return;
   retried.Increment(static_cast<double>(result.retried));
@@ -115,14 +115,14 @@ void dispatch_metrics::publish(const schedule& from, std::size_t in_channel, cor
   double circuits = from.upstream_open() ? 1 : 0;
   double longest = 0;
   for (auto& [manager, series] : by_manager_) series.pending = series.age = 0;
-  from.report([&](const schedule::figures& lane) {
-    auto& series = series_of(lane.manager, lane.real);
-    const bool waits = lane.oldest != core::time_point::max();
-    series.pending += static_cast<double>(lane.events);
-    series.age = std::max(series.age, waits ? core::seconds(now - lane.oldest) : 0);
+  from.report([&](const schedule::figures& destination) {
+    auto& series = series_of(destination.manager, destination.real);
+    const bool waits = destination.oldest != core::time_point::max();
+    series.pending += static_cast<double>(destination.events);
+    series.age = std::max(series.age, waits ? core::seconds(now - destination.oldest) : 0);
     longest = std::max(longest, series.age);
-    delayed += static_cast<double>(lane.delayed);
-    circuits += lane.open ? 1 : 0;
+    delayed += static_cast<double>(destination.delayed);
+    circuits += destination.open ? 1 : 0;
   });
   for (auto& [manager, series] : by_manager_) {
     series.events.Set(series.pending);

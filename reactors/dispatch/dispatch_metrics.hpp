@@ -19,7 +19,7 @@ class dispatch_metrics {
 
   /// To be called for each event that is lost.
   void lost(loss what, const watch_event& event);
-  void answered(const std::string& manager, unsigned status, const settlement& result);
+  void answered(const std::string& manager, unsigned status, const batch_result& result);
   /// A request has no answer, and no earlier one says as much. `manager` is empty if that is
   /// everybody's failure.
   void failed(const std::string& manager, const std::string& error);

@@ -32,9 +32,9 @@ std::chrono::seconds retry_after(std::string_view header) noexcept {
 /// Whether a manager is known to exist.
 enum class evidence : std::uint8_t { none, not_found, real };
 
-struct schedule::lane {
-  lane(const std::string& name, std::uint64_t number, const schedule_options& options,
-       core::random_source& random)
+struct schedule::destination {
+  destination(const std::string& name, std::uint64_t number, const schedule_options& options,
+              core::random_source& random)
       : manager(name),
         id(number),
         gate(options.threshold, core::backoff(options.retry_base, options.probe_limit,
@@ -65,22 +65,24 @@ schedule::schedule(schedule_options options, core::random_source random, loss_ha
 
 schedule::~schedule() = default;
 
-schedule::lane* schedule::lane_of(const std::string& manager) {
-  if (const auto known = lanes_.find(manager); known != lanes_.end()) return known->second.get();
-  if (lanes_.size() >= options_.managers && !make_way()) return nullptr;
-  const auto at = lanes_.try_emplace(manager).first;
-  at->second = std::make_unique<lane>(at->first, ++lanes_made_, options_, random_);
+schedule::destination* schedule::destination_of(const std::string& manager) {
+  if (const auto known = destinations_.find(manager); known != destinations_.end())
+    return known->second.get();
+  if (destinations_.size() >= options_.managers && !make_way()) return nullptr;
+  const auto at = destinations_.try_emplace(manager).first;
+  at->second = std::make_unique<destination>(at->first, ++destinations_made_, options_, random_);
   ring_.push_back(at->second.get());
   return ring_.back();
 }
 
-/// Gives up the lane that is missed least: of a manager that nobody knows at KCP, or that has no
-/// events, or else the one with the fewest of those that may be invented. False if there is none.
+/// Gives up the destination that is missed least: of a manager that nobody knows at KCP, or that
+/// has no events, or else the one with the fewest of those that may be invented. False if there is
+/// none.
 bool schedule::make_way() {
-  const auto merit = [](const lane& one) {
+  const auto merit = [](const destination& one) {
     return std::pair(!one.invented() && !one.events.empty(), one.events.size());
   };
-  lane* victim = nullptr;
+  destination* victim = nullptr;
   for (auto* one : ring_) {
     if (one->requests > 0 || (one->known == evidence::real && !one->events.empty())) continue;
     if (victim == nullptr || merit(*one) < merit(*victim)) victim = one;
@@ -93,9 +95,9 @@ bool schedule::make_way() {
   return true;
 }
 
-/// Sheds one event of the lane that has the least right to what it holds.
-void schedule::make_room(lane& newcomer) {
-  lane* victim = &newcomer;
+/// Sheds one event of the destination that has the least right to what it holds.
+void schedule::make_room(destination& newcomer) {
+  destination* victim = &newcomer;
   for (auto* one : ring_) {
     if (one->events.size() == one->events.in_flight()) continue;
     const bool worse = one->invented() == victim->invented()
@@ -106,9 +108,9 @@ void schedule::make_room(lane& newcomer) {
   victim->events.shed([this](const watch_event& event) { lose(loss::overflow, event); });
 }
 
-void schedule::erase(lane& one) {
+void schedule::erase(destination& one) {
   std::erase(ring_, &one);
-  lanes_.erase(lanes_.find(one.manager));
+  destinations_.erase(destinations_.find(one.manager));
 }
 
 void schedule::lose(loss what, const watch_event& event) {
@@ -117,7 +119,7 @@ void schedule::lose(loss what, const watch_event& event) {
 }
 
 bool schedule::offer(watch_event&& event, core::time_point now) {
-  auto* one = lane_of(event.manager);
+  auto* one = destination_of(event.manager);
   if (one == nullptr) {
     on_loss_(loss::overflow, event);
     return false;
@@ -127,7 +129,7 @@ bool schedule::offer(watch_event&& event, core::time_point now) {
   return false;
 }
 
-/// What time alone changes. Returns how many requests of failing lanes are under way.
+/// What time alone changes. Returns how many requests of failing destinations are under way.
 std::size_t schedule::tidy(core::time_point now) {
   std::size_t suspects = 0;
   for (std::size_t i = 0; i < ring_.size();) {
@@ -145,12 +147,13 @@ std::size_t schedule::tidy(core::time_point now) {
   return suspects;
 }
 
-/// While connections break, though they can be opened, a lane that does not fail is let through.
-bool schedule::shared_breaker_applies(const lane& one) const {
+/// While connections break, though they can be opened, a destination that does not fail is let
+/// through.
+bool schedule::shared_breaker_applies(const destination& one) const {
   return unreachable_ || one.gate.failing();
 }
 
-bool schedule::has_slot(const lane& one, std::size_t suspects) const {
+bool schedule::has_slot(const destination& one, std::size_t suspects) const {
   const auto half = std::max<std::size_t>(concurrency_ / 2, 1);
   if (under_way_ >= concurrency_) return false;
   if (one.gate.failing()) return one.requests == 0 && suspects < half;
@@ -159,14 +162,14 @@ bool schedule::has_slot(const lane& one, std::size_t suspects) const {
   return one.requests < half && under_way_ + concurrency_ / 4 < concurrency_;
 }
 
-bool schedule::may_send(const lane& one, std::size_t suspects, core::time_point now) const {
+bool schedule::may_send(const destination& one, std::size_t suspects, core::time_point now) const {
   if (one.events.queued() == 0 || !one.gate.passable(now)) return false;
   if (shared_breaker_applies(one) && !upstream_.passable(now)) return false;
   return has_slot(one, suspects);
 }
 
-/// When, after `now`, time alone changes something for the lane.
-core::time_point schedule::next_time(const lane& one, core::time_point now) const {
+/// When, after `now`, time alone changes something for the destination.
+core::time_point schedule::next_time(const destination& one, core::time_point now) const {
   auto next = core::time_point::max();
   if (one.events.oldest() != next) next = one.events.oldest() + options_.max_age;
   auto when = one.events.queued() > 0 ? core::time_point::min() : one.events.next_due();
@@ -190,7 +193,7 @@ schedule::decision schedule::poll(core::time_point now) {
   return result;
 }
 
-std::unique_ptr<schedule::batch> schedule::load(lane& one) {
+std::unique_ptr<schedule::batch> schedule::load(destination& one) {
   if (spare_.empty()) spare_.push_back(std::make_unique<batch>());
   auto into = std::move(spare_.back());
   spare_.pop_back();
@@ -201,7 +204,7 @@ std::unique_ptr<schedule::batch> schedule::load(lane& one) {
   one.events.take(into->events, probe ? 1 : one.batch);
   into->as_batch = into->events.size() > 1;
   into->of = &one;
-  into->lane_ticket = one.gate.enter();
+  into->destination_attempt = one.gate.enter();
   into->upstream_ticket = shared_breaker_applies(one) ? upstream_.enter() : upstream_.stray();
   into->number = ++batches_;
   ++one.requests;
@@ -216,18 +219,18 @@ bool schedule::connected(std::size_t concurrency) noexcept {
   return closes || concurrency_ != before;
 }
 
-settlement schedule::answered(std::unique_ptr<batch> sent, const answer& what,
-                              core::time_point now) {
+batch_result schedule::answered(std::unique_ptr<batch> sent, const answer& what,
+                                core::time_point now) {
   auto& one = *sent->of;
   upstream_.succeed();
-  broken_lane_ = 0;
+  broken_destination_ = 0;
   one.unprocessed = 0;
   if (what.status != 404) one.known = evidence::real;
   if (one.known == evidence::none) one.known = evidence::not_found;
   if (judge(what.status) == verdict::delivered) {
     one.batch = now < one.no_batch_before ? 1 : std::max<std::size_t>(what.batch_offer, 1);
   }
-  settlement result;
+  batch_result result;
   const auto s = what.status;
   if (sent->as_batch && (s == 400 || s == 404 || s == 405 || s == 413)) {
     split(one, *sent, now);
@@ -238,9 +241,9 @@ settlement schedule::answered(std::unique_ptr<batch> sent, const answer& what,
   return result;
 }
 
-settlement schedule::settle(lane& one, const batch& sent, const answer& what,
-                            core::time_point now) {
-  settlement result;
+batch_result schedule::settle(destination& one, const batch& sent, const answer& what,
+                              core::time_point now) {
+  batch_result result;
   for (std::size_t i = 0; i < sent.events.size(); ++i) {
     const auto& event = sent.events[i];
     const auto judged = judge(what.status_of(i));
@@ -255,7 +258,7 @@ settlement schedule::settle(lane& one, const batch& sent, const answer& what,
   }
   if (sent.as_batch && result.delivered > 0) one.refusals = 0;
   if (result.delivered + result.lost == 0) {
-    one.gate.fail(sent.lane_ticket, now, what.retry_after);
+    one.gate.fail(sent.destination_attempt, now, what.retry_after);
   } else if (one.gate.succeed()) {
     one.events.wake(core::time_point::max());
   }
@@ -263,8 +266,8 @@ settlement schedule::settle(lane& one, const batch& sent, const answer& what,
 }
 
 /// The receiver does not take batches after all: for a while events go to it one by one.
-void schedule::split(lane& one, const batch& sent, core::time_point now) {
-  one.gate.abandon(sent.lane_ticket);
+void schedule::split(destination& one, const batch& sent, core::time_point now) {
+  one.gate.abandon(sent.destination_attempt);
   const auto pause = options_.batch_pause * (std::int64_t{1} << std::min(one.refusals, 20U));
   ++one.refusals;
   one.batch = 1;
@@ -282,21 +285,21 @@ bool schedule::failed(std::unique_ptr<batch> sent, failure what, core::time_poin
     case failure::connect:
       counted = upstream_.fail(sent->upstream_ticket, now);
       unreachable_ = unreachable_ || counted;
-      one.gate.abandon(sent->lane_ticket);
+      one.gate.abandon(sent->destination_attempt);
       break;
     case failure::unprocessed:
       upstream_.abandon(sent->upstream_ticket);
-      one.gate.abandon(sent->lane_ticket);
+      one.gate.abandon(sent->destination_attempt);
       at_once = one.unprocessed <= 2;
       break;
     case failure::stream:
       broke(one, *sent, now);
-      counted = one.gate.fail(sent->lane_ticket, now);
+      counted = one.gate.fail(sent->destination_attempt, now);
       at_once = one.gate.failures() == 1;
       break;
     case failure::timeout:
       upstream_.abandon(sent->upstream_ticket);
-      counted = one.gate.fail(sent->lane_ticket, now);
+      counted = one.gate.fail(sent->destination_attempt, now);
       at_once = false;
       break;
   }
@@ -307,18 +310,19 @@ bool schedule::failed(std::unique_ptr<batch> sent, failure what, core::time_poin
 
 /// A connection broke under a request. If one did under another manager's before, and this request
 /// began only then, that is no operator's doing.
-void schedule::broke(const lane& one, const batch& sent, core::time_point now) {
-  const bool shared = broken_lane_ != 0 && broken_lane_ != one.id && sent.number > broken_after_;
+void schedule::broke(const destination& one, const batch& sent, core::time_point now) {
+  const bool shared =
+      broken_destination_ != 0 && broken_destination_ != one.id && sent.number > broken_after_;
   if (shared) {
     upstream_.fail(sent.upstream_ticket, now);
   } else {
     upstream_.abandon(sent.upstream_ticket);
   }
-  broken_lane_ = one.id;
+  broken_destination_ = one.id;
   broken_after_ = batches_;
 }
 
-void schedule::repeat(lane& one, const batch& sent, bool at_once, core::time_point now) {
+void schedule::repeat(destination& one, const batch& sent, bool at_once, core::time_point now) {
   for (const auto& event : sent.events) {
     if (at_once) {
       one.events.retry(event, false);
@@ -328,15 +332,15 @@ void schedule::repeat(lane& one, const batch& sent, bool at_once, core::time_poi
   }
 }
 
-void schedule::repeat_later(lane& one, const event_set::taken& event, std::chrono::seconds at_least,
-                            core::time_point now) {
+void schedule::repeat_later(destination& one, const event_set::taken& event,
+                            std::chrono::seconds at_least, core::time_point now) {
   core::backoff pause(options_.retry_base, options_.retry_limit, [this] { return random_(); });
   pause.skip(event.attempts());
   one.events.retry_at(event, now + std::max<core::duration>(pause.next(), at_least));
 }
 
 /// The event needs no more sending, unless it changed while it was in flight.
-void schedule::finish(lane& one, const event_set::taken& event) {
+void schedule::finish(destination& one, const event_set::taken& event) {
   const auto before = one.events.size();
   one.events.done(event);
   size_ -= before - one.events.size();

@@ -75,7 +75,7 @@ enum class failure : std::uint8_t {
 };
 
 /// Events of an answered request, by what became of them; for the metrics.
-struct settlement {
+struct batch_result {
   std::size_t delivered = 0;
   std::size_t retried = 0;
   std::size_t lost = 0;
@@ -85,8 +85,9 @@ struct settlement {
 /// socket and no timer: `poll` is a function of the state and of the time, to be called after any
 /// other call and when the time has come that it named. Nothing else has to be remembered.
 ///
-/// Every manager has a lane of its own: events in the order of their latest change, a circuit
-/// breaker, and whether its receiver takes batches. What one operator does costs its own lane only:
+/// Every manager has a destination of its own: events in the order of their latest change, a
+/// circuit breaker, and whether its receiver takes batches. What one operator does costs its own
+/// destination only:
 ///
 /// - Requests: one that fails has one under way, all that fail together have half of `concurrency`,
 ///   and no manager has more than half. A quarter is kept for managers that have none under way.
@@ -95,20 +96,21 @@ struct settlement {
 ///   answered 404, which anybody can invent, it is theirs first.
 /// - Managers: in front of too many one without a sign of being real makes way, the one with the
 ///   fewest events if none has answered yet.
-/// - Failures: `failure` says whose they are. An operator's open its own lane's breaker. The
+/// - Failures: `failure` says whose they are. An operator's open its own destination's breaker. The
 /// breaker
-///   of the way to KCP is opened by connections that can't be opened, and, for the lanes that fail,
-///   by connections that break under requests of different managers with no answer in between.
+///   of the way to KCP is opened by connections that can't be opened, and, for the destinations
+///   that fail, by connections that break under requests of different managers with no answer in
+///   between.
 ///
-/// An event that failed waits for its own backoff (full jitter), or until its lane's breaker closes
-/// again, which shows that the receiver is back. Whatever its state, it expires when its latest
-/// change is older than `max_age`.
+/// An event that failed waits for its own backoff (full jitter), or until its destination's breaker
+/// closes again, which shows that the receiver is back. Whatever its state, it expires when its
+/// latest change is older than `max_age`.
 ///
 /// `poll` costs O(managers), all other calls O(1) for each event on average, and O(managers) in
 /// front of a full schedule. Single-threaded.
 class schedule {
  public:
-  struct lane;
+  struct destination;
 
   /// What is sent in one request: events of one manager. To be given back, once, to `answered` or
   /// `failed`.
@@ -116,8 +118,8 @@ class schedule {
     const std::string* manager = nullptr;
     std::vector<event_set::taken> events;
     bool as_batch = false;
-    lane* of = nullptr;
-    core::gate::ticket lane_ticket = 0;
+    destination* of = nullptr;
+    core::gate::ticket destination_attempt = 0;
     core::gate::ticket upstream_ticket = 0;
     std::uint64_t number = 0;
   };
@@ -158,7 +160,7 @@ class schedule {
   bool connected(std::size_t concurrency) noexcept;
 
   /// Ends a request that was answered.
-  settlement answered(std::unique_ptr<batch> sent, const answer& what, core::time_point now);
+  batch_result answered(std::unique_ptr<batch> sent, const answer& what, core::time_point now);
 
   /// Ends a request that was not. False if an earlier failure has said as much already.
   bool failed(std::unique_ptr<batch> sent, failure what, core::time_point now);
@@ -169,24 +171,25 @@ class schedule {
   void report(const std::function<void(const figures&)>& to) const;
 
  private:
-  lane* lane_of(const std::string& manager);
+  destination* destination_of(const std::string& manager);
   bool make_way();
-  void make_room(lane& newcomer);
-  void erase(lane& one);
+  void make_room(destination& newcomer);
+  void erase(destination& one);
   void lose(loss what, const watch_event& event);
   std::size_t tidy(core::time_point now);
-  bool shared_breaker_applies(const lane& one) const;
-  bool has_slot(const lane& one, std::size_t suspects) const;
-  bool may_send(const lane& one, std::size_t suspects, core::time_point now) const;
-  core::time_point next_time(const lane& one, core::time_point now) const;
-  std::unique_ptr<batch> load(lane& one);
-  void repeat(lane& one, const batch& sent, bool at_once, core::time_point now);
-  void repeat_later(lane& one, const event_set::taken& event, std::chrono::seconds at_least,
+  bool shared_breaker_applies(const destination& one) const;
+  bool has_slot(const destination& one, std::size_t suspects) const;
+  bool may_send(const destination& one, std::size_t suspects, core::time_point now) const;
+  core::time_point next_time(const destination& one, core::time_point now) const;
+  std::unique_ptr<batch> load(destination& one);
+  void repeat(destination& one, const batch& sent, bool at_once, core::time_point now);
+  void repeat_later(destination& one, const event_set::taken& event, std::chrono::seconds at_least,
                     core::time_point now);
-  void finish(lane& one, const event_set::taken& event);
-  void broke(const lane& one, const batch& sent, core::time_point now);
-  settlement settle(lane& one, const batch& sent, const answer& what, core::time_point now);
-  void split(lane& one, const batch& sent, core::time_point now);
+  void finish(destination& one, const event_set::taken& event);
+  void broke(const destination& one, const batch& sent, core::time_point now);
+  batch_result settle(destination& one, const batch& sent, const answer& what,
+                      core::time_point now);
+  void split(destination& one, const batch& sent, core::time_point now);
   void end(std::unique_ptr<batch> sent);
 
   const schedule_options options_;
@@ -194,16 +197,17 @@ class schedule {
   const loss_handler on_loss_;
   core::gate upstream_;       ///< the way to KCP
   bool unreachable_ = false;  ///< it is open because no connection can be opened
-  std::map<std::string, std::unique_ptr<lane>> lanes_;
-  std::vector<lane*> ring_;  ///< the same, in turn
+  std::map<std::string, std::unique_ptr<destination>> destinations_;
+  std::vector<destination*> ring_;  ///< the same, in turn
   std::size_t turn_ = 0;
   std::vector<std::unique_ptr<batch>> spare_;
   std::size_t size_ = 0;
   std::size_t concurrency_ = 64;
   std::size_t under_way_ = 0;
   std::uint64_t batches_ = 0;
-  std::uint64_t lanes_made_ = 0;
-  std::uint64_t broken_lane_ = 0;   ///< under which a connection broke, since the latest answer
+  std::uint64_t destinations_made_ = 0;
+  std::uint64_t broken_destination_ =
+      0;                            ///< under which a connection broke, since the latest answer
   std::uint64_t broken_after_ = 0;  ///< batches that had begun by then
 };
 

@@ -159,12 +159,12 @@ class planner {
     if (expired(root, exact_)) return wait(phase::blocked, "the root certificate has expired");
     if (*next_.served == root) return wait(phase::settled, {});
     if (root.not_before() > exact_) {
-      look_again(root.not_before());
+      recheck_at(root.not_before());
       return wait(phase::grace,
                   "the root certificate is not valid before " + text(root.not_before()));
     }
     if (expired(*next_.served, exact_)) return switch_server();
-    look_again(next_.served->not_after());
+    recheck_at(next_.served->not_after());
     out_.demand = {.authority = root.fingerprint(),
                    .newest = next_.bundle.authorities().front().fingerprint(),
                    .since = *next_.ca_added_at};
@@ -176,8 +176,8 @@ class planner {
   bool is_due() {
     const auto due = *next_.ca_added_at + options_.grace;
     const auto urgent = next_.served->not_after() - options_.urgent;
-    look_again(due);
-    if (!options_.time_only) look_again(urgent);
+    recheck_at(due);
+    if (!options_.time_only) recheck_at(urgent);
     if (exact_ >= due || (!options_.time_only && exact_ >= urgent)) {
       wait(phase::distributing, {});
       return true;
@@ -193,8 +193,8 @@ class planner {
     if (options_.time_only) return true;
     const auto deadline = switch_deadline(*next_.ca_added_at, next_.served->not_after(), options_);
     out_.deadline = deadline;
-    look_again(deadline);
-    look_again(deadline - options_.notice);
+    recheck_at(deadline);
+    recheck_at(deadline - options_.notice);
     const auto who = missing();
     if (who.empty()) return true;
     if (exact_ >= deadline) {
@@ -214,7 +214,7 @@ class planner {
     std::vector<std::pair<const k8s::object_key*, std::string_view>> all;
     tracker_.for_each([&](const k8s::object_key& kyma, const rollout_tracker::entry& entry) {
       const auto what = lacks(entry, *out_.demand, options_, exact_);
-      if (what.recheck_at) look_again(*what.recheck_at);
+      if (what.recheck_at) recheck_at(*what.recheck_at);
       if (!what.reason.empty() && !what.excused) all.emplace_back(&kyma, what.reason);
     });
     out_.missing = all.size();
@@ -244,7 +244,7 @@ class planner {
     // A certificate "without end" is clamped to the end of the clock's range.
     const auto margin = options_.expiry_margin + std::chrono::seconds(1);
     for (const auto& one : next_.bundle.authorities()) {
-      if (one.not_after() < time_point::max() - margin) look_again(one.not_after() + margin);
+      if (one.not_after() < time_point::max() - margin) recheck_at(one.not_after() + margin);
     }
     if (next_.bundle.empty()) {
       out_.steps.clear();
@@ -269,8 +269,8 @@ class planner {
     out_.waiting = std::move(why);
     out_.missing = 0;
   }
-  void look_again(time_point when) {
-    if (when > exact_) out_.look_again = std::min(when, out_.look_again.value_or(when));
+  void recheck_at(time_point when) {
+    if (when > exact_) out_.recheck_at = std::min(when, out_.recheck_at.value_or(when));
   }
   static std::string text(time_point when) { return k8s::format_time(when); }
 

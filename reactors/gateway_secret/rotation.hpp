@@ -110,7 +110,7 @@ struct plan {
   std::optional<time_point> deadline = {};  ///< of the switch; nothing: time alone decides
   bool near_deadline = false;               ///< within the notice
   std::string left_behind = {};             ///< runtimes that the switch did not wait for, as text
-  std::optional<time_point> look_again = {};  ///< when time alone changes the plan
+  std::optional<time_point> recheck_at = {};  ///< when time alone changes the plan
 
   bool has(step what) const noexcept;
 };

@@ -134,8 +134,8 @@ class rotator::implementation {
 
   reconcile_result later(time_point now) const {
     auto wait = options_.revisit;
-    if (last_.look_again) {
-      const auto until = *last_.look_again - now;
+    if (last_.recheck_at) {
+      const auto until = *last_.recheck_at - now;
       wait = std::clamp<core::duration>(until, std::chrono::milliseconds(100), wait);
     }
     return reconcile_result::requeue_after(wait);

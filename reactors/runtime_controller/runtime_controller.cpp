@@ -74,7 +74,7 @@ asio::awaitable<bool> runtime_controller::connect(contact* to, std::string clien
                                : options_.probe_timeout;
   auto probe = (*api)->get(namespaces_type(), {{}, std::string(skr_namespace)}, true);
   const auto got = co_await core::within(in_.clock, in_.clock.now() + limit, std::move(probe));
-  if (got && (*got || !k8s::is_sick(got->error()))) {
+  if (got && (*got || !k8s::is_unhealthy(got->error()))) {
     to->api = std::move(*api);
     co_return true;
   }
@@ -123,7 +123,7 @@ k8s::failure runtime_controller::missed_limit(contact* of) {
 
 void runtime_controller::settle(contact* of, std::optional<k8s::failure> failed,
                                 core::duration taken) {
-  if (failed && k8s::is_sick(*failed)) return set_unreachable(of, failed->message);
+  if (failed && k8s::is_unhealthy(*failed)) return set_unreachable(of, failed->message);
   const bool own = failed && (failed->is(k8s::errc::fenced) || failed->is(k8s::errc::shut_down));
   if (own) return;  // it says nothing about the runtime
   if (taken <= options_.prompt_limit) {

@@ -194,7 +194,7 @@ class planner {
   }
 
   void look_at(time_point when) {
-    if (!out_.look_again || when < *out_.look_again) out_.look_again = when;
+    if (!out_.recheck_at || when < *out_.recheck_at) out_.recheck_at = when;
   }
 
   const request& of_;

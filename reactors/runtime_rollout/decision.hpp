@@ -116,7 +116,7 @@ struct decision {
   counts now = {};
   std::set<std::string> admitted = {};  ///< runtimes that may take, or keep, the content
   std::string message = {};             ///< for people
-  std::optional<time_point> look_again = {};
+  std::optional<time_point> recheck_at = {};
 };
 
 /// The one decision on a roll-out. Pure.

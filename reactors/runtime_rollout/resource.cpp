@@ -122,7 +122,7 @@ std::optional<json::value> next_status(const json::value& object, const decision
   if (conditions != nullptr) status["conditions"] = *conditions;
   const bool bypassed = next.ahead > 0;
   const auto* const text = bypassed ? "others, such as KIM, brought the content before its turn"
-                                    : "nobody else brought the content";
+                                    : "no other writer brought the content";
   k8s::set_condition(out,
                      {"WavesBypassed", bypassed ? "True" : "False",
                       bypassed ? "WrittenByOthers" : "None", text, k8s::generation_of(object)},

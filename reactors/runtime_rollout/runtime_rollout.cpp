@@ -158,9 +158,9 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
   note(object, before, decided);
   publish(decided);
   let_in(decided);
-  if (!decided.look_again) co_return result::done();
+  if (!decided.recheck_at) co_return result::done();
   const auto wait =
-      std::chrono::duration_cast<core::duration>(*decided.look_again - in_.common.clock.wall());
+      std::chrono::duration_cast<core::duration>(*decided.recheck_at - in_.common.clock.wall());
   co_return result::requeue_after(std::max<core::duration>(wait, with_.settle));
 }
 

@@ -50,7 +50,7 @@ watcher_installer::watcher_installer(asio::any_io_executor executor, options wit
       with_(std::move(with)),
       from_(from),
       certificates_(in.certificates),
-      board_(in.board),
+      tracker_(in.tracker),
       finalizers_(in.finalizers == nullptr ? in.kcp : *in.finalizers),
       content_(*k8s::annotation(shared_deployment(with_.how.manifests, with_.how.set),
                                 content_annotation)),
@@ -67,7 +67,7 @@ watcher_installer::~watcher_installer() = default;
 asio::awaitable<void> watcher_installer::run() {
   const auto executor = co_await asio::this_coro::executor;
   core::task_group tasks(executor);
-  tasks.spawn(complete_board());
+  tasks.spawn(complete_tracker());
   tasks.spawn(drift_.run());
   tasks.spawn(controller_.run());
   co_await tasks.join();
@@ -78,9 +78,9 @@ void watcher_installer::roll_out_by(content_gate& gate) {
   gate.attach({.requeue = [this](const object_key& key) { requeue(key); }});
 }
 
-/// Nobody may conclude from the board that all runtimes have something before all are on it.
-asio::awaitable<void> watcher_installer::complete_board() {
-  if (board_ == nullptr) co_return;
+/// Nobody may conclude from the tracker that all runtimes have something before all are on it.
+asio::awaitable<void> watcher_installer::complete_tracker() {
+  if (tracker_ == nullptr) co_return;
   const bool synced = co_await from_.kymas.wait_synced();
   if (!synced) co_return;
   for (auto* each : from_.certificates) {
@@ -88,9 +88,10 @@ asio::awaitable<void> watcher_installer::complete_board() {
     if (!known) co_return;
   }
   from_.kymas.objects().for_each([this](const object& one) {
-    if (may_have_certificate(one.name()) && !is_left_alone(one.parse())) board_->expect(one.key());
+    if (may_have_certificate(one.name()) && !is_left_alone(one.parse()))
+      tracker_->expect(one.key());
   });
-  board_->complete();
+  tracker_->complete();
 }
 
 // --- one runtime -----------------------------------------------------------------------
@@ -111,7 +112,7 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::reconcile(object_key k
     runtimes_.forget(key);
     drift_.unwatch(key);
     drop_findings(key);
-    if (board_ != nullptr) board_->unreachable(key, in_.clock.wall());
+    if (tracker_ != nullptr) tracker_->unreachable(key, in_.clock.wall());
     co_return result::done();
   }
   const bool goes = k8s::is_being_deleted(kyma) && !is_kept_by_others(kyma);
@@ -162,13 +163,13 @@ asio::awaitable<std::optional<k8s::reconcile_result>> watcher_installer::reach(
   if (to->has_access) co_return refused(*kyma, *to, {.code = k8s::errc::unreachable});
   // There is no access to the runtime until a Secret changes.
   drift_.unwatch(to->key);
-  if (board_ != nullptr) board_->unreachable(to->key, in_.clock.wall());
+  if (tracker_ != nullptr) tracker_->unreachable(to->key, in_.clock.wall());
   co_return failed(*kyma, to->error, false);
 }
 
 asio::awaitable<k8s::reconcile_result> watcher_installer::keep_installed(json::value kyma,
                                                                          contact to) {
-  if (board_ != nullptr && may_have_certificate(to.key.name)) board_->expect(to.key);
+  if (tracker_ != nullptr && may_have_certificate(to.key.name)) tracker_->expect(to.key);
   // An unhealthy runtime comes first, so that nothing is done for those that wait.
   std::optional<result> ended;
   const bool has_access = kubeconfig_of(to.key.name, kubeconfigs_for(to.key.name)).has_value();
@@ -181,7 +182,7 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::keep_installed(json::v
   if (own.what == certificate_state::kind::failed) co_return failed(kyma, own.why, true);
   auto what = order_for(own);
   if (!what) co_return failed(kyma, what.error().message, false);
-  if (board_ != nullptr) board_->expect(to.key);
+  if (tracker_ != nullptr) tracker_->expect(to.key);
   if (!to.api) ended = co_await reach(&kyma, &to);
   if (ended) co_return *ended;
   auto brought = co_await bring(std::move(kyma), std::move(to), std::move(*what));
@@ -206,7 +207,7 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::bring(json::value kyma
   auto seen = co_await bounded(&to, std::move(installing));
   if (to.deferred) co_return *to.deferred;
   if (!seen) co_return refused(kyma, to, seen.error());
-  if (board_ != nullptr) board_->reached(to.key);
+  if (tracker_ != nullptr) tracker_->reached(to.key);
   watch_drift(to, std::move(seen->left));
   drift_.reconciled(to.key, seen->writes > 0 && drift_.changed(to.key));
   co_return settle(kyma, *seen);
@@ -217,7 +218,7 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::bring(json::value kyma
 k8s::reconcile_result watcher_installer::settle(const json::value& kyma, const outcome& seen) {
   const auto key = k8s::key_of(kyma);
   writes_.Increment(static_cast<double>(seen.writes));
-  if (board_ != nullptr && seen.trust) board_->observed(key, *seen.trust, in_.clock.wall());
+  if (tracker_ != nullptr && seen.trust) tracker_->observed(key, *seen.trust, in_.clock.wall());
   changes_[key] = seen.changes;
   if (contested_.empty()) contested_since_ = in_.clock.wall();
   seen.contested.empty() ? contested_.erase(key) : contested_.insert(key).second;
@@ -252,12 +253,12 @@ k8s::reconcile_result watcher_installer::refused(const json::value& kyma, const 
                                                  const k8s::failure& error) {
   if (error.is(k8s::errc::fenced) || error.is(k8s::errc::shut_down)) return result::error(error);
   if (runtimes_.unhealthy(to.key)) {
-    if (board_ != nullptr) board_->unreachable(to.key, in_.clock.wall());
+    if (tracker_ != nullptr) tracker_->unreachable(to.key, in_.clock.wall());
     ask_gate(to.key, content_facts{.health = content_health::unreachable});
     note(kyma, state::unreachable, {}, to.error);
     return result::error("the runtime does not respond: " + to.error, "unreachable");
   }
-  if (board_ != nullptr) board_->reached(to.key);
+  if (tracker_ != nullptr) tracker_->reached(to.key);
   ask_gate(to.key, content_facts{.error = error.message});
   auto again = result::error(error);
   note(kyma, state::failed, again.reason, error.message);
@@ -275,7 +276,7 @@ void watcher_installer::forget(const object_key& key) {
   forget_runtime(key, to_string(key));
   removing_.erase(key);
   drop_findings(key);
-  if (board_ != nullptr) board_->forget(key);
+  if (tracker_ != nullptr) tracker_->forget(key);
 }
 
 /// What the last reconcile found, where the runtime is not looked at any more.

@@ -71,8 +71,8 @@ struct environment {
   k8s::client& kcp;
   k8s::client_pool& runtimes;
   certificate_provider& certificates;
-  k8s::event_recorder& events;       ///< on the Kymas
-  rollout_tracker* board = nullptr;  ///< gets what is in place on the runtimes
+  k8s::event_recorder& events;         ///< on the Kymas
+  rollout_tracker* tracker = nullptr;  ///< gets what is in place on the runtimes
   core::clock& clock;
   core::watchdog& watchdog;
   core::logger& log;
@@ -162,7 +162,7 @@ class watcher_installer final : public runtime_controller {
 
   in_words<order> order_for(const certificate_state& own);
   const in_words<tls::ca_bundle>& gateway_trust();
-  boost::asio::awaitable<void> complete_board();
+  boost::asio::awaitable<void> complete_tracker();
   std::vector<k8s::object> kubeconfigs_for(std::string_view kyma) const;
   result settle(const boost::json::value& kyma, const outcome& seen);
   result refused(const boost::json::value& kyma, const contact& to, const k8s::failure& error);
@@ -180,7 +180,7 @@ class watcher_installer final : public runtime_controller {
   const options with_;
   const sources from_;
   certificate_provider& certificates_;
-  rollout_tracker* const board_;
+  rollout_tracker* const tracker_;
   k8s::client& finalizers_;
   const std::string content_;  ///< of the Deployment: its digest
   content_gate* gate_ = nullptr;

@@ -1,5 +1,7 @@
 #include "watching.hpp"
 
+#include "tests/unit/k8s/watch_to_end.hpp"
+
 namespace rw::conformance {
 
 /// Cuts what comes into lines, each of them an event.
@@ -46,7 +48,8 @@ watching::~watching() {
 
 boost::asio::awaitable<void> watching::run(k8s::resource_type type, k8s::selection what,
                                            k8s::watch_options options) {
-  auto ended = co_await api_.watch(std::move(type), std::move(what), std::move(options), *sink_);
+  auto ended = co_await k8s::test::watch_to_end(api_, std::move(type), std::move(what),
+                                                std::move(options), *sink_);
   const std::lock_guard lock(guard_);
   end_ = std::move(ended);
   changed_.notify_all();

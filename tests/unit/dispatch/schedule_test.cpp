@@ -15,10 +15,10 @@ BOOST_AUTO_TEST_SUITE(schedule)
 namespace core = rw::core;
 using namespace std::chrono_literals;
 using rw::dispatch::answer;
+using rw::dispatch::batch_result;
 using rw::dispatch::failure;
 using rw::dispatch::loss;
 using rw::dispatch::schedule_options;
-using rw::dispatch::settlement;
 
 namespace {
 
@@ -72,12 +72,12 @@ struct bench {
     return until;
   }
 
-  settlement reply(batch load, unsigned status, std::chrono::seconds retry_after = 0s,
-                   std::size_t offer = 1) {
+  batch_result reply(batch load, unsigned status, std::chrono::seconds retry_after = 0s,
+                     std::size_t offer = 1) {
     return plan.answered(std::move(load), {status, retry_after, offer}, now);
   }
-  settlement send_next(unsigned status, std::chrono::seconds retry_after = 0s,
-                       std::size_t offer = 1) {
+  batch_result send_next(unsigned status, std::chrono::seconds retry_after = 0s,
+                         std::size_t offer = 1) {
     return reply(next(), status, retry_after, offer);
   }
   bool fail(batch load, failure what) { return plan.failed(std::move(load), what, now); }
@@ -101,17 +101,19 @@ struct bench {
 
   std::size_t open_circuits() const {
     std::size_t open = plan.upstream_open() ? 1 : 0;
-    plan.report([&](const auto& lane) { open += lane.open ? 1 : 0; });
+    plan.report([&](const auto& destination) { open += destination.open ? 1 : 0; });
     return open;
   }
   std::size_t delayed() const {
     std::size_t all = 0;
-    plan.report([&](const auto& lane) { all += lane.delayed; });
+    plan.report([&](const auto& destination) { all += destination.delayed; });
     return all;
   }
   std::size_t events_of(const std::string& manager) const {
     std::size_t all = 0;
-    plan.report([&](const auto& lane) { all += lane.manager == manager ? lane.events : 0; });
+    plan.report([&](const auto& destination) {
+      all += destination.manager == manager ? destination.events : 0;
+    });
     return all;
   }
 
@@ -796,9 +798,9 @@ BOOST_AUTO_TEST_CASE(schedule_forgets_managers_that_never_answered_and_have_no_e
     BOOST_TEST(!b.ready());
   }
   BOOST_TEST(b.plan.empty());
-  int lanes = 0;
-  b.plan.report([&](const auto&) { ++lanes; });
-  BOOST_TEST(lanes == 0);
+  int destinations = 0;
+  b.plan.report([&](const auto&) { ++destinations; });
+  BOOST_TEST(destinations == 0);
 }
 
 // --- batches ------------------------------------------------------------------------------------

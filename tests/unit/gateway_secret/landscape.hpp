@@ -54,8 +54,8 @@ class landscape {
     for (std::size_t i = 0; i < runtimes_.size(); ++i) {
       auto& one = runtimes_[i];
       one.name = "r" + std::to_string(i);
-      one.controller = {.speaks = i % 2 == 0 ? certificates::issuer_kind::cert_manager
-                                             : certificates::issuer_kind::gardener,
+      one.controller = {.kind = i % 2 == 0 ? certificates::issuer_kind::cert_manager
+                                           : certificates::issuer_kind::gardener,
                         .works_from = day0,
                         .fails_at_times = i < with_.flaky};
       one.never_ready = !one.controller.fails_at_times && i < with_.flaky + with_.never_ready;
@@ -167,12 +167,11 @@ class landscape {
   void work_on_certificate(runtime& one) {
     using certificates::validity_in_status;
     auto& controller = one.controller;
-    const auto before = validity_in_status(one.certificate, controller.speaks)->not_before;
+    const auto before = validity_in_status(one.certificate, controller.kind)->not_before;
     const auto started = controller.started;
     controller.takes = std::chrono::ceil<std::chrono::seconds>(up_to(with_.issuing));
     controller.step(one.certificate, now_);
-    const bool renewed =
-        validity_in_status(one.certificate, controller.speaks)->not_before > before;
+    const bool renewed = validity_in_status(one.certificate, controller.kind)->not_before > before;
     if (controller.started > started && controller.fails(now_)) ++failures;
     if (renewed) return issue(one);
     if (now_ - one.issued_at < 24h * 30 || controller.begun) return;
@@ -288,7 +287,7 @@ class landscape {
     const auto& state = judged(one);
     const auto now = now_ + clock_skew_;
     if (state.must_be_reissued &&
-        certificates::test::ask_in_turn(one.certificate, one.controller.speaks, state.cause, now)) {
+        certificates::test::ask_in_turn(one.certificate, one.controller.kind, state.cause, now)) {
       ++reissues;
     }
     if (one.away_since) return board_.unreachable(kyma(one.name), now);
@@ -325,7 +324,7 @@ class landscape {
     one.judged_by = basis;
     one.judged_at = now_;
     one.judged = certificates::judge({one.name, one.certificate, secret, &*view_}, pairs_,
-                                     one.controller.speaks, {}, now_ + clock_skew_);
+                                     one.controller.kind, {}, now_ + clock_skew_);
     return one.judged;
   }
 

@@ -62,7 +62,7 @@ plan planned(const observed& world, const rollout_tracker& board, time_point now
     const bool only_switches = second.steps.empty() || second.steps == steps{step::switch_server};
     BOOST_TEST(only_switches);
   }
-  if (first.look_again) BOOST_TEST((*first.look_again > now));
+  if (first.recheck_at) BOOST_TEST((*first.recheck_at > now));
   return first;
 }
 
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(a_new_root_is_put_in_front_of_the_bundle_and_not_served) {
   BOOST_TEST(bundled(made, {r2().certificate, r1().certificate}));
   BOOST_TEST((made.write->ca_added_at == now));
   BOOST_TEST((made.where == phase::grace));
-  BOOST_TEST((made.look_again == now + 4 * 24h));
+  BOOST_TEST((made.recheck_at == now + 4 * 24h));
 }
 
 BOOST_AUTO_TEST_CASE(a_root_that_is_renewed_with_its_key_is_a_new_one) {
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(the_gateway_switches_after_the_grace_period_and_not_before)
   const auto early = planned(world, board, day0 + 4 * 24h - 1s);
   BOOST_TEST(early.steps.empty());
   BOOST_TEST((early.where == phase::grace));
-  BOOST_TEST((early.look_again == day0 + 4 * 24h));
+  BOOST_TEST((early.recheck_at == day0 + 4 * 24h));
   const auto due = planned(world, board, day0 + 4 * 24h);
   BOOST_TEST((due.steps == steps{step::switch_server}));
   BOOST_TEST(serves(due, r2()));
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(the_gateway_does_not_switch_before_every_runtime_was_seen) 
       (planned(world, board, late, {.time_only = true}).steps == steps{step::switch_server}));
   board.unreachable(kyma("b"), late);
   BOOST_TEST((planned(world, board, late + 59min).steps.empty()));
-  BOOST_TEST((planned(world, board, late + 59min).look_again == late + 1h));
+  BOOST_TEST((planned(world, board, late + 59min).recheck_at == late + 1h));
   BOOST_TEST((planned(world, board, late + 1h).steps == steps{step::switch_server}));
 }
 
@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(roots_faster_than_the_grace_period_do_not_let_what_is_serve
   auto unready = nobody();
   unready.observed(kyma("a"), runtime_with({&brief}, brief, day0), day0);
   const auto relaxed = planned(world, unready, day0 + 7 * 24h + 1h, options);
-  BOOST_TEST((relaxed.look_again == day0 + 8 * 24h));
+  BOOST_TEST((relaxed.recheck_at == day0 + 8 * 24h));
   BOOST_TEST(planned(world, ready, day0 + 7 * 24h + 1h, options).steps.empty());
   // A day before the end only the runtimes count,
   BOOST_TEST((planned(world, unready, day0 + 8 * 24h, options).where == phase::distributing));
@@ -256,7 +256,7 @@ BOOST_AUTO_TEST_CASE(a_root_of_the_future_is_trusted_at_once_and_served_when_it_
   const auto board = board_with(future, r1());
   const auto waiting = planned(world, board, day0 + 24h * 9);
   BOOST_TEST(waiting.steps.empty());
-  BOOST_TEST((waiting.look_again == day0 + 24h * 10));
+  BOOST_TEST((waiting.recheck_at == day0 + 24h * 10));
   BOOST_TEST(serves(planned(world, board, day0 + 24h * 10), future));
 }
 
@@ -274,7 +274,7 @@ BOOST_AUTO_TEST_CASE(expired_authorities_are_dropped_when_nobody_needs_them) {
   const root old("old", day0 - 48h, 48h);
   const auto world = rooted(r2(), gateway(r2(), {r2().certificate, old.certificate}, day0 - 24h));
   BOOST_TEST(planned(world, nobody(), day0 + 59min).steps.empty());
-  BOOST_TEST((planned(world, nobody(), day0 + 59min).look_again == day0 + 1h + 1s));
+  BOOST_TEST((planned(world, nobody(), day0 + 59min).recheck_at == day0 + 1h + 1s));
   const auto made = planned(world, nobody(), day0 + 1h + 1s);
   BOOST_TEST((made.steps == steps{step::drop_expired}));
   BOOST_TEST(bundled(made, {r2().certificate}));
@@ -309,11 +309,11 @@ BOOST_AUTO_TEST_CASE(switch_goes_on_without_the_missing_before_what_is_served_en
              "missing: 2 of 2 runtimes: kcp-system/a (without the new CA), kcp-system/b (not "
              "observed yet); not waited for after 2026-03-10T00:00:00Z");
   BOOST_TEST(!waiting.near_deadline);
-  BOOST_TEST((waiting.look_again == deadline - 3 * 24h));
+  BOOST_TEST((waiting.recheck_at == deadline - 3 * 24h));
   const auto near = planned(world, unready, deadline - 1s);
   BOOST_TEST(near.steps.empty());
   BOOST_TEST(near.near_deadline);
-  BOOST_TEST((near.look_again == deadline));
+  BOOST_TEST((near.recheck_at == deadline));
   const auto late = planned(world, unready, deadline);
   BOOST_TEST(serves(late, r2()));
   BOOST_TEST(late.left_behind.find("kcp-system/b (not observed yet)") != std::string::npos);

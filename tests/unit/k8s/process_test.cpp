@@ -35,7 +35,7 @@ process_outcome ran(host& here, process_request what) {
 BOOST_AUTO_TEST_CASE(output_errors_and_status_are_told) {
   host here;
   const auto got = ran(here, shell("echo out; echo err >&2; exit 3"));
-  BOOST_TEST(got.trouble == "");
+  BOOST_TEST(got.error == "");
   BOOST_TEST(got.started);
   BOOST_TEST(got.output == "out\n");
   BOOST_TEST(got.errors == "err\n");
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(a_program_that_is_missing_is_not_started) {
   for (const auto* name : {"no-such-program", "/no/such/program", "/tmp"}) {
     const auto got = ran(here, {.command = name});
     BOOST_TEST(!got.started);
-    BOOST_TEST(got.trouble.starts_with("cannot be started: "), got.trouble);
+    BOOST_TEST(got.error.starts_with("cannot be started: "), got.error);
   }
 }
 
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(program_beyond_its_time_limit_is_killed_with_its_children) 
   auto what = shell("sleep 1000 & echo $! > " + dir.in("child") + "; wait");
   what.limit = std::chrono::milliseconds(300);
   const auto got = ran(here, what);
-  BOOST_TEST(got.trouble == "did not end within 0 s");
+  BOOST_TEST(got.error == "did not end within 0 s");
   pid_t child = 0;
   std::ifstream(dir.in("child")) >> child;
   BOOST_REQUIRE(child > 0);
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(program_beyond_its_output_limit_is_killed) {
   host here;
   auto what = shell("yes");
   what.output_bytes = 100'000;
-  BOOST_TEST(ran(here, what).trouble == "wrote more than 100000 bytes");
+  BOOST_TEST(ran(here, what).error == "wrote more than 100000 bytes");
   const auto got = ran(here, shell("yes nonsense | head -c 1000000 >&2; echo last >&2; exit 1"));
   BOOST_TEST(got.status == 1);
   BOOST_TEST(got.errors.size() <= 16 * 1024);
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(program_beyond_its_output_limit_is_killed) {
 BOOST_AUTO_TEST_CASE(remaining_child_does_not_delay_the_end_of_its_program) {
   host here;
   const auto got = ran(here, shell("sleep 30 & echo done"));
-  BOOST_TEST(got.trouble == "");
+  BOOST_TEST(got.error == "");
   BOOST_TEST(got.output == "done\n");
 }
 
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(a_program_is_killed_when_its_caller_is_cancelled) {
       asio::bind_cancellation_slot(stop.slot(), asio::use_future));
   BOOST_TEST(eventually([&] { return std::filesystem::exists(dir.in("up")); }));
   here.on_thread([&] { stop.emit(asio::cancellation_type::terminal); });
-  BOOST_TEST(done.get().trouble == "was cancelled");
+  BOOST_TEST(done.get().error == "was cancelled");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(waves_begin_when_all_canaries_have_been_ready_for_a_while) 
   of.take("r01");
   of.decide();
   BOOST_TEST((of.state.at == phase::canary));
-  BOOST_TEST((of.last.look_again == of.now + 10s));
+  BOOST_TEST((of.last.recheck_at == of.now + 10s));
   of.now += 10s;
   const auto& next = of.decide();
   BOOST_TEST((next.next.at == phase::waves));
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(rollout_is_completed_when_all_have_it) {
   while (of.take_all() > 0) of.decide();
   BOOST_TEST((of.state.at == phase::completed));
   BOOST_TEST(of.last.now.ready == 10U);
-  BOOST_TEST((of.last.look_again == std::nullopt));
+  BOOST_TEST((of.last.recheck_at == std::nullopt));
   // From now on a new runtime gets it at once.
   of.all["new"] = {.wanted = "b"};
   BOOST_TEST(of.decide().admitted.contains("new"));
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(silent_canary_fails_after_five_minutes) {
   of.take("r01", health::progressing);
   of.now += 299s;
   BOOST_TEST((of.decide().next.at == phase::canary));
-  BOOST_TEST((of.last.look_again == of.now + 1s));
+  BOOST_TEST((of.last.recheck_at == of.now + 1s));
   of.now += 1s;
   BOOST_TEST((of.decide().next.at == phase::paused));
   BOOST_TEST(of.last.message.find("r01: not ready in time") == 0U);

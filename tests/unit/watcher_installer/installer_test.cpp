@@ -90,7 +90,7 @@ asio::awaitable<void> installs(world* w) {
   const bool told = co_await w->until_event("skr", "WatcherNotReady", "NoPods");
   BOOST_TEST(told);
   BOOST_TEST(w->installer->count(state::not_ready) == 1U);
-  BOOST_TEST((w->board.find({"kcp-system", "skr"}) != nullptr));
+  BOOST_TEST((w->tracker.find({"kcp-system", "skr"}) != nullptr));
   const bool ready = co_await w->until_ready("skr");
   BOOST_TEST(ready);
   BOOST_TEST(w->installer->count(state::installed) == 1U);
@@ -107,11 +107,11 @@ asio::awaitable<void> installs(world* w) {
     return k8s::has_finalizer(one, "operator.kyma-project.io/runtime-watcher");
   });
   BOOST_TEST(good);
-  const auto* seen = w->board.find({"kcp-system", "skr"});
+  const auto* seen = w->tracker.find({"kcp-system", "skr"});
   BOOST_TEST_REQUIRE(seen != nullptr);
   BOOST_TEST_REQUIRE(seen->observed.has_value());
   BOOST_TEST(seen->observed->authorities.size() == 1U);
-  BOOST_TEST(w->board.is_complete());
+  BOOST_TEST(w->tracker.is_complete());
 }
 
 BOOST_AUTO_TEST_CASE(the_watcher_is_installed_on_the_runtime_of_a_new_kyma, *kube) {
@@ -359,7 +359,7 @@ asio::awaitable<void> bears_the_unhealthy(world* w) {
   BOOST_TEST(good);
   good = co_await w->until_event("refusing", "RuntimeUnreachable");
   BOOST_TEST(good);
-  const auto* entry = w->board.find({"kcp-system", "hanging"});
+  const auto* entry = w->tracker.find({"kcp-system", "hanging"});
   BOOST_TEST((entry != nullptr && entry->unreachable_since.has_value()));
   BOOST_TEST(w->lines("\"name\":\"refusing\"") == 1, "an error is logged when it begins");
 
@@ -395,7 +395,7 @@ asio::awaitable<void> removes(world* w) {
   BOOST_TEST(w->certificates.removed == std::vector<std::string>{"skr"});
   good = co_await w->until_event("skr", "WatcherRemoved");
   BOOST_TEST(good);
-  good = co_await eventually([w] { return w->board.find({"kcp-system", "skr"}) == nullptr; });
+  good = co_await eventually([w] { return w->tracker.find({"kcp-system", "skr"}) == nullptr; });
   BOOST_TEST(good);
 }
 
@@ -702,7 +702,7 @@ asio::awaitable<void> rotates(world* w) {
   BOOST_TEST(wrong == 0);
   BOOST_TEST((std::chrono::steady_clock::now() - begin >= 1s), "the bundle was not in place");
   const auto issuer = [w] {
-    const auto* entry = w->board.find({"kcp-system", "skr"});
+    const auto* entry = w->tracker.find({"kcp-system", "skr"});
     return entry != nullptr && entry->observed ? entry->observed->client_issuer : std::string();
   };
   const auto authority_now = tls::certificate::from_pem(w->second.pem()).value().fingerprint();

@@ -74,7 +74,7 @@ class world : public test::environment {
   double passes() const;
 
   issuing certificates;
-  rollout_tracker board;
+  rollout_tracker tracker;
   authority first{"klm-watcher"};
   authority second{"klm-watcher"};
   std::unique_ptr<watcher_installer::watcher_installer> installer;

@@ -91,7 +91,7 @@ void world::start() {
           .runtimes = open_pool({.client = watcher_installer::runtime_client_options()}),
           .certificates = certificates,
           .events = record_events("watcher-installer"),
-          .board = &board,
+          .tracker = &tracker,
           .clock = clock,
           .watchdog = watchdog,
           .log = log,
