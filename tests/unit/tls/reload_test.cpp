@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(a_half_written_certificate_is_refused_and_the_whole_one_tak
   reload.until([&] { return reload.last().find("incomplete") != std::string::npos; });
   BOOST_TEST(reload.serving() == "v1");
   BOOST_TEST(reload.last().find(dir.in("tls.crt")) != std::string::npos);
-  BOOST_TEST(reload.logged().find("refused") != std::string::npos);
+  BOOST_TEST(reload.logged().find("rejected") != std::string::npos);
   BOOST_TEST(reload.it().failures() >= 1U);
   dir.write("tls.crt", next.certificate);
   reload.until_serving("v2");
