@@ -62,6 +62,17 @@ std::string_view label_of(const failure& f) noexcept {
   return texts_of(f.code.value()).label;
 }
 
+bool is_permanent(const failure& error) noexcept {
+  // What does not fit the schema is refused with 500 by server-side apply, up to the newest version
+  // (k8s.io/apimachinery/pkg/util/managedfields, structuredmerge.go).
+  const bool unfit = error.status == 500 && error.message.find(
+                                                "failed to create typed patch "
+                                                "object") != std::string::npos;
+  return unfit || error.is(errc::bad_request) || error.is(errc::invalid) ||
+         error.is(errc::forbidden) || error.is(errc::unsupported) ||
+         error.is(errc::method_not_allowed) || error.is(errc::too_large) || error.status == 413;
+}
+
 void throw_exception_from_error(const failure& f, const boost::source_location&) {
   throw boost::system::system_error(f.code, f.message);
 }

@@ -62,6 +62,9 @@ struct failure {
 /// Returns the metrics' label for a failure without status: the name of its `errc`.
 std::string_view label_of(const failure& f) noexcept;
 
+/// True if the API server understood the request and will refuse it again.
+bool is_permanent(const failure& error) noexcept;
+
 /// Makes result::value() throw boost::system::system_error with the message.
 [[noreturn]] void throw_exception_from_error(const failure& f, const boost::source_location& where);
 

@@ -188,6 +188,9 @@ asio::awaitable<k8s::reconcile_result> direct_sync::run_sync(pass* in) {
   }
   const bool connected = co_await connect(&in->to, kcp_.client_name(key), kcp_.kubeconfig_of(key));
   if (!connected) drift_.unwatch(key);
+  if (in->to.deferred && gate_ != nullptr) {
+    gate_->observe(key, {.health = content_health::unreachable});
+  }
   if (!connected && in->to.deferred) co_return *in->to.deferred;
   auto done =
       k8s::result<void>(k8s::failure{.code = k8s::errc::unreachable, .message = in->to.error});

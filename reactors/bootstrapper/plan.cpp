@@ -313,18 +313,6 @@ bool has_newer(const unit_plan& plan, const revision& newer) {
   });
 }
 
-bool is_permanent(const k8s::failure& error) noexcept {
-  // What does not fit the schema is refused with 500 by server-side apply, up to the newest version
-  // (k8s.io/apimachinery/pkg/util/managedfields, structuredmerge.go).
-  const bool unfit = error.status == 500 && error.message.find(
-                                                "failed to create typed patch "
-                                                "object") != std::string::npos;
-  return unfit || error.is(k8s::errc::bad_request) || error.is(k8s::errc::invalid) ||
-         error.is(k8s::errc::forbidden) || error.is(k8s::errc::unsupported) ||
-         error.is(k8s::errc::method_not_allowed) || error.is(k8s::errc::too_large) ||
-         error.status == 413;
-}
-
 asio::awaitable<k8s::result<std::optional<k8s::resource_type>>> find_type(
     k8s::client* api, k8s::group_version_kind gvk) {
   using found_type = std::optional<k8s::resource_type>;

@@ -60,7 +60,4 @@ boost::asio::awaitable<k8s::result<std::optional<k8s::resource_type>>> find_type
 /// have the one of the plan: an object is as the newer one has it, and not as the plan has it.
 bool has_newer(const unit_plan& plan, const revision& newer);
 
-/// True if the API server understood the request and will refuse it again.
-bool is_permanent(const k8s::failure& error) noexcept;
-
 }  // namespace rw::bootstrapper

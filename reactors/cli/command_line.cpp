@@ -159,10 +159,14 @@ command_line parse_command_line(const std::string& program, const std::string& a
   add(parser, "--log-level", level, "", "Least level that is logged")
       ->check(CLI::IsMember({"debug", "info", "warning", "warn", "error"}));
   finish_options(parser, "", arguments, true);
+  const auto names_command = [&](const std::string& argument) {
+    return std::ranges::find(commands, argument, &command::name) != commands.end();
+  };
+  const auto running = std::ranges::find_if(arguments, names_command);
   for (const auto& one : commands) {
     auto* const added = parser.add_subcommand(one.name, one.help);
     one.describe(*added);
-    const bool runs = std::ranges::find(arguments, one.name) != arguments.end();
+    const bool runs = running != arguments.end() && *running == one.name;
     finish_options(*added, one.has_known_variables ? "" : "RW_", arguments, runs);
   }
   const auto* const version = parser.add_subcommand("version", "Prints the version");

@@ -47,9 +47,14 @@ class planner {
  private:
   standing standing_of(const runtime_facts& of) {
     const bool admitted = known_ && of.admitted;
-    const bool ill = of.is == health::failed && !of.left_over();
+    // Where it is not known what was rolled out to the end, only the new content is on trial.
+    const bool proven = !of.left_over() || (!of.updated() && of.completed.empty());
+    const auto ill_from = of.since + with_.silence;
+    const bool not_ready = of.is == health::progressing && !of.in_place.empty() && proven;
+    const bool ill = (of.is == health::failed && proven) || (not_ready && now_ >= ill_from);
     if (ill && (of.updated() || !admitted)) return standing::aside;
     if (!of.updated() && !admitted) {
+      if (not_ready) look_at(ill_from);
       return of.is == health::unreachable ? standing::aside : standing::waiting;
     }
     if (of.updated() && of.is == health::ready) return standing::ready;
@@ -97,9 +102,14 @@ class planner {
     };
     add([&](const auto& name, auto) { return out_.next.canaries.contains(name); });
     add([](const auto&, auto is) { return is != standing::waiting && is != standing::aside; });
+    add([&](const auto& name, auto is) { return is_ready_to_wait(name, is); });
     add([](const auto&, auto is) { return is == standing::waiting; });
     add([](const auto&, auto) { return true; });
     out_.next.canaries = canaries_;
+  }
+
+  bool is_ready_to_wait(const std::string& name, standing is) const {
+    return is == standing::waiting && all_.at(name).is == health::ready;
   }
 
   void look_at_canaries() {
@@ -113,6 +123,10 @@ class planner {
         canaries_wait_ = true;
       } else if (const auto until = all_.at(name).since + with_.soak; now_ < until) {
         look_at(until);
+        canaries_wait_ = true;
+      } else if (all_.at(name).observed < until) {
+        out_.to_inspect.insert(name);
+        look_at(now_ + with_.soak);
         canaries_wait_ = true;
       }
     }
@@ -154,11 +168,13 @@ class planner {
 
   void admit() {
     const auto& next = out_.next;
-    const bool all = next.at == phase::completed || (of_.at_once && !of_.paused);
+    const bool all = of_.at_once && !of_.paused;
+    const bool completed = next.at == phase::completed;
     const bool paused = next.at == phase::paused;
     for (const auto& [name, each] : all_) {
       const auto is = standings_.at(name);
-      const bool begun = is != standing::waiting && is != standing::aside;
+      const bool begun = is == standing::waiting ? completed && each.in_place.empty()
+                                                 : completed || is != standing::aside;
       if (all || each.updated() || (!paused && (begun || each.ahead))) out_.admitted.insert(name);
     }
     if (all || paused) return;
@@ -175,10 +191,11 @@ class planner {
       }
     };
     add([&](const auto& name, auto) { return canaries_.contains(name); });
-    if (next.at != phase::waves) return;
+    if (next.at != phase::waves && !completed) return;
     add([&](const auto& name, auto is) {
       return is == standing::waiting && all_.at(name).is == health::failed;
     });
+    add([&](const auto& name, auto is) { return is_ready_to_wait(name, is); });
     add([](const auto&, auto is) { return is == standing::waiting; });
   }
 

@@ -49,11 +49,12 @@ struct runtime_facts {
   std::string completed = {};  ///< of the content that was rolled out to the end last
   std::string in_place = {};   ///< revision it has; empty: none
   health is = health::unreachable;
-  time_point since = {};   ///< of the health, or of the revision in place if that is later
-  bool selected = false;   ///< by the canaries' label
-  bool ahead = false;      ///< another writer has brought the content
-  bool rejected = false;   ///< it does not take the content
-  std::string error = {};  ///< of one that failed, for people
+  time_point since = {};  ///< of the health, or of the revision in place if that is later
+  time_point observed = time_point::max();  ///< last time that its health was read
+  bool selected = false;                    ///< by the canaries' label
+  bool ahead = false;                       ///< another writer has brought the content
+  bool rejected = false;                    ///< it does not take the content
+  std::string error = {};                   ///< of one that failed, for people
   std::optional<time_point> admitted = {};  ///< to the content that `state` names
 
   bool updated() const noexcept { return !wanted.empty() && in_place == wanted; }
@@ -114,21 +115,25 @@ inline constexpr std::array<std::pair<std::string_view, std::size_t counts::*>, 
 struct decision {
   state next = {};
   counts now = {};
-  std::set<std::string> admitted = {};  ///< runtimes that may take, or keep, the content
-  std::string message = {};             ///< for people
+  std::set<std::string> admitted = {};    ///< runtimes that may take, or keep, the content
+  std::set<std::string> to_inspect = {};  ///< canaries whose health must be read before they pass
+  std::string message = {};               ///< for people
   std::optional<time_point> recheck_at = {};
 };
 
 /// The one decision on a roll-out. Pure.
 ///
 ///   - Canaries take the content first: all at once if chosen by number. When all of them have been
-///     ready for `soak`, the others follow, as many as `max_unavailable` allows to be on their way
-///     or failed since the last resume by hand; one at a time in any case.
+///     ready for `soak`, and were so at its end, the others follow, ready ones first, as many as
+///     `max_unavailable` allows to be on their way or failed since the last resume by hand; one at
+///     a time in any case.
 ///   - A canary that fails, or more failures than the budget, pause the roll-out, until `resume`
 ///     has another value or the content is superseded. What has taken the content keeps it.
-///   - Runtimes that do not answer, or fail with what was rolled out to the end, are set aside:
-///   they
-///     get the content when the roll-out is completed, which it is when all others have it. One
+///   - Runtimes that do not answer, or with what was rolled out to the end fail or are not ready
+///   for
+///     `silence`, are set aside: they get the content when the roll-out is completed, which it is
+///     when all others have it. Ready ones without the content that appear later take it by
+///     `max_unavailable`. One
 ///     that ceases to answer after it was admitted is in the way for `silence` at most, and is no
 ///     failure. Canaries by number are replaced by others.
 ///   - Runtimes that another writer has brought the content to are admitted, since nothing is left

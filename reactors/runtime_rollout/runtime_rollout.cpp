@@ -56,7 +56,7 @@ bool runtime_rollout::admit(const object_key& runtime, const shared_content& con
     return false;
   }
   if (!warm_) seen_.insert(runtime);
-  auto& known = runtimes_[runtime.name];
+  auto& known = runtimes_.try_emplace(runtime.name, runtime_facts{.observed = {}}).first->second;
   known.wanted = desired.newest;
   known.completed = desired.completed;
   take(known, now);
@@ -65,7 +65,9 @@ bool runtime_rollout::admit(const object_key& runtime, const shared_content& con
 
 void runtime_rollout::observe(const object_key& runtime, const content_facts& now) {
   const auto found = runtimes_.find(runtime.name);
-  if (found != runtimes_.end()) take(found->second, now);
+  if (found == runtimes_.end()) return;
+  if (now.health) found->second.observed = in_.common.clock.wall();
+  take(found->second, now);
 }
 
 void runtime_rollout::take(runtime_facts& into, const content_facts& now) {
@@ -158,6 +160,7 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
   note(object, before, decided);
   publish(decided);
   let_in(decided);
+  for (const auto& name : decided.to_inspect) to_.requeue({key_.ns, name});
   if (!decided.recheck_at) co_return result::done();
   const auto wait =
       std::chrono::duration_cast<core::duration>(*decided.recheck_at - in_.common.clock.wall());

@@ -159,7 +159,7 @@ asio::awaitable<std::optional<k8s::reconcile_result>> watcher_installer::reach(
   auto kubeconfig = kubeconfig_of(to->key.name, kubeconfigs_for(to->key.name));
   const bool connected = co_await connect(to, to_string(to->key), std::move(kubeconfig));
   if (connected) co_return std::nullopt;
-  if (to->deferred) co_return to->deferred;
+  if (to->deferred) co_return deferred(*to);
   if (to->has_access) co_return refused(*kyma, *to, {.code = k8s::errc::unreachable});
   // There is no access to the runtime until a Secret changes.
   drift_.unwatch(to->key);
@@ -193,9 +193,13 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::keep_installed(json::v
 /// the newest content.
 bool watcher_installer::ask_gate(const object_key& key, const std::optional<content_facts>& now) {
   if (gate_ == nullptr) return true;
-  if (now) return gate_->admit(key, {.digest = content_}, {.newest = content_}, *now);
-  gate_->leave(key);
-  return true;
+  if (!now) {
+    gate_->leave(key);
+    return true;
+  }
+  const bool admitted = gate_->admit(key, {.digest = content_}, {.newest = content_}, *now);
+  gate_->observe(key, *now);
+  return admitted;
 }
 
 asio::awaitable<k8s::reconcile_result> watcher_installer::bring(json::value kyma, contact to,
@@ -205,7 +209,7 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::bring(json::value kyma
   };
   auto installing = install(to.api, &with_.how, &bundles_, std::move(what), in_.clock.wall());
   auto seen = co_await bounded(&to, std::move(installing));
-  if (to.deferred) co_return *to.deferred;
+  if (to.deferred) co_return deferred(to);
   if (!seen) co_return refused(kyma, to, seen.error());
   if (tracker_ != nullptr) tracker_->reached(to.key);
   watch_drift(to, std::move(seen->left));
@@ -248,6 +252,12 @@ k8s::reconcile_result watcher_installer::settle(const json::value& kyma, const o
   return result::requeue_after(again);
 }
 
+/// The pass goes on when the runtime, which does not respond, gets a permit.
+k8s::reconcile_result watcher_installer::deferred(const contact& to) {
+  ask_gate(to.key, content_facts{.health = content_health::unreachable});
+  return *to.deferred;
+}
+
 /// A request failed: the runtime is to blame, or this process, or what was asked for.
 k8s::reconcile_result watcher_installer::refused(const json::value& kyma, const contact& to,
                                                  const k8s::failure& error) {
@@ -259,7 +269,9 @@ k8s::reconcile_result watcher_installer::refused(const json::value& kyma, const 
     return result::error("the runtime does not respond: " + to.error, "unreachable");
   }
   if (tracker_ != nullptr) tracker_->reached(to.key);
-  ask_gate(to.key, content_facts{.error = error.message});
+  const bool rejects = k8s::is_permanent(error);
+  ask_gate(to.key,
+           content_facts{.rejected = rejects ? content_ : std::string(), .error = error.message});
   auto again = result::error(error);
   note(kyma, state::failed, again.reason, error.message);
   return again;

@@ -165,6 +165,7 @@ class watcher_installer final : public runtime_controller {
   boost::asio::awaitable<void> complete_tracker();
   std::vector<k8s::object> kubeconfigs_for(std::string_view kyma) const;
   result settle(const boost::json::value& kyma, const outcome& seen);
+  k8s::reconcile_result deferred(const contact& to);
   result refused(const boost::json::value& kyma, const contact& to, const k8s::failure& error);
   result failed(const boost::json::value& kyma, const std::string& error, bool again);
   bool may_have_certificate(std::string_view kyma) const;

@@ -137,6 +137,12 @@ BOOST_AUTO_TEST_CASE(a_flag_is_named_where_its_value_is_refused_though_a_variabl
   BOOST_TEST(!says(said, "DRAIN_TIMEOUT"), said);
 }
 
+BOOST_AUTO_TEST_CASE(command_named_by_a_later_argument_does_not_run) {
+  const environment set({{"DRAIN_TIMEOUT", "soon"}, {"RW_RENEW_DEADLINE", "soon"}});
+  BOOST_TEST(refusal({"certs", "webhook", "--name", "a"}) == "");
+  BOOST_TEST(refusal({"status", "--name", "manager"}) == "");
+}
+
 BOOST_AUTO_TEST_CASE(variables_of_another_command_are_not_looked_at) {
   const environment set({{"COMPONENT", "a/b"}, {"LISTEN_ADDRESS", "tcp://10.0.0.1:80"}});
   BOOST_TEST(refusal(webhook) == "");

@@ -239,6 +239,73 @@ BOOST_AUTO_TEST_CASE(unreachable_and_ill_runtimes_hold_up_nobody) {
   BOOST_TEST(of.last.admitted.size() == 10U);  // they get it now
 }
 
+BOOST_AUTO_TEST_CASE(runtime_that_was_not_ready_before_is_set_aside) {
+  fleet of(20);
+  of.all.at("r00").is = health::progressing;  // for long, with what was rolled out to the end
+  of.all.at("r01").is = health::progressing;
+  of.all.at("r01").since = of.now - 1min;  // its pods may be restarting
+  of.pass_canaries();
+  BOOST_TEST((of.state.canaries == names{"r02", "r03"}));
+  BOOST_TEST(of.last.now.aside == 1U);
+  BOOST_TEST(!of.last.admitted.contains("r01"));  // ready ones go first
+  of.now += 5min;
+  of.decide();
+  BOOST_TEST(of.last.now.aside == 2U);
+  while (of.take_all() > 0) of.decide();
+  BOOST_TEST((of.state.at == phase::completed));
+}
+
+BOOST_AUTO_TEST_CASE(first_installation_is_not_set_aside) {
+  fleet of(20);
+  for (auto& [key, each] : of.all) each.in_place = each.completed = {};
+  for (auto& [key, each] : of.all) each.is = health::progressing;
+  of.pass_canaries();
+  BOOST_TEST(of.last.now.aside == 0U);
+  BOOST_TEST(of.last.now.waiting == 18U);
+}
+
+BOOST_AUTO_TEST_CASE(ill_runtimes_are_set_aside_though_the_rollout_was_deleted) {
+  fleet of(20);
+  for (auto& [key, each] : of.all) each.completed.clear();
+  of.state = {};
+  of.all.at("r00").is = health::failed;
+  of.pass_canaries();
+  BOOST_TEST((of.state.canaries == names{"r01", "r02"}));
+  BOOST_TEST((of.state.at == phase::waves));
+}
+
+BOOST_AUTO_TEST_CASE(canary_is_inspected_again_at_the_end_of_its_soak) {
+  fleet of(30);
+  of.decide();
+  of.take_all();
+  for (const auto* key : {"r00", "r01"}) of.all.at(key).observed = of.now;
+  of.now += 10s;
+  of.decide();
+  BOOST_TEST((of.state.at == phase::canary));
+  BOOST_TEST((of.last.to_inspect == names{"r00", "r01"}));
+  for (const auto* key : {"r00", "r01"}) of.all.at(key).observed = of.now;
+  BOOST_TEST((of.decide().next.at == phase::waves));
+}
+
+BOOST_AUTO_TEST_CASE(runtimes_that_return_after_the_completion_come_in_waves) {
+  fleet of(100);
+  auto away = of.all;
+  for (const auto* key : {"r00", "r01"}) away.erase(key);
+  of.decide();
+  for (const auto& [key, each] : away) of.all.erase(key);
+  of.take_all();
+  of.now += 10s;
+  of.decide();
+  BOOST_TEST_REQUIRE((of.state.at == phase::completed));
+  of.all.insert(away.begin(), away.end());
+  of.decide();
+  BOOST_TEST(of.last.admitted.size() == 12U);
+  std::size_t rounds = 0;
+  for (; of.take_all() > 0; ++rounds) of.decide();
+  BOOST_TEST(rounds == 10U);
+  BOOST_TEST(of.last.now.ready == 100U);
+}
+
 BOOST_AUTO_TEST_CASE(runtime_that_ceases_to_answer_is_in_the_way_for_five_minutes) {
   fleet of(10);
   of.pass_canaries();

@@ -76,7 +76,7 @@ class landscape : public world {
                         const std::string& path) {
       const bool written = !test::reads(verb) && path.ends_with("/deployments/skr-webhook");
       if (written) changing_.insert(cluster);
-      return k8s::devserver::fault();
+      return k8s::devserver::fault{.status = written && rejects ? 422U : 0U};
     };
   }
   ~landscape() override {
@@ -148,6 +148,7 @@ class landscape : public world {
   }
 
   std::vector<std::string> names;
+  bool rejects = false;  ///< the clusters reject every write of the Deployment
 
  private:
   static asio::awaitable<void> end(landscape* self) {
@@ -281,6 +282,23 @@ BOOST_AUTO_TEST_CASE(crashing_image_reaches_the_canaries_only) {
   test::run(land.context, land.begin_all());
   test::run(land.context, crash_stays_with_canaries(&land));
   test::run(land.context, newer_supersedes(&land));
+}
+
+asio::awaitable<void> rejection_stops_rollout(landscape* land) {
+  co_await land->begin_all();
+  land->rejects = true;
+  const auto begin = land->clock.now();
+  co_await land->update("unfit");
+  co_await land->until_phase("Paused", "CanaryFailed");
+  BOOST_TEST((land->clock.now() - begin < 1min));
+  land->rejects = false;
+  co_await land->update("better");
+  co_await land->until_all("better");
+}
+
+BOOST_AUTO_TEST_CASE(deployment_that_canaries_reject_stops_the_rollout) {
+  landscape land(6);
+  test::run(land.context, rejection_stops_rollout(&land));
 }
 
 asio::awaitable<void> waits_for_person(landscape* land) {
