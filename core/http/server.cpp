@@ -1,7 +1,6 @@
 #include "core/http/server.hpp"
 
 #include "core/http/server_connection.hpp"
-#include "core/ready.hpp"
 #include "core/task_group.hpp"
 
 #include <boost/asio/post.hpp>
