@@ -1,7 +1,6 @@
 #include "k8s/config/exec_plugin.hpp"
 
 #include "k8s/objects/base64.hpp"
-#include "k8s/objects/rfc3339.hpp"
 #include "k8s/objects/status.hpp"
 #include "k8s/objects/text.hpp"
 #include "k8s/objects/types.hpp"

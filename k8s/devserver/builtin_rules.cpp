@@ -141,7 +141,7 @@ std::vector<std::string> taken_addresses(const cluster& in) {
   const auto services = in.objects.find("services");
   if (services) {
     services->visit({}, [&](const record_ptr& one) {
-      taken.emplace_back(text_at(one->parse(), {"spec", "clusterIP"}));
+      taken.emplace_back(find_string(one->parse(), {"spec", "clusterIP"}));
       return true;
     });
   }
@@ -159,9 +159,9 @@ std::string free_address(const cluster& in) {
 }
 
 void give_address(const cluster& in, json::value& object) {
-  if (text_at(object, {"spec", "type"}) == "ExternalName") return;
+  if (find_string(object, {"spec", "type"}) == "ExternalName") return;
   auto& spec = object_in(object.as_object(), "spec");
-  if (text_at(object, {"spec", "clusterIP"}).empty()) {
+  if (find_string(object, {"spec", "clusterIP"}).empty()) {
     spec["clusterIP"] = json::string(free_address(in));
   }
   set_default(spec, "clusterIPs", json::array{spec.at("clusterIP")});
@@ -170,13 +170,14 @@ void give_address(const cluster& in, json::value& object) {
 void check_service(const json::value& before, const json::value& object,
                    std::vector<cause>& found) {
   const auto* ports = find(object, {"spec", "ports"});
-  const auto address = text_at(object, {"spec", "clusterIP"});
-  const bool needs_ports = text_at(object, {"spec", "type"}) != "ExternalName" && address != "None";
+  const auto address = find_string(object, {"spec", "clusterIP"});
+  const bool needs_ports =
+      find_string(object, {"spec", "type"}) != "ExternalName" && address != "None";
   if (needs_ports && (ports == nullptr || !ports->is_array() || ports->get_array().empty())) {
     require(found, "spec.ports");
   }
-  const auto had = text_at(before, {"spec", "clusterIP"});
-  if (!had.empty() && text_at(object, {"spec", "type"}) != "ExternalName" && address != had) {
+  const auto had = find_string(before, {"spec", "clusterIP"});
+  if (!had.empty() && find_string(object, {"spec", "type"}) != "ExternalName" && address != had) {
     found.push_back({"spec.clusterIP", "FieldValueInvalid",
                      "Invalid value: \"" + std::string(address) + "\": field is immutable"});
   }
@@ -255,7 +256,7 @@ void begin_builtin_life(const cluster& in, const resource& of, json::value& obje
 
 bool has_room_for(const cluster& in, const resource& of, const json::value& object) {
   if (of.storage_key != "services") return true;
-  const auto address = text_at(object, {"spec", "clusterIP"});
+  const auto address = find_string(object, {"spec", "clusterIP"});
   const auto taken = taken_addresses(in);
   return address.empty() || address == "None" || std::ranges::find(taken, address) == taken.end();
 }

@@ -1,6 +1,5 @@
 #include "reactors/bootstrapper/status.hpp"
 
-#include "k8s/objects/rfc3339.hpp"
 #include "k8s/objects/text.hpp"
 #include "k8s/objects/types.hpp"
 #include "reactors/runtime_controller/workload.hpp"
