@@ -1,5 +1,6 @@
 #include "k8s/devserver/builtin_rules.hpp"
 
+#include "core/text.hpp"
 #include "k8s/devserver/builtin_content.hpp"
 #include "k8s/devserver/definitions.hpp"
 #include "k8s/devserver/json_access.hpp"
@@ -88,9 +89,7 @@ void default_definition(json::object& object) {
   if (given == nullptr || !given->is_string()) return;
   std::string kind(view(given->get_string()));
   set_default(names, "listKind", json::string(kind + "List"));
-  std::transform(kind.begin(), kind.end(), kind.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  set_default(names, "singular", json::string(kind));
+  set_default(names, "singular", json::string(core::lower(kind)));
 }
 
 void default_webhooks(json::object& object) {

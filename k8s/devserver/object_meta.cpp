@@ -1,5 +1,6 @@
 #include "k8s/devserver/object_meta.hpp"
 
+#include "core/text.hpp"
 #include "k8s/devserver/builtin_rules.hpp"
 #include "k8s/devserver/json_access.hpp"
 #include "k8s/objects/qualified_name.hpp"
@@ -107,11 +108,9 @@ void check_annotations(const json::value& object, std::vector<cause>& found) {
   if (annotations == nullptr || !annotations->is_object()) return;
   std::size_t bytes = 0;
   for (const auto& [key, value] : annotations->get_object()) {
-    std::string name(key.data(), key.size());
-    bytes += name.size() + (value.is_string() ? value.get_string().size() : 0);
     // Their keys may have capitals in the prefix.
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+    const auto name = core::lower(key);
+    bytes += name.size() + (value.is_string() ? value.get_string().size() : 0);
     add(found, "metadata.annotations", name, label_key_errors(name));
   }
   if (bytes > most) {

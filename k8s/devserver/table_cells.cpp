@@ -1,5 +1,6 @@
 #include "k8s/devserver/table_cells.hpp"
 
+#include "core/text.hpp"
 #include "k8s/devserver/json_access.hpp"
 #include "k8s/devserver/table.hpp"
 #include "k8s/objects/types.hpp"
@@ -130,10 +131,7 @@ json::array service(const json::value& object, when now) {
 }
 
 json::array event(const json::value& object, when now) {
-  auto kind = text_or(object, {"involvedObject", "kind"}, "");
-  for (auto& c : kind) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
-  }
+  const auto kind = core::lower(text_or(object, {"involvedObject", "kind"}, ""));
   const auto last =
       find_string(object, {"lastTimestamp"}).empty()
           ? age(object, now)
