@@ -33,22 +33,20 @@ void wait_list::push(const wait_node_ptr& node) noexcept {
 
 void wait_list::stop(wait_node& node, stop_reason reason) noexcept {
   node.ask_to_stop(reason);
-  if (!node.claim()) return;
-  waiting_.fetch_sub(1);
-  count_dead();
-  node.op().stop();
+  if (take_back(node)) node.op().stop();
 }
 
 bool wait_list::take_back(wait_node& node) noexcept {
   if (!node.claim()) return false;
-  waiting_.fetch_sub(1);
-  count_dead();
+  abandoned();
   return true;
 }
 
+/// A sweep costs the length of the list and comes after as many deaths: constant on average.
 void wait_list::abandoned() noexcept {
   waiting_.fetch_sub(1);
-  count_dead();
+  const std::int64_t dead = dead_.fetch_add(1) + 1;
+  if (dead > dead_allowance + waiting_.load()) signal(sweep);
 }
 
 std::size_t wait_list::waiting() const noexcept {
@@ -57,12 +55,6 @@ std::size_t wait_list::waiting() const noexcept {
 
 std::size_t wait_list::dead() const noexcept {
   return static_cast<std::size_t>(std::max<std::int64_t>(0, dead_.load()));
-}
-
-/// A sweep costs the length of the list and comes after as many deaths: constant on average.
-void wait_list::count_dead() noexcept {
-  const std::int64_t dead = dead_.fetch_add(1) + 1;
-  if (dead > dead_allowance + waiting_.load()) signal(sweep);
 }
 
 void wait_list::signal(std::uint64_t signals) noexcept {
@@ -150,7 +142,7 @@ wait_registry& wait_registry::of(boost::asio::execution_context& context) {
 }
 
 wait_registry::~wait_registry() {
-  release_all();
+  release(true);
 }
 
 void wait_registry::add(const wait_node_ptr& node) noexcept {
@@ -162,19 +154,19 @@ void wait_registry::add(const wait_node_ptr& node) noexcept {
   // Each prune visits at most twice the nodes added since the prune before.
   if (added_.fetch_add(1) + 1 >= prune_after_.load() && !pruning_.exchange(true)) {
     added_.store(0);
-    prune();
+    release(false);
     pruning_.store(false);
   }
 }
 
-void wait_registry::prune() noexcept {
+void wait_registry::release(bool all) noexcept {
   wait_node* lists[] = {first_, incoming_.exchange(nullptr)};
   first_ = nullptr;
   std::size_t live = 0;
   for (wait_node* node : lists) {
     while (node != nullptr) {
       wait_node* const next = node->next_registered_;
-      if (node->waiting()) {
+      if (!all && node->waiting()) {
         node->next_registered_ = first_;
         first_ = node;
         ++live;
@@ -187,16 +179,6 @@ void wait_registry::prune() noexcept {
   prune_after_.store(std::max<std::size_t>(64, live));
 }
 
-void wait_registry::release_all() noexcept {
-  for (wait_node* node : {std::exchange(first_, nullptr), incoming_.exchange(nullptr)}) {
-    while (node != nullptr) {
-      wait_node* const next = node->next_registered_;
-      adopt(node);
-      node = next;
-    }
-  }
-}
-
 void wait_registry::shutdown() {
   // Claims all before it destroys the first: that handler may own what would wake another.
   std::vector<wait_node_ptr> claimed;
@@ -206,7 +188,7 @@ void wait_registry::shutdown() {
     }
   }
   for (const wait_node_ptr& node : claimed) node->op().abandon();
-  release_all();
+  release(true);
 }
 
 }  // namespace rw::core::channel_detail

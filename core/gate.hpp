@@ -2,7 +2,9 @@
 
 #include "core/backoff.hpp"
 
+#include <algorithm>
 #include <cstdint>
+#include <utility>
 
 namespace rw::core {
 
@@ -27,14 +29,29 @@ class gate {
   }
 
   /// Ends an attempt that succeeded. Returns true if that closed an open gate.
-  bool succeed() noexcept;
+  bool succeed() noexcept {
+    const bool was_open = open();
+    failures_ = 0;
+    probing_ = false;
+    not_before_ = time_point::min();
+    probes_.reset();
+    return was_open;
+  }
 
   /// Returns the ticket of an attempt that begins without admission; its failure still counts.
   ticket stray() const noexcept { return epoch_; }
 
   /// Ends an attempt that failed. `at_least` is the delay that the other side requested; it holds
   /// at once. Returns false if an earlier failure already counts for this attempt.
-  bool fail(ticket began, time_point now, duration at_least = {});
+  bool fail(ticket began, time_point now, duration at_least = {}) {
+    if (began != epoch_) return false;
+    probing_ = false;
+    ++epoch_;
+    ++failures_;
+    const auto pause = std::max(open() ? probes_.next() : duration::zero(), at_least);
+    if (pause > duration::zero()) not_before_ = std::max(not_before_, now + pause);
+    return true;
+  }
 
   /// Ends an attempt that neither succeeded nor failed.
   void abandon(ticket began) noexcept {

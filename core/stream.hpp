@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/system/error_code.hpp>
 
@@ -62,6 +63,14 @@ class stream {
   /// stream.
   virtual std::string_view peer_certificate() const noexcept = 0;
 };
+
+/// Waits until the socket is readable or writable, as `what` says. Has no deadline: the owner's
+/// watchdog cancels the socket, and the wait ends with `operation_aborted`.
+boost::asio::awaitable<boost::system::error_code> ready(boost::asio::ip::tcp::socket& socket,
+                                                        want what);
+
+/// Ends the waits on the socket, with `operation_aborted`. Does nothing on a closed socket.
+void interrupt(boost::asio::ip::tcp::socket& socket) noexcept;
 
 /// Wraps connected sockets in streams; one transport for each server or upstream. Thread-safe.
 class transport {

@@ -4,7 +4,7 @@
 #include "core/clock.hpp"
 #include "core/metrics.hpp"
 #include "core/token_bucket.hpp"
-#include "core/wake_list.hpp"
+#include "core/wake.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

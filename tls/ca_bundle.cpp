@@ -1,12 +1,12 @@
 #include "tls/ca_bundle.hpp"
 
+#include "core/text.hpp"
+#include "tls/digest.hpp"
 #include "tls/openssl.hpp"
 
 #include <openssl/err.h>
-#include <openssl/evp.h>
 
 #include <algorithm>
-#include <array>
 
 namespace rw::tls {
 
@@ -93,16 +93,7 @@ std::string ca_bundle::digest() const {
   // Over the fingerprints: all have the same length, so no two lists yield the same text.
   std::string all;
   for (const auto& one : authorities_) all += one.fingerprint();
-  std::array<unsigned char, 32> sum{};
-  if (EVP_Digest(all.data(), all.size(), sum.data(), nullptr, EVP_sha256(), nullptr) != 1)
-    return {};
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string text;
-  for (const auto byte : sum) {
-    text += digits[byte >> 4];
-    text += digits[byte & 15];
-  }
-  return text;
+  return core::hex(sha256(all));
 }
 
 }  // namespace rw::tls

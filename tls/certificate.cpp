@@ -1,10 +1,11 @@
 #include "tls/certificate.hpp"
 
+#include "core/text.hpp"
+#include "tls/digest.hpp"
 #include "tls/openssl.hpp"
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
-#include <openssl/sha.h>
 
 #include <algorithm>
 #include <arpa/inet.h>
@@ -96,17 +97,6 @@ bool read_common_name(const X509* from, std::string& to) {
   return to_text(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, last)), to);
 }
 
-std::string hexadecimal(std::span<const unsigned char> bytes) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string out;
-  out.reserve(bytes.size() * 2);
-  for (const auto byte : bytes) {
-    out += digits[byte >> 4];
-    out += digits[byte & 15];
-  }
-  return out;
-}
-
 std::string name_text(const X509_NAME* name) {
   const bio_ptr out(BIO_new(BIO_s_mem()));
   if (!out || X509_NAME_print_ex(out.get(), name, 0, XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB) < 0) {
@@ -195,11 +185,7 @@ boost::system::result<certificate> certificate::from_der(std::string_view der) {
   out->is_ca = X509_check_ca(out->native.get()) == 1;
   ERR_clear_error();
 
-  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
-  if (EVP_Digest(der.data(), der.size(), digest.data(), nullptr, EVP_sha256(), nullptr) != 1) {
-    return error_code(error::out_of_memory);
-  }
-  out->fingerprint = hexadecimal(digest);
+  out->fingerprint = core::hex(sha256(der));
   out->der = der;
   return certificate(std::move(out));
 }

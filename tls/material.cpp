@@ -1,6 +1,7 @@
 #include "tls/material.hpp"
 
 #include "tls/context.hpp"
+#include "tls/digest.hpp"
 #include "tls/files.hpp"
 #include "tls/openssl.hpp"
 
@@ -41,13 +42,9 @@ std::string material_text::digest() const {
     all += ':';
     all += *part;
   }
-  std::string out(EVP_MAX_MD_SIZE, '\0');
-  unsigned size = 0;
-  EVP_Digest(all.data(), all.size(), reinterpret_cast<unsigned char*>(out.data()), &size,
-             EVP_sha256(), nullptr);
-  out.resize(size);
+  const auto sum = sha256(all);
   OPENSSL_cleanse(all.data(), all.size());
-  return out;
+  return {sum.begin(), sum.end()};
 }
 
 result<material_text> read_text(const material_files& files) {

@@ -1,5 +1,7 @@
 #include "tls/xfcc.hpp"
 
+#include "core/text.hpp"
+
 #include <optional>
 #include <utility>
 
@@ -29,25 +31,14 @@ struct xfcc_error_category final : boost::system::error_category {
   }
 };
 
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-bool same_key(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (lower(a[i]) != lower(b[i])) return false;
-  }
-  return true;
-}
-
 bool is_control(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return (byte < 0x20 && c != '\t') || byte == 0x7f;
 }
 
 bool is_key_character(char c) {
-  return (lower(c) >= 'a' && lower(c) <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+  return (core::lower(c) >= 'a' && core::lower(c) <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
+         c == '_';
 }
 
 /// Reads the header from left to right. Each function advances `at_` past what it has read, and
@@ -87,13 +78,13 @@ class reader {
     if (!name(key) || !take('=')) return false;
     if (!(take('"') ? quoted(value) : plain(value))) return false;
     blanks();
-    if (same_key(key, "by")) return add(out.by, std::move(value));
-    if (same_key(key, "uri")) return add(out.uri, std::move(value));
-    if (same_key(key, "dns")) return add(out.dns, std::move(value));
-    if (same_key(key, "hash")) return set(out.hash, seen.hash, std::move(value));
-    if (same_key(key, "cert")) return set(out.cert, seen.cert, std::move(value));
-    if (same_key(key, "chain")) return set(out.chain, seen.chain, std::move(value));
-    if (same_key(key, "subject")) return set(out.subject, seen.subject, std::move(value));
+    if (core::iequals(key, "by")) return add(out.by, std::move(value));
+    if (core::iequals(key, "uri")) return add(out.uri, std::move(value));
+    if (core::iequals(key, "dns")) return add(out.dns, std::move(value));
+    if (core::iequals(key, "hash")) return set(out.hash, seen.hash, std::move(value));
+    if (core::iequals(key, "cert")) return set(out.cert, seen.cert, std::move(value));
+    if (core::iequals(key, "chain")) return set(out.chain, seen.chain, std::move(value));
+    if (core::iequals(key, "subject")) return set(out.subject, seen.subject, std::move(value));
     return true;
   }
 
@@ -158,7 +149,7 @@ class reader {
 
 int digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
-  c = lower(c);
+  c = core::lower(c);
   return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 namespace rw::core {
@@ -64,34 +65,17 @@ class index_ring {
   send_status put(std::size_t index) noexcept {
     for (;;) {
       const std::uint64_t tail = tail_.load();
-      view seen = look(tail);
-      if (seen == view::room) seen = fill(tail, index);
-      switch (seen) {
-        case view::room:
-          return send_status::sent;
-        case view::full:
-          return send_status::full;
-        case view::closed:
-          return send_status::closed;
-        case view::stale:
-          break;
-      }
+      std::optional<send_status> seen = look(tail);
+      if (seen == send_status::sent) seen = fill(tail, index);
+      if (seen) return *seen;
     }
   }
 
   /// Returns what put would return. `sent` says only that a put is worth trying.
   send_status ask() noexcept {
     for (;;) {
-      switch (look(tail_.load())) {
-        case view::full:
-          return send_status::full;
-        case view::closed:
-          return send_status::closed;
-        case view::stale:
-          continue;
-        case view::room:
-          return send_status::sent;
-      }
+      const std::optional<send_status> seen = look(tail_.load());
+      if (seen) return *seen;
     }
   }
 
@@ -168,8 +152,6 @@ class index_ring {
   }
 
  private:
-  enum class view : std::uint8_t { room, full, closed, stale };
-
   std::atomic<std::uint64_t>& entry_at(std::uint64_t position) const noexcept {
     return entries_[position & ((std::uint64_t{1} << order_) - 1)];
   }
@@ -185,38 +167,40 @@ class index_ring {
 
   void advance_tail(std::uint64_t tail) noexcept { tail_.compare_exchange_strong(tail, tail + 1); }
 
-  /// Decides what a put at `tail` may do. Reads the head, a contended cache line, only if the last
-  /// observed head does not prove that there is room.
-  view look(std::uint64_t tail) noexcept {
+  /// Decides what a put at `tail` may do; nothing if that is no longer the tail. Reads the head, a
+  /// contended cache line, only if the last observed head does not prove that there is room.
+  std::optional<send_status> look(std::uint64_t tail) noexcept {
     // Relaxed: any head ever read is a lower bound of the head.
-    if (distance(tail, head_seen_.load(std::memory_order_relaxed)) < capacity_) return view::room;
+    if (distance(tail, head_seen_.load(std::memory_order_relaxed)) < capacity_) {
+      return send_status::sent;
+    }
     const std::uint64_t entry = entry_at(tail).load();
     if (cycle_of(entry) == cycle(tail)) {
-      if ((entry & mark_) == mark_) return view::closed;
+      if ((entry & mark_) == mark_) return send_status::closed;
       advance_tail(tail);
-      return view::stale;
+      return std::nullopt;
     }
     const std::uint64_t head = head_.load();
     if (distance(tail, head) < capacity_) {
       head_seen_.store(head, std::memory_order_relaxed);
-      return view::room;
+      return send_status::sent;
     }
-    return tail_.load() == tail ? view::full : view::stale;
+    return tail_.load() == tail ? std::optional(send_status::full) : std::nullopt;
   }
 
-  /// Called with room at `tail`, if it is still the tail. Returns `room` if this call filled it.
-  view fill(std::uint64_t tail, std::size_t index) noexcept {
+  /// Called with room at `tail`. Returns nothing if that is no longer the tail.
+  std::optional<send_status> fill(std::uint64_t tail, std::size_t index) noexcept {
     std::uint64_t entry = entry_at(tail).load();
     if (cycle_of(entry) + 1 == cycle(tail) &&
         entry_at(tail).compare_exchange_strong(entry, word(tail, index))) {
       advance_tail(tail);
-      return view::room;
+      return send_status::sent;
     }
     if (cycle_of(entry) == cycle(tail)) {  // filled by another thread
-      if ((entry & mark_) == mark_) return view::closed;
+      if ((entry & mark_) == mark_) return send_status::closed;
       advance_tail(tail);
     }
-    return view::stale;
+    return std::nullopt;
   }
 
   const std::int64_t capacity_;

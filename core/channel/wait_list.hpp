@@ -136,7 +136,6 @@ class wait_list {
   void gather() noexcept;
   void drop_dead() noexcept;
   wait_node_ptr pop() noexcept;
-  void count_dead() noexcept;
 
   alignas(line_pair) std::atomic<std::int64_t> waiting_{0};
   alignas(line_pair) std::atomic<wait_node*> incoming_{nullptr};
@@ -168,8 +167,8 @@ class wait_registry final : public boost::asio::execution_context::service {
 
  private:
   void shutdown() override;
-  void prune() noexcept;
-  void release_all() noexcept;
+  /// Releases the nodes that no longer wait, or all.
+  void release(bool all) noexcept;
 
   std::atomic<wait_node*> incoming_{nullptr};
   std::atomic<std::size_t> added_{0};  ///< since the last prune

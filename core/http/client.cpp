@@ -2,7 +2,6 @@
 
 #include "core/http/client_connection.hpp"
 #include "core/http/tunnel.hpp"
-#include "core/ready.hpp"
 #include "core/resolver.hpp"
 #include "core/wake.hpp"
 

@@ -1,6 +1,5 @@
 #include "core/http/buffers.hpp"
 #include "core/http/http1_connection.hpp"
-#include "core/ready.hpp"
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>

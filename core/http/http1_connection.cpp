@@ -1,7 +1,6 @@
 #include "core/http/http1_connection.hpp"
 
 #include "core/http/buffers.hpp"
-#include "core/ready.hpp"
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>

@@ -3,7 +3,6 @@
 #include "core/http/buffers.hpp"
 #include "core/http/client_connection.hpp"
 #include "core/http/http2_session.hpp"
-#include "core/ready.hpp"
 #include "core/wake.hpp"
 
 #include <boost/asio/post.hpp>

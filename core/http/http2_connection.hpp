@@ -3,7 +3,6 @@
 #include "core/http/http2_session.hpp"
 #include "core/http/open_source.hpp"
 #include "core/http/server_connection.hpp"
-#include "core/ready.hpp"
 #include "core/task_group.hpp"
 
 #include <array>

@@ -12,16 +12,7 @@ namespace {
 
 constexpr std::size_t kept_target = 256;  // longer ones are not kept for the next request
 
-constexpr char lower(char c) noexcept {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
-}
-
 }  // namespace
-
-bool iequals(std::string_view a, std::string_view b) noexcept {
-  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(),
-                                            [](char x, char y) { return lower(x) == lower(y); });
-}
 
 void fields::add(std::string_view name, std::string_view value) {
   spans_.push_back({static_cast<std::uint32_t>(text_.size()),

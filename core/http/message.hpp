@@ -1,5 +1,7 @@
 #pragma once
 
+#include "core/text.hpp"
+
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/system/error_code.hpp>
 
@@ -48,8 +50,7 @@ class fields {
   std::vector<span> spans_;
 };
 
-/// True if the two are equal but for the case of ASCII letters.
-bool iequals(std::string_view a, std::string_view b) noexcept;
+using core::iequals;
 
 /// Who sent a request. Views are valid as long as the request.
 struct peer {

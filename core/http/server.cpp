@@ -1,8 +1,6 @@
 #include "core/http/server.hpp"
 
 #include "core/http/server_connection.hpp"
-#include "core/ready.hpp"
-#include "core/task_group.hpp"
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
@@ -65,44 +63,27 @@ class pending_handshake final : public account_owner {
 
 }  // namespace
 
-class server::implementation {
- public:
-  implementation(asio::any_io_executor executor, server_options options, handler& answers,
-                 server_environment environment, executor_source connection_executor)
-      : executor_(executor),
-        connection_executor_(std::move(connection_executor)),
-        shared_(
-            std::make_shared<server_shared>(executor, std::move(options), answers, environment)),
-        acceptor_(executor),
-        connections_(executor, [this](std::exception_ptr failure) { report(failure); }) {
-    listen();
-  }
+server::server(asio::any_io_executor executor, server_options options, handler& answers,
+               server_environment environment, executor_source connection_executor)
+    : executor_(executor),
+      connection_executor_(std::move(connection_executor)),
+      shared_(std::make_shared<server_shared>(executor, std::move(options), answers, environment)),
+      acceptor_(executor),
+      connections_(executor, [this](std::exception_ptr failure) { report(failure); }) {
+  listen();
+}
 
-  tcp::endpoint address() const { return acceptor_.local_endpoint(); }
-  std::size_t open_connections() const { return shared_->held.connections(); }
+server::~server() = default;
 
-  asio::awaitable<void> run();
-  void drain();
-  void drop_connections() { shared_->held.each(&account_owner::drop); }
+std::size_t server::open_connections() const {
+  return shared_->held.connections();
+}
 
- private:
-  void listen();
-  void report(std::exception_ptr failure);
-  asio::awaitable<void> accept_until_draining();
-  void accept_the_rest();
-  void admit(tcp::socket socket, const asio::any_io_executor& executor);
-  asio::awaitable<void> serve(accepted parts);
-  asio::awaitable<bool> shake_hands(const accepted* parts);
+void server::drop_connections() {
+  shared_->held.each(&account_owner::drop);
+}
 
-  const asio::any_io_executor executor_;
-  const executor_source connection_executor_;
-  const std::shared_ptr<server_shared> shared_;
-  tcp::acceptor acceptor_;
-  core::log_limit accept_log_;
-  core::task_group connections_;
-};
-
-void server::implementation::listen() {
+void server::listen() {
   const auto& where = shared_->options.address;
   boost::system::error_code error;
   acceptor_.open(where.protocol(), error);
@@ -115,7 +96,7 @@ void server::implementation::listen() {
   }
 }
 
-void server::implementation::report(std::exception_ptr failure) {
+void server::report(std::exception_ptr failure) {
   try {
     std::rethrow_exception(failure);
   } catch (const std::exception& e) {
@@ -125,7 +106,7 @@ void server::implementation::report(std::exception_ptr failure) {
 }
 
 /// False: the connection is not worth keeping, which has been counted.
-asio::awaitable<bool> server::implementation::shake_hands(const accepted* parts) {
+asio::awaitable<bool> server::shake_hands(const accepted* parts) {
   auto& stream = *parts->stream;
   pending_handshake pending(*parts);
   core::io_result step;
@@ -148,7 +129,7 @@ asio::awaitable<bool> server::implementation::shake_hands(const accepted* parts)
   co_return false;
 }
 
-asio::awaitable<void> server::implementation::serve(accepted parts) {
+asio::awaitable<void> server::serve(accepted parts) {
   const bool trusted = co_await shake_hands(&parts);
   if (!trusted) co_return;
   const auto make =
@@ -159,7 +140,7 @@ asio::awaitable<void> server::implementation::serve(accepted parts) {
   co_await connection->run();
 }
 
-asio::awaitable<void> server::implementation::accept_until_draining() {
+asio::awaitable<void> server::accept_until_draining() {
   const auto pause = std::make_unique<asio::steady_timer>(executor_);
   while (!shared_->draining) {
     boost::system::error_code error;
@@ -183,7 +164,7 @@ asio::awaitable<void> server::implementation::accept_until_draining() {
 
 /// Connections that the system has made already would be reset when the acceptor goes, and their
 /// clients not know whether anybody has seen a request. So they are told in order.
-void server::implementation::accept_the_rest() {
+void server::accept_the_rest() {
   boost::system::error_code error;
   acceptor_.non_blocking(true, error);
   while (!error) {
@@ -194,7 +175,7 @@ void server::implementation::accept_the_rest() {
   }
 }
 
-void server::implementation::admit(tcp::socket socket, const asio::any_io_executor& executor) {
+void server::admit(tcp::socket socket, const asio::any_io_executor& executor) {
   shared_->connections.Increment();
   boost::system::error_code error;
   auto from = socket.remote_endpoint(error);
@@ -207,7 +188,7 @@ void server::implementation::admit(tcp::socket socket, const asio::any_io_execut
       executor, serve({shared_, std::move(own), executor, std::move(stream), std::move(from)}));
 }
 
-asio::awaitable<void> server::implementation::run() {
+asio::awaitable<void> server::run() {
   std::exception_ptr failure;
   try {
     co_await accept_until_draining();
@@ -223,34 +204,13 @@ asio::awaitable<void> server::implementation::run() {
   if (failure) std::rethrow_exception(failure);
 }
 
-void server::implementation::drain() {
+void server::drain() {
   if (shared_->draining.exchange(true)) return;
   asio::post(executor_, [this] {
     boost::system::error_code ignored;
     acceptor_.cancel(ignored);
   });
   shared_->held.each(&account_owner::drain);
-}
-
-server::server(asio::any_io_executor executor, server_options options, handler& answers,
-               server_environment environment, executor_source connection_executor)
-    : impl_(std::make_unique<implementation>(std::move(executor), std::move(options), answers,
-                                             environment, std::move(connection_executor))) {}
-server::~server() = default;
-tcp::endpoint server::address() const {
-  return impl_->address();
-}
-asio::awaitable<void> server::run() {
-  return impl_->run();
-}
-void server::drain() {
-  impl_->drain();
-}
-void server::drop_connections() {
-  impl_->drop_connections();
-}
-std::size_t server::open_connections() const {
-  return impl_->open_connections();
 }
 
 }  // namespace rw::http

@@ -4,6 +4,7 @@
 #include "core/log.hpp"
 #include "core/metrics.hpp"
 #include "core/stream.hpp"
+#include "core/task_group.hpp"
 #include "core/watchdog.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -12,6 +13,8 @@
 
 #include <chrono>
 #include <cstddef>
+#include <exception>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -66,6 +69,9 @@ struct server_options {
   server_limits limits;
 };
 
+struct accepted;
+class server_shared;
+
 /// What a server needs from its surroundings; all of it must outlive the server.
 struct server_environment {
   core::transport& transport;
@@ -97,7 +103,7 @@ class server {
   server& operator=(const server&) = delete;
 
   /// Where it listens, with the port that was picked.
-  boost::asio::ip::tcp::endpoint address() const;
+  boost::asio::ip::tcp::endpoint address() const { return acceptor_.local_endpoint(); }
 
   /// Serves until drained or cancelled; every connection is closed when it returns.
   boost::asio::awaitable<void> run();
@@ -114,8 +120,20 @@ class server {
   std::size_t open_connections() const;
 
  private:
-  class implementation;
-  std::unique_ptr<implementation> impl_;
+  void listen();
+  void report(std::exception_ptr failure);
+  boost::asio::awaitable<void> accept_until_draining();
+  void accept_the_rest();
+  void admit(boost::asio::ip::tcp::socket socket, const boost::asio::any_io_executor& executor);
+  boost::asio::awaitable<void> serve(accepted parts);
+  boost::asio::awaitable<bool> shake_hands(const accepted* parts);
+
+  const boost::asio::any_io_executor executor_;
+  const executor_source connection_executor_;
+  const std::shared_ptr<server_shared> shared_;
+  boost::asio::ip::tcp::acceptor acceptor_;
+  core::log_limit accept_log_;
+  core::task_group connections_;
 };
 
 }  // namespace rw::http

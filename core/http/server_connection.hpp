@@ -3,7 +3,6 @@
 #include "core/http/handshake_queue.hpp"
 #include "core/http/ledger.hpp"
 #include "core/http/server.hpp"
-#include "core/ready.hpp"
 
 #include <boost/asio/awaitable.hpp>
 

@@ -2,7 +2,6 @@
 
 #include "core/task_group.hpp"
 #include "core/wake.hpp"
-#include "core/wake_list.hpp"
 #include "k8s/cache/informer_metrics.hpp"
 #include "k8s/cache/list_decoder.hpp"
 #include "k8s/cache/reflector.hpp"

@@ -1,7 +1,7 @@
 #include "k8s/client/authenticator.hpp"
 
+#include "core/text.hpp"
 #include "k8s/objects/base64.hpp"
-#include "k8s/objects/text.hpp"
 #include "tls/certificate.hpp"
 #include "tls/files.hpp"
 #include "tls/transport.hpp"
@@ -43,7 +43,8 @@ authenticator::authenticator(asio::any_io_executor executor, const config& how,
       transport_(std::make_unique<switched_transport>()),
       plugin_done_(executor_),
       tasks_(executor_) {
-  if (!is_field_value(how.token)) throw_unusable(how, "the token has characters that no token has");
+  if (!core::is_field_value(how.token))
+    throw_unusable(how, "the token has characters that no token has");
   if (!how.token.empty()) {
     authorization_ = "Bearer " + how.token;
   } else if (!how.username.empty()) {
@@ -223,10 +224,10 @@ void authenticator::look_at_token() {
   if (!read) {
     error = read.error().message();
   } else {
-    const auto token = trimmed(*read);
+    const auto token = core::trimmed(*read);
     if (token.empty()) {
       error = how_.token_file + ": the token file is empty";
-    } else if (!is_field_value(token)) {
+    } else if (!core::is_field_value(token)) {
       error = how_.token_file + ": the token has characters that no token has";
     } else {
       set_authorization("Bearer " + std::string(token));

@@ -2,7 +2,7 @@
 
 #include "core/stream.hpp"
 #include "core/task_group.hpp"
-#include "core/wake_list.hpp"
+#include "core/wake.hpp"
 #include "k8s/client/client.hpp"
 #include "k8s/config/config.hpp"
 #include "k8s/config/exec_plugin.hpp"

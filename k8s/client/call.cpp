@@ -79,43 +79,6 @@ void select(query& parameters, const selection& what) {
   parameters.add("labelSelector", what.labels).add("fieldSelector", what.fields);
 }
 
-/// A request that writes `body` to an object and is answered with the object.
-template <class Options>
-call write_call(verb what, std::string method, std::string_view content_type,
-                const resource_type& type, object_key key, const json::value& body,
-                const Options& options, bool force = false) {
-  auto out = make(what, type, std::move(key));
-  out.writes = true;
-  out.wire.method = std::move(method);
-  out.content_type = content_type;
-  out.wire.body = json::serialize(body);
-  const bool to_collection = what == verb::create && options.subresource.empty();
-  out.wire.target = to_collection ? collection_path(type, out.key.ns)
-                                  : object_path(type, out.key, options.subresource);
-  query(out.wire.target)
-      .add("fieldManager", options.field_manager)
-      .flag("force", force)
-      .add("dryRun", options.dry_run ? "All" : "");
-  // Other subresources have kinds of their own, such as Scale.
-  if (options.subresource.empty() || options.subresource == "status") out.kind = type.gvk.kind;
-  const bool is_named_there =
-      to_collection && !find_string(body, {"metadata", "generateName"}).empty();
-  if (!is_named_there) need_name(out);
-  return out;
-}
-
-std::string_view content_type_of(patch_type how) {
-  switch (how) {
-    case patch_type::merge:
-      return "application/merge-patch+json";
-    case patch_type::json:
-      return "application/json-patch+json";
-    case patch_type::strategic_merge:
-      return "application/strategic-merge-patch+json";
-  }
-  return {};
-}
-
 /// A DeleteOptions object; empty where nothing is asked for.
 std::string body_of(const delete_options& options) {
   json::object body;
@@ -205,29 +168,26 @@ call watch_call(const resource_type& type, const selection& what, const watch_op
   return out;
 }
 
-call create_call(const resource_type& type, const json::value& object, const write_options& options,
-                 const std::string& ns) {
-  return write_call(verb::create, "POST", "application/json", type,
-                    placed(type, key_of(object), ns), object, options);
-}
-
-call update_call(const resource_type& type, const json::value& object, const write_options& options,
-                 const std::string& ns) {
-  return write_call(verb::update, "PUT", "application/json", type, placed(type, key_of(object), ns),
-                    object, options);
-}
-
-call patch_call(const resource_type& type, object_key key, patch_type how,
-                const json::value& change, const write_options& options, const std::string& ns) {
-  return write_call(verb::patch, "PATCH", content_type_of(how), type,
-                    placed(type, std::move(key), ns), change, options);
-}
-
-call apply_call(const resource_type& type, const json::value& object, const apply_options& options,
-                const std::string& ns) {
-  // JSON is YAML.
-  return write_call(verb::apply, "PATCH", "application/apply-patch+yaml", type,
-                    placed(type, key_of(object), ns), object, options, options.force);
+call write_call(verb what, std::string_view content_type, const resource_type& type, object_key key,
+                const json::value& body, const write_options& options, const std::string& ns) {
+  auto out = make(what, type, placed(type, std::move(key), ns));
+  out.writes = true;
+  out.wire.method = what == verb::create ? "POST" : what == verb::update ? "PUT" : "PATCH";
+  out.content_type = content_type;
+  out.wire.body = json::serialize(body);
+  const bool to_collection = what == verb::create && options.subresource.empty();
+  out.wire.target = to_collection ? collection_path(type, out.key.ns)
+                                  : object_path(type, out.key, options.subresource);
+  query(out.wire.target)
+      .add("fieldManager", options.field_manager)
+      .flag("force", options.force)
+      .add("dryRun", options.dry_run ? "All" : "");
+  // Other subresources have kinds of their own, such as Scale.
+  if (options.subresource.empty() || options.subresource == "status") out.kind = type.gvk.kind;
+  const bool is_named_there =
+      to_collection && !find_string(body, {"metadata", "generateName"}).empty();
+  if (!is_named_there) need_name(out);
+  return out;
 }
 
 call remove_call(const resource_type& type, object_key key, const delete_options& options,

@@ -61,15 +61,10 @@ call get_call(const resource_type& type, object_key key, bool metadata_only, con
 call list_call(const resource_type& type, const selection& what, const list_options& page);
 call watch_call(const resource_type& type, const selection& what, const watch_options& options,
                 http::body_sink& into);
-call create_call(const resource_type& type, const boost::json::value& object,
-                 const write_options& options, const std::string& ns);
-call update_call(const resource_type& type, const boost::json::value& object,
-                 const write_options& options, const std::string& ns);
-call patch_call(const resource_type& type, object_key key, patch_type how,
-                const boost::json::value& change, const write_options& options,
+/// A create, update, patch or apply, which sends `body` and is answered with the object.
+call write_call(verb what, std::string_view content_type, const resource_type& type, object_key key,
+                const boost::json::value& body, const write_options& options,
                 const std::string& ns);
-call apply_call(const resource_type& type, const boost::json::value& object,
-                const apply_options& options, const std::string& ns);
 call remove_call(const resource_type& type, object_key key, const delete_options& options,
                  const std::string& ns);
 call remove_all_call(const resource_type& type, const selection& what,

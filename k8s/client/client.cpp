@@ -102,6 +102,18 @@ asio::awaitable<result<std::pair<unsigned, unsigned>>> ask_server_version(sessio
   co_return *found;
 }
 
+std::string_view content_type_of(patch_type how) {
+  switch (how) {
+    case patch_type::merge:
+      return "application/merge-patch+json";
+    case patch_type::json:
+      return "application/json-patch+json";
+    case patch_type::strategic_merge:
+      return "application/strategic-merge-patch+json";
+  }
+  return {};
+}
+
 call raw_call(std::string method, std::string target, std::string content_type, std::string body) {
   call out;
   out.what = verb::raw;
@@ -126,18 +138,19 @@ class client::implementation {
 
   const std::string& ns() const { return api->configuration().ns; }
 
-  /// With the client's own field manager where the call names none.
-  template <class Options>
-  Options managed(Options options) const {
-    if (options.field_manager.empty()) options.field_manager = api->options().field_manager;
-    return tried(std::move(options));
+  bool tries(bool dry_run) const {
+    const auto& all = api->options().dry_run;
+    return dry_run || (all && *all);
   }
 
-  template <class Options>
-  Options tried(Options options) const {
-    const auto& dry_run = api->options().dry_run;
-    options.dry_run = options.dry_run || (dry_run && *dry_run);
-    return options;
+  asio::awaitable<result<json::value>> write(verb what, const resource_type& type, object_key key,
+                                             const json::value& body, write_options options,
+                                             call_options bounds,
+                                             std::string_view content_type = "application/json") {
+    if (options.field_manager.empty()) options.field_manager = api->options().field_manager;
+    options.dry_run = tries(options.dry_run);
+    return ask(api, write_call(what, content_type, type, std::move(key), body, options, ns()),
+               bounds);
   }
 
   static asio::awaitable<result<resource_type>> find(std::shared_ptr<implementation> self,
@@ -190,42 +203,39 @@ asio::awaitable<result<opened_watch>> client::open_watch(resource_type type, sel
 
 asio::awaitable<result<json::value>> client::create(resource_type type, value object,
                                                     write_options options, call_options bounds) {
-  return ask(impl_->api, create_call(type, object, impl_->managed(std::move(options)), impl_->ns()),
-             bounds);
+  return impl_->write(verb::create, type, key_of(object), object, std::move(options), bounds);
 }
 
 asio::awaitable<result<json::value>> client::update(resource_type type, value object,
                                                     write_options options, call_options bounds) {
-  return ask(impl_->api, update_call(type, object, impl_->managed(std::move(options)), impl_->ns()),
-             bounds);
+  return impl_->write(verb::update, type, key_of(object), object, std::move(options), bounds);
 }
 
 asio::awaitable<result<json::value>> client::patch(resource_type type, object_key key,
                                                    patch_type how, value change,
                                                    write_options options, call_options bounds) {
-  return ask(impl_->api,
-             patch_call(type, std::move(key), how, change, impl_->managed(std::move(options)),
-                        impl_->ns()),
-             bounds);
+  return impl_->write(verb::patch, type, std::move(key), change, std::move(options), bounds,
+                      content_type_of(how));
 }
 
 asio::awaitable<result<json::value>> client::apply(resource_type type, value object,
                                                    apply_options options, call_options bounds) {
-  return ask(impl_->api, apply_call(type, object, impl_->managed(std::move(options)), impl_->ns()),
-             bounds);
+  // JSON is YAML.
+  return impl_->write(verb::apply, type, key_of(object), object, std::move(options), bounds,
+                      "application/apply-patch+yaml");
 }
 
 asio::awaitable<result<json::value>> client::remove(resource_type type, object_key key,
                                                     delete_options options, call_options bounds) {
-  return ask(impl_->api,
-             remove_call(type, std::move(key), impl_->tried(std::move(options)), impl_->ns()),
-             bounds);
+  options.dry_run = impl_->tries(options.dry_run);
+  return ask(impl_->api, remove_call(type, std::move(key), options, impl_->ns()), bounds);
 }
 
 asio::awaitable<result<json::value>> client::remove_all(resource_type type, selection what,
                                                         delete_options options,
                                                         call_options bounds) {
-  return ask(impl_->api, remove_all_call(type, what, impl_->tried(std::move(options))), bounds);
+  options.dry_run = impl_->tries(options.dry_run);
+  return ask(impl_->api, remove_all_call(type, what, options), bounds);
 }
 
 asio::awaitable<result<std::vector<discovered_resource>>> client::resources(

@@ -109,9 +109,11 @@ struct watch_options {
 
 struct write_options {
   std::string field_manager = {};
+  bool force = false;  ///< only of an apply: it takes fields over from other managers
   bool dry_run = false;
   std::string subresource = {};  ///< such as "status"
 };
+using apply_options = write_options;
 
 struct delete_options {
   std::string uid = {};               ///< precondition
@@ -119,13 +121,6 @@ struct delete_options {
   std::string propagation = {};       ///< "Foreground", "Background", "Orphan"; empty: the default
   std::optional<std::int64_t> grace_period_seconds = {};
   bool dry_run = false;
-};
-
-struct apply_options {
-  std::string field_manager = {};
-  bool force = false;
-  bool dry_run = false;
-  std::string subresource = {};
 };
 
 enum class patch_type : std::uint8_t { merge, json, strategic_merge };

@@ -1,31 +1,19 @@
 #include "k8s/client/client_pool.hpp"
 
-#include "core/backoff.hpp"
-#include "core/lru_map.hpp"
 #include "core/task_group.hpp"
 #include "core/wake.hpp"
 #include "k8s/config/config.hpp"
-#include "tls/digest.hpp"
 
 #include <boost/asio/this_coro.hpp>
 #include <boost/system/system_error.hpp>
 
-#include <exception>
-#include <optional>
 #include <utility>
 
 namespace rw::k8s {
-namespace {
 
 namespace asio = boost::asio;
 
-struct entry {
-  std::shared_ptr<client> api;
-  tls::sha256_digest from{};
-  core::time_point until{};
-};
-
-struct numbers {
+struct client_pool::numbers {
   numbers(core::metrics& r, const std::string& pool)
       : clients(core::make_gauge(r, "rw_client_pool_clients", "Clients that the pool keeps",
                                  {{"pool", pool}})),
@@ -54,7 +42,7 @@ struct numbers {
 };
 
 /// Closes clients without holders. Outlives the pool while a client is held.
-struct closer : std::enable_shared_from_this<closer> {
+struct client_pool::closer : std::enable_shared_from_this<closer> {
   closer(const asio::any_io_executor& executor, core::gauge& number)
       : under_way(number), released(executor), tasks(executor) {}
 
@@ -79,67 +67,55 @@ struct closer : std::enable_shared_from_this<closer> {
   core::task_group tasks;
 };
 
-}  // namespace
+client_pool::client_pool(asio::any_io_executor executor, client_pool_options options,
+                         client_environment environment)
+    : executor_(std::move(executor)),
+      options_(std::move(options)),
+      environment_(environment),
+      numbers_(std::make_unique<numbers>(environment.metrics, options_.name)),
+      random_(core::make_random_source()),
+      closer_(std::make_shared<closer>(executor_, numbers_->closing)),
+      clients_(options_.capacity == 0 ? 1 : options_.capacity) {}
 
-class client_pool::implementation {
- public:
-  implementation(asio::any_io_executor executor, client_pool_options options,
-                 client_environment environment)
-      : executor_(std::move(executor)),
-        options_(std::move(options)),
-        environment_(environment),
-        numbers_(environment.metrics, options_.name),
-        random_(core::make_random_source()),
-        closer_(std::make_shared<closer>(executor_, numbers_.closing)),
-        clients_(options_.capacity == 0 ? 1 : options_.capacity) {}
+client_pool::~client_pool() = default;
 
-  result<std::shared_ptr<client>> get(const std::string& cluster, const std::string& kubeconfig);
-  void evict(const std::string& cluster) { give_up(cluster, numbers_.evicted); }
-  asio::awaitable<void> run();
-  asio::awaitable<void> close();
-  std::size_t size() const noexcept { return clients_.size(); }
+core::time_point client_pool::now() const {
+  return environment_.clock.now();
+}
 
- private:
-  core::time_point now() const { return environment_.clock.now(); }
+void client_pool::evict(const std::string& cluster) {
+  give_up(cluster, numbers_->evicted);
+}
 
-  void give_up(const std::string& cluster, core::counter& why) {
-    if (!clients_.erase(cluster)) return;
-    why.Increment();
-    publish();
-  }
-  void publish() { numbers_.clients.Set(static_cast<double>(clients_.size())); }
-  core::time_point end_of_life() const;
-  std::shared_ptr<client> make(config how);
+void client_pool::give_up(const std::string& cluster, core::counter& why) {
+  if (!clients_.erase(cluster)) return;
+  why.Increment();
+  publish();
+}
 
-  const asio::any_io_executor executor_;
-  const client_pool_options options_;
-  const client_environment environment_;
-  numbers numbers_;
-  const core::random_source random_;
-  bool closed_ = false;
-  const std::shared_ptr<closer> closer_;
-  core::lru_map<std::string, entry> clients_;
-};
+void client_pool::publish() {
+  numbers_->clients.Set(static_cast<double>(clients_.size()));
+}
 
-core::time_point client_pool::implementation::end_of_life() const {
+core::time_point client_pool::end_of_life() const {
   const auto tenth = static_cast<std::uint64_t>(options_.expiry.count()) / 10 + 1;
   return now() + options_.expiry -
          core::duration(static_cast<core::duration::rep>(random_() % tenth));
 }
 
-std::shared_ptr<client> client_pool::implementation::make(config how) {
+std::shared_ptr<client> client_pool::make(config how) {
   auto made = std::make_unique<client>(executor_, std::move(how), options_.client, environment_);
-  numbers_.made.Increment();
+  numbers_->made.Increment();
   return closer_->keep(std::move(made));
 }
 
-result<std::shared_ptr<client>> client_pool::implementation::get(const std::string& cluster,
-                                                                 const std::string& kubeconfig) {
+result<std::shared_ptr<client>> client_pool::get(const std::string& cluster,
+                                                 const std::string& kubeconfig) {
   if (closed_) return failure{.code = errc::shut_down, .message = "the client pool is closed"};
   const auto from = tls::sha256(kubeconfig);
   if (const auto* known = clients_.find(cluster)) {
     if (known->from == from && now() < known->until) return clients_.use(cluster).api;
-    give_up(cluster, known->from == from ? numbers_.expired : numbers_.replaced);
+    give_up(cluster, known->from == from ? numbers_->expired : numbers_->replaced);
   }
   auto how = parse_foreign_kubeconfig(kubeconfig, "of " + cluster);
   if (!how) return how.error();
@@ -151,12 +127,12 @@ result<std::shared_ptr<client>> client_pool::implementation::get(const std::stri
   }
   const auto before = clients_.size();
   clients_.use(cluster) = {made, from, end_of_life()};
-  if (clients_.size() == before) numbers_.capacity.Increment();
+  if (clients_.size() == before) numbers_->capacity.Increment();
   publish();
   return made;
 }
 
-asio::awaitable<void> client_pool::implementation::run() {
+asio::awaitable<void> client_pool::run() {
   const auto alarm = environment_.clock.make_timer(executor_);
   for (;;) {
     alarm->expires_at(now() + options_.expiry / 10 + std::chrono::seconds(1));
@@ -164,41 +140,18 @@ asio::awaitable<void> client_pool::implementation::run() {
     if (!due) co_return;
     const auto over =
         clients_.erase_if([when = now()](const entry& one) { return one.until <= when; });
-    numbers_.expired.Increment(static_cast<double>(over));
+    numbers_->expired.Increment(static_cast<double>(over));
     publish();
   }
 }
 
-asio::awaitable<void> client_pool::implementation::close() {
+asio::awaitable<void> client_pool::close() {
   closed_ = true;
   clients_.erase_if([](const entry&) { return true; });
   publish();
   co_await asio::this_coro::throw_if_cancelled(false);
   while (closer_->held > 0) co_await closer_->released.wait();
   co_await closer_->tasks.join();
-}
-
-client_pool::client_pool(asio::any_io_executor executor, client_pool_options options,
-                         client_environment environment)
-    : impl_(
-          std::make_unique<implementation>(std::move(executor), std::move(options), environment)) {}
-client_pool::~client_pool() = default;
-
-result<std::shared_ptr<client>> client_pool::get(const std::string& cluster,
-                                                 const std::string& kubeconfig) {
-  return impl_->get(cluster, kubeconfig);
-}
-void client_pool::evict(const std::string& cluster) {
-  impl_->evict(cluster);
-}
-asio::awaitable<void> client_pool::run() {
-  return impl_->run();
-}
-asio::awaitable<void> client_pool::close() {
-  return impl_->close();
-}
-std::size_t client_pool::size() const noexcept {
-  return impl_->size();
 }
 
 bool is_unhealthy(const failure& why) noexcept {

@@ -1,8 +1,11 @@
 #pragma once
 
+#include "core/backoff.hpp"
+#include "core/lru_map.hpp"
 #include "core/metrics.hpp"
 #include "k8s/client/client.hpp"
 #include "k8s/objects/failure.hpp"
+#include "tls/digest.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -62,11 +65,31 @@ class client_pool {
   /// Afterwards `get` fails with `errc::shut_down`.
   boost::asio::awaitable<void> close();
 
-  std::size_t size() const noexcept;
+  std::size_t size() const noexcept { return clients_.size(); }
 
  private:
-  class implementation;
-  std::unique_ptr<implementation> impl_;
+  struct numbers;
+  struct closer;
+  struct entry {
+    std::shared_ptr<client> api;
+    tls::sha256_digest from{};
+    core::time_point until{};
+  };
+
+  core::time_point now() const;
+  void give_up(const std::string& cluster, core::counter& why);
+  void publish();
+  core::time_point end_of_life() const;
+  std::shared_ptr<client> make(config how);
+
+  const boost::asio::any_io_executor executor_;
+  const client_pool_options options_;
+  const client_environment environment_;
+  const std::unique_ptr<numbers> numbers_;
+  const core::random_source random_;
+  bool closed_ = false;
+  const std::shared_ptr<closer> closer_;
+  core::lru_map<std::string, entry> clients_;
 };
 
 /// True if a failure says something about the connection or the credentials rather than about the

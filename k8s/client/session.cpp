@@ -1,8 +1,8 @@
 #include "k8s/client/session.hpp"
 
+#include "core/text.hpp"
 #include "k8s/client/retry.hpp"
 #include "k8s/objects/status.hpp"
-#include "k8s/objects/text.hpp"
 
 #include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/error.hpp>
@@ -26,11 +26,13 @@ constexpr milliseconds shortest_attempt(10);  // what is left of a deadline may 
 
 /// Requests and what stands in their header fields must be one line each.
 void check_fields(const config& how, const client_options& options) {
-  bool good = is_field_value(how.impersonate_user) && is_field_value(how.impersonate_uid);
-  for (const auto& group : how.impersonate_groups) good = good && is_field_value(group);
-  for (const auto& [name, value] : how.impersonate_extra) good = good && is_field_value(value);
+  bool good =
+      core::is_field_value(how.impersonate_user) && core::is_field_value(how.impersonate_uid);
+  for (const auto& group : how.impersonate_groups) good = good && core::is_field_value(group);
+  for (const auto& [name, value] : how.impersonate_extra)
+    good = good && core::is_field_value(value);
   if (!good) throw_unusable(how, "as, as-uid, as-groups or as-user-extra has control characters");
-  if (!is_field_value(options.user_agent))
+  if (!core::is_field_value(options.user_agent))
     throw_unusable(how, "user agent: has control characters");
 }
 
@@ -44,10 +46,7 @@ void add_impersonation(const config& how, http::fields& into) {
   for (const auto& [name, value] : how.impersonate_extra) {
     std::string field = "impersonate-extra-";
     append_percent_encoded(field, name);
-    std::ranges::transform(field, field.begin(), [](char c) {
-      return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    });
-    into.add(field, value);
+    into.add(core::lower(field), value);
   }
 }
 

@@ -1,9 +1,8 @@
 #include "k8s/config/exec_plugin.hpp"
 
+#include "core/text.hpp"
 #include "k8s/objects/base64.hpp"
-#include "k8s/objects/rfc3339.hpp"
 #include "k8s/objects/status.hpp"
-#include "k8s/objects/text.hpp"
 #include "k8s/objects/types.hpp"
 
 #include <boost/json/object.hpp>
@@ -27,7 +26,7 @@ json::object cluster_info(const config& how) {
 }
 
 std::string last_line(std::string_view text) {
-  text = trimmed(text);
+  text = core::trimmed(text);
   const auto newline = text.rfind('\n');
   return quoted_line(newline == std::string_view::npos ? text : text.substr(newline + 1));
 }
@@ -53,7 +52,7 @@ std::string read_status(const json::value& status, exec_credential& into) {
     return into.key.empty() ? "gave a client certificate without its key"
                             : "gave a client key without its certificate";
   }
-  if (!is_field_value(into.token)) return "gave a token with characters that no token has";
+  if (!core::is_field_value(into.token)) return "gave a token with characters that no token has";
   const auto* expires = find(status, {"expirationTimestamp"});
   if (expires == nullptr || expires->is_null()) return {};
   if (expires->is_string()) into.expires = parse_rfc3339(expires->get_string());

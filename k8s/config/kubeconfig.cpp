@@ -1,8 +1,8 @@
 #include "k8s/config/kubeconfig.hpp"
 
+#include "core/text.hpp"
 #include "k8s/config/yaml_fields.hpp"
 #include "k8s/objects/base64.hpp"
-#include "k8s/objects/text.hpp"
 #include "k8s/objects/url.hpp"
 #include "tls/files.hpp"
 #include "tls/material.hpp"
@@ -149,14 +149,14 @@ void read_impersonation(yaml_fields& from, config& into) {
 
 void read_token(yaml_fields& from, const std::string& directory, config& into) {
   into.token = from.text("token");
-  if (!is_field_value(into.token)) from.wrong("token has characters that no token has");
+  if (!core::is_field_value(into.token)) from.wrong("token has characters that no token has");
   into.token_file = resolved(from.text("tokenFile"), directory);
   if (into.token_file.empty()) return;
   const auto read = tls::read_file(into.token_file);
   if (!read) return from.wrong("tokenFile: " + read.error().message());
-  const auto token = trimmed(*read);
+  const auto token = core::trimmed(*read);
   if (token.empty()) return from.wrong("tokenFile: " + into.token_file + ": file is empty");
-  if (!is_field_value(token)) {
+  if (!core::is_field_value(token)) {
     from.wrong("tokenFile: " + into.token_file + ": the token has characters that no token has");
   }
 }

@@ -1,6 +1,6 @@
+#include "core/text.hpp"
 #include "k8s/config/config.hpp"
 #include "k8s/config/kubeconfig.hpp"
-#include "k8s/objects/text.hpp"
 #include "tls/files.hpp"
 
 #include <cerrno>
@@ -93,7 +93,7 @@ result<config> in_cluster_config(const std::string& root) {
   out.ca = std::move(*ca);
   // Some service account volumes lack it.
   const auto ns = tls::read_file(folder + "/namespace");
-  if (ns && !trimmed(*ns).empty()) out.ns = trimmed(*ns);
+  if (ns && !core::trimmed(*ns).empty()) out.ns = core::trimmed(*ns);
   return out;
 }
 

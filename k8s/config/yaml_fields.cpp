@@ -1,7 +1,5 @@
 #include "k8s/config/yaml_fields.hpp"
 
-#include "k8s/objects/yaml_reader.hpp"
-
 #include <boost/json/serialize.hpp>
 
 namespace rw::k8s {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "k8s/objects/failure.hpp"
-#include "k8s/objects/yaml_stream.hpp"
+#include "k8s/objects/yaml.hpp"
 
 #include <boost/json/value.hpp>
 

@@ -1,9 +1,6 @@
 #include "k8s/controller/controller.hpp"
 
-#include "core/task_group.hpp"
-#include "core/wake.hpp"
 #include "k8s/cache/informer.hpp"
-#include "k8s/controller/failing_keys.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -14,7 +11,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <list>
 #include <stdexcept>
 
 namespace rw::k8s {
@@ -30,54 +26,6 @@ const std::vector<double>& reconcile_bounds() {
       6,     7,    8,     9,    10,   15,   20,   25,   30,  40,   50,  60};
   return bounds;
 }
-
-struct controller_metrics {
-  controller_metrics(core::metrics& r, const std::string& name)
-      : success(total(r, name, "success")),
-        requeue_after(total(r, name, "requeue_after")),
-        error(total(r, name, "error")),
-        errors(counter(r, name, "controller_runtime_reconcile_errors_total",
-                       "Number of reconciles that ended in an error")),
-        terminal(counter(r, name, "controller_runtime_terminal_reconcile_errors_total",
-                         "Number of reconciles that ended in an error without a retry")),
-        panics(counter(r, name, "controller_runtime_reconcile_panics_total",
-                       "Number of reconciles that ended in an exception")),
-        timeouts(counter(r, name, "rw_controller_reconcile_timeouts_total",
-                         "Number of reconciles cancelled at their time limit")),
-        time(core::make_histogram(r, "controller_runtime_reconcile_time_seconds",
-                                  "Duration of reconciles in seconds", {{"controller", name}},
-                                  reconcile_bounds())),
-        most(gauge(r, name, "controller_runtime_max_concurrent_reconciles",
-                   "How many reconciles may run at once")),
-        active(gauge(r, name, "controller_runtime_active_workers", "Reconciles that run")),
-        failing(gauge(r, name, "rw_controller_failing_keys",
-                      "Number of keys whose last reconcile ended in an error")) {}
-
-  static core::counter& total(core::metrics& r, const std::string& name, const char* result) {
-    return core::make_counter(r, "controller_runtime_reconcile_total", "Reconciles",
-                              {{"controller", name}, {"result", result}});
-  }
-  static core::counter& counter(core::metrics& r, const std::string& name, const char* what,
-                                const char* help) {
-    return core::make_counter(r, what, help, {{"controller", name}});
-  }
-  static core::gauge& gauge(core::metrics& r, const std::string& name, const char* what,
-                            const char* help) {
-    return core::make_gauge(r, what, help, {{"controller", name}});
-  }
-
-  core::counter& success;
-  core::counter& requeue_after;
-  core::counter& error;
-  core::counter& errors;
-  core::counter& terminal;
-  core::counter& panics;
-  core::counter& timeouts;
-  core::histogram& time;
-  core::gauge& most;
-  core::gauge& active;
-  core::gauge& failing;
-};
 
 controller_options usable(controller_options options) {
   if (options.name.empty()) throw std::invalid_argument("a controller needs a name");
@@ -100,87 +48,94 @@ std::optional<std::string> what_of(const std::exception_ptr& thrown) {
   }
 }
 
+/// Waits for a group's tasks even if this coroutine is cancelled again, which cancels them.
+asio::awaitable<void> await_end(core::task_group* of) {
+  co_await asio::this_coro::throw_if_cancelled(false);
+  try {
+    co_await of->join();
+  } catch (const boost::system::system_error&) {  // cancelled again; the tasks have ended
+  }
+}
+
 }  // namespace
 
-class controller::implementation {
- public:
-  implementation(asio::any_io_executor executor, controller_options options, reconciler& target,
-                 controller_environment environment)
-      : executor_(std::move(executor)),
-        options_(usable(std::move(options))),
-        target_(target),
-        environment_(std::move(environment)),
-        numbers_(environment_.metrics, options_.name),
-        queue(executor_, options_.queue,
-              {environment_.clock, environment_.metrics, environment_.random}),
-        failing(queue.capacity()),
-        end_(executor_),
-        sources_(executor_, [this](std::exception_ptr thrown) { fail(std::move(thrown)); }),
-        background_(executor_, [this](std::exception_ptr thrown) { fail(std::move(thrown)); }),
-        workers_(executor_, [this](std::exception_ptr thrown) { fail(std::move(thrown)); }) {
-    numbers_.most.Set(static_cast<double>(options_.concurrent));
+struct controller::numbers {
+  numbers(core::metrics& r, const core::labels& own)
+      : success(total(r, own, "success")),
+        requeue_after(total(r, own, "requeue_after")),
+        error(total(r, own, "error")),
+        errors(core::make_counter(r, "controller_runtime_reconcile_errors_total",
+                                  "Number of reconciles that ended in an error", own)),
+        terminal(core::make_counter(r, "controller_runtime_terminal_reconcile_errors_total",
+                                    "Number of reconciles that ended in an error without a retry",
+                                    own)),
+        panics(core::make_counter(r, "controller_runtime_reconcile_panics_total",
+                                  "Number of reconciles that ended in an exception", own)),
+        timeouts(core::make_counter(r, "rw_controller_reconcile_timeouts_total",
+                                    "Number of reconciles cancelled at their time limit", own)),
+        time(core::make_histogram(r, "controller_runtime_reconcile_time_seconds",
+                                  "Duration of reconciles in seconds", own, reconcile_bounds())),
+        most(core::make_gauge(r, "controller_runtime_max_concurrent_reconciles",
+                              "How many reconciles may run at once", own)),
+        active(
+            core::make_gauge(r, "controller_runtime_active_workers", "Reconciles that run", own)),
+        failing(core::make_gauge(r, "rw_controller_failing_keys",
+                                 "Number of keys whose last reconcile ended in an error", own)) {}
+
+  static core::counter& total(core::metrics& r, core::labels own, const char* result) {
+    own.emplace("result", result);
+    return core::make_counter(r, "controller_runtime_reconcile_total", "Reconciles", own);
   }
 
-  asio::awaitable<void> run();
-  asio::awaitable<bool> put(keys* some);
-
-  std::vector<source> to_run;
-  std::vector<informer*> informers;
-  std::vector<informer::subscription> subscriptions;
-
- private:
-  using work_queue = core::work_queue<object_key, object_key_hash>;
-
-  /// Takes keys and runs their reconciles. `give_up` cancels the running one.
-  struct worker {
-    asio::cancellation_signal give_up;
-    core::time_point until{};  ///< of the reconcile that runs
-    bool timed_out = false;
-    core::deadline limit;
-  };
-
-  core::time_point now() const { return environment_.clock.now(); }
-
-  asio::awaitable<bool> await_sync();
-  asio::awaitable<void> warn_unsynced();
-  void start_workers();
-  void fail(std::exception_ptr thrown);
-  asio::awaitable<void> work(worker* self);
-  asio::awaitable<void> process(worker* self, work_queue::item item);
-  asio::awaitable<std::optional<reconcile_result>> call(worker* self, object_key key);
-  void settle(const work_queue::item& item, const reconcile_result& result);
-  void tell_error(const object_key& key, const reconcile_result& result);
-  void tell_success(const object_key& key);
-  asio::awaitable<void> await_end(core::task_group* of);
-  asio::awaitable<void> stop();
-  asio::awaitable<void> give_up_in_time();
-
-  const asio::any_io_executor executor_;
-  const controller_options options_;
-  reconciler& target_;
-  const controller_environment environment_;
-  controller_metrics numbers_;
-  core::log_limit flood_log_;
-  bool started_ = false;   ///< workers have started
-  bool stopping_ = false;  ///< workers take no more keys
-  std::list<worker> all_workers_;
-
- public:
-  work_queue queue;
-  failing_keys failing;
-
- private:
-  core::wake end_;  ///< set after a fatal error
-  std::exception_ptr failure_;
-  core::task_group sources_;
-  core::task_group background_;  ///< the queue's own coroutine, and `warn_unsynced`
-  core::task_group workers_;
+  core::counter& success;
+  core::counter& requeue_after;
+  core::counter& error;
+  core::counter& errors;
+  core::counter& terminal;
+  core::counter& panics;
+  core::counter& timeouts;
+  core::histogram& time;
+  core::gauge& most;
+  core::gauge& active;
+  core::gauge& failing;
 };
 
-asio::awaitable<void> controller::implementation::run() {
-  background_.spawn(queue.run());
+/// Takes keys and runs their reconciles. `give_up` cancels the running one.
+struct controller::worker {
+  asio::cancellation_signal give_up;
+  core::time_point until{};  ///< of the reconcile that runs
+  bool timed_out = false;
+  core::deadline limit;
+};
+
+controller::controller(asio::any_io_executor executor, controller_options options,
+                       reconciler& target, controller_environment environment)
+    : executor_(std::move(executor)),
+      options_(usable(std::move(options))),
+      target_(target),
+      environment_(std::move(environment)),
+      numbers_(std::make_unique<numbers>(environment_.metrics,
+                                         core::labels{{"controller", options_.name}})),
+      queue_(executor_, options_.queue,
+             {environment_.clock, environment_.metrics, environment_.random}),
+      failing_(queue_.capacity()),
+      end_(executor_),
+      sources_(executor_, [this](std::exception_ptr thrown) { fail(std::move(thrown)); }),
+      background_(executor_, [this](std::exception_ptr thrown) { fail(std::move(thrown)); }),
+      workers_(executor_, [this](std::exception_ptr thrown) { fail(std::move(thrown)); }) {
+  numbers_->most.Set(static_cast<double>(options_.concurrent));
+}
+
+controller::~controller() = default;
+
+core::time_point controller::now() const {
+  return environment_.clock.now();
+}
+
+asio::awaitable<void> controller::run() {
+  background_.spawn(queue_.run());
   background_.spawn(warn_unsynced());
-  for (const auto& start : to_run) sources_.spawn(start());
+  for (const auto& start : to_run_) sources_.spawn(start());
   try {
     const bool synced = co_await await_sync();
     if (synced) {
@@ -196,7 +151,7 @@ asio::awaitable<void> controller::implementation::run() {
   if (failure_) std::rethrow_exception(failure_);
 }
 
-void controller::implementation::start_workers() {
+void controller::start_workers() {
   started_ = true;
   environment_.log.info("controller started", {{"controller", options_.name}});
   for (std::size_t i = 0; i < options_.concurrent; ++i) {
@@ -204,7 +159,7 @@ void controller::implementation::start_workers() {
     one->limit = environment_.watchdog.watch(executor_, [this, one] {
       if (now() < one->until) return;  // the limit of an earlier reconcile
       one->timed_out = true;
-      numbers_.timeouts.Increment();
+      numbers_->timeouts.Increment();
       one->give_up.emit(asio::cancellation_type::terminal);
     });
     workers_.spawn(work(one));
@@ -212,14 +167,14 @@ void controller::implementation::start_workers() {
 }
 
 /// Records an exception of a coroutine that must not throw.
-void controller::implementation::fail(std::exception_ptr thrown) {
+void controller::fail(std::exception_ptr thrown) {
   if (!failure_) failure_ = std::move(thrown);
   end_.set();
 }
 
 /// Returns false if an informer will never be synced.
-asio::awaitable<bool> controller::implementation::await_sync() {
-  for (auto* const one : informers) {
+asio::awaitable<bool> controller::await_sync() {
+  for (auto* const one : informers_) {
     const bool synced = co_await one->wait_synced();
     if (synced) continue;
     const auto state = co_await asio::this_coro::cancellation_state;
@@ -232,13 +187,13 @@ asio::awaitable<bool> controller::implementation::await_sync() {
 }
 
 /// Logs periodically while the controller waits for its informers.
-asio::awaitable<void> controller::implementation::warn_unsynced() {
+asio::awaitable<void> controller::warn_unsynced() {
   const auto alarm = environment_.clock.make_timer(executor_);
   while (!started_) {
     alarm->expires_at(now() + std::chrono::seconds(30));
     const bool due = co_await alarm->wait();
     if (!due || started_) co_return;
-    for (const auto* const one : informers) {
+    for (const auto* const one : informers_) {
       if (one->synced()) continue;
       environment_.log.warning("controller waits for an informer to be synced",
                                {{"controller", options_.name}, {"resource", one->type().plural}});
@@ -246,21 +201,12 @@ asio::awaitable<void> controller::implementation::warn_unsynced() {
   }
 }
 
-/// Waits for a group's tasks even if this coroutine is cancelled again, which cancels them.
-asio::awaitable<void> controller::implementation::await_end(core::task_group* of) {
-  co_await asio::this_coro::throw_if_cancelled(false);
-  try {
-    co_await of->join();
-  } catch (const boost::system::system_error&) {  // cancelled again; the tasks have ended
-  }
-}
-
-asio::awaitable<void> controller::implementation::stop() {
+asio::awaitable<void> controller::stop() {
   stopping_ = true;
-  for (const auto& one : subscriptions) one->close();
+  for (const auto& one : subscriptions_) one->close();
   sources_.cancel();
   co_await await_end(&sources_);
-  queue.shut_down();
+  queue_.shut_down();
   core::task_group bound(executor_);
   bound.spawn(give_up_in_time());
   co_await await_end(&workers_);
@@ -269,52 +215,52 @@ asio::awaitable<void> controller::implementation::stop() {
   all_workers_.clear();
   background_.cancel();
   co_await await_end(&background_);
-  queue.publish();
-  if (queue.queued() > 0) {
+  queue_.publish();
+  if (queue_.queued() > 0) {
     environment_.log.info("controller ended with keys still queued",
-                          {{"controller", options_.name}, {"keys", queue.queued()}});
+                          {{"controller", options_.name}, {"keys", queue_.queued()}});
   }
 }
 
 /// Cancels the reconciles that do not end within the shutdown period.
-asio::awaitable<void> controller::implementation::give_up_in_time() {
+asio::awaitable<void> controller::give_up_in_time() {
   const auto alarm = environment_.clock.make_timer(executor_);
   alarm->expires_at(now() + options_.shutdown);
   const bool due = co_await alarm->wait();
   if (!due) co_return;
   environment_.log.warning("reconciles cancelled at the end of the shutdown period",
-                           {{"controller", options_.name}, {"reconciles", queue.processing()}});
+                           {{"controller", options_.name}, {"reconciles", queue_.processing()}});
   for (auto& one : all_workers_) one.give_up.emit(asio::cancellation_type::terminal);
 }
 
-asio::awaitable<bool> controller::implementation::put(keys* some) {
+asio::awaitable<bool> controller::put(keys* some) {
   const auto level = started_ ? core::priority::normal : core::priority::low;
   for (const auto& key : *some) {
-    while (queue.add(key, level) == core::add_result::full) {
+    while (queue_.add(key, level) == core::add_result::full) {
       environment_.log.limited(flood_log_, core::log_level::warning,
                                "the work queue is full; a source waits",
-                               {{"controller", options_.name}, {"keys", queue.size()}});
-      const bool room = co_await queue.wait_for_room();
+                               {{"controller", options_.name}, {"keys", queue_.size()}});
+      const bool room = co_await queue_.wait_for_room();
       if (!room) co_return false;
     }
   }
   co_return !stopping_;
 }
 
-asio::awaitable<void> controller::implementation::work(worker* self) {
+asio::awaitable<void> controller::work(worker* self) {
   constexpr unsigned at_once = 16;
   for (unsigned done = 1; !stopping_; ++done) {
     // Reconciles that never suspend must not starve the executor's other tasks.
     if (done % at_once == 0) co_await asio::post(executor_, asio::use_awaitable);
-    auto item = queue.try_get();
-    if (!item) item = co_await queue.get();
+    auto item = queue_.try_get();
+    if (!item) item = co_await queue_.get();
     if (!item || stopping_) break;
     co_await process(self, std::move(item));
   }
 }
 
-asio::awaitable<void> controller::implementation::process(worker* self, work_queue::item item) {
-  numbers_.active.Increment();
+asio::awaitable<void> controller::process(worker* self, work_queue::item item) {
+  numbers_->active.Increment();
   const auto begin = now();
   self->timed_out = false;
   self->until = begin + options_.reconcile_limit;
@@ -322,16 +268,15 @@ asio::awaitable<void> controller::implementation::process(worker* self, work_que
   const auto result = co_await call(self, item.key());
   self->limit.disarm();
   const std::chrono::duration<double> took = now() - begin;
-  numbers_.time.Observe(took.count());
-  numbers_.active.Decrement();
-  queue.time_has_passed();
+  numbers_->time.Observe(took.count());
+  numbers_->active.Decrement();
+  queue_.time_has_passed();
   if (result) settle(item, *result);
 }
 
 /// Calls the reconciler with a cancellation signal of its own: cancelling this coroutine does not
 /// cancel the reconcile. Returns nothing if the reconcile was cancelled at shutdown.
-asio::awaitable<std::optional<reconcile_result>> controller::implementation::call(worker* self,
-                                                                                  object_key key) {
+asio::awaitable<std::optional<reconcile_result>> controller::call(worker* self, object_key key) {
   std::exception_ptr thrown;
   try {
     auto work = target_.reconcile(std::move(key));
@@ -343,7 +288,7 @@ asio::awaitable<std::optional<reconcile_result>> controller::implementation::cal
     thrown = std::current_exception();
   }
   if (const auto what = what_of(thrown)) {
-    numbers_.panics.Increment();
+    numbers_->panics.Increment();
     co_return reconcile_result::error("exception: " + *what);
   }
   if (!self->timed_out && stopping_) co_return std::nullopt;
@@ -351,41 +296,40 @@ asio::awaitable<std::optional<reconcile_result>> controller::implementation::cal
   co_return reconcile_result::error("the reconcile did not end within its time limit");
 }
 
-void controller::implementation::settle(const work_queue::item& item,
-                                        const reconcile_result& result) {
+void controller::settle(const work_queue::item& item, const reconcile_result& result) {
   const auto& key = item.key();
   switch (result.what) {
     case reconcile_result::kind::done:
-      numbers_.success.Increment();
-      queue.forget(key);
+      numbers_->success.Increment();
+      queue_.forget(key);
       tell_success(key);
       break;
     case reconcile_result::kind::requeue_after:
-      numbers_.requeue_after.Increment();
-      queue.forget(key);
-      queue.add_after(key, result.after, item.priority());
+      numbers_->requeue_after.Increment();
+      queue_.forget(key);
+      queue_.add_after(key, result.after, item.priority());
       tell_success(key);
       break;
     case reconcile_result::kind::error:
-      numbers_.error.Increment();
-      numbers_.errors.Increment();
-      queue.add_rate_limited(key, item.priority(), result.after);
+      numbers_->error.Increment();
+      numbers_->errors.Increment();
+      queue_.add_rate_limited(key, item.priority(), result.after);
       tell_error(key, result);
       break;
     case reconcile_result::kind::terminal:
-      numbers_.error.Increment();
-      numbers_.errors.Increment();
-      numbers_.terminal.Increment();
-      queue.forget(key);
+      numbers_->error.Increment();
+      numbers_->errors.Increment();
+      numbers_->terminal.Increment();
+      queue_.forget(key);
       tell_error(key, result);
       break;
   }
 }
 
-void controller::implementation::tell_error(const object_key& key, const reconcile_result& result) {
+void controller::tell_error(const object_key& key, const reconcile_result& result) {
   const auto& state = result.reason.empty() ? result.text : result.reason;
-  const bool news = failing.failed(key, state, now());
-  numbers_.failing.Set(static_cast<double>(failing.size()));
+  const bool news = failing_.failed(key, state, now());
+  numbers_->failing.Set(static_cast<double>(failing_.size()));
   if (!news) return;
   const bool again = result.what == reconcile_result::kind::error;
   environment_.log.error(again ? "reconcile failed; it will be repeated until it succeeds"
@@ -396,10 +340,10 @@ void controller::implementation::tell_error(const object_key& key, const reconci
                           {"error", result.text}});
 }
 
-void controller::implementation::tell_success(const object_key& key) {
-  const auto over = failing.succeeded(key);
+void controller::tell_success(const object_key& key) {
+  const auto over = failing_.succeeded(key);
   if (!over) return;
-  numbers_.failing.Set(static_cast<double>(failing.size()));
+  numbers_->failing.Set(static_cast<double>(failing_.size()));
   const std::chrono::duration<double> lasted = now() - over->since;
   environment_.log.info("reconcile succeeds again", {{"controller", options_.name},
                                                      {"namespace", key.ns},
@@ -408,51 +352,17 @@ void controller::implementation::tell_success(const object_key& key) {
                                                      {"seconds", lasted.count()}});
 }
 
-controller::controller(asio::any_io_executor executor, controller_options options,
-                       reconciler& target, controller_environment environment)
-    : impl_(std::make_unique<implementation>(std::move(executor), std::move(options), target,
-                                             std::move(environment))) {}
-controller::~controller() = default;
-
 void controller::watch(informer& from) {
   watch(from, [](const delta& change, keys& some) { some.push_back(change.any().key()); });
 }
 
 void controller::watch(informer& from, mapping<delta> map) {
-  impl_->informers.push_back(&from);
+  informers_.push_back(&from);
   add_source([this, &from, map = std::move(map)] {
     auto subscription = from.subscribe();
-    impl_->subscriptions.push_back(subscription);
+    subscriptions_.push_back(subscription);
     return forward<delta>(std::move(subscription), map);
   });
-}
-
-void controller::add_source(source run) {
-  impl_->to_run.push_back(std::move(run));
-}
-
-asio::awaitable<bool> controller::put(keys* some) {
-  return impl_->put(some);
-}
-
-core::add_result controller::add(const object_key& key, core::priority level) {
-  return impl_->queue.add(key, level);
-}
-
-core::add_result controller::add_after(const object_key& key, core::duration delay) {
-  return impl_->queue.add_after(key, delay);
-}
-
-asio::awaitable<void> controller::run() {
-  return impl_->run();
-}
-
-std::size_t controller::failing() const noexcept {
-  return impl_->failing.size();
-}
-
-const core::work_queue<object_key, object_key_hash>& controller::queue() const noexcept {
-  return impl_->queue;
 }
 
 }  // namespace rw::k8s

@@ -5,8 +5,11 @@
 #include "core/clock.hpp"
 #include "core/log.hpp"
 #include "core/metrics.hpp"
+#include "core/task_group.hpp"
+#include "core/wake.hpp"
 #include "core/watchdog.hpp"
 #include "core/work_queue.hpp"
+#include "k8s/controller/failing_keys.hpp"
 #include "k8s/controller/reconciler.hpp"
 #include "k8s/objects/delta.hpp"
 #include "k8s/objects/names.hpp"
@@ -16,8 +19,11 @@
 
 #include <chrono>
 #include <cstddef>
+#include <exception>
 #include <functional>
+#include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -88,22 +94,28 @@ class controller {
   }
 
   /// Adds a key from the controller's own executor, at any time.
-  core::add_result add(const object_key& key, core::priority level = core::priority::normal);
-  core::add_result add_after(const object_key& key, core::duration delay);
+  core::add_result add(const object_key& key, core::priority level = core::priority::normal) {
+    return queue_.add(key, level);
+  }
+  core::add_result add_after(const object_key& key, core::duration delay) {
+    return queue_.add_after(key, delay);
+  }
 
   /// Runs until cancelled: then ends its sources, lets running reconciles end within `shutdown`,
   /// and cancels them after that; queued keys are dropped. Returns early, with a log line, if an
   /// informer ended before it was synced.
   boost::asio::awaitable<void> run();
 
-  std::size_t failing() const noexcept;
-  const core::work_queue<object_key, object_key_hash>& queue() const noexcept;
+  std::size_t failing() const noexcept { return failing_.size(); }
+  const core::work_queue<object_key, object_key_hash>& queue() const noexcept { return queue_; }
 
  private:
-  class implementation;
+  struct numbers;
+  struct worker;
+  using work_queue = core::work_queue<object_key, object_key_hash>;
   using source = std::function<boost::asio::awaitable<void>()>;
 
-  void add_source(source run);
+  void add_source(source run) { to_run_.push_back(std::move(run)); }
   /// Waits while the queue is full. Returns false at shutdown.
   boost::asio::awaitable<bool> put(keys* some);
 
@@ -123,7 +135,39 @@ class controller {
     }
   }
 
-  std::unique_ptr<implementation> impl_;
+  core::time_point now() const;
+  boost::asio::awaitable<bool> await_sync();
+  boost::asio::awaitable<void> warn_unsynced();
+  void start_workers();
+  void fail(std::exception_ptr thrown);
+  boost::asio::awaitable<void> work(worker* self);
+  boost::asio::awaitable<void> process(worker* self, work_queue::item item);
+  boost::asio::awaitable<std::optional<reconcile_result>> call(worker* self, object_key key);
+  void settle(const work_queue::item& item, const reconcile_result& result);
+  void tell_error(const object_key& key, const reconcile_result& result);
+  void tell_success(const object_key& key);
+  boost::asio::awaitable<void> stop();
+  boost::asio::awaitable<void> give_up_in_time();
+
+  const boost::asio::any_io_executor executor_;
+  const controller_options options_;
+  reconciler& target_;
+  const controller_environment environment_;
+  const std::unique_ptr<numbers> numbers_;
+  std::vector<source> to_run_;
+  std::vector<informer*> informers_;
+  std::vector<std::shared_ptr<core::channel<delta>>> subscriptions_;
+  core::log_limit flood_log_;
+  bool started_ = false;   ///< workers have started
+  bool stopping_ = false;  ///< workers take no more keys
+  std::list<worker> all_workers_;
+  work_queue queue_;
+  failing_keys failing_;
+  core::wake end_;  ///< set after a fatal error
+  std::exception_ptr failure_;
+  core::task_group sources_;
+  core::task_group background_;  ///< the queue's own coroutine, and `warn_unsynced`
+  core::task_group workers_;
 };
 
 }  // namespace rw::k8s

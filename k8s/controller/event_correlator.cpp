@@ -1,6 +1,6 @@
 #include "k8s/controller/event_correlator.hpp"
 
-#include "k8s/objects/text.hpp"
+#include "core/text.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -63,7 +63,7 @@ std::optional<event_correlator::write> event_correlator::next(const event_note& 
   auto& similar = similar_.use(kind);
   if (now - similar.last > limits_.similar_for) similar.messages.clear();
   similar.last = now;
-  std::string message(first_bytes(note.message, message_limit));
+  std::string message(core::first_bytes(note.message, message_limit));
   similar.messages.insert(message);
   const bool combined = similar.messages.size() >= limits_.similar;
   if (combined) {
@@ -91,7 +91,8 @@ std::string event_correlator::unique_name(const std::string& object, wall_time w
   char stamp[24];
   const auto length =
       std::snprintf(stamp, sizeof stamp, ".%llx", static_cast<unsigned long long>(last_stamp_));
-  return std::string(first_bytes(object, name_limit - static_cast<std::size_t>(length))) + stamp;
+  return std::string(core::first_bytes(object, name_limit - static_cast<std::size_t>(length))) +
+         stamp;
 }
 
 json::value event_correlator::object_of(const event_note& note, const written_event& known,

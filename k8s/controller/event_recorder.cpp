@@ -1,6 +1,5 @@
 #include "k8s/controller/event_recorder.hpp"
 
-#include "core/channel.hpp"
 #include "k8s/client/retry.hpp"
 
 #include <algorithm>
@@ -19,59 +18,29 @@ core::counter& outcome(core::metrics& registry, const std::string& component, co
 
 }  // namespace
 
-class event_recorder::implementation {
- public:
-  implementation(asio::any_io_executor executor, std::shared_ptr<object_api> api,
-                 event_recorder_options options, event_recorder_environment environment)
-      : executor_(std::move(executor)),
-        api_(std::move(api)),
-        options_(std::move(options)),
-        environment_(std::move(environment)),
-        created_(outcome(environment_.metrics, options_.component, "created")),
-        repeated_(outcome(environment_.metrics, options_.component, "repeated")),
-        spam_(outcome(environment_.metrics, options_.component, "spam")),
-        dropped_(outcome(environment_.metrics, options_.component, "dropped")),
-        failed_(outcome(environment_.metrics, options_.component, "failed")),
-        abandoned_(outcome(environment_.metrics, options_.component, "abandoned")),
-        notes_(std::max<std::size_t>(options_.queue, 1)),
-        correlator_(options_.component, options_.instance, options_.limits),
-        alarm_(environment_.clock.make_timer(executor_)) {}
-
-  void record(event_note note) noexcept;
-  asio::awaitable<void> run();
-  void close() { notes_.close(); }
-
- private:
-  /// Counts the notes left when the coroutine ends, however it ends.
-  struct on_exit {
-    implementation& in;
-    ~on_exit() { in.give_up_rest(); }
-  };
-
-  asio::awaitable<void> write(event_correlator::write what);
-  asio::awaitable<result<json::value>> attempt(event_correlator::write what);
-  asio::awaitable<result<json::value>> merge(event_correlator::write what);
-  void give_up_rest();
-
-  const asio::any_io_executor executor_;
-  const std::shared_ptr<object_api> api_;
-  const event_recorder_options options_;
-  const event_recorder_environment environment_;
-  core::counter& created_;
-  core::counter& repeated_;
-  core::counter& spam_;
-  core::counter& dropped_;
-  core::counter& failed_;
-  core::counter& abandoned_;
-  core::log_limit drop_log_;
-  core::log_limit failure_log_;
-  core::channel<event_note> notes_;
-  event_correlator correlator_;
-  const std::unique_ptr<core::timer> alarm_;
-  bool writing_ = false;
+/// Counts the notes left when the coroutine ends, however it ends.
+struct event_recorder::on_exit {
+  event_recorder& in;
+  ~on_exit() { in.give_up_rest(); }
 };
 
-void event_recorder::implementation::record(event_note note) noexcept {
+event_recorder::event_recorder(asio::any_io_executor executor, std::shared_ptr<object_api> api,
+                               event_recorder_options options,
+                               event_recorder_environment environment)
+    : api_(std::move(api)),
+      options_(std::move(options)),
+      environment_(std::move(environment)),
+      created_(outcome(environment_.metrics, options_.component, "created")),
+      repeated_(outcome(environment_.metrics, options_.component, "repeated")),
+      spam_(outcome(environment_.metrics, options_.component, "spam")),
+      dropped_(outcome(environment_.metrics, options_.component, "dropped")),
+      failed_(outcome(environment_.metrics, options_.component, "failed")),
+      abandoned_(outcome(environment_.metrics, options_.component, "abandoned")),
+      notes_(std::max<std::size_t>(options_.queue, 1)),
+      correlator_(options_.component, options_.instance, options_.limits),
+      alarm_(environment_.clock.make_timer(std::move(executor))) {}
+
+void event_recorder::record(event_note note) noexcept {
   if (environment_.log.enabled(core::log_level::debug)) {
     environment_.log.debug("event", {{"kind", note.about.kind},
                                      {"namespace", note.about.ns},
@@ -86,7 +55,7 @@ void event_recorder::implementation::record(event_note note) noexcept {
                            {{"reason", note.reason}, {"name", note.about.name}});
 }
 
-asio::awaitable<void> event_recorder::implementation::run() {
+asio::awaitable<void> event_recorder::run() {
   const on_exit end{*this};
   for (;;) {
     auto note = co_await notes_.receive();
@@ -102,7 +71,7 @@ asio::awaitable<void> event_recorder::implementation::run() {
   }
 }
 
-asio::awaitable<void> event_recorder::implementation::write(event_correlator::write what) {
+asio::awaitable<void> event_recorder::write(event_correlator::write what) {
   core::backoff pause(options_.backoff_base, options_.backoff_limit, environment_.random);
   for (unsigned tried = 1;; ++tried) {
     const auto outcome = co_await attempt(what);
@@ -128,10 +97,11 @@ asio::awaitable<void> event_recorder::implementation::write(event_correlator::wr
   }
 }
 
-asio::awaitable<result<json::value>> event_recorder::implementation::attempt(
-    event_correlator::write what) {
+asio::awaitable<result<json::value>> event_recorder::attempt(event_correlator::write what) {
   if (what.repeated) {
-    auto merged = co_await merge(what);
+    auto key = key_of(what.object);
+    auto change = what.change();
+    auto merged = co_await api_->merge(events_type(), std::move(key), std::move(change));
     // The API server deletes events after an hour.
     if (merged.has_value() || !merged.error().is(errc::not_found)) co_return merged;
   }
@@ -142,28 +112,12 @@ asio::awaitable<result<json::value>> event_recorder::implementation::attempt(
   co_return made;
 }
 
-asio::awaitable<result<json::value>> event_recorder::implementation::merge(
-    event_correlator::write what) {
-  return api_->merge(events_type(), key_of(what.object), what.change());
-}
-
-void event_recorder::implementation::give_up_rest() {
+void event_recorder::give_up_rest() {
   std::size_t left = writing_ ? 1 : 0;
   while (notes_.try_receive()) ++left;
   if (left == 0) return;
   abandoned_.Increment(static_cast<double>(left));
   environment_.log.warning("events were not written before the end", {{"events", left}});
-}
-
-event_recorder::event_recorder(asio::any_io_executor executor, std::shared_ptr<object_api> api,
-                               event_recorder_options options,
-                               event_recorder_environment environment)
-    : impl_(std::make_unique<implementation>(std::move(executor), std::move(api),
-                                             std::move(options), std::move(environment))) {}
-event_recorder::~event_recorder() = default;
-
-void event_recorder::record(event_note note) noexcept {
-  impl_->record(std::move(note));
 }
 
 void event_recorder::normal(const object_reference& about, std::string_view reason,
@@ -174,14 +128,6 @@ void event_recorder::normal(const object_reference& about, std::string_view reas
 void event_recorder::warning(const object_reference& about, std::string_view reason,
                              std::string_view message) {
   record({about, event_type::warning, std::string(reason), std::string(message)});
-}
-
-asio::awaitable<void> event_recorder::run() {
-  return impl_->run();
-}
-
-void event_recorder::close() {
-  impl_->close();
 }
 
 }  // namespace rw::k8s

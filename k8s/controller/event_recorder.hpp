@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/backoff.hpp"
+#include "core/channel.hpp"
 #include "core/clock.hpp"
 #include "core/log.hpp"
 #include "core/metrics.hpp"
@@ -45,7 +46,6 @@ class event_recorder {
  public:
   event_recorder(boost::asio::any_io_executor executor, std::shared_ptr<object_api> api,
                  event_recorder_options options, event_recorder_environment environment);
-  ~event_recorder();
   event_recorder(const event_recorder&) = delete;
   event_recorder& operator=(const event_recorder&) = delete;
 
@@ -59,11 +59,30 @@ class event_recorder {
   boost::asio::awaitable<void> run();
 
   /// Accepts no more notes. Thread-safe.
-  void close();
+  void close() { notes_.close(); }
 
  private:
-  class implementation;
-  std::unique_ptr<implementation> impl_;
+  struct on_exit;
+
+  boost::asio::awaitable<void> write(event_correlator::write what);
+  boost::asio::awaitable<result<boost::json::value>> attempt(event_correlator::write what);
+  void give_up_rest();
+
+  const std::shared_ptr<object_api> api_;
+  const event_recorder_options options_;
+  const event_recorder_environment environment_;
+  core::counter& created_;
+  core::counter& repeated_;
+  core::counter& spam_;
+  core::counter& dropped_;
+  core::counter& failed_;
+  core::counter& abandoned_;
+  core::log_limit drop_log_;
+  core::log_limit failure_log_;
+  core::channel<event_note> notes_;
+  event_correlator correlator_;
+  const std::unique_ptr<core::timer> alarm_;
+  bool writing_ = false;
 };
 
 }  // namespace rw::k8s

@@ -1,7 +1,5 @@
 #include "k8s/controller/leader_election.hpp"
 
-#include "core/task_group.hpp"
-#include "core/wake.hpp"
 #include "core/within.hpp"
 
 #include <boost/asio/error.hpp>
@@ -10,100 +8,47 @@
 #include <boost/system/system_error.hpp>
 
 #include <cstdio>
-#include <exception>
-#include <optional>
 #include <utility>
 
 namespace rw::k8s {
-namespace {
 
 namespace asio = boost::asio;
 namespace json = boost::json;
 
-core::counter& counter(core::metrics& registry, const char* name, const char* help,
-                       const std::string& of) {
-  return core::make_counter(registry, name, help, {{"name", of}});
-}
-
-}  // namespace
-
-class leader_elector::implementation {
- public:
-  implementation(asio::any_io_executor executor, std::shared_ptr<object_api> api,
-                 election_options options, std::vector<reactor> reactors, fence& writes,
-                 leader_environment environment)
-      : executor_(std::move(executor)),
-        api_(std::move(api)),
-        options_(options),
-        reactors_(std::move(reactors)),
-        fence_(writes),
-        environment_(std::move(environment)),
-        election_(std::move(options), environment_.random),
-        status_(core::make_gauge(environment_.metrics, "leader_election_master_status",
-                                 "1 while this process leads", {{"name", options_.name}})),
-        lost_(counter(environment_.metrics, "rw_leader_election_lost_total",
-                      "Number of leases lost, not released", options_.name)),
-        failures_(counter(environment_.metrics, "rw_leader_election_failures_total",
-                          "Number of failed requests for the Lease", options_.name)),
-        alarm_(environment_.clock.make_timer(executor_)),
-        term_over_(executor_),
-        ended_(executor_),
-        loop_(executor_) {
-    status_.Set(0);
+/// Signals the end of the loop to `run`, however it ends.
+struct leader_elector::end_of_loop {
+  leader_elector& of;
+  ~end_of_loop() {
+    of.over_ = true;
+    of.ended_.set();
   }
-
-  asio::awaitable<void> run();
-  bool leading() const noexcept { return election_.leading(); }
-  const std::string& holder() const noexcept { return election_.holder(); }
-
- private:
-  /// Signals the end of the loop to `run`, however it ends.
-  struct end_of_loop {
-    implementation& of;
-    ~end_of_loop() {
-      of.over_ = true;
-      of.ended_.set();
-    }
-  };
-
-  core::time_point now() const { return environment_.clock.now(); }
-  auto wall() const { return environment_.clock.wall(); }
-
-  asio::awaitable<void> elect();
-  asio::awaitable<election::answer> perform(election::step step);
-  asio::awaitable<result<json::value>> request(election::step step);
-  asio::awaitable<void> follow_up();
-  asio::awaitable<void> await_reactors();
-  asio::awaitable<void> release();
-  void begin_term();
-  void abort_term();
-  void tell_news();
-
-  const asio::any_io_executor executor_;
-  const std::shared_ptr<object_api> api_;
-  const election_options options_;
-  const std::vector<reactor> reactors_;
-  fence& fence_;
-  const leader_environment environment_;
-  election election_;
-  core::gauge& status_;
-  core::counter& lost_;
-  core::counter& failures_;
-  core::log_limit problem_log_;
-  std::string told_holder_;
-  std::unique_ptr<core::timer> alarm_;
-  std::unique_ptr<core::task_group> term_;  ///< the reactors' group while leading; then null
-  bool reactors_ended_ = true;              ///< no reactor of the latest term runs
-  bool stopping_ = false;
-  bool hurried_ = false;        ///< the fence stays shut
-  bool over_ = false;           ///< `elect` has ended
-  std::exception_ptr failure_;  ///< of a reactor
-  core::wake term_over_;        ///< set with `reactors_ended_`
-  core::wake ended_;            ///< set when `elect` has ended
-  core::task_group loop_;       ///< `elect` and `await_reactors`
 };
 
-asio::awaitable<void> leader_elector::implementation::run() {
+leader_elector::leader_elector(asio::any_io_executor executor, std::shared_ptr<object_api> api,
+                               election_options options, std::vector<reactor> reactors,
+                               fence& writes, leader_environment environment)
+    : executor_(std::move(executor)),
+      api_(std::move(api)),
+      options_(options),
+      reactors_(std::move(reactors)),
+      fence_(writes),
+      environment_(std::move(environment)),
+      election_(std::move(options), environment_.random),
+      status_(core::make_gauge(environment_.metrics, "leader_election_master_status",
+                               "1 while this process leads", {{"name", options_.name}})),
+      lost_(core::make_counter(environment_.metrics, "rw_leader_election_lost_total",
+                               "Number of leases lost, not released", {{"name", options_.name}})),
+      failures_(core::make_counter(environment_.metrics, "rw_leader_election_failures_total",
+                                   "Number of failed requests for the Lease",
+                                   {{"name", options_.name}})),
+      alarm_(environment_.clock.make_timer(executor_)),
+      term_over_(executor_),
+      ended_(executor_),
+      loop_(executor_) {
+  status_.Set(0);
+}
+
+asio::awaitable<void> leader_elector::run() {
   loop_.spawn(elect());
   co_await ended_.wait();
   co_await asio::this_coro::throw_if_cancelled(false);
@@ -130,7 +75,7 @@ asio::awaitable<void> leader_elector::implementation::run() {
   if (broken) std::rethrow_exception(broken);
 }
 
-asio::awaitable<void> leader_elector::implementation::elect() {
+asio::awaitable<void> leader_elector::elect() {
   const end_of_loop end{*this};
   auto step = election_.begin(now(), wall());
   for (;;) {
@@ -148,7 +93,7 @@ asio::awaitable<void> leader_elector::implementation::elect() {
 }
 
 /// Returns nothing after a wait.
-asio::awaitable<election::answer> leader_elector::implementation::perform(election::step step) {
+asio::awaitable<election::answer> leader_elector::perform(election::step step) {
   if (step.what == election::step::kind::wait) {
     alarm_->expires_at(step.until);
     co_await alarm_->wait();
@@ -164,7 +109,7 @@ asio::awaitable<election::answer> leader_elector::implementation::perform(electi
               "the Lease " + options_.ns + "/" + options_.name + ": no response in time"});
 }
 
-asio::awaitable<result<json::value>> leader_elector::implementation::request(election::step step) {
+asio::awaitable<result<json::value>> leader_elector::request(election::step step) {
   switch (step.what) {
     case election::step::kind::create:
       return api_->create(leases_type(), std::move(step.object));
@@ -176,7 +121,7 @@ asio::awaitable<result<json::value>> leader_elector::implementation::request(ele
 }
 
 /// Begins or ends a term by the election's state.
-asio::awaitable<void> leader_elector::implementation::follow_up() {
+asio::awaitable<void> leader_elector::follow_up() {
   if (election_.leading()) {
     if (!hurried_) fence_.open_until(election_.writes_until());
     if (!term_) begin_term();
@@ -193,7 +138,7 @@ asio::awaitable<void> leader_elector::implementation::follow_up() {
   term_.reset();
 }
 
-void leader_elector::implementation::begin_term() {
+void leader_elector::begin_term() {
   environment_.log.info("leading", {{"lease", options_.name}, {"identity", options_.identity}});
   status_.Set(1);
   reactors_ended_ = false;
@@ -204,7 +149,7 @@ void leader_elector::implementation::begin_term() {
 
 /// Handles a second cancellation. The reactors may still take their time, and the lease is held for
 /// them; but they can no longer write.
-void leader_elector::implementation::abort_term() {
+void leader_elector::abort_term() {
   hurried_ = true;
   fence_.shut();
   if (!reactors_ended_) {
@@ -214,7 +159,7 @@ void leader_elector::implementation::abort_term() {
   }
 }
 
-asio::awaitable<void> leader_elector::implementation::await_reactors() {
+asio::awaitable<void> leader_elector::await_reactors() {
   co_await asio::this_coro::throw_if_cancelled(false);
   try {
     co_await term_->join();
@@ -229,7 +174,7 @@ asio::awaitable<void> leader_elector::implementation::await_reactors() {
   if (stopping_) alarm_->cancel();
 }
 
-asio::awaitable<void> leader_elector::implementation::release() {
+asio::awaitable<void> leader_elector::release() {
   fence_.shut();
   status_.Set(0);
   const auto step = election_.release(now(), wall());
@@ -243,7 +188,7 @@ asio::awaitable<void> leader_elector::implementation::release() {
   }
 }
 
-void leader_elector::implementation::tell_news() {
+void leader_elector::tell_news() {
   if (!election_.problem().empty()) {
     failures_.Increment();
     environment_.log.limited(problem_log_, core::log_level::warning, "request for the lease failed",
@@ -253,24 +198,6 @@ void leader_elector::implementation::tell_news() {
   told_holder_ = election_.holder();
   environment_.log.info("the lease has a new holder",
                         {{"lease", options_.name}, {"holder", told_holder_}});
-}
-
-leader_elector::leader_elector(asio::any_io_executor executor, std::shared_ptr<object_api> api,
-                               election_options options, std::vector<reactor> reactors,
-                               fence& writes, leader_environment environment)
-    : impl_(std::make_unique<implementation>(std::move(executor), std::move(api),
-                                             std::move(options), std::move(reactors), writes,
-                                             std::move(environment))) {}
-leader_elector::~leader_elector() = default;
-
-asio::awaitable<void> leader_elector::run() {
-  return impl_->run();
-}
-bool leader_elector::leading() const noexcept {
-  return impl_->leading();
-}
-const std::string& leader_elector::holder() const noexcept {
-  return impl_->holder();
 }
 
 std::string make_election_identity(core::random_source& random) {

@@ -4,6 +4,8 @@
 #include "core/clock.hpp"
 #include "core/log.hpp"
 #include "core/metrics.hpp"
+#include "core/task_group.hpp"
+#include "core/wake.hpp"
 #include "k8s/client/fence.hpp"
 #include "k8s/client/object_api.hpp"
 #include "k8s/controller/election.hpp"
@@ -11,6 +13,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -53,7 +56,6 @@ class leader_elector {
   leader_elector(boost::asio::any_io_executor executor, std::shared_ptr<object_api> api,
                  election_options options, std::vector<reactor> reactors, fence& writes,
                  leader_environment environment);
-  ~leader_elector();
   leader_elector(const leader_elector&) = delete;
   leader_elector& operator=(const leader_elector&) = delete;
 
@@ -61,13 +63,48 @@ class leader_elector {
   /// lease and rethrows. A reactor that returns does not.
   boost::asio::awaitable<void> run();
 
-  bool leading() const noexcept;
+  bool leading() const noexcept { return election_.leading(); }
   /// Returns the last observed holder of the lease; empty: none.
-  const std::string& holder() const noexcept;
+  const std::string& holder() const noexcept { return election_.holder(); }
 
  private:
-  class implementation;
-  std::unique_ptr<implementation> impl_;
+  struct end_of_loop;
+
+  core::time_point now() const { return environment_.clock.now(); }
+  auto wall() const { return environment_.clock.wall(); }
+
+  boost::asio::awaitable<void> elect();
+  boost::asio::awaitable<election::answer> perform(election::step step);
+  boost::asio::awaitable<result<boost::json::value>> request(election::step step);
+  boost::asio::awaitable<void> follow_up();
+  boost::asio::awaitable<void> await_reactors();
+  boost::asio::awaitable<void> release();
+  void begin_term();
+  void abort_term();
+  void tell_news();
+
+  const boost::asio::any_io_executor executor_;
+  const std::shared_ptr<object_api> api_;
+  const election_options options_;
+  const std::vector<reactor> reactors_;
+  fence& fence_;
+  const leader_environment environment_;
+  election election_;
+  core::gauge& status_;
+  core::counter& lost_;
+  core::counter& failures_;
+  core::log_limit problem_log_;
+  std::string told_holder_;
+  const std::unique_ptr<core::timer> alarm_;
+  std::unique_ptr<core::task_group> term_;  ///< the reactors' group while leading; then null
+  bool reactors_ended_ = true;              ///< no reactor of the latest term runs
+  bool stopping_ = false;
+  bool hurried_ = false;        ///< the fence stays shut
+  bool over_ = false;           ///< `elect` has ended
+  std::exception_ptr failure_;  ///< of a reactor
+  core::wake term_over_;        ///< set with `reactors_ended_`
+  core::wake ended_;            ///< set when `elect` has ended
+  core::task_group loop_;       ///< `elect` and `await_reactors`
 };
 
 /// Returns an identity that no other process has: the host's name and a random number, as

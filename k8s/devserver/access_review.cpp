@@ -14,7 +14,7 @@ constexpr std::string_view protobuf_magic("k8s\0", 4);
 
 wanted_access wanted_in(const json::value& review) {
   const auto text = [&](std::string_view field) {
-    return std::string(text_at(review, {"spec", "resourceAttributes", field}));
+    return std::string(find_string(review, {"spec", "resourceAttributes", field}));
   };
   return {text("verb"),        text("group"),     text("resource"),
           text("subresource"), text("namespace"), text("name")};
@@ -36,7 +36,8 @@ outcome<json::value> review_access(const cluster& in, const identity& who, bool 
   }
   std::string why;
   auto review = parse_json(body, why);
-  if (!review || !review->is_object() || text_at(*review, {"kind"}) != "SelfSubjectAccessReview") {
+  if (!review || !review->is_object() ||
+      find_string(*review, {"kind"}) != "SelfSubjectAccessReview") {
     return bad_request(
         "the object provided is unrecognized (must be of type "
         "SelfSubjectAccessReview): " +

@@ -5,7 +5,6 @@
 #include "k8s/devserver/openapi.hpp"
 #include "k8s/devserver/roles.hpp"
 #include "k8s/devserver/scale.hpp"
-#include "k8s/objects/rfc3339.hpp"
 #include "k8s/objects/types.hpp"
 
 #include <boost/json/serialize.hpp>

@@ -144,8 +144,8 @@ void check_secret(const json::value& before, const json::value& object, std::vec
   check_immutable(before, object, found);
   check_keys(object, "data", found);
   check_size(bytes_in(object, "data", true), "data", found);
-  const auto type = text_at(object, {"type"});
-  const auto had = text_at(before, {"type"});
+  const auto type = find_string(object, {"type"});
+  const auto had = find_string(before, {"type"});
   if (!had.empty() && type != had) {
     found.push_back({"type", "FieldValueInvalid",
                      "Invalid value: \"" + std::string(type) + "\": field is immutable"});

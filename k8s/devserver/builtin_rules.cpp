@@ -1,5 +1,6 @@
 #include "k8s/devserver/builtin_rules.hpp"
 
+#include "core/text.hpp"
 #include "k8s/devserver/builtin_content.hpp"
 #include "k8s/devserver/definitions.hpp"
 #include "k8s/devserver/json_access.hpp"
@@ -88,9 +89,7 @@ void default_definition(json::object& object) {
   if (given == nullptr || !given->is_string()) return;
   std::string kind(view(given->get_string()));
   set_default(names, "listKind", json::string(kind + "List"));
-  std::transform(kind.begin(), kind.end(), kind.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  set_default(names, "singular", json::string(kind));
+  set_default(names, "singular", json::string(core::lower(kind)));
 }
 
 void default_webhooks(json::object& object) {
@@ -141,7 +140,7 @@ std::vector<std::string> taken_addresses(const cluster& in) {
   const auto services = in.objects.find("services");
   if (services) {
     services->visit({}, [&](const record_ptr& one) {
-      taken.emplace_back(text_at(one->parse(), {"spec", "clusterIP"}));
+      taken.emplace_back(find_string(one->parse(), {"spec", "clusterIP"}));
       return true;
     });
   }
@@ -159,9 +158,9 @@ std::string free_address(const cluster& in) {
 }
 
 void give_address(const cluster& in, json::value& object) {
-  if (text_at(object, {"spec", "type"}) == "ExternalName") return;
+  if (find_string(object, {"spec", "type"}) == "ExternalName") return;
   auto& spec = object_in(object.as_object(), "spec");
-  if (text_at(object, {"spec", "clusterIP"}).empty()) {
+  if (find_string(object, {"spec", "clusterIP"}).empty()) {
     spec["clusterIP"] = json::string(free_address(in));
   }
   set_default(spec, "clusterIPs", json::array{spec.at("clusterIP")});
@@ -170,13 +169,14 @@ void give_address(const cluster& in, json::value& object) {
 void check_service(const json::value& before, const json::value& object,
                    std::vector<cause>& found) {
   const auto* ports = find(object, {"spec", "ports"});
-  const auto address = text_at(object, {"spec", "clusterIP"});
-  const bool needs_ports = text_at(object, {"spec", "type"}) != "ExternalName" && address != "None";
+  const auto address = find_string(object, {"spec", "clusterIP"});
+  const bool needs_ports =
+      find_string(object, {"spec", "type"}) != "ExternalName" && address != "None";
   if (needs_ports && (ports == nullptr || !ports->is_array() || ports->get_array().empty())) {
     require(found, "spec.ports");
   }
-  const auto had = text_at(before, {"spec", "clusterIP"});
-  if (!had.empty() && text_at(object, {"spec", "type"}) != "ExternalName" && address != had) {
+  const auto had = find_string(before, {"spec", "clusterIP"});
+  if (!had.empty() && find_string(object, {"spec", "type"}) != "ExternalName" && address != had) {
     found.push_back({"spec.clusterIP", "FieldValueInvalid",
                      "Invalid value: \"" + std::string(address) + "\": field is immutable"});
   }
@@ -255,7 +255,7 @@ void begin_builtin_life(const cluster& in, const resource& of, json::value& obje
 
 bool has_room_for(const cluster& in, const resource& of, const json::value& object) {
   if (of.storage_key != "services") return true;
-  const auto address = text_at(object, {"spec", "clusterIP"});
+  const auto address = find_string(object, {"spec", "clusterIP"});
   const auto taken = taken_addresses(in);
   return address.empty() || address == "None" || std::ranges::find(taken, address) == taken.end();
 }

@@ -31,7 +31,7 @@ class definition_checker {
   void run() {
     for (const auto field :
          {path{"spec", "group"}, path{"spec", "names", "plural"}, path{"spec", "names", "kind"}}) {
-      if (text_at(now_, field).empty()) required(dotted(field));
+      if (find_string(now_, field).empty()) required(dotted(field));
     }
     check_name();
     check_scope();
@@ -52,14 +52,14 @@ class definition_checker {
   }
 
   void check_name() {
-    const auto name = text_at(now_, {"metadata", "name"});
-    const auto wanted = std::string(text_at(now_, {"spec", "names", "plural"})) + "." +
-                        std::string(text_at(now_, {"spec", "group"}));
+    const auto name = find_string(now_, {"metadata", "name"});
+    const auto wanted = std::string(find_string(now_, {"spec", "names", "plural"})) + "." +
+                        std::string(find_string(now_, {"spec", "group"}));
     if (name != wanted) {
       invalid("metadata.name", json::string(name), "must be spec.names.plural+\".\"+spec.group");
     }
     for (const auto* field : {"plural", "singular"}) {
-      const auto text = text_at(now_, {"spec", "names", field});
+      const auto text = find_string(now_, {"spec", "names", field});
       if (text.empty()) continue;
       for (const auto& error : dns_label_errors(text)) {
         invalid("spec.names." + std::string(field), json::string(text), error);
@@ -68,7 +68,7 @@ class definition_checker {
   }
 
   void check_scope() {
-    const auto scope = text_at(now_, {"spec", "scope"});
+    const auto scope = find_string(now_, {"spec", "scope"});
     if (scope.empty()) return required("spec.scope");
     if (scope == "Namespaced" || scope == "Cluster") return;
     found_.push_back({"spec.scope", "FieldValueNotSupported",
@@ -78,7 +78,7 @@ class definition_checker {
 
   /// kube-apiserver has "Webhook" as well.
   void check_conversion() {
-    const auto strategy = text_at(now_, {"spec", "conversion", "strategy"});
+    const auto strategy = find_string(now_, {"spec", "conversion", "strategy"});
     if (strategy.empty() || strategy == "None") return;
     found_.push_back(
         {"spec.conversion.strategy", "FieldValueNotSupported",
@@ -95,7 +95,7 @@ class definition_checker {
     std::set<std::string_view> names;
     for (const auto& one : versions->get_array()) {
       const auto at = "spec.versions[" + std::to_string(index++) + "]";
-      const auto name = text_at(one, {"name"});
+      const auto name = find_string(one, {"name"});
       for (const auto& error : dns_label_errors(name)) {
         invalid(at + ".name", json::string(name), error);
       }
@@ -128,8 +128,8 @@ class definition_checker {
     if (before_.is_null()) return;
     for (const auto field : {path{"spec", "group"}, path{"spec", "names", "plural"},
                              path{"spec", "names", "kind"}, path{"spec", "scope"}}) {
-      const auto now = text_at(now_, field);
-      if (text_at(before_, field) != now) {
+      const auto now = find_string(now_, field);
+      if (find_string(before_, field) != now) {
         invalid(dotted(field), json::string(now), "field is immutable");
       }
     }

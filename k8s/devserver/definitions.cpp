@@ -18,7 +18,7 @@ namespace json = boost::json;
 using path = std::initializer_list<std::string_view>;
 
 std::string string_at(const json::value& from, path at) {
-  return std::string(text_at(from, at));
+  return std::string(find_string(from, at));
 }
 
 std::vector<std::string> strings_at(const json::value& from, path at) {
@@ -78,7 +78,7 @@ served_version version_of(const json::value& definition, const json::value& vers
 
 bool condition_is_true(const json::value& definition, std::string_view type) {
   for (const auto& one : array_at(definition, {"status", "conditions"})) {
-    if (text_at(one, {"type"}) == type) return text_at(one, {"status"}) == "True";
+    if (find_string(one, {"type"}) == type) return find_string(one, {"status"}) == "True";
   }
   return false;
 }
@@ -88,10 +88,11 @@ void set_condition(json::value& definition, std::string_view type, bool status,
   auto& conditions = object_in(definition.as_object(), "status")["conditions"];
   if (!conditions.is_array()) conditions = json::array();
   auto& all = conditions.get_array();
-  auto at = std::find_if(all.begin(), all.end(),
-                         [&](const json::value& one) { return text_at(one, {"type"}) == type; });
+  auto at = std::find_if(all.begin(), all.end(), [&](const json::value& one) {
+    return find_string(one, {"type"}) == type;
+  });
   const auto* text = status ? "True" : "False";
-  const bool same = at != all.end() && text_at(*at, {"status"}) == text;
+  const bool same = at != all.end() && find_string(*at, {"status"}) == text;
   const auto since = same ? string_at(*at, {"lastTransitionTime"}) : now;
   json::value made{{"type", type},
                    {"status", text},
@@ -107,9 +108,9 @@ void set_condition(json::value& definition, std::string_view type, bool status,
 
 /// Returns a name that another resource of the group has already; empty if there is none.
 std::string taken_name(const custom_kinds& among, const json::value& definition) {
-  const auto group = text_at(definition, {"spec", "group"});
-  const auto plural = text_at(definition, {"spec", "names", "plural"});
-  const auto kind = text_at(definition, {"spec", "names", "kind"});
+  const auto group = find_string(definition, {"spec", "group"});
+  const auto plural = find_string(definition, {"spec", "names", "plural"});
+  const auto kind = find_string(definition, {"spec", "names", "kind"});
   std::string taken;
   among.each([&](const std::shared_ptr<const resource>& one) {
     if (one->group == group && one->plural != plural && one->kind == kind) taken = one->kind;
@@ -188,9 +189,9 @@ std::shared_ptr<const resource> make_resource(const json::value& definition) {
   made->list_kind = string_at(definition, {"spec", "names", "listKind"});
   made->short_names = strings_at(definition, {"spec", "names", "shortNames"});
   made->categories = strings_at(definition, {"spec", "names", "categories"});
-  made->namespaced = text_at(definition, {"spec", "scope"}) == "Namespaced";
+  made->namespaced = find_string(definition, {"spec", "scope"}) == "Namespaced";
   made->storage_key = resource_name(made->plural, made->group);
-  made->terminating = !text_at(definition, {"metadata", "deletionTimestamp"}).empty();
+  made->terminating = !find_string(definition, {"metadata", "deletionTimestamp"}).empty();
   std::string stored;
   for (const auto& version : array_at(definition, {"spec", "versions"})) {
     if (true_at(version, {"storage"})) stored = string_at(version, {"name"});

@@ -28,7 +28,7 @@ outcome<write_plan> write_planner::remove(const call& to, const delete_options& 
   write_plan plan;
   plan.old = before->parse();
   to_view(plan.old, to.view);
-  const auto uid = text_at(plan.old, {"metadata", "uid"});
+  const auto uid = find_string(plan.old, {"metadata", "uid"});
   if (!with.uid.empty() && with.uid != uid) {
     return conflict(to.what(), "the UID in the precondition (" + with.uid +
                                    ") does not match the UID in record (" + std::string(uid) +

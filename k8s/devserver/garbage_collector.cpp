@@ -76,11 +76,11 @@ record_ptr find_object(const cluster& in, const object_place& place) {
 /// Returns the place of an owner, whether or not it exists; nothing if its kind is not served.
 object_place place_of(const cluster& in, const json::value& reference, std::string_view ns) {
   group_version_kind gvk;
-  parse_api_version(std::string(text_at(reference, {"apiVersion"})), gvk);
-  const auto view = in.kinds.find_kind(gvk.group, "", text_at(reference, {"kind"}));
+  parse_api_version(std::string(find_string(reference, {"apiVersion"})), gvk);
+  const auto view = in.kinds.find_kind(gvk.group, "", find_string(reference, {"kind"}));
   if (!view) return {};
   return {view.of->storage_key,
-          storage_path(view.of->namespaced ? ns : "", text_at(reference, {"name"}))};
+          storage_path(view.of->namespaced ? ns : "", find_string(reference, {"name"}))};
 }
 
 void drop_finalizer(json::value& object, std::string_view name) {
@@ -104,7 +104,7 @@ void drop_references(json::value& object, const std::vector<std::string>& uids) 
   if (references == nullptr || !references->is_array()) return;
   auto& all = references->get_array();
   for (auto at = all.begin(); at != all.end();) {
-    const auto uid = text_at(*at, {"uid"});
+    const auto uid = find_string(*at, {"uid"});
     at = std::find(uids.begin(), uids.end(), uid) == uids.end() ? at + 1 : all.erase(at);
   }
 }
@@ -134,8 +134,8 @@ bool same_schema(const json::value& a, const json::value& b) {
 void follow_definition(cluster& in, const change& what) {
   const auto definition = what.after->parse();
   if (what.deleted) {
-    in.kinds.remove(text_at(definition, {"spec", "group"}),
-                    text_at(definition, {"spec", "names", "plural"}));
+    in.kinds.remove(find_string(definition, {"spec", "group"}),
+                    find_string(definition, {"spec", "names", "plural"}));
     in.objects.drop(what.after->path());
   } else if (auto made = make_resource(definition)) {
     const bool changed = what.before && !same_schema(what.before->parse(), definition);
@@ -180,7 +180,7 @@ void garbage_collector::follow(const std::shared_ptr<cluster>& in, const resourc
   }
   if (in->owners.empty() && now.owners() == nullptr) return;
   const auto object = now.parse();
-  for (auto& one : in->owners.dependents_of(text_at(object, {"metadata", "uid"}))) {
+  for (auto& one : in->owners.dependents_of(find_string(object, {"metadata", "uid"}))) {
     add(in, {kind::examine_dependent, std::move(one)});
   }
   const auto* references = references_of(object);
@@ -325,11 +325,11 @@ asio::awaitable<bool> garbage_collector::examine_dependent(std::shared_ptr<clust
   bool kept = false;
   bool awaited = false;  // by an owner that is deleted after its dependents
   for (const auto& one : *references_of(object)) {
-    const std::string uid(text_at(one, {"uid"}));
+    const std::string uid(find_string(one, {"uid"}));
     const auto place = place_of(*in, one, present->ns());
     // If the kind is not served, the owner may still exist.
     const auto owner = find_object(*in, place);
-    const bool there = owner && text_at(owner->parse(), {"metadata", "uid"}) == uid;
+    const bool there = owner && find_string(owner->parse(), {"metadata", "uid"}) == uid;
     if (place.storage_key.empty()) {
       kept = true;
     } else if (!there) {
@@ -348,7 +348,7 @@ asio::awaitable<bool> garbage_collector::examine_dependent(std::shared_ptr<clust
     co_return co_await edit(std::move(to),
                             [gone](json::value& changed) { drop_references(changed, gone); });
   }
-  const auto dependents = in->owners.dependents_of(text_at(object, {"metadata", "uid"}));
+  const auto dependents = in->owners.dependents_of(find_string(object, {"metadata", "uid"}));
   std::string propagation = "Background";
   if (has_finalizer(object, orphan)) propagation = "Orphan";
   if (awaited && !dependents.empty()) propagation = "Foreground";
@@ -360,7 +360,7 @@ asio::awaitable<bool> garbage_collector::finish_owner(std::shared_ptr<cluster> i
   const auto present = find_object(*in, what);
   if (!present || !present->is_being_deleted()) co_return true;
   const auto object = present->parse();
-  const std::string uid(text_at(object, {"metadata", "uid"}));
+  const std::string uid(find_string(object, {"metadata", "uid"}));
   const auto to =
       call_for(in, view_of(*in, what.storage_key), present->key(), "generic-garbage-collector");
   const auto dependents = in->owners.dependents_of(uid);
@@ -383,7 +383,7 @@ asio::awaitable<bool> garbage_collector::finish_owner(std::shared_ptr<cluster> i
     if (!dependent) continue;
     const auto value = dependent->parse();
     for (const auto& reference : *references_of(value)) {
-      if (text_at(reference, {"uid"}) != uid || !true_at(reference, {"blockOwnerDeletion"})) {
+      if (find_string(reference, {"uid"}) != uid || !true_at(reference, {"blockOwnerDeletion"})) {
         continue;
       }
       blocked = true;

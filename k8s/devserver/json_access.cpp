@@ -12,18 +12,6 @@ constexpr std::size_t deepest_json = 256;
 
 }  // namespace
 
-const json::value* find(const json::value& from,
-                        std::initializer_list<std::string_view> path) noexcept {
-  const auto* at = &from;
-  for (const auto name : path) {
-    const auto* object = at->if_object();
-    if (object == nullptr) return nullptr;
-    at = object->if_contains(name);
-    if (at == nullptr) return nullptr;
-  }
-  return at;
-}
-
 json::value* find(json::value& from, std::initializer_list<std::string_view> path) noexcept {
   auto* at = &from;
   for (const auto name : path) {
@@ -33,13 +21,6 @@ json::value* find(json::value& from, std::initializer_list<std::string_view> pat
     if (at == nullptr) return nullptr;
   }
   return at;
-}
-
-std::string_view text_at(const json::value& from,
-                         std::initializer_list<std::string_view> path) noexcept {
-  const auto* at = find(from, path);
-  const auto* text = at == nullptr ? nullptr : at->if_string();
-  return text == nullptr ? std::string_view() : view(*text);
 }
 
 std::string text_of(const json::object& of, std::string_view field) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "k8s/objects/types.hpp"
+
 #include <boost/json/object.hpp>
 #include <boost/json/string.hpp>
 #include <boost/json/value.hpp>
@@ -17,14 +19,9 @@ inline std::string_view view(const boost::json::string& text) noexcept {
   return {text.data(), text.size()};
 }
 
-/// Returns the field at a path of names; null if it is missing, or its parent is not an object.
-const boost::json::value* find(const boost::json::value& from,
-                               std::initializer_list<std::string_view> path) noexcept;
+using k8s::find;
+/// The same, for changes.
 boost::json::value* find(boost::json::value& from,
-                         std::initializer_list<std::string_view> path) noexcept;
-
-/// Returns the text at a path; empty if there is none. Valid as long as `from`.
-std::string_view text_at(const boost::json::value& from,
                          std::initializer_list<std::string_view> path) noexcept;
 
 /// Returns the text in a field of `of`; empty if there is none.

@@ -1,8 +1,9 @@
 #include "k8s/devserver/kinds.hpp"
 
+#include "core/text.hpp"
+
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <span>
 
 namespace rw::k8s::devserver {
@@ -94,19 +95,12 @@ std::vector<std::string> words(std::string_view text) {
   return result;
 }
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
-}
-
 std::shared_ptr<const resource> make(const row& from) {
   const auto has = [&](traits one) { return (from.traits & one) != 0; };
   auto made = std::make_shared<resource>();
   made->group = from.group;
   made->plural = from.plural;
-  made->singular = lower(from.kind);
+  made->singular = core::lower(from.kind);
   made->kind = from.kind;
   made->list_kind = made->kind + "List";
   made->short_names = words(from.short_names);

@@ -1,5 +1,6 @@
 #include "k8s/devserver/object_meta.hpp"
 
+#include "core/text.hpp"
 #include "k8s/devserver/builtin_rules.hpp"
 #include "k8s/devserver/json_access.hpp"
 #include "k8s/objects/qualified_name.hpp"
@@ -80,7 +81,7 @@ void add(std::vector<cause>& found, std::string field, std::string_view value,
 }
 
 void check_name(const resource& of, const json::value& object, std::vector<cause>& found) {
-  const auto name = text_at(object, {"metadata", "name"});
+  const auto name = find_string(object, {"metadata", "name"});
   if (name.empty()) {
     found.push_back({"metadata.name", "FieldValueRequired",
                      "Required value: name or generateName is required"});
@@ -107,11 +108,9 @@ void check_annotations(const json::value& object, std::vector<cause>& found) {
   if (annotations == nullptr || !annotations->is_object()) return;
   std::size_t bytes = 0;
   for (const auto& [key, value] : annotations->get_object()) {
-    std::string name(key.data(), key.size());
-    bytes += name.size() + (value.is_string() ? value.get_string().size() : 0);
     // Their keys may have capitals in the prefix.
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+    const auto name = core::lower(key);
+    bytes += name.size() + (value.is_string() ? value.get_string().size() : 0);
     add(found, "metadata.annotations", name, label_key_errors(name));
   }
   if (bytes > most) {
@@ -128,7 +127,7 @@ void check_owners(const json::value& object, std::vector<cause>& found) {
   for (const auto& owner : owners->get_array()) {
     const auto at = "metadata.ownerReferences[" + std::to_string(index++) + "]";
     for (const auto* field : {"apiVersion", "kind", "name", "uid"}) {
-      if (!text_at(owner, {field}).empty()) continue;
+      if (!find_string(owner, {field}).empty()) continue;
       found.push_back(
           {at + "." + field, "FieldValueInvalid",
            "Invalid value: \"\": " +
@@ -207,8 +206,8 @@ outcome<void> check_envelope(const call& to, json::value& object) {
   }
   auto& fields = object.get_object();
   const auto expected = to.view.api_version();
-  const auto version = std::string(text_at(object, {"apiVersion"}));
-  const auto kind = std::string(text_at(object, {"kind"}));
+  const auto version = std::string(find_string(object, {"apiVersion"}));
+  const auto kind = std::string(find_string(object, {"kind"}));
   if (to.view.of->custom && kind.empty()) {
     return bad_request("Object 'Kind' is missing in '" + json::serialize(object) + "'");
   }
@@ -239,7 +238,7 @@ outcome<void> check_envelope(const call& to, json::value& object) {
     return bad_request(cannot_be_handled(to, to.view.of->kind, to.view.version->name) +
                        undecodable);
   }
-  const auto ns = text_at(object, {"metadata", "namespace"});
+  const auto ns = find_string(object, {"metadata", "namespace"});
   if (!ns.empty() && ns != to.key.ns) {
     return bad_request(
         "the namespace of the provided object does not match the namespace sent on the request");
@@ -250,8 +249,8 @@ outcome<void> check_envelope(const call& to, json::value& object) {
 
 void begin_life(json::value& object, const std::string& now, core::random_source& random) {
   auto& metadata = object.as_object()["metadata"].as_object();
-  const auto base = std::string(text_at(object, {"metadata", "generateName"}));
-  if (text_at(object, {"metadata", "name"}).empty() && !base.empty()) {
+  const auto base = std::string(find_string(object, {"metadata", "generateName"}));
+  if (find_string(object, {"metadata", "name"}).empty() && !base.empty()) {
     metadata["name"] = generated_name(base, random);
   }
   for (const auto* field : {"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink",
@@ -319,7 +318,7 @@ void check_metadata_change(const json::value& before, const json::value& after,
 }
 
 bool is_being_deleted(const json::value& object) noexcept {
-  return !text_at(object, {"metadata", "deletionTimestamp"}).empty();
+  return !find_string(object, {"metadata", "deletionTimestamp"}).empty();
 }
 
 std::vector<std::string> finalizers_of(const json::value& object) {

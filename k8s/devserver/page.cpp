@@ -123,7 +123,7 @@ outcome<continue_token> continue_token::parse(std::string_view text) {
   const auto value = parse_json(*plain, why);
   if (!value) return bad();
   const auto version = integer_at(*value, {"rv"});
-  const auto from = text_at(*value, {"start"});
+  const auto from = find_string(*value, {"start"});
   if (!version || *version < 0 || from.empty()) return bad();
   return continue_token{static_cast<std::uint64_t>(*version), std::string(from)};
 }

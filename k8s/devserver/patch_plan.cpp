@@ -37,7 +37,7 @@ void reset_fields(const call& to, json::value& change) {
 
 /// Checks the envelope of an applied object.
 outcome<void> check_applied(const call& to, const json::value& change) {
-  const auto name = text_at(change, {"metadata", "name"});
+  const auto name = find_string(change, {"metadata", "name"});
   if (!name.empty() && name != to.key.name) {
     return bad_request("the name of the object (" + std::string(name) +
                        ") does not match the name on the URL (" + to.key.name + ")");
@@ -54,12 +54,12 @@ outcome<void> check_patched(const call& to, const json::value& object) {
                      "Invalid value: " + json::serialize(json::string(json::serialize(object))) +
                          ": " + type_error}});
   }
-  const std::string name(text_at(object, {"metadata", "name"}));
+  const std::string name(find_string(object, {"metadata", "name"}));
   if (name != to.key.name) {
     return bad_request("the name of the object (" + name +
                        ") does not match the name on the URL (" + to.key.name + ")");
   }
-  const std::string ns(text_at(object, {"metadata", "namespace"}));
+  const std::string ns(find_string(object, {"metadata", "namespace"}));
   if (!ns.empty() && ns != to.key.ns) {
     return bad_request("the namespace of the object (" + ns +
                        ") does not match the namespace on the request (" + to.key.ns + ")");
@@ -101,8 +101,8 @@ outcome<write_plan> write_planner::patch(const call& to, patch_kind how, const j
   good = check_envelope(to, *object);
   if (good.has_error()) return good.error();
   // A patch needs no version, but a version in it is a precondition.
-  const auto version = text_at(*object, {"metadata", "resourceVersion"});
-  if (!version.empty() && version != text_at(old, {"metadata", "resourceVersion"})) {
+  const auto version = find_string(*object, {"metadata", "resourceVersion"});
+  if (!version.empty() && version != find_string(old, {"metadata", "resourceVersion"})) {
     return modified_meanwhile(to.what());
   }
   return finish_update(to, std::move(before), std::move(old), std::move(*object), with, false);
@@ -117,7 +117,7 @@ outcome<write_plan> write_planner::apply(const call& to, json::value change,
   if (good.has_error()) return good.error();
   auto before = to.objects()->find(to.path());
   if (!before && !to.subresource.empty()) return not_found(to.what());
-  const std::string uid(text_at(change, {"metadata", "uid"}));
+  const std::string uid(find_string(change, {"metadata", "uid"}));
   if (!before && !uid.empty()) {
     return conflict(to.what(), "uid mismatch: the provided object specified uid " + uid +
                                    ", and no existing object was found");
@@ -126,8 +126,8 @@ outcome<write_plan> write_planner::apply(const call& to, json::value change,
   if (before) {
     old = before->parse();
     to_view(old, to.view);
-    const auto version = text_at(change, {"metadata", "resourceVersion"});
-    if (!version.empty() && version != text_at(old, {"metadata", "resourceVersion"})) {
+    const auto version = find_string(change, {"metadata", "resourceVersion"});
+    if (!version.empty() && version != find_string(old, {"metadata", "resourceVersion"})) {
       return modified_meanwhile(to.what());
     }
   }

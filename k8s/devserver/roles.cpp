@@ -36,15 +36,15 @@ bool names_resource(const json::value& rule, const wanted_access& wanted) {
 }
 
 std::string account_name(const json::value& subject, std::string_view home) {
-  const auto ns = text_at(subject, {"namespace"});
+  const auto ns = find_string(subject, {"namespace"});
   return "system:serviceaccount:" + std::string(ns.empty() ? home : ns) + ":" +
-         std::string(text_at(subject, {"name"}));
+         std::string(find_string(subject, {"name"}));
 }
 
 bool is_bound(const json::value& binding, const identity& who, std::string_view home) {
   return std::ranges::any_of(list_at(binding, "subjects"), [&](const json::value& subject) {
-    const auto kind = text_at(subject, {"kind"});
-    const auto name = text_at(subject, {"name"});
+    const auto kind = find_string(subject, {"kind"});
+    const auto name = find_string(subject, {"name"});
     if (kind == "User") return name == who.user;
     if (kind == "Group") return who.in(name);
     return kind == "ServiceAccount" && account_name(subject, home) == who.user;
@@ -53,8 +53,8 @@ bool is_bound(const json::value& binding, const identity& who, std::string_view 
 
 bool role_grants(const cluster& in, const json::value& binding, std::string_view home,
                  const wanted_access& wanted) {
-  const auto name = text_at(binding, {"roleRef", "name"});
-  const bool of_cluster = text_at(binding, {"roleRef", "kind"}) == "ClusterRole";
+  const auto name = find_string(binding, {"roleRef", "name"});
+  const bool of_cluster = find_string(binding, {"roleRef", "kind"}) == "ClusterRole";
   if (of_cluster && name == "cluster-admin") return true;
   const auto roles =
       in.objects.find((of_cluster ? "clusterroles" : "roles") + std::string(group_suffix));

@@ -43,8 +43,8 @@ std::string joined(const json::array& values) {
 
 /// Formats one of matchExpressions for a query parameter.
 std::string text_of(const json::value& expression) {
-  const std::string key(text_at(expression, {"key"}));
-  const auto how = text_at(expression, {"operator"});
+  const std::string key(find_string(expression, {"key"}));
+  const auto how = find_string(expression, {"operator"});
   if (how == "Exists") return key;
   if (how == "DoesNotExist") return "!" + key;
   const auto* values = find(expression, {"values"});
@@ -71,7 +71,7 @@ std::string selector_text(const json::value& selector) {
   if (labels != nullptr && labels->is_object()) add_labels(labels->get_object(), terms);
   if (expressions != nullptr && expressions->is_array()) {
     for (const auto& one : expressions->get_array()) {
-      terms.emplace_back(text_at(one, {"key"}), text_of(one));
+      terms.emplace_back(find_string(one, {"key"}), text_of(one));
     }
   }
   std::sort(terms.begin(), terms.end());
@@ -85,7 +85,7 @@ std::string selector_text(const json::value& selector) {
 
 problem wrong_replicas(const resource_view& of, const json::value& object, std::int64_t replicas,
                        const std::string& why) {
-  const auto name = text_at(object, {"metadata", "name"});
+  const auto name = find_string(object, {"metadata", "name"});
   return invalid({of.of->group, of.of->kind, name},
                  {{"spec.replicas", "FieldValueInvalid",
                    "Invalid value: " + std::to_string(replicas) + ": " + why}});

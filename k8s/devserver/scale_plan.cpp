@@ -16,13 +16,13 @@ outcome<void> check_scale(const call& to, const json::value& scale) {
   if (!scale.is_object()) {
     return bad_request("couldn't get version/kind; json parse error: the body is no object");
   }
-  const auto version = text_at(scale, {"apiVersion"});
-  const auto kind = text_at(scale, {"kind"});
+  const auto version = find_string(scale, {"apiVersion"});
+  const auto kind = find_string(scale, {"kind"});
   if ((!version.empty() && version != "autoscaling/v1") || (!kind.empty() && kind != "Scale")) {
     return bad_request(std::string(kind) + " in version \"" + std::string(version) +
                        "\" cannot be handled as a Scale of autoscaling/v1");
   }
-  const auto name = text_at(scale, {"metadata", "name"});
+  const auto name = find_string(scale, {"metadata", "name"});
   if (!name.empty() && name != to.key.name) {
     return bad_request("the name of the object (" + std::string(name) +
                        ") does not match the name on the URL (" + to.key.name + ")");
@@ -41,8 +41,8 @@ outcome<write_plan> write_planner::update_scale(const call& to, const json::valu
   auto old = before->parse();
   to_view(old, to.view);
   // A Scale without a version applies to any version.
-  const auto version = text_at(scale, {"metadata", "resourceVersion"});
-  if (!version.empty() && version != text_at(old, {"metadata", "resourceVersion"})) {
+  const auto version = find_string(scale, {"metadata", "resourceVersion"});
+  if (!version.empty() && version != find_string(old, {"metadata", "resourceVersion"})) {
     return modified_meanwhile(to.what());
   }
   auto object = old;

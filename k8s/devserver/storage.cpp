@@ -25,7 +25,7 @@ std::unique_ptr<const std::vector<std::string>> owners_of(const json::value& met
   const auto* references = devserver::find(metadata, {"ownerReferences"});
   if (references == nullptr || !references->is_array()) return nullptr;
   std::vector<std::string> uids;
-  for (const auto& one : references->get_array()) uids.emplace_back(text_at(one, {"uid"}));
+  for (const auto& one : references->get_array()) uids.emplace_back(find_string(one, {"uid"}));
   if (uids.empty()) return nullptr;
   return std::make_unique<const std::vector<std::string>>(std::move(uids));
 }
@@ -38,9 +38,9 @@ record::record(object_key key, std::uint64_t version, json::value object)
       ns_length_(static_cast<std::uint32_t>(key.ns.size())) {
   const auto& fields = object.as_object();
   text_ = "{\"apiVersion\":";
-  core::append_json_string(text_, text_at(object, {"apiVersion"}));
+  core::append_json_string(text_, find_string(object, {"apiVersion"}));
   text_ += ",\"kind\":";
-  core::append_json_string(text_, text_at(object, {"kind"}));
+  core::append_json_string(text_, find_string(object, {"kind"}));
   text_ += ',';
   rest_ = static_cast<std::uint32_t>(text_.size());
   text_ += "\"metadata\":";
@@ -61,7 +61,7 @@ record::record(object_key key, std::uint64_t version, json::value object)
     labels_ = std::make_unique<const json::value>(*labels, json::storage_ptr());
   }
   owners_ = owners_of(metadata);
-  deleted_ = !text_at(metadata, {"deletionTimestamp"}).empty();
+  deleted_ = !find_string(metadata, {"deletionTimestamp"}).empty();
 }
 
 std::string_view record::metadata() const noexcept {

@@ -2,7 +2,7 @@
 
 #include "k8s/devserver/json_path.hpp"
 #include "k8s/devserver/table_cells.hpp"
-#include "k8s/devserver/timestamp.hpp"
+#include "k8s/objects/types.hpp"
 
 #include <boost/json/serialize.hpp>
 
@@ -35,7 +35,7 @@ json::value cell(const printer_column& column, const json::value& object,
   if (found.empty()) return nullptr;
   const auto& value = *found.front();
   if (column.type == "date" && value.is_string()) {
-    const auto when = parse_timestamp(std::string(value.get_string()));
+    const auto when = parse_rfc3339(value.get_string()).value_or(decltype(now){});
     return json::string(
         human_duration(std::chrono::duration_cast<std::chrono::seconds>(now - when)));
   }

@@ -1,8 +1,9 @@
 #include "k8s/devserver/table_cells.hpp"
 
+#include "core/text.hpp"
 #include "k8s/devserver/json_access.hpp"
 #include "k8s/devserver/table.hpp"
-#include "k8s/devserver/timestamp.hpp"
+#include "k8s/objects/types.hpp"
 
 #include <map>
 
@@ -14,7 +15,7 @@ using when = std::chrono::system_clock::time_point;
 using path = std::initializer_list<std::string_view>;
 
 json::string name_of(const json::value& object) {
-  return json::string(text_at(object, {"metadata", "name"}));
+  return json::string(find_string(object, {"metadata", "name"}));
 }
 
 json::string age(const json::value& object, when now) {
@@ -22,7 +23,7 @@ json::string age(const json::value& object, when now) {
 }
 
 std::string text_or(const json::value& object, path at, std::string_view otherwise) {
-  const auto text = text_at(object, at);
+  const auto text = find_string(object, at);
   return std::string(text.empty() ? otherwise : text);
 }
 
@@ -46,7 +47,7 @@ json::array plain(const json::value& object, when now) {
 }
 
 json::array created_at(const json::value& object, when) {
-  return {name_of(object), json::string(text_at(object, {"metadata", "creationTimestamp"}))};
+  return {name_of(object), json::string(find_string(object, {"metadata", "creationTimestamp"}))};
 }
 
 json::array config_map(const json::value& object, when now) {
@@ -55,12 +56,13 @@ json::array config_map(const json::value& object, when now) {
 }
 
 json::array secret(const json::value& object, when now) {
-  return {name_of(object), json::string(text_at(object, {"type"})), size_of(object, {"data"}),
+  return {name_of(object), json::string(find_string(object, {"type"})), size_of(object, {"data"}),
           age(object, now)};
 }
 
 json::array namespace_(const json::value& object, when now) {
-  return {name_of(object), json::string(text_at(object, {"status", "phase"})), age(object, now)};
+  return {name_of(object), json::string(find_string(object, {"status", "phase"})),
+          age(object, now)};
 }
 
 json::array service_account(const json::value& object, when now) {
@@ -78,7 +80,7 @@ json::array pod(const json::value& object, when now) {
     }
   }
   const auto all = static_cast<std::int64_t>(size_of(object, {"spec", "containers"}));
-  const bool going = !text_at(object, {"metadata", "deletionTimestamp"}).empty();
+  const bool going = !find_string(object, {"metadata", "deletionTimestamp"}).empty();
   const auto phase = text_or(object, {"status", "phase"}, "Pending");
   return {name_of(object), json::string(fraction(ready, all)),
           json::string(going ? "Terminating" : phase), std::to_string(restarts), age(object, now)};
@@ -129,22 +131,20 @@ json::array service(const json::value& object, when now) {
 }
 
 json::array event(const json::value& object, when now) {
-  auto kind = text_or(object, {"involvedObject", "kind"}, "");
-  for (auto& c : kind) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
-  }
+  const auto kind = core::lower(text_or(object, {"involvedObject", "kind"}, ""));
   const auto last =
-      text_at(object, {"lastTimestamp"}).empty()
+      find_string(object, {"lastTimestamp"}).empty()
           ? age(object, now)
           : json::string(human_duration(std::chrono::duration_cast<std::chrono::seconds>(
-                now - parse_timestamp(std::string(text_at(object, {"lastTimestamp"}))))));
-  return {last, json::string(text_at(object, {"type"})), json::string(text_at(object, {"reason"})),
+                now - parse_rfc3339(find_string(object, {"lastTimestamp"})).value_or(when{}))));
+  return {last, json::string(find_string(object, {"type"})),
+          json::string(find_string(object, {"reason"})),
           json::string(kind + "/" + text_or(object, {"involvedObject", "name"}, "")),
-          json::string(text_at(object, {"message"}))};
+          json::string(find_string(object, {"message"}))};
 }
 
 json::array lease(const json::value& object, when now) {
-  return {name_of(object), json::string(text_at(object, {"spec", "holderIdentity"})),
+  return {name_of(object), json::string(find_string(object, {"spec", "holderIdentity"})),
           age(object, now)};
 }
 
@@ -164,12 +164,12 @@ json::array node(const json::value& object, when now) {
   const auto* conditions = find(object, {"status", "conditions"});
   if (conditions != nullptr && conditions->is_array()) {
     for (const auto& one : conditions->get_array()) {
-      if (text_at(one, {"type"}) != "Ready") continue;
-      status = text_at(one, {"status"}) == "True" ? "Ready" : "NotReady";
+      if (find_string(one, {"type"}) != "Ready") continue;
+      status = find_string(one, {"status"}) == "True" ? "Ready" : "NotReady";
     }
   }
   return {name_of(object), json::string(status), "<none>", age(object, now),
-          json::string(text_at(object, {"status", "nodeInfo", "kubeletVersion"}))};
+          json::string(find_string(object, {"status", "nodeInfo", "kubeletVersion"}))};
 }
 
 printer_column text(std::string name) {
@@ -236,10 +236,10 @@ const table_layout& builtin_layout(std::string_view storage_key) {
 }
 
 std::string age_of(const json::value& object, std::string_view field, when now) {
-  const auto text = text_at(object, {"metadata", field});
+  const auto text = find_string(object, {"metadata", field});
   if (text.empty()) return "<unknown>";
   return human_duration(
-      std::chrono::duration_cast<std::chrono::seconds>(now - parse_timestamp(std::string(text))));
+      std::chrono::duration_cast<std::chrono::seconds>(now - parse_rfc3339(text).value_or(when{})));
 }
 
 }  // namespace rw::k8s::devserver

@@ -1,35 +1,18 @@
 #include "k8s/devserver/target.hpp"
 
+#include "tls/xfcc.hpp"
+
 #include <algorithm>
 
 namespace rw::k8s::devserver {
 namespace {
 
-int hex(char c) noexcept {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 /// RFC 3986, section 2.1; in a query "+" is a blank too (application/x-www-form-urlencoded).
 std::optional<std::string> decode(std::string_view text, bool in_query) {
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '+' && in_query) {
-      out += ' ';
-    } else if (text[i] != '%') {
-      out += text[i];
-    } else {
-      const int high = i + 2 < text.size() ? hex(text[i + 1]) : -1;
-      const int low = i + 2 < text.size() ? hex(text[i + 2]) : -1;
-      if (high < 0 || low < 0) return {};
-      out += static_cast<char>(high * 16 + low);
-      i += 2;
-    }
-  }
-  return out;
+  std::string blanked(text);
+  if (in_query) std::ranges::replace(blanked, '+', ' ');
+  auto decoded = tls::percent_decode(blanked);
+  return decoded ? std::optional(std::move(*decoded)) : std::nullopt;
 }
 
 template <class Take>

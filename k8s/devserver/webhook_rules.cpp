@@ -37,7 +37,7 @@ class webhook_check {
   }
 
   void check_name() const {
-    const auto name = text_at(of_, {"name"});
+    const auto name = find_string(of_, {"name"});
     if (std::ranges::count(name, '.') >= 2) return;
     add("name", "FieldValueInvalid",
         "Invalid value: \"" + std::string(name) +
@@ -45,17 +45,17 @@ class webhook_check {
   }
 
   void check_client_config() const {
-    const auto url = text_at(of_, {"clientConfig", "url"});
+    const auto url = find_string(of_, {"clientConfig", "url"});
     const auto* service = find(of_, {"clientConfig", "service"});
     const bool has_service = service != nullptr && !service->is_null();
     if (url.empty() != has_service) {
       require("clientConfig", "exactly one of url or service is required");
     } else if (has_service) {
-      const auto path = text_at(*service, {"path"});
-      if (text_at(*service, {"name"}).empty()) {
+      const auto path = find_string(*service, {"path"});
+      if (find_string(*service, {"name"}).empty()) {
         require("clientConfig.service.name", "service name is required");
       }
-      if (text_at(*service, {"namespace"}).empty()) {
+      if (find_string(*service, {"namespace"}).empty()) {
         require("clientConfig.service.namespace", "service namespace is required");
       }
       if (!path.empty() && !path.starts_with('/')) {
@@ -83,10 +83,10 @@ class webhook_check {
     if (effects == nullptr || effects->is_null()) {
       require("sideEffects", "must specify one of None, NoneOnDryRun");
     } else {
-      check_one_of("sideEffects", text_at(of_, {"sideEffects"}), "None", "NoneOnDryRun");
+      check_one_of("sideEffects", find_string(of_, {"sideEffects"}), "None", "NoneOnDryRun");
     }
-    check_one_of("failurePolicy", text_at(of_, {"failurePolicy"}), "Fail", "Ignore");
-    check_one_of("matchPolicy", text_at(of_, {"matchPolicy"}), "Equivalent", "Exact");
+    check_one_of("failurePolicy", find_string(of_, {"failurePolicy"}), "Fail", "Ignore");
+    check_one_of("matchPolicy", find_string(of_, {"matchPolicy"}), "Equivalent", "Exact");
     const auto seconds = integer_at(of_, {"timeoutSeconds"}).value_or(0);
     if (seconds >= 1 && seconds <= 30) return;
     add("timeoutSeconds", "FieldValueInvalid",

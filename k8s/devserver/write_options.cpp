@@ -78,9 +78,9 @@ outcome<delete_options> delete_options::parse(const call& from, std::string_view
       return bad_request("couldn't get version/kind; json parse error: " + why);
     }
     given = std::move(*parsed);
-    result.uid = text_at(given, {"preconditions", "uid"});
-    result.resource_version = text_at(given, {"preconditions", "resourceVersion"});
-    const auto policy = text_at(given, {"propagationPolicy"});
+    result.uid = find_string(given, {"preconditions", "uid"});
+    result.resource_version = find_string(given, {"preconditions", "resourceVersion"});
+    const auto policy = find_string(given, {"propagationPolicy"});
     if (!policy.empty()) result.propagation = policy;
     orphan = orphan || true_at(given, {"orphanDependents"});
     const auto* runs = find(given, {"dryRun"});

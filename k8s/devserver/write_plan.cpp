@@ -5,8 +5,8 @@
 #include "k8s/devserver/json_access.hpp"
 #include "k8s/devserver/object_meta.hpp"
 #include "k8s/devserver/scale.hpp"
-#include "k8s/devserver/timestamp.hpp"
 #include "k8s/devserver/write_rules.hpp"
+#include "k8s/objects/types.hpp"
 
 namespace rw::k8s::devserver {
 namespace {
@@ -24,7 +24,7 @@ void keep_managers(const json::value& before, json::value& after) {
 }  // namespace
 
 std::string write_planner::now() const {
-  return timestamp(clock_.wall());
+  return format_time(clock_.wall());
 }
 
 field_writer write_planner::writer_of(const call& to, const write_options& with) const {
@@ -35,7 +35,7 @@ outcome<write_plan> write_planner::create(const call& to, json::value object,
                                           const write_options& with) const {
   const auto good = check_envelope(to, object);
   if (good.has_error()) return good.error();
-  if (!text_at(object, {"metadata", "resourceVersion"}).empty()) {
+  if (!find_string(object, {"metadata", "resourceVersion"}).empty()) {
     return internal_error("resourceVersion should not be set on objects to be created");
   }
   return finish_create(to, std::move(object), with, false);
@@ -62,7 +62,7 @@ outcome<write_plan> write_planner::finish_create(const call& to, json::value obj
   if (!applied && !with.manager.empty()) {
     track_update({}, object, *schema_of(to.view), writer_of(to, with));
   }
-  plan.key = {to.key.ns, std::string(text_at(object, {"metadata", "name"}))};
+  plan.key = {to.key.ns, std::string(find_string(object, {"metadata", "name"}))};
   plan.object = std::move(object);
   plan.operation = "CREATE";
   plan.what = write_plan::action::put;
@@ -75,7 +75,7 @@ outcome<write_plan> write_planner::update(const call& to, json::value object,
   const auto good = check_envelope(to, object);
   if (good.has_error()) return good.error();
   auto& metadata = object.get_object().at("metadata").get_object();
-  const auto name = text_at(object, {"metadata", "name"});
+  const auto name = find_string(object, {"metadata", "name"});
   if (name.empty()) {
     metadata["name"] = to.key.name;
   } else if (name != to.key.name) {
@@ -86,8 +86,8 @@ outcome<write_plan> write_planner::update(const call& to, json::value object,
   if (!before) return not_found(to.what());
   auto old = before->parse();
   to_view(old, to.view);
-  const auto uid = text_at(object, {"metadata", "uid"});
-  const auto had = text_at(old, {"metadata", "uid"});
+  const auto uid = find_string(object, {"metadata", "uid"});
+  const auto had = find_string(old, {"metadata", "uid"});
   if (!uid.empty() && uid != had) {
     return conflict(to.what(), "Precondition failed: UID in precondition: " + std::string(uid) +
                                    ", UID in object meta: " + std::string(had));

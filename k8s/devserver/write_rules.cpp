@@ -155,7 +155,7 @@ outcome<void> check_object(const call& to, const json::value& before, const json
   }
   if (found.empty()) return {};
   auto what = to.what_kind();
-  if (what.name.empty()) what.name = text_at(object, {"metadata", "name"});
+  if (what.name.empty()) what.name = find_string(object, {"metadata", "name"});
   return invalid(what, std::move(found));
 }
 
@@ -197,13 +197,13 @@ void keep_other_parts(const call& to, const json::value& before, json::value& af
 }
 
 outcome<void> check_version(const call& to, const json::value& before, const json::value& after) {
-  const auto asked = text_at(after, {"metadata", "resourceVersion"});
+  const auto asked = find_string(after, {"metadata", "resourceVersion"});
   if (asked.empty()) {
     if (!to.view.of->custom && !to.view.of->needs_version) return {};
     return invalid(to.what_kind(), {{"metadata.resourceVersion", "FieldValueInvalid",
                                      "Invalid value: 0x0: must be specified for an update"}});
   }
-  if (asked != text_at(before, {"metadata", "resourceVersion"})) {
+  if (asked != find_string(before, {"metadata", "resourceVersion"})) {
     return modified_meanwhile(to.what());
   }
   return {};

@@ -82,10 +82,10 @@ outcome<void> check_patch_options(const call& to, patch_kind how) {
 }
 
 json::value success(const call& to, const json::value& removed) {
-  json::object details{{"name", text_at(removed, {"metadata", "name"})}};
+  json::object details{{"name", find_string(removed, {"metadata", "name"})}};
   if (!to.view.of->group.empty()) details["group"] = to.view.of->group;
   details["kind"] = to.view.of->plural;
-  details["uid"] = text_at(removed, {"metadata", "uid"});
+  details["uid"] = find_string(removed, {"metadata", "uid"});
   return {{"kind", "Status"},
           {"apiVersion", "v1"},
           {"metadata", json::object()},

@@ -1,7 +1,6 @@
 #include "k8s/devserver/yaml.hpp"
 
-#include "k8s/objects/yaml_reader.hpp"
-#include "k8s/objects/yaml_stream.hpp"
+#include "k8s/objects/yaml.hpp"
 
 #include <cstddef>
 

@@ -1,6 +1,6 @@
 #include "k8s/objects/json_input.hpp"
 
-#include "k8s/objects/text.hpp"
+#include "core/text.hpp"
 
 #include <boost/json/basic_parser_impl.hpp>
 #include <boost/json/parse.hpp>
@@ -102,7 +102,7 @@ json_input& json_input::of_thread() {
 }
 
 bool json_input::prepare(std::string_view& text, token_list& tokens, std::string& problem) {
-  text = trimmed(text);
+  text = core::trimmed(text);
   if (!index_.build(text, tokens)) {
     if (is_valid(text, problem)) problem = "is not JSON";
     return false;

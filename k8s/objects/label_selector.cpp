@@ -1,5 +1,6 @@
 #include "k8s/objects/label_selector.hpp"
 
+#include "core/text.hpp"
 #include "k8s/objects/qualified_name.hpp"
 
 #include <boost/json/array.hpp>
@@ -7,7 +8,6 @@
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <utility>
 
@@ -38,10 +38,7 @@ std::optional<std::int64_t> integer(std::string_view text) {
     text.remove_prefix(1);
     if (text.starts_with('-')) return std::nullopt;
   }
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
+  return core::parse_number<std::int64_t>(text);
 }
 
 enum class token : std::uint8_t { end, word, symbol };

@@ -1,8 +1,7 @@
 #include "k8s/objects/manifests.hpp"
 
 #include "k8s/objects/types.hpp"
-#include "k8s/objects/yaml_reader.hpp"
-#include "k8s/objects/yaml_stream.hpp"
+#include "k8s/objects/yaml.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -1,13 +1,12 @@
 #include "k8s/objects/status.hpp"
 
-#include "k8s/objects/text.hpp"
+#include "core/text.hpp"
 #include "k8s/objects/types.hpp"
 
 #include <boost/json/parse.hpp>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <ctime>
 #include <utility>
 
@@ -61,7 +60,7 @@ void read_causes(const json::value& status, failure& into) {
   for (const auto& each : causes->get_array()) {
     if (!each.is_object() || into.causes.size() == causes_at_most) continue;
     const auto text = [&](std::string_view name) {
-      return std::string(first_bytes(find_string(each, {name}), cause_bytes));
+      return std::string(core::first_bytes(find_string(each, {name}), cause_bytes));
     };
     into.causes.push_back({text("reason"), text("message"), text("field")});
   }
@@ -73,7 +72,7 @@ bool read_status(std::string_view body, failure& into) {
   const auto status = parse_json(body, ignored);
   if (!status || find_string(*status, {"kind"}) != "Status") return false;
   into.reason = find_string(*status, {"reason"});
-  into.message = first_bytes(find_string(*status, {"message"}), message_bytes);
+  into.message = core::first_bytes(find_string(*status, {"message"}), message_bytes);
   into.retry_after = seconds_of(find_number(*status, {"details", "retryAfterSeconds"}));
   read_causes(*status, into);
   return true;
@@ -104,11 +103,7 @@ failure failure_of(const http::response& answer, const std::string& what,
 std::chrono::seconds retry_after(std::string_view field,
                                  std::chrono::system_clock::time_point now) {
   if (field.empty()) return std::chrono::seconds(0);
-  std::int64_t seconds = 0;
-  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), seconds);
-  if (error == std::errc() && end == field.data() + field.size()) {
-    return seconds_of(seconds);
-  }
+  if (const auto seconds = core::parse_number<std::int64_t>(field)) return seconds_of(*seconds);
   std::tm parts{};
   const std::string text(field);
   if (::strptime(text.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &parts) == nullptr) {

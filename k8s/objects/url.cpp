@@ -2,8 +2,8 @@
 
 #include "core/config.hpp"
 #include "core/http/message.hpp"
+#include "core/text.hpp"
 #include "k8s/objects/base64.hpp"
-#include "k8s/objects/text.hpp"
 #include "tls/xfcc.hpp"
 
 #include <boost/asio/ip/address.hpp>
@@ -165,7 +165,7 @@ bool goes_past_proxy(std::string_view no_proxy, std::string_view host, std::uint
   const auto address = ip::make_address(std::string(host), error);
   while (!no_proxy.empty()) {
     const auto comma = no_proxy.find(',');
-    auto item = trimmed(no_proxy.substr(0, comma));
+    auto item = core::trimmed(no_proxy.substr(0, comma));
     no_proxy.remove_prefix(comma == std::string_view::npos ? no_proxy.size() : comma + 1);
     // The port follows the only colon, or an IPv6 address in brackets.
     const auto colon = item.rfind(':');

@@ -1,7 +1,7 @@
 #include "reactors/bootstrapper/desired_set.hpp"
 
+#include "core/text.hpp"
 #include "k8s/objects/manifests.hpp"
-#include "k8s/objects/text.hpp"
 #include "k8s/objects/types.hpp"
 #include "reactors/shared/content_digest.hpp"
 
@@ -265,7 +265,7 @@ std::vector<std::string> features_of(const json::value& deployment) {
   std::vector<std::string> out;
   while (!rest->empty()) {
     const auto end = std::min(rest->find(','), rest->size());
-    const auto feature = k8s::trimmed(rest->substr(0, end));
+    const auto feature = core::trimmed(rest->substr(0, end));
     if (!feature.empty()) out.emplace_back(feature);
     rest->remove_prefix(std::min(end + 1, rest->size()));
   }

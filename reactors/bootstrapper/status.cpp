@@ -1,7 +1,6 @@
 #include "reactors/bootstrapper/status.hpp"
 
-#include "k8s/objects/rfc3339.hpp"
-#include "k8s/objects/text.hpp"
+#include "core/text.hpp"
 #include "k8s/objects/types.hpp"
 #include "reactors/runtime_controller/workload.hpp"
 
@@ -22,7 +21,7 @@ constexpr std::size_t version_limit = 63;    // of a label's value, and the sche
 constexpr std::size_t most_listed = 10;
 
 std::string text(std::string_view of) {
-  return std::string(k8s::first_bytes(of, message_limit));
+  return std::string(core::first_bytes(of, message_limit));
 }
 
 /// "Applied", "Applying" (half of it may be there), "LastGood" (an earlier revision is in place) or
@@ -178,7 +177,7 @@ class status_writer {
     installation_ = installation_of(state_);
     status()["state"] = to_string(installation_);
     // A label on a cluster of others, who may not keep to the rules for labels.
-    std::string runs(k8s::first_bytes(version_of(state_.deployment), version_limit));
+    std::string runs(core::first_bytes(version_of(state_.deployment), version_limit));
     if (installation_ == installation::ready && !runs.empty()) status()["installedVersion"] = runs;
     if (installation_ == installation::not_started) status().erase("installedVersion");
     if (runs.empty()) runs = "unknown";

@@ -2,7 +2,6 @@
 
 #include "k8s/client/object_api.hpp"
 #include "k8s/config/config.hpp"
-#include "k8s/objects/rfc3339.hpp"
 #include "k8s/objects/types.hpp"
 #include "reactors/cli/listening.hpp"
 #include "reactors/cli/manager_options.hpp"

@@ -1,6 +1,5 @@
 // The manager's view at /runtimes.
 
-#include "k8s/objects/rfc3339.hpp"
 #include "k8s/objects/types.hpp"
 #include "reactors/cli/manager_app.hpp"
 #include "reactors/cli/manager_options.hpp"

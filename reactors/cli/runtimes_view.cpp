@@ -1,6 +1,5 @@
 #include "reactors/cli/runtimes_view.hpp"
 
-#include "k8s/objects/rfc3339.hpp"
 #include "k8s/objects/types.hpp"
 #include "tls/xfcc.hpp"
 

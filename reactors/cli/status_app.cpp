@@ -1,6 +1,5 @@
 #include "reactors/cli/status_app.hpp"
 
-#include "k8s/objects/rfc3339.hpp"
 #include "k8s/objects/types.hpp"
 #include "k8s/objects/url.hpp"
 #include "tls/files.hpp"

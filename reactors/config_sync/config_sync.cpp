@@ -1,6 +1,6 @@
 #include "reactors/config_sync/config_sync.hpp"
 
-#include "k8s/objects/text.hpp"
+#include "core/text.hpp"
 #include "k8s/objects/types.hpp"
 #include "reactors/shared/content_digest.hpp"
 #include "reactors/shared/kyma_resources.hpp"
@@ -35,7 +35,7 @@ bool waits(signal_state state) {
 constexpr auto newest = std::numeric_limits<std::uint64_t>::max();
 
 std::uint64_t number_of(std::string_view version, std::uint64_t otherwise = 0) {
-  return k8s::parse_number<std::uint64_t>(version).value_or(otherwise);
+  return core::parse_number<std::uint64_t>(version).value_or(otherwise);
 }
 
 k8s::controller_options controller_options_of(const sync_options& options) {

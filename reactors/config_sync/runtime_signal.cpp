@@ -1,7 +1,6 @@
 #include "reactors/config_sync/runtime_signal.hpp"
 
-#include "k8s/objects/rfc3339.hpp"
-#include "k8s/objects/text.hpp"
+#include "core/text.hpp"
 #include "k8s/objects/types.hpp"
 #include "reactors/shared/kyma_resources.hpp"
 
@@ -52,10 +51,10 @@ std::string to_string(const signal& value) {
 
 std::optional<signal> parse_signal(std::string_view text) {
   signal out;
-  const auto number = k8s::parse_number<std::uint64_t>(next_word(text));
+  const auto number = core::parse_number<std::uint64_t>(next_word(text));
   out.of = {number.value_or(0), std::string(next_word(text))};
   if (!number || out.of.digest.empty()) return std::nullopt;
-  const auto attempt = k8s::parse_number<unsigned>(next_word(text));
+  const auto attempt = core::parse_number<unsigned>(next_word(text));
   if (attempt) out.at = k8s::parse_rfc3339(text);
   if (out.at) out.attempt = *attempt;
   return out;

@@ -1,7 +1,6 @@
 #include "reactors/config_sync/target.hpp"
 
-#include "k8s/objects/rfc3339.hpp"
-#include "k8s/objects/text.hpp"
+#include "core/text.hpp"
 #include "k8s/objects/types.hpp"
 #include "reactors/shared/content_digest.hpp"
 #include "reactors/shared/kyma_resources.hpp"
@@ -35,7 +34,7 @@ std::string digest_of(source which, const k8s::object& now) {
 
 std::optional<target> read_record(const json::value& config_map) {
   const auto number =
-      k8s::parse_number<std::uint64_t>(k8s::find_string(config_map, {"data", "number"}));
+      core::parse_number<std::uint64_t>(k8s::find_string(config_map, {"data", "number"}));
   const auto since = k8s::find_string(config_map, {"data", "since"});
   target out{{number.value_or(0), std::string(k8s::find_string(config_map, {"data", "digest"}))},
              {}};

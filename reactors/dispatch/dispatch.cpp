@@ -1,8 +1,6 @@
 #include "reactors/dispatch/dispatch.hpp"
 
-#include "core/task_group.hpp"
 #include "core/wake.hpp"
-#include "reactors/dispatch/dispatch_metrics.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
@@ -13,7 +11,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <list>
 #include <utility>
 
 namespace rw::dispatch {
@@ -63,75 +60,39 @@ dispatch_options usable(dispatch_options options) {
 
 }  // namespace
 
-class dispatcher::implementation {
- public:
-  implementation(asio::any_io_executor executor, dispatch_options options,
-                 core::channel<watch_event>& events, dispatch_environment environment)
-      : executor_(executor),
-        options_(usable(std::move(options))),
-        channel_(events),
-        clock_(environment.clock),
-        log_(environment.log),
-        metrics_(environment.metrics, environment.log),
-        schedule_(options_.schedule, std::move(environment.random),
-                  [this](loss what, const watch_event& event) { metrics_.lost(what, event); }),
-        client_(
-            executor, options_.upstream,
-            {environment.transport, environment.watchdog, environment.log, environment.metrics}),
-        timer_(clock_.make_timer(executor)),
-        tasks_(executor) {
-    schedule_.connected(concurrency(false));
-  }
+dispatcher::dispatcher(asio::any_io_executor executor, dispatch_options options,
+                       core::channel<watch_event>& events, dispatch_environment environment)
+    : executor_(executor),
+      options_(usable(std::move(options))),
+      channel_(events),
+      clock_(environment.clock),
+      log_(environment.log),
+      metrics_(environment.metrics, environment.log),
+      schedule_(options_.schedule, std::move(environment.random),
+                [this](loss what, const watch_event& event) { metrics_.lost(what, event); }),
+      client_(executor, options_.upstream,
+              {environment.transport, environment.watchdog, environment.log, environment.metrics}),
+      timer_(clock_.make_timer(executor)),
+      tasks_(executor) {
+  schedule_.connected(concurrency(false));
+}
 
-  asio::awaitable<void> run();
-  void renew_connections() { client_.retire(); }
-  std::size_t pending() const noexcept { return schedule_.size(); }
-
- private:
-  /// What is kept from request to request.
-  struct worker {
-    explicit worker(const asio::any_io_executor& executor) : woken(executor) {}
-    core::wake woken;
-    std::unique_ptr<schedule::batch> load;
-    http::request request;
-    http::response response;
-    dispatch::answer answer;
-  };
-
-  std::size_t concurrency(bool multiplexed) const {
-    if (multiplexed) return options_.requests;
-    return std::min(options_.requests, options_.upstream.limits.connections);
-  }
-
-  asio::awaitable<void> read_input();
-  asio::awaitable<void> keep_time();
-  asio::awaitable<void> work(worker* self);
-  void pump();
-  void start(std::unique_ptr<schedule::batch> load);
-  core::time_point publish(core::time_point when);
-  void write_request(worker& self) const;
-  void read_answer(worker& self) const;
-  void finish(worker& self);
-  void fail(worker& self, failure what, boost::system::error_code error);
-
-  const asio::any_io_executor executor_;
-  const dispatch_options options_;
-  core::channel<watch_event>& channel_;
-  core::clock& clock_;
-  core::logger& log_;
-  dispatch_metrics metrics_;
-  schedule schedule_;
-  http::client client_;
-  std::list<worker> workers_;
-  std::vector<worker*> idle_;
-  const std::unique_ptr<core::timer> timer_;
-  core::time_point due_ = core::time_point::max();        ///< what `timer_` is set to
-  core::time_point published_ = core::time_point::min();  ///< when the gauges were set
-  bool input_ended_ = false;
-  core::task_group tasks_;
+/// What is kept from request to request.
+struct dispatcher::worker {
+  explicit worker(const asio::any_io_executor& executor) : woken(executor) {}
+  core::wake woken;
+  std::unique_ptr<schedule::batch> load;
+  http::request request;
+  http::response response;
+  dispatch::answer answer;
 };
 
-asio::awaitable<void> dispatcher::implementation::run() {
+std::size_t dispatcher::concurrency(bool multiplexed) const {
+  if (multiplexed) return options_.requests;
+  return std::min(options_.requests, options_.upstream.limits.connections);
+}
+
+asio::awaitable<void> dispatcher::run() {
   tasks_.spawn(read_input());
   tasks_.spawn(keep_time());
   std::exception_ptr failure;
@@ -152,7 +113,7 @@ asio::awaitable<void> dispatcher::implementation::run() {
 
 /// Does what the schedule says. Called after whatever may have changed its mind: input, the end of
 /// a request, and time.
-void dispatcher::implementation::pump() {
+void dispatcher::pump() {
   const auto when = clock_.now();
   auto next = schedule_.poll(when);
   for (; next.send; next = schedule_.poll(when)) start(std::move(next.send));
@@ -165,7 +126,7 @@ void dispatcher::implementation::pump() {
 }
 
 /// Sets the gauges, unless that was a moment ago; returns when to come again.
-core::time_point dispatcher::implementation::publish(core::time_point when) {
+core::time_point dispatcher::publish(core::time_point when) {
   if (published_ != core::time_point::min() && when < published_ + publish_changes_after) {
     return published_ + publish_changes_after;
   }
@@ -174,7 +135,7 @@ core::time_point dispatcher::implementation::publish(core::time_point when) {
   return schedule_.empty() ? core::time_point::max() : when + publish_ages_every;
 }
 
-asio::awaitable<void> dispatcher::implementation::read_input() {
+asio::awaitable<void> dispatcher::read_input() {
   std::vector<watch_event> taken;
   for (;;) {
     taken.clear();
@@ -197,7 +158,7 @@ asio::awaitable<void> dispatcher::implementation::read_input() {
   if (input_ended_) pump();
 }
 
-asio::awaitable<void> dispatcher::implementation::keep_time() {
+asio::awaitable<void> dispatcher::keep_time() {
   for (;;) {
     timer_->expires_at(due_);
     const bool due = co_await timer_->wait();
@@ -207,7 +168,7 @@ asio::awaitable<void> dispatcher::implementation::keep_time() {
   }
 }
 
-void dispatcher::implementation::start(std::unique_ptr<schedule::batch> load) {
+void dispatcher::start(std::unique_ptr<schedule::batch> load) {
   if (idle_.empty()) {
     auto& added = workers_.emplace_back(executor_);
     added.load = std::move(load);
@@ -220,7 +181,7 @@ void dispatcher::implementation::start(std::unique_ptr<schedule::batch> load) {
   next.woken.set();
 }
 
-asio::awaitable<void> dispatcher::implementation::work(worker* self) {
+asio::awaitable<void> dispatcher::work(worker* self) {
   for (;;) {
     // Left set by a load that came before the wait.
     while (!self->load) co_await self->woken.wait();
@@ -246,7 +207,7 @@ asio::awaitable<void> dispatcher::implementation::work(worker* self) {
   }
 }
 
-void dispatcher::implementation::fail(worker& self, failure what, boost::system::error_code error) {
+void dispatcher::fail(worker& self, failure what, boost::system::error_code error) {
   const auto manager = what == failure::connect ? std::string() : *self.load->manager;
   if (what != failure::connect) {
     metrics_.retried.Increment(static_cast<double>(self.load->events.size()));
@@ -255,7 +216,7 @@ void dispatcher::implementation::fail(worker& self, failure what, boost::system:
   if (counts && what != failure::unprocessed) metrics_.failed(manager, error.message());
 }
 
-void dispatcher::implementation::write_request(worker& self) const {
+void dispatcher::write_request(worker& self) const {
   auto& request = self.request;
   const auto& load = *self.load;
   request.clear();
@@ -275,7 +236,7 @@ void dispatcher::implementation::write_request(worker& self) const {
   if (load.as_batch) request.body += ']';
 }
 
-void dispatcher::implementation::read_answer(worker& self) const {
+void dispatcher::read_answer(worker& self) const {
   const auto& response = self.response;
   auto& answer = self.answer;
   const auto offer = response.headers.get(batch_offer_header);
@@ -291,7 +252,7 @@ void dispatcher::implementation::read_answer(worker& self) const {
   if (!read_partial(response.body, answer.each)) std::ranges::fill(answer.each, 502);
 }
 
-void dispatcher::implementation::finish(worker& self) {
+void dispatcher::finish(worker& self) {
   read_answer(self);
   const auto when = clock_.now();
   const auto& answer = self.answer;
@@ -306,19 +267,6 @@ void dispatcher::implementation::finish(worker& self) {
   metrics_.answered(manager, answer.status, result);
 }
 
-dispatcher::dispatcher(asio::any_io_executor executor, dispatch_options options,
-                       core::channel<watch_event>& events, dispatch_environment environment)
-    : impl_(std::make_unique<implementation>(std::move(executor), std::move(options), events,
-                                             std::move(environment))) {}
 dispatcher::~dispatcher() = default;
-asio::awaitable<void> dispatcher::run() {
-  return impl_->run();
-}
-void dispatcher::renew_connections() {
-  impl_->renew_connections();
-}
-std::size_t dispatcher::pending() const noexcept {
-  return impl_->pending();
-}
 
 }  // namespace rw::dispatch

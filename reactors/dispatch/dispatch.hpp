@@ -5,7 +5,9 @@
 #include "core/http/client.hpp"
 #include "core/log.hpp"
 #include "core/metrics.hpp"
+#include "core/task_group.hpp"
 #include "core/watchdog.hpp"
+#include "reactors/dispatch/dispatch_metrics.hpp"
 #include "reactors/dispatch/schedule.hpp"
 #include "reactors/shared/event_json.hpp"
 #include "reactors/shared/events.hpp"
@@ -13,8 +15,10 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 
+#include <list>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace rw::dispatch {
 
@@ -72,14 +76,41 @@ class dispatcher {
   boost::asio::awaitable<void> run();
 
   /// Uses new connections from now on, because the certificates changed.
-  void renew_connections();
+  void renew_connections() { client_.retire(); }
 
   /// Events that are known and not delivered.
-  std::size_t pending() const noexcept;
+  std::size_t pending() const noexcept { return schedule_.size(); }
 
  private:
-  class implementation;
-  std::unique_ptr<implementation> impl_;
+  struct worker;
+
+  std::size_t concurrency(bool multiplexed) const;
+  boost::asio::awaitable<void> read_input();
+  boost::asio::awaitable<void> keep_time();
+  boost::asio::awaitable<void> work(worker* self);
+  void pump();
+  void start(std::unique_ptr<schedule::batch> load);
+  core::time_point publish(core::time_point when);
+  void write_request(worker& self) const;
+  void read_answer(worker& self) const;
+  void finish(worker& self);
+  void fail(worker& self, failure what, boost::system::error_code error);
+
+  const boost::asio::any_io_executor executor_;
+  const dispatch_options options_;
+  core::channel<watch_event>& channel_;
+  core::clock& clock_;
+  core::logger& log_;
+  dispatch_metrics metrics_;
+  schedule schedule_;
+  http::client client_;
+  std::list<worker> workers_;
+  std::vector<worker*> idle_;
+  const std::unique_ptr<core::timer> timer_;
+  core::time_point due_ = core::time_point::max();        ///< what `timer_` is set to
+  core::time_point published_ = core::time_point::min();  ///< when the gauges were set
+  bool input_ended_ = false;
+  core::task_group tasks_;
 };
 
 }  // namespace rw::dispatch

@@ -1,5 +1,6 @@
 #include "reactors/listener/identity.hpp"
 
+#include "core/text.hpp"
 #include "tls/digest.hpp"
 #include "tls/xfcc.hpp"
 
@@ -56,14 +57,11 @@ std::string_view reason(identity_error error) noexcept {
 }
 
 network_list network_list::parse(std::string_view text) {
-  constexpr auto blanks = " \t";
   network_list result;
   while (!text.empty()) {
     const auto comma = text.find(',');
-    auto one = std::string(text.substr(0, comma));
+    const std::string one(core::trimmed(text.substr(0, comma)));
     text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
-    one.erase(0, one.find_first_not_of(blanks));
-    one.erase(one.find_last_not_of(blanks) + 1);
     if (one.empty()) continue;
     const auto slash = std::min(one.find('/'), one.size());
     boost::system::error_code error;

@@ -1,6 +1,5 @@
 #include "reactors/runtime_controller/runtime_controller.hpp"
 
-#include "k8s/objects/rfc3339.hpp"
 #include "k8s/objects/types.hpp"
 #include "reactors/shared/kyma_resources.hpp"
 

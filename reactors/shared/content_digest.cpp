@@ -1,5 +1,7 @@
 #include "reactors/shared/content_digest.hpp"
 
+#include "core/text.hpp"
+
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
@@ -76,13 +78,7 @@ content_digest& content_digest::add(const json::value& value) {
 std::string content_digest::hex() {
   std::array<unsigned char, EVP_MAX_MD_SIZE> bytes{};
   EVP_DigestFinal_ex(state_->native, bytes.data(), nullptr);
-  std::string text;
-  for (std::size_t i = 0; i < bytes_shown; ++i) {
-    constexpr std::string_view digits = "0123456789abcdef";
-    text += digits[bytes[i] >> 4U];
-    text += digits[bytes[i] & 15U];
-  }
-  return text;
+  return core::hex({bytes.data(), bytes_shown});
 }
 
 }  // namespace rw

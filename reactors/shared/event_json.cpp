@@ -1,6 +1,7 @@
 #include "reactors/shared/event_json.hpp"
 
 #include "core/json_text.hpp"
+#include "core/text.hpp"
 
 #include <boost/json/monotonic_resource.hpp>
 #include <boost/json/parse.hpp>
@@ -13,18 +14,6 @@ namespace rw {
 namespace {
 
 namespace json = boost::json;
-
-char lower(char c) noexcept {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-bool same_name(std::string_view a, std::string_view lower_case) noexcept {
-  if (a.size() != lower_case.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (lower(a[i]) != lower_case[i]) return false;
-  }
-  return true;
-}
 
 /// Reads a string, or null as empty; returns false for other values.
 bool read_text(const json::value& value, std::string& into) {
@@ -39,8 +28,8 @@ bool read_key(const json::value& value, object_key& key) {
   const auto* object = value.if_object();
   if (object == nullptr) return false;
   for (const auto& [name, member] : *object) {
-    if (same_name(name, "namespace") && !read_text(member, key.ns)) return false;
-    if (same_name(name, "name") && !read_text(member, key.name)) return false;
+    if (core::iequals(name, "namespace") && !read_text(member, key.ns)) return false;
+    if (core::iequals(name, "name") && !read_text(member, key.name)) return false;
   }
   return true;
 }
@@ -50,9 +39,9 @@ bool read_gvk(const json::value& value, group_version_kind& gvk) {
   const auto* object = value.if_object();
   if (object == nullptr) return false;
   for (const auto& [name, member] : *object) {
-    if (same_name(name, "group") && !read_text(member, gvk.group)) return false;
-    if (same_name(name, "version") && !read_text(member, gvk.version)) return false;
-    if (same_name(name, "kind") && !read_text(member, gvk.kind)) return false;
+    if (core::iequals(name, "group") && !read_text(member, gvk.group)) return false;
+    if (core::iequals(name, "version") && !read_text(member, gvk.version)) return false;
+    if (core::iequals(name, "kind") && !read_text(member, gvk.kind)) return false;
   }
   return true;
 }
@@ -64,11 +53,11 @@ wire_result read_event(const json::value& value, contract agreed) {
   watch_event event;
   for (const auto& [name, member] : *object) {
     bool fits = true;
-    if (same_name(name, "watched")) {
+    if (core::iequals(name, "watched")) {
       fits = read_key(member, event.watched);
-    } else if (same_name(name, "watchedgvk")) {
+    } else if (core::iequals(name, "watchedgvk")) {
       fits = read_gvk(member, event.gvk);
-    } else if (with_owner && same_name(name, "owner")) {
+    } else if (with_owner && core::iequals(name, "owner")) {
       fits = read_key(member, event.owner);
     }
     if (!fits) return wire_error::wrong_type;

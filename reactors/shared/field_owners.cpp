@@ -1,6 +1,5 @@
 #include "reactors/shared/field_owners.hpp"
 
-#include "k8s/objects/rfc3339.hpp"
 #include "k8s/objects/types.hpp"
 
 #include <boost/json/object.hpp>

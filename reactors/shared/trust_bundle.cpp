@@ -1,6 +1,5 @@
 #include "reactors/shared/trust_bundle.hpp"
 
-#include "k8s/objects/rfc3339.hpp"
 #include "k8s/objects/types.hpp"
 
 #include <utility>

@@ -1,7 +1,7 @@
 #include "reactors/shared/watcher.hpp"
 
+#include "core/text.hpp"
 #include "k8s/objects/qualified_name.hpp"
-#include "k8s/objects/text.hpp"
 #include "k8s/objects/types.hpp"
 #include "reactors/shared/kyma_resources.hpp"
 
@@ -49,7 +49,7 @@ std::string shown(const json::value& value) {
   constexpr std::size_t most = 80;
   auto text = json::serialize(value);
   if (text.size() <= most) return text;
-  return std::string(k8s::first_bytes(text, most)) + "...";
+  return std::string(core::first_bytes(text, most)) + "...";
 }
 
 /// Reads field after field, and adds a sentence for each error.

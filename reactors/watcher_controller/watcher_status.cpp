@@ -1,6 +1,6 @@
 #include "reactors/watcher_controller/watcher_status.hpp"
 
-#include "k8s/objects/text.hpp"
+#include "core/text.hpp"
 
 #include <boost/json/object.hpp>
 
@@ -30,7 +30,7 @@ verdict ready() {
 
 verdict failed(const watcher_error& why) {
   return {"Error", virtual_service_is("False", why.reason,
-                                      std::string(k8s::first_bytes(why.message, message_limit)))};
+                                      std::string(core::first_bytes(why.message, message_limit)))};
 }
 
 verdict deleting() {

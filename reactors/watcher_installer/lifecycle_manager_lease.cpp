@@ -1,6 +1,5 @@
 #include "reactors/watcher_installer/lifecycle_manager_lease.hpp"
 
-#include "k8s/objects/rfc3339.hpp"
 #include "k8s/objects/types.hpp"
 
 #include <boost/asio/error.hpp>

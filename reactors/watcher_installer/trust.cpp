@@ -1,7 +1,6 @@
 #include "reactors/watcher_installer/trust.hpp"
 
 #include "k8s/objects/base64.hpp"
-#include "k8s/objects/rfc3339.hpp"
 #include "k8s/objects/types.hpp"
 #include "reactors/shared/content_digest.hpp"
 #include "reactors/watcher_installer/render.hpp"

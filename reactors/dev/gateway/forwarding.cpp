@@ -29,10 +29,8 @@ bool is_any_of(std::string_view name, std::initializer_list<std::string_view> of
 bool lists(std::string_view names, std::string_view name) {
   while (!names.empty()) {
     const auto comma = std::min(names.find(','), names.size());
-    auto one = names.substr(0, comma);
+    const auto one = core::trimmed(names.substr(0, comma));
     names.remove_prefix(std::min(comma + 1, names.size()));
-    const auto begin = std::min(one.find_first_not_of(" \t"), one.size());
-    one = one.substr(begin, one.find_last_not_of(" \t") + 1 - begin);
     if (iequals(one, name)) return true;
   }
   return false;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "k8s/objects/rfc3339.hpp"
 #include "k8s/objects/types.hpp"
 #include "reactors/certificates/renewal.hpp"
 

@@ -1,6 +1,5 @@
 #include "reactors/certificates/renewal.hpp"
 
-#include "k8s/objects/rfc3339.hpp"
 #include "k8s/objects/types.hpp"
 
 #include <boost/json/parse.hpp>

@@ -2,7 +2,6 @@
 
 #include "reactors/config_sync/runtime_signal.hpp"
 
-#include "k8s/objects/rfc3339.hpp"
 #include "k8s/objects/types.hpp"
 #include "reactors/shared/kyma_resources.hpp"
 

@@ -1,4 +1,4 @@
-#include "core/wake_list.hpp"
+#include "core/wake.hpp"
 
 #include "core/task_group.hpp"
 

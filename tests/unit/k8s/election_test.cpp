@@ -1,6 +1,6 @@
 #include "k8s/controller/election.hpp"
 
-#include "k8s/objects/rfc3339.hpp"
+#include "k8s/objects/types.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/wake_list.hpp"
+#include "core/wake.hpp"
 #include "k8s/client/object_api.hpp"
 #include "k8s/objects/types.hpp"
 

@@ -1,4 +1,4 @@
-#include "k8s/objects/rfc3339.hpp"
+#include "k8s/objects/types.hpp"
 
 #include <boost/test/unit_test.hpp>
 

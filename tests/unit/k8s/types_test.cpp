@@ -1,6 +1,6 @@
 #include "k8s/objects/types.hpp"
 
-#include "k8s/objects/rfc3339.hpp"
+#include "k8s/objects/base64.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -126,6 +126,17 @@ BOOST_AUTO_TEST_CASE(secret_data_is_base64) {
   BOOST_TEST((secret_data(one, "k") == "value"));
   BOOST_TEST(!secret_data(one, "other"));
   BOOST_TEST(!secret_data(object(R"({"data":{"k":"?"}})"), "k"));
+}
+
+BOOST_AUTO_TEST_CASE(base64_decode_accepts_wrapped_text_and_demands_padding) {
+  for (const std::string text : {"", "a", "ab", "abc", "abcd", "\xFF\xFE\xFD"}) {
+    BOOST_TEST((base64_decode(base64_encode(text)) == text));
+  }
+  BOOST_TEST((base64_decode("\tYW\r\nJj ZA=\n=\n") == "abcd"));
+  for (const auto* text : {"YQ", "YQ=", "YQ===", "Y=Q=", "=YQ=", "====", "YWJj=", "YWJj----",
+                           "YWJj-", "YW_j", "YWJj\x0B", "YWJjYQ==YWJj"}) {
+    BOOST_TEST(!base64_decode(text), text);
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -2,7 +2,7 @@
 
 #include "reactors/watcher_installer/lifecycle_manager_lease.hpp"
 
-#include "k8s/objects/rfc3339.hpp"
+#include "k8s/objects/types.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/test/unit_test.hpp>

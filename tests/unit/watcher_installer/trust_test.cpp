@@ -2,7 +2,6 @@
 
 #include "reactors/watcher_installer/trust.hpp"
 
-#include "k8s/objects/rfc3339.hpp"
 #include "k8s/objects/types.hpp"
 #include "reactors/watcher_installer/installation.hpp"
 #include "reactors/watcher_installer/render.hpp"

@@ -4,9 +4,38 @@
 #include <charconv>
 #include <cstddef>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 
-namespace rw::k8s {
+namespace rw::core {
+
+/// Returns the letter in lower case if it is one of ASCII.
+constexpr char lower(char c) noexcept {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+}
+
+inline std::string lower(std::string_view text) {
+  std::string out(text);
+  std::ranges::transform(out, out.begin(), [](char c) { return lower(c); });
+  return out;
+}
+
+/// True if the two are equal but for the case of ASCII letters.
+inline bool iequals(std::string_view a, std::string_view b) noexcept {
+  return std::ranges::equal(a, b, [](char x, char y) { return lower(x) == lower(y); });
+}
+
+/// Returns the bytes in hexadecimal, in lower case.
+inline std::string hex(std::span<const unsigned char> bytes) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string out;
+  for (const auto byte : bytes) {
+    out += digits[byte >> 4];
+    out += digits[byte & 15];
+  }
+  return out;
+}
 
 /// Returns the text without white space at either end.
 inline std::string_view trimmed(std::string_view text) {
@@ -38,4 +67,4 @@ inline bool is_field_value(std::string_view text) {
   return std::ranges::none_of(text, [](unsigned char c) { return c < ' ' || c == 0x7F; });
 }
 
-}  // namespace rw::k8s
+}  // namespace rw::core
