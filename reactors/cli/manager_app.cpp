@@ -28,7 +28,6 @@ k8s::config load(const manager_settings& settings) {
   return std::move(*how);
 }
 
-/// Rounded up: what is waited for must have passed.
 k8s::informer_options within(std::string_view ns) {
   return {.what = {.ns = std::string(ns)}};
 }
@@ -76,6 +75,7 @@ manager_app::manager_app(services& with, manager_settings settings, manager_obse
                                                               std::string(gateway_secret_name)}))),
       rollouts_(*shared_, runtime_rollout::runtime_rollouts_type(), within(kcp_namespace),
                 informer_environment()),
+      watcher_contents_(*kcp_, settings_.runtime_config.direct.state_namespace, "watcher-content-"),
       listener_(listener::register_component(with.executor, listener_options(),
                                              {with.clock, with.watchdog, with.log, with.metrics})),
       plain_(core::make_plain_transport()),
@@ -358,7 +358,7 @@ asio::awaitable<void> manager_app::lead() {
   stands_back_gauge_.Set(*dry_run_ ? 1 : 0);
   bool in_waves = false;
   if (!*dry_run_) in_waves = co_await has_rollouts();
-  if (in_waves) installer_->roll_out_by(*rollout_);
+  if (in_waves) installer_->roll_out_by(*rollout_, watcher_contents_);
   leads_ = true;
   core::task_group reactors(services_.executor, fail_on_exception());
   if (asks) reactors.spawn(end_when_changed());

@@ -18,6 +18,7 @@
 #include "reactors/listener/leader_endpoint.hpp"
 #include "reactors/listener/listener.hpp"
 #include "reactors/runtime_rollout/runtime_rollout.hpp"
+#include "reactors/shared/content_store.hpp"
 #include "reactors/shared/rollout.hpp"
 #include "reactors/watcher_controller/watcher_controller.hpp"
 #include "reactors/watcher_installer/lifecycle_manager_lease.hpp"
@@ -114,6 +115,7 @@ class manager_app final : public app {
   k8s::informer& gateway_secret_;
   k8s::informer rollouts_;  ///< run by the leader, if the definition is there
 
+  content_store watcher_contents_;  ///< that were rolled out
   std::unique_ptr<k8s::event_recorder> recorder_;
   std::unique_ptr<k8s::event_recorder> watcher_recorder_;
   rollout_tracker tracker_;

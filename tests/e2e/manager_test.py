@@ -15,6 +15,7 @@ import urllib.request
 
 import harness
 import landscape
+from bootstrapper_landscape import STATE
 from harness import ROOT, Gateway, Webhook, runtime_watcher, wait_until
 from landscape import DOMAIN, MANAGER, PATIENCE, RUNTIME, RUNTIME_SPEC, Issuer, decoded, encoded
 
@@ -289,7 +290,7 @@ class Real(Story, landscape.Real, harness.TestCase):
     def check_rights(self):
         """Each right that the roles give was needed, none was missing, and some things are out of reach."""
         self.assertEqual(self.audit.refused(), [])
-        roles = [self.kcp.get("clusterrole", MANAGER), *(self.kcp.get("role", MANAGER, ns) for ns in ("kcp-system", "istio-system"))]
+        roles = [self.kcp.get("clusterrole", MANAGER), *(self.kcp.get("role", MANAGER, ns) for ns in ("kcp-system", "istio-system", STATE))]
         self.audit.until_used(roles)
         for verb, what, ns in (("delete", "secrets", "kcp-system"), ("get", "secrets", "kcp-system"),
                                ("update", "secrets/klm-watcher", "istio-system"), ("list", "secrets", "default"),
