@@ -136,6 +136,7 @@ class manager_app final : public app {
   admin::pages pages_;
   std::unique_ptr<http::server> admin_;
   bool leads_ = false;
+  bool in_waves_ = false;     ///< watchers are updated by a roll-out
   bool stands_back_ = false;  ///< because lifecycle-manager runs
   std::chrono::system_clock::time_point stands_since_ = {};
   bool lost_ = false;

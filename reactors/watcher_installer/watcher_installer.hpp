@@ -124,7 +124,7 @@ k8s::client_options runtime_client_options();
 ///
 /// Told as Kubernetes events of the Kyma, when they begin: WatcherInstalled, WatcherNotReady (with
 /// what the pod waits for), WatcherFailed, RuntimeUnreachable, WatcherRemoved,
-/// WatcherRemovalGivenUp. Metrics: `rw_watcher_installer_writes_total`, and those of
+/// WatcherRemovalAbandoned. Metrics: `rw_watcher_installer_writes_total`, and those of
 /// runtime_controller (`rw_watcher_installer`, `watcher-installer`).
 ///
 /// Everything happens on one executor, which is also the informers' and the clients'. It adds an
