@@ -24,7 +24,7 @@ import tempfile
 import time
 import urllib.request
 
-from system import Sick, missed, say, waited_for_cpu
+from system import Unhealthy, missed, say, waited_for_cpu
 
 from api import collection, kymas  # noqa: E402  (system.py says where they are)
 from dev import WATCHER, Dev  # noqa: E402
@@ -139,7 +139,7 @@ def main():
     folder = pathlib.Path(tempfile.mkdtemp(prefix="rw-bench-"))
     times = {kind: [] for kind in ("well", "ill")}
     try:
-        configs = Sick(folder / "sick").kubeconfigs
+        configs = Unhealthy(folder / "unhealthy").kubeconfigs
         for i in range(asked.rounds):
             for kind, runtimes, ill in (("well", asked.runtimes - asked.ill, 0), ("ill", asked.runtimes, asked.ill)):
                 fleet = Fleet(folder / f"{kind}-{i}", runtimes, ill, configs)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """The whole system in one process, `runtime-watcher-dev dev`, with 100 runtimes: how soon it is up, how soon a change is
-acted upon, what that saves against polling, and what four sick runtimes cost the others. Prints one line of JSON for
+acted upon, what that saves against polling, and what four unhealthy runtimes cost the others. Prints one line of JSON for
 each figure: name, value, unit, and what it is held against. Ends with 1 if a limit is missed.
 
-    bench/system.py [--runtimes N] [--changes N] [--seconds N] [--rounds N] [--only start,latency,polling,sick]
+    bench/system.py [--runtimes N] [--changes N] [--seconds N] [--rounds N] [--only start,latency,polling,unhealthy]
 
 Times are those of a client on the same machine, which takes its share of it. CPU is that of the process, all clusters,
 the manager and the webhooks of all runtimes included.
@@ -159,10 +159,10 @@ def measure_polled(folder, runtimes, seconds):
         return (reconciles(one) - before) / took * 3600, (one.cpu_seconds() - cpu) / took
 
 
-# --- four sick runtimes --------------------------------------------------------------------------------
+# --- four unhealthy runtimes --------------------------------------------------------------------------------
 
 
-class Sick:
+class Unhealthy:
     """Kubeconfigs of four API servers that are of no use: one hangs, one refuses, one has an expired certificate, and
     one is garbage."""
 
@@ -187,8 +187,8 @@ class Sick:
 
     def _authority(self, folder):
         self._openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30",
-                      "-subj", "/CN=sick", "-keyout", folder / "ca.key", "-out", folder / "ca.crt")
-        self._openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=sick",
+                      "-subj", "/CN=unhealthy", "-keyout", folder / "ca.key", "-out", folder / "ca.crt")
+        self._openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=unhealthy",
                       "-keyout", folder / "expired.key", "-out", folder / "expired.csr")
         (folder / "names").write_text("subjectAltName=IP:127.0.0.1\n")
         self._openssl("x509", "-req", "-in", folder / "expired.csr", "-CA", folder / "ca.crt", "-CAkey", folder / "ca.key",
@@ -219,8 +219,8 @@ def waited_for_cpu(pid):
     return int(pathlib.Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
 
 
-def measure_installation(folder, runtimes, healthy, sick):
-    """Seconds from the first Kyma until `healthy` runtimes are installed, the sick ones coming first; the same without
+def measure_installation(folder, runtimes, healthy, unhealthy):
+    """Seconds from the first Kyma until `healthy` runtimes are installed, the unhealthy ones coming first; the same without
     the time that the process stood in a run queue, because others used the machine; and its CPU."""
     with dev(folder, runtimes, "--bare") as one:
         one.wait_up()
@@ -231,8 +231,8 @@ def measure_installation(folder, runtimes, healthy, sick):
         for i in range(runtimes):
             name = f"runtime-{i + 1}"
             access = one.manifest(f"access-{name}")
-            if i < len(sick):
-                access = re.sub(r"config: .*", f"config: {base64.b64encode(sick[i].encode()).decode()}", access)
+            if i < len(unhealthy):
+                access = re.sub(r"config: .*", f"config: {base64.b64encode(unhealthy[i].encode()).decode()}", access)
             objects.append((f"{collection('secrets', 'kcp-system')}/kubeconfig-{name}", access))
             objects.append((f"{kymas('kcp-system')}/{name}", one.manifest(f"kyma-{name}")))
         cpu, waited, began = one.cpu_seconds(), waited_for_cpu(one.popen.pid), time.monotonic()
@@ -243,19 +243,19 @@ def measure_installation(folder, runtimes, healthy, sick):
         return took, took - (waited_for_cpu(one.popen.pid) - waited), one.cpu_seconds() - cpu
 
 
-def measure_sick(folder, runtimes, rounds):
-    sick = Sick(folder / "sick").kubeconfigs
-    others = runtimes - len(sick)
-    times = {"healthy": [], "sick": []}
+def measure_unhealthy(folder, runtimes, rounds):
+    unhealthy = Unhealthy(folder / "unhealthy").kubeconfigs
+    others = runtimes - len(unhealthy)
+    times = {"healthy": [], "unhealthy": []}
     for i in range(rounds):
-        for kind, configs in (("healthy", []), ("sick", sick)):
+        for kind, configs in (("healthy", []), ("unhealthy", unhealthy)):
             times[kind].append(measure_installation(folder / f"{kind}-{i}", runtimes, others, configs))
     medians = {kind: [statistics.median(values) for values in zip(*each)] for kind, each in times.items()}
-    for kind, who in (("healthy", f"{others} of {runtimes} healthy runtimes"), ("sick", f"{others} healthy ones, 4 sick ones first")):
+    for kind, who in (("healthy", f"{others} of {runtimes} healthy runtimes"), ("unhealthy", f"{others} healthy ones, 4 unhealthy ones first")):
         took, undisturbed, cpu = medians[kind]
         say(f"installed_among_{kind}", took, "s", who, undisturbed=round(undisturbed, 2), cpu_seconds=round(cpu, 2),
             each=[round(t, 2) for t, _, _ in times[kind]])
-    say("installed_among_sick_ratio", medians["sick"][1] / medians["healthy"][1], "of the healthy, undisturbed", limit=1.1,
+    say("installed_among_unhealthy_ratio", medians["unhealthy"][1] / medians["healthy"][1], "of the healthy, undisturbed", limit=1.1,
         rounds=rounds)
 
 
@@ -264,8 +264,8 @@ def main():
     parser.add_argument("--runtimes", type=int, default=100)
     parser.add_argument("--changes", type=int, default=300)
     parser.add_argument("--seconds", type=int, default=30, help="of each measurement that is extrapolated to an hour")
-    parser.add_argument("--rounds", type=int, default=3, help="with and without sick runtimes, in turns")
-    parser.add_argument("--only", default="start,latency,polling,sick")
+    parser.add_argument("--rounds", type=int, default=3, help="with and without unhealthy runtimes, in turns")
+    parser.add_argument("--only", default="start,latency,polling,unhealthy")
     options = parser.parse_args()
     only = options.only.split(",")
     folder = pathlib.Path(tempfile.mkdtemp(prefix="runtime-watcher-bench-"))
@@ -285,8 +285,8 @@ def main():
             say("reconciles_per_hour_told", told, "1/h", "1 change/s, success interval 1 h", basis=basis, cpu_share=round(told_cpu, 4))
             say("reconciles_per_hour_polled", polled, "1/h", "no change, success interval 5 s", basis=basis, cpu_share=round(polled_cpu, 4))
             say("reconciles_told_per_polled", told / polled, "of polling's")
-        if "sick" in only:
-            measure_sick(folder, options.runtimes, options.rounds)
+        if "unhealthy" in only:
+            measure_unhealthy(folder, options.runtimes, options.rounds)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     if missed:

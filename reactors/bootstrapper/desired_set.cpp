@@ -276,20 +276,11 @@ revision render(unit of, const render_input& from, std::chrono::system_clock::ti
   return renderer(from, now).run(of);
 }
 
-content_ptr make_content(json::value value) {
-  auto digest = digest_of(value);
-  return std::make_shared<const content>(std::move(digest), std::move(value));
-}
-
 json::value content_of(const json::value& source) {
   if (!source.is_object()) return nullptr;
   json::value out{{"metadata", {{"name", k8s::key_of(source).name}}}};
   copy_fields(source, {"type", "data", "binaryData", "spec"}, out);
   return out;
-}
-
-std::string digest_of(const json::value& value) {
-  return content_digest().add(value).hex();
 }
 
 }  // namespace rw::bootstrapper

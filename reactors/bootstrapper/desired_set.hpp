@@ -4,6 +4,7 @@
 #include "k8s/objects/object.hpp"
 #include "reactors/bootstrapper/validation.hpp"
 #include "reactors/shared/bootstrapper_sources.hpp"
+#include "reactors/shared/content_store.hpp"
 
 #include <boost/json/value.hpp>
 
@@ -64,16 +65,8 @@ struct target_names {
 using source_kind = source;
 unit unit_of(source_kind kind) noexcept;
 
-/// What a source held at some time, without its metadata but the name.
-struct content {
-  std::string digest = {};
-  boost::json::value value = {};
-};
-using content_ptr = std::shared_ptr<const content>;
-/// By source; null: none.
+/// What each source held at some time, without its metadata but the name; null: nothing.
 using content_set = std::array<content_ptr, all_sources.size()>;
-
-content_ptr make_content(boost::json::value value);
 
 /// One source in the control plane.
 struct source_input {
@@ -119,12 +112,7 @@ using revision_ptr = std::shared_ptr<const revision>;
 /// A trust bundle that does not exist is a warning unless the configuration refers to it.
 revision render(unit of, const render_input& from, std::chrono::system_clock::time_point now);
 
-/// Largest stored content of one source (last_good.hpp): an API server takes no larger Secret.
-inline constexpr std::size_t source_bytes = (1u << 20) - 4096;
-
 /// The content of a source, without its metadata; null of null.
 boost::json::value content_of(const boost::json::value& source);
-
-std::string digest_of(const boost::json::value& value);
 
 }  // namespace rw::bootstrapper

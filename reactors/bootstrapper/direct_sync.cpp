@@ -50,9 +50,9 @@ direct_sync::direct_sync(asio::any_io_executor executor, options with, sources f
       writes_(core::make_counter(in_.metrics, "rw_bootstrapper_writes_total",
                                  "Number of writing requests to runtimes, without dry runs")),
       from_(from),
-      last_good_(in_.kcp, with_.state_namespace),
-      revisions_(from_, with_.to, last_good_, in_.metrics),
-      usual_(from_, with_.defaults, with_.trust_at_once, last_good_),
+      stored_(in_.kcp, with_.state_namespace, "bootstrapper-source-"),
+      revisions_(from_, with_.to, stored_, in_.metrics),
+      usual_(from_, with_.defaults, with_.trust_at_once, stored_),
       gate_(gate),
       kcp_(from_, with_.defaults, with_.mode, with_.allow_inline_manifests),
       contents_(in_.metrics, "rw_bootstrapper_content",
@@ -86,7 +86,7 @@ asio::awaitable<void> direct_sync::collect_contents() {
   const auto pause = in_.clock.make_timer(executor);
   bool due = co_await from_.bootstrappers.wait_synced();
   while (due) {
-    const auto collected = co_await last_good_.collect(
+    const auto collected = co_await stored_.collect(
         [this](std::string_view source) { return kcp_.is_used(source); });
     if (!collected) {
       in_.log.warning("unused contents of sources can't be deleted",

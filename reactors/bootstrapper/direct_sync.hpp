@@ -1,7 +1,6 @@
 #pragma once
 
 #include "reactors/bootstrapper/control_plane.hpp"
-#include "reactors/bootstrapper/last_good.hpp"
 #include "reactors/bootstrapper/revision_source.hpp"
 #include "reactors/bootstrapper/rollout_turn.hpp"
 #include "reactors/bootstrapper/status.hpp"
@@ -38,7 +37,7 @@ struct options : runtime_options {
   bool create_for_runtimes = false;
   /// Whoever may create an inline manifest is admin on every runtime.
   bool allow_inline_manifests = false;
-  /// In KCP, of the stored contents (last_good.hpp); nobody else should read it.
+  /// In KCP, of the stored contents (content_store.hpp); nobody else should read it.
   std::string state_namespace = "runtime-watcher-system";
   /// Runtimes in mode direct get the condition RuntimeBootstrapperReady, in the words of Kyma
   /// Infrastructure Manager. It is compared at each pass.
@@ -53,13 +52,13 @@ using environment = runtime_environment;
 /// RuntimeBootstrapper and whose mode is `direct`. How it is put together:
 ///
 ///     informers -> control_plane: facts of one runtime -> decide (pure): one action
-///                  revision_source: revisions of both units, by the sources and by last_good
+///                  revision_source: revisions of both units, by the sources and by content_store
 ///     sync: plan (reads, dry runs) -> record the inventory in KCP -> apply, prune
 ///     status <- the sync's report; drift_watch <- what the sync left
 ///
 /// `decide` is the one decision: taken at the begin of each pass, and again before each write. All
 /// state that must survive is in KCP: inventory and digests in the RuntimeBootstrapper's status,
-/// contents in last_good's Secrets. Nothing that is read on a runtime is trusted.
+/// contents in content_store's Secrets. Nothing that is read on a runtime is trusted.
 ///
 /// Beside Kyma Infrastructure Manager, which writes from the same sources, it converges: nobody is
 /// locked out, and repairs in a row wait longer each time.
@@ -130,7 +129,7 @@ class direct_sync final : public runtime_controller {
   const options with_;
   core::counter& writes_;
   const sources from_;
-  last_good last_good_;
+  content_store stored_;
   revision_source revisions_;
   usual_content usual_;
   content_gate* const gate_;

@@ -21,7 +21,7 @@ std::size_t index_of(source_kind kind) {
 
 }  // namespace
 
-revision_source::revision_source(const sources& from, target_names to, last_good& stored,
+revision_source::revision_source(const sources& from, target_names to, content_store& stored,
                                  core::metrics& registry)
     : from_(from),
       to_(std::move(to)),
@@ -76,7 +76,7 @@ asio::awaitable<k8s::result<void>> revision_source::resolve_unit(
     if (!loaded) {
       into->warnings.push_back("the last good content can't be read: " + loaded.error().message);
     }
-    const auto stored = loaded ? std::move(*loaded) : last_good::contents();
+    const auto stored = loaded ? std::move(*loaded) : content_store::contents();
     any_stored = any_stored || !stored.empty();
     auto& content = desired[index_of(kind)];
     if (!stored.empty()) content = stored.front();

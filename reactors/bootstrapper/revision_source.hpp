@@ -3,7 +3,6 @@
 #include "core/lru_map.hpp"
 #include "core/metrics.hpp"
 #include "k8s/cache/informer.hpp"
-#include "reactors/bootstrapper/last_good.hpp"
 #include "reactors/bootstrapper/resource.hpp"
 #include "reactors/bootstrapper/state.hpp"
 
@@ -37,7 +36,7 @@ struct sources {
 class revision_source {
  public:
   /// `from` and `stored` must outlive it.
-  revision_source(const sources& from, target_names to, last_good& stored, core::metrics& registry);
+  revision_source(const sources& from, target_names to, content_store& stored, core::metrics& registry);
 
   /// Sets what a runtime is to have: revisions of the sources, then of the stored contents, newest
   /// and previous ones in all combinations. Fails if a stored content is needed and can't be read:
@@ -71,7 +70,7 @@ class revision_source {
 
   const sources& from_;
   const target_names to_;
-  last_good& stored_;
+  content_store& stored_;
   core::counter& rendered_;
   core::lru_map<std::string, revision_ptr> cache_{64};
   std::unordered_map<std::string, live_source> live_;  ///< by name

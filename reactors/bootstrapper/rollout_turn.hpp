@@ -16,7 +16,7 @@ namespace rw::bootstrapper {
 
 /// What runtimes without sources of their own share of unit `bootstrapper`: the usual
 /// configuration, manifests and trust bundle, as they are in KCP and as they were rolled out last.
-/// The latter are kept together in one Secret (last_good.hpp), so that they fit each other; where
+/// The latter are kept together in one Secret (content_store.hpp), so that they fit each other; where
 /// they are too large for that, none are.
 ///
 /// Single executor; what it is made with must outlive it.
@@ -24,7 +24,7 @@ class usual_content {
  public:
   /// `trust_at_once`: another trust bundle alone may go to all runtimes at once.
   usual_content(const sources& from, bootstrapper_sources names, bool trust_at_once,
-                last_good& stored)
+                content_store& stored)
       : from_(from), names_(std::move(names)), trust_at_once_(trust_at_once), stored_(stored) {}
 
   bool used_by(const resource_view& view) const;
@@ -51,7 +51,7 @@ class usual_content {
   const sources& from_;
   const bootstrapper_sources names_;
   const bool trust_at_once_;
-  last_good& stored_;
+  content_store& stored_;
   std::array<k8s::object, kinds.size()> objects_;
   boost::json::value content_ = {};  ///< by source
   shared_content current_;

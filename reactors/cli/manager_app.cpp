@@ -27,7 +27,6 @@ k8s::config load(const manager_settings& settings) {
   return std::move(*how);
 }
 
-/// Rounded up: what is waited for must have passed.
 k8s::informer_options within(std::string_view ns) {
   return {.what = {.ns = std::string(ns)}};
 }
@@ -75,6 +74,7 @@ manager_app::manager_app(services& with, manager_settings settings, manager_obse
                                                               std::string(gateway_secret_name)}))),
       rollouts_(*shared_, runtime_rollout::runtime_rollouts_type(), within(kcp_namespace),
                 informer_environment()),
+      watcher_contents_(*kcp_, settings_.runtime_config.direct.state_namespace, "watcher-content-"),
       listener_(listener::register_component(with.executor, listener_options(),
                                              {with.clock, with.watchdog, with.log, with.metrics})),
       plain_(core::make_plain_transport()),
@@ -269,6 +269,7 @@ std::string manager_app::not_ready() const {
   for (const auto& each : informers_) {
     if (!each->synced()) reasons += "not in step with KCP: " + each->type().plural + "\n";
   }
+  if (in_waves_ && !rollouts_.synced()) reasons += "not in step with KCP: runtimerollouts\n";
   if (runtime_config_) reasons += runtime_config_->not_ready();
   if (stopping_) reasons += "stopping\n";
   return reasons;
@@ -295,7 +296,7 @@ void manager_app::show(const listener::received_event& event) const {
   for (const auto& one : kyma_router::kymas_of(kymas_, event.runtime_id)) {
     kymas.push_back(one.key());
   }
-  observer_->heard(event, kymas);
+  observer_->on_event(event, kymas);
 }
 
 asio::awaitable<void> manager_app::read_events() {
@@ -306,7 +307,7 @@ asio::awaitable<void> manager_app::read_events() {
     if (got.has_error()) co_return;
     for (const auto& one : received) {
       if (observer_ != nullptr) show(one);
-      router_->heard(one.runtime_id);
+      router_->on_event(one.runtime_id);
     }
   }
 }
@@ -355,16 +356,15 @@ asio::awaitable<void> manager_app::lead() {
     if (runs) stand_back();
   }
   stands_back_gauge_.Set(*dry_run_ ? 1 : 0);
-  bool in_waves = false;
-  if (!*dry_run_) in_waves = co_await has_rollouts();
-  if (in_waves) installer_->roll_out_by(*rollout_);
+  if (!*dry_run_) in_waves_ = co_await has_rollouts();
+  if (in_waves_) installer_->roll_out_by(*rollout_, watcher_contents_);
   leads_ = true;
   core::task_group reactors(services_.executor, fail_on_exception());
   if (asks) reactors.spawn(end_when_changed());
   reactors.spawn(watcher_controller_->run());
   reactors.spawn(rotator_->run());
-  if (in_waves) reactors.spawn(rollouts_.run());
-  if (in_waves) reactors.spawn(rollout_->run());
+  if (in_waves_) reactors.spawn(rollouts_.run());
+  if (in_waves_) reactors.spawn(rollout_->run());
   reactors.spawn(installer_->run());
   if (endpoint_) reactors.spawn(endpoint_->run());
   if (runtime_config_) reactors.spawn(runtime_config_->lead());

@@ -18,6 +18,7 @@
 #include "reactors/listener/leader_endpoint.hpp"
 #include "reactors/listener/listener.hpp"
 #include "reactors/runtime_rollout/runtime_rollout.hpp"
+#include "reactors/shared/content_store.hpp"
 #include "reactors/shared/rollout.hpp"
 #include "reactors/watcher_controller/watcher_controller.hpp"
 #include "reactors/watcher_installer/lifecycle_manager_lease.hpp"
@@ -114,6 +115,7 @@ class manager_app final : public app {
   k8s::informer& gateway_secret_;
   k8s::informer rollouts_;  ///< run by the leader, if the definition is there
 
+  content_store watcher_contents_;  ///< that were rolled out
   std::unique_ptr<k8s::event_recorder> recorder_;
   std::unique_ptr<k8s::event_recorder> watcher_recorder_;
   rollout_tracker tracker_;
@@ -134,6 +136,7 @@ class manager_app final : public app {
   admin::pages pages_;
   std::unique_ptr<http::server> admin_;
   bool leads_ = false;
+  bool in_waves_ = false;     ///< watchers are updated by a roll-out
   bool stands_back_ = false;  ///< because lifecycle-manager runs
   std::chrono::system_clock::time_point stands_since_ = {};
   bool lost_ = false;

@@ -14,8 +14,8 @@ class manager_observer {
 
   /// Called with each received event. `kymas`: those with its runtime's id, which are reconciled
   /// because of it. Without any, the event waits for one.
-  virtual void heard(const listener::received_event& event,
-                     const std::vector<k8s::object_key>& kymas) = 0;
+  virtual void on_event(const listener::received_event& event,
+                        const std::vector<k8s::object_key>& kymas) = 0;
   /// Called when the reconcile of a Kyma begins.
   virtual void reconciling(const k8s::object_key& kyma) = 0;
 };

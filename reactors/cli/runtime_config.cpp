@@ -5,6 +5,7 @@
 #include "reactors/shared/trust_bundles_type.hpp"
 
 #include <utility>
+#include <vector>
 
 namespace rw::cli {
 namespace {
@@ -74,6 +75,7 @@ asio::awaitable<void> runtime_config::watch() {
 }
 
 asio::awaitable<void> runtime_config::lead() {
+  leads_ = true;
   core::task_group tasks(executor_);
   for (auto* const each :
        {&bootstrappers_, &rollouts_, &config_maps_, &secrets_, trust_bundles_.get()}) {
@@ -86,7 +88,13 @@ asio::awaitable<void> runtime_config::lead() {
 }
 
 std::string runtime_config::not_ready() const {
-  return runtimes_.synced() ? std::string() : "not in step with KCP: runtimes\n";
+  std::vector<const k8s::informer*> needed{&runtimes_};
+  if (leads_) needed.insert(needed.end(), {&config_maps_, &secrets_, trust_bundles_.get()});
+  std::string reasons;
+  for (const auto* const each : needed) {
+    if (!each->synced()) reasons += "not in step with KCP: " + each->type().plural + "\n";
+  }
+  return reasons;
 }
 
 }  // namespace rw::cli

@@ -42,7 +42,8 @@ class runtime_config {
   /// Runs on the leader, until cancelled, once.
   boost::asio::awaitable<void> lead();
 
-  /// Returns the reasons why it is not ready, one a line.
+  /// Returns the reasons why it is not ready, one a line. Nothing is signalled before the leader
+  /// knows all sources; the informers' log lines say why one can't be read.
   std::string not_ready() const;
 
  private:
@@ -58,6 +59,7 @@ class runtime_config {
   config_sync::config_sync config_sync_;
   runtime_rollout::runtime_rollout rollout_;
   bootstrapper::direct_sync direct_;
+  bool leads_ = false;
 };
 
 }  // namespace rw::cli

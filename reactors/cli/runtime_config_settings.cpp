@@ -102,8 +102,8 @@ void describe_runtime_config(CLI::App& app, runtime_config_settings& to) {
                "Keep the condition RuntimeBootstrapperReady of Runtimes in mode direct, as Kyma "
                "Infrastructure Manager does of others; for where its own part is switched off");
   add(app, "--state-namespace", to.direct.state_namespace, "NAME",
-      "Namespace in KCP of the Secrets with the last valid content of each source; no other client "
-      "should have access");
+      "Namespace in KCP of the Secrets with what was rolled out to runtimes, and the last valid "
+      "content of each source; no other client should have access");
   app.add_flag("--watch-runtimes,!--no-watch-runtimes", to.direct.watch_runtimes,
                "Watch the objects written to runtimes, and repair drift at once; without it, at "
                "the next resync (on by default)");

@@ -123,6 +123,19 @@ bool config_sync::update_digest() {
   return true;
 }
 
+/// For target_input.
+std::optional<std::uint64_t> config_sync::last_signalled() const {
+  std::optional<std::uint64_t> out;
+  runtimes_.objects().for_each([&](const k8s::object& each) {
+    const auto runtime = each.parse();
+    const auto text = k8s::annotation(runtime, signalled_annotation);
+    if (!text) return;
+    const auto last = parse_signal(*text);
+    out = std::max(out.value_or(0), last ? last->of.number : 0);
+  });
+  return out;
+}
+
 /// Stores the target for the sources as they are, and publishes it.
 asio::awaitable<reconcile_result> config_sync::record_target() {
   auto& stored = target_.stored;
@@ -141,12 +154,18 @@ asio::awaitable<reconcile_result> config_sync::record_target() {
   }
   const auto changes = target_.changes;
   const auto version = target_.version;
-  auto to = next_target({.recorded = read_record(*stored),
+  const auto recorded = read_record(*stored);
+  auto to = next_target({.recorded = recorded,
                          .digest = target_.digest,
                          .changed = changes != target_.recorded_changes,
                          .all_once = options_.signal_all_once,
+                         .last_signalled = recorded ? std::nullopt : last_signalled(),
                          .now = environment_.common.clock.wall()});
-  if (read_record(*stored) != to) {
+  if (!recorded && last_signalled()) {
+    environment_.common.log.warning("record of signals lost; each Runtime is marked once",
+                                    {{"record", record_name}, {"revision", to.of.number}});
+  }
+  if (recorded != to) {
     auto object = write_record(to, *stored);
     const k8s::write_options by{.field_manager = options_.field_manager};
     auto& api = environment_.api;

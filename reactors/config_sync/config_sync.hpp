@@ -101,6 +101,7 @@ class config_sync final : private k8s::reconciler {
 
   void on_source(const k8s::informer& from, const k8s::delta& change, k8s::controller::keys& out);
   bool update_digest();
+  std::optional<std::uint64_t> last_signalled() const;
   boost::asio::awaitable<result> record_target();
   void publish(target to);
 

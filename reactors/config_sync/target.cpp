@@ -68,7 +68,7 @@ target next_target(const target_input& in) {
     const bool signal_first = in.all_once && !in.recorded->since;
     return same && !signal_first ? *in.recorded : after(in.recorded->of);
   }
-  if (in.changed) return after({.number = 1});
+  if (in.changed || in.last_signalled) return after({.number = in.last_signalled.value_or(1)});
   return {{1, in.digest}, in.all_once ? std::optional(since) : std::nullopt};
 }
 

@@ -54,16 +54,21 @@ struct target_input {
   std::string digest = {};  ///< of the sources now
   bool changed = false;     ///< the digest changed since the record was written, or since the start
   bool all_once = false;    ///< sync_options::signal_all_once
+  /// The newest revision of the signals on Runtimes; 0: Runtimes have the annotation, but no
+  /// signal. None: no Runtime has the annotation.
+  std::optional<std::uint64_t> last_signalled = {};
   target::time_point now = {};
 };
 
 /// The target for the sources as they are:
 ///   - The recorded one, if nothing changed; the next revision if something did.
-///   - Without a record this is the first start. The sources'
-///     content is taken for what all runtimes have, since KIM brought it there: to mark thousands
-///     of Runtimes for a change that nobody made helps nobody. `all_once` marks them all the same,
-///     also later as long as nothing else was signalled. Where a record was lost, Runtimes that
-///     were signalled before are marked once more, since their signals are of other revisions.
+///   - Without a record, and without a Runtime that has the annotation of signals, this is the
+///     first start. The sources' content is taken for what all runtimes have, since KIM applied it:
+///     to mark thousands of Runtimes without a change has no use. `all_once` marks them all the
+///     same, also later as long as nothing else was signalled.
+///   - With such a Runtime the record was lost, and whether the sources changed since is unknown.
+///     The next revision begins now, so that all Runtimes are marked once, those without a signal
+///     among them.
 target next_target(const target_input& in);
 
 }  // namespace rw::config_sync

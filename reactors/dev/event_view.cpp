@@ -88,8 +88,8 @@ void event_view::forget_oldest() {
   order_.pop_front();
 }
 
-void event_view::heard(const listener::received_event& event,
-                       const std::vector<k8s::object_key>& kymas) {
+void event_view::on_event(const listener::received_event& event,
+                          const std::vector<k8s::object_key>& kymas) {
   const auto now = clock_.now();
   event_trace trace{.runtime = event.runtime_id, .event = event.event};
   std::optional<core::time_point> since;

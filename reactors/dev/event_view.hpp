@@ -49,8 +49,8 @@ class event_view final : public cli::manager_observer {
   /// Called when a runtime's webhook has accepted an event.
   void changed(const std::string& runtime, const watch_event& event);
 
-  void heard(const listener::received_event& event,
-             const std::vector<k8s::object_key>& kymas) override;
+  void on_event(const listener::received_event& event,
+                const std::vector<k8s::object_key>& kymas) override;
   void reconciling(const k8s::object_key& kyma) override;
 
  private:

@@ -54,7 +54,7 @@ router::router(k8s::informer& kymas, destination to, router_options options,
       late_(count(environment.metrics, "late")),
       forgotten_(count(environment.metrics, "forgotten")) {}
 
-void router::heard(std::string_view runtime_id) {
+void router::on_event(std::string_view runtime_id) {
   const auto found = kymas_of(kymas_, runtime_id);
   bool now = false;
   for (const auto& kyma : found) now = lead(kyma.key()) || now;

@@ -65,7 +65,7 @@ class router {
   router(const router&) = delete;
   router& operator=(const router&) = delete;
 
-  void heard(std::string_view runtime_id);
+  void on_event(std::string_view runtime_id);
 
   /// Handles the waiting events, until cancelled.
   boost::asio::awaitable<void> run();

@@ -15,8 +15,9 @@ namespace asio = boost::asio;
 namespace json = boost::json;
 using k8s::object_key;
 
-/// After a start nothing is decided before each resource was looked at once, or this has passed.
-constexpr auto warm_up = std::chrono::minutes(1);
+/// After a start nothing is decided before the health of each runtime is known, or this has passed:
+/// shares are of all runtimes, and a canary whose health is unknown would be replaced by another.
+constexpr auto warm_up = std::chrono::minutes(5);
 
 }  // namespace
 
@@ -55,11 +56,10 @@ bool runtime_rollout::admit(const object_key& runtime, const shared_content& con
     leave(runtime);
     return false;
   }
-  if (!warm_) seen_.insert(runtime);
   auto& known = runtimes_.try_emplace(runtime.name, runtime_facts{.observed = {}}).first->second;
   known.wanted = desired.newest;
   known.completed = desired.completed;
-  take(known, now);
+  take(runtime, known, now);
   return known.updated() || known.admitted;
 }
 
@@ -67,10 +67,12 @@ void runtime_rollout::observe(const object_key& runtime, const content_facts& no
   const auto found = runtimes_.find(runtime.name);
   if (found == runtimes_.end()) return;
   if (now.health) found->second.observed = in_.common.clock.wall();
-  take(found->second, now);
+  take(runtime, found->second, now);
 }
 
-void runtime_rollout::take(runtime_facts& into, const content_facts& now) {
+void runtime_rollout::take(const object_key& runtime, runtime_facts& into,
+                           const content_facts& now) {
+  if (!warm_ && (now.health || !now.error.empty())) seen_.insert(runtime);
   const auto before = into;
   into.in_place = now.in_place.value_or(before.in_place);
   into.is = now.health.value_or(before.is);
@@ -93,7 +95,6 @@ bool runtime_rollout::holds(const std::string& runtime) const {
   return found != runtimes_.end() && !found->second.updated() && !found->second.admitted;
 }
 
-/// Shares are of all runtimes, so all must be known.
 bool runtime_rollout::has_warmed_up() {
   bool all = in_.resources.synced();
   const auto look = [&](const k8s::object& each) { all = all && seen_.contains(each.key()); };
@@ -127,20 +128,16 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
   if (spec.with.canaries_by_label) select_canaries(spec.canaries);
   const auto content = content_;
   const auto before = read_state(object);
-  if (!to_.store) {
-    const auto& last =
-        before.content == content.digest ? before.completed : before.last_completed();
-    for (auto& [name, each] : runtimes_) each.completed = last;
-  }
   auto known = before;
   const auto added = new_ahead_;
   if (before.content == content.digest) known.ahead += added;
   auto decided = decide(known, {content.digest, content.at_once, spec.paused, spec.resume},
                         runtimes_, spec.with, in_.common.clock.wall());
   if (before.content != content.digest) decided.next.ahead = added;
-  if (to_.store && decided.next.at == phase::completed && before.at != phase::completed) {
+  if (decided.next.at == phase::completed && stored_ != content.digest) {
     const auto done = co_await to_.store(content.digest);
     if (!done) co_return result::error(done.error());
+    stored_ = content.digest;
   }
   if (auto status = next_status(object, decided, spec, in_.common.clock.wall())) {
     json::value change{{"metadata", {{"resourceVersion", k8s::resource_version_of(object)}}},
@@ -170,7 +167,9 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
 void runtime_rollout::let_in(const decision& decided) {
   const auto now = in_.common.clock.wall();
   for (auto& [name, each] : runtimes_) {
-    if (!decided.admitted.contains(name)) {
+    // In a pause a runtime keeps the content; one that loses it does not get it again.
+    const bool keeps = decided.next.at == phase::paused && each.updated();
+    if (keeps || !decided.admitted.contains(name)) {
       each.admitted.reset();
     } else if (!each.admitted) {
       each.admitted = now;

@@ -66,7 +66,7 @@ class runtime_rollout final : public content_gate, private k8s::reconciler {
  private:
   using result = k8s::reconcile_result;
   boost::asio::awaitable<result> reconcile(k8s::object_key key) override;
-  void take(runtime_facts& into, const content_facts& now);
+  void take(const k8s::object_key& runtime, runtime_facts& into, const content_facts& now);
   bool has_warmed_up();
   void look_soon() { controller_.add_after(key_, with_.settle); }
   void select_canaries(const k8s::label_selector& by);
@@ -80,8 +80,9 @@ class runtime_rollout final : public content_gate, private k8s::reconciler {
   callbacks to_;
   core::time_point started_{};
   bool warm_ = false;
-  std::unordered_set<k8s::object_key, k8s::object_key_hash> seen_;  ///< until it has warmed up
+  std::unordered_set<k8s::object_key, k8s::object_key_hash> seen_;  ///< with known health, until it has warmed up
   shared_content content_;
+  std::string stored_;  ///< content that was given to `callbacks::store`
   runtimes runtimes_;
   std::size_t new_ahead_ = 0;  ///< not in the status yet
   k8s::own_writes own_writes_;

@@ -48,8 +48,8 @@ class content_gate {
     /// Enqueues a runtime: it may take the content now.
     std::function<void(const k8s::object_key&)> requeue = {};
     /// Stores a content, by its digest, as the last one rolled out: runtimes without any content
-    /// get it while they wait for their turn. Fails if KCP has another content by now. Empty:
-    /// revisions are digests of contents, and the gate itself remembers the last one.
+    /// get it while they wait for their turn. Called again after a restart. Fails if KCP has
+    /// another content by now.
     std::function<boost::asio::awaitable<k8s::result<void>>(std::string digest)> store = {};
   };
 

@@ -58,10 +58,6 @@ struct part {
 
 using answer = k8s::result<json::value>;
 
-std::string content_of(const json::value& deployment) {
-  return std::string(k8s::annotation(deployment, content_annotation).value_or(""));
-}
-
 /// One look at a runtime, and what is written then.
 class pass {
  public:
@@ -74,6 +70,7 @@ class pass {
  private:
   asio::awaitable<k8s::result<void>> read();
   k8s::result<void> decide();
+  void hold_deployment(const inputs& runtime);
   const json::value* present_webhook(const std::string& name);
   asio::awaitable<k8s::result<void>> ensure_namespace();
   asio::awaitable<k8s::result<void>> write_all();
@@ -112,6 +109,7 @@ class pass {
   std::vector<part> parts_;
   bool namespace_there_ = true;
   bool keeps_former_webhooks_ = false;
+  bool waits_ = false;  ///< for its turn in a roll-out
   outcome out_;
 };
 
@@ -187,14 +185,30 @@ k8s::result<void> pass::decide() {
                        .managers_since = std::move(step.managers_since)};
   auto objects = render(how_.manifests, how_.set, runtime);
   for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i].wanted = std::move(objects[i]);
+  hold_deployment(runtime);
+  return {};
+}
+
+/// What waits for its turn in a roll-out does not get the newest content. What has yet another one
+/// than the completed is as it is but for the runtime's own facts: many may have that, and the
+/// completed one would come to all of them at once.
+void pass::hold_deployment(const inputs& runtime) {
   auto& deployment = find("Deployment", skr_webhook_name);
-  deployment.held =
-      deployment.present && what_.may_update && !what_.may_update(content_of(*deployment.present));
-  if (!deployment.held) return {};
+  const auto newest = content_of(deployment.wanted);
+  const auto completed = what_.completed ? content_of(what_.completed->value) : newest;
+  const bool is_missing = !deployment.present;
+  if (!what_.may_update || (is_missing && completed == newest)) return;
+  const auto in_place = is_missing ? std::string() : content_of(*deployment.present);
+  waits_ = !what_.may_update(in_place);
+  if (!waits_) return;
+  if (is_missing || (what_.completed && in_place == completed)) {
+    deployment.wanted = render_deployment(what_.completed->value, runtime);
+    return;
+  }
+  deployment.held = true;
   deployment.wanted = *deployment.present;
   fill_facts(deployment.wanted, runtime);
   deployment.leave = !differs(deployment);
-  return {};
 }
 
 /// Pods without a certificate would only fail; those that run keep theirs. And webhooks that nobody
@@ -357,8 +371,7 @@ asio::awaitable<k8s::result<void>> pass::look_at_pods() {
   }
   out_.rolled_out = is_rolled_out(*deployment);
   const bool never_ran = !out_.ready && k8s::generation_of(*deployment) == 1;
-  const bool held = find("Deployment", skr_webhook_name).held;
-  if (!out_.contested.empty() || (never_ran && !held)) co_return k8s::result<void>();
+  if (!out_.contested.empty() || (never_ran && !waits_)) co_return k8s::result<void>();
   using enum content_health;
   const bool fails = pods->lasting || has_given_up(*deployment);
   out_.content = {.in_place = content_of(*deployment),

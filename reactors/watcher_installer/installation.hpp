@@ -3,6 +3,7 @@
 #include "k8s/client/client.hpp"
 #include "reactors/runtime_controller/remote_watch.hpp"
 #include "reactors/shared/content_gate.hpp"
+#include "reactors/shared/content_store.hpp"
 #include "reactors/watcher_installer/render.hpp"
 #include "reactors/watcher_installer/templates.hpp"
 #include "reactors/watcher_installer/trust.hpp"
@@ -27,8 +28,11 @@ struct order {
   std::vector<watcher> watchers = {};
   std::string certificate_pending = {};  ///< why `trust` has no certificate, where it has none
   core::duration certificate_again{0};   ///< when time alone changes that
-  /// Whether a Deployment that is there may get the newest content, by the digest of the one that
-  /// it has (empty: it has none); else it keeps that. Empty: it may.
+  /// The Deployment that was rolled out to the end last (shared_deployment); null: none was.
+  content_ptr completed = {};
+  /// Whether the Deployment may get the newest content, by the digest of the one that it has
+  /// (empty: none). Else one that is missing, or has the completed content, gets that; another one
+  /// keeps what it has. Empty: it may.
   std::function<bool(std::string in_place)> may_update = {};
 };
 

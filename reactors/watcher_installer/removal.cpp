@@ -62,9 +62,9 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::keep_removed(json::val
   if (removed) {
     in_.events.normal(about, "WatcherRemoved", "The watcher is removed from the runtime");
   } else {
-    in_.log.warning("runtime is left as it is, its Kyma is gone",
+    in_.log.warning("watcher removal abandoned",
                     {{"namespace", key.ns}, {"name", key.name}, {"reason", to.error}});
-    in_.events.warning(about, "WatcherRemovalGivenUp",
+    in_.events.warning(about, "WatcherRemovalAbandoned",
                        "The watcher may still be on the runtime: " + to.error);
   }
   co_return result::done();

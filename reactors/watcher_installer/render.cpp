@@ -158,6 +158,10 @@ void fill_ingress(json::value& object, const std::string& sources) {
   }
 }
 
+void set_applied(json::value& object) {
+  k8s::set_annotation(object, applied_annotation, content_digest().add(object).hex());
+}
+
 }  // namespace
 
 std::string webhook_sources_error(const std::string& text) {
@@ -183,6 +187,10 @@ json::value shared_deployment(const templates& from, const settings& with) {
   return out;
 }
 
+std::string content_of(const json::value& deployment) {
+  return std::string(k8s::annotation(deployment, content_annotation).value_or(""));
+}
+
 void fill_facts(json::value& deployment, const inputs& runtime) {
   auto& pod = at(deployment, {"spec", "template", "spec"});
   if (auto* const container = container_of(pod)) {
@@ -191,6 +199,13 @@ void fill_facts(json::value& deployment, const inputs& runtime) {
   if (runtime.restart_trigger.empty()) return;
   at(deployment, {"spec", "template", "metadata", "labels"})[restart_label] =
       runtime.restart_trigger;
+}
+
+json::value render_deployment(const json::value& shared, const inputs& runtime) {
+  auto out = shared;
+  fill_facts(out, runtime);
+  set_applied(out);
+  return out;
 }
 
 std::vector<json::value> render(const templates& from, const settings& with,
@@ -203,14 +218,14 @@ std::vector<json::value> render(const templates& from, const settings& with,
       continue;
     }
     if (is(one, "Deployment", skr_webhook_name)) {
-      one = shared_deployment(from, with);
-      fill_facts(one, runtime);
+      one = render_deployment(shared_deployment(from, with), runtime);
+      continue;
     }
     if (is(one, "ValidatingWebhookConfiguration", skr_webhook_name))
       fill_configuration(one, runtime);
     if (is(one, "NetworkPolicy", ingress_policy)) fill_ingress(one, with.webhook_sources);
     if (is(one, "NetworkPolicy", egress_policy)) fill_egress(one, runtime.address.port);
-    k8s::set_annotation(one, applied_annotation, content_digest().add(one).hex());
+    set_applied(one);
   }
   return objects;
 }

@@ -75,8 +75,14 @@ inline constexpr std::string_view content_annotation = "operator.kyma-project.io
 /// The Deployment with its content, and the annotation, but without the runtime's own facts.
 boost::json::value shared_deployment(const templates& from, const settings& with);
 
+/// The digest of a Deployment's content by its annotation; empty: it has none.
+std::string content_of(const boost::json::value& deployment);
+
 /// Sets a Deployment's facts: the address that events go to, and what restarts its pods.
 void fill_facts(boost::json::value& deployment, const inputs& runtime);
+
+/// The Deployment of one runtime with a content that is shared (shared_deployment).
+boost::json::value render_deployment(const boost::json::value& shared, const inputs& runtime);
 
 /// True if both give the same webhook.
 bool same_webhook(const watcher& a, const watcher& b);

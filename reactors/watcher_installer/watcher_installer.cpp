@@ -52,8 +52,7 @@ watcher_installer::watcher_installer(asio::any_io_executor executor, options wit
       certificates_(in.certificates),
       tracker_(in.tracker),
       finalizers_(in.finalizers == nullptr ? in.kcp : *in.finalizers),
-      content_(*k8s::annotation(shared_deployment(with_.how.manifests, with_.how.set),
-                                content_annotation)),
+      content_(with_.how, in_.log),
       on_reconcile_(std::move(in.on_reconcile)),
       writes_(core::make_counter(in_.metrics, "rw_watcher_installer_writes_total",
                                  "Writing requests to runtimes")),
@@ -73,9 +72,8 @@ asio::awaitable<void> watcher_installer::run() {
   co_await tasks.join();
 }
 
-void watcher_installer::roll_out_by(content_gate& gate) {
-  gate_ = &gate;
-  gate.attach({.requeue = [this](const object_key& key) { requeue(key); }});
+void watcher_installer::roll_out_by(content_gate& gate, content_store& stored) {
+  content_.roll_out_by(gate, stored, [this](const object_key& key) { requeue(key); });
 }
 
 /// Nobody may conclude from the tracker that all runtimes have something before all are on it.
@@ -189,23 +187,13 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::keep_installed(json::v
   co_return brought;
 }
 
-/// Notes what is known of the Deployment; none: it is no part of the roll-out. True if it may get
-/// the newest content.
-bool watcher_installer::ask_gate(const object_key& key, const std::optional<content_facts>& now) {
-  if (gate_ == nullptr) return true;
-  if (!now) {
-    gate_->leave(key);
-    return true;
-  }
-  const bool admitted = gate_->admit(key, {.digest = content_}, {.newest = content_}, *now);
-  gate_->observe(key, *now);
-  return admitted;
-}
-
 asio::awaitable<k8s::reconcile_result> watcher_installer::bring(json::value kyma, contact to,
                                                                 order what) {
+  const auto loaded = co_await content_.load();
+  if (!loaded) co_return result::error(loaded.error());
+  what.completed = content_.completed();
   what.may_update = [this, key = to.key](std::string in_place) {
-    return ask_gate(key, content_facts{.in_place = std::move(in_place)});
+    return content_.admit(key, content_facts{.in_place = std::move(in_place)});
   };
   auto installing = install(to.api, &with_.how, &bundles_, std::move(what), in_.clock.wall());
   auto seen = co_await bounded(&to, std::move(installing));
@@ -227,7 +215,7 @@ k8s::reconcile_result watcher_installer::settle(const json::value& kyma, const o
   if (contested_.empty()) contested_since_ = in_.clock.wall();
   seen.contested.empty() ? contested_.erase(key) : contested_.insert(key).second;
   contested_gauge_.Set(static_cast<double>(contested_.size()));
-  ask_gate(key, seen.content);
+  content_.admit(key, seen.content);
   auto again = next_pause(key, !seen.rolled_out);
   if (!seen.contested.empty()) {
     note(kyma, state::failed, "Contested",
@@ -254,7 +242,7 @@ k8s::reconcile_result watcher_installer::settle(const json::value& kyma, const o
 
 /// The pass goes on when the runtime, which does not respond, gets a permit.
 k8s::reconcile_result watcher_installer::deferred(const contact& to) {
-  ask_gate(to.key, content_facts{.health = content_health::unreachable});
+  content_.admit(to.key, content_facts{.health = content_health::unreachable});
   return *to.deferred;
 }
 
@@ -264,14 +252,14 @@ k8s::reconcile_result watcher_installer::refused(const json::value& kyma, const 
   if (error.is(k8s::errc::fenced) || error.is(k8s::errc::shut_down)) return result::error(error);
   if (runtimes_.unhealthy(to.key)) {
     if (tracker_ != nullptr) tracker_->unreachable(to.key, in_.clock.wall());
-    ask_gate(to.key, content_facts{.health = content_health::unreachable});
+    content_.admit(to.key, content_facts{.health = content_health::unreachable});
     note(kyma, state::unreachable, {}, to.error);
     return result::error("the runtime does not respond: " + to.error, "unreachable");
   }
   if (tracker_ != nullptr) tracker_->reached(to.key);
   const bool rejects = k8s::is_permanent(error);
-  ask_gate(to.key,
-           content_facts{.rejected = rejects ? content_ : std::string(), .error = error.message});
+  content_.admit(to.key,
+           content_facts{.rejected = rejects ? content_.newest() : std::string(), .error = error.message});
   auto again = result::error(error);
   note(kyma, state::failed, again.reason, error.message);
   return again;
@@ -279,7 +267,7 @@ k8s::reconcile_result watcher_installer::refused(const json::value& kyma, const 
 
 k8s::reconcile_result watcher_installer::failed(const json::value& kyma, const std::string& error,
                                                 bool again) {
-  ask_gate(k8s::key_of(kyma), std::nullopt);
+  content_.admit(k8s::key_of(kyma), std::nullopt);
   note(kyma, state::failed, error, error);
   return again ? result::error(error) : result::terminal(error);
 }
@@ -296,7 +284,7 @@ void watcher_installer::drop_findings(const object_key& key) {
   changes_.erase(key);
   contested_.erase(key);
   contested_gauge_.Set(static_cast<double>(contested_.size()));
-  ask_gate(key, std::nullopt);
+  content_.admit(key, std::nullopt);
 }
 
 }  // namespace rw::watcher_installer

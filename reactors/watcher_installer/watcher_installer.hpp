@@ -11,6 +11,7 @@
 #include "reactors/shared/rollout.hpp"
 #include "reactors/shared/runtime_certificate.hpp"
 #include "reactors/watcher_installer/access.hpp"
+#include "reactors/watcher_installer/deployment_content.hpp"
 #include "reactors/watcher_installer/installation.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -114,16 +115,16 @@ k8s::client_options runtime_client_options();
 ///
 /// With a roll-out (content_gate.hpp) another content of the Deployment, such as its image, reaches
 /// a runtime when it is admitted; all else, certificates and the address of events included, does
-/// not wait. A Deployment that waits is left as it is but for the runtime's own facts; one that is
-/// missing is made with the newest content. Runtimes that are left alone, contested, being removed
-/// or without a certificate, or where the Deployment has not run since it was created, are no part
-/// of it.
+/// not wait. A Deployment that waits keeps its content, and is repaired if that is the one that was
+/// rolled out to the end last; one that is missing is made with that, or with the newest if none
+/// ever was. Runtimes that are left alone, contested, being removed or without a certificate, or
+/// where a Deployment with the newest content has not run since it was created, are no part of it.
 ///
 /// The rollout tracker gets every Kyma that exists, and what is in place on its runtime.
 ///
 /// Told as Kubernetes events of the Kyma, when they begin: WatcherInstalled, WatcherNotReady (with
 /// what the pod waits for), WatcherFailed, RuntimeUnreachable, WatcherRemoved,
-/// WatcherRemovalGivenUp. Metrics: `rw_watcher_installer_writes_total`, and those of
+/// WatcherRemovalAbandoned. Metrics: `rw_watcher_installer_writes_total`, and those of
 /// runtime_controller (`rw_watcher_installer`, `watcher-installer`).
 ///
 /// Everything happens on one executor, which is also the informers' and the clients'. It adds an
@@ -138,8 +139,8 @@ class watcher_installer final : public runtime_controller {
   boost::asio::awaitable<void> run();
 
   /// From now on, before it runs: the Deployment's content comes to runtimes as the gate admits
-  /// them. It must outlive the installer.
-  void roll_out_by(content_gate& gate);
+  /// them. The content that was rolled out last is in `stored`. Both must outlive the installer.
+  void roll_out_by(content_gate& gate, content_store& stored);
 
   /// What the last reconcile of the runtime has written, such as "Service skr-webhook"; null: it is
   /// not known.
@@ -153,7 +154,6 @@ class watcher_installer final : public runtime_controller {
   work<result> reconcile(k8s::object_key key) override;
   work<result> keep_installed(boost::json::value kyma, contact to);
   work<result> bring(boost::json::value kyma, contact to, order what);
-  bool ask_gate(const k8s::object_key& key, const std::optional<content_facts>& now);
   work<result> keep_removed(boost::json::value kyma, contact to);
   work<result> remove_orphans(k8s::object_key kyma);
   work<result> release(boost::json::value kyma);
@@ -183,8 +183,7 @@ class watcher_installer final : public runtime_controller {
   certificate_provider& certificates_;
   rollout_tracker* const tracker_;
   k8s::client& finalizers_;
-  const std::string content_;  ///< of the Deployment: its digest
-  content_gate* gate_ = nullptr;
+  deployment_content content_;
   const std::function<void(const k8s::object_key& kyma)> on_reconcile_;
   core::counter& writes_;
   core::gauge& contested_gauge_;

@@ -140,7 +140,7 @@ class Landscape:
         for crd in self.definitions():
             self.kcp.kubectl("create", "-f", crd)
         self.kcp.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", "--all")
-        for ns in ("kcp-system", "istio-system", "runtime-watcher-system"):
+        for ns in ("kcp-system", "istio-system"):
             self.kcp.kubectl("create", "namespace", ns)
         gateway = (ROOT / "deploy" / "pki" / "gateway.yaml").read_text()
         self.kcp.kubectl("apply", "-f", "-", stdin=gateway.replace("listener.kcp.example.com", "localhost").replace(

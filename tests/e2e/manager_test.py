@@ -15,6 +15,8 @@ import urllib.request
 
 import harness
 import landscape
+from api import Api, collection
+from bootstrapper_landscape import STATE
 from harness import ROOT, Gateway, Webhook, runtime_watcher, wait_until
 from landscape import DOMAIN, MANAGER, PATIENCE, RUNTIME, RUNTIME_SPEC, Issuer, decoded, encoded
 
@@ -122,12 +124,23 @@ class Story:
         deployment = self.skr.get("deployment", "skr-webhook", "kyma-system")
         return deployment["spec"]["template"]["spec"]["containers"][0]["image"]
 
+    def set_ready(self):
+        """As the controller of Deployments would, when the pods are."""
+        generation = self.skr.get("deployment", "skr-webhook", "kyma-system")["metadata"]["generation"]
+        api = Api(self.skr.kubeconfig)
+        api.patch(f"{collection('deployments', 'kyma-system', 'apps')}/skr-webhook/status", {"status": {
+            "observedGeneration": generation, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1}})
+        api.close()
+
     def check_rollout(self):
         """Another image waits while its roll-out is paused; a Watcher does not."""
         rollouts = "runtimerollouts.operator.kyma-project.io"
         pause = lambda to: self.kcp.kubectl("patch", rollouts, "watcher", "-n", "kcp-system", "--type=merge", "-p",
                                             json.dumps({"spec": {"paused": to}}))
-        self.kcp.until(rollouts, "watcher", "kcp-system", bool, "is there")
+        until_completed = lambda: self.kcp.until(rollouts, "watcher", "kcp-system",
+                                                 lambda r: r.get("status", {}).get("phase") == "Completed", "is completed")
+        self.set_ready()
+        until_completed()
         pause(True)
         self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
         self.manager = self.start_manager(*self.OPTIONS, image="example.com/runtime-watcher:2")
@@ -141,6 +154,8 @@ class Story:
         self.assertEqual([r.get("rollout") for r in shown["runtimes"]], ["waits for its turn"])
         pause(False)
         wait_until(lambda: self.image() == "example.com/runtime-watcher:2", PATIENCE, self.manager.tail)
+        self.set_ready()
+        until_completed()
 
     @staticmethod
     def resource_of(text):
@@ -289,7 +304,7 @@ class Real(Story, landscape.Real, harness.TestCase):
     def check_rights(self):
         """Each right that the roles give was needed, none was missing, and some things are out of reach."""
         self.assertEqual(self.audit.refused(), [])
-        roles = [self.kcp.get("clusterrole", MANAGER), *(self.kcp.get("role", MANAGER, ns) for ns in ("kcp-system", "istio-system"))]
+        roles = [self.kcp.get("clusterrole", MANAGER), *(self.kcp.get("role", MANAGER, ns) for ns in ("kcp-system", "istio-system", STATE))]
         self.audit.until_used(roles)
         for verb, what, ns in (("delete", "secrets", "kcp-system"), ("get", "secrets", "kcp-system"),
                                ("update", "secrets/klm-watcher", "istio-system"), ("list", "secrets", "default"),

@@ -280,7 +280,7 @@ BOOST_AUTO_TEST_CASE(revision_beyond_the_size_limit_is_refused) {
 BOOST_AUTO_TEST_CASE(source_that_could_not_be_stored_is_refused) {
   auto from = good_sources(shared_pem());
   auto& data = from.at(source_kind::config).object.at("data").as_object();
-  data["large"] = std::string(bootstrapper::source_bytes, 'x');
+  data["large"] = std::string(source_bytes, 'x');
   check_has(errors_of(from), "is larger than");
 }
 

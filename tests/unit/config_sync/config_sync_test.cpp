@@ -462,6 +462,36 @@ BOOST_FIXTURE_TEST_CASE(a_lost_record_has_signalled_runtimes_marked_once_more, l
   BOOST_TEST(marks() == 6);
 }
 
+BOOST_FIXTURE_TEST_CASE(lost_record_has_runtimes_marked_that_were_never_signalled, landscape) {
+  begin();
+  put(source::config, "v2");
+  debounce();
+  for (const auto* name : {"r1", "r2"}) take(name);
+  pass(1h);
+  add_runtime("r3");  // KIM configured it when it was created
+  pass(1h);
+  BOOST_TEST(!is_marked("r3"));
+  stop();
+  remove_record();
+  put(source::config, "v3");
+  begin();
+  BOOST_TEST(is_marked("r3"));
+  for (const auto* name : {"r1", "r2", "r3"}) take(name);
+  quiet();
+  BOOST_TEST(count("current") == 3);
+}
+
+BOOST_FIXTURE_TEST_CASE(lost_record_is_noticed_by_a_runtime_in_mode_direct, landscape) {
+  annotate("r1", {{bootstrapper_mode_annotation, "direct"}});
+  begin();
+  BOOST_TEST(noted("r1") == signalled_nothing);
+  stop();
+  remove_record();
+  put(source::config, "v2");
+  begin();
+  BOOST_TEST(is_marked("r2"));
+}
+
 // --- single Runtimes ---------------------------------------------------------------------
 
 BOOST_FIXTURE_TEST_CASE(a_suspended_runtime_is_marked_when_its_suspension_ends, landscape) {

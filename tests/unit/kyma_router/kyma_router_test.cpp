@@ -65,8 +65,8 @@ class routed_world : public informer_world {
 BOOST_AUTO_TEST_CASE(an_event_is_led_to_the_kyma_with_its_runtime_id) {
   routed_world w;
   w.begin([&](router& tested) -> asio::awaitable<void> {
-    tested.heard("runtime-b");
-    tested.heard("runtime-a");
+    tested.on_event("runtime-b");
+    tested.on_event("runtime-a");
     BOOST_TEST(w.led == "b a ");
     BOOST_TEST(w.events("routed") == 2);
     BOOST_TEST(tested.waiting() == 0U);
@@ -77,17 +77,17 @@ BOOST_AUTO_TEST_CASE(an_event_is_led_to_the_kyma_with_its_runtime_id) {
 BOOST_AUTO_TEST_CASE(kyma_is_requeued_with_a_delay_when_its_runtime_changes_without_end) {
   routed_world w;
   w.begin([&](router& tested) -> asio::awaitable<void> {
-    tested.heard("runtime-a");
-    tested.heard("runtime-b");
+    tested.on_event("runtime-a");
+    tested.on_event("runtime-b");
     w.clock.advance(400ms);
-    tested.heard("runtime-a");
+    tested.on_event("runtime-a");
     BOOST_TEST(w.led == "a b a in 600 ms ");
     BOOST_TEST(w.events("routed") == 2);
     BOOST_TEST(w.events("held") == 1);
     w.led.clear();
     w.clock.advance(600ms);
-    tested.heard("runtime-a");
-    tested.heard("runtime-a");
+    tested.on_event("runtime-a");
+    tested.on_event("runtime-a");
     BOOST_TEST(w.led == "a a in 1000 ms ");
     co_return;
   });
@@ -96,8 +96,8 @@ BOOST_AUTO_TEST_CASE(kyma_is_requeued_with_a_delay_when_its_runtime_changes_with
 BOOST_AUTO_TEST_CASE(an_event_of_an_unknown_runtime_waits_for_its_kyma) {
   routed_world w;
   w.begin([&](router& tested) -> asio::awaitable<void> {
-    tested.heard("runtime-c");
-    tested.heard("runtime-c");
+    tested.on_event("runtime-c");
+    tested.on_event("runtime-c");
     BOOST_TEST(w.led == "");
     BOOST_TEST(tested.waiting() == 1U);
     BOOST_TEST(w.source->send(event("ADDED", kyma("d", "11", "runtime-d")) +
@@ -112,11 +112,11 @@ BOOST_AUTO_TEST_CASE(an_event_of_an_unknown_runtime_waits_for_its_kyma) {
 BOOST_AUTO_TEST_CASE(a_kyma_that_gets_its_runtime_id_later_is_found) {
   routed_world w;
   w.begin([&](router& tested) -> asio::awaitable<void> {
-    tested.heard("runtime-new");
+    tested.on_event("runtime-new");
     BOOST_TEST(w.source->send(event("MODIFIED", kyma("a", "11", "runtime-new"))));
     co_await w.turns();
     BOOST_TEST(w.led == "a ");
-    tested.heard("runtime-a");
+    tested.on_event("runtime-a");
     BOOST_TEST(w.led == "a ");
     BOOST_TEST(tested.waiting() == 1U);
   });
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(beyond_the_capacity_the_oldest_is_forgotten_and_counted) {
   routed_world w;
   w.how.capacity = 2;
   w.begin([&](router& tested) -> asio::awaitable<void> {
-    for (const auto* id : {"x", "y", "z"}) tested.heard(id);
+    for (const auto* id : {"x", "y", "z"}) tested.on_event(id);
     BOOST_TEST(tested.waiting() == 2U);
     BOOST_TEST(w.events("forgotten") == 1);
     BOOST_TEST(w.log_text.find("\"runtimeId\":\"x\"") != std::string::npos);
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(patience_ends) {
   routed_world w;
   w.how.patience = 4min;
   w.begin([&](router& tested) -> asio::awaitable<void> {
-    tested.heard("x");
+    tested.on_event("x");
     w.clock.advance(3min);
     co_await w.turns();
     BOOST_TEST(tested.waiting() == 1U);

@@ -214,6 +214,7 @@ class story {
   }
 
   void begin() {
+    if (chance_.likely(0.1) && land_.lose_record()) journal_.note("the record is lost");
     constexpr std::array defaults{mode::signal, mode::signal, mode::shadow, mode::direct};
     land_.begin(chance_.likely(0.7) ? land_.settings.mode
                                     : defaults.at(chance_.draw(defaults.size())));

@@ -65,6 +65,11 @@ class land : public test::simulated {
   /// Runtimes that wait for KIM, by that manager's metrics.
   double waiting() const;
   double marks() const;
+  std::string not_ready() const;
+
+  /// Deletes the record of signals, if it can be noticed that it was there: a Runtime has a signal.
+  /// Returns false otherwise.
+  bool lose_record();
 
   k8s::test::chance chance;
   versions now;

@@ -216,6 +216,21 @@ void land::set_mode(const std::string& runtime, std::optional<bootstrapper_mode>
            to ? json::value(to_string(*to)) : json::value(nullptr));
 }
 
+bool land::lose_record() {
+  bool signalled = false;
+  for (const auto& [name, mode] : modes) {
+    signalled = signalled || k8s::annotation(runtime(name), signalled_annotation).has_value();
+  }
+  if (!signalled) return false;
+  const auto gone =
+      call(api("kcp").remove(config_maps_type(), {kcp, std::string(config_sync::record_name)}));
+  return gone.has_value();
+}
+
+std::string land::not_ready() const {
+  return manager_->config.not_ready();
+}
+
 json::value land::runtime(const std::string& name) {
   return ok(api("kcp").get(runtimes_type(), {kcp, name}));
 }

@@ -137,6 +137,40 @@ BOOST_AUTO_TEST_CASE(a_settled_runtime_costs_reads_only, *kube) {
   test::run(w.context, settles(&w));
 }
 
+/// Objects as another release has left them, whose digests have another form.
+asio::awaitable<void> upgrades(world* w) {
+  co_await one_runtime(w);
+  const std::string applied(watcher_installer::applied_annotation);
+  const std::string content(watcher_installer::content_annotation);
+  const auto before = co_await w->must(w->api("skr").get(deployments, deployment));
+  json::object former;
+  former[applied] = "8e1e86";
+  former[content] = nullptr;
+  const json::value change{{"metadata", {{"annotations", former}}}};
+  const std::vector<std::pair<k8s::resource_type, k8s::object_key>> objects{
+      {deployments, deployment}, {webhook_configurations, configuration}, {services, deployment}};
+  co_await w->stop();
+  for (const auto& [type, key] : objects) {
+    co_await w->must(w->api("skr").patch(type, key, k8s::patch_type::merge, change));
+  }
+  co_await w->take_over(quick());
+  for (const auto& [type, key] : objects) {
+    const bool good = co_await w->until("skr", type, key, [&](const json::value& one) {
+      return k8s::annotation(one, applied).value_or("").size() == 32;
+    });
+    BOOST_TEST(good);
+  }
+  const auto after = co_await w->must(w->api("skr").get(deployments, deployment));
+  BOOST_TEST(k8s::annotation(after, content).value_or("") == *k8s::annotation(before, content));
+  BOOST_TEST(k8s::generation_of(after) == k8s::generation_of(before));
+  BOOST_TEST((after.at("spec").at("template") == before.at("spec").at("template")));
+}
+
+BOOST_AUTO_TEST_CASE(upgrade_to_another_form_of_digests_restarts_no_pod, *kube) {
+  world w(quick());
+  test::run(w.context, upgrades(&w));
+}
+
 /// Without a resync, which comes after an hour.
 asio::awaitable<void> drifts(world* w) {
   co_await one_runtime(w);
@@ -636,7 +670,7 @@ asio::awaitable<void> gives_up(world* w) {
   w->hanging["skr"] = true;
   auto done = co_await w->api("kcp").remove(kymas_type(), {"kcp-system", "skr"});
   BOOST_REQUIRE(done.has_value());
-  good = co_await w->until_event("skr", "WatcherRemovalGivenUp");
+  good = co_await w->until_event("skr", "WatcherRemovalAbandoned");
   BOOST_TEST(good);
   good = co_await w->until("kcp", kymas_type(), {"kcp-system", "skr"}, is_gone);
   BOOST_TEST(good);
@@ -645,7 +679,7 @@ asio::awaitable<void> gives_up(world* w) {
   BOOST_REQUIRE(done.has_value());
   done = co_await w->api("kcp").remove(kymas_type(), {"kcp-system", "lost"});
   BOOST_REQUIRE(done.has_value());
-  good = co_await w->until_event("lost", "WatcherRemovalGivenUp", "no Secret");
+  good = co_await w->until_event("lost", "WatcherRemovalAbandoned", "no Secret");
   BOOST_TEST(good);
 }
 

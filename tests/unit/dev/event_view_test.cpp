@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(a_story_goes_from_the_change_to_the_reconcile) {
   stage s;
   s.view.changed("runtime-1", change_of("default"));
   s.clock.advance(milliseconds(3));
-  s.view.heard(from("runtime-1", "default"), {kyma});
+  s.view.on_event(from("runtime-1", "default"), {kyma});
   BOOST_TEST(s.told.empty());
   s.clock.advance(milliseconds(2));
   s.view.reconciling(kyma);
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(changes_that_become_one_event_count_from_the_first) {
   s.view.changed("runtime-1", change_of("default"));
   s.clock.advance(milliseconds(10));
   s.view.changed("runtime-1", change_of("default"));
-  s.view.heard(from("runtime-1", "default"), {kyma});
+  s.view.on_event(from("runtime-1", "default"), {kyma});
   s.view.reconciling(kyma);
   BOOST_REQUIRE(s.told.size() == 1U);
   BOOST_TEST((s.told.front().to_reconcile == milliseconds(10)));
@@ -76,9 +76,9 @@ BOOST_AUTO_TEST_CASE(changes_that_become_one_event_count_from_the_first) {
 BOOST_AUTO_TEST_CASE(one_reconcile_ends_the_stories_of_its_kyma_only) {
   stage s;
   const object_key other{"kcp-system", "runtime-2"};
-  s.view.heard(from("runtime-1", "a"), {kyma});
-  s.view.heard(from("runtime-1", "b"), {kyma});
-  s.view.heard(from("runtime-2", "a"), {other});
+  s.view.on_event(from("runtime-1", "a"), {kyma});
+  s.view.on_event(from("runtime-1", "b"), {kyma});
+  s.view.on_event(from("runtime-2", "a"), {other});
   s.view.reconciling(kyma);
   BOOST_TEST(s.told.size() == 2U);
   s.view.reconciling(kyma);
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(one_reconcile_ends_the_stories_of_its_kyma_only) {
 
 BOOST_AUTO_TEST_CASE(event_without_an_observed_change_has_no_times) {
   stage s;
-  s.view.heard(from("runtime-1", "default"), {kyma});
+  s.view.on_event(from("runtime-1", "default"), {kyma});
   s.view.reconciling(kyma);
   BOOST_REQUIRE(s.told.size() == 1U);
   BOOST_TEST(!s.told.front().heard.has_value());
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(event_without_an_observed_change_has_no_times) {
 
 BOOST_AUTO_TEST_CASE(an_event_without_a_kyma_is_told_at_once) {
   stage s;
-  s.view.heard(from("runtime-9", "default"), {});
+  s.view.on_event(from("runtime-9", "default"), {});
   BOOST_REQUIRE(s.told.size() == 1U);
   BOOST_TEST(!s.told.front().reconciled);
   const auto line = line_of(s.told.front(), s.clock.wall());
@@ -123,8 +123,8 @@ BOOST_AUTO_TEST_CASE(view_drops_the_oldest_unreceived_events_and_counts_them) {
   auto& forgotten = core::make_counter(s.metrics, "rw_dev_stories_forgotten_total",
                                        "Number of events whose trace was dropped before its end");
   BOOST_TEST(forgotten.Value() == 1.0);
-  s.view.heard(from("runtime-1", "0"), {kyma});
-  s.view.heard(from("runtime-1", "1"), {kyma});
+  s.view.on_event(from("runtime-1", "0"), {kyma});
+  s.view.on_event(from("runtime-1", "1"), {kyma});
   s.view.reconciling(kyma);
   BOOST_REQUIRE(s.told.size() == 2U);
   BOOST_TEST(!s.told[0].to_reconcile.has_value());
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(a_line_for_programs_is_json) {
   stage s;
   s.view.changed("runtime-1", change_of("a \"name\""));
   s.clock.advance(std::chrono::microseconds(1500));
-  s.view.heard(from("runtime-1", "a \"name\""), {kyma});
+  s.view.on_event(from("runtime-1", "a \"name\""), {kyma});
   s.view.reconciling(kyma);
   BOOST_REQUIRE(s.told.size() == 1U);
   const auto line = boost::json::parse(json_line_of(s.told.front(), s.clock.wall())).as_object();
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(ended_traces_do_not_cause_drops) {
   for (int i = 0; i < 20'000; ++i) {
     s.clock.advance(milliseconds(1));
     s.view.changed("runtime-1", change_of("default"));
-    s.view.heard(from("runtime-1", "default"), {kyma});
+    s.view.on_event(from("runtime-1", "default"), {kyma});
     s.view.reconciling(kyma);
     BOOST_TEST_REQUIRE(s.told.size() == 1U);
     BOOST_TEST_REQUIRE(s.told.front().to_reconcile.has_value());

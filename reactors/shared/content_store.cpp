@@ -1,6 +1,7 @@
-#include "reactors/bootstrapper/last_good.hpp"
+#include "reactors/shared/content_store.hpp"
 
 #include "k8s/objects/types.hpp"
+#include "reactors/shared/content_digest.hpp"
 #include "reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
@@ -12,7 +13,7 @@
 #include <array>
 #include <utility>
 
-namespace rw::bootstrapper {
+namespace rw {
 namespace {
 
 namespace asio = boost::asio;
@@ -22,14 +23,23 @@ namespace json = boost::json;
 constexpr std::array<std::string_view, 2> content_keys = {"newest", "previous"};
 constexpr std::string_view source_annotation = "operator.kyma-project.io/source";
 
-/// Names of sources may have characters that a Secret's may not.
-std::string secret_name(const std::string& source) {
-  return "bootstrapper-source-" + digest_of(json::value(source));
-}
-
 }  // namespace
 
-asio::awaitable<k8s::result<void>> last_good::fetch(std::string source) {
+content_ptr make_content(json::value value) {
+  auto digest = digest_of(value);
+  return std::make_shared<const content>(std::move(digest), std::move(value));
+}
+
+std::string digest_of(const json::value& value) {
+  return content_digest().add(value).hex();
+}
+
+/// Names of sources may have characters that a Secret's may not.
+std::string content_store::secret_name(const std::string& source) const {
+  return prefix_ + digest_of(json::value(source));
+}
+
+asio::awaitable<k8s::result<void>> content_store::fetch(std::string source) {
   if (entries_.contains(source)) co_return k8s::result<void>();
   k8s::object_key key{ns_, secret_name(source)};
   const auto got = co_await kcp_.get(secrets_type(), std::move(key));
@@ -48,13 +58,13 @@ asio::awaitable<k8s::result<void>> last_good::fetch(std::string source) {
   co_return k8s::result<void>();
 }
 
-asio::awaitable<k8s::result<last_good::contents>> last_good::load(std::string source) {
+asio::awaitable<k8s::result<content_store::contents>> content_store::load(std::string source) {
   const auto fetched = co_await fetch(source);
   if (!fetched) co_return fetched.error();
   co_return entries_[source].stored;
 }
 
-asio::awaitable<k8s::result<void>> last_good::store(std::string source, content_ptr added,
+asio::awaitable<k8s::result<void>> content_store::store(std::string source, content_ptr added,
                                                     bool absent_only) {
   const auto fetched = co_await fetch(source);
   if (!fetched) co_return fetched.error();
@@ -89,7 +99,7 @@ asio::awaitable<k8s::result<void>> last_good::store(std::string source, content_
   co_return k8s::result<void>();
 }
 
-asio::awaitable<k8s::result<void>> last_good::collect(
+asio::awaitable<k8s::result<void>> content_store::collect(
     std::function<bool(std::string_view)> is_used) {
   const auto list = co_await kcp_.list(secrets_type(), {.ns = ns_, .metadata_only = true});
   if (!list) co_return list.error();
@@ -108,4 +118,4 @@ asio::awaitable<k8s::result<void>> last_good::collect(
   co_return k8s::result<void>();
 }
 
-}  // namespace rw::bootstrapper
+}  // namespace rw

@@ -1,0 +1,75 @@
+#pragma once
+
+#include "k8s/client/client.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/json/value.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace rw {
+
+/// A content of many runtimes, as it was at some time.
+struct content {
+  std::string digest = {};
+  boost::json::value value = {};
+};
+using content_ptr = std::shared_ptr<const content>;
+
+content_ptr make_content(boost::json::value value);
+std::string digest_of(const boost::json::value& value);
+
+/// Largest stored content: an API server takes no larger Secret.
+inline constexpr std::size_t source_bytes = (1u << 20) - 4096;
+
+/// Contents that runtimes have taken, by their source, kept in the control plane for all runtimes:
+/// one Secret for each source, in a namespace that holds nothing else. It is what a runtime falls
+/// back to when the source becomes invalid, is deleted, is rejected by the runtime, or waits for
+/// its turn in a roll-out.
+///
+/// A Secret holds the newest such content and, as far as both fit into its 1 MiB, the one before
+/// it, since a runtime may reject in the midst what others have taken.
+///
+/// Assumes that no other client writes there; a conflict reads again. Single executor.
+class content_store {
+ public:
+  using contents = std::vector<content_ptr>;  ///< the newest first
+
+  /// `prefix`: of the Secrets' names. `kcp` must outlive the store.
+  content_store(k8s::client& kcp, std::string ns, std::string prefix)
+      : kcp_(kcp), ns_(std::move(ns)), prefix_(std::move(prefix)) {}
+
+  /// Returns the stored contents of a source, which is named as for people.
+  boost::asio::awaitable<k8s::result<contents>> load(std::string source);
+
+  /// Stores a content as the newest. Nothing is written where it is so already, or, with
+  /// `absent_only`, where there is any.
+  boost::asio::awaitable<k8s::result<void>> store(std::string source, content_ptr added,
+                                                  bool absent_only = false);
+
+  /// Deletes the contents of sources that are not in use.
+  boost::asio::awaitable<k8s::result<void>> collect(std::function<bool(std::string_view)> is_used);
+
+ private:
+  struct entry {
+    std::string resource_version = {};  ///< empty: the Secret does not exist
+    contents stored = {};
+  };
+
+  boost::asio::awaitable<k8s::result<void>> fetch(std::string source);
+  std::string secret_name(const std::string& source) const;
+
+  k8s::client& kcp_;
+  const std::string ns_;
+  const std::string prefix_;
+  std::unordered_map<std::string, entry> entries_;
+};
+
+}  // namespace rw
