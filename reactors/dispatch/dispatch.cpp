@@ -73,8 +73,10 @@ class dispatcher::implementation {
         clock_(environment.clock),
         log_(environment.log),
         metrics_(environment.metrics, environment.log),
-        schedule_(options_.schedule, std::move(environment.random),
-                  [this](loss what, const watch_event& event) { metrics_.lost(what, event); }),
+        schedule_(
+            options_.schedule, std::move(environment.random),
+            [this](loss what, const watch_event& event) { metrics_.lost(what, event); },
+            options_.on_outcome),
         client_(
             executor, options_.upstream,
             {environment.transport, environment.watchdog, environment.log, environment.metrics}),
