@@ -29,7 +29,8 @@ enum class insert_result : std::uint8_t {
 /// back when the flight ends; it is never in flight twice at a time.
 ///
 /// Each key carries the time of the oldest change not yet delivered, and of the newest. `expire`
-/// removes the keys whose newest change is old.
+/// removes the keys whose newest change is old. Where keys have a member `mark`, an integer that is
+/// no part of their equality, a key carries the newest one that is not 0.
 ///
 /// The times passed in must not decrease. All operations are O(1) on average, `take` in the number
 /// of keys taken; a delay costs O(log n). Entries use blocks that are reused, and freed when the
@@ -38,6 +39,7 @@ enum class insert_result : std::uint8_t {
 template <typename Key, typename Hash = std::hash<Key>>
 class coalescing_set {
   struct entry;
+  static constexpr bool has_mark = requires(Key key) { key.mark; };
 
  public:
   using time_point = std::chrono::steady_clock::time_point;
@@ -49,16 +51,21 @@ class coalescing_set {
     /// When the oldest, and the newest, change of this flight was accepted.
     time_point first_accepted() const noexcept { return first_; }
     time_point latest_accepted() const noexcept { return latest_; }
+    /// The key's newest mark when it was taken; 0 for keys without one.
+    std::uint64_t mark() const noexcept { return mark_; }
     /// Flights before this one that ended in a counted retry.
     std::uint32_t attempts() const noexcept { return entry_->attempts; }
 
    private:
     friend class coalescing_set;
-    explicit taken(entry& of) : entry_(&of), first_(of.first), latest_(of.latest) {}
+    explicit taken(entry& of) : entry_(&of), first_(of.first), latest_(of.latest) {
+      if constexpr (has_mark) mark_ = of.key.mark;
+    }
 
     entry* entry_;
     time_point first_;
     time_point latest_;
+    std::uint64_t mark_ = 0;
   };
 
   coalescing_set() = default;
@@ -78,6 +85,7 @@ class coalescing_set {
       index_.insert_commit(what, where_to);
       enqueue(what);
     } else {
+      if constexpr (has_mark) what.key.mark = key.mark != 0 ? key.mark : what.key.mark;
       if (what.age.is_linked()) ages_.erase(ages_.iterator_to(what));
       if (what.place == where::in_flight && !std::exchange(what.dirty, true)) what.since = now;
       if (what.place == where::delayed) what.attempts = 0;

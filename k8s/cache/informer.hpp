@@ -1,53 +1,20 @@
 #pragma once
 
-#include "core/backoff.hpp"
 #include "core/channel.hpp"
-#include "core/clock.hpp"
-#include "core/log.hpp"
-#include "core/metrics.hpp"
-#include "k8s/cache/api_source.hpp"
+#include "k8s/cache/list_watch.hpp"
 #include "k8s/cache/store.hpp"
-#include "k8s/client/client.hpp"
 #include "k8s/objects/delta.hpp"
-#include "k8s/objects/names.hpp"
-#include "k8s/objects/object.hpp"
-#include "k8s/objects/projection.hpp"
 
-#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 
-#include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
+#include <string>
 
 namespace rw::k8s {
 
-struct informer_options {
-  selection what = {};
-  projection keep = projection::without_managed_fields();
-  std::uint32_t page = 500;    ///< objects of one page of a list
-  bool streaming_list = true;  ///< where the server has it (Kubernetes 1.32)
-  bool any_version = false;    ///< objects may say another version of the type's group
-
-  /// A watch lasts as long as chosen at random between this and twice this, then is begun anew.
-  std::chrono::seconds watch_timeout = std::chrono::minutes(5);
-  /// A watch that brought nothing for so long, not even a bookmark, counts as broken; 0: as
-  /// watch_options::silence.
-  std::chrono::milliseconds silence{0};
-  std::size_t event_bytes = 8u << 20;  ///< of one watch event; a larger one is listed instead
-
-  std::chrono::milliseconds backoff_base = std::chrono::milliseconds(800);
-  std::chrono::milliseconds backoff_limit = std::chrono::seconds(30);
-};
-
-/// All of it must outlive the informer.
-struct informer_environment {
-  core::clock& clock;
-  core::logger& log;
-  core::metrics& metrics;
-  core::random_source random;
-};
+using informer_options = list_watch_options;
+using informer_environment = list_watch_environment;
 
 /// Keeps a store equal to what the API server has of one resource: list, then watch, for as long as
 /// it runs (client-go's reflector and informer). What breaks is begun anew, from the last

@@ -53,6 +53,27 @@ void describe_webhook(CLI::App& app, webhook_settings& to) {
          "What KCP's listener speaks: v1 or v2 (required)")
       ->check(CLI::IsMember({"v1", "v2"}))
       ->type_name("CONTRACT");
+  add(app, "--source", to.source, "",
+      "What events come from: reviews alone, watches of the resources in --managers-file where "
+      "they are possible, or both, where reviews check the watches. Watches need --kcp-contract v2")
+      ->check(CLI::IsMember({"webhook", "watch", "both"}));
+  add_duration(app, "--settle", to.settle,
+               "Time from a review to its event where no watch is live: the API server stores the "
+               "change only after the review");
+  add_duration(app, "--confirm-wait", to.confirm_wait,
+               "Time from a review until its object is read, unless a watch has shown it by then",
+               std::chrono::milliseconds(1));
+  app.add_flag("--observe-secrets", to.observe_secrets, "Watch Secrets too");
+  add(app, "--observe-objects", to.observe_objects, "",
+      "Maximum number of watched objects, in all; about 200 bytes each. A resource with more is "
+      "left to reviews")
+      ->check(CLI::Range(1u, 1u << 20));
+  add(app, "--ledger-file", to.ledger_file, "FILE",
+      "Where delivered states are kept, so that a restart sends only what has changed; without it "
+      "each watched object is sent once");
+  add(app, "--kubeconfig", to.kubeconfig, "FILE",
+      "Access to the API server; by default the pod's service account. Without either events come "
+      "from reviews alone");
   add_duration(app, "--admission-wait", to.admission_wait,
                "Maximum time that a response waits for room in a full queue; the user's write "
                "waits as long");

@@ -34,6 +34,13 @@ struct webhook_settings {
   std::string managers_file;  ///< empty: every manager is known
   core::host_port kcp;
   rw::contract contract = rw::contract::v2;
+  std::string source = "both";  ///< "webhook", "watch", "both"
+  std::chrono::milliseconds settle{100};
+  std::chrono::milliseconds confirm_wait = std::chrono::seconds(2);
+  bool observe_secrets = false;
+  std::size_t observe_objects = 50000;
+  std::string ledger_file;  ///< empty: none
+  std::string kubeconfig;   ///< empty: the pod's service account
   std::chrono::milliseconds admission_wait{250};
   std::chrono::milliseconds event_max_age = std::chrono::hours(1);
   std::chrono::milliseconds shutdown_delay = std::chrono::seconds(5);

@@ -1,5 +1,6 @@
 #include "reactors/cli/webhook_app.hpp"
 
+#include "k8s/config/config.hpp"
 #include "reactors/cli/startup_memory.hpp"
 
 #include <boost/asio/ip/address.hpp>
@@ -23,6 +24,32 @@ http::server_limits admin_limits() {
   return limits;
 }
 
+/// Null, and logged, if the runtime's API server is not to be watched, or not known.
+std::unique_ptr<k8s::client> connect(services& with, const webhook_settings& s) {
+  std::string reason;
+  if (s.source == "webhook") reason = "--source is webhook";
+  if (s.contract == contract::v1) reason = "events of --kcp-contract v1 name an owner";
+  if (s.managers_file.empty()) reason = "--managers-file is not set";
+  auto found = k8s::result<k8s::config>();
+  if (reason.empty()) {
+    found = s.kubeconfig.empty() ? k8s::in_cluster_config() : k8s::load_config(s.kubeconfig);
+    if (!found && !s.kubeconfig.empty()) {
+      throw setting_error("--kubeconfig: " + found.error().message);
+    }
+    if (!found) reason = found.error().message;
+  }
+  if (!reason.empty()) {
+    with.log.info("nothing observed, events come from reviews alone", {{"reason", reason}});
+    return nullptr;
+  }
+  k8s::client_options options;
+  options.name = "skr";
+  options.connections = 2;
+  return std::make_unique<k8s::client>(
+      with.executor, std::move(*found), options,
+      k8s::client_environment{with.clock, with.watchdog, with.log, with.metrics});
+}
+
 }  // namespace
 
 webhook_app::webhook_app(services& with, webhook_settings settings)
@@ -44,8 +71,9 @@ webhook_app::webhook_app(services& with, webhook_settings settings)
               ? nullptr
               : std::make_unique<managers_reloader>(with.executor, settings_.managers_file,
                                                     managers_, with.log, with.metrics)),
+      api_(connect(with, settings_)),
       pipeline_(with.executor, settings_, credentials_,
-                {with.clock, with.watchdog, with.log, with.metrics, &managers_}),
+                {with.clock, with.watchdog, with.log, with.metrics, &managers_, api_.get()}),
       pages_(with.metrics, [this] { return not_ready(); }),
       admin_(with.executor,
              {"admin",
@@ -102,6 +130,7 @@ asio::awaitable<int> webhook_app::run() {
   stopping_ = true;
   pipeline_.stop();
   co_await serving.join();
+  if (api_) co_await api_->close();
   background.cancel();
   co_await background.join();
   rethrow_failure();

@@ -35,6 +35,7 @@ class webhook_app final : public app {
   tls::reloader reloader_;
   managers_in_use managers_;
   std::unique_ptr<managers_reloader> managers_reloader_;  ///< null: no file is configured
+  const std::unique_ptr<k8s::client> api_;                ///< null: events come from reviews alone
   webhook_pipeline pipeline_;
   admin::pages pages_;
   http::server admin_;

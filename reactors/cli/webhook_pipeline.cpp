@@ -15,8 +15,10 @@ namespace {
 
 namespace asio = boost::asio;
 
-dispatch::dispatch_options dispatch_options(const webhook_settings& s) {
+dispatch::dispatch_options dispatch_options(const webhook_settings& s,
+                                            dispatch::schedule::outcome_handler on_outcome) {
   dispatch::dispatch_options options;
+  options.on_outcome = std::move(on_outcome);
   options.contract = s.contract;
   options.upstream.name = "kcp";
   options.upstream.host = s.kcp.host;
@@ -24,6 +26,37 @@ dispatch::dispatch_options dispatch_options(const webhook_settings& s) {
   options.schedule.capacity = s.set_capacity;
   options.schedule.max_age = s.event_max_age;
   options.requests = s.requests_at_once;
+  return options;
+}
+
+/// Reports to `observer`, which may be null still.
+dispatch::schedule::outcome_handler report_to(
+    const std::unique_ptr<observation::observation>& observer) {
+  return [&observer](const watch_event& event, std::uint64_t mark, dispatch::outcome what) {
+    // A rejected event would be rejected again.
+    if (what == dispatch::outcome::lost) observer->lost(event, mark);
+    if (what != dispatch::outcome::lost) observer->delivered(event, mark);
+  };
+}
+
+bool observes(const webhook_settings& s) {
+  return s.source != "webhook" || s.settle > std::chrono::milliseconds(0);
+}
+
+observation::observation_options observation_options(const webhook_settings& s) {
+  using source = observation::event_source;
+  observation::observation_options options;
+  // An event of contract v1 names an owner, which a watch does not show.
+  const bool alone = s.source == "webhook" || s.contract == contract::v1;
+  options.observer.source = alone                 ? source::webhook
+                            : s.source == "watch" ? source::watch
+                                                  : source::both;
+  options.observer.settle = s.settle;
+  options.observer.confirm_wait = s.confirm_wait;
+  options.observer.settling = s.channel_capacity;
+  options.secrets = s.observe_secrets;
+  options.objects = s.observe_objects;
+  options.ledger = s.ledger_file;
   return options;
 }
 
@@ -44,16 +77,26 @@ webhook_pipeline::webhook_pipeline(asio::any_io_executor executor, const webhook
       environment_(environment),
       server_tls_(need(tls::make_server_transport(own), "TLS_CERT")),
       client_tls_(need(tls::make_client_transport(own, client_tls(settings)), "CA_CERT")),
+      reviews_(observes(settings)
+                   ? std::make_unique<core::channel<watch_event>>(settings.channel_capacity)
+                   : nullptr),
       events_(settings.channel_capacity),
-      dispatcher_(executor, dispatch_options(settings), events_,
+      dispatcher_(executor, dispatch_options(settings, report_to(observation_)), events_,
                   {environment_.clock, environment_.watchdog, *client_tls_, environment_.log,
                    environment_.metrics, core::make_random_source()}),
+      observation_(
+          reviews_ ? std::make_unique<observation::observation>(
+                         executor, observation_options(settings), *reviews_, events_,
+                         observation::observation_environment{
+                             environment_.clock, environment_.log, environment_.metrics,
+                             core::make_random_source(), environment_.api, environment_.managers})
+                   : nullptr),
       webhook_({.contract = settings.contract,
                 .body_limit = settings.max_review_bytes,
                 .wait = settings.admission_wait,
                 .on_event = std::move(on_event),
                 .managers = environment_.managers},
-               events_, environment_.clock, environment_.log, environment_.metrics),
+               reviews(), environment_.clock, environment_.log, environment_.metrics),
       intake_(executor,
               {"webhook",
                listening_address({settings.bind_address, settings.webhook_port}, "BIND_ADDRESS"),
@@ -75,6 +118,11 @@ asio::awaitable<bool> webhook_pipeline::outlast_callers() {
   co_return due;
 }
 
+std::size_t webhook_pipeline::undelivered() const {
+  const auto sent = dispatcher_.pending() + events_.size();
+  return observation_ ? sent + reviews_->size() + observation_->waiting() : sent;
+}
+
 asio::awaitable<void> webhook_pipeline::run() {
   const auto executor = co_await asio::this_coro::executor;
   co_await asio::this_coro::throw_if_cancelled(false);
@@ -86,6 +134,7 @@ asio::awaitable<void> webhook_pipeline::run() {
   core::task_group intake(executor, fail);
   core::task_group delivery(executor, fail);
   delivery.spawn(dispatcher_.run());
+  if (observation_) delivery.spawn(observation_->run());
   intake.spawn(intake_.run());
 
   const auto aborted = co_await stop_.wait();
@@ -106,8 +155,9 @@ asio::awaitable<void> webhook_pipeline::run() {
   intake_.drain();
   // Slow clients may use half of the time; the rest is for accepted events.
   co_await join_by(environment_.clock, intake, end - drain_timeout_ / 2);
-  events_.close();
+  reviews().close();
   co_await join_by(environment_.clock, delivery, end);
+  if (observation_) observation_->save();
   if (failure) std::rethrow_exception(failure);
 }
 

@@ -10,6 +10,7 @@
 #include "reactors/admission/admission.hpp"
 #include "reactors/cli/settings.hpp"
 #include "reactors/dispatch/dispatch.hpp"
+#include "reactors/observation/observation.hpp"
 #include "tls/transport.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -28,11 +29,14 @@ struct pipeline_environment {
   core::logger& log;
   core::metrics& metrics;
   const managers_in_use* managers = nullptr;  ///< null: every manager is known
+  k8s::client* api = nullptr;                 ///< null: events come from reviews alone
 };
 
 /// The way of an event on a watched cluster, as the webhook process runs it:
 ///
-///     server -> admission -> channel -> dispatch -> KCP's gateway
+///     server -> admission -> channel -> observation -> channel -> dispatch -> KCP's gateway
+///
+/// Without observation (source webhook, settle 0) admission and dispatch share one channel.
 ///
 /// It ignores the settings of files and of the metrics' port: its owner handles those. On one
 /// executor.
@@ -58,18 +62,21 @@ class webhook_pipeline {
   void renew_connections() { dispatcher_.renew_connections(); }
 
   /// Number of accepted events that are not delivered.
-  std::size_t undelivered() const { return dispatcher_.pending() + events_.size(); }
+  std::size_t undelivered() const;
 
  private:
   boost::asio::awaitable<bool> outlast_callers();
+  core::channel<watch_event>& reviews() { return reviews_ ? *reviews_ : events_; }
 
   const std::chrono::milliseconds shutdown_delay_;
   const std::chrono::milliseconds drain_timeout_;
   const pipeline_environment environment_;
   const std::unique_ptr<core::transport> server_tls_;
   const std::unique_ptr<core::transport> client_tls_;
+  const std::unique_ptr<core::channel<watch_event>> reviews_;  ///< null: without observation
   core::channel<watch_event> events_;
   dispatch::dispatcher dispatcher_;
+  const std::unique_ptr<observation::observation> observation_;
   admission::webhook webhook_;
   http::server intake_;
   core::wake stop_;

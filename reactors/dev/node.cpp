@@ -201,7 +201,7 @@ k8s::result<void> node::place(const json::value& deployment) {
   try {
     next = std::make_shared<pod>(
         services_.executor, std::move(*spec), std::move(*files),
-        pipeline_environment{services_.clock, services_.watchdog, log_, metrics_},
+        pipeline_environment{services_.clock, services_.watchdog, log_, metrics_, nullptr, &api_},
         [this](const watch_event& event) { how_.on_event(how_.runtime, event); });
   } catch (const std::exception& e) {
     return watcher_installer::defect(e.what());

@@ -89,9 +89,15 @@ k8s::result<pod_spec> read_pod_spec(const json::value& deployment, const std::st
   if (settings.ca_cert.empty() || settings.tls_cert.empty() || settings.tls_key.empty()) {
     return defect("CA_CERT, TLS_CERT and TLS_KEY must be set");
   }
+  if (auto source = variable(*env, "SOURCE"); !source.empty()) settings.source = std::move(source);
+  set_duration(*env, "SETTLE", settings.settle);
+  set_duration(*env, "CONFIRM_WAIT", settings.confirm_wait);
   set_duration(*env, "ADMISSION_WAIT", settings.admission_wait);
   set_duration(*env, "EVENT_MAX_AGE", settings.event_max_age);
   set_duration(*env, "DRAIN_TIMEOUT", settings.drain_timeout);
+  const auto* token =
+      k8s::find(deployment, {"spec", "template", "spec", "automountServiceAccountToken"});
+  out.has_token = token == nullptr || *token == true;
   out.pod_template = json::serialize(*k8s::find(deployment, {"spec", "template"}));
   return out;
 }
@@ -123,7 +129,7 @@ pod::pod(asio::any_io_executor executor, pod_spec spec, mounted_files files,
       credentials_(std::make_shared<tls::credentials>(std::move(files.material))),
       pipeline_(std::move(executor), spec_.settings, credentials_,
                 {environment.clock, environment.watchdog, environment.log, environment.metrics,
-                 &managers_},
+                 &managers_, spec_.has_token ? environment.api : nullptr},
                 std::move(on_event)) {
   if (files.managers) managers_.replace(std::move(*files.managers));
 }

@@ -17,10 +17,11 @@
 namespace rw::dev {
 
 /// The configuration of a pod of the Deployment `skr-webhook`, from the container's environment in
-/// its template. Image, probes and rights concern real pods only.
+/// its template. Image, probes, volumes but for the Secret, and rights concern real pods only.
 struct pod_spec {
   cli::webhook_settings settings = {};  ///< its files are names of entries in the mounted Secret
   std::string pod_template = {};        ///< as text; a pod with another template is another pod
+  bool has_token = false;               ///< of a ServiceAccount: it can reach the API server
 };
 
 /// Reads the spec of a pod that listens on `address`. Fails with a sentence if the template lacks a

@@ -32,6 +32,9 @@ struct dispatch_options {
   dispatch::schedule_options schedule;
   std::size_t requests = 64;       ///< at once, as far as the connection lets them
   std::size_t batch_events = 512;  ///< in one request, even if the receiver would take more
+  /// Called on the dispatcher's executor, and not with events that are abandoned at the end. Must
+  /// not send to the channel.
+  schedule::outcome_handler on_outcome = {};
 };
 
 /// What a dispatcher needs from its surroundings; all of it must outlive the dispatcher.

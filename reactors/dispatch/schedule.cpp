@@ -55,10 +55,12 @@ struct schedule::destination {
   core::time_point no_batch_before = core::time_point::min();
 };
 
-schedule::schedule(schedule_options options, core::random_source random, loss_handler on_loss)
+schedule::schedule(schedule_options options, core::random_source random, loss_handler on_loss,
+                   outcome_handler on_outcome)
     : options_(options),
       random_(std::move(random)),
       on_loss_(std::move(on_loss)),
+      on_outcome_(std::move(on_outcome)),
       upstream_(
           1, core::backoff(options.retry_base, options.probe_limit, [this] { return random_(); })) {
 }
@@ -116,12 +118,18 @@ void schedule::erase(destination& one) {
 void schedule::lose(loss what, const watch_event& event) {
   --size_;
   on_loss_(what, event);
+  tell_outcome(event, event.mark, outcome::lost);
+}
+
+void schedule::tell_outcome(const watch_event& event, std::uint64_t mark, outcome what) const {
+  if (mark != 0 && on_outcome_) on_outcome_(event, mark, what);
 }
 
 bool schedule::offer(watch_event&& event, core::time_point now) {
   auto* one = destination_of(event.manager);
   if (one == nullptr) {
     on_loss_(loss::overflow, event);
+    tell_outcome(event, event.mark, outcome::lost);
     return false;
   }
   if (one->events.insert(std::move(event), now) == core::insert_result::merged) return true;
@@ -254,6 +262,8 @@ batch_result schedule::settle(destination& one, const batch& sent, const answer&
     }
     ++(judged == verdict::delivered ? result.delivered : result.lost);
     if (judged == verdict::rejected) on_loss_(loss::rejected, event.key());
+    tell_outcome(event.key(), event.mark(),
+                 judged == verdict::delivered ? outcome::delivered : outcome::rejected);
     finish(one, event);
   }
   if (sent.as_batch && result.delivered > 0) one.refusals = 0;

@@ -54,6 +54,9 @@ enum class loss : std::uint8_t {
   overflow,  ///< there was no capacity left for it
 };
 
+/// What became of an event with a mark.
+enum class outcome : std::uint8_t { delivered, rejected, lost };
+
 /// The answer to a request, as far as it says what becomes of the events in it.
 struct answer {
   unsigned status = 200;
@@ -142,8 +145,11 @@ class schedule {
 
   /// Told of each event that is lost, before it is forgotten.
   using loss_handler = std::function<void(loss, const watch_event&)>;
+  /// Told what became of each event that has a mark; the mark is the newest one that was sent.
+  using outcome_handler = std::function<void(const watch_event&, std::uint64_t mark, outcome)>;
 
-  schedule(schedule_options options, core::random_source random, loss_handler on_loss);
+  schedule(schedule_options options, core::random_source random, loss_handler on_loss,
+           outcome_handler on_outcome = {});
   ~schedule();
   schedule(const schedule&) = delete;
   schedule& operator=(const schedule&) = delete;
@@ -176,6 +182,7 @@ class schedule {
   void make_room(destination& newcomer);
   void erase(destination& one);
   void lose(loss what, const watch_event& event);
+  void tell_outcome(const watch_event& event, std::uint64_t mark, outcome what) const;
   std::size_t tidy(core::time_point now);
   bool shared_breaker_applies(const destination& one) const;
   bool has_slot(const destination& one, std::size_t suspects) const;
@@ -195,6 +202,7 @@ class schedule {
   const schedule_options options_;
   core::random_source random_;
   const loss_handler on_loss_;
+  const outcome_handler on_outcome_;
   core::gate upstream_;       ///< the way to KCP
   bool unreachable_ = false;  ///< it is open because no connection can be opened
   std::map<std::string, std::unique_ptr<destination>> destinations_;

@@ -95,6 +95,14 @@ managed_watch watch_of(const watcher& from) {
           from.labels};
 }
 
+std::string_view unobserved_reason(const managed_watch& watch, bool secrets) {
+  const auto& watched = watch.watched;
+  if (watched.group == "*" || watched.plural == "*") return "wildcard";
+  if (watch.field != "spec" && watch.field != "status") return "subresource";
+  if (!secrets && watched.group.empty() && watched.plural == "secrets") return "secrets";
+  return {};
+}
+
 known_managers::known_managers(std::vector<managed_watch> watches) : watches_(std::move(watches)) {
   std::ranges::sort(watches_);
   const auto doubles = std::ranges::unique(watches_);

@@ -29,6 +29,10 @@ struct managed_watch {
 
 managed_watch watch_of(const watcher& from);
 
+/// Why the webhook does not watch what the Watcher names, and needs no rights to: "wildcard",
+/// "subresource" (other than status), or "secrets" (unless `secrets`). Empty: it does.
+std::string_view unobserved_reason(const managed_watch& watch, bool secrets);
+
 /// The managers whose reviews a runtime's webhook accepts, with their watches. A value.
 class known_managers {
  public:

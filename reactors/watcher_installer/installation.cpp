@@ -182,7 +182,8 @@ k8s::result<void> pass::decide() {
                        .watchers = std::move(known),
                        .kept_webhooks = std::move(kept),
                        .managers = std::move(step.managers),
-                       .managers_since = std::move(step.managers_since)};
+                       .managers_since = std::move(step.managers_since),
+                       .observed = what_.trust.managers};
   auto objects = render(how_.manifests, how_.set, runtime);
   for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i].wanted = std::move(objects[i]);
   hold_deployment(runtime);

@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -134,6 +136,21 @@ void fill_egress(json::value& object, std::uint16_t port) {
   egress.get_array() = {{{"ports", json::array{{{"protocol", "TCP"}, {"port", port}}}}}};
 }
 
+/// One rule for each API group.
+void fill_rights(json::value& role, const known_managers& observed) {
+  std::map<std::string, std::set<std::string>> resources;
+  for (const auto& watch : observed.watches()) {
+    if (!unobserved_reason(watch, false).empty()) continue;
+    resources[watch.watched.group].insert(watch.watched.plural);
+  }
+  auto& rules = role.as_object()["rules"].emplace_array();
+  for (const auto& [group, names] : resources) {
+    rules.push_back({{"apiGroups", json::array{group}},
+                     {"resources", json::array(names.begin(), names.end())},
+                     {"verbs", json::array{"get", "list", "watch"}}});
+  }
+}
+
 /// The pairs of "a=b,c=d".
 json::object labels_of(std::string_view text) {
   json::object out;
@@ -223,6 +240,7 @@ std::vector<json::value> render(const templates& from, const settings& with,
     }
     if (is(one, "ValidatingWebhookConfiguration", skr_webhook_name))
       fill_configuration(one, runtime);
+    if (is(one, "ClusterRole", observer_role)) fill_rights(one, runtime.observed);
     if (is(one, "NetworkPolicy", ingress_policy)) fill_ingress(one, with.webhook_sources);
     if (is(one, "NetworkPolicy", egress_policy)) fill_egress(one, runtime.address.port);
     set_applied(one);

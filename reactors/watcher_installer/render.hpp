@@ -54,6 +54,7 @@ struct inputs {
   std::vector<boost::json::value> kept_webhooks = {};
   known_managers managers = {};  ///< what the managers' file says
   std::string managers_since = {};
+  known_managers observed = {};  ///< the watcher may watch what these name
 };
 
 /// Annotations by which an installation remembers, whoever looks at it next.

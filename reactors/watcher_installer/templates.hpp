@@ -16,6 +16,8 @@ namespace rw::watcher_installer {
 inline constexpr std::string_view secret_name = "skr-webhook-tls";  ///< the runtime's certificate
 inline constexpr std::string_view ingress_policy = "kyma-project.io--seed-to-watcher";
 inline constexpr std::string_view egress_policy = "kyma-project.io--watcher-to-apiserver";
+/// Of the ClusterRole with the rights to watch; its rules are filled in where there is one.
+inline constexpr std::string_view observer_role = "skr-webhook";
 inline constexpr std::string_view managed_by = "kyma";  ///< the value of managed_by_label
 inline constexpr std::string_view restart_label = "operator.kyma-project.io/pod-restart-trigger";
 

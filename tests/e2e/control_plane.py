@@ -86,10 +86,11 @@ class Client:
 class ControlPlane:
     """etcd and kube-apiserver. `test` is the TestCase that owns the processes; `server` may be http2_server().
 
-    `tokens` are further lines of the API server's token file, `options` further arguments of it.
+    `tokens` are further lines of the API server's token file, `options` further arguments of it. With `fsync` etcd stores
+    each write on the disk before it answers.
     """
 
-    def __init__(self, test, server="kube-apiserver", tokens=(), options=()):
+    def __init__(self, test, server="kube-apiserver", tokens=(), options=(), fsync=False):
         self._assets = assets()
         self.folder = test.folder / "control-plane"
         self.folder.mkdir()
@@ -98,7 +99,7 @@ class ControlPlane:
                        check=True, capture_output=True)
         (self.folder / "tokens.csv").write_text(
             "".join(line + "\n" for line in (f"{TOKEN},e2e-admin,e2e-admin,system:masters", *tokens)))
-        self._start_etcd(test)
+        self._start_etcd(test, [] if fsync else ["--unsafe-no-fsync"])
         self._start_apiserver(test, server, options)
         self.certificate = self.folder / "certs" / "apiserver.crt"  # with the CA that signed it behind it
         (self.folder / "kubeconfig").write_text(json.dumps({
@@ -110,12 +111,12 @@ class ControlPlane:
         kubectl = self._assets / "kubectl"
         self._kubectl = str(kubectl) if os.access(kubectl, os.X_OK) else shutil.which("kubectl")
 
-    def _start_etcd(self, test):
+    def _start_etcd(self, test, options):
         client_port, peer = free_port(), free_port()
         client_url, peer_url = f"http://127.0.0.1:{client_port}", f"http://127.0.0.1:{peer}"
         self.etcd = client_url
         test.start(Process("etcd", [
-            self._assets / "etcd", "--unsafe-no-fsync", "--data-dir", self.folder / "etcd", "--logger", "zap",
+            self._assets / "etcd", *options, "--data-dir", self.folder / "etcd", "--logger", "zap",
             "--log-level", "error", "--listen-client-urls", client_url, "--advertise-client-urls", client_url, "--listen-peer-urls", peer_url,
             "--initial-advertise-peer-urls", peer_url, "--initial-cluster", f"default={peer_url}"]))
 

@@ -1118,4 +1118,60 @@ BOOST_AUTO_TEST_CASE(schedule_reports_each_event_that_it_loses_whatever_happens)
   }
 }
 
+namespace {
+
+/// A schedule whose outcomes become words such as "+a@3", "-b@4", "!c@5".
+struct marking {
+  rw::dispatch::schedule plan{
+      {.capacity = 2}, [] { return 0U; }, [](loss, const rw::watch_event&) {},
+      [this](const rw::watch_event& one, std::uint64_t mark, rw::dispatch::outcome what) {
+        static constexpr std::string_view signs = "+!-";
+        text += signs[static_cast<std::size_t>(what)] + one.watched.name + "@" +
+                std::to_string(mark) + " ";
+      }};
+  core::time_point now = core::time_point(1h);
+  std::string text;
+
+  void offer(const std::string& name, std::uint64_t mark) {
+    auto one = event(name);
+    one.mark = mark;
+    plan.offer(std::move(one), now);
+  }
+  batch next() { return plan.poll(now).send; }
+  std::string take() { return std::exchange(text, {}); }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(outcome_names_the_newest_mark_that_was_sent) {
+  marking under_test;
+  under_test.offer("a", 1);
+  under_test.offer("a", 2);
+  auto sent = under_test.next();
+  under_test.offer("a", 3);
+  under_test.plan.answered(std::move(sent), {200}, under_test.now);
+  BOOST_TEST(under_test.take() == "+a@2 ");
+  under_test.plan.answered(under_test.next(), {503}, under_test.now);
+  BOOST_TEST(under_test.take() == "");
+  under_test.now += 2h;
+  BOOST_TEST(!under_test.next());
+  BOOST_TEST(under_test.take() == "-a@3 ");
+}
+
+BOOST_AUTO_TEST_CASE(rejection_and_overflow_are_outcomes) {
+  marking under_test;
+  under_test.offer("a", 1);
+  under_test.plan.answered(under_test.next(), {400}, under_test.now);
+  BOOST_TEST(under_test.take() == "!a@1 ");
+  for (std::uint64_t i = 2; i < 5; ++i) under_test.offer(std::to_string(i), i);
+  BOOST_TEST(under_test.take() == "-4@4 ");
+}
+
+BOOST_AUTO_TEST_CASE(event_without_mark_has_no_outcome) {
+  marking under_test;
+  under_test.offer("a", 0);
+  under_test.plan.answered(under_test.next(), {200}, under_test.now);
+  BOOST_TEST(under_test.take() == "");
+}
+
 BOOST_AUTO_TEST_SUITE_END()

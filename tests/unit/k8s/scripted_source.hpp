@@ -64,7 +64,7 @@ class scripted_source final : public api_source {
     co_await answer_to(asked);
     sink_ = nullptr;
     if (failure_) co_return *std::exchange(failure_, std::nullopt);
-    co_return opened_watch();
+    co_return std::exchange(opened_, nullptr);
   }
 
   // What the test says.
@@ -78,6 +78,11 @@ class scripted_source final : public api_source {
   }
   void answer(std::string body) {
     body_ = std::move(body);
+    answer();
+  }
+  /// The watch goes on until its result goes.
+  void open(opened_watch opened) {
+    opened_ = std::move(opened);
     answer();
   }
   void fail(errc code, unsigned status = 0) {
@@ -112,6 +117,7 @@ class scripted_source final : public api_source {
   core::wake answered_;
   watch_sink* sink_ = nullptr;
   std::string body_;
+  opened_watch opened_;
   std::optional<failure> failure_;
 };
 

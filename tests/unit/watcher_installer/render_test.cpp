@@ -116,7 +116,8 @@ BOOST_AUTO_TEST_CASE(these_objects_make_the_watcher_in_this_order) {
            std::string(k8s::find_string(one, {"metadata", "name"})) + "\n";
     BOOST_TEST(*k8s::label(one, "operator.kyma-project.io/managed-by") == "kyma");
     const auto kind = k8s::find_string(one, {"kind"});
-    const bool scoped = kind == "PriorityClass" || kind == "ValidatingWebhookConfiguration";
+    const bool scoped = kind == "PriorityClass" || kind == "ValidatingWebhookConfiguration" ||
+                        kind.starts_with("ClusterRole");
     BOOST_TEST(k8s::key_of(one).ns == (scoped ? "" : "kyma-system"));
   }
   BOOST_TEST(all ==
@@ -124,8 +125,12 @@ BOOST_AUTO_TEST_CASE(these_objects_make_the_watcher_in_this_order) {
              "NetworkPolicy kyma-project.io--watcher-to-apiserver\n"
              "NetworkPolicy kyma-project.io--metrics-to-watcher\n"
              "NetworkPolicy kyma-project.io--watcher-to-dns\n"
+             "NetworkPolicy kyma-project.io--watcher-to-kube-apiserver\n"
              "PriorityClass skr-webhook-priority\n"
+             "ServiceAccount skr-webhook\n"
              "Secret skr-webhook-tls\n"
+             "ClusterRole skr-webhook\n"
+             "ClusterRoleBinding skr-webhook\n"
              "Service skr-webhook\n"
              "Service skr-webhook-metrics\n"
              "Deployment skr-webhook\n"
@@ -255,7 +260,9 @@ BOOST_AUTO_TEST_CASE(pods_may_do_as_little_as_possible) {
   BOOST_TEST(at(deployment(), "/spec/template/spec/containers/0/securityContext") ==
              json::parse(R"({"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true,
                              "capabilities": {"drop": ["ALL"]}})"));
-  BOOST_TEST(at(deployment(), "/spec/template/spec/automountServiceAccountToken") == false);
+  // A token of its own account, which may read what the Watchers name.
+  BOOST_TEST(at(deployment(), "/spec/template/spec/automountServiceAccountToken") == true);
+  BOOST_TEST(at(deployment(), "/spec/template/spec/serviceAccountName") == "skr-webhook");
 }
 
 BOOST_AUTO_TEST_CASE(resources_image_and_pull_secrets_are_configurable) {
@@ -278,6 +285,7 @@ BOOST_AUTO_TEST_CASE(the_environment_is_what_the_webhook_reads) {
   const auto object = deployment();
   BOOST_TEST(variable(object, "KCP_ADDR") == "events.kcp.example.com:8443");
   BOOST_TEST(variable(object, "KCP_CONTRACT") == "v2");
+  BOOST_TEST(variable(object, "LEDGER_FILE") == "/var/lib/skr-webhook/ledger");
   BOOST_TEST(variable(object, "WEBHOOK_PORT") == "8443");
   BOOST_TEST(variable(object, "METRICS_PORT") == "2112");
   const auto mount = std::string(
@@ -385,6 +393,24 @@ BOOST_AUTO_TEST_CASE(a_directory_may_take_the_place_of_the_built_in_manifests) {
   BOOST_TEST_REQUIRE(loaded.has_value(), loaded.error().message);
   BOOST_TEST((loaded->objects() == templates::built_in().objects()));
   BOOST_TEST(templates::load("/nowhere/at/all").has_error());
+}
+
+BOOST_AUTO_TEST_CASE(rights_are_those_of_the_watchers) {
+  auto runtime = sample();
+  runtime.observed = known_managers({{"a", {"op", "v1", "kymas"}, "spec", {}},
+                                     {"a", {"op", "v1", "kymas"}, "status", {}},
+                                     {"b", {"op", "*", "modules"}, "spec", {}},
+                                     {"b", {"", "v1", "configmaps"}, "spec", {}},
+                                     {"b", {"", "v1", "secrets"}, "spec", {}},
+                                     {"b", {"apps", "v1", "deployments"}, "scale", {}},
+                                     {"b", {"*", "v1", "jobs"}, "spec", {}},
+                                     {"b", {"batch", "v1", "*"}, "spec", {}}});
+  const auto role = object_of(runtime, "ClusterRole", "skr-webhook");
+  BOOST_TEST(json::serialize(role.at("rules")) ==
+             R"([{"apiGroups":[""],"resources":["configmaps"],"verbs":["get","list","watch"]},)"
+             R"({"apiGroups":["op"],"resources":["kymas","modules"],)"
+             R"("verbs":["get","list","watch"]}])");
+  BOOST_TEST(object_of(sample(), "ClusterRole", "skr-webhook").at("rules").as_array().empty());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

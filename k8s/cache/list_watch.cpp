@@ -1,0 +1,341 @@
+#include "k8s/cache/list_watch.hpp"
+
+#include "core/wake.hpp"
+#include "k8s/cache/informer_metrics.hpp"
+#include "k8s/cache/list_decoder.hpp"
+#include "k8s/cache/reflector.hpp"
+#include "k8s/cache/watch_decoder.hpp"
+
+#include <boost/asio/error.hpp>
+#include <boost/system/system_error.hpp>
+
+#include <array>
+#include <functional>
+#include <optional>
+#include <utility>
+
+namespace rw::k8s {
+namespace {
+
+namespace asio = boost::asio;
+using action = reflector::action;
+using phase = informer_metrics::phase;
+
+reflector_options reflect(const list_watch_options& options) {
+  return {options.page, options.streaming_list, options.watch_timeout, options.backoff_base,
+          options.backoff_limit};
+}
+
+/// One generator for all who draw: its state is larger than all else here.
+core::random_source shared(core::random_source random) {
+  auto source = std::make_shared<core::random_source>(std::move(random));
+  return [source = std::move(source)] { return (*source)(); };
+}
+
+[[noreturn]] void throw_cancelled() {
+  throw boost::system::system_error(asio::error::operation_aborted);
+}
+
+/// Of each action::kind, for the log.
+constexpr std::array<std::string_view, 4> action_texts{"ask for the server's version", "list",
+                                                       "watch", "wait"};
+
+/// A watch that is under way: has what comes decoded, and knows how long it has lasted.
+struct watch_attempt final : watch_sink {
+  watch_attempt(asio::any_io_executor executor, core::clock& time, watch_decoder with,
+                std::function<void()> first, std::function<void()> after)
+      : clock(time),
+        decoder(std::move(with)),
+        at_head(std::move(first)),
+        after_bytes(std::move(after)),
+        over(executor) {}
+
+  void begin() override {
+    if (began) return;
+    began = clock.now();
+    at_head();
+  }
+  bool take(std::string_view bytes) override {
+    if (restarted) return false;
+    begin();
+    const bool go_on = decoder.feed(bytes);
+    after_bytes();
+    return go_on && !restarted;
+  }
+  void end(boost::system::error_code how) override {
+    if (how != http::client_error::abandoned) error = how;  // it had enough
+    over.set();
+  }
+  /// Since its answer's head came: the time until then says nothing good of the server.
+  core::duration lasted() const { return began ? clock.now() - *began : core::duration::zero(); }
+
+  core::clock& clock;
+  watch_decoder decoder;
+  const std::function<void()> at_head;
+  const std::function<void()> after_bytes;
+  std::optional<core::time_point> began;
+  boost::system::error_code error;  ///< that an opened one ended with
+  core::wake over;                  ///< set when an opened one has ended, or is to be ended
+  bool restarted = false;           ///< given up by `restart_watch`
+};
+
+/// Makes an attempt known while it lasts.
+struct watch_guard {
+  watch_guard(watch_attempt*& to, watch_attempt& attempt) : current(to) { to = &attempt; }
+  ~watch_guard() { current = nullptr; }
+  watch_guard(const watch_guard&) = delete;
+  watch_guard& operator=(const watch_guard&) = delete;
+
+  watch_attempt*& current;
+};
+
+}  // namespace
+
+class list_watch::implementation {
+ public:
+  implementation(std::shared_ptr<api_source> api, resource_type of, list_watch_options options,
+                 list_watch_environment environment, object_sink& into)
+      : type(std::move(of)),
+        metrics(environment.metrics, type),
+        reflector(reflect(options), shared(std::move(environment.random))),
+        api_(std::move(api)),
+        options_(std::move(options)),
+        clock_(environment.clock),
+        log_(environment.log),
+        sink_(into),
+        format_(type, options_.what.metadata_only, options_.any_version) {}
+
+  asio::awaitable<void> run();
+  void restart_watch();
+
+  const resource_type type;
+  informer_metrics metrics;
+  k8s::reflector reflector;
+
+ private:
+  asio::awaitable<action> probe();
+  // These take what `run` keeps until they have ended: a frame for each of thousands of informers
+  // is worth being small.
+  asio::awaitable<action> list(const action& what);
+  asio::awaitable<action> watch(const action& what);
+  asio::awaitable<action> pause(const action& what);
+
+  bool take(const watch_event& event);
+  action page_failed(phase where, const failure& why);
+  action watch_ended(const watch_attempt& attempt, failure why);
+
+  void begin_listing();
+  void set_live(bool live);
+  void tell_failure(std::string_view what, const failure& why, const action& next);
+
+  const std::shared_ptr<api_source> api_;
+  const list_watch_options options_;
+  core::clock& clock_;
+  core::logger& log_;
+  core::log_limit log_limit_;
+  object_sink& sink_;
+  const object_format format_;
+  watch_attempt* watch_ = nullptr;  ///< under way
+  bool live_ = false;
+};
+
+asio::awaitable<void> list_watch::implementation::run() {
+  auto next = reflector.begin();
+  for (;;) {
+    switch (next.what) {
+      case action::kind::probe:
+        next = co_await probe();
+        break;
+      case action::kind::list:
+        next = co_await list(next);
+        break;
+      case action::kind::watch:
+        next = co_await watch(next);
+        break;
+      case action::kind::wait:
+        next = co_await pause(next);
+        break;
+    }
+    if (next.whole) sink_.end_listing();
+    sink_.after_input();
+  }
+}
+
+asio::awaitable<action> list_watch::implementation::pause(const action& what) {
+  const auto alarm = clock_.make_timer(api_->get_executor());
+  alarm->expires_at(clock_.now() + what.delay);
+  const bool due = co_await alarm->wait();
+  if (!due) throw_cancelled();
+  co_return reflector.waited();
+}
+
+asio::awaitable<action> list_watch::implementation::probe() {
+  const auto version = co_await api_->server_version();
+  if (version) co_return reflector.version(version->first, version->second);
+  metrics.failure(phase::probe);
+  auto next = reflector.failed(version.error());
+  tell_failure("the server does not tell its version", version.error(), next);
+  co_return next;
+}
+
+asio::awaitable<action> list_watch::implementation::list(const action& what) {
+  if (what.anew) begin_listing();
+  const auto body = co_await api_->list_text(type, options_.what, what.page);
+  if (!body) co_return page_failed(phase::list, body.error());
+  auto page = decode_list(*body, format_, options_.keep);
+  if (!page) {
+    auto why = page.error();
+    why.message = "cannot list " + type.plural + ": the answer " + why.message;
+    co_return page_failed(phase::decode, why);
+  }
+  for (auto& each : page->items) sink_.put(std::move(each));
+  co_return reflector.listed(page->resource_version, page->continue_token);
+}
+
+action list_watch::implementation::page_failed(phase where, const failure& why) {
+  metrics.failure(where);
+  sink_.list_failed(why);
+  auto next = reflector.failed(why);
+  tell_failure("a list failed", why, next);
+  return next;
+}
+
+asio::awaitable<action> list_watch::implementation::watch(const action& what) {
+  if (what.anew) begin_listing();
+  watch_decoder decoder(format_, options_.keep, options_.event_bytes,
+                        [this](const watch_event& event) { return take(event); });
+  // A streaming list is live once it is complete.
+  const bool complete = !what.anew;
+  watch_attempt attempt(
+      api_->get_executor(), clock_, std::move(decoder), [this, complete] { set_live(complete); },
+      [this] { sink_.after_input(); });
+  const watch_guard guard(watch_, attempt);
+  auto bounds = what.watch;
+  bounds.silence = options_.silence;
+  const auto opened = co_await api_->open_watch(type, options_.what, std::move(bounds), attempt);
+  if (!opened) co_return watch_ended(attempt, opened.error());
+  if (*opened) {
+    const auto cancelled = co_await attempt.over.wait();
+    if (cancelled) throw_cancelled();
+  }
+  failure why;
+  if (attempt.error) {
+    why = {.code = errc_of(attempt.error),
+           .message = "cannot watch " + type.plural + ": " + attempt.error.message()};
+  }
+  co_return watch_ended(attempt, std::move(why));
+}
+
+bool list_watch::implementation::take(const watch_event& event) {
+  metrics.event(event.what);
+  switch (reflector.event(event)) {
+    case k8s::reflector::verdict::apply:
+      if (event.what == watch_event::kind::deleted) {
+        sink_.remove(event.subject);
+      } else {
+        sink_.put(event.subject);
+      }
+      return true;
+    case k8s::reflector::verdict::nothing:
+      return true;
+    case k8s::reflector::verdict::whole:
+      sink_.end_listing();
+      set_live(true);
+      return true;
+    case k8s::reflector::verdict::stop:
+      break;
+  }
+  return false;
+}
+
+/// `why` has no code if the watch ended in order, as far as its transport knows.
+action list_watch::implementation::watch_ended(const watch_attempt& attempt, failure why) {
+  set_live(false);
+  using how = k8s::reflector::watch_end;
+  using label = informer_metrics::watch_end;
+  auto ended = how::in_order;
+  auto counted = label::ended;
+  if (attempt.decoder.problem().code) {
+    ended = how::bad_event;
+    counted = label::bad_event;
+    why = attempt.decoder.problem();
+    why.message = "cannot watch " + type.plural + ": " + why.message;
+    metrics.failure(phase::decode);
+  } else if (reflector.error_event().code) {
+    ended = how::broken;
+    why = reflector.error_event();
+    counted = why.is(errc::gone) ? label::expired : label::refused;
+  } else if (why.code) {
+    ended = how::broken;
+    const bool silent = why.is(errc::timed_out) && attempt.began;
+    counted = why.is(errc::gone) ? label::expired
+              : why.status != 0  ? label::refused
+              : silent           ? label::silent
+                                 : label::broken;
+  }
+  metrics.watch(counted);
+  auto next = reflector.watch_ended(ended, why, attempt.lasted());
+  if (ended != how::in_order) {
+    if (ended != how::bad_event) metrics.failure(phase::watch);
+    tell_failure("a watch broke off", why, next);
+  }
+  return next;
+}
+
+void list_watch::implementation::tell_failure(std::string_view what, const failure& why,
+                                              const action& next) {
+  using std::chrono::duration_cast;
+  using std::chrono::milliseconds;
+  log_.limited(log_limit_, core::log_level::warning, "informer is set back",
+               {{"resource", type.plural},
+                {"what", what},
+                {"error", why.message},
+                {"next", action_texts.at(static_cast<std::size_t>(next.what))},
+                {"pause_ms", duration_cast<milliseconds>(next.delay).count()}});
+}
+
+void list_watch::implementation::begin_listing() {
+  metrics.list();
+  sink_.begin_listing();
+}
+
+void list_watch::implementation::set_live(bool live) {
+  if (std::exchange(live_, live) != live) sink_.live(live);
+}
+
+void list_watch::implementation::restart_watch() {
+  set_live(false);
+  if (watch_ == nullptr) return;
+  watch_->restarted = true;
+  watch_->over.set();
+}
+
+list_watch::list_watch(std::shared_ptr<api_source> api, resource_type type,
+                       list_watch_options options, list_watch_environment environment,
+                       object_sink& into)
+    : impl_(std::make_unique<implementation>(std::move(api), std::move(type), std::move(options),
+                                             std::move(environment), into)) {}
+
+list_watch::~list_watch() = default;
+
+asio::awaitable<void> list_watch::run() {
+  return impl_->run();
+}
+
+void list_watch::restart_watch() {
+  impl_->restart_watch();
+}
+
+void list_watch::report(std::size_t objects, std::size_t pending) {
+  impl_->metrics.report(objects, pending);
+}
+
+const std::string& list_watch::resource_version() const noexcept {
+  return impl_->reflector.resource_version();
+}
+
+const resource_type& list_watch::type() const noexcept {
+  return impl_->type;
+}
+
+}  // namespace rw::k8s

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <boost/json/value.hpp>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace rw::observation {
+
+/// The state of an object as one Watcher sees it, as a 64-bit hash: of its uid, of whether it is
+/// being deleted, and of the watched part. Two states that differ in nothing else have the same
+/// mark. Never 0 or 1.
+using mark = std::uint64_t;
+
+inline constexpr mark unknown_mark = 0;
+inline constexpr mark absent_mark = 1;  ///< there is no such object
+
+/// `field`: "spec" or "status". The order of members does not matter. An object with neither part
+/// is marked by its resourceVersion.
+mark mark_of(const boost::json::value& object, std::string_view field);
+
+/// Returns true if the object has all of the labels.
+bool has_labels(const boost::json::value& object, const std::map<std::string, std::string>& labels);
+
+}  // namespace rw::observation

@@ -1,0 +1,175 @@
+#include "reactors/observation/feed.hpp"
+
+#include "core/task_group.hpp"
+
+#include <boost/asio/this_coro.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace rw::observation {
+namespace {
+
+namespace asio = boost::asio;
+
+/// Of tries after a failure that is no refusal.
+constexpr core::duration transient_limit = std::chrono::seconds(30);
+
+bool is_refusal(const k8s::failure& error) {
+  return error.is(k8s::errc::unauthorized) || error.is(k8s::errc::forbidden) ||
+         error.is(k8s::errc::not_found) || error.is(k8s::errc::method_not_allowed);
+}
+
+std::string selector_of(const observed_resource& what) {
+  std::string text;
+  for (const auto& [key, value] : what.labels) {
+    text += (text.empty() ? "" : ",") + key + "=" + value;
+  }
+  return text;
+}
+
+k8s::list_watch_options options_of(const observed_resource& what) {
+  return {.what = {.labels = selector_of(what)},
+          .keep = k8s::projection::fields({"spec", "status", "metadata.deletionTimestamp"})};
+}
+
+}  // namespace
+
+feed::feed(observed_resource what, feed_options options, feed_environment environment)
+    : what_(std::move(what)),
+      options_(options),
+      in_(std::move(environment)),
+      stopped_(in_.api.get_executor()) {}
+
+asio::awaitable<void> feed::run(std::shared_ptr<feed> self) {
+  co_await asio::this_coro::throw_if_cancelled(false);
+  const auto timer = self->in_.clock.make_timer(self->in_.api.get_executor());
+  core::backoff retry(self->options_.retry_base, self->options_.retry_limit, self->in_.random);
+  while (!self->ended_) {
+    auto type = co_await self->discover();
+    core::duration limit = self->options_.retry_limit;
+    self->reason_.clear();
+    if (type) {
+      co_await self->observe(std::move(*type));
+    } else {
+      self->reason_ = type.error().message;
+      if (!is_refusal(type.error())) limit = transient_limit;
+    }
+    if (self->ended_ || self->reason_.empty()) co_return;
+    self->give_up(self->reason_);
+    const auto delay = std::max(self->options_.retry_base, std::min(retry.next(), limit));
+    timer->expires_at(self->in_.clock.now() + delay);
+    const bool due = co_await timer->wait();
+    if (!due) co_return;
+  }
+}
+
+/// Finds the resource's kind, and for any version the one that the server prefers.
+asio::awaitable<k8s::result<k8s::resource_type>> feed::discover() {
+  const auto& of = what_.resource;
+  std::vector<std::string> versions{of.version};
+  if (of.version == "*") {
+    auto served = co_await in_.api.versions(of.group);
+    if (!served) co_return served.error();
+    versions = std::move(*served);
+  }
+  for (const auto& version : versions) {
+    const k8s::group_version_kind gvk{of.group, version, {}};
+    const auto resources = co_await in_.api.resources(gvk.api_version());
+    if (!resources) co_return resources.error();
+    const auto at = std::ranges::find(
+        *resources, of.plural, [](const auto& each) { return std::string_view(each.type.plural); });
+    const bool watchable =
+        at != resources->end() && std::ranges::find(at->verbs, "watch") != at->verbs.end();
+    if (watchable) co_return at->type;
+  }
+  co_return k8s::failure{.code = k8s::errc::not_found,
+                         .message = "the API server does not serve watches of it"};
+}
+
+asio::awaitable<void> feed::observe(k8s::resource_type type) {
+  for (const auto& watch : what_.watches) in_.into.set_type(watch, type);
+  k8s::list_watch driver(k8s::source_of(in_.api), std::move(type), options_of(what_),
+                         {in_.clock, in_.log, in_.metrics, in_.random}, *this);
+  driver_ = &driver;
+  core::task_group tasks(in_.api.get_executor());
+  tasks.spawn(driver.run());
+  co_await stopped_.wait();
+  driver_ = nullptr;
+  tasks.cancel();
+  co_await tasks.join();
+}
+
+void feed::stop(std::string_view reason) {
+  if (!reason_.empty()) return;
+  reason_ = reason;
+  stopped_.set();
+}
+
+void feed::give_up(const std::string& reason) {
+  for (const auto& watch : what_.watches) in_.into.give_up(watch);
+  in_.on_input();
+  if (std::exchange(given_up_, reason) == reason) return;
+  in_.log.warning(
+      "resource not observed, events come from reviews alone",
+      {{"group", what_.resource.group}, {"resource", what_.resource.plural}, {"reason", reason}});
+}
+
+void feed::end() {
+  for (const auto& watch : what_.watches) in_.into.set_live(watch, false);
+  ended_ = true;
+  stopped_.set();
+}
+
+void feed::restart_watch() {
+  if (driver_ != nullptr) driver_->restart_watch();
+}
+
+void feed::begin_listing() {
+  if (ended_) return;
+  for (const auto& watch : what_.watches) in_.into.begin_listing(watch);
+}
+
+void feed::put(k8s::object next) {
+  if (ended_ || !reason_.empty()) return;
+  const auto value = next.parse();
+  for (const auto& watch : what_.watches) {
+    in_.into.put(watch, next.key(), mark_of(value, watch.field));
+  }
+  const bool too_many = in_.into.objects().size() > options_.objects;
+  if (!too_many) return;
+  stop("there are more objects than may be observed");
+  for (const auto& watch : what_.watches) in_.into.forget(watch);
+}
+
+void feed::remove(const k8s::object& last) {
+  if (ended_ || !reason_.empty()) return;
+  for (const auto& watch : what_.watches) in_.into.erase(watch, last.key());
+}
+
+void feed::end_listing() {
+  if (ended_ || !reason_.empty()) return;
+  for (const auto& watch : what_.watches) in_.into.end_listing(watch);
+}
+
+void feed::live(bool live) {
+  if (ended_ || !reason_.empty()) return;
+  if (live) {
+    in_.log.info("resource observed",
+                 {{"group", what_.resource.group}, {"resource", what_.resource.plural}});
+    given_up_.clear();
+  }
+  for (const auto& watch : what_.watches) in_.into.set_live(watch, live);
+  in_.on_input();
+}
+
+void feed::list_failed(const k8s::failure& error) {
+  if (is_refusal(error)) stop(error.message);
+}
+
+void feed::after_input() {
+  if (driver_ != nullptr) driver_->report(0, 0);
+  in_.on_input();
+}
+
+}  // namespace rw::observation

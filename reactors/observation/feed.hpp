@@ -1,0 +1,78 @@
+#pragma once
+
+#include "core/backoff.hpp"
+#include "core/clock.hpp"
+#include "core/log.hpp"
+#include "core/metrics.hpp"
+#include "core/wake.hpp"
+#include "k8s/cache/list_watch.hpp"
+#include "k8s/client/client.hpp"
+#include "reactors/observation/observer.hpp"
+#include "reactors/observation/plan.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace rw::observation {
+
+struct feed_options {
+  std::size_t objects = 0;  ///< of the observer, in all
+  core::duration retry_base = {};
+  core::duration retry_limit = {};
+};
+
+/// All of it must outlive the feed.
+struct feed_environment {
+  core::clock& clock;
+  core::logger& log;
+  core::metrics& metrics;
+  core::random_source random;
+  k8s::client& api;
+  observer& into;
+  std::function<void()> on_input;  ///< the observer may have changed
+};
+
+/// Lists and watches one resource for the observer; where that is refused, again and again. On the
+/// client's executor.
+class feed final : k8s::object_sink {
+ public:
+  feed(observed_resource what, feed_options options, feed_environment environment);
+
+  const observed_resource& what() const noexcept { return what_; }
+
+  /// Runs until `end`, or until cancelled.
+  static boost::asio::awaitable<void> run(std::shared_ptr<feed> self);
+  /// Nothing of it reaches the observer any more.
+  void end();
+  void restart_watch();
+
+ private:
+  boost::asio::awaitable<k8s::result<k8s::resource_type>> discover();
+  boost::asio::awaitable<void> observe(k8s::resource_type type);
+  void stop(std::string_view reason);
+  void give_up(const std::string& reason);
+
+  // object_sink
+  void begin_listing() override;
+  void put(k8s::object next) override;
+  void remove(const k8s::object& last) override;
+  void end_listing() override;
+  void live(bool live) override;
+  void list_failed(const k8s::failure& error) override;
+  void after_input() override;
+
+  const observed_resource what_;
+  const feed_options options_;
+  const feed_environment in_;
+  core::wake stopped_;
+  k8s::list_watch* driver_ = nullptr;  ///< while it runs
+  std::string reason_;                 ///< why it stops; empty: it does not
+  std::string given_up_;               ///< the reason that was logged last
+  bool ended_ = false;
+};
+
+}  // namespace rw::observation

@@ -1,0 +1,119 @@
+#pragma once
+
+#include "k8s/objects/names.hpp"
+#include "reactors/observation/digest.hpp"
+#include "reactors/shared/managers_file.hpp"
+
+#include <boost/intrusive/list.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+namespace rw::observation {
+
+/// What is known of the objects of each Watcher, and which of their changes are not delivered yet.
+/// Pure: neither sockets nor a clock.
+///
+/// An object is `delivered` in its newest state, or waits in one of two queues, or its newest state
+/// was handed out as an event and its outcome is not known. Changes that a live watch brings queue
+/// in front of those that a list brings: a list is a resync. A deletion is kept until it is
+/// delivered.
+///
+/// A Watcher's objects cost one node of a hash table each: at most 200 bytes with a key of 40
+/// bytes. All calls are O(1) on average, but for listings. Not thread-safe.
+class observed_objects {
+ public:
+  class table;
+
+  /// A change to send as an event.
+  struct change {
+    const managed_watch& watch;
+    k8s::object_key key;
+    std::uint64_t sequence;  ///< increases; names this event in `delivered` and `lost`
+  };
+
+  observed_objects();
+  ~observed_objects();
+  observed_objects(const observed_objects&) = delete;
+  observed_objects& operator=(const observed_objects&) = delete;
+
+  /// Finds or adds the table of a Watcher. References stay valid until `remove`.
+  table& add(const managed_watch& watch);
+  table* find(const managed_watch& watch);
+  void remove(const managed_watch& watch);
+
+  /// Adds an object as a ledger has it: delivered as `delivered` (unknown_mark: it is not known in
+  /// which state), and to be compared with the next list. No effect on a known object.
+  void remember(table& of, std::string_view key, mark delivered);
+
+  // What a list and a watch bring. Between begin_listing and end_listing changes are resyncs.
+
+  void begin_listing(table& of);
+  void put(table& of, const k8s::object_key& key, mark now);
+  void erase(table& of, const k8s::object_key& key);
+  void end_listing(table& of);
+
+  /// Returns the newest state; absent_mark if there is no such object.
+  mark state_of(const table& of, const k8s::object_key& key) const;
+
+  /// Hands out the change that waits longest: of live ones, then, if `resyncs`, of the others.
+  std::optional<change> next(bool resyncs);
+
+  /// The event with this sequence was delivered, and with it each earlier one for that object.
+  void delivered(table& of, const k8s::object_key& key, std::uint64_t sequence);
+  /// It was lost: the change queues as a resync.
+  void lost(table& of, const k8s::object_key& key, std::uint64_t sequence);
+
+  std::size_t size() const noexcept { return size_; }
+  std::size_t size(const table& of) const noexcept;
+  /// Objects whose newest state is not delivered.
+  std::size_t undelivered() const noexcept { return undelivered_; }
+  /// Resyncs that were handed out and have no outcome.
+  std::size_t open_resyncs() const noexcept { return open_resyncs_; }
+  bool has_live_changes() const noexcept { return !live_.empty(); }
+  bool has_resyncs() const noexcept { return !resyncs_.empty(); }
+  /// Increases whenever what `visit` passes changes.
+  std::uint64_t version() const noexcept { return version_; }
+
+  /// Passes each object as a ledger should have it, Watcher by Watcher.
+  using watch_visitor = std::function<void(const managed_watch&, std::size_t objects)>;
+  using object_visitor = std::function<void(std::string_view key, mark delivered)>;
+  void visit(const watch_visitor& watch, const object_visitor& object) const;
+
+ private:
+  enum class state : std::uint8_t { remembered, delivered, live, resync, sent, sent_resync };
+  using hook =
+      boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
+  struct record : hook {
+    table* of = nullptr;
+    const std::string* key = nullptr;  ///< of its node
+    mark newest = unknown_mark;        ///< remembered: the state in which it was delivered
+    std::uint64_t sequence = 0;        ///< of the event, while sent
+    std::uint32_t listing = 0;         ///< the one that it was in last
+    observed_objects::state state = observed_objects::state::remembered;
+  };
+  using queue = boost::intrusive::list<record, boost::intrusive::constant_time_size<false>>;
+
+  record& insert(table& of, std::string_view key);
+  void set(record& object, state to);
+  void change_to(table& of, record& object, mark now);
+  record* sent_as(table& of, const k8s::object_key& key, std::uint64_t sequence);
+
+  std::map<managed_watch, std::unique_ptr<table>> tables_;
+  queue live_;
+  queue resyncs_;
+  std::size_t size_ = 0;
+  std::size_t undelivered_ = 0;
+  std::size_t open_resyncs_ = 0;
+  std::uint64_t sequence_ = 0;
+  std::uint64_t version_ = 0;
+};
+
+}  // namespace rw::observation

@@ -1,0 +1,266 @@
+#include "reactors/observation/observer.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace rw::observation {
+namespace {
+
+/// Reviews come in any version of a kind.
+watch_event without_version(watch_event event) {
+  event.gvk.version.clear();
+  return event;
+}
+
+bool matches(std::string_view pattern, std::string_view name) {
+  return pattern == "*" || pattern == name;
+}
+
+}  // namespace
+
+void observer::set_watches(const plan& from) {
+  std::vector<view> next;
+  for (const auto& resource : from.resources) {
+    for (const auto& watch : resource.watches) {
+      auto* known = find(watch);
+      next.push_back(known != nullptr ? *known : view{watch, &objects_.add(watch)});
+    }
+  }
+  std::vector<managed_watch> removed;
+  for (const auto& old : views_) {
+    const bool stays = std::ranges::find(next, old.watch, &view::watch) != next.end();
+    if (!stays && old.objects != nullptr) removed.push_back(old.watch);
+  }
+  for (const auto& other : from.others) next.push_back(view{other.watch});
+  views_.swap(next);
+  for (const auto& watch : removed) objects_.remove(watch);
+  release_uncovered();
+}
+
+observer::view* observer::find(const managed_watch& watch) {
+  const auto at = std::ranges::find(views_, watch, &view::watch);
+  return at == views_.end() || at->objects == nullptr ? nullptr : &*at;
+}
+
+void observer::set_type(const managed_watch& watch, const k8s::resource_type& type) {
+  if (auto* known = find(watch)) known->type = type;
+}
+
+void observer::set_live(const managed_watch& watch, bool live) {
+  auto* known = find(watch);
+  if (known == nullptr) return;
+  known->live = live;
+  known->observed = known->observed || live;
+  if (!live) release_uncovered();
+}
+
+void observer::give_up(const managed_watch& watch) {
+  set_live(watch, false);
+  if (auto* known = find(watch)) known->observed = false;
+}
+
+void observer::forget(const managed_watch& watch) {
+  auto* known = find(watch);
+  if (known == nullptr) return;
+  objects_.remove(watch);
+  known->objects = &objects_.add(watch);
+}
+
+void observer::begin_listing(const managed_watch& watch) {
+  if (auto* known = find(watch)) objects_.begin_listing(*known->objects);
+}
+
+void observer::put(const managed_watch& watch, const k8s::object_key& key, mark now) {
+  auto* known = find(watch);
+  if (known == nullptr) return;
+  shown(*known, key);
+  objects_.put(*known->objects, key, now);
+}
+
+void observer::erase(const managed_watch& watch, const k8s::object_key& key) {
+  auto* known = find(watch);
+  if (known == nullptr) return;
+  shown(*known, key);
+  objects_.erase(*known->objects, key);
+}
+
+void observer::end_listing(const managed_watch& watch) {
+  if (auto* known = find(watch)) objects_.end_listing(*known->objects);
+}
+
+/// A watch has shown the object, so it is alive: what is persisted it will show.
+void observer::shown(const view& one, const k8s::object_key& key) {
+  if (open_.empty() || !one.type) return;
+  const auto& gvk = one.type->gvk;
+  const auto at = open_by_event_.find({one.watch.manager, {gvk.group, "", gvk.kind}, key, {}});
+  if (at != open_by_event_.end()) end(at->second);
+}
+
+bool observer::concerns(const view& one, const watch_event& event) const {
+  return one.watch.manager == event.manager && one.type && one.type->gvk.group == event.gvk.group &&
+         one.type->gvk.kind == event.gvk.kind;
+}
+
+observer::route observer::route_of(const watch_event& event) const {
+  const auto found =
+      std::ranges::find_if(views_, [&](const view& one) { return concerns(one, event); });
+  if (found == views_.end()) return route::settle;
+  const auto& plural = found->type->plural;
+  bool live = true;
+  bool observed = true;
+  for (const auto& each : views_) {
+    const auto& watched = each.watch.watched;
+    const bool same = each.watch.manager == event.manager &&
+                      matches(watched.group, event.gvk.group) && matches(watched.plural, plural);
+    live = live && (!same || each.live);
+    observed = observed && (!same || each.observed);
+  }
+  if (observed && options_.source == event_source::watch) return route::ignore;
+  return live && options_.source == event_source::both ? route::confirm : route::settle;
+}
+
+void observer::accept(watch_event review, core::time_point now) {
+  const auto to = route_of(review);
+  if (to == route::ignore) return;
+  if (to == route::settle || open_.size() >= options_.confirmations) {
+    settle(std::move(review), cause::review, now + options_.settle);
+    return;
+  }
+  auto key = without_version(review);
+  const auto known = open_by_event_.find(key);
+  if (known != open_by_event_.end()) {
+    known->second->again = known->second->number != 0;
+    return;
+  }
+  open_.push_back({std::move(review), now});
+  open_by_event_.emplace(std::move(key), std::prev(open_.end()));
+}
+
+void observer::end(open_list::iterator open) {
+  if (open->number != 0) --reading_;
+  open_by_event_.erase(without_version(open->event));
+  open_.erase(open);
+}
+
+void observer::settle(watch_event event, cause why, core::time_point due) {
+  settling_.push_back({std::move(event), why, due});
+}
+
+/// Reviews whose objects are no longer covered by live watches are sent.
+void observer::release_uncovered() {
+  for (auto at = open_.begin(); at != open_.end();) {
+    const auto open = at++;
+    if (route_of(open->event) == route::confirm) continue;
+    settle(open->event, cause::review, open->accepted + options_.settle);
+    end(open);
+  }
+}
+
+observer::confirmed observer::confirm(const confirmation& read, const confirm_result& result,
+                                      core::time_point now) {
+  using kind = confirm_result::kind;
+  confirmed outcome;
+  const auto& review = read.review;
+  const auto at = open_by_event_.find(without_version(review));
+  if (at == open_by_event_.end() || at->second->number != read.number) return outcome;
+  const bool again = at->second->again;
+  end(at->second);
+  bool unverified = result.what == kind::failed;
+  for (const auto& each : views_) {
+    if (unverified || !concerns(each, review)) continue;
+    // Another version of the object may differ where nothing has changed.
+    unverified = *each.type != read.type;
+    const bool exists = result.what == kind::found && has_labels(result.object, each.watch.labels);
+    const auto stored = exists ? mark_of(result.object, each.watch.field) : absent_mark;
+    if (unverified || objects_.state_of(*each.objects, review.watched) == stored) continue;
+    outcome.lagging.push_back(each.watch);
+    if (exists) objects_.put(*each.objects, review.watched, stored);
+    if (!exists) objects_.erase(*each.objects, review.watched);
+  }
+  if (unverified) settle(review, cause::unverified, now);
+  if (again) accept(review, now);
+  outcome.not_persisted = !unverified && !again && outcome.lagging.empty();
+  return outcome;
+}
+
+void observer::delivered(const watch_event& event, std::uint64_t sequence) {
+  for (const auto& each : views_) {
+    if (concerns(each, event)) objects_.delivered(*each.objects, event.watched, sequence);
+  }
+}
+
+void observer::lost(const watch_event& event, std::uint64_t sequence, core::time_point now) {
+  resync_from_ = now + options_.loss_pause;
+  for (const auto& each : views_) {
+    if (concerns(each, event)) objects_.lost(*each.objects, event.watched, sequence);
+  }
+}
+
+std::optional<watch_event> observer::next_change(bool resyncs) {
+  const auto change = objects_.next(resyncs);
+  if (!change) return std::nullopt;
+  const auto* known = find(change->watch);
+  watch_event event{change->watch.manager, known->type->gvk, change->key, {}};
+  event.mark = change->sequence;
+  return event;
+}
+
+observer::decision observer::poll(core::time_point now) {
+  decision result;
+  if (objects_.has_live_changes()) {
+    result.send = next_change(false);
+    return result;
+  }
+  if (closed_) release_all(now);
+  if (!settling_.empty()) {
+    auto& first = settling_.front();
+    if (closed_ || settling_.size() > options_.settling || first.due <= now) {
+      result.send = std::move(first.event);
+      result.why = first.why;
+      settling_.pop_front();
+      return result;
+    }
+    result.until = first.due;
+  }
+  const auto next = std::ranges::find(open_, 0U, &open_review::number);
+  if (next != open_.end() && reading_ < options_.reads) {
+    const auto due = next->accepted + options_.confirm_wait;
+    if (due <= now) {
+      result.confirm = read(*next);
+      return result;
+    }
+    result.until = std::min(result.until, due);
+  }
+  if (closed_ || objects_.open_resyncs() >= options_.resyncs) return result;
+  if (resync_from_ <= now) {
+    result.send = next_change(true);
+    result.why = cause::resync;
+  } else if (objects_.undelivered() > 0) {
+    result.until = std::min(result.until, resync_from_);
+  }
+  return result;
+}
+
+void observer::release_all(core::time_point now) {
+  for (auto& open : open_) settle(std::move(open.event), cause::review, now);
+  open_.clear();
+  open_by_event_.clear();
+}
+
+observer::confirmation observer::read(open_review& open) {
+  const auto of =
+      std::ranges::find_if(views_, [&](const view& one) { return concerns(one, open.event); });
+  open.number = ++reads_;
+  ++reading_;
+  return {open.event, *of->type, open.number};
+}
+
+std::size_t observer::live_watches() const noexcept {
+  return static_cast<std::size_t>(std::ranges::count(views_, true, &view::live));
+}
+
+std::size_t observer::unobserved_watches() const noexcept {
+  return static_cast<std::size_t>(std::ranges::count(views_, false, &view::observed));
+}
+
+}  // namespace rw::observation

@@ -1,0 +1,351 @@
+"""Events come of what is persisted: none is early, none is missing after an outage, a crash or lost reviews, and none is
+sent for what did not change. On the embedded API server, and on a real one with etcd where KUBEBUILDER_ASSETS names it.
+
+RW_E2E_KILLS and RW_E2E_SEED change the number of crashes and when they come.
+"""
+
+import base64
+import http.client
+import json
+import os
+import pathlib
+import random
+import signal
+import ssl
+import statistics
+import sys
+import threading
+import time
+import unittest
+
+import control_plane
+import harness
+from api import Api
+from control_plane import widget_crd
+from harness import DEV_BINARY, EventLog, Listener, Pki, Process, Webhook, lasting_port, pause, wait_until
+
+MANAGER = "lifecycle-manager"
+LABELS = {"operator.kyma-project.io/watched-by": "kyma"}
+WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
+CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+WATCHES = {"version": 1, "watches": [{"manager": MANAGER, "group": "example.com", "version": "*", "resource": "widgets",
+                                      "field": "spec", "matchLabels": LABELS}]}
+KILLS = int(os.environ.get("RW_E2E_KILLS", "20"))
+
+
+def widget(name, value, **labels):
+    return {"apiVersion": "example.com/v1", "kind": "Widget", "spec": {"value": value},
+            "metadata": {"name": name, "namespace": "default", "labels": {**LABELS, **labels}}}
+
+
+def configuration(name, url, ca, labels, policy, timeout=5):
+    return {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": name},
+            "webhooks": [{"name": f"{name}.operator.kyma-project.io", "admissionReviewVersions": ["v1"],
+                          "clientConfig": {"url": url, "caBundle": base64.b64encode(ca.read_bytes()).decode()},
+                          "objectSelector": {"matchLabels": labels}, "sideEffects": "NoneOnDryRun",
+                          "timeoutSeconds": timeout, "failurePolicy": policy,
+                          "rules": [control_plane.rule("example.com", "*", "widgets")]}]}
+
+
+class Readback(EventLog):
+    """Reads the object at each event at once, as an operator does."""
+
+    def __init__(self, connect):
+        super().__init__()
+        self._api = None
+        self._connect = connect
+        self.reads = {}  # name -> (arrival, value or None), the latest
+        self.read = threading.Condition()
+
+    def take(self, arrival, line):
+        super().take(arrival, line)
+        self._api = self._api or self._connect()
+        name = json.loads(line)["watched"]["name"]
+        try:
+            value = self._api.request("GET", f"{WIDGETS}/{name}")["spec"]["value"]
+        except AssertionError:
+            value = None
+        with self.read:
+            self.reads.setdefault(name, []).append((arrival, value))
+            self.read.notify_all()
+
+    def first_read_since(self, name, when):
+        """Of an event for the object; waits for it."""
+        def found():
+            return next((read for read in self.reads.get(name, []) if read[0] >= when), None)
+        with self.read:
+            if not self.read.wait_for(found, 20):
+                raise AssertionError(f"no event for {name}")
+            return found()
+
+
+class Observation:
+    """The tests."""
+
+    def setUp(self):
+        super().setUp()
+        self.kubeconfig = self.start_server()
+        self.pki = Pki(self.folder / "pki")
+        self.managers = self.folder / "managers.json"
+        self.managers.write_text(json.dumps(WATCHES))
+        self.ledger = self.folder / "ledger"
+        self.certificate = self.pki.issue("webhook", "webhook", cn="runtime-1")
+        self.webhook_port = lasting_port()
+        self.api = self.connect()
+        self.api.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", widget_crd())
+        wait_until(lambda: self.served(), 30, "widgets are served")
+
+    def connect(self):
+        client = Api(self.kubeconfig)
+        self.addCleanup(client.close)
+        return client
+
+    def served(self):
+        try:
+            return self.api.get(WIDGETS)
+        except AssertionError:
+            return None
+
+    def listen(self, events):
+        self.events = events
+        tls = self.pki.issue("server", "listener")
+        return self.start(Listener(events, MANAGER, tls=tls, client_ca=self.pki.ca))
+
+    def run_webhook(self, listener, source="both", live=True):
+        webhook = self.start(Webhook(
+            *self.certificate, self.pki.ca, f"localhost:{listener.port}",
+            env={"MANAGERS_FILE": str(self.managers), "LEDGER_FILE": str(self.ledger), "SOURCE": source,
+                 "KUBECONFIG": str(self.kubeconfig), "WEBHOOK_PORT": str(self.webhook_port)}))
+        if live and source != "webhook":
+            self.wait_live(webhook)
+        return webhook
+
+    def wait_live(self, webhook):
+        wait_until(lambda: webhook.records(msg="resource observed"), 30, lambda: f"widgets are watched:\n{webhook.tail()}")
+
+    def register(self, policy="Ignore", timeout=5):
+        self.api.request("POST", CONFIGURATIONS, configuration(
+            "skr-webhook", f"https://127.0.0.1:{self.webhook_port}/validate/{MANAGER}", self.pki.ca, LABELS, policy, timeout))
+
+    def wait_called(self, webhook):
+        """The API server takes a moment to call a new webhook."""
+        def called():
+            name = f"probe-{time.monotonic_ns()}"
+            self.api.request("POST", WIDGETS, widget(name, 0))
+            return webhook.metric("watcher_admission_request_total")
+        wait_until(called, 30, "the API server calls the webhook")
+
+    def names(self, start=0):
+        return [json.loads(line)["watched"]["name"] for _, line in self.events.lines[start:]]
+
+    def in_parallel(self, threads, work):
+        """Calls work(thread, client) in so many threads."""
+        failures = []
+        def run(number, client):
+            try:
+                work(number, client)
+            except BaseException as error:
+                failures.append(repr(error))
+        running = [threading.Thread(target=run, args=(n, self.connect())) for n in range(threads)]
+        for thread in running:
+            thread.start()
+        for thread in running:
+            thread.join()
+        self.assertEqual(failures[:3], [])
+
+    # --- never early ---------------------------------------------------------------------
+
+    def read_back(self, source, writes, threads):
+        """Writes, and returns how many were read back stale at their first event."""
+        listener = self.listen(Readback(self.connect))
+        webhook = self.run_webhook(listener, source)
+        self.register()
+        self.wait_called(webhook)
+        stale, delays = [], []
+        def write(number, client):
+            for i in range(writes // threads):
+                name = f"{number}-{i // 2}"
+                begun = time.monotonic()
+                if i % 2 == 0:
+                    client.request("POST", WIDGETS, widget(name, 0))
+                else:
+                    client.patch(f"{WIDGETS}/{name}", {"spec": {"value": 1}})
+                answered = time.monotonic()
+                arrival, value = self.events.first_read_since(name, begun)
+                delays.append(arrival - answered)
+                if value != i % 2:
+                    stale.append(name)
+        self.in_parallel(threads, write)
+        self.note(f"{source}: {len(stale)} of {writes} writes read back stale; from the response to the event: median "
+                  f"{1000 * statistics.median(delays):.1f} ms, 99th percentile {1000 * harness.quantile(delays, 0.99):.1f} ms")
+        self.assertEqual(webhook.terminate(), 0)
+        return len(stale)
+
+    def test_event_comes_after_its_change_can_be_read(self):
+        self.assertEqual(self.read_back("both", 2000, 8), 0)
+
+    def test_event_of_a_review_is_hardly_ever_early(self):
+        self.assertLessEqual(self.read_back("webhook", 1000, 40), 1)
+
+    # --- nothing missing after a gap -----------------------------------------------------
+
+    def prepare(self):
+        """A webhook that has told of 400 objects; returns the listener and it."""
+        listener = self.listen(EventLog())
+        webhook = self.run_webhook(listener)
+        self.register(timeout=1)
+        self.wait_called(webhook)
+        refuses = f"https://127.0.0.1:{lasting_port()}/refuse"
+        self.api.request("POST", CONFIGURATIONS, configuration("refuses", refuses, self.pki.ca, {"refuse": "yes"}, "Fail"))
+        def refused():
+            try:
+                self.api.request("POST", WIDGETS + "?dryRun=All", widget("refused", 0, refuse="yes"))
+            except AssertionError:
+                return True
+        wait_until(refused, 30, "the API server rejects what it is to reject")
+        def create(number, client):
+            for kind in ("changed", "deleted", "rejected", "untouched"):
+                for i in range(number, self.count, 4):
+                    client.request("POST", WIDGETS, widget(f"{kind}-{i}", 0))
+        self.in_parallel(4, create)
+        wait_until(lambda: len(set(n for n in self.names() if not n.startswith("probe"))) == 4 * self.count, 30,
+                   lambda: f"all are told, not {len(set(self.names()))}")
+        wait_until(lambda: webhook.metric("rw_observation_undelivered") == 0, 10, "all are delivered")
+        return listener, webhook
+
+    def make_changes(self, threads=4):
+        """Each kind of change; returns the names of what has changed."""
+        def change(number, client):
+            for i in range(number, self.count, threads):
+                client.request("POST", WIDGETS, widget(f"created-{i}", 0))
+                client.patch(f"{WIDGETS}/changed-{i}", {"spec": {"value": 1}})
+                client.delete(f"{WIDGETS}/deleted-{i}")
+                with self.assertRaises(AssertionError):
+                    client.patch(f"{WIDGETS}/rejected-{i}", {"spec": {"value": 1}, "metadata": {"labels": {"refuse": "yes"}}})
+        self.in_parallel(threads, change)
+        return {f"{kind}-{i}" for kind in ("created", "changed", "deleted") for i in range(self.count)}
+
+    def expect_told(self, webhook, start, names, timeout=5):
+        """Exactly these, within 5 s, and nothing else once all reviews are decided."""
+        begun = time.monotonic()
+        wait_until(lambda: names <= set(self.names(start)), timeout,
+                   lambda: f"{len(names - set(self.names(start)))} of {len(names)} are not told, such as "
+                           f"{sorted(names - set(self.names(start)))[:5]}")
+        took = time.monotonic() - begun
+        wait_until(lambda: webhook.metric("rw_observation_waiting_reviews") == 0
+                   and webhook.metric("rw_observation_undelivered") == 0, 15, "all reviews are decided")
+        told = set(self.names(start))
+        self.assertEqual(sorted(told - names)[:5], [])
+        self.note(f"{len(names)} objects told {took:.2f} s later, by {len(self.names(start))} events")
+
+    def test_what_changes_while_the_process_is_away_is_told(self):
+        listener, webhook = self.prepare()
+        self.assertEqual(webhook.terminate(), 0)
+        start = len(self.events.lines)
+        changed = self.make_changes()
+        self.expect_told(self.run_webhook(listener, live=False), start, changed)
+
+    def test_all_is_told_once_without_the_ledger(self):
+        listener, webhook = self.prepare()
+        self.assertEqual(webhook.terminate(), 0)
+        start = len(self.events.lines)
+        self.make_changes()
+        self.ledger.unlink()
+        exist = {each["metadata"]["name"] for each in self.api.get(WIDGETS)["items"]}
+        webhook = self.run_webhook(listener, live=False)
+        self.expect_told(webhook, start, exist)
+        self.assertEqual(len(self.names(start)), len(exist))
+        self.assertEqual(webhook.terminate(), 0)
+
+    def test_what_no_review_announces_is_told(self):
+        _, webhook = self.prepare()
+        self.api.delete(f"{CONFIGURATIONS}/skr-webhook")
+        reviews = webhook.metric("watcher_admission_request_total")
+        def silent():
+            before = webhook.metric("watcher_admission_request_total")
+            self.api.request("POST", WIDGETS, widget(f"probe-{time.monotonic_ns()}", 0))
+            return webhook.metric("watcher_admission_request_total") == before
+        wait_until(silent, 30, "the API server no longer calls the webhook")
+        wait_until(lambda: webhook.metric("rw_observation_undelivered") == 0, 10, "all are delivered")
+        self.assertIsNotNone(reviews)
+        start = len(self.events.lines)
+        changed = self.make_changes()
+        self.expect_told(webhook, start, changed)
+
+    def test_what_reviews_without_answer_announce_is_told(self):
+        self.count = 8  # each write waits for the timeout of a second
+        _, webhook = self.prepare()
+        start = len(self.events.lines)
+        webhook.send(signal.SIGSTOP)
+        changed = self.make_changes(threads=8)
+        webhook.send(signal.SIGCONT)
+        self.expect_told(webhook, start, changed)
+
+    # --- nothing missing after crashes ---------------------------------------------------
+
+    def test_crashes_lose_nothing(self):
+        seed = int(os.environ.get("RW_E2E_SEED") or random.SystemRandom().randrange(1_000_000))
+        self.note(f"RW_E2E_SEED={seed}")
+        dice = random.Random(seed)
+        listener = self.listen(EventLog())
+        webhook = self.run_webhook(listener)
+        self.register()
+        self.wait_called(webhook)
+        changed = {}  # name -> when its last change began
+        running = True
+        def load(number, client):
+            value = 0
+            while running:
+                value += 1
+                for i in range(10):
+                    name = f"{number}-{i}"
+                    begun = time.monotonic()
+                    if value == 1:
+                        client.request("POST", WIDGETS, widget(name, value))
+                    elif (value + i) % 7 == 0:
+                        client.delete(f"{WIDGETS}/{name}")
+                        client.request("POST", WIDGETS, widget(name, value))
+                    else:
+                        client.patch(f"{WIDGETS}/{name}", {"spec": {"value": value}})
+                    changed[name] = begun
+        loading = threading.Thread(target=lambda: self.in_parallel(8, load))
+        loading.start()
+        for _ in range(KILLS):
+            pause(dice.uniform(0.02, 0.4))
+            webhook.kill()
+            webhook = self.run_webhook(listener, live=False)
+        running = False
+        loading.join()
+        def untold():
+            arrived = self.events.last_arrivals()
+            return [name for name, begun in changed.items() if arrived.get(("default", name), 0) < begun]
+        self.assertEqual(len(changed), 80)
+        wait_until(lambda: not untold(), 10, lambda: f"{len(untold())} objects are untold, such as {untold()[:5]}")
+        self.note(f"{KILLS} crashes, {len(self.events.lines)} events")
+
+
+class Embedded(Observation, harness.TestCase):
+    count = 25
+
+    def start_server(self):
+        server = self.start(Process("api-server", [DEV_BINARY, "api-server", "--address", "127.0.0.1:0",
+                                                   "--dir", self.folder, "--cluster", "skr"]))
+        server.wait_listening("api-server")
+        return self.folder / "skr.kubeconfig"
+
+
+class Real(Observation, harness.TestCase):
+    count = 100
+
+    @classmethod
+    def setUpClass(cls):
+        control_plane.assets()
+
+    def start_server(self):
+        plane = control_plane.ControlPlane(self, fsync=True)
+        return plane.kubeconfig_with_authority(self.folder / "kubeconfig")
+
+
+if __name__ == "__main__":
+    harness.main()

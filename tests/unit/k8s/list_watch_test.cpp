@@ -1,0 +1,167 @@
+#include "k8s/cache/list_watch.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include "tests/unit/k8s/scripted_source.hpp"
+#include <memory>
+#include <string>
+
+BOOST_AUTO_TEST_SUITE(list_watch)
+
+namespace asio = boost::asio;
+namespace core = rw::core;
+using namespace rw::k8s::test;
+using rw::k8s::errc;
+
+namespace {
+
+/// Writes down what it receives.
+struct recorder final : rw::k8s::object_sink {
+  void begin_listing() override { text += "[ "; }
+  void put(rw::k8s::object next) override { text += "+" + std::string(next.name()) + " "; }
+  void remove(const rw::k8s::object& last) override {
+    text += "-" + std::string(last.name()) + " ";
+  }
+  void end_listing() override { text += "] "; }
+  void live(bool live) override { text += live ? "live " : "down "; }
+  void list_failed(const rw::k8s::failure& error) override {
+    text += "failed:" + std::to_string(error.status) + " ";
+  }
+  void after_input() override {}
+
+  std::string take() { return std::exchange(text, {}); }
+
+  std::string text;
+};
+
+/// An opened watch that does nothing until it goes, as a client's over HTTP/2.
+struct opened_exchange final : rw::http::opened_exchange {
+  explicit opened_exchange(bool& closed) : closed_(closed) {}
+  ~opened_exchange() override { closed_ = true; }
+
+  bool& closed_;
+};
+
+struct environment {
+  environment() = default;
+  ~environment() {
+    tasks.cancel();
+    rw::test::run(context, tasks.join());
+  }
+
+  asio::awaitable<void> expect(std::string call) {
+    const bool came = co_await rw::test::eventually([&] { return source->call == call; });
+    BOOST_REQUIRE_MESSAGE(came, "no call came, but should: " << call);
+  }
+
+  /// Lets time pass until the driver calls again.
+  asio::awaitable<void> expect_after_pause(std::string call) {
+    const bool came = co_await rw::test::eventually([&] {
+      const auto next = clock.next_alarm();
+      if (next != core::time_point::max()) clock.advance(next - clock.now());
+      return source->call == call;
+    });
+    BOOST_REQUIRE_MESSAGE(came, "no call came, but should: " << call);
+  }
+
+  asio::io_context context{1};
+  core::manual_clock clock;
+  core::metrics metrics{};
+  core::logger log{core::log_level::error};
+  std::shared_ptr<scripted_source> source =
+      std::make_shared<scripted_source>(context.get_executor());
+  recorder sink;
+  rw::k8s::list_watch under_test{source,
+                                 configmaps(),
+                                 {.streaming_list = false},
+                                 {clock, log, metrics, [] { return std::uint64_t{7}; }},
+                                 sink};
+  core::task_group tasks{context.get_executor()};
+};
+
+}  // namespace
+
+RW_COROUTINE_TEST(sink_is_live_from_a_watch_response_until_the_watch_ends, environment) {
+  auto& source = *env->source;
+  env->tasks.spawn(env->under_test.run());
+  co_await env->expect("list 500");
+  source.accepts_watches = false;
+  source.answer(list("10", {configmap("a", "1")}));
+  co_await env->expect("watch 10");
+  BOOST_TEST(env->sink.take() == "[ +a ] ");
+  source.send(event("ADDED", configmap("b", "11")));
+  BOOST_TEST(env->sink.take() == "live +b ");
+  source.fail(errc::unreachable);
+  co_await env->expect_after_pause("watch 11");
+  BOOST_TEST(env->sink.take() == "down ");
+}
+
+RW_COROUTINE_TEST(streaming_list_is_live_once_it_is_complete, environment) {
+  auto& source = *env->source;
+  rw::k8s::list_watch streaming(env->source, configmaps(), {},
+                                {env->clock, env->log, env->metrics, [] { return 7U; }}, env->sink);
+  core::task_group tasks(env->context.get_executor());
+  tasks.spawn(streaming.run());
+  co_await env->expect("version");
+  source.answer();
+  co_await env->expect("stream");
+  source.send(event("ADDED", configmap("a", "1")));
+  BOOST_TEST(env->sink.take() == "[ +a ");
+  source.send(bookmark("10", true) + event("DELETED", configmap("a", "11")));
+  BOOST_TEST(env->sink.take() == "] live -a ");
+  tasks.cancel();
+  co_await tasks.join();
+}
+
+RW_COROUTINE_TEST(failed_page_is_reported_to_the_sink, environment) {
+  env->tasks.spawn(env->under_test.run());
+  co_await env->expect("list 500");
+  env->source->fail(errc::forbidden, 403);
+  co_await env->expect_after_pause("list 500");
+  BOOST_TEST(env->sink.take() == "[ failed:403 ");
+}
+
+RW_COROUTINE_TEST(restarted_watch_resumes_from_its_version, environment) {
+  auto& source = *env->source;
+  env->tasks.spawn(env->under_test.run());
+  co_await env->expect("list 500");
+  source.answer(list("10", {configmap("a", "1")}));
+  co_await env->expect("watch 10");
+  source.send(event("MODIFIED", configmap("a", "12")));
+  env->sink.take();
+  env->under_test.restart_watch();
+  BOOST_TEST(env->sink.take() == "down ");
+  // The source that returns at the watch's end notices with the next bytes.
+  BOOST_TEST(!source.send(event("MODIFIED", configmap("a", "13"))));
+  BOOST_TEST(env->sink.take() == "");
+  co_await env->expect_after_pause("watch 12");
+  BOOST_TEST(env->sink.take() == "live ");
+}
+
+RW_COROUTINE_TEST(restart_closes_an_opened_watch_at_once, environment) {
+  auto& source = *env->source;
+  env->tasks.spawn(env->under_test.run());
+  co_await env->expect("list 500");
+  source.answer(list("10", {}));
+  co_await env->expect("watch 10");
+  bool closed = false;
+  source.open(std::make_unique<opened_exchange>(closed));
+  const bool idle = co_await rw::test::eventually([&] { return source.call.empty(); });
+  BOOST_TEST(idle);
+  co_await rw::test::turn();
+  env->under_test.restart_watch();
+  co_await env->expect_after_pause("watch 10");
+  BOOST_TEST(closed);
+  BOOST_TEST(env->sink.take() == "[ ] live down live ");
+}
+
+RW_COROUTINE_TEST(restart_without_a_watch_has_no_effect, environment) {
+  env->tasks.spawn(env->under_test.run());
+  co_await env->expect("list 500");
+  env->under_test.restart_watch();
+  env->source->answer(list("10", {}));
+  co_await env->expect("watch 10");
+  BOOST_TEST(env->sink.take() == "[ ] live ");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,65 @@
+#include "reactors/observation/digest.hpp"
+
+#include <boost/json/parse.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <string>
+
+BOOST_AUTO_TEST_SUITE(digest)
+
+using namespace rw::observation;
+
+namespace {
+
+mark of(const std::string& text, std::string_view field = "spec") {
+  return mark_of(boost::json::parse(text), field);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(order_of_members_does_not_matter) {
+  const auto first = of(R"({"metadata":{"uid":"u"},"spec":{"a":1,"b":{"c":[1,"x"],"d":null}}})");
+  const auto second = of(R"({"spec":{"b":{"d":null,"c":[1,"x"]},"a":1},"metadata":{"uid":"u"}})");
+  BOOST_TEST(first == second);
+}
+
+BOOST_AUTO_TEST_CASE(each_difference_of_the_watched_part_counts) {
+  const std::string begin = R"({"metadata":{"uid":"u"},"spec":)";
+  const auto known = of(begin + R"({"a":[1,2],"b":"1"}})");
+  for (const auto* other : {R"({"a":[2,1],"b":"1"})", R"({"a":[1,2],"b":1})", R"({"a":[1,2]})",
+                            R"({"b":[1,2],"a":"1"})", R"({"a":[[1],2],"b":"1"})",
+                            R"({"a":[1,2],"b":"1","c":null})", R"(null)", R"([])"}) {
+    BOOST_TEST(of(begin + other + "}") != known, other);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(other_parts_do_not_count) {
+  const auto known = of(R"({"metadata":{"uid":"u","resourceVersion":"1"},"spec":1,"status":1})");
+  BOOST_TEST(of(R"({"metadata":{"uid":"u","resourceVersion":"2"},"spec":1,"status":2})") == known);
+  BOOST_TEST(of(R"({"metadata":{"uid":"u"},"spec":1,"status":1})", "status") !=
+             of(R"({"metadata":{"uid":"u"},"spec":1,"status":2})", "status"));
+}
+
+BOOST_AUTO_TEST_CASE(another_uid_and_a_deletion_count) {
+  const auto known = of(R"({"metadata":{"uid":"u"},"spec":1})");
+  BOOST_TEST(of(R"({"metadata":{"uid":"v"},"spec":1})") != known);
+  BOOST_TEST(of(R"({"metadata":{"uid":"u","deletionTimestamp":"x"},"spec":1})") != known);
+}
+
+BOOST_AUTO_TEST_CASE(object_without_parts_is_marked_by_its_version) {
+  const auto known = of(R"({"metadata":{"uid":"u","resourceVersion":"1"},"data":{"a":"b"}})");
+  BOOST_TEST(of(R"({"metadata":{"uid":"u","resourceVersion":"2"},"data":{"a":"b"}})") != known);
+  // A part that is still missing appears later.
+  BOOST_TEST(of(R"({"metadata":{"uid":"u","resourceVersion":"1"},"spec":1})", "status") ==
+             of(R"({"metadata":{"uid":"u","resourceVersion":"2"},"spec":1})", "status"));
+}
+
+BOOST_AUTO_TEST_CASE(labels_are_all_needed) {
+  const auto object = boost::json::parse(R"({"metadata":{"labels":{"a":"1","b":"2"}}})");
+  BOOST_TEST(has_labels(object, {}));
+  BOOST_TEST(has_labels(object, {{"a", "1"}, {"b", "2"}}));
+  BOOST_TEST(!has_labels(object, {{"a", "1"}, {"b", "3"}}));
+  BOOST_TEST(!has_labels(object, {{"c", ""}}));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
