@@ -24,33 +24,22 @@ bool has_length(unsigned status) {
 
 }  // namespace
 
-void http1_connection::append_number(std::size_t number) {
-  char digits[24];
-  out_.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
-}
-
 void http1_connection::append_response() {
   // A client of HTTP/1.0 knows no chunks: the body ends with the connection.
   const bool chunked = response_.source != nullptr && parser_->version() >= 11;
   if ((response_.source != nullptr && !chunked) || response_.last) open_ = false;
   out_ += "HTTP/1.1 ";
-  append_number(response_.status);
+  out_ += std::to_string(response_.status);
   out_ += ' ';
   out_ += reason_phrase(response_.status);
-  for (std::size_t i = 0; i < response_.headers.size(); ++i) {
-    const auto field = response_.headers[i];
-    out_ += "\r\n";
-    out_ += field.name;
-    out_ += ": ";
-    out_ += field.value;
-  }
+  response_.headers.append_lines(out_);
   out_ += "\r\ndate: ";
   out_ += http_date(std::chrono::system_clock::now());
   if (chunked) {
     out_ += "\r\ntransfer-encoding: chunked";
   } else if (response_.source == nullptr && has_length(response_.status)) {
     out_ += "\r\ncontent-length: ";
-    append_number(response_.body.size());
+    out_ += std::to_string(response_.body.size());
   }
   if (!open_) out_ += "\r\nconnection: close";
   out_ += "\r\n\r\n";

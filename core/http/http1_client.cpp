@@ -143,13 +143,7 @@ void http1_client::write_head(const request& what) {
   out_ += what.target;
   out_ += " HTTP/1.1\r\nhost: ";
   out_ += authority(options_, stream_->encrypted());
-  for (std::size_t i = 0; i < what.headers.size(); ++i) {
-    const auto field = what.headers[i];
-    out_ += "\r\n";
-    out_ += field.name;
-    out_ += ": ";
-    out_ += field.value;
-  }
+  what.headers.append_lines(out_);
   out_ += "\r\ncontent-length: ";
   out_ += std::to_string(what.body.size());
   out_ += "\r\n\r\n";

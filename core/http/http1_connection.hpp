@@ -60,7 +60,6 @@ class http1_connection final : public server_connection {
 
   boost::asio::awaitable<bool> answer();
   void append_response();
-  void append_number(std::size_t number);
   core::io_result put();
   boost::asio::awaitable<bool> flush();
   boost::asio::awaitable<bool> send_source();

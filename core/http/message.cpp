@@ -36,6 +36,16 @@ fields::field fields::operator[](std::size_t i) const noexcept {
   return {all.substr(span.begin, span.name), all.substr(span.begin + span.name, span.value)};
 }
 
+void fields::append_lines(std::string& out) const {
+  for (std::size_t i = 0; i < spans_.size(); ++i) {
+    const auto field = (*this)[i];
+    out += "\r\n";
+    out += field.name;
+    out += ": ";
+    out += field.value;
+  }
+}
+
 std::size_t fields::find(std::string_view name) const noexcept {
   for (std::size_t i = 0; i < spans_.size(); ++i) {
     if (spans_[i].name == name.size() && iequals((*this)[i].name, name)) return i;

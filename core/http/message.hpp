@@ -35,6 +35,9 @@ class fields {
   std::size_t size() const noexcept { return spans_.size(); }
   field operator[](std::size_t i) const noexcept;
 
+  /// Appends each field as HTTP/1.1 writes it, with a line break before it.
+  void append_lines(std::string& out) const;
+
   /// The size of the list as RFC 9113, section 6.5.2, counts it: names, values, and 32 bytes each.
   std::size_t bytes() const noexcept { return text_.size() + 32 * spans_.size(); }
 

@@ -51,15 +51,16 @@ std::string_view reason(review_error error) noexcept {
   return "the body was refused";
 }
 
-void append_answer(std::string& out, review_version version, std::string_view uid,
-                   std::string_view text, std::span<const std::string_view> warnings) {
+void append_answer(std::string& out, const decision& decided,
+                   std::span<const std::string_view> warnings) {
   constexpr std::string_view v1 =
       R"({"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":)";
   constexpr std::string_view v1beta1 =
       R"({"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1beta1","response":{"uid":)";
-  out.reserve(out.size() + v1beta1.size() + uid.size() + text.size() + 96);
-  out += version == review_version::v1 ? v1 : v1beta1;
-  core::append_json_string(out, uid);
+  const auto text = message(decided.what);
+  out.reserve(out.size() + v1beta1.size() + decided.uid.size() + text.size() + 96);
+  out += decided.version == review_version::v1 ? v1 : v1beta1;
+  core::append_json_string(out, decided.uid);
   out += R"(,"allowed":true,"status":{"metadata":{},"status":"Success","message":)";
   core::append_json_string(out, text);
   out += '}';
@@ -74,11 +75,6 @@ void append_answer(std::string& out, review_version version, std::string_view ui
     out += ']';
   }
   out += "}}";
-}
-
-void append_answer(std::string& out, const decision& decided,
-                   std::span<const std::string_view> warnings) {
-  append_answer(out, decided.version, decided.uid, message(decided.what), warnings);
 }
 
 }  // namespace rw::admission

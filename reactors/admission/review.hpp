@@ -117,13 +117,9 @@ class reader {
   std::uint64_t deferred_ = 0;
 };
 
-/// Appends the AdmissionReview in response to a review: with its apiVersion and `uid`, `allowed:
-/// true`, `status: Success` with `text`, and the warnings, if any, which the API server shows to
-/// the user. `text` and `warnings` are plain text; the output is always valid JSON.
-void append_answer(std::string& out, review_version version, std::string_view uid,
-                   std::string_view text, std::span<const std::string_view> warnings = {});
-
-/// Appends the response with the decision's own message.
+/// Appends the AdmissionReview in response to a review: with its apiVersion and uid, `allowed:
+/// true`, `status: Success` with the decision's message, and the warnings, if any, which the API
+/// server shows to the user as plain text. The output is always valid JSON.
 void append_answer(std::string& out, const decision& decided,
                    std::span<const std::string_view> warnings = {});
 

@@ -19,7 +19,36 @@ constexpr std::size_t batch_limit = 1 << 20;
 constexpr std::size_t batch_events = 512;
 constexpr std::size_t max_logged = 256;  // bytes of a path
 
-struct counters {
+/// The parsed path of a request.
+struct route {
+  rw::contract contract = rw::contract::v2;
+  bool batch = false;
+};
+
+/// Returns false if the path does not belong to this component.
+bool find_route(std::string_view target, std::string_view component, route& into) {
+  target = target.substr(0, target.find('?'));
+  if (!target.starts_with('/')) return false;
+  target.remove_prefix(1);
+  const auto slash = target.find('/');
+  if (!parse_contract(target.substr(0, slash), into.contract)) return false;
+  target.remove_prefix(std::min(slash, target.size()));
+  const auto rest = target.substr(std::min<std::size_t>(1, target.size()));
+  if (!rest.starts_with(component)) return false;
+  const auto form = rest.substr(component.size());
+  into.batch = form == "/events";
+  return into.batch || form == "/event";
+}
+
+struct decrement {
+  void operator()(core::gauge* gauge) const { gauge->Decrement(); }
+};
+
+constexpr std::string_view full_queue = "the queue is full; come again";
+
+}  // namespace
+
+struct listener::counters {
   explicit counters(core::metrics& r)
       : registry(r),
         requests(core::make_counter(r, "watcher_listener_requests_total",
@@ -50,136 +79,97 @@ struct counters {
   core::counter& too_large;
 };
 
-/// The parsed path of a request.
-struct route {
-  rw::contract contract = rw::contract::v2;
-  bool batch = false;
-};
-
-/// Returns false if the path does not belong to this component.
-bool find_route(std::string_view target, std::string_view component, route& into) {
-  target = target.substr(0, target.find('?'));
-  if (!target.starts_with('/')) return false;
-  target.remove_prefix(1);
-  const auto slash = target.find('/');
-  if (!parse_contract(target.substr(0, slash), into.contract)) return false;
-  target.remove_prefix(std::min(slash, target.size()));
-  const auto rest = target.substr(std::min<std::size_t>(1, target.size()));
-  if (!rest.starts_with(component)) return false;
-  const auto form = rest.substr(component.size());
-  into.batch = form == "/events";
-  return into.batch || form == "/event";
-}
-
 /// One event of a request, with the status of its response.
-struct element {
+struct listener::element {
   received_event event;
   unsigned status = 200;
   std::string_view reason = {};  ///< of another status; static storage
 };
 
-struct decrement {
-  void operator()(core::gauge* gauge) const { gauge->Decrement(); }
+/// A request under way. Its destructor ends it, even if the connection is closed first.
+struct listener::exchange {
+  const http::request* request;
+  http::response* response;
+  core::time_point start;
+  std::unique_ptr<core::gauge, decrement> in_flight;
+  std::shared_ptr<const sender> who = {};
+  route where = {};
+  std::vector<element> elements = {};
 };
 
-constexpr std::string_view full_queue = "the queue is full; come again";
-
-}  // namespace
-
-/// The HTTP handler of the listener's requests.
-class listener::endpoint final : public http::handler {
- public:
-  /// Calls `on_outdated` if `identifier` returns `outdated`.
-  endpoint(const listener_options& options, std::shared_ptr<core::channel<received_event>> events,
-           const listener_environment& environment, identifier& senders,
-           std::function<void()> on_outdated)
-      : component_(options.component),
-        verify_(options.verify),
-        takes_events_(options.takes_events),
-        wait_(options.wait),
-        events_(std::move(events)),
-        environment_(environment),
-        identifier_(senders),
-        on_outdated_(std::move(on_outdated)),
-        counters_(environment.metrics) {}
-
-  std::size_t body_limit(const http::request& head) const override {
-    route where;
-    const bool batch = find_route(head.target, component_, where) && where.batch;
-    return batch ? batch_limit : event_limit;
+listener::listener(asio::any_io_executor executor, listener_options options,
+                   std::shared_ptr<core::channel<received_event>> events,
+                   listener_environment environment)
+    : executor_(executor),
+      component_(options.component),
+      verify_(options.verify),
+      takes_events_(options.takes_events),
+      wait_(options.wait),
+      events_(std::move(events)),
+      environment_(environment),
+      identifier_(std::make_shared<identifier>(
+          identity_options{options.tls != nullptr, network_list::parse(options.trusted_proxies),
+                           options.tls ? options.tls : options.client_ca},
+          environment.clock)),
+      counters_(std::make_unique<counters>(environment.metrics)) {
+  if (!is_path_segment(component_)) {
+    throw std::runtime_error("a listener's component must be one element of a path, not: " +
+                             component_);
   }
-
-  void refused(unsigned status) noexcept override {
-    counters_.requests.Increment();
-    counters_.errors.Increment();
-    if (status == 413) counters_.too_large.Increment();
+  if (options.tls) {
+    tls::server_options server;
+    server.require_client_certificate = true;
+    auto made = tls::make_server_transport(options.tls, server);
+    if (made.has_error()) throw std::runtime_error("listener: " + made.error().message());
+    transport_ = std::move(*made);
+  } else {
+    transport_ = core::make_plain_transport();
   }
+  server_ = std::make_unique<http::server>(
+      executor, http::server_options{"listener", options.address, options.limits},
+      static_cast<http::handler&>(*this),
+      http::server_environment{*transport_, environment.watchdog, environment.log,
+                               environment.metrics});
+}
 
-  asio::awaitable<void> handle(http::request& from, http::response& into) override;
+std::size_t listener::body_limit(const http::request& head) const {
+  route where;
+  const bool batch = find_route(head.target, component_, where) && where.batch;
+  return batch ? batch_limit : event_limit;
+}
 
- private:
-  /// A request under way. Its destructor ends it, even if the connection is closed first.
-  struct exchange {
-    const http::request* request;
-    http::response* response;
-    core::time_point start;
-    std::unique_ptr<core::gauge, decrement> in_flight;
-    std::shared_ptr<const sender> who = {};
-    route where = {};
-    std::vector<element> elements = {};
-  };
+void listener::refused(unsigned status) noexcept {
+  counters_->requests.Increment();
+  counters_->errors.Increment();
+  if (status == 413) counters_->too_large.Increment();
+}
 
-  bool receive(exchange& current);
-  bool identify(exchange& current);
-  bool read(exchange& current);
-  void judge(exchange& current, element& of);
-  void log_event(const received_event& event);
-  asio::awaitable<void> wait_for_room(exchange current);
-  void answer(exchange& current);
-  void finish(exchange& current);
-  bool refuse(exchange& current, unsigned status, std::string_view reason);
-  void log_refusal(const exchange& current, std::string_view reason, std::size_t events);
-
-  const std::string component_;
-  const verify_function verify_;
-  const std::function<bool()> takes_events_;
-  const std::chrono::milliseconds wait_;
-  const std::shared_ptr<core::channel<received_event>> events_;
-  const listener_environment environment_;
-  identifier& identifier_;
-  const std::function<void()> on_outdated_;
-  counters counters_;
-  core::log_limit refusal_log_;
-  core::log_limit failure_log_;
-};
-
-asio::awaitable<void> listener::endpoint::handle(http::request& from, http::response& into) {
-  counters_.requests.Increment();
-  counters_.in_flight.Increment();
+asio::awaitable<void> listener::handle(http::request& from, http::response& into) {
+  counters_->requests.Increment();
+  counters_->in_flight.Increment();
   const auto start = environment_.clock.now();
   exchange current{.request = &from,
                    .response = &into,
                    .start = start,
-                   .in_flight = std::unique_ptr<core::gauge, decrement>(&counters_.in_flight)};
+                   .in_flight = std::unique_ptr<core::gauge, decrement>(&counters_->in_flight)};
   if (receive(current)) return wait_for_room(std::move(current));
   finish(current);
   return {};
 }
 
-void listener::endpoint::finish(exchange& current) {
-  if (current.response->status != 200) counters_.errors.Increment();
+void listener::finish(exchange& current) {
+  if (current.response->status != 200) counters_->errors.Increment();
   const std::chrono::duration<double> took = environment_.clock.now() - current.start;
-  counters_.duration.Observe(took.count());
+  counters_->duration.Observe(took.count());
 }
 
-bool listener::endpoint::refuse(exchange& current, unsigned status, std::string_view reason) {
+bool listener::refuse(exchange& current, unsigned status, std::string_view reason) {
   current.response->text(status, reason);
   log_refusal(current, reason, 0);
   return false;
 }
 
-void listener::endpoint::log_refusal(const exchange& current, std::string_view reason,
-                                     std::size_t events) {
+void listener::log_refusal(const exchange& current, std::string_view reason, std::size_t events) {
   const auto& request = *current.request;
   environment_.log.limited(
       refusal_log_, core::log_level::warning, "request refused",
@@ -193,7 +183,7 @@ void listener::endpoint::log_refusal(const exchange& current, std::string_view r
 
 /// Sends the events of a request to the channel and writes the response. Returns true if some must
 /// wait for room.
-bool listener::endpoint::receive(exchange& current) {
+bool listener::receive(exchange& current) {
   if (!find_route(current.request->target, component_, current.where)) {
     return refuse(current, 404, "not found: events are taken at /v2/" + component_ + "/event");
   }
@@ -226,8 +216,8 @@ bool listener::endpoint::receive(exchange& current) {
 }
 
 /// Identifies the sender. Returns false if the request as a whole is rejected.
-bool listener::endpoint::identify(exchange& current) {
-  auto who = identifier_.identify(*current.request);
+bool listener::identify(exchange& current) {
+  auto who = identifier_->identify(*current.request);
   if (who.has_value()) {
     current.who = std::move(*who);
     return true;
@@ -235,13 +225,13 @@ bool listener::endpoint::identify(exchange& current) {
   const bool nameless = who.error() == identity_error::nameless;
   refuse(current, nameless ? 400 : 401, reason(who.error()));
   if (who.error() == identity_error::outdated) {
-    on_outdated_();
+    drop_outdated();
     current.response->status = 0;
   }
   return false;
 }
 
-void listener::endpoint::log_event(const received_event& event) {
+void listener::log_event(const received_event& event) {
   if (!environment_.log.enabled(core::log_level::debug)) return;
   environment_.log.debug("event received", {{"runtime_id", event.runtime_id},
                                             {"kind", event.event.gvk.kind},
@@ -250,7 +240,7 @@ void listener::endpoint::log_event(const received_event& event) {
 }
 
 /// Reads the body. Returns false if the request as a whole is rejected.
-bool listener::endpoint::read(exchange& current) {
+bool listener::read(exchange& current) {
   const auto& body = current.request->body;
   const auto add = [&](wire_result event) {
     auto& one = current.elements.emplace_back();
@@ -276,7 +266,7 @@ bool listener::endpoint::read(exchange& current) {
 }
 
 /// Calls the embedder's verification, and handles its exceptions.
-void listener::endpoint::judge(exchange& current, element& of) {
+void listener::judge(exchange& current, element& of) {
   const auto fail = [&](std::string_view error) {
     environment_.log.limited(failure_log_, core::log_level::error, "verification failed",
                              {{"error", error},
@@ -289,7 +279,7 @@ void listener::endpoint::judge(exchange& current, element& of) {
   try {
     if (!verify_ || verify_(*current.request, of.event.event, *current.who)) return;
     const auto path = current.request->target.substr(0, current.request->target.find('?'));
-    counters_.refused_by_verify(path).Increment();
+    counters_->refused_by_verify(path).Increment();
     of.status = 403;
     of.reason = "the event was refused by verification";
   } catch (const std::exception& e) {
@@ -299,7 +289,7 @@ void listener::endpoint::judge(exchange& current, element& of) {
   }
 }
 
-asio::awaitable<void> listener::endpoint::wait_for_room(exchange current) {
+asio::awaitable<void> listener::wait_for_room(exchange current) {
   const auto until = environment_.clock.now() + wait_;
   for (auto& one : current.elements) {
     if (one.status != 503) continue;
@@ -311,7 +301,7 @@ asio::awaitable<void> listener::endpoint::wait_for_room(exchange current) {
   finish(current);
 }
 
-void listener::endpoint::answer(exchange& current) {
+void listener::answer(exchange& current) {
   auto& into = *current.response;
   into.headers.add(batch_offer_header, std::to_string(batch_events));
   std::string list;
@@ -346,43 +336,7 @@ http::server_limits listener_options::default_limits() {
   return limits;
 }
 
-listener::listener(asio::any_io_executor executor, listener_options options,
-                   std::shared_ptr<core::channel<received_event>> events,
-                   listener_environment environment)
-    : executor_(executor),
-      identifier_(std::make_shared<identifier>(
-          identity_options{options.tls != nullptr, network_list::parse(options.trusted_proxies),
-                           options.tls ? options.tls : options.client_ca},
-          environment.clock)),
-      endpoint_(std::make_unique<endpoint>(options, events, environment, *identifier_,
-                                           [this] { drop_outdated(); })),
-      events_(std::move(events)) {
-  if (!is_path_segment(options.component)) {
-    throw std::runtime_error("a listener's component must be one element of a path, not: " +
-                             options.component);
-  }
-  if (options.tls) {
-    tls::server_options server;
-    server.require_client_certificate = true;
-    auto made = tls::make_server_transport(options.tls, server);
-    if (made.has_error()) throw std::runtime_error("listener: " + made.error().message());
-    transport_ = std::move(*made);
-  } else {
-    transport_ = core::make_plain_transport();
-  }
-  server_ = std::make_unique<http::server>(
-      executor, http::server_options{"listener", options.address, options.limits}, *endpoint_,
-      http::server_environment{*transport_, environment.watchdog, environment.log,
-                               environment.metrics});
-}
-
 listener::~listener() = default;
-asio::ip::tcp::endpoint listener::address() const {
-  return server_->address();
-}
-void listener::drain() {
-  server_->drain();
-}
 
 /// Trusts connections made after the drop, which is posted.
 void listener::drop_outdated() {

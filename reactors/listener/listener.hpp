@@ -83,34 +83,58 @@ struct listener_environment {
 /// `watcher_listener_inflight_requests`, `watcher_listener_request_duration`,
 /// `watcher_listener_exceeding_size_limit_requests_total` (all with server_name="listener"), and
 /// `watcher_listener_failed_verification_requests_total{server_name,request_uri_label}`.
-class listener {
+class listener final : private http::handler {
  public:
   /// Binds. Throws `std::runtime_error` that names the invalid option.
   listener(boost::asio::any_io_executor executor, listener_options options,
            std::shared_ptr<core::channel<received_event>> events, listener_environment environment);
-  ~listener();
+  ~listener() override;
   listener(const listener&) = delete;
   listener& operator=(const listener&) = delete;
 
-  boost::asio::ip::tcp::endpoint address() const;
+  boost::asio::ip::tcp::endpoint address() const { return server_->address(); }
 
   /// Serves until drained or cancelled, then closes the channel, so that its reader reaches the
   /// end.
   boost::asio::awaitable<void> run();
 
   /// Begins a graceful end. Thread-safe.
-  void drain();
+  void drain() { server_->drain(); }
 
  private:
-  class endpoint;
+  struct counters;
+  struct exchange;
+  struct element;
+
+  std::size_t body_limit(const http::request& head) const override;
+  boost::asio::awaitable<void> handle(http::request& from, http::response& into) override;
+  void refused(unsigned status) noexcept override;
+
+  bool receive(exchange& current);
+  bool identify(exchange& current);
+  bool read(exchange& current);
+  void judge(exchange& current, element& of);
+  void log_event(const received_event& event);
+  boost::asio::awaitable<void> wait_for_room(exchange current);
+  void answer(exchange& current);
+  void finish(exchange& current);
+  bool refuse(exchange& current, unsigned status, std::string_view reason);
+  void log_refusal(const exchange& current, std::string_view reason, std::size_t events);
   void drop_outdated();
 
   const boost::asio::any_io_executor executor_;
-  std::shared_ptr<identifier> identifier_;
-  std::unique_ptr<endpoint> endpoint_;
+  const std::string component_;
+  const verify_function verify_;
+  const std::function<bool()> takes_events_;
+  const std::chrono::milliseconds wait_;
+  const std::shared_ptr<core::channel<received_event>> events_;
+  const listener_environment environment_;
+  const std::shared_ptr<identifier> identifier_;
+  const std::unique_ptr<counters> counters_;
+  core::log_limit refusal_log_;
+  core::log_limit failure_log_;
   std::unique_ptr<core::transport> transport_;
   std::unique_ptr<http::server> server_;
-  std::shared_ptr<core::channel<received_event>> events_;
 };
 
 /// Result of `register_component`: the operator runs one and reads the other.
