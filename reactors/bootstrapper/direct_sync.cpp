@@ -32,7 +32,8 @@ runtime_names names() {
       .events = {{{"BootstrapperReady", "The bootstrapper runs with both units in place; version "},
                   {"BootstrapperNotReady", "The bootstrapper is not ready on the runtime: "},
                   {"BootstrapperFailed", "The runtime does not have the desired revision: "},
-                  {"RuntimeUnreachable", "The runtime does not respond: "}}}};
+                  {"RuntimeUnreachable", "The runtime does not respond: "}}},
+      .removal = "Bootstrapper"};
 }
 
 /// Without the controller no drift would be acted upon.
@@ -86,8 +87,8 @@ asio::awaitable<void> direct_sync::collect_contents() {
   const auto pause = in_.clock.make_timer(executor);
   bool due = co_await from_.bootstrappers.wait_synced();
   while (due) {
-    const auto collected = co_await stored_.collect(
-        [this](std::string_view source) { return kcp_.is_used(source); });
+    const auto collected =
+        co_await stored_.collect([this](std::string_view source) { return kcp_.is_used(source); });
     if (!collected) {
       in_.log.warning("unused contents of sources can't be deleted",
                       {{"error", collected.error().message}});

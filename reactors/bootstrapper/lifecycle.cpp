@@ -71,15 +71,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::release(pass* in, std::strin
   const auto ended = co_await writer_.set_finalizer(&in->resource, std::string(finalizer), false);
   if (ended && ended->what != result::kind::done) co_return *ended;
   forget(key);
-  const auto about = k8s::reference_to(in->resource);
-  if (abandoned.empty()) {
-    in_.events.normal(about, "BootstrapperRemoved", "The bootstrapper is removed from the runtime");
-  } else {
-    in_.log.warning("bootstrapper removal abandoned",
-                    {{"namespace", key.ns}, {"name", key.name}, {"reason", abandoned}});
-    in_.events.warning(about, "BootstrapperRemovalAbandoned",
-                       "The bootstrapper may still be on the runtime: " + abandoned);
-  }
+  note_removed(in->resource, abandoned);
   co_return result::done();
 }
 

@@ -7,6 +7,10 @@
 #include "core/task_group.hpp"
 #include "core/wake.hpp"
 #include "core/watchdog.hpp"
+#include "k8s/cache/informer.hpp"
+#include "k8s/client/client.hpp"
+#include "k8s/controller/controller.hpp"
+#include "k8s/controller/event_recorder.hpp"
 #include "reactors/cli/settings.hpp"
 #include "tls/error.hpp"
 
@@ -36,6 +40,12 @@ struct services {
   core::real_clock real_clock_;
 
  public:
+  k8s::client_environment for_client() { return {clock, watchdog, log, metrics}; }
+  k8s::informer_environment for_informer() { return {clock, log, metrics, random()}; }
+  k8s::event_recorder_environment for_recorder() { return {clock, log, metrics, random()}; }
+  k8s::controller_environment for_controller() { return {clock, watchdog, log, metrics, random()}; }
+  static core::random_source random() { return core::make_random_source(); }
+
   const boost::asio::any_io_executor executor;
   core::clock& clock;
   core::logger log;

@@ -44,16 +44,16 @@ manager_app::manager_app(services& with, manager_settings settings, manager_obse
       fence_(with.clock),
       kcp_(std::make_unique<k8s::client>(with.executor, load(settings_),
                                          client_options("kcp", settings_.leader_elect),
-                                         client_environment())),
+                                         services_.for_client())),
       watcher_kcp_(std::make_unique<k8s::client>(
           with.executor, load(settings_), trying(client_options("kcp", settings_.leader_elect)),
-          client_environment())),
+          services_.for_client())),
       shared_(std::make_unique<k8s::client>(with.executor, load(settings_),
                                             client_options("kcp-shared", false),
-                                            client_environment())),
+                                            services_.for_client())),
       watcher_events_(std::make_unique<k8s::client>(with.executor, load(settings_),
                                                     trying(client_options("kcp-events", false)),
-                                                    client_environment())),
+                                                    services_.for_client())),
       klm_(*shared_, lease_options(settings_), with.clock, with.log),
       watchers_(inform(watchers_type(), {})),
       gateways_(inform(gateways_type(), {})),
@@ -73,7 +73,7 @@ manager_app::manager_app(services& with, manager_settings settings, manager_obse
           inform(secrets_type(), gateway_secret::informer_of({settings_.istio_namespace,
                                                               std::string(gateway_secret_name)}))),
       rollouts_(*shared_, runtime_rollout::runtime_rollouts_type(), within(kcp_namespace),
-                informer_environment()),
+                services_.for_informer()),
       watcher_contents_(*kcp_, settings_.runtime_config.direct.state_namespace, "watcher-content-"),
       listener_(listener::register_component(with.executor, listener_options(),
                                              {with.clock, with.watchdog, with.log, with.metrics})),
@@ -95,14 +95,6 @@ manager_app::manager_app(services& with, manager_settings settings, manager_obse
 
 manager_app::~manager_app() = default;
 
-k8s::client_environment manager_app::client_environment() {
-  return {services_.clock, services_.watchdog, services_.log, services_.metrics};
-}
-
-k8s::informer_environment manager_app::informer_environment() {
-  return {services_.clock, services_.log, services_.metrics, core::make_random_source()};
-}
-
 k8s::client_options manager_app::client_options(const std::string& name, bool fenced) const {
   k8s::client_options out{.name = name, .user_agent = "runtime-watcher-manager"};
   // Not owned: the fence lives as long as the clients do.
@@ -117,7 +109,7 @@ k8s::client_options manager_app::trying(k8s::client_options options) const {
 
 k8s::informer& manager_app::inform(const k8s::resource_type& type, k8s::informer_options how) {
   informers_.push_back(
-      std::make_unique<k8s::informer>(*shared_, type, std::move(how), informer_environment()));
+      std::make_unique<k8s::informer>(*shared_, type, std::move(how), services_.for_informer()));
   return *informers_.back();
 }
 
@@ -148,22 +140,19 @@ std::optional<std::string> manager_app::domain_of(const k8s::object_key& owner,
 
 void manager_app::make_reactors() {
   const auto& executor = services_.executor;
-  const auto random = [] { return core::make_random_source(); };
   recorder_ = std::make_unique<k8s::event_recorder>(
       executor, k8s::objects_of(*shared_),
-      k8s::event_recorder_options{.component = "runtime-watcher"},
-      k8s::event_recorder_environment{services_.clock, services_.log, services_.metrics, random()});
+      k8s::event_recorder_options{.component = "runtime-watcher"}, services_.for_recorder());
   watcher_recorder_ = std::make_unique<k8s::event_recorder>(
       executor, k8s::objects_of(*watcher_events_),
-      k8s::event_recorder_options{.component = "runtime-watcher"},
-      k8s::event_recorder_environment{services_.clock, services_.log, services_.metrics, random()});
+      k8s::event_recorder_options{.component = "runtime-watcher"}, services_.for_recorder());
   k8s::client_pool_options to_runtimes{.name = "skr",
                                        .client = watcher_installer::runtime_client_options()};
   to_runtimes.client.writes = client_options("skr", settings_.leader_elect).writes;
   // A watched runtime keeps its connection.
   if (settings_.runtime_config.direct.watch_runtimes) to_runtimes.capacity = 16384;
   pool_ =
-      std::make_unique<k8s::client_pool>(executor, std::move(to_runtimes), client_environment());
+      std::make_unique<k8s::client_pool>(executor, std::move(to_runtimes), services_.for_client());
   watcher_controller_ = std::make_unique<watcher_controller::controller>(
       executor, watcher_controller::controller_sources{watchers_, gateways_, virtual_services_},
       watcher_controller::controller_options{.gateway_namespace = settings_.gateway_namespace,
@@ -178,7 +167,8 @@ void manager_app::make_reactors() {
   rotator_ = std::make_unique<gateway_secret::rotator>(
       executor, *watcher_kcp_, root_secret_, gateway_secret_, tracker_, rotation,
       gateway_secret::rotator_environment{services_.clock, services_.watchdog, services_.log,
-                                          services_.metrics, random(), watcher_recorder_.get()});
+                                          services_.metrics, services_.random(),
+                                          watcher_recorder_.get()});
   service_ = std::make_unique<certificates::certificate_service>(
       *watcher_kcp_,
       certificates::service_caches{certificates_.objects(), certificate_secrets_.objects(),
@@ -200,18 +190,13 @@ void manager_app::make_reactors() {
                                  gateway_secret_,
                                  {&certificates_, &certificate_secrets_},
                                  &virtual_services_},
-      watcher_installer::environment{.kcp = *watcher_kcp_,
-                                     .runtimes = *pool_,
-                                     .certificates = *service_,
-                                     .events = *watcher_recorder_,
-                                     .tracker = &tracker_,
-                                     .clock = services_.clock,
-                                     .watchdog = services_.watchdog,
-                                     .log = services_.log,
-                                     .metrics = services_.metrics,
-                                     .random = random(),
-                                     .finalizers = kcp_.get(),
-                                     .on_reconcile = std::move(on_reconcile)});
+      watcher_installer::environment{
+          .common = {*watcher_kcp_, *pool_, *watcher_recorder_, services_.clock, services_.watchdog,
+                     services_.log, services_.metrics, services_.random()},
+          .certificates = *service_,
+          .tracker = &tracker_,
+          .finalizers = kcp_.get(),
+          .on_reconcile = std::move(on_reconcile)});
   if (settings_.runtime_config.mode != bootstrapper_mode::off) {
     runtime_config_ = std::make_unique<runtime_config>(
         services_, settings_.runtime_config, runtime_config::clients{*kcp_, *shared_, *pool_},
@@ -220,13 +205,8 @@ void manager_app::make_reactors() {
   rollout_ = std::make_unique<runtime_rollout::runtime_rollout>(
       executor,
       runtime_rollout::options{.component = "watcher", .usual = settings_.runtime_config.rollout},
-      runtime_rollout::environment{
-          *kcp_,
-          rollouts_,
-          kymas_,
-          kymas_,
-          *recorder_,
-          {services_.clock, services_.watchdog, services_.log, services_.metrics, random()}});
+      runtime_rollout::environment{*kcp_, rollouts_, kymas_, kymas_, *recorder_,
+                                   services_.for_controller()});
   router_ = std::make_unique<kyma_router::router>(
       kymas_, [this](const k8s::object_key& kyma, core::duration after) { route(kyma, after); },
       kyma_router::router_options{},
@@ -238,10 +218,10 @@ void manager_app::make_reactors() {
             .service = {std::string(kcp_namespace), settings_.events_service},
             .address = settings_.pod_ip,
             .port = address().port()},
-        listener::endpoint_environment{services_.clock, services_.log, random()});
+        listener::endpoint_environment{services_.clock, services_.log, services_.random()});
   }
   if (!settings_.leader_elect) return;
-  auto source = random();
+  auto source = services_.random();
   elector_ = std::make_unique<k8s::leader_elector>(
       executor, k8s::objects_of(*shared_),
       k8s::election_options{.ns = settings_.lease_namespace,
@@ -251,7 +231,8 @@ void manager_app::make_reactors() {
                             .renew_deadline = settings_.renew_deadline,
                             .retry_period = settings_.retry_period},
       std::vector<k8s::leader_elector::reactor>{[this] { return lead(); }}, fence_,
-      k8s::leader_environment{services_.clock, services_.log, services_.metrics, random()});
+      k8s::leader_environment{services_.clock, services_.log, services_.metrics,
+                              services_.random()});
 }
 
 /// Read again at each call, as it may be a mounted Secret. Without a file there is no token.

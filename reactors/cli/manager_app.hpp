@@ -65,8 +65,6 @@ class manager_app final : public app {
   boost::asio::ip::tcp::endpoint metrics_address() const { return admin_->address(); }
 
  private:
-  k8s::client_environment client_environment();
-  k8s::informer_environment informer_environment();
   k8s::client_options client_options(const std::string& name, bool fenced) const;
   k8s::client_options trying(k8s::client_options options) const;
   k8s::informer& inform(const k8s::resource_type& type, k8s::informer_options how);

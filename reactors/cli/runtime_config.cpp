@@ -29,10 +29,6 @@ k8s::informer_options of_kcp(std::string labels = {}) {
   return {.what = {.ns = std::string(kcp_namespace), .labels = std::move(labels)}};
 }
 
-k8s::informer_environment environment_of(services& with) {
-  return {with.clock, with.log, with.metrics, core::make_random_source()};
-}
-
 }  // namespace
 
 runtime_config::runtime_config(services& with, runtime_config_settings settings, clients to,
@@ -41,33 +37,24 @@ runtime_config::runtime_config(services& with, runtime_config_settings settings,
       executor_(with.executor),
       runtimes_(to.watching, runtimes_type(),
                 config_sync::runtimes_informer(settings_.direct.runtime_condition),
-                environment_of(with)),
+                with.for_informer()),
       bootstrappers_(to.watching, bootstrapper::runtime_bootstrappers_type(), of_kcp(),
-                     environment_of(with)),
+                     with.for_informer()),
       rollouts_(to.watching, runtime_rollout::runtime_rollouts_type(), of_kcp(),
-                environment_of(with)),
-      config_maps_(to.watching, config_maps_type(), of_kcp(), environment_of(with)),
+                with.for_informer()),
+      config_maps_(to.watching, config_maps_type(), of_kcp(), with.for_informer()),
       // Kubeconfigs, of which there are thousands, have an informer of their own.
       secrets_(to.watching, secrets_type(), of_kcp("!" + std::string(kyma_name_label)),
-               environment_of(with)),
-      trust_bundles_(trust_bundle_informer(to.watching, {}, environment_of(with))),
-      config_sync_(
-          executor_, {config_maps_, secrets_, *trust_bundles_}, runtimes_,
-          signal_options(settings_),
-          {to.writing,
-           events,
-           {with.clock, with.watchdog, with.log, with.metrics, core::make_random_source()}}),
+               with.for_informer()),
+      trust_bundles_(trust_bundle_informer(to.watching, {}, with.for_informer())),
+      config_sync_(executor_, {config_maps_, secrets_, *trust_bundles_}, runtimes_,
+                   signal_options(settings_), {to.writing, events, with.for_controller()}),
       rollout_(executor_, {.usual = settings_.rollout},
-               {to.writing,
-                rollouts_,
-                bootstrappers_,
-                runtimes_,
-                events,
-                {with.clock, with.watchdog, with.log, with.metrics, core::make_random_source()}}),
+               {to.writing, rollouts_, bootstrappers_, runtimes_, events, with.for_controller()}),
       direct_(executor_, direct_options(settings_),
               {bootstrappers_, runtimes_, kubeconfigs, {config_maps_, secrets_, *trust_bundles_}},
               {to.writing, to.runtimes, events, with.clock, with.watchdog, with.log, with.metrics,
-               core::make_random_source()},
+               services::random()},
               &rollout_) {}
 
 asio::awaitable<void> runtime_config::watch() {

@@ -55,19 +55,17 @@ uninstall_app::uninstall_app(services& with, uninstall_settings settings)
     : app(with),
       settings_(std::move(settings)),
       fence_(with.clock),
-      kcp_(std::make_unique<k8s::client>(
-          with.executor, load(settings_), options_of("kcp", settings_.dry_run ? nullptr : &fence_),
-          k8s::client_environment{with.clock, with.watchdog, with.log, with.metrics})),
-      lease_(std::make_unique<k8s::client>(
-          with.executor, load(settings_), options_of("lease", nullptr),
-          k8s::client_environment{with.clock, with.watchdog, with.log, with.metrics})),
+      kcp_(std::make_unique<k8s::client>(with.executor, load(settings_),
+                                         options_of("kcp", settings_.dry_run ? nullptr : &fence_),
+                                         with.for_client())),
+      lease_(std::make_unique<k8s::client>(with.executor, load(settings_),
+                                           options_of("lease", nullptr), with.for_client())),
       output_(with.executor, STDOUT_FILENO) {
   k8s::client_pool_options to_runtimes{.name = "skr",
                                        .client = watcher_installer::runtime_client_options()};
   to_runtimes.client.writes = options_of("skr", &fence_).writes;
-  pool_ = std::make_unique<k8s::client_pool>(
-      with.executor, std::move(to_runtimes),
-      k8s::client_environment{with.clock, with.watchdog, with.log, with.metrics});
+  pool_ =
+      std::make_unique<k8s::client_pool>(with.executor, std::move(to_runtimes), with.for_client());
   if (!settings_.skr_manifests.empty()) {
     how_.manifests = load_skr_manifests(settings_.skr_manifests, how_.set);
   }

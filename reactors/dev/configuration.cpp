@@ -53,7 +53,7 @@ configuration::configuration(
       trust_bundles_(all_embedded(all)),
       view_(with.clock, all.runtimes().size(), std::move(tell)),
       find_(std::move(find)),
-      sources_(kcp, {}, {with.clock, with.log, with.metrics, core::make_random_source()}),
+      sources_(kcp, {}, with.for_informer()),
       subscription_(sources_.subscribe([this] { look_at_sources(); })),
       kim_(kcp, sources_,
            [this](boost::json::value runtime) { return configure(std::move(runtime)); },
@@ -62,8 +62,7 @@ configuration::configuration(
             core::make_random_source()}),
       tell_rollout_(std::move(tell_rollout)),
       rollouts_(kcp, runtime_rollout::runtime_rollouts_type(),
-                {.what = {.ns = std::string(kcp_namespace)}},
-                {with.clock, with.log, with.metrics, core::make_random_source()}),
+                {.what = {.ns = std::string(kcp_namespace)}}, with.for_informer()),
       stop_(with.executor),
       tasks_(with.executor, [this](std::exception_ptr thrown) {
         if (!failure_) failure_ = thrown;

@@ -43,14 +43,12 @@ dev_gateway::options gateway_options(const dev_settings& settings) {
 infrastructure::infrastructure(services& with, const dev_settings& settings, const cluster& kcp,
                                dev_gateway::service_resolver backends)
     : kcp_(with.executor, config_of(kcp), {.name = "dev", .user_agent = "runtime-watcher-dev"},
-           {with.clock, with.watchdog, with.log, with.metrics}),
-      virtual_services_(kcp_, virtual_services_type(), {},
-                        {with.clock, with.log, with.metrics, core::make_random_source()}),
+           with.for_client()),
+      virtual_services_(kcp_, virtual_services_type(), {}, with.for_informer()),
       secrets_(kcp_, secrets_type(), {.what = {.ns = std::string(istio_namespace)}},
-               {with.clock, with.log, with.metrics, core::make_random_source()}),
+               with.for_informer()),
       certificates_(kcp_, certificates::certificates_type(certificates::issuer_kind::cert_manager),
-                    {.what = {.ns = std::string(istio_namespace)}},
-                    {with.clock, with.log, with.metrics, core::make_random_source()}),
+                    {.what = {.ns = std::string(istio_namespace)}}, with.for_informer()),
       issuer_(
           with.executor, issuer_options(settings), {certificates_, secrets_},
           {kcp_, with.clock, with.watchdog, with.log, with.metrics, core::make_random_source()}),

@@ -193,7 +193,6 @@ asio::awaitable<kim::next> kim::patch_shoot(json::value runtime, bool marked) {
     const k8s::write_options by{.field_manager = binary_name};
     const auto taken = co_await kcp_.update(runtimes_type(), runtime, by);
     if (!taken) co_return next::requeue;
-    ++marks_taken_;
   }
   ++reconciles_;
   auto& shoot = shoots_[key.name];

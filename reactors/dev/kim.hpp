@@ -92,7 +92,6 @@ class kim final : private k8s::reconciler {
 
   kim_options& options() noexcept { return options_; }
   /// Returns the number of shoots patched because of a mark, and for any reason.
-  std::size_t marks_taken() const noexcept { return marks_taken_; }
   std::size_t reconciles() const noexcept { return reconciles_; }
 
  private:
@@ -119,7 +118,6 @@ class kim final : private k8s::reconciler {
   const kim_environment environment_;
   k8s::informer runtimes_;
   std::unordered_map<std::string, shoot> shoots_;
-  std::size_t marks_taken_ = 0;
   std::size_t reconciles_ = 0;
   std::array<k8s::object, all_sources.size()> known_;  ///< the sources, for the config watcher
   core::wake source_updated_;

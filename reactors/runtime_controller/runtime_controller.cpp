@@ -152,6 +152,19 @@ void runtime_controller::note(const boost::json::value& resource, runtime_state 
   }
 }
 
+void runtime_controller::note_removed(const boost::json::value& resource,
+                                      const std::string& abandoned) {
+  const auto key = k8s::key_of(resource);
+  const auto about = k8s::reference_to(resource);
+  const auto& subject = names_.subject;
+  const auto text = "The " + subject +
+                    (abandoned.empty() ? " is removed from" : " may still be on") + " the runtime";
+  if (abandoned.empty()) return in_.events.normal(about, names_.removal + "Removed", text);
+  in_.log.warning(subject + " removal abandoned",
+                  {{"namespace", key.ns}, {"name", key.name}, {"reason", abandoned}});
+  in_.events.warning(about, names_.removal + "RemovalAbandoned", text + ": " + abandoned);
+}
+
 void runtime_controller::watch_drift(const contact& of, watched_set left) {
   if (options_.watch_runtimes) drift_.watch(of.key, of.api, std::move(left));
 }

@@ -87,6 +87,9 @@ struct runtime_names {
     std::string text;
   };
   std::array<event, 4> events = {};
+  /// Begin of the reasons of the events of a removal: "Bootstrapper", of BootstrapperRemoved and
+  /// BootstrapperRemovalAbandoned.
+  std::string removal = {};
 };
 
 /// Base of reactors that keep a component on many runtimes, each by a resource in the control
@@ -159,6 +162,10 @@ class runtime_controller : protected k8s::reconciler {
   /// a change of state. `changed`: the reconcile wrote objects.
   void note(const boost::json::value& resource, runtime_state state, const std::string& reason,
             const std::string& message, bool changed = false);
+
+  /// Reports by an event on `resource` that the component is removed from the runtime. `abandoned`:
+  /// why it may still be there; empty: it is not.
+  void note_removed(const boost::json::value& resource, const std::string& abandoned);
 
   /// Watches the runtime's objects as the reconcile has left them. An unhealthy runtime is not
   /// watched.

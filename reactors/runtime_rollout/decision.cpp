@@ -36,7 +36,7 @@ class planner {
     if (all_.empty()) out_.message = "no runtime takes part";
     if (all_.empty()) return std::move(out_);
     choose_canaries();
-    look_at_canaries();
+    inspect_canaries();
     stop_or_resume();
     set_phase();
     admit();
@@ -47,14 +47,14 @@ class planner {
  private:
   standing standing_of(const runtime_facts& of) {
     const bool admitted = known_ && of.admitted;
-    // Where it is not known what was rolled out to the end, only the new content is on trial.
+    // Where no completed content is known, only the new content is on trial.
     const bool proven = !of.left_over() || (!of.updated() && of.completed.empty());
     const auto ill_from = of.since + with_.silence;
     const bool not_ready = of.is == health::progressing && !of.in_place.empty() && proven;
     const bool ill = (of.is == health::failed && proven) || (not_ready && now_ >= ill_from);
     if (ill && (of.updated() || !admitted)) return standing::aside;
     if (!of.updated() && !admitted) {
-      if (not_ready) look_at(ill_from);
+      if (not_ready) recheck_at(ill_from);
       return of.is == health::unreachable ? standing::aside : standing::waiting;
     }
     if (of.updated() && of.is == health::ready) return standing::ready;
@@ -62,7 +62,7 @@ class planner {
     if (fails && of.is != health::unreachable) return standing::failed;
     const auto until = (of.updated() ? of.since : *of.admitted) + with_.silence;
     if (now_ < until) {
-      look_at(until);
+      recheck_at(until);
       return standing::updating;
     }
     return of.is == health::unreachable ? standing::lost : standing::failed;
@@ -83,8 +83,8 @@ class planner {
     return all_.at(name).is != health::unreachable || standings_.at(name) == standing::updating;
   }
 
-  /// Those that were chosen stay, so that no others are exposed; then whoever has the content, then
-  /// whoever is well.
+  /// The chosen ones stay, so that no others are exposed; then those that have the content, then
+  /// ready ones.
   void choose_canaries() {
     for (const auto& [name, each] : all_) {
       if (with_.canaries_by_label && each.selected && answers(name)) canaries_.insert(name);
@@ -112,21 +112,21 @@ class planner {
     return is == standing::waiting && all_.at(name).is == health::ready;
   }
 
-  void look_at_canaries() {
+  void inspect_canaries() {
     for (const auto& name : canaries_) {
       const auto is = standings_.at(name);
-      // What was rolled out to the end before is not proven wrong by one that fails with it.
+      // One that fails with a completed content does not prove that content wrong.
       if (is == standing::aside && all_.at(name).updated()) continue;
       if (is == standing::failed) {
         ++failed_canaries_;
       } else if (is != standing::ready) {
         canaries_wait_ = true;
       } else if (const auto until = all_.at(name).since + with_.soak; now_ < until) {
-        look_at(until);
+        recheck_at(until);
         canaries_wait_ = true;
       } else if (all_.at(name).observed < until) {
         out_.to_inspect.insert(name);
-        look_at(now_ + with_.soak);
+        recheck_at(now_ + with_.soak);
         canaries_wait_ = true;
       }
     }
@@ -180,7 +180,7 @@ class planner {
     if (all || paused) return;
     auto allowed = std::max(with_.max_unavailable.of(all_.size(), 1), std::size_t{1});
     if (next.at == phase::canary) allowed = std::max(allowed, next.canaries.size());
-    // Those that failed take room, but not all of it: otherwise one could keep all from going on.
+    // Failed ones occupy capacity, but not all of it: otherwise one could block the roll-out.
     const auto failed = out_.now.failed - std::min(out_.now.failed, next.accepted);
     allowed = std::max(allowed - std::min(allowed, failed), std::size_t{1});
     auto unavailable = out_.now.updating;
@@ -210,7 +210,7 @@ class planner {
     if (out_.next.at == phase::canary && canaries_.empty()) out_.message = "no runtime answers";
   }
 
-  void look_at(time_point when) {
+  void recheck_at(time_point when) {
     if (!out_.recheck_at || when < *out_.recheck_at) out_.recheck_at = when;
   }
 

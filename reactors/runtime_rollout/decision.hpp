@@ -30,15 +30,14 @@ std::optional<share> parse_share(std::string_view text);
 
 struct limits {
   share canaries = {1, true};  ///< at least 2, where it is a percentage; 0: none
-  /// runtime_facts::selected says which; the number counts only while none of them answers.
+  /// By runtime_facts::selected; the number counts only while none of these responds.
   bool canaries_by_label = false;
   share max_unavailable = {10, true};  ///< at least 1
   share failure_budget = {2, true};    ///< at least 2, where it is a percentage; 0: none
-  /// Without readiness, or without having taken the content, a runtime counts as failed after this
-  /// time; one that does not answer counts no longer.
+  /// Time after which a runtime that is not ready, or has not taken the content, counts as failed,
+  /// and one that does not respond no longer counts.
   std::chrono::seconds silence = std::chrono::minutes(5);
-  std::chrono::milliseconds soak =
-      std::chrono::seconds(10);  ///< canaries must have been ready for so long
+  std::chrono::milliseconds soak = std::chrono::seconds(10);  ///< required readiness of canaries
 };
 
 using health = content_health;
@@ -46,19 +45,19 @@ using health = content_health;
 /// One runtime that takes part.
 struct runtime_facts {
   std::string wanted = {};     ///< revision of the content to be rolled out; empty: not known yet
-  std::string completed = {};  ///< of the content that was rolled out to the end last
+  std::string completed = {};  ///< of the content that was rolled out completely last
   std::string in_place = {};   ///< revision it has; empty: none
   health is = health::unreachable;
   time_point since = {};  ///< of the health, or of the revision in place if that is later
   time_point observed = time_point::max();  ///< last time that its health was read
   bool selected = false;                    ///< by the canaries' label
-  bool ahead = false;                       ///< another writer has brought the content
+  bool ahead = false;                       ///< another writer has applied the content
   bool rejected = false;                    ///< it does not take the content
   std::string error = {};                   ///< of one that failed, for people
   std::optional<time_point> admitted = {};  ///< to the content that `state` names
 
   bool updated() const noexcept { return !wanted.empty() && in_place == wanted; }
-  /// What it has was never rolled out to the end.
+  /// What it has was never rolled out completely.
   bool left_over() const noexcept { return !in_place.empty() && in_place != completed; }
 };
 using runtimes = std::map<std::string, runtime_facts>;  ///< by name
@@ -70,13 +69,13 @@ std::optional<phase> parse_phase(std::string_view text) noexcept;
 /// What has to survive a restart; all else follows from the runtimes' own statuses.
 struct state {
   std::string content = {};    ///< digest
-  std::string completed = {};  ///< of the last one before it that was rolled out to the end
+  std::string completed = {};  ///< of the last one before it that was rolled out completely
   phase at = phase::canary;
   std::string reason = {};              ///< why it is paused; CamelCase
   std::set<std::string> canaries = {};  ///< chosen by number
   std::size_t accepted = 0;             ///< failures at the last resume by hand
   std::string resumed = {};             ///< spec.resume that was acted upon last
-  std::size_t ahead = 0;                ///< runtimes that another writer has brought the content to
+  std::size_t ahead = 0;  ///< runtimes to which another writer has applied the content
 
   /// Paused by failures, until it is resumed by hand or superseded.
   bool stopped() const noexcept { return at == phase::paused && reason != by_hand; }
@@ -125,19 +124,17 @@ struct decision {
 ///
 ///   - Canaries take the content first: all at once if chosen by number. When all of them have been
 ///     ready for `soak`, and were so at its end, the others follow, ready ones first, as many as
-///     `max_unavailable` allows to be on their way or failed since the last resume by hand; one at
-///     a time in any case.
+///     `max_unavailable` allows to be updating or failed since the last resume by hand; at least
+///     one at a time.
 ///   - A canary that fails, or more failures than the budget, pause the roll-out, until `resume`
-///     has another value or the content is superseded. What has taken the content keeps it.
-///   - Runtimes that do not answer, or with what was rolled out to the end fail or are not ready
-///   for
-///     `silence`, are set aside: they get the content when the roll-out is completed, which it is
-///     when all others have it. Ready ones without the content that appear later take it by
-///     `max_unavailable`. One
-///     that ceases to answer after it was admitted is in the way for `silence` at most, and is no
-///     failure. Canaries by number are replaced by others.
-///   - Runtimes that another writer has brought the content to are admitted, since nothing is left
-///     to protect, except in a pause.
+///     has another value or the content is superseded. Runtimes with the content keep it.
+///   - Runtimes that do not respond, and those that fail, or are not ready for `silence`, with the
+///     completed content, are set aside: they get the content when the roll-out is completed, that
+///     is when all others have it. Ready ones without the content that appear later take it by
+///     `max_unavailable`. One that stops responding after it was admitted counts as updating for
+///     `silence` at most, and is no failure. Canaries by number are replaced by others.
+///   - Runtimes to which another writer has applied the content are admitted, except in a pause:
+///     nothing is left to protect.
 ///   - Runtimes failing with a superseded content are the first after the canaries.
 decision decide(const state& before, const request& of, const runtimes& all, const limits& with,
                 time_point now);

@@ -120,17 +120,13 @@ std::optional<json::value> next_status(const json::value& object, const decision
   const auto* const conditions = k8s::find(object, {"status", "conditions"});
   if (conditions != nullptr) status["conditions"] = *conditions;
   const bool bypassed = next.ahead > 0;
-  const auto* const text = bypassed ? "others, such as KIM, brought the content before its turn"
-                                    : "no other writer brought the content";
+  const auto* const text = bypassed ? "others, such as KIM, applied the content before its turn"
+                                    : "no other writer applied the content";
   k8s::set_condition(out,
                      {"WavesBypassed", bypassed ? "True" : "False",
                       bypassed ? "WrittenByOthers" : "None", text, k8s::generation_of(object)},
                      now);
   if (before != nullptr && *before == out.at("status")) return std::nullopt;
-  // A member that is gone has to be removed by name (RFC 7386).
-  if (before != nullptr && before->is_object()) {
-    for (const auto& [name, unused] : before->get_object()) status.emplace(name, nullptr);
-  }
   return std::move(out.as_object()["status"]);
 }
 

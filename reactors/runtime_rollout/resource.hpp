@@ -30,8 +30,7 @@ struct rollout_spec {
   k8s::label_selector canaries = {};  ///< if `with.canaries_by_label`
   bool paused = false;
   std::string resume = {};
-  std::string invalid =
-      {};  ///< fields that can't be used, for which the defaults stand; for people
+  std::string invalid = {};  ///< fields replaced by the defaults, and why; for people
 };
 rollout_spec read_spec(const boost::json::value& object, const defaults& otherwise);
 
@@ -41,7 +40,7 @@ boost::json::value make_rollout(std::string_view component);
 state read_state(const boost::json::value& object);
 
 /// The status to write; none if nothing changes. Condition `WavesBypassed`: True if another writer
-/// brought the content to runtimes before their turn.
+/// applied the content to runtimes before their turn.
 std::optional<boost::json::value> next_status(const boost::json::value& object,
                                               const decision& decided, const rollout_spec& spec,
                                               time_point now);

@@ -25,6 +25,7 @@ runtime_rollout::runtime_rollout(asio::any_io_executor executor, options with, e
     : with_(std::move(with)),
       in_(std::move(in)),
       key_{std::string(kcp_namespace), with_.component},
+      writer_(in_.kcp, runtime_rollouts_type()),
       controller_(std::move(executor),
                   {.name = "rollout-" + with_.component,
                    .concurrent = 1,
@@ -37,7 +38,7 @@ runtime_rollout::runtime_rollout(asio::any_io_executor executor, options with, e
 
 asio::awaitable<void> runtime_rollout::run() {
   started_ = in_.common.clock.now();
-  look_soon();
+  decide_soon();
   co_await controller_.run();
 }
 
@@ -82,12 +83,12 @@ void runtime_rollout::take(const object_key& runtime, runtime_facts& into,
   if (now.health || !now.error.empty()) into.error = now.error;
   if (now.ahead && !before.ahead) ++new_ahead_;
   into.ahead = before.ahead || now.ahead;
-  look_soon();
+  decide_soon();
 }
 
 void runtime_rollout::leave(const object_key& runtime) {
   if (!warm_) seen_.insert(runtime);
-  if (runtimes_.erase(runtime.name) > 0) look_soon();
+  if (runtimes_.erase(runtime.name) > 0) decide_soon();
 }
 
 bool runtime_rollout::holds(const std::string& runtime) const {
@@ -96,10 +97,11 @@ bool runtime_rollout::holds(const std::string& runtime) const {
 }
 
 bool runtime_rollout::has_warmed_up() {
+  if (warm_) return true;
   bool all = in_.resources.synced();
-  const auto look = [&](const k8s::object& each) { all = all && seen_.contains(each.key()); };
-  if (!warm_) in_.resources.objects().for_each(look);
-  warm_ = warm_ || all || in_.common.clock.now() >= started_ + warm_up;
+  in_.resources.objects().for_each(
+      [&](const k8s::object& each) { all = all && seen_.contains(each.key()); });
+  warm_ = all || in_.common.clock.now() >= started_ + warm_up;
   if (warm_) seen_.clear();
   return warm_;
 }
@@ -115,7 +117,7 @@ void runtime_rollout::select_canaries(const k8s::label_selector& by) {
 asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
   const auto stored = in_.rollouts.objects().get(key_);
   if (!stored) {
-    own_writes_.forget(key_);
+    writer_.forget(key_);
     const auto made =
         co_await in_.kcp.create(runtime_rollouts_type(), make_rollout(with_.component));
     const bool there = made || made.error().is(k8s::errc::already_exists);
@@ -123,7 +125,7 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
   }
   if (!has_warmed_up()) co_return result::requeue_after(with_.settle);
   if (content_.digest.empty()) co_return result::done();
-  auto object = own_writes_.newest(stored);
+  auto object = writer_.newest(stored);
   const auto spec = read_spec(object, with_.usual);
   if (spec.with.canaries_by_label) select_canaries(spec.canaries);
   const auto content = content_;
@@ -140,17 +142,8 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
     stored_ = content.digest;
   }
   if (auto status = next_status(object, decided, spec, in_.common.clock.wall())) {
-    json::value change{{"metadata", {{"resourceVersion", k8s::resource_version_of(object)}}},
-                       {"status", std::move(*status)}};
-    const auto written =
-        co_await in_.kcp.patch(runtime_rollouts_type(), key_, k8s::patch_type::merge,
-                               std::move(change), {.subresource = "status"});
-    if (!written) own_writes_.forget(key_);
-    if (!written && written.error().is(k8s::errc::conflict)) {
-      co_return result::requeue_after(with_.settle);
-    }
-    if (!written) co_return result::error(written.error());
-    own_writes_.wrote(*written);
+    const auto ended = co_await writer_.write_status(&object, std::move(*status));
+    if (ended) co_return *ended;
   }
   if (content.digest != content_.digest) co_return result::requeue_after(with_.settle);
   new_ahead_ -= added;
@@ -186,7 +179,7 @@ void runtime_rollout::note(const json::value& object, const state& before,
   const bool same = before.content == next.content;
   if (next.ahead > 0 && (!same || before.ahead == 0)) {
     in_.events.warning(about, "WavesBypassed",
-                       "Another writer has brought the content to runtimes before their turn");
+                       "Another writer has applied the content to runtimes before their turn");
   }
   if (same && before.at == next.at && before.reason == next.reason) return;
   const auto& now = decided.now;

@@ -1,12 +1,12 @@
 #pragma once
 
 #include "k8s/cache/informer.hpp"
-#include "k8s/cache/own_writes.hpp"
 #include "k8s/client/client.hpp"
 #include "k8s/controller/controller.hpp"
 #include "k8s/controller/event_recorder.hpp"
 #include "reactors/runtime_rollout/resource.hpp"
 #include "reactors/shared/content_gate.hpp"
+#include "reactors/shared/resource_writer.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 
@@ -38,8 +38,8 @@ struct environment {
 ///                                                              -> runtimes that are admitted
 ///
 /// The object is created where it does not exist. A decision that has to survive a restart is in
-/// its status before a runtime is admitted by it; who was admitted is not kept: a runtime either
-/// has the content, as its facts say, or is admitted anew within the same limits.
+/// its status before a runtime is admitted by it. Admissions are not stored: a runtime either has
+/// the content, as its facts say, or is admitted again within the same limits.
 ///
 /// Events on the RuntimeRollout: RolloutSuperseded, WavesBypassed, and when a phase begins
 /// RolloutCanary, RolloutWaves, RolloutPaused, RolloutCompleted. Metrics, with the label
@@ -68,7 +68,7 @@ class runtime_rollout final : public content_gate, private k8s::reconciler {
   boost::asio::awaitable<result> reconcile(k8s::object_key key) override;
   void take(const k8s::object_key& runtime, runtime_facts& into, const content_facts& now);
   bool has_warmed_up();
-  void look_soon() { controller_.add_after(key_, with_.settle); }
+  void decide_soon() { controller_.add_after(key_, with_.settle); }
   void select_canaries(const k8s::label_selector& by);
   void let_in(const decision& decided);
   void note(const boost::json::value& object, const state& before, const decision& decided);
@@ -80,12 +80,13 @@ class runtime_rollout final : public content_gate, private k8s::reconciler {
   callbacks to_;
   core::time_point started_{};
   bool warm_ = false;
-  std::unordered_set<k8s::object_key, k8s::object_key_hash> seen_;  ///< with known health, until it has warmed up
+  std::unordered_set<k8s::object_key, k8s::object_key_hash>
+      seen_;  ///< with known health, until it has warmed up
   shared_content content_;
   std::string stored_;  ///< content that was given to `callbacks::store`
   runtimes runtimes_;
   std::size_t new_ahead_ = 0;  ///< not in the status yet
-  k8s::own_writes own_writes_;
+  resource_writer writer_;
   k8s::controller controller_;
 };
 

@@ -2,12 +2,6 @@
 
 namespace rw::certificates {
 
-std::optional<issuer_kind> parse_issuer_kind(std::string_view text) noexcept {
-  if (text == "cert-manager") return issuer_kind::cert_manager;
-  if (text == "gardener") return issuer_kind::gardener;
-  return std::nullopt;
-}
-
 const k8s::resource_type& certificates_type(issuer_kind of) {
   static const k8s::resource_type cert_manager{
       {"cert-manager.io", "v1", "Certificate"}, "certificates", true};

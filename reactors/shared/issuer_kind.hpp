@@ -3,8 +3,6 @@
 #include "k8s/objects/names.hpp"
 
 #include <cstdint>
-#include <optional>
-#include <string_view>
 
 namespace rw::certificates {
 
@@ -12,9 +10,6 @@ namespace rw::certificates {
 /// (cert.gardener.cloud/v1alpha1). Both have a kind Certificate and write the result to a Secret
 /// with tls.crt, tls.key and ca.crt.
 enum class issuer_kind : std::uint8_t { cert_manager, gardener };
-
-/// Parses "cert-manager" and "gardener".
-std::optional<issuer_kind> parse_issuer_kind(std::string_view text) noexcept;
 
 const k8s::resource_type& certificates_type(issuer_kind of);
 

@@ -58,15 +58,7 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::keep_removed(json::val
   const auto ended = co_await writer_.set_finalizer(&kyma, with_.finalizer, false);
   if (ended && ended->what != result::kind::done) co_return *ended;
   forget(key);
-  const auto about = k8s::reference_to(kyma);
-  if (removed) {
-    in_.events.normal(about, "WatcherRemoved", "The watcher is removed from the runtime");
-  } else {
-    in_.log.warning("watcher removal abandoned",
-                    {{"namespace", key.ns}, {"name", key.name}, {"reason", to.error}});
-    in_.events.warning(about, "WatcherRemovalAbandoned",
-                       "The watcher may still be on the runtime: " + to.error);
-  }
+  note_removed(kyma, removed ? std::string() : to.error);
   co_return result::done();
 }
 

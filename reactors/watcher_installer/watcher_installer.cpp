@@ -26,7 +26,8 @@ runtime_names names() {
           .events = {{{"WatcherInstalled", "The watcher is installed on the runtime"},
                       {"WatcherNotReady", "The watcher is not ready on the runtime: "},
                       {"WatcherFailed", "The watcher can't be installed: "},
-                      {"RuntimeUnreachable", "The runtime does not respond: "}}}};
+                      {"RuntimeUnreachable", "The runtime does not respond: "}}},
+          .removal = "Watcher"};
 }
 
 }  // namespace
@@ -43,15 +44,12 @@ k8s::client_options runtime_client_options() {
 
 watcher_installer::watcher_installer(asio::any_io_executor executor, options with, sources from,
                                      environment in)
-    : runtime_controller(
-          std::move(executor), names(), with,
-          {in.kcp, in.runtimes, in.events, in.clock, in.watchdog, in.log, in.metrics, in.random},
-          kymas_type()),
+    : runtime_controller(std::move(executor), names(), with, in.common, kymas_type()),
       with_(std::move(with)),
       from_(from),
       certificates_(in.certificates),
       tracker_(in.tracker),
-      finalizers_(in.finalizers == nullptr ? in.kcp : *in.finalizers),
+      finalizers_(in.finalizers == nullptr ? in_.kcp : *in.finalizers),
       content_(with_.how, in_.log),
       on_reconcile_(std::move(in.on_reconcile)),
       writes_(core::make_counter(in_.metrics, "rw_watcher_installer_writes_total",
@@ -258,8 +256,8 @@ k8s::reconcile_result watcher_installer::refused(const json::value& kyma, const 
   }
   if (tracker_ != nullptr) tracker_->reached(to.key);
   const bool rejects = k8s::is_permanent(error);
-  content_.admit(to.key,
-           content_facts{.rejected = rejects ? content_.newest() : std::string(), .error = error.message});
+  content_.admit(to.key, content_facts{.rejected = rejects ? content_.newest() : std::string(),
+                                       .error = error.message});
   auto again = result::error(error);
   note(kyma, state::failed, again.reason, error.message);
   return again;

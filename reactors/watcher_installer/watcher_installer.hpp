@@ -69,18 +69,11 @@ struct sources {
 
 /// All of it must outlive the installer.
 struct environment {
-  k8s::client& kcp;
-  k8s::client_pool& runtimes;
+  runtime_environment common;  ///< events are on the Kymas
   certificate_provider& certificates;
-  k8s::event_recorder& events;         ///< on the Kymas
   rollout_tracker* tracker = nullptr;  ///< gets what is in place on the runtimes
-  core::clock& clock;
-  core::watchdog& watchdog;
-  core::logger& log;
-  core::metrics& metrics;
-  core::random_source random;
-  /// Where `kcp` tries its writes only: releases Kymas that are deleted meanwhile. None: `kcp`
-  /// does.
+  /// Where the client of KCP only dry-runs its writes: releases Kymas that are deleted meanwhile.
+  /// Null: that client does.
   k8s::client* finalizers = nullptr;
   /// Told of each reconcile when it begins, for a host that wants to watch. Must not block.
   std::function<void(const k8s::object_key& kyma)> on_reconcile = {};

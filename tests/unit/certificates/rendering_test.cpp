@@ -165,10 +165,7 @@ BOOST_AUTO_TEST_CASE(what_others_add_is_no_difference) {
   BOOST_TEST(!covers(nullptr, wanted));
 }
 
-BOOST_AUTO_TEST_CASE(dialects_have_names) {
-  BOOST_TEST((parse_issuer_kind("cert-manager") == issuer_kind::cert_manager));
-  BOOST_TEST((parse_issuer_kind("gardener") == issuer_kind::gardener));
-  BOOST_TEST(!parse_issuer_kind("Gardener"));
+BOOST_AUTO_TEST_CASE(secrets_are_selected_by_their_purpose) {
   BOOST_TEST(secret_selector() == "operator.kyma-project.io/purpose=klm-watcher-cert-manager");
 }
 

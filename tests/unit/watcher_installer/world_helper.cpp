@@ -87,16 +87,11 @@ void world::start() {
                                  .gateway_secrets = secrets,
                                  .virtual_services = &routes},
       watcher_installer::environment{
-          .kcp = api("kcp"),
-          .runtimes = open_pool({.client = watcher_installer::runtime_client_options()}),
+          .common = {api("kcp"), open_pool({.client = watcher_installer::runtime_client_options()}),
+                     record_events("watcher-installer"), clock, watchdog, log, numbers,
+                     core::make_random_source()},
           .certificates = certificates,
-          .events = record_events("watcher-installer"),
-          .tracker = &tracker,
-          .clock = clock,
-          .watchdog = watchdog,
-          .log = log,
-          .metrics = numbers,
-          .random = core::make_random_source()});
+          .tracker = &tracker});
   prepare(kymas);
   installing_ = std::make_unique<core::task_group>(context.get_executor());
   installing_->spawn(installer->run());
