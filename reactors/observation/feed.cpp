@@ -42,7 +42,6 @@ feed::feed(observed_resource what, feed_options options, feed_environment enviro
       stopped_(in_.api.get_executor()) {}
 
 asio::awaitable<void> feed::run(std::shared_ptr<feed> self) {
-  co_await asio::this_coro::throw_if_cancelled(false);
   const auto timer = self->in_.clock.make_timer(self->in_.api.get_executor());
   core::backoff retry(self->options_.retry_base, self->options_.retry_limit, self->in_.random);
   while (!self->ended_) {
@@ -94,10 +93,12 @@ asio::awaitable<void> feed::observe(k8s::resource_type type) {
   driver_ = &driver;
   core::task_group tasks(in_.api.get_executor());
   tasks.spawn(driver.run());
+  co_await asio::this_coro::throw_if_cancelled(false);
   co_await stopped_.wait();
   driver_ = nullptr;
   tasks.cancel();
   co_await tasks.join();
+  co_await asio::this_coro::throw_if_cancelled(true);
 }
 
 void feed::stop(std::string_view reason) {

@@ -26,37 +26,37 @@ constexpr int ledger_share = 100;  // the ledger takes one part of so many of th
 
 struct series {
   explicit series(core::metrics& r)
-      : objects(gauge(r, "objects", "Number of observed objects, for each Watcher")),
-        live(gauge(r, "live_watches", "Number of Watchers with a live watch")),
-        unobserved(gauge(r, "unobserved_watches",
-                         "Number of Watchers whose events come from reviews alone")),
-        undelivered(gauge(r, "undelivered", "Number of objects with an undelivered change")),
-        waiting(gauge(r, "waiting_reviews", "Number of reviews whose event is not decided")),
-        sent{&counter(r, "events", "Number of events sent, by their cause", "cause", "watch"),
-             &counter(r, "events", "Number of events sent, by their cause", "cause", "resync"),
-             &counter(r, "events", "Number of events sent, by their cause", "cause", "review"),
-             &counter(r, "events", "Number of events sent, by their cause", "cause", "unverified")},
+      : objects(core::make_gauge(r, "rw_observation_objects",
+                                 "Number of observed objects, for each Watcher")),
+        live(core::make_gauge(r, "rw_observation_live_watches",
+                              "Number of Watchers with a live watch")),
+        unobserved(core::make_gauge(r, "rw_observation_unobserved_watches",
+                                    "Number of Watchers whose events come from reviews alone")),
+        undelivered(core::make_gauge(r, "rw_observation_undelivered",
+                                     "Number of objects with an undelivered change")),
+        waiting(core::make_gauge(r, "rw_observation_waiting_reviews",
+                                 "Number of reviews whose event is not decided")),
+        sent{&events(r, "watch"), &events(r, "resync"), &events(r, "review"),
+             &events(r, "unverified")},
         not_persisted(confirmations(r, "not_persisted")),
         missed(confirmations(r, "missed")),
         failed(confirmations(r, "failed")),
         written(ledger_writes(r, "written")),
         unwritten(ledger_writes(r, "failed")) {}
 
-  static core::gauge& gauge(core::metrics& r, const std::string& name, const std::string& help) {
-    return core::make_gauge(r, "rw_observation_" + name, help);
+  static core::counter& events(core::metrics& r, const char* cause) {
+    return core::make_counter(r, "rw_observation_events_total",
+                              "Number of events sent, by their cause", {{"cause", cause}});
   }
-  static core::counter& counter(core::metrics& r, const std::string& name, const std::string& help,
-                                const std::string& label, const std::string& value) {
-    return core::make_counter(r, "rw_observation_" + name + "_total", help, {{label, value}});
+  static core::counter& confirmations(core::metrics& r, const char* result) {
+    return core::make_counter(r, "rw_observation_confirmations_total",
+                              "Number of objects read because no watch showed a review's write in "
+                              "time",
+                              {{"result", result}});
   }
-  static core::counter& confirmations(core::metrics& r, const std::string& result) {
-    return counter(r, "confirmations",
-                   "Number of objects read because no watch showed a review's "
-                   "write in time",
-                   "result", result);
-  }
-  static core::counter& ledger_writes(core::metrics& r, const std::string& outcome) {
-    return counter(r, "ledger_writes", "Number of writes of the ledger", "outcome", outcome);
+  static core::counter& ledger_writes(core::metrics& r, const char* outcome) {
+    return core::make_counter(r, "rw_observation_ledger_writes_total",
+                              "Number of writes of the ledger", {{"outcome", outcome}});
   }
 
   core::gauge& objects;
@@ -102,6 +102,8 @@ class observation::implementation {
   asio::awaitable<void> confirm(observer::confirmation what);
   void wake() { timer_->cancel(); }
   void on_tick(core::time_point now);
+  bool observes() const;
+  bool needs_tick() const;
   void update_plan();
   void remember(const plan& first);
   void publish();
@@ -179,7 +181,7 @@ asio::awaitable<void> observation::implementation::drive() {
       tasks_->cancel();
       co_return;
     } else {
-      timer_->expires_at(std::min(next.until, tick_));
+      timer_->expires_at(needs_tick() ? std::min(next.until, tick_) : next.until);
       co_await timer_->wait();
     }
   }
@@ -227,11 +229,18 @@ void observation::implementation::on_tick(core::time_point now) {
   if (now >= save_from_) save();
 }
 
+bool observation::implementation::observes() const {
+  return in_.api != nullptr && in_.managers != nullptr &&
+         options_.observer.source != event_source::webhook;
+}
+
+/// Where nothing is observed and nothing happens, the process sleeps.
+bool observation::implementation::needs_tick() const {
+  return observes() || observer_.waiting() > 0 || metrics_.waiting.Value() > 0;
+}
+
 void observation::implementation::update_plan() {
-  if (in_.api == nullptr || in_.managers == nullptr ||
-      options_.observer.source == event_source::webhook) {
-    return;
-  }
+  if (!observes()) return;
   auto current = in_.managers->current();
   if (current == managers_) return;
   const bool first = managers_ == nullptr;
@@ -260,10 +269,10 @@ void observation::implementation::update_plan() {
     const bool runs =
         std::ranges::any_of(feeds, [&](const auto& each) { return each->what() == resource; });
     if (runs) continue;
-    feeds.push_back(
-        std::make_shared<feed>(resource, options,
-                               feed_environment{in_.clock, in_.log, in_.metrics, [this] { return random_(); },
-                                                *in_.api, observer_, [this] { wake(); }}));
+    feeds.push_back(std::make_shared<feed>(
+        resource, options,
+        feed_environment{in_.clock, in_.log, in_.metrics, [this] { return random_(); }, *in_.api,
+                         observer_, [this] { wake(); }}));
     tasks_->spawn(feed::run(feeds.back()));
   }
   feeds_ = std::move(feeds);

@@ -50,7 +50,7 @@ struct observation_environment {
 /// are left of `objects`; both are tried again. The managers' file may change at any time: Watchers
 /// that stay keep their objects.
 ///
-/// What `outcome` says was delivered is remembered in the ledger (`ledger.hpp`), written at most
+/// What `delivered` reports is remembered in the ledger (`ledger.hpp`), written at most
 /// once a second, and so seldom that it takes less than 1 % of the time.
 ///
 /// Metrics: `rw_observation_objects`, `rw_observation_live_watches`,

@@ -42,11 +42,6 @@ observed_objects::table& observed_objects::add(const managed_watch& watch) {
   return *entry;
 }
 
-observed_objects::table* observed_objects::find(const managed_watch& watch) {
-  const auto at = tables_.find(watch);
-  return at == tables_.end() ? nullptr : at->second.get();
-}
-
 void observed_objects::remove(const managed_watch& watch) {
   const auto at = tables_.find(watch);
   if (at == tables_.end()) return;
@@ -69,11 +64,9 @@ observed_objects::record& observed_objects::insert(table& of, std::string_view k
 }
 
 void observed_objects::set(record& object, state to) {
-  const auto waits = [](state each) {
-    return each != state::remembered && each != state::delivered;
-  };
   object.unlink();
-  undelivered_ = undelivered_ + (waits(to) ? 1 : 0) - (waits(object.state) ? 1 : 0);
+  undelivered_ =
+      undelivered_ + (to != state::delivered ? 1 : 0) - (object.state != state::delivered ? 1 : 0);
   open_resyncs_ = open_resyncs_ + (to == state::sent_resync ? 1 : 0) -
                   (object.state == state::sent_resync ? 1 : 0);
   object.state = to;
@@ -99,11 +92,7 @@ void observed_objects::put(table& of, const k8s::object_key& key, mark now) {
   const auto at = of.records.find(name);
   auto& object = at == of.records.end() ? insert(of, name) : at->second;
   object.listing = of.listing;
-  if (object.newest != now) {
-    change_to(of, object, now);
-  } else if (object.state == state::remembered) {
-    set(object, state::delivered);
-  }
+  if (object.newest != now) change_to(of, object, now);
 }
 
 void observed_objects::erase(table& of, const k8s::object_key& key) {
@@ -158,16 +147,11 @@ void observed_objects::lost(table& of, const k8s::object_key& key, std::uint64_t
   if (object != nullptr) set(*object, state::resync);
 }
 
-std::size_t observed_objects::size(const table& of) const noexcept {
-  return of.records.size();
-}
-
 void observed_objects::visit(const watch_visitor& watch, const object_visitor& object) const {
   for (const auto& [of, entry] : tables_) {
     watch(of, entry->records.size());
     for (const auto& [key, each] : entry->records) {
-      const bool known = each.state == state::delivered || each.state == state::remembered;
-      object(key, known ? each.newest : unknown_mark);
+      object(key, each.state == state::delivered ? each.newest : unknown_mark);
     }
   }
 }

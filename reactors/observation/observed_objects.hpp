@@ -46,7 +46,6 @@ class observed_objects {
 
   /// Finds or adds the table of a Watcher. References stay valid until `remove`.
   table& add(const managed_watch& watch);
-  table* find(const managed_watch& watch);
   void remove(const managed_watch& watch);
 
   /// Adds an object as a ledger has it: delivered as `delivered` (unknown_mark: it is not known in
@@ -72,7 +71,6 @@ class observed_objects {
   void lost(table& of, const k8s::object_key& key, std::uint64_t sequence);
 
   std::size_t size() const noexcept { return size_; }
-  std::size_t size(const table& of) const noexcept;
   /// Objects whose newest state is not delivered.
   std::size_t undelivered() const noexcept { return undelivered_; }
   /// Resyncs that were handed out and have no outcome.
@@ -88,16 +86,16 @@ class observed_objects {
   void visit(const watch_visitor& watch, const object_visitor& object) const;
 
  private:
-  enum class state : std::uint8_t { remembered, delivered, live, resync, sent, sent_resync };
+  enum class state : std::uint8_t { delivered, live, resync, sent, sent_resync };
   using hook =
       boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
   struct record : hook {
     table* of = nullptr;
     const std::string* key = nullptr;  ///< of its node
-    mark newest = unknown_mark;        ///< remembered: the state in which it was delivered
-    std::uint64_t sequence = 0;        ///< of the event, while sent
-    std::uint32_t listing = 0;         ///< the one that it was in last
-    observed_objects::state state = observed_objects::state::remembered;
+    mark newest = unknown_mark;
+    std::uint64_t sequence = 0;  ///< of the event, while sent
+    std::uint32_t listing = 0;   ///< the one that it was in last
+    observed_objects::state state = observed_objects::state::delivered;
   };
   using queue = boost::intrusive::list<record, boost::intrusive::constant_time_size<false>>;
 

@@ -162,6 +162,20 @@ class Story:
         group = re.search(r"^apiVersion: ([\w.-]+)/", text, flags=re.MULTILINE)[1]
         return re.search(r"^kind: (\w+)", text, flags=re.MULTILINE)[1].lower() + "s." + group
 
+    def check_rights(self):
+        """The watcher may read what the Watchers name, and nothing else."""
+        role = self.skr.get("clusterrole", "skr-webhook")
+        self.assertEqual([(r["apiGroups"], r["resources"], r["verbs"]) for r in role["rules"]],
+                         [(["operator.kyma-project.io"], ["kymas"], ["get", "list", "watch"])])
+        def may(verb, resource):
+            return self.skr.attempt("auth", "can-i", verb, resource, "-A",
+                                    "--as=system:serviceaccount:kyma-system:skr-webhook").stdout.startswith("yes")
+        for verb in ("get", "list", "watch"):
+            self.assertTrue(may(verb, "kymas.operator.kyma-project.io"), verb)
+        if isinstance(self, landscape.Real):
+            self.assertFalse(may("patch", "kymas.operator.kyma-project.io"))
+            self.assertFalse(may("list", "secrets"))
+
     def until_led_to(self, address):
         self.kcp.until("endpointslices", EVENTS, "kcp-system",
                        lambda s: [e["addresses"] for e in s["endpoints"] or []] == [[address]] and
@@ -232,6 +246,7 @@ class Story:
                            ("networkpolicy", "kyma-project.io--watcher-to-apiserver")):
             self.assertIsNotNone(self.skr.get(kind, name, "kyma-system"), name)
         self.assertIsNotNone(self.skr.get("priorityclass", "skr-webhook-priority"))
+        self.check_rights()
 
         # An event of the runtime requeues its Kyma, through webhook, mutual TLS, gateway and listener.
         webhook = self.run_webhook()
