@@ -82,7 +82,7 @@ void control_plane::watch(k8s::controller& controller, bool create, fan_out spre
       out.push_back(change.any().key());
   });
   controller.watch(from_.runtimes, [this, create](const delta& change, keys& out) {
-    // Among annotations is the mark: where it goes, KIM writes to the runtime, or has done so.
+    // Among annotations is the mark: when it is removed, KIM writes to the runtime, or has done so.
     if (!metadata_changed(change, {"annotations", "labels", "deletionTimestamp"})) return;
     const auto key = change.any().key();
     const auto is_direct = [this](const object& each) {

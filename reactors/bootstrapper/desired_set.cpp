@@ -38,7 +38,7 @@ void copy_fields(const json::value& from, std::initializer_list<std::string_view
   }
 }
 
-/// The first 64 bits: enough to tell revisions apart.
+/// The first 64 bits, which distinguish revisions.
 std::string short_digest(std::string_view digest) {
   return std::string(digest.substr(0, 16));
 }

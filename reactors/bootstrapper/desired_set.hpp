@@ -36,7 +36,7 @@ inline constexpr std::string_view synced_by = "runtime-watcher";
 /// generation of a Deployment.)
 inline constexpr std::string_view digest_label = "operator.kyma-project.io/applied-digest";
 
-/// On the bootstrapper's Deployment: the version that the manifests bring.
+/// On the bootstrapper's Deployment: the version that the manifests install.
 inline constexpr std::string_view version_label = "app.kubernetes.io/version";
 /// On that Deployment: the features that this version knows, separated by commas. Without it, the
 /// default ones (validation.hpp).

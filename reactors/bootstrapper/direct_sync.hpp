@@ -37,7 +37,7 @@ struct options : runtime_options {
   bool create_for_runtimes = false;
   /// Whoever may create an inline manifest is admin on every runtime.
   bool allow_inline_manifests = false;
-  /// In KCP, of the stored contents (content_store.hpp); nobody else should read it.
+  /// In KCP, of the stored contents (content_store.hpp); no other client should read it.
   std::string state_namespace = "runtime-watcher-system";
   /// Runtimes in mode direct get the condition RuntimeBootstrapperReady, in the words of Kyma
   /// Infrastructure Manager. It is compared at each pass.
@@ -63,7 +63,7 @@ using environment = runtime_environment;
 /// Beside Kyma Infrastructure Manager, which writes from the same sources, it converges: nobody is
 /// locked out, and repairs in a row wait longer each time.
 ///
-/// A change of a source is looked at for all runtimes that it concerns, spread over a little time,
+/// A change of a source enqueues all runtimes that it concerns, spread over a little time,
 /// each a key with its own backoff. Credentials are written then; the unit `bootstrapper` where the
 /// roll-out, if there is one, admits the runtime (content_gate.hpp). Unhealthy and slow ones get a
 /// bounded part of the passes (runtime_controller.hpp).

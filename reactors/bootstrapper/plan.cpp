@@ -69,7 +69,7 @@ std::optional<std::string> find_reportable(json::value desired, const json::valu
   return k8s::find_difference(desired, live);
 }
 
-/// True if an object has fields that somebody must have set.
+/// True if an object has fields that a client must have set.
 bool has_content(const json::value& object) {
   const auto is_set = [](const json::value& value) {
     return !value.is_null() && !(value.is_array() && value.get_array().empty()) &&
@@ -230,7 +230,7 @@ class planner {
       const inventory_entry entry{.gvk = each.type.gvk, .key = each.key};
       const bool is_owned = std::ranges::any_of(
           owned, [&](const inventory_entry& other) { return other.same_object(entry); });
-      // A Namespace is shared: nobody owns it alone.
+      // A Namespace is shared: no manager owns it alone.
       if (each.live.is_null() || is_owned || adopt_ || each.type.gvk.kind == "Namespace") continue;
       const auto manager = foreign_manager(each.live);
       if (manager.empty()) continue;
@@ -241,7 +241,7 @@ class planner {
   }
 
   /// Empty if all managers of an object are ours or Kyma Infrastructure Manager's. One without
-  /// managers is nobody's as long as it has no content; else it was made before servers noted them,
+  /// managers is unowned as long as it has no content; else it was made before servers noted them,
   /// or has lost them.
   std::string foreign_manager(const json::value& live) const {
     const auto& kims = options_.kim_managers;

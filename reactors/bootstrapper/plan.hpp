@@ -56,7 +56,7 @@ boost::asio::awaitable<k8s::result<unit_plan>> make_plan(k8s::client* api,
 boost::asio::awaitable<k8s::result<std::optional<k8s::resource_type>>> find_type(
     k8s::client* api, k8s::group_version_kind gvk);
 
-/// True if another writer has brought a newer revision, or a part of it, to a runtime that is to
+/// True if another writer has applied a newer revision, or a part of it, to a runtime that is to
 /// have the one of the plan: an object is as the newer one has it, and not as the plan has it.
 bool has_newer(const unit_plan& plan, const revision& newer);
 

@@ -57,7 +57,7 @@ struct unit_state {
   std::string desired = {};  ///< digest of the one to be reached; empty: the sources are invalid
   std::string invalid = {};  ///< errors of the sources; empty: none
   /// The newest revision, if the runtime must wait for its turn in a roll-out; null: it need not.
-  /// Where another writer has brought it, or a part of it, the unit is left as it is.
+  /// Where another writer has applied it, or a part of it, the unit is left as it is.
   revision_ptr withheld = {};
   rejected_revision skipped = {};
 
@@ -69,7 +69,7 @@ struct unit_state {
   std::optional<rejection> rejected = {};   ///< the first revision
   bool repaired = false;                    ///< what was in place had drifted
   bool changed = false;                     ///< objects were, or may have been, written or removed
-  bool ahead = false;                       ///< another writer brought what is withheld
+  bool ahead = false;                       ///< another writer applied what is withheld
   std::optional<k8s::failure> failed = {};  ///< transient; the unit may be half applied
   std::vector<std::string> differences = {};
   std::vector<std::string> warnings = {};  ///< of the sources, and of dry runs

@@ -188,8 +188,8 @@ void manager_app::make_reactors() {
                                  kubeconfigs_,
                                  gateways_,
                                  gateway_secret_,
-                                 {&certificates_, &certificate_secrets_},
-                                 &virtual_services_},
+                                 virtual_services_,
+                                 {&certificates_, &certificate_secrets_}},
       watcher_installer::environment{
           .common = {*watcher_kcp_, *pool_, *watcher_recorder_, services_.clock, services_.watchdog,
                      services_.log, services_.metrics, services_.random()},

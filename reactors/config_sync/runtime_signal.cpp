@@ -153,7 +153,7 @@ signal_decision signal_machine::poll(const runtime_view& seen, const signal_mome
   const bool noted = seen.last && seen.last->of == at.to.of;
   const bool covered = noted || marked_version_ > at.visible_at;
   const bool needs_none = !seen.noted && is_newer(seen, at.to, at.timing.late);
-  // Whether a mark that is older than any reconcile is still ours can't be told.
+  // Whether a mark older than any reconcile was set here is unknown.
   const bool is_recent = seen.last && seen.last->at && at.wall < *seen.last->at + at.timing.timeout;
   if (noted && !was_done_ && (is_recent || !seen.marked)) {
     out.since = began_at(*seen.last, at.timing);

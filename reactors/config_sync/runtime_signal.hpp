@@ -21,7 +21,7 @@ namespace rw::config_sync {
 /// are ignored.
 struct signal {
   revision of = {};
-  unsigned attempt = 0;  ///< marks for this revision so far; 0: somebody else's mark covered it
+  unsigned attempt = 0;  ///< marks for this revision so far; 0: another client's mark covered it
   std::optional<std::chrono::system_clock::time_point> at = {};  ///< of the last mark
 
   friend bool operator==(const signal&, const signal&) = default;
@@ -74,9 +74,9 @@ runtime_view view_of(const boost::json::value& runtime, bootstrapper_mode mode, 
 struct signal_timing {
   /// A Runtime that is created so much later than a revision was observed got it from KIM then.
   std::chrono::seconds late = std::chrono::minutes(5);
-  /// KIM is done when the Runtime has been neither Pending nor Failed for so long.
+  /// KIM is done when the Runtime has been neither Pending nor Failed for this time.
   std::chrono::milliseconds quiet = std::chrono::minutes(2);
-  /// KIM is taken to have failed when it has not ended after so long.
+  /// KIM counts as failed when it has not ended after this time.
   std::chrono::milliseconds timeout = std::chrono::hours(1);
   /// From a mark to the next one for the same revision; doubled with each, up to the limit. Also
   /// from a failure of a Runtime that was current, which may have nothing to do with its mark.
@@ -134,7 +134,7 @@ struct signal_decision {
 ///                             '---Ready-----------------------------------'
 ///
 /// KIM reads the sources after it has taken the mark off. So a mark that was still there when a
-/// change could be read covers that change, whoever set it; this is decided by resourceVersions,
+/// change could be read covers that change, whichever client set it; resourceVersions decide that,
 /// and where those can't be compared it is marked once more. A change after the mark went may or
 /// may not be covered: the Runtime is marked again.
 ///
@@ -142,12 +142,12 @@ struct signal_decision {
 /// is marked again with the same backoff, up to its limit, as long as it is Failed: KIM itself does
 /// not try again.
 ///
-/// What is kept in memory is lost with the process: then a Runtime without mark is taken to be
+/// The state in memory is lost with the process: then a Runtime without mark is taken to be
 /// running, if its last mark is not older than the quiet time; otherwise by its state.
 class signal_machine {
  public:
   /// To be called with each state of the Runtime that is read, in their order. `version` is the
-  /// newest resourceVersion at which the Runtime is known to look like this.
+  /// newest resourceVersion at which the Runtime is known to have this state.
   void observe(const runtime_view& seen, std::uint64_t version, const signal_moment& at);
 
   /// What the Runtime's state is, what is to be written now, and when it is to be asked again if

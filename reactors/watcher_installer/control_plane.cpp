@@ -66,8 +66,7 @@ k8s::selection kubeconfig_secrets() {
 }
 
 object watcher_installer::virtual_service_of(const k8s::object_key& watcher) const {
-  if (from_.virtual_services == nullptr) return {};
-  return from_.virtual_services->objects().get(watcher);
+  return from_.virtual_services.objects().get(watcher);
 }
 
 void watcher_installer::watch_all() {
@@ -82,12 +81,10 @@ void watcher_installer::watch_all() {
     const auto kept = virtual_service_of(change.any().key());
     if (differ(watcher_of(change.before, kept), watcher_of(change.now, kept))) fan_out(some);
   });
-  if (from_.virtual_services != nullptr) {
-    controller_.watch(*from_.virtual_services, [this](const delta& change, keys& some) {
-      const auto of = from_.watchers.objects().get(change.any().key());
-      if (differ(watcher_of(of, change.before), watcher_of(of, change.now))) fan_out(some);
-    });
-  }
+  controller_.watch(from_.virtual_services, [this](const delta& change, keys& some) {
+    const auto of = from_.watchers.objects().get(change.any().key());
+    if (differ(watcher_of(of, change.before), watcher_of(of, change.now))) fan_out(some);
+  });
   controller_.watch(from_.kubeconfigs, [](const delta& change, keys& some) {
     // It may have been given to another Kyma.
     const auto before = change.before ? kyma_of_secret(change.before) : std::string();
@@ -101,7 +98,7 @@ void watcher_installer::watch_all() {
   });
   controller_.watch(from_.gateway_secrets, [this](const delta& change, keys& some) {
     if (change.any().name() != gateway_secret_name) return;
-    // Both are asked before the bundle goes to a runtime (gateway_trust).
+    // gateway_trust checks both before the bundle is written to a runtime.
     const auto differ = [&](const char* entry) {
       return part_of(change.before, {"data", entry}) != part_of(change.now, {"data", entry});
     };

@@ -31,7 +31,7 @@ void deployment_content::roll_out_by(content_gate& gate, content_store& stored,
   gate.attach({std::move(requeue), [this](std::string) { return store(); }});
 }
 
-/// True if trying again does not help. All else goes on then.
+/// Returns true if a retry is useless; the reconciles then continue without the content.
 bool deployment_content::is_unusable(const k8s::failure& error) {
   if (!k8s::is_permanent(error) && !error.is(k8s::errc::not_found)) return false;
   log_.warning("rolled-out content of the watcher can't be kept in KCP",

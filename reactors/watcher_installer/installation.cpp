@@ -58,7 +58,7 @@ struct part {
 
 using answer = k8s::result<json::value>;
 
-/// One look at a runtime, and what is written then.
+/// One reconcile of a runtime: reads, decision, writes.
 class pass {
  public:
   pass(std::shared_ptr<k8s::client> api, const method& how, known_bundles& known, order what,
@@ -78,7 +78,7 @@ class pass {
   asio::awaitable<k8s::result<void>> write_rank(std::vector<part*> some);
   asio::awaitable<k8s::result<void>> drop_unwanted_webhooks();
   asio::awaitable<k8s::result<void>> narrow_managers();
-  asio::awaitable<k8s::result<void>> look_at_pods();
+  asio::awaitable<k8s::result<void>> observe_pods();
   void conclude();
 
   part& find(std::string_view kind, std::string_view name) {
@@ -212,8 +212,8 @@ void pass::hold_deployment(const inputs& runtime) {
   deployment.leave = !differs(deployment);
 }
 
-/// Pods without a certificate would only fail; those that run keep theirs. And webhooks that nobody
-/// serves would only keep writes waiting, and the first certificate from being served at once.
+/// Pods without a certificate would only fail; those that run keep theirs. Webhooks without a
+/// server would only delay writes, and the first certificate.
 void pass::leave_what_needs_a_certificate() {
   find("Secret", secret_name).leave = true;
   auto& deployment = find("Deployment", skr_webhook_name);
@@ -320,7 +320,7 @@ asio::awaitable<k8s::result<void>> pass::write() {
   co_return k8s::result<void>();
 }
 
-/// Apply leaves webhooks in place that somebody else wrote as well, by kubectl for instance.
+/// Apply leaves webhooks in place that another client, such as kubectl, wrote as well.
 asio::awaitable<k8s::result<void>> pass::drop_unwanted_webhooks() {
   auto& one = find("ValidatingWebhookConfiguration", skr_webhook_name);
   if (!one.present) co_return k8s::result<void>();
@@ -356,7 +356,7 @@ asio::awaitable<k8s::result<void>> pass::narrow_managers() {
   co_return done;
 }
 
-asio::awaitable<k8s::result<void>> pass::look_at_pods() {
+asio::awaitable<k8s::result<void>> pass::observe_pods() {
   const auto* deployment = present("Deployment", skr_webhook_name);
   if (deployment == nullptr) {
     out_.not_ready = "NoCertificate";
@@ -399,7 +399,7 @@ void pass::conclude() {
                   one.present ? k8s::resource_version_of(*one.present) : std::string(),
                   {.ns = key.ns, .fields = "metadata.name=" + key.name});
   }
-  // What was tried only is not in place.
+  // What was only dry-run is not in place.
   if (!how_.only_tries()) out_.trust = summary_of(observe(present_now()));
 }
 
@@ -410,7 +410,7 @@ asio::awaitable<k8s::result<outcome>> pass::run() {
   out_.contested = contested();
   if (out_.contested.empty()) done = co_await write_all();
   if (!done) co_return done.error();
-  done = co_await look_at_pods();
+  done = co_await observe_pods();
   if (!done) co_return done.error();
   conclude();
   co_return std::move(out_);

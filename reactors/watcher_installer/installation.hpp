@@ -46,16 +46,15 @@ struct method {
   /// Who else may keep the same objects: lifecycle-manager, and this reactor in former versions.
   /// What it owns is taken over once; an object that it writes again is left to it.
   std::string former_manager = "lifecycle-manager";
-  /// After how long without a write of the former manager it counts as gone, and the runtime is
-  /// written to again.
+  /// Time without a write of the former manager after which the runtime is written to again.
   core::duration contest_pause = std::chrono::hours(1);
-  /// While it is true every write to a runtime is tried only (as client_options::dry_run).
+  /// While it is true every write to a runtime is only dry-run (as client_options::dry_run).
   std::shared_ptr<const bool> dry_run = {};
 
   bool only_tries() const { return dry_run && *dry_run; }
 };
 
-/// How a runtime is after one look and what was written then.
+/// State of a runtime after one reconcile, and what that wrote.
 struct outcome {
   std::size_t writes = 0;
   std::vector<std::string> changes = {};  ///< what was written, such as "Service skr-webhook"
@@ -68,21 +67,21 @@ struct outcome {
   core::duration again{0};     ///< when to go on with that; 0: when something changes
   std::optional<runtime_trust> trust = {};  ///< that is in place
   watched_set left = {};  ///< what the webhook does not work without, as it was left
-  /// Of the Deployment. None: no roll-out counts it, for it is not there, is somebody else's, or
-  /// has not run since it was created.
+  /// Of the Deployment. None: no roll-out counts it, since it does not exist, is contested, or has
+  /// not run since it was created.
   std::optional<content_facts> content = {};
 };
 
-/// Brings the runtime one step towards `what`, and tells what it has then. Reads everything at
-/// once. Writes only objects that differ from what they are to be, by server-side apply, the ones
-/// that others need first. A runtime that has it all costs reads only. While it has no certificate,
-/// what needs one is not made.
+/// Takes the runtime one step towards `what`, and returns what it has then. Reads everything at
+/// once. Writes only objects that differ from their desired state, by server-side apply, those that
+/// others need first. A runtime that has all of it costs reads only. While it has no certificate,
+/// objects that need one are not created.
 ///
 /// The managers' file names every manager that has a webhook at any moment: it grows before the
 /// webhooks are written, and shrinks after.
 ///
-/// Where the former manager has written an object after this reactor did, and otherwise, nothing is
-/// written on the runtime for the pause of `method`: the two would fight for ever.
+/// Where the former manager has written an object after this reactor did, and with other content,
+/// nothing is written to the runtime for the pause of `method`: each would undo the other's writes.
 ///
 /// `how` and `known` must outlive the call.
 boost::asio::awaitable<k8s::result<outcome>> install(std::shared_ptr<k8s::client> api,

@@ -7,8 +7,8 @@
 
 namespace rw::watcher_installer {
 
-/// Remembers the bundles that were read last, by their text: all runtimes have the same one or two,
-/// in the Secret and in each webhook, and to parse certificates is most of what a look costs.
+/// Caches the bundles that were parsed last, by their text: all runtimes have the same one or two,
+/// in the Secret and in each webhook, and parsing certificates is most of a reconcile's cost.
 ///
 /// Not thread-safe.
 class known_bundles {

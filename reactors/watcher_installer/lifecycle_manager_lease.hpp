@@ -34,8 +34,8 @@ class lifecycle_manager_lease {
   lifecycle_manager_lease(k8s::client& api, lifecycle_manager_options options, core::clock& clock,
                           core::logger& log);
 
-  /// Waits until it is known: a Lease that can't be read is tried again, and not taken for absent;
-  /// one whose holder has not renewed it of late is looked at for `patience`.
+  /// Waits until it is known: a Lease that can't be read is read again, and does not count as
+  /// absent; one whose holder has not renewed it lately is observed for `patience`.
   boost::asio::awaitable<bool> runs();
   /// Waits until it is no longer as `running` says.
   boost::asio::awaitable<void> until_changed(bool running);

@@ -32,7 +32,7 @@ json::object& at(json::value& object, std::initializer_list<std::string_view> pa
   return *here;
 }
 
-/// The container that is told the address, or else the first; null: there is none.
+/// The container with the variable of the address, or else the first; null: there is none.
 json::object* container_of(json::object& pod) {
   json::object* out = nullptr;
   auto* const all = pod["containers"].if_array();

@@ -40,7 +40,7 @@ struct kcp_address {
   friend bool operator==(const kcp_address&, const kcp_address&) = default;
 };
 
-/// What goes to one runtime. Texts are as they are, not in base64.
+/// What differs from runtime to runtime. Texts are plain, not base64.
 struct inputs {
   kcp_address address = {};
   std::string ca_bundle = {};
@@ -57,7 +57,7 @@ struct inputs {
   known_managers observed = {};  ///< the watcher may watch what these name
 };
 
-/// Annotations by which an installation remembers, whoever looks at it next.
+/// Annotations that store an installation's state for the next reconcile, of any process.
 inline constexpr std::string_view bundle_since_annotation =
     "operator.kyma-project.io/ca-bundle-since";  ///< of the webhook configuration
 inline constexpr std::string_view certificate_since_annotation =

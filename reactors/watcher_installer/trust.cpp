@@ -103,7 +103,7 @@ core::duration until_in_effect(std::optional<time_point> since, const trust_dela
 /// How long the new certificate still has to wait for the bundle; 0: not at all.
 core::duration wait_for_bundle(const wanted_trust& wanted, const observed_trust& has,
                                const trust_delays& delays, time_point now) {
-  // Nobody calls, or nobody believes what is served now (it may have expired): nothing is lost.
+  // No webhook calls, or none trusts the served certificate (it may have expired): nothing is lost.
   const auto distrusts = [&](const auto& one) { return !trusts(one, has.certificate, now); };
   if (has.webhooks.empty() || (has.serves() && std::ranges::all_of(has.webhooks, distrusts))) {
     return core::duration::zero();
@@ -202,7 +202,7 @@ std::optional<runtime_trust> summary_of(const observed_trust& has) {
   if (!own) return std::nullopt;
   runtime_trust out{.client_not_before = own->not_before()};
   for (const auto& one : has.bundle.authorities()) {
-    // Where there is no webhook nobody calls, so nobody distrusts.
+    // Without a webhook there is no call that could fail.
     const bool everywhere = std::ranges::all_of(
         has.webhooks, [&](const tls::ca_bundle& other) { return other.contains(one); });
     if (everywhere) out.authorities.push_back(one.fingerprint());

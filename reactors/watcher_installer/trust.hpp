@@ -35,7 +35,7 @@ struct present_objects {
 };
 
 /// What is in place on a runtime, and since when, as its objects say. Whether pods run is no part
-/// of it: a pod that runs reloads what kubelet brings, and one that starts reads it.
+/// of it: a running pod reloads what kubelet updates, and a starting one reads it.
 struct observed_trust {
   using time_point = std::chrono::system_clock::time_point;
 
@@ -62,9 +62,9 @@ observed_trust observe(const present_objects& from);
 std::optional<runtime_trust> summary_of(const observed_trust& has);
 
 struct trust_delays {
-  /// From when something was written to a runtime until it is in effect there: its API server has
-  /// to hear of it, on every replica, and kubelet has to bring Secrets to the pods, which takes its
-  /// sync period (a minute) and its cache's.
+  /// Time from a write to a runtime until it is in effect there: each replica of its API server has
+  /// to observe it, and kubelet has to update the Secrets of the pods, which takes its sync period
+  /// (a minute) and its cache's.
   core::duration propagation = std::chrono::seconds(90);
   /// How long after a certificate was replaced the CAs stay that only the former needs: pods that
   /// serve the former have to end, if they can't reload it.
@@ -97,13 +97,13 @@ struct trust_step {
 ///      up stay as long as the certificate that is served may need them.
 ///   2. A new certificate follows when the bundle that trusts it has been in place for the
 ///      propagation delay. Until then the old one stays.
-///   3. Once the former certificate is gone for long enough, so are the CAs that it needed.
+///   3. The CAs that only the former certificate needed are removed `retirement` after it.
 ///
 /// The managers' file grows at once, too; a webhook of a manager, or subresource, that is new in it
 /// waits for the propagation delay, those of managers that have webhooks already wait for nothing.
 ///
-/// Since when stands on the objects as annotations; so it does not matter who looks, and when, and
-/// in which order kubelet and the API server see things. Pure.
+/// Annotations of the objects store the times; so the result depends neither on the process that
+/// reconciles nor on the order in which kubelet and the API server observe changes. Pure.
 trust_step next_step(const wanted_trust& wanted, const observed_trust& has,
                      const trust_delays& delays, std::chrono::system_clock::time_point now);
 

@@ -74,7 +74,7 @@ void watcher_installer::roll_out_by(content_gate& gate, content_store& stored) {
   content_.roll_out_by(gate, stored, [this](const object_key& key) { requeue(key); });
 }
 
-/// Nobody may conclude from the tracker that all runtimes have something before all are on it.
+/// Completes the tracker once it has all runtimes: before, it does not show what all of them have.
 asio::awaitable<void> watcher_installer::complete_tracker() {
   if (tracker_ == nullptr) co_return;
   const bool synced = co_await from_.kymas.wait_synced();
@@ -104,7 +104,7 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::reconcile(object_key k
   }
   auto kyma = writer_.newest(stored);
   if (is_left_alone(kyma)) {
-    // Its runtime gets no new CA, so after a while a rotation does not wait for it any more.
+    // Its runtime gets no new CA: a rotation stops waiting for it after a while.
     runtimes_.forget(key);
     drift_.unwatch(key);
     drop_findings(key);
@@ -136,7 +136,7 @@ const std::vector<std::string>* watcher_installer::changes(const object_key& kym
 /// A Kyma whose finalizer was removed by hand leaves its Certificate, and the Secret of that.
 asio::awaitable<k8s::reconcile_result> watcher_installer::remove_orphans(object_key kyma) {
   if (!has_own_certificate(kyma.name)) co_return result::done();
-  // The informer may be behind a Kyma that was created anew.
+  // The Kyma may have been created again, and the informer may not know that yet.
   k8s::selection one{.ns = kyma.ns, .fields = "metadata.name=" + kyma.name};
   const auto live = co_await in_.kcp.list(kymas_type(), std::move(one));
   if (!live) co_return result::error(live.error());
@@ -181,11 +181,11 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::keep_installed(json::v
   if (tracker_ != nullptr) tracker_->expect(to.key);
   if (!to.api) ended = co_await reach(&kyma, &to);
   if (ended) co_return *ended;
-  auto brought = co_await bring(std::move(kyma), std::move(to), std::move(*what));
-  co_return brought;
+  auto applied = co_await apply(std::move(kyma), std::move(to), std::move(*what));
+  co_return applied;
 }
 
-asio::awaitable<k8s::reconcile_result> watcher_installer::bring(json::value kyma, contact to,
+asio::awaitable<k8s::reconcile_result> watcher_installer::apply(json::value kyma, contact to,
                                                                 order what) {
   const auto loaded = co_await content_.load();
   if (!loaded) co_return result::error(loaded.error());
@@ -238,7 +238,7 @@ k8s::reconcile_result watcher_installer::settle(const json::value& kyma, const o
   return result::requeue_after(again);
 }
 
-/// The pass goes on when the runtime, which does not respond, gets a permit.
+/// The reconcile continues when the runtime, which does not respond, gets a permit.
 k8s::reconcile_result watcher_installer::deferred(const contact& to) {
   content_.admit(to.key, content_facts{.health = content_health::unreachable});
   return *to.deferred;
@@ -277,7 +277,7 @@ void watcher_installer::forget(const object_key& key) {
   if (tracker_ != nullptr) tracker_->forget(key);
 }
 
-/// What the last reconcile found, where the runtime is not looked at any more.
+/// Drops what the last reconcile found, where the runtime is no longer reconciled.
 void watcher_installer::drop_findings(const object_key& key) {
   changes_.erase(key);
   contested_.erase(key);

@@ -50,21 +50,19 @@ struct options : runtime_options {
   core::duration certificate_interval = std::chrono::seconds(30);
 };
 
-/// What the installer reads of the control plane, kept by informers that others may share and
-/// somebody else runs. All of it must outlive the installer.
+/// What the installer reads of the control plane. Their owner runs the informers; other reactors
+/// may share them. All of it must outlive the installer.
 struct sources {
   k8s::informer& kymas;
   k8s::informer& watchers;
   /// The Secrets with kubeconfigs (kubeconfig_secrets()); may hold others.
   k8s::informer& kubeconfigs;
-  k8s::informer& gateways;         ///< of kcp-system
-  k8s::informer& gateway_secrets;  ///< of istio-system: klm-istio-gateway with the CA bundle
+  k8s::informer& gateways;          ///< of kcp-system
+  k8s::informer& gateway_secrets;   ///< of istio-system: klm-istio-gateway with the CA bundle
+  k8s::informer& virtual_services;  ///< hold the last valid state of Watchers (watcher.hpp)
   /// Of what is named `<kyma>-webhook-tls`: the runtimes' Certificates and their Secrets. Without
-  /// them certificates are only looked at when something else happens.
+  /// them a change of a certificate is observed at the next reconcile only.
   std::vector<k8s::informer*> certificates = {};
-  /// Remember the last valid state of Watchers (watcher.hpp); without them an edit to something
-  /// invalid takes a Watcher's webhook off all runtimes.
-  k8s::informer* virtual_services = nullptr;
 };
 
 /// All of it must outlive the installer.
@@ -79,10 +77,10 @@ struct environment {
   std::function<void(const k8s::object_key& kyma)> on_reconcile = {};
 };
 
-/// What to select for the informer of kubeconfig Secrets.
+/// Selects the Secrets of the informer of kubeconfigs.
 k8s::selection kubeconfig_secrets();
 
-/// What to give the pool of runtimes' clients: little patience, since thousands wait.
+/// Options of the pool of runtimes' clients: short limits, since thousands wait.
 k8s::client_options runtime_client_options();
 
 /// Keeps the watcher installed on every runtime: for each Kyma, what `deploy/skr` says, filled in
@@ -96,14 +94,14 @@ k8s::client_options runtime_client_options();
 ///
 /// Each Kyma gets a finalizer. When the Kyma is deleted and has no other finalizer left, the
 /// watcher is removed from the runtime and the certificate from the control plane; a runtime that
-/// does not answer for `removal_limit` from then on, or whose kubeconfig is gone, does not keep the
-/// Kyma any longer. As long as another finalizer keeps the Kyma, however long that is, the watcher
-/// stays in place: it holds up nobody, and events are needed until the modules are deleted.
+/// does not respond for `removal_limit` from then on, or whose kubeconfig is deleted, no longer
+/// keeps the Kyma. As long as another finalizer keeps the Kyma, the watcher stays in place: it
+/// delays no deletion, and events are needed until the modules are deleted.
 ///
 /// A runtime that lifecycle-manager writes to as well is left to it (installation.hpp), which is an
-/// event and the reason `Contested`; it is looked at again when the pause is over.
+/// event and the reason `Contested`; it is reconciled again when the pause is over.
 ///
-/// With clients that try every write only (`client_options::dry_run`) nothing changes anywhere, and
+/// With clients that only dry-run each write (`client_options::dry_run`) nothing changes, and
 /// `changes` has what would be written; but a Kyma that is deleted does not wait for this reactor.
 ///
 /// With a roll-out (content_gate.hpp) another content of the Deployment, such as its image, reaches
@@ -115,7 +113,7 @@ k8s::client_options runtime_client_options();
 ///
 /// The rollout tracker gets every Kyma that exists, and what is in place on its runtime.
 ///
-/// Told as Kubernetes events of the Kyma, when they begin: WatcherInstalled, WatcherNotReady (with
+/// Events of the Kyma, when a state begins: WatcherInstalled, WatcherNotReady (with
 /// what the pod waits for), WatcherFailed, RuntimeUnreachable, WatcherRemoved,
 /// WatcherRemovalAbandoned. Metrics: `rw_watcher_installer_writes_total`, and those of
 /// runtime_controller (`rw_watcher_installer`, `watcher-installer`).
@@ -146,7 +144,7 @@ class watcher_installer final : public runtime_controller {
  private:
   work<result> reconcile(k8s::object_key key) override;
   work<result> keep_installed(boost::json::value kyma, contact to);
-  work<result> bring(boost::json::value kyma, contact to, order what);
+  work<result> apply(boost::json::value kyma, contact to, order what);
   work<result> keep_removed(boost::json::value kyma, contact to);
   work<result> remove_orphans(k8s::object_key kyma);
   work<result> release(boost::json::value kyma);

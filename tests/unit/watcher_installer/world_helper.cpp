@@ -85,7 +85,7 @@ void world::start() {
                                  .kubeconfigs = kubeconfigs,
                                  .gateways = gateways,
                                  .gateway_secrets = secrets,
-                                 .virtual_services = &routes},
+                                 .virtual_services = routes},
       watcher_installer::environment{
           .common = {api("kcp"), open_pool({.client = watcher_installer::runtime_client_options()}),
                      record_events("watcher-installer"), clock, watchdog, log, numbers,
