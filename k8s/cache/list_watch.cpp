@@ -194,7 +194,7 @@ asio::awaitable<action> list_watch::implementation::list(const action& what) {
 
 action list_watch::implementation::page_failed(phase where, const failure& why) {
   metrics.failure(where);
-  sink_.list_failed(why);
+  sink_.request_failed(why);
   auto next = reflector.failed(why);
   tell_failure("a list failed", why, next);
   return next;
@@ -277,6 +277,7 @@ action list_watch::implementation::watch_ended(const watch_attempt& attempt, fai
   auto next = reflector.watch_ended(ended, why, attempt.lasted());
   if (ended != how::in_order) {
     if (ended != how::bad_event) metrics.failure(phase::watch);
+    sink_.request_failed(why);
     tell_failure("a watch broke off", why, next);
   }
   return next;

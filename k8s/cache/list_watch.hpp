@@ -62,8 +62,8 @@ class object_sink {
   /// True from the response to a watch that follows a complete list until that watch ends. Not
   /// called when the driver is cancelled.
   virtual void live(bool) {}
-  /// A page of a list failed. The driver retries it.
-  virtual void list_failed(const failure&) {}
+  /// A page of a list or a watch failed. The driver retries it.
+  virtual void request_failed(const failure&) {}
   /// After each piece of input.
   virtual void after_input() = 0;
 };

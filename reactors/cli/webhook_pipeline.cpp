@@ -55,7 +55,7 @@ observation::observation_options observation_options(const webhook_settings& s) 
   options.observer.confirm_wait = s.confirm_wait;
   options.observer.settling = s.channel_capacity;
   options.secrets = s.observe_secrets;
-  options.objects = s.observe_objects;
+  options.observer.objects = s.observe_objects;
   options.ledger = s.ledger_file;
   return options;
 }

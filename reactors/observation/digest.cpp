@@ -50,7 +50,9 @@ mark mark_of(const json::value& object, std::string_view field) {
   const auto inner = part == nullptr ? 0 : digest(*part);
   core::string_hash hash;
   hash.add(k8s::uid_of(object)).add(k8s::is_being_deleted(object) ? "-" : "").add(bytes_of(inner));
-  if (spec == nullptr && status == nullptr) hash.add(k8s::resource_version_of(object));
+  // As a review: an update without spec is a change.
+  const bool is_whole = spec == nullptr && (status == nullptr || field != "status");
+  if (is_whole) hash.add(k8s::resource_version_of(object));
   return std::max<mark>(hash.value(), absent_mark + 1);
 }
 

@@ -17,8 +17,8 @@ using mark = std::uint64_t;
 inline constexpr mark unknown_mark = 0;
 inline constexpr mark absent_mark = 1;  ///< there is no such object
 
-/// `field`: "spec" or "status". The order of members does not matter. An object with neither part
-/// is marked by its resourceVersion.
+/// `field`: "spec" or "status". The order of members does not matter. An object
+/// without a spec, or for `status` with neither part, is marked by its resourceVersion too.
 mark mark_of(const boost::json::value& object, std::string_view field);
 
 /// Returns true if the object has all of the labels.

@@ -15,6 +15,8 @@ namespace asio = boost::asio;
 /// Of tries after a failure that is no refusal.
 constexpr core::duration transient_limit = std::chrono::seconds(30);
 
+constexpr unsigned failures_until_given_up = 5;  ///< in a row; the list goes on
+
 bool is_refusal(const k8s::failure& error) {
   return error.is(k8s::errc::unauthorized) || error.is(k8s::errc::forbidden) ||
          error.is(k8s::errc::not_found) || error.is(k8s::errc::method_not_allowed);
@@ -135,12 +137,9 @@ void feed::put(k8s::object next) {
   if (ended_ || !reason_.empty()) return;
   const auto value = next.parse();
   for (const auto& watch : what_.watches) {
-    in_.into.put(watch, next.key(), mark_of(value, watch.field));
+    const bool taken = in_.into.put(watch, next.key(), mark_of(value, watch.field));
+    if (!taken) stop("there are more objects than may be observed");
   }
-  const bool too_many = in_.into.objects().size() > options_.objects;
-  if (!too_many) return;
-  stop("there are more objects than may be observed");
-  for (const auto& watch : what_.watches) in_.into.forget(watch);
 }
 
 void feed::remove(const k8s::object& last) {
@@ -159,13 +158,15 @@ void feed::live(bool live) {
     in_.log.info("resource observed",
                  {{"group", what_.resource.group}, {"resource", what_.resource.plural}});
     given_up_.clear();
+    failures_ = 0;
   }
   for (const auto& watch : what_.watches) in_.into.set_live(watch, live);
   in_.on_input();
 }
 
-void feed::list_failed(const k8s::failure& error) {
-  if (is_refusal(error)) stop(error.message);
+void feed::request_failed(const k8s::failure& error) {
+  if (is_refusal(error)) return stop(error.message);
+  if (++failures_ == failures_until_given_up) give_up(error.message);
 }
 
 void feed::after_input() {

@@ -12,7 +12,6 @@
 
 #include <boost/asio/awaitable.hpp>
 
-#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
@@ -20,7 +19,6 @@
 namespace rw::observation {
 
 struct feed_options {
-  std::size_t objects = 0;  ///< of the observer, in all
   core::duration retry_base = {};
   core::duration retry_limit = {};
 };
@@ -62,7 +60,7 @@ class feed final : k8s::object_sink {
   void remove(const k8s::object& last) override;
   void end_listing() override;
   void live(bool live) override;
-  void list_failed(const k8s::failure& error) override;
+  void request_failed(const k8s::failure& error) override;
   void after_input() override;
 
   const observed_resource what_;
@@ -72,6 +70,7 @@ class feed final : k8s::object_sink {
   k8s::list_watch* driver_ = nullptr;  ///< while it runs
   std::string reason_;                 ///< why it stops; empty: it does not
   std::string given_up_;               ///< the reason that was logged last
+  unsigned failures_ = 0;              ///< since it was live
   bool ended_ = false;
 };
 

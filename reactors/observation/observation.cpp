@@ -264,7 +264,7 @@ void observation::implementation::update_plan() {
   for (const auto& each : feeds_) {
     if (each) each->end();
   }
-  const feed_options options{options_.objects, options_.retry_base, options_.retry_limit};
+  const feed_options options{options_.retry_base, options_.retry_limit};
   for (const auto& resource : next.resources) {
     const bool runs =
         std::ranges::any_of(feeds, [&](const auto& each) { return each->what() == resource; });
@@ -294,7 +294,7 @@ void observation::implementation::remember(const plan& first) {
       if (known == ledger->end()) continue;
       auto& table = objects.add(watch);
       for (const auto& [key, delivered] : known->second) {
-        if (objects.size() < options_.objects) objects.remember(table, key, delivered);
+        if (objects.size() < options_.observer.objects) objects.remember(table, key, delivered);
       }
     }
   }
@@ -321,7 +321,7 @@ void observation::implementation::save() {
 
 void observation::implementation::delivered(const watch_event& event, std::uint64_t mark) {
   observer_.delivered(event, mark);
-  if (observer_.objects().has_resyncs()) wake();
+  if (observer_.objects().undelivered() > 0) wake();
 }
 
 void observation::implementation::lost(const watch_event& event, std::uint64_t mark) {

@@ -24,9 +24,8 @@ namespace rw::observation {
 
 struct observation_options {
   observer_options observer = {};
-  bool secrets = false;         ///< observe Secrets too
-  std::size_t objects = 50000;  ///< in all; a resource with more is not observed
-  std::string ledger = {};      ///< a file; empty: none
+  bool secrets = false;     ///< observe Secrets too
+  std::string ledger = {};  ///< a file; empty: none
   /// From a refused list, or one with too many objects, to the next try: at first, and at most.
   core::duration retry_base = std::chrono::seconds(5);
   core::duration retry_limit = std::chrono::minutes(3);
@@ -47,8 +46,8 @@ struct observation_environment {
 /// the resources that the managers' file names, and sends to another channel what both witnesses
 /// agree on. `observer.hpp` has the rules, `plan.hpp` what is not observed. A resource is not
 /// observed either while its discovery or list is refused (401, 403, 404), or has more objects than
-/// are left of `objects`; both are tried again. The managers' file may change at any time: Watchers
-/// that stay keep their objects.
+/// are left of `observer.objects`; both are tried again. The managers' file may change at any time:
+/// Watchers that stay keep their objects.
 ///
 /// What `delivered` reports is remembered in the ledger (`ledger.hpp`), written at most
 /// once a second, and so seldom that it takes less than 1 % of the time.

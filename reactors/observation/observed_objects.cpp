@@ -2,6 +2,7 @@
 
 #include "core/hash.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -25,9 +26,10 @@ k8s::object_key split(std::string_view key) {
 
 class observed_objects::table {
  public:
-  explicit table(managed_watch of) : watch(std::move(of)) {}
+  table(managed_watch of, backlog& into) : watch(std::move(of)), resyncs(into) {}
 
   const managed_watch watch;
+  backlog& resyncs;
   std::unordered_map<std::string, record, key_hash, std::equal_to<>> records;
   std::uint32_t listing = 0;
   bool is_listing = false;
@@ -38,16 +40,24 @@ observed_objects::~observed_objects() = default;
 
 observed_objects::table& observed_objects::add(const managed_watch& watch) {
   auto& entry = tables_[watch];
-  if (!entry) entry = std::make_unique<table>(watch);
+  if (entry) return *entry;
+  auto& resyncs = backlogs_[watch.manager];
+  ++resyncs.tables;
+  entry = std::make_unique<table>(watch, resyncs);
   return *entry;
 }
 
 void observed_objects::remove(const managed_watch& watch) {
   const auto at = tables_.find(watch);
   if (at == tables_.end()) return;
-  for (auto& [key, object] : at->second->records) set(object, state::delivered);
+  for (auto& [key, object] : at->second->records) {
+    set(object, state::delivered);
+    if (object.newest == absent_mark) --absent_;
+  }
   size_ -= at->second->records.size();
+  const bool last = --at->second->resyncs.tables == 0;
   tables_.erase(at);
+  if (last) backlogs_.erase(watch.manager);
 }
 
 void observed_objects::remember(table& of, std::string_view key, mark delivered) {
@@ -67,15 +77,19 @@ void observed_objects::set(record& object, state to) {
   object.unlink();
   undelivered_ =
       undelivered_ + (to != state::delivered ? 1 : 0) - (object.state != state::delivered ? 1 : 0);
-  open_resyncs_ = open_resyncs_ + (to == state::sent_resync ? 1 : 0) -
-                  (object.state == state::sent_resync ? 1 : 0);
+  auto& resyncs = object.of->resyncs;
+  const std::size_t opened = to == state::sent_resync ? 1 : 0;
+  const std::size_t ended = object.state == state::sent_resync ? 1 : 0;
+  resyncs.open = resyncs.open + opened - ended;
+  open_resyncs_ = open_resyncs_ + opened - ended;
   object.state = to;
   if (to == state::live) live_.push_back(object);
-  if (to == state::resync) resyncs_.push_back(object);
+  if (to == state::resync) resyncs.waiting.push_back(object);
   ++version_;
 }
 
 void observed_objects::change_to(table& of, record& object, mark now) {
+  absent_ = absent_ + (now == absent_mark ? 1 : 0) - (object.newest == absent_mark ? 1 : 0);
   object.newest = now;
   const bool queued = object.state == state::live || object.state == state::resync;
   if (!of.is_listing && object.state != state::live) set(object, state::live);
@@ -114,13 +128,40 @@ mark observed_objects::state_of(const table& of, const k8s::object_key& key) con
   return at == of.records.end() ? absent_mark : at->second.newest;
 }
 
-std::optional<observed_objects::change> observed_objects::next(bool resyncs) {
-  const bool live = !live_.empty();
-  if (!live && (!resyncs || resyncs_.empty())) return std::nullopt;
-  auto& object = live ? live_.front() : resyncs_.front();
-  set(object, live ? state::sent : state::sent_resync);
+bool observed_objects::knows(const table& of, const k8s::object_key& key) const {
+  return of.records.contains(k8s::to_string(key));
+}
+
+observed_objects::change observed_objects::hand_out(record& object, state as) {
+  set(object, as);
   object.sequence = ++sequence_;
   return change{object.of->watch, split(*object.key), object.sequence};
+}
+
+std::optional<observed_objects::change> observed_objects::next_live() {
+  if (live_.empty()) return std::nullopt;
+  return hand_out(live_.front(), state::sent);
+}
+
+std::optional<observed_objects::change> observed_objects::next_resync(std::size_t window,
+                                                                      core::time_point now) {
+  auto at = backlogs_.upper_bound(turn_);
+  for (std::size_t tried = 0; tried < backlogs_.size(); ++tried, ++at) {
+    if (at == backlogs_.end()) at = backlogs_.begin();
+    auto& [manager, resyncs] = *at;
+    if (!resyncs.may_send(window) || resyncs.from > now) continue;
+    turn_ = manager;
+    return hand_out(resyncs.waiting.front(), state::sent_resync);
+  }
+  return std::nullopt;
+}
+
+core::time_point observed_objects::resumes(std::size_t window) const {
+  auto first = core::time_point::max();
+  for (const auto& [manager, resyncs] : backlogs_) {
+    if (resyncs.may_send(window)) first = std::min(first, resyncs.from);
+  }
+  return first;
 }
 
 /// Returns the object if its newest state is covered by the event with this sequence.
@@ -140,9 +181,12 @@ void observed_objects::delivered(table& of, const k8s::object_key& key, std::uin
   if (object->newest != absent_mark) return;
   of.records.erase(of.records.find(*object->key));
   --size_;
+  --absent_;
 }
 
-void observed_objects::lost(table& of, const k8s::object_key& key, std::uint64_t sequence) {
+void observed_objects::lost(table& of, const k8s::object_key& key, std::uint64_t sequence,
+                            core::time_point until) {
+  of.resyncs.from = until;
   auto* object = sent_as(of, key, sequence);
   if (object != nullptr) set(*object, state::resync);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/clock.hpp"
 #include "k8s/objects/names.hpp"
 #include "reactors/observation/digest.hpp"
 #include "reactors/shared/managers_file.hpp"
@@ -23,8 +24,8 @@ namespace rw::observation {
 ///
 /// An object is `delivered` in its newest state, or waits in one of two queues, or its newest state
 /// was handed out as an event and its outcome is not known. Changes that a live watch brings queue
-/// in front of those that a list brings: a list is a resync. A deletion is kept until it is
-/// delivered.
+/// in front of those that a list brings: a list is a resync. Resyncs queue for each manager alone,
+/// so that one that takes nothing delays only its own. A deletion is kept until it is delivered.
 ///
 /// A Watcher's objects cost one node of a hash table each: at most 200 bytes with a key of 40
 /// bytes. All calls are O(1) on average, but for listings. Not thread-safe.
@@ -62,21 +63,28 @@ class observed_objects {
   /// Returns the newest state; absent_mark if there is no such object.
   mark state_of(const table& of, const k8s::object_key& key) const;
 
-  /// Hands out the change that waits longest: of live ones, then, if `resyncs`, of the others.
-  std::optional<change> next(bool resyncs);
+  /// Hands out the live change that waits longest.
+  std::optional<change> next_live();
+  /// Hands out a resync: by turns of the managers that have fewer than `window` without an outcome,
+  /// and whose pause after a loss has ended.
+  std::optional<change> next_resync(std::size_t window, core::time_point now);
+  /// When the first pause ends that holds back resyncs; max(): none does.
+  core::time_point resumes(std::size_t window) const;
 
   /// The event with this sequence was delivered, and with it each earlier one for that object.
   void delivered(table& of, const k8s::object_key& key, std::uint64_t sequence);
-  /// It was lost: the change queues as a resync.
-  void lost(table& of, const k8s::object_key& key, std::uint64_t sequence);
+  /// It was lost: the change queues as a resync, and its manager pauses.
+  void lost(table& of, const k8s::object_key& key, std::uint64_t sequence, core::time_point until);
 
+  bool knows(const table& of, const k8s::object_key& key) const;
   std::size_t size() const noexcept { return size_; }
+  /// Objects that exist, as far as is known.
+  std::size_t existing() const noexcept { return size_ - absent_; }
   /// Objects whose newest state is not delivered.
   std::size_t undelivered() const noexcept { return undelivered_; }
   /// Resyncs that were handed out and have no outcome.
   std::size_t open_resyncs() const noexcept { return open_resyncs_; }
   bool has_live_changes() const noexcept { return !live_.empty(); }
-  bool has_resyncs() const noexcept { return !resyncs_.empty(); }
   /// Increases whenever what `visit` passes changes.
   std::uint64_t version() const noexcept { return version_; }
 
@@ -99,15 +107,28 @@ class observed_objects {
   };
   using queue = boost::intrusive::list<record, boost::intrusive::constant_time_size<false>>;
 
+  /// Resyncs of one manager.
+  struct backlog {
+    queue waiting;
+    std::size_t open = 0;  ///< without an outcome
+    std::size_t tables = 0;
+    core::time_point from = core::time_point::min();  ///< the end of its pause
+
+    bool may_send(std::size_t window) const { return !waiting.empty() && open < window; }
+  };
+
   record& insert(table& of, std::string_view key);
   void set(record& object, state to);
   void change_to(table& of, record& object, mark now);
+  change hand_out(record& object, state as);
   record* sent_as(table& of, const k8s::object_key& key, std::uint64_t sequence);
 
   std::map<managed_watch, std::unique_ptr<table>> tables_;
+  std::map<std::string, backlog> backlogs_;  ///< by manager
+  std::string turn_;                         ///< the manager whose resync was handed out last
   queue live_;
-  queue resyncs_;
   std::size_t size_ = 0;
+  std::size_t absent_ = 0;
   std::size_t undelivered_ = 0;
   std::size_t open_resyncs_ = 0;
   std::uint64_t sequence_ = 0;

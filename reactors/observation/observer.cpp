@@ -6,6 +6,8 @@
 namespace rw::observation {
 namespace {
 
+constexpr int checks_until_sent = 3;  ///< times `confirm_wait`
+
 /// Reviews come in any version of a kind.
 watch_event without_version(watch_event event) {
   event.gvk.version.clear();
@@ -59,22 +61,18 @@ void observer::give_up(const managed_watch& watch) {
   if (auto* known = find(watch)) known->observed = false;
 }
 
-void observer::forget(const managed_watch& watch) {
-  auto* known = find(watch);
-  if (known == nullptr) return;
-  objects_.remove(watch);
-  known->objects = &objects_.add(watch);
-}
-
 void observer::begin_listing(const managed_watch& watch) {
   if (auto* known = find(watch)) objects_.begin_listing(*known->objects);
 }
 
-void observer::put(const managed_watch& watch, const k8s::object_key& key, mark now) {
+bool observer::put(const managed_watch& watch, const k8s::object_key& key, mark now) {
   auto* known = find(watch);
-  if (known == nullptr) return;
+  if (known == nullptr) return true;
+  const bool full = objects_.existing() >= options_.objects;
+  if (full && !objects_.knows(*known->objects, key)) return false;
   shown(*known, key);
   objects_.put(*known->objects, key, now);
+  return true;
 }
 
 void observer::erase(const managed_watch& watch, const k8s::object_key& key) {
@@ -129,7 +127,7 @@ void observer::accept(watch_event review, core::time_point now) {
   auto key = without_version(review);
   const auto known = open_by_event_.find(key);
   if (known != open_by_event_.end()) {
-    known->second->again = known->second->number != 0;
+    known->second->again = true;
     return;
   }
   open_.push_back({std::move(review), now});
@@ -165,6 +163,10 @@ observer::confirmed observer::confirm(const confirmation& read, const confirm_re
   if (at == open_by_event_.end() || at->second->number != read.number) return outcome;
   const bool again = at->second->again;
   end(at->second);
+  // The path of an object of a cluster-scoped kind is the same with any namespace.
+  const bool is_another =
+      result.what == kind::found && k8s::key_of(result.object) != review.watched;
+  if (is_another) return {.not_persisted = true};
   bool unverified = result.what == kind::failed;
   for (const auto& each : views_) {
     if (unverified || !concerns(each, review)) continue;
@@ -190,25 +192,23 @@ void observer::delivered(const watch_event& event, std::uint64_t sequence) {
 }
 
 void observer::lost(const watch_event& event, std::uint64_t sequence, core::time_point now) {
-  resync_from_ = now + options_.loss_pause;
+  const auto until = now + options_.loss_pause;
   for (const auto& each : views_) {
-    if (concerns(each, event)) objects_.lost(*each.objects, event.watched, sequence);
+    if (concerns(each, event)) objects_.lost(*each.objects, event.watched, sequence, until);
   }
 }
 
-std::optional<watch_event> observer::next_change(bool resyncs) {
-  const auto change = objects_.next(resyncs);
-  if (!change) return std::nullopt;
-  const auto* known = find(change->watch);
-  watch_event event{change->watch.manager, known->type->gvk, change->key, {}};
-  event.mark = change->sequence;
+watch_event observer::event_of(const observed_objects::change& change) const {
+  const auto at = std::ranges::find(views_, change.watch, &view::watch);
+  watch_event event{change.watch.manager, at->type->gvk, change.key, {}};
+  event.mark = change.sequence;
   return event;
 }
 
 observer::decision observer::poll(core::time_point now) {
   decision result;
-  if (objects_.has_live_changes()) {
-    result.send = next_change(false);
+  if (const auto change = objects_.next_live()) {
+    result.send = event_of(*change);
     return result;
   }
   if (closed_) release_all(now);
@@ -222,23 +222,33 @@ observer::decision observer::poll(core::time_point now) {
     }
     result.until = first.due;
   }
-  const auto next = std::ranges::find(open_, 0U, &open_review::number);
-  if (next != open_.end() && reading_ < options_.reads) {
-    const auto due = next->accepted + options_.confirm_wait;
-    if (due <= now) {
-      result.confirm = read(*next);
-      return result;
-    }
-    result.until = std::min(result.until, due);
-  }
-  if (closed_ || objects_.open_resyncs() >= options_.resyncs) return result;
-  if (resync_from_ <= now) {
-    result.send = next_change(true);
+  if (next_open(result, now) || closed_) return result;
+  if (const auto change = objects_.next_resync(options_.resyncs, now)) {
+    result.send = event_of(*change);
     result.why = cause::resync;
-  } else if (objects_.undelivered() > 0) {
-    result.until = std::min(result.until, resync_from_);
+    return result;
   }
+  result.until = std::min(result.until, objects_.resumes(options_.resyncs));
   return result;
+}
+
+/// Has the oldest open review checked, or sent if that takes too long. False: none is due.
+bool observer::next_open(decision& result, core::time_point now) {
+  const auto next = std::ranges::find(open_, 0U, &open_review::number);
+  if (next == open_.end()) return false;
+  const bool may_read = reading_ < options_.reads;
+  const auto due = next->accepted + options_.confirm_wait * (may_read ? 1 : checks_until_sent);
+  result.until = std::min(result.until, due);
+  if (due > now) return false;
+  if (may_read) {
+    result.confirm = read(*next);
+  } else {
+    result.send = std::move(next->event);
+    result.why = cause::unverified;
+    open_by_event_.erase(without_version(*result.send));
+    open_.erase(next);
+  }
+  return true;
 }
 
 void observer::release_all(core::time_point now) {

@@ -32,8 +32,10 @@ struct observer_options {
   std::size_t settling = 1024;       ///< beyond it the oldest event goes out early
   std::size_t confirmations = 4096;  ///< open at once; beyond it the event is settled instead
   std::size_t reads = 4;             ///< of objects, at once
-  std::size_t resyncs = 256;         ///< events of resyncs without an outcome
-  core::duration loss_pause = std::chrono::seconds(5);  ///< of resyncs, after a lost event
+  std::size_t resyncs = 256;         ///< of one manager without an outcome
+  std::size_t objects = 50000;       ///< in all
+  /// Of a manager's resyncs, after a lost event of it.
+  core::duration loss_pause = std::chrono::seconds(5);
 };
 
 /// Why an event is sent.
@@ -52,8 +54,9 @@ enum class cause : std::uint8_t {
 /// is read. Where it differs from what the watch has shown, its change is sent and the watch
 /// restarted; otherwise the write was not persisted, or changed nothing. (A kube-apiserver calls
 /// webhooks for each try of a write, before it is stored: two reviews for one write, and reviews
-/// for writes that never happen, are normal.) Elsewhere a review's event is sent after `settle`,
-/// without a mark: a list compares as if it had not been sent.
+/// for writes that never happen, are normal.) A review that could not be checked in three times
+/// that time is sent. Elsewhere a review's event is sent after `settle`, without a mark: a list
+/// compares as if it had not been sent.
 ///
 /// Reviews name neither the Watcher nor its part of the object, so all Watchers of that manager,
 /// group and kind concern it. A Watcher that is not observed makes its manager's reviews of the
@@ -96,12 +99,12 @@ class observer {
   void set_live(const managed_watch& watch, bool live);
   /// Its resource cannot be observed at present. What was delivered of it stays known.
   void give_up(const managed_watch& watch);
-  void forget(const managed_watch& watch);
 
   // What its list and watch bring.
 
   void begin_listing(const managed_watch& watch);
-  void put(const managed_watch& watch, const k8s::object_key& key, mark now);
+  /// False: the object is new, and one too many. Its changes are those of reviews.
+  bool put(const managed_watch& watch, const k8s::object_key& key, mark now);
   void erase(const managed_watch& watch, const k8s::object_key& key);
   void end_listing(const managed_watch& watch);
 
@@ -146,7 +149,7 @@ class observer {
     watch_event event;
     core::time_point accepted;
     std::uint64_t number = 0;  ///< of the read that is under way; 0: none is
-    bool again = false;        ///< another review came meanwhile
+    bool again = false;        ///< another review has come since
   };
   using open_list = std::list<open_review>;
 
@@ -160,8 +163,9 @@ class observer {
   void settle(watch_event event, cause why, core::time_point due);
   void release_uncovered();
   void release_all(core::time_point now);
+  bool next_open(decision& result, core::time_point now);
   confirmation read(open_review& open);
-  std::optional<watch_event> next_change(bool resyncs);
+  watch_event event_of(const observed_objects::change& change) const;
 
   const observer_options options_;
   observed_objects objects_;
@@ -171,7 +175,6 @@ class observer {
   std::unordered_map<watch_event, open_list::iterator, watch_event_hash> open_by_event_;
   std::size_t reading_ = 0;
   std::uint64_t reads_ = 0;  ///< begun
-  core::time_point resync_from_ = core::time_point::min();
   bool closed_ = false;
 };
 

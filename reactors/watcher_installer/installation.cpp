@@ -37,6 +37,12 @@ std::string label_of(const json::value& object) {
   return std::string(find_string(object, {"kind"})) + " " + k8s::key_of(object).name;
 }
 
+/// The watcher works without its rights to watch resources, which this manager can only give if it
+/// has them itself.
+bool is_optional(const json::value& object) {
+  return find_string(object, {"apiVersion"}).starts_with("rbac.authorization.k8s.io/");
+}
+
 int rank_of(const json::value& object) {
   return k8s::apply_rank(find_string(object, {"apiVersion"}), find_string(object, {"kind"}));
 }
@@ -99,6 +105,7 @@ class pass {
   bool is_to_be_taken_over(const part& one) const;
   std::string contested() const;
   asio::awaitable<answer> write_one(part* one);
+  bool is_left_out(part& one, const answer& got);
   void leave_what_needs_a_certificate();
 
   const std::shared_ptr<k8s::client> api_;
@@ -124,6 +131,7 @@ asio::awaitable<k8s::result<void>> pass::read() {
   for (std::size_t i = 0; i < answers.size(); ++i) {
     auto& got = answers[i];
     const bool missing = got.has_error() && got.error().is(k8s::errc::not_found);
+    if (i < parts_.size() && is_left_out(parts_[i], got)) continue;
     if (got.has_error() && !missing) co_return got.error();
     if (i == parts_.size()) {
       namespace_there_ = !missing;
@@ -132,6 +140,15 @@ asio::awaitable<k8s::result<void>> pass::read() {
     }
   }
   co_return k8s::result<void>();
+}
+
+/// True if the part could not be read or written, and is not needed.
+bool pass::is_left_out(part& one, const answer& got) {
+  if (!got.has_error() || !got.error().is(k8s::errc::forbidden)) return false;
+  if (!is_optional(one.wanted)) return false;
+  one.leave = true;
+  out_.unobserved = "the watcher can't watch resources: " + got.error().message;
+  return true;
 }
 
 /// The webhook of that name as it is; null: there is none.
@@ -294,6 +311,7 @@ asio::awaitable<k8s::result<void>> pass::write_rank(std::vector<part*> some) {
   auto answers = co_await core::gather(std::move(work));
   for (std::size_t i = 0; i < some.size(); ++i) {
     auto& got = answers[i];
+    if (is_left_out(*some[i], got)) continue;
     if (!got) co_return got.error();
     some[i]->present = std::move(*got);
   }

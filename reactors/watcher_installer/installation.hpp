@@ -64,7 +64,9 @@ struct outcome {
   std::string not_ready = {};  ///< the reason, a word such as "CrashLoopBackOff"
   std::string details = {};    ///< of that; a sentence
   std::string pending = {};    ///< what still has to wait; empty: it is what was ordered
-  core::duration again{0};     ///< when to go on with that; 0: when something changes
+  /// Why the watcher has no rights to watch resources; empty: it has them. It works without.
+  std::string unobserved = {};
+  core::duration again{0};                  ///< when to go on with that; 0: when something changes
   std::optional<runtime_trust> trust = {};  ///< that is in place
   watched_set left = {};  ///< what the webhook does not work without, as it was left
   /// Of the Deployment. None: no roll-out counts it, since it does not exist, is contested, or has

@@ -226,7 +226,8 @@ k8s::reconcile_result watcher_installer::settle(const json::value& kyma, const o
          seen.details.empty() ? seen.not_ready : seen.not_ready + ": " + seen.details);
   } else {
     // What only has to wait for its time is no news.
-    const auto stuck = seen.again > core::duration::zero() ? std::string() : seen.pending;
+    auto stuck = seen.again > core::duration::zero() ? std::string() : seen.pending;
+    if (stuck.empty()) stuck = seen.unobserved;
     note(kyma, state::installed, stuck, stuck.empty() ? " and ready" : "; " + stuck,
          seen.writes > 0);
   }

@@ -24,7 +24,7 @@ struct recorder final : rw::k8s::object_sink {
   }
   void end_listing() override { text += "] "; }
   void live(bool live) override { text += live ? "live " : "down "; }
-  void list_failed(const rw::k8s::failure& error) override {
+  void request_failed(const rw::k8s::failure& error) override {
     text += "failed:" + std::to_string(error.status) + " ";
   }
   void after_input() override {}

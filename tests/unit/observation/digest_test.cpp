@@ -49,6 +49,9 @@ BOOST_AUTO_TEST_CASE(another_uid_and_a_deletion_count) {
 BOOST_AUTO_TEST_CASE(object_without_parts_is_marked_by_its_version) {
   const auto known = of(R"({"metadata":{"uid":"u","resourceVersion":"1"},"data":{"a":"b"}})");
   BOOST_TEST(of(R"({"metadata":{"uid":"u","resourceVersion":"2"},"data":{"a":"b"}})") != known);
+  // Without a spec every update is a change, as in a review; a status does not stand in for it.
+  BOOST_TEST(of(R"({"metadata":{"uid":"u","resourceVersion":"1"},"status":1})") !=
+             of(R"({"metadata":{"uid":"u","resourceVersion":"2"},"status":1})"));
   // A part that is still missing appears later.
   BOOST_TEST(of(R"({"metadata":{"uid":"u","resourceVersion":"1"},"spec":1})", "status") ==
              of(R"({"metadata":{"uid":"u","resourceVersion":"2"},"spec":1})", "status"));

@@ -190,7 +190,7 @@ asio::awaitable<void> goes_on_without_rights(observed* w) {
 }
 
 asio::awaitable<void> bounds_objects(observed* w) {
-  w->options.objects = 2;
+  w->options.observer.objects = 2;
   for (const auto* name : {"a", "b", "c"}) co_await w->write(name, "1");
   w->begin();
   const bool given_up = co_await test::eventually(

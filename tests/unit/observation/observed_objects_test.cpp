@@ -3,6 +3,7 @@
 #include <boost/json/parse.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <chrono>
 #include <cstdlib>
 #include <malloc.h>
 #include <map>
@@ -19,6 +20,7 @@ const rw::managed_watch kymas{"klm", {"op", "v1", "kymas"}, "spec", {}};
 struct bench {
   rw::observation::observed_objects objects;
   rw::observation::observed_objects::table& table = objects.add(kymas);
+  const rw::core::time_point now = rw::core::time_point(std::chrono::hours(1));
   std::map<std::string, std::uint64_t> sequences;  ///< of the newest event, by name
 
   void put(const std::string& name, mark now) { objects.put(table, {"ns", name}, now); }
@@ -31,14 +33,16 @@ struct bench {
   /// Hands out all changes, such as "a b ".
   std::string sent(bool resyncs = true) {
     std::string text;
-    while (const auto change = objects.next(resyncs)) {
+    for (;;) {
+      auto change = objects.next_live();
+      if (!change && resyncs) change = objects.next_resync(1000, now);
+      if (!change) return text;
       text += change->key.name + " ";
       sequences[change->key.name] = change->sequence;
     }
-    return text;
   }
   void deliver(const std::string& name) { objects.delivered(table, {"ns", name}, sequences[name]); }
-  void lose(const std::string& name) { objects.lost(table, {"ns", name}, sequences[name]); }
+  void lose(const std::string& name) { objects.lost(table, {"ns", name}, sequences[name], now); }
   std::string ledger() const {
     std::map<std::string, mark> sorted;
     objects.visit([](const auto&, auto) {},
@@ -118,7 +122,7 @@ BOOST_AUTO_TEST_CASE(earlier_event_does_not_cover_a_later_change) {
   b.sent();
   b.objects.delivered(b.table, {"ns", "a"}, first);
   BOOST_TEST(b.objects.undelivered() == 1U);
-  b.objects.lost(b.table, {"ns", "a"}, first);
+  b.objects.lost(b.table, {"ns", "a"}, first, b.now);
   BOOST_TEST(b.sent() == "", "the later event is on its way");
   b.deliver("a");
   BOOST_TEST(b.objects.undelivered() == 0U);
@@ -186,7 +190,7 @@ BOOST_AUTO_TEST_CASE(ledger_leaves_only_what_differs) {
   b.list({{"same", 10}, {"changed", 11}, {"created", 12}, {"unsure", 13}});
   BOOST_TEST(b.objects.undelivered() == 4U);
   std::map<std::string, int> counts;
-  while (const auto change = b.objects.next(true)) ++counts[change->key.name];
+  while (const auto change = b.objects.next_resync(10, b.now)) ++counts[change->key.name];
   const std::map<std::string, int> expected{
       {"changed", 1}, {"created", 1}, {"deleted", 1}, {"unsure", 1}};
   BOOST_TEST((counts == expected));
@@ -207,6 +211,51 @@ BOOST_AUTO_TEST_CASE(ledger_has_what_was_delivered) {
   BOOST_TEST(b.objects.version() == version);
 }
 
+BOOST_AUTO_TEST_CASE(manager_that_takes_nothing_delays_only_its_own_resyncs) {
+  bench b;
+  auto& other = b.objects.add({"dead", {"op", "v1", "kymas"}, "spec", {}});
+  b.objects.begin_listing(other);
+  for (const auto* name : {"x", "y", "z"}) b.objects.put(other, {"ns", name}, 1000);
+  b.objects.end_listing(other);
+  b.list({{"a", 10}, {"b", 20}, {"c", 30}});
+
+  std::string turns;
+  std::uint64_t first = 0;
+  while (const auto change = b.objects.next_resync(2, b.now)) {
+    turns += change->key.name;
+    if (change->key.name == "x") first = change->sequence;
+    if (change->watch.manager == "klm") {
+      b.objects.delivered(b.table, change->key, change->sequence);
+    }
+  }
+  BOOST_TEST(turns == "xaybc");
+  BOOST_TEST((b.objects.resumes(2) == rw::core::time_point::max()));
+
+  b.objects.lost(other, {"ns", "x"}, first, b.now + std::chrono::seconds(5));
+  BOOST_TEST(!b.objects.next_resync(2, b.now));
+  BOOST_TEST((b.objects.resumes(2) == b.now + std::chrono::seconds(5)));
+  b.list({{"a", 11}, {"b", 20}, {"c", 30}});
+  BOOST_TEST(b.sent() == "a ", "the pause is that of the other manager");
+}
+
+BOOST_AUTO_TEST_CASE(deleted_objects_do_not_exist) {
+  bench b;
+  b.list({{"a", 10}, {"b", 20}});
+  b.erase("a");
+  BOOST_TEST(b.objects.size() == 2U);
+  BOOST_TEST(b.objects.existing() == 1U);
+  b.put("a", 11);
+  BOOST_TEST(b.objects.existing() == 2U);
+  b.erase("a");
+  b.sent();
+  b.deliver("a");
+  BOOST_TEST(b.objects.size() == 1U);
+  BOOST_TEST(b.objects.existing() == 1U);
+  b.erase("b");
+  b.objects.remove(kymas);
+  BOOST_TEST(b.objects.existing() == 0U);
+}
+
 BOOST_AUTO_TEST_CASE(removed_watcher_takes_its_objects_along) {
   bench b;
   b.put("a", 10);
@@ -215,7 +264,7 @@ BOOST_AUTO_TEST_CASE(removed_watcher_takes_its_objects_along) {
   b.objects.remove(kymas);
   BOOST_TEST(b.objects.size() == 0U);
   BOOST_TEST(b.objects.undelivered() == 0U);
-  BOOST_TEST(!b.objects.next(true));
+  BOOST_TEST(!b.objects.next_resync(10, b.now));
 }
 
 BOOST_AUTO_TEST_CASE(object_costs_200_bytes_at_most) {

@@ -22,8 +22,9 @@ const rw::k8s::resource_type kyma_type{{"op", "v2", "Kyma"}, "kymas", true};
 using found = rw::observation::observer::confirm_result;
 
 boost::json::value kyma(const std::string& spec, const std::string& label = "1") {
-  return boost::json::parse(R"({"metadata":{"uid":"u","labels":{"l":")" + label + R"("}},"spec":)" +
-                            spec + "}");
+  return boost::json::parse(
+      R"({"metadata":{"uid":"u","namespace":"ns","name":"a","labels":{"l":")" + label +
+      R"("}},"spec":)" + spec + "}");
 }
 
 /// An observer of one Watcher, whose watch is live unless said otherwise.
@@ -196,6 +197,66 @@ BOOST_AUTO_TEST_CASE(review_during_a_read_is_confirmed_again) {
   b.now += 2s;
   BOOST_TEST(b.due() == "?a ");
   BOOST_TEST(b.answer({found::kind::found, kyma("1")}).not_persisted);
+}
+
+BOOST_AUTO_TEST_CASE(review_shortly_before_a_read_is_confirmed_again) {
+  bench b;
+  b.go_live();
+  b.show("a", "1");
+  b.due();
+  b.review("a");
+  b.now += 1900ms;
+  b.review("a");
+  b.now += 100ms;
+  BOOST_TEST(b.due() == "?a ");
+  // The second write is not stored yet.
+  BOOST_TEST(!b.answer({found::kind::found, kyma("1")}).not_persisted);
+  b.now += 2s;
+  BOOST_TEST(b.due() == "?a ");
+  BOOST_TEST(b.answer({found::kind::found, kyma("2")}).lagging.size() == 1U);
+  BOOST_TEST(b.due() == "w:a ");
+}
+
+BOOST_AUTO_TEST_CASE(review_of_an_object_that_has_another_key_is_not_persisted) {
+  bench b;
+  b.go_live();
+  b.review("invented");
+  b.now += 2s;
+  BOOST_TEST(b.due() == "?invented ");
+  const auto outcome = b.answer({found::kind::found, kyma("1")});
+  BOOST_TEST(outcome.not_persisted);
+  BOOST_TEST(outcome.lagging.empty());
+  BOOST_TEST(b.due() == "");
+  BOOST_TEST(b.under_test.objects().size() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(review_that_cannot_be_checked_in_time_is_sent) {
+  bench b({.reads = 1});
+  b.go_live();
+  b.review("a");
+  b.review("b");
+  b.now += 2s;
+  BOOST_TEST(b.due() == "?a ", "the read does not end");
+  BOOST_TEST((b.until == b.now + 4s));
+  b.now += 4s;
+  BOOST_TEST(b.due() == "u:b ");
+  BOOST_TEST(b.under_test.waiting() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(object_beyond_the_limit_is_left_to_its_review) {
+  bench b({.objects = 1});
+  b.go_live();
+  b.show("a", "1");
+  b.review("b");
+  BOOST_TEST(!b.under_test.put(specs, {"ns", "b"}, 20));
+  b.under_test.give_up(specs);
+  b.now += 100ms;
+  BOOST_TEST(b.due() == "w:a r:b ", "what is known of the others is kept");
+  b.deliver();
+  // The next try finds the same objects.
+  b.under_test.begin_listing(specs);
+  b.show("a", "1");
+  BOOST_TEST(b.due() == "");
 }
 
 BOOST_AUTO_TEST_CASE(result_of_an_abandoned_read_is_ignored) {
