@@ -129,7 +129,7 @@ asio::awaitable<void> settles(world* w) {
   for (int i = 0; i < 3; ++i) co_await one_pass(w, "skr");
   BOOST_TEST(writes() == before);
   BOOST_TEST(w->asked["skr"].writes == asked.writes);
-  BOOST_TEST(w->asked["skr"].reads - asked.reads <= 4 * 11);
+  BOOST_TEST(w->asked["skr"].reads - asked.reads <= 4 * 15);
 }
 
 BOOST_AUTO_TEST_CASE(a_settled_runtime_costs_reads_only, *kube) {
