@@ -162,7 +162,7 @@ class Story:
         group = re.search(r"^apiVersion: ([\w.-]+)/", text, flags=re.MULTILINE)[1]
         return re.search(r"^kind: (\w+)", text, flags=re.MULTILINE)[1].lower() + "s." + group
 
-    def check_rights(self):
+    def check_watcher_rights(self):
         """The watcher may read what the Watchers name, and nothing else."""
         role = self.skr.get("clusterrole", "skr-webhook")
         self.assertEqual([(r["apiGroups"], r["resources"], r["verbs"]) for r in role["rules"]],
@@ -246,7 +246,7 @@ class Story:
                            ("networkpolicy", "kyma-project.io--watcher-to-apiserver")):
             self.assertIsNotNone(self.skr.get(kind, name, "kyma-system"), name)
         self.assertIsNotNone(self.skr.get("priorityclass", "skr-webhook-priority"))
-        self.check_rights()
+        self.check_watcher_rights()
 
         # An event of the runtime requeues its Kyma, through webhook, mutual TLS, gateway and listener.
         webhook = self.run_webhook()
