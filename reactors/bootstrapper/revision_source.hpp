@@ -36,7 +36,8 @@ struct sources {
 class revision_source {
  public:
   /// `from` and `stored` must outlive it.
-  revision_source(const sources& from, target_names to, content_store& stored, core::metrics& registry);
+  revision_source(const sources& from, target_names to, content_store& stored,
+                  core::metrics& registry);
 
   /// Sets what a runtime is to have: revisions of the sources, then of the stored contents, newest
   /// and previous ones in all combinations. Fails if a stored content is needed and can't be read:

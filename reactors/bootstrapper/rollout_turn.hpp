@@ -16,8 +16,8 @@ namespace rw::bootstrapper {
 
 /// What runtimes without sources of their own share of unit `bootstrapper`: the usual
 /// configuration, manifests and trust bundle, as they are in KCP and as they were rolled out last.
-/// The latter are kept together in one Secret (content_store.hpp), so that they fit each other; where
-/// they are too large for that, none are.
+/// The latter are kept together in one Secret (content_store.hpp), so that they fit each other;
+/// where they are too large for that, none are.
 ///
 /// Single executor; what it is made with must outlive it.
 class usual_content {

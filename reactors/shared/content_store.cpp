@@ -65,7 +65,7 @@ asio::awaitable<k8s::result<content_store::contents>> content_store::load(std::s
 }
 
 asio::awaitable<k8s::result<void>> content_store::store(std::string source, content_ptr added,
-                                                    bool absent_only) {
+                                                        bool absent_only) {
   const auto fetched = co_await fetch(source);
   if (!fetched) co_return fetched.error();
   auto& known = entries_[source];

@@ -13,9 +13,9 @@
 
 namespace rw::watcher_installer {
 
-/// What all runtimes share of the watcher's Deployment (render.hpp): the newest content, as manifests
-/// and settings say, and the one that was rolled out to the end last, which is kept in KCP
-/// (content_store.hpp). Without a gate every runtime gets the newest.
+/// What all runtimes share of the watcher's Deployment (render.hpp): the newest content, as
+/// manifests and settings say, and the one that was rolled out to the end last, which is kept in
+/// KCP (content_store.hpp). Without a gate every runtime gets the newest.
 ///
 /// Single executor; what it is given must outlive it.
 class deployment_content {

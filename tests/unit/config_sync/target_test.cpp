@@ -71,8 +71,10 @@ BOOST_AUTO_TEST_CASE(the_first_start_takes_the_sources_for_what_all_have_since_e
 }
 
 BOOST_AUTO_TEST_CASE(lost_record_makes_a_revision_that_no_runtime_was_signalled) {
-  BOOST_TEST((next_target({.digest = "c", .last_signalled = 4, .now = day0}) == one{{5, "c"}, day0}));
-  BOOST_TEST((next_target({.digest = "c", .last_signalled = 0, .now = day0}) == one{{1, "c"}, day0}));
+  BOOST_TEST(
+      (next_target({.digest = "c", .last_signalled = 4, .now = day0}) == one{{5, "c"}, day0}));
+  BOOST_TEST(
+      (next_target({.digest = "c", .last_signalled = 0, .now = day0}) == one{{1, "c"}, day0}));
 }
 
 BOOST_AUTO_TEST_CASE(all_are_signalled_once_and_only_if_nothing_was) {

@@ -1,6 +1,5 @@
-#include "core/wake.hpp"
-
 #include "core/task_group.hpp"
+#include "core/wake.hpp"
 
 #include <boost/test/unit_test.hpp>
 

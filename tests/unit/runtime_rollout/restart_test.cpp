@@ -1,8 +1,7 @@
 // A new leader goes on where the former one stopped.
 
-#include "reactors/runtime_rollout/runtime_rollout.hpp"
-
 #include "k8s/objects/types.hpp"
+#include "reactors/runtime_rollout/runtime_rollout.hpp"
 #include "reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
@@ -52,19 +51,16 @@ class new_leader : public test::environment {
     auto& kymas = inform(kymas_type(), {.what = {.ns = "kcp-system"}});
     auto& rollouts = inform(runtime_rollouts_type(), {.what = {.ns = "kcp-system"}});
     gate_ = std::make_unique<runtime_rollout::runtime_rollout>(
-        context.get_executor(),
-        runtime_rollout::options{.component = "watcher", .settle = 1ms},
+        context.get_executor(), runtime_rollout::options{.component = "watcher", .settle = 1ms},
         runtime_rollout::environment{api("kcp"),
-                                         rollouts,
-                                         kymas,
-                                         kymas,
-                                         record_events("rollout"),
-                                         {clock, watchdog, log, numbers,
-                                          core::make_random_source()}});
-    gate_->attach({[this](const k8s::object_key& key) { admitted.insert(key.name); },
-                   [](std::string) -> asio::awaitable<k8s::result<void>> {
-                     co_return k8s::result<void>();
-                   }});
+                                     rollouts,
+                                     kymas,
+                                     kymas,
+                                     record_events("rollout"),
+                                     {clock, watchdog, log, numbers, core::make_random_source()}});
+    gate_->attach(
+        {[this](const k8s::object_key& key) { admitted.insert(key.name); },
+         [](std::string) -> asio::awaitable<k8s::result<void>> { co_return k8s::result<void>(); }});
     tasks.spawn(gate_->run());
   }
 
@@ -103,7 +99,8 @@ asio::awaitable<void> keeps_canaries(new_leader* self) {
   done = co_await eventually([&] { return self->admitted.size() >= 2U; });
   BOOST_TEST(done);
   BOOST_TEST((self->admitted == std::set<std::string>{"r1", "r2"}));
-  const auto object = co_await self->must(self->api("kcp").get(runtime_rollouts_type(), rollout_key));
+  const auto object =
+      co_await self->must(self->api("kcp").get(runtime_rollouts_type(), rollout_key));
   BOOST_TEST(json::serialize(object.at("status").at("canaries")) == R"(["r1","r2"])");
 }
 

@@ -283,8 +283,8 @@ asio::awaitable<void> crash_stays_with_canaries(landscape* land) {
   const auto lost = *crashing.begin();
   co_await land->remove(lost, deployments, deployment);
   for (const auto& name : {lost, std::string("late")}) {
-    const bool good = co_await land->until(
-        name, deployments, deployment, [](const auto& one) { return image_of(one) == "good"; });
+    const bool good = co_await land->until(name, deployments, deployment,
+                                           [](const auto& one) { return image_of(one) == "good"; });
     BOOST_TEST(good, name);
   }
   const auto still = co_await land->with("crash");
