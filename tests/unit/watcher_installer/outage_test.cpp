@@ -157,5 +157,27 @@ BOOST_AUTO_TEST_CASE(one_that_was_slow_once_is_asked_again_at_once_and_not_told_
   test::run(w.context, forgives(&w));
 }
 
+asio::awaitable<void> does_without_rights(world* w) {
+  w->on_request = [](const std::string& cluster, const std::string&, const std::string& path) {
+    k8s::devserver::fault forbidden{.status = 403};
+    const bool is_right = cluster != "kcp" && path.find("/clusterroles") != std::string::npos;
+    return is_right ? forbidden : k8s::devserver::fault{};
+  };
+  co_await begin(w, 0, 1);
+  bool good = co_await eventually([w] { return w->installer->count(state::installed) == 1; });
+  BOOST_TEST(good);
+  good = co_await w->until(well(0), webhook_configurations, configuration, is_there);
+  BOOST_TEST(good);
+  const auto* const seen = w->installer->runtimes().find({"kcp-system", well(0)});
+  BOOST_REQUIRE(seen != nullptr);
+  BOOST_TEST(seen->reason.starts_with("the watcher can't watch resources"), seen->reason);
+  w->on_request = {};
+}
+
+BOOST_AUTO_TEST_CASE(rights_that_may_not_be_given_leave_a_watcher_without_watches) {
+  world w(few_workers());
+  test::run(w.context, does_without_rights(&w));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 }  // namespace rw::watcher_installer_test
