@@ -1123,7 +1123,9 @@ namespace {
 /// A schedule whose outcomes become words such as "+a@3", "-b@4", "!c@5".
 struct marking {
   rw::dispatch::schedule plan{
-      {.capacity = 2}, [] { return 0U; }, [](loss, const rw::watch_event&) {},
+      {.capacity = 2},
+      [] { return 0U; },
+      [](loss, const rw::watch_event&) {},
       [this](const rw::watch_event& one, std::uint64_t mark, rw::dispatch::outcome what) {
         static constexpr std::string_view signs = "+!-";
         text += signs[static_cast<std::size_t>(what)] + one.watched.name + "@" +
