@@ -127,10 +127,10 @@ void observer::accept(watch_event review, core::time_point now) {
   auto key = without_version(review);
   const auto known = open_by_event_.find(key);
   if (known != open_by_event_.end()) {
-    known->second->again = true;
+    known->second->newest = now;
     return;
   }
-  open_.push_back({std::move(review), now});
+  open_.push_back({std::move(review), now, now});
   open_by_event_.emplace(std::move(key), std::prev(open_.end()));
 }
 
@@ -161,7 +161,9 @@ observer::confirmed observer::confirm(const confirmation& read, const confirm_re
   const auto& review = read.review;
   const auto at = open_by_event_.find(without_version(review));
   if (at == open_by_event_.end() || at->second->number != read.number) return outcome;
-  const bool again = at->second->again;
+  // What was admitted shortly before the read may have been stored after it.
+  const auto newest = at->second->newest;
+  const bool again = newest + options_.confirm_wait > at->second->read_at;
   end(at->second);
   // The path of an object of a cluster-scoped kind is the same with any namespace.
   const bool is_another =
@@ -180,7 +182,7 @@ observer::confirmed observer::confirm(const confirmation& read, const confirm_re
     if (!exists) objects_.erase(*each.objects, review.watched);
   }
   if (unverified) settle(review, cause::unverified, now);
-  if (again) accept(review, now);
+  if (again) accept(review, newest);
   outcome.not_persisted = !unverified && !again && outcome.lagging.empty();
   return outcome;
 }
@@ -241,7 +243,7 @@ bool observer::next_open(decision& result, core::time_point now) {
   result.until = std::min(result.until, due);
   if (due > now) return false;
   if (may_read) {
-    result.confirm = read(*next);
+    result.confirm = read(*next, now);
   } else {
     result.send = std::move(next->event);
     result.why = cause::unverified;
@@ -257,10 +259,11 @@ void observer::release_all(core::time_point now) {
   open_by_event_.clear();
 }
 
-observer::confirmation observer::read(open_review& open) {
+observer::confirmation observer::read(open_review& open, core::time_point now) {
   const auto of =
       std::ranges::find_if(views_, [&](const view& one) { return concerns(one, open.event); });
   open.number = ++reads_;
+  open.read_at = now;
   ++reading_;
   return {open.event, *of->type, open.number};
 }

@@ -148,8 +148,9 @@ class observer {
   struct open_review {
     watch_event event;
     core::time_point accepted;
+    core::time_point newest;   ///< when the latest review for the object was accepted
     std::uint64_t number = 0;  ///< of the read that is under way; 0: none is
-    bool again = false;        ///< another review has come since
+    core::time_point read_at = {};
   };
   using open_list = std::list<open_review>;
 
@@ -164,7 +165,7 @@ class observer {
   void release_uncovered();
   void release_all(core::time_point now);
   bool next_open(decision& result, core::time_point now);
-  confirmation read(open_review& open);
+  confirmation read(open_review& open, core::time_point now);
   watch_event event_of(const observed_objects::change& change) const;
 
   const observer_options options_;

@@ -145,13 +145,13 @@ asio::awaitable<void> confirms(observed* w) {
 }
 
 asio::awaitable<void> finds_what_a_watch_misses(observed* w) {
-  // The first watch, a streaming list, is rejected, so that there is a list; the second is silent.
+  // The first watch, a streaming list, fails, so that there is a list; the second is silent.
   int watches = 0;
   w->on_request = [&watches](const std::string&, const std::string& verb, const std::string&) {
     k8s::devserver::fault fault;
     if (verb != "watch") return fault;
     ++watches;
-    fault.status = watches == 1 ? 403 : 0;
+    fault.status = watches == 1 ? 400 : 0;
     fault.silent = watches == 2;
     return fault;
   };

@@ -34,8 +34,8 @@ struct bench {
   std::string sent(bool resyncs = true) {
     std::string text;
     for (;;) {
-      auto change = objects.next_live();
-      if (!change && resyncs) change = objects.next_resync(1000, now);
+      const auto live = objects.next_live();
+      const auto change = live || !resyncs ? live : objects.next_resync(1000, now);
       if (!change) return text;
       text += change->key.name + " ";
       sequences[change->key.name] = change->sequence;
