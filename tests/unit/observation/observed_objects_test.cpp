@@ -20,7 +20,7 @@ const rw::managed_watch kymas{"klm", {"op", "v1", "kymas"}, "spec", {}};
 struct bench {
   rw::observation::observed_objects objects;
   rw::observation::observed_objects::table& table = objects.add(kymas);
-  const rw::core::time_point now = rw::core::time_point(std::chrono::hours(1));
+  const rw::core::time_point time = rw::core::time_point(std::chrono::hours(1));
   std::map<std::string, std::uint64_t> sequences;  ///< of the newest event, by name
 
   void put(const std::string& name, mark now) { objects.put(table, {"ns", name}, now); }
@@ -35,14 +35,14 @@ struct bench {
     std::string text;
     for (;;) {
       const auto live = objects.next_live();
-      const auto change = live || !resyncs ? live : objects.next_resync(1000, now);
+      const auto change = live || !resyncs ? live : objects.next_resync(1000, time);
       if (!change) return text;
       text += change->key.name + " ";
       sequences[change->key.name] = change->sequence;
     }
   }
   void deliver(const std::string& name) { objects.delivered(table, {"ns", name}, sequences[name]); }
-  void lose(const std::string& name) { objects.lost(table, {"ns", name}, sequences[name], now); }
+  void lose(const std::string& name) { objects.lost(table, {"ns", name}, sequences[name], time); }
   std::string ledger() const {
     std::map<std::string, mark> sorted;
     objects.visit([](const auto&, auto) {},
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(earlier_event_does_not_cover_a_later_change) {
   b.sent();
   b.objects.delivered(b.table, {"ns", "a"}, first);
   BOOST_TEST(b.objects.undelivered() == 1U);
-  b.objects.lost(b.table, {"ns", "a"}, first, b.now);
+  b.objects.lost(b.table, {"ns", "a"}, first, b.time);
   BOOST_TEST(b.sent() == "", "the later event is on its way");
   b.deliver("a");
   BOOST_TEST(b.objects.undelivered() == 0U);
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(ledger_leaves_only_what_differs) {
   b.list({{"same", 10}, {"changed", 11}, {"created", 12}, {"unsure", 13}});
   BOOST_TEST(b.objects.undelivered() == 4U);
   std::map<std::string, int> counts;
-  while (const auto change = b.objects.next_resync(10, b.now)) ++counts[change->key.name];
+  while (const auto change = b.objects.next_resync(10, b.time)) ++counts[change->key.name];
   const std::map<std::string, int> expected{
       {"changed", 1}, {"created", 1}, {"deleted", 1}, {"unsure", 1}};
   BOOST_TEST((counts == expected));
@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(manager_that_takes_nothing_delays_only_its_own_resyncs) {
 
   std::string turns;
   std::uint64_t first = 0;
-  while (const auto change = b.objects.next_resync(2, b.now)) {
+  while (const auto change = b.objects.next_resync(2, b.time)) {
     turns += change->key.name;
     if (change->key.name == "x") first = change->sequence;
     if (change->watch.manager == "klm") {
@@ -231,9 +231,9 @@ BOOST_AUTO_TEST_CASE(manager_that_takes_nothing_delays_only_its_own_resyncs) {
   BOOST_TEST(turns == "xaybc");
   BOOST_TEST((b.objects.resumes(2) == rw::core::time_point::max()));
 
-  b.objects.lost(other, {"ns", "x"}, first, b.now + std::chrono::seconds(5));
-  BOOST_TEST(!b.objects.next_resync(2, b.now));
-  BOOST_TEST((b.objects.resumes(2) == b.now + std::chrono::seconds(5)));
+  b.objects.lost(other, {"ns", "x"}, first, b.time + std::chrono::seconds(5));
+  BOOST_TEST(!b.objects.next_resync(2, b.time));
+  BOOST_TEST((b.objects.resumes(2) == b.time + std::chrono::seconds(5)));
   b.list({{"a", 11}, {"b", 20}, {"c", 30}});
   BOOST_TEST(b.sent() == "a ", "the pause is that of the other manager");
 }
@@ -264,7 +264,7 @@ BOOST_AUTO_TEST_CASE(removed_watcher_takes_its_objects_along) {
   b.objects.remove(kymas);
   BOOST_TEST(b.objects.size() == 0U);
   BOOST_TEST(b.objects.undelivered() == 0U);
-  BOOST_TEST(!b.objects.next_resync(10, b.now));
+  BOOST_TEST(!b.objects.next_resync(10, b.time));
 }
 
 BOOST_AUTO_TEST_CASE(object_costs_200_bytes_at_most) {
