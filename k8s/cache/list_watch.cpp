@@ -277,7 +277,7 @@ action list_watch::implementation::watch_ended(const watch_attempt& attempt, fai
   auto next = reflector.watch_ended(ended, why, attempt.lasted());
   if (ended != how::in_order) {
     if (ended != how::bad_event) metrics.failure(phase::watch);
-    sink_.request_failed(why);
+    if (!attempt.restarted) sink_.request_failed(why);
     tell_failure("a watch broke off", why, next);
   }
   return next;

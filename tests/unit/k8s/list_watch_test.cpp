@@ -93,7 +93,7 @@ RW_COROUTINE_TEST(sink_is_live_from_a_watch_response_until_the_watch_ends, envir
   BOOST_TEST(env->sink.take() == "live +b ");
   source.fail(errc::unreachable);
   co_await env->expect_after_pause("watch 11");
-  BOOST_TEST(env->sink.take() == "down ");
+  BOOST_TEST(env->sink.take() == "down failed:0 ");
 }
 
 RW_COROUTINE_TEST(streaming_list_is_live_once_it_is_complete, environment) {
@@ -119,6 +119,19 @@ RW_COROUTINE_TEST(failed_page_is_reported_to_the_sink, environment) {
   env->source->fail(errc::forbidden, 403);
   co_await env->expect_after_pause("list 500");
   BOOST_TEST(env->sink.take() == "[ failed:403 ");
+}
+
+RW_COROUTINE_TEST(refused_watch_is_reported_to_the_sink, environment) {
+  auto& source = *env->source;
+  env->tasks.spawn(env->under_test.run());
+  co_await env->expect("list 500");
+  source.accepts_watches = false;
+  source.answer(list("10", {}));
+  co_await env->expect("watch 10");
+  env->sink.take();
+  source.fail(errc::not_found, 404);
+  co_await env->expect_after_pause("watch 10");
+  BOOST_TEST(env->sink.take() == "failed:404 ");
 }
 
 RW_COROUTINE_TEST(restarted_watch_resumes_from_its_version, environment) {
