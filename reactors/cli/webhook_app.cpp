@@ -46,9 +46,8 @@ std::unique_ptr<k8s::client> connect(services& with, const webhook_settings& s) 
   options.name = "skr";
   options.connections = 2;
   options.answer_bytes = 4u << 20;  // of a page of a list, which is smaller where objects are large
-  return std::make_unique<k8s::client>(
-      with.executor, std::move(*found), options,
-      k8s::client_environment{with.clock, with.watchdog, with.log, with.metrics});
+  return std::make_unique<k8s::client>(with.executor, std::move(*found), options,
+                                       with.for_client());
 }
 
 }  // namespace

@@ -22,23 +22,23 @@ bool is_refusal(const k8s::failure& error) {
          error.is(k8s::errc::not_found) || error.is(k8s::errc::method_not_allowed);
 }
 
-std::string selector_of(const observed_resource& what) {
+std::string selector_of(const observed_resource& resource) {
   std::string text;
-  for (const auto& [key, value] : what.labels) {
+  for (const auto& [key, value] : resource.labels) {
     text += (text.empty() ? "" : ",") + key + "=" + value;
   }
   return text;
 }
 
-k8s::list_watch_options options_of(const observed_resource& what) {
-  return {.what = {.labels = selector_of(what)},
+k8s::list_watch_options options_of(const observed_resource& resource) {
+  return {.what = {.labels = selector_of(resource)},
           .keep = k8s::projection::fields({"spec", "status", "metadata.deletionTimestamp"})};
 }
 
 }  // namespace
 
-feed::feed(observed_resource what, feed_options options, feed_environment environment)
-    : what_(std::move(what)),
+feed::feed(observed_resource resource, feed_options options, feed_environment environment)
+    : resource_(std::move(resource)),
       options_(options),
       in_(std::move(environment)),
       stopped_(in_.api.get_executor()) {}
@@ -67,7 +67,7 @@ asio::awaitable<void> feed::run(std::shared_ptr<feed> self) {
 
 /// Finds the resource's kind, and for any version the one that the server prefers.
 asio::awaitable<k8s::result<k8s::resource_type>> feed::discover() {
-  const auto& of = what_.resource;
+  const auto& of = resource_.resource;
   std::vector<std::string> versions{of.version};
   if (of.version == "*") {
     auto served = co_await in_.api.versions(of.group);
@@ -89,8 +89,8 @@ asio::awaitable<k8s::result<k8s::resource_type>> feed::discover() {
 }
 
 asio::awaitable<void> feed::observe(k8s::resource_type type) {
-  for (const auto& watch : what_.watches) in_.into.set_type(watch, type);
-  k8s::list_watch driver(k8s::source_of(in_.api), std::move(type), options_of(what_),
+  for (const auto& watch : resource_.watches) in_.into.set_type(watch, type);
+  k8s::list_watch driver(k8s::source_of(in_.api), std::move(type), options_of(resource_),
                          {in_.clock, in_.log, in_.metrics, in_.random}, *this);
   driver_ = &driver;
   core::task_group tasks(in_.api.get_executor());
@@ -110,16 +110,17 @@ void feed::stop(std::string_view reason) {
 }
 
 void feed::give_up(const std::string& reason) {
-  for (const auto& watch : what_.watches) in_.into.give_up(watch);
+  for (const auto& watch : resource_.watches) in_.into.give_up(watch);
   in_.on_input();
   if (std::exchange(given_up_, reason) == reason) return;
-  in_.log.warning(
-      "resource not observed, events come from reviews alone",
-      {{"group", what_.resource.group}, {"resource", what_.resource.plural}, {"reason", reason}});
+  in_.log.warning("resource not observed, events come from reviews alone",
+                  {{"group", resource_.resource.group},
+                   {"resource", resource_.resource.plural},
+                   {"reason", reason}});
 }
 
 void feed::end() {
-  for (const auto& watch : what_.watches) in_.into.set_live(watch, false);
+  for (const auto& watch : resource_.watches) in_.into.set_live(watch, false);
   ended_ = true;
   stopped_.set();
 }
@@ -130,13 +131,13 @@ void feed::restart_watch() {
 
 void feed::begin_listing() {
   if (ended_) return;
-  for (const auto& watch : what_.watches) in_.into.begin_listing(watch);
+  for (const auto& watch : resource_.watches) in_.into.begin_listing(watch);
 }
 
 void feed::put(k8s::object next) {
   if (ended_ || !reason_.empty()) return;
   const auto value = next.parse();
-  for (const auto& watch : what_.watches) {
+  for (const auto& watch : resource_.watches) {
     const bool taken = in_.into.put(watch, next.key(), mark_of(value, watch.field));
     if (!taken) stop("there are more objects than may be observed");
   }
@@ -144,23 +145,23 @@ void feed::put(k8s::object next) {
 
 void feed::remove(const k8s::object& last) {
   if (ended_ || !reason_.empty()) return;
-  for (const auto& watch : what_.watches) in_.into.erase(watch, last.key());
+  for (const auto& watch : resource_.watches) in_.into.erase(watch, last.key());
 }
 
 void feed::end_listing() {
   if (ended_ || !reason_.empty()) return;
-  for (const auto& watch : what_.watches) in_.into.end_listing(watch);
+  for (const auto& watch : resource_.watches) in_.into.end_listing(watch);
 }
 
 void feed::live(bool live) {
   if (ended_ || !reason_.empty()) return;
   if (live) {
     in_.log.info("resource observed",
-                 {{"group", what_.resource.group}, {"resource", what_.resource.plural}});
+                 {{"group", resource_.resource.group}, {"resource", resource_.resource.plural}});
     given_up_.clear();
     failures_ = 0;
   }
-  for (const auto& watch : what_.watches) in_.into.set_live(watch, live);
+  for (const auto& watch : resource_.watches) in_.into.set_live(watch, live);
   in_.on_input();
 }
 

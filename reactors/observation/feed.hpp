@@ -38,9 +38,9 @@ struct feed_environment {
 /// client's executor.
 class feed final : k8s::object_sink {
  public:
-  feed(observed_resource what, feed_options options, feed_environment environment);
+  feed(observed_resource resource, feed_options options, feed_environment environment);
 
-  const observed_resource& what() const noexcept { return what_; }
+  const observed_resource& resource() const noexcept { return resource_; }
 
   /// Runs until `end`, or until cancelled.
   static boost::asio::awaitable<void> run(std::shared_ptr<feed> self);
@@ -63,7 +63,7 @@ class feed final : k8s::object_sink {
   void request_failed(const k8s::failure& error) override;
   void after_input() override;
 
-  const observed_resource what_;
+  const observed_resource resource_;
   const feed_options options_;
   const feed_environment in_;
   core::wake stopped_;

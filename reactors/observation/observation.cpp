@@ -99,7 +99,7 @@ class observation::implementation {
  private:
   asio::awaitable<void> read_reviews();
   asio::awaitable<void> drive();
-  asio::awaitable<void> confirm(observer::confirmation what);
+  asio::awaitable<void> confirm(observer::confirmation read);
   void wake() { timer_->cancel(); }
   void on_tick(core::time_point now);
   bool observes() const;
@@ -169,7 +169,7 @@ asio::awaitable<void> observation::implementation::drive() {
     if (now >= tick_) on_tick(now);
     auto next = observer_.poll(now);
     if (next.send) {
-      metrics_.sent.at(static_cast<std::size_t>(next.why))->Increment();
+      metrics_.sent.at(static_cast<std::size_t>(next.reason))->Increment();
       if (events_.try_send(*next.send) == core::send_status::full) {
         const auto error = co_await events_.send(std::move(*next.send));
         if (error) co_return;
@@ -187,10 +187,10 @@ asio::awaitable<void> observation::implementation::drive() {
   }
 }
 
-asio::awaitable<void> observation::implementation::confirm(observer::confirmation what) {
+asio::awaitable<void> observation::implementation::confirm(observer::confirmation read) {
   using kind = observer::confirm_result::kind;
   const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(options_.read_timeout);
-  auto found = co_await in_.api->get(what.type, what.review.watched, false, {.deadline = limit});
+  auto found = co_await in_.api->get(read.type, read.review.watched, false, {.deadline = limit});
   observer::confirm_result result;
   if (found) {
     result = {kind::found, std::move(*found)};
@@ -200,22 +200,22 @@ asio::awaitable<void> observation::implementation::confirm(observer::confirmatio
     metrics_.failed.Increment();
     in_.log.limited(read_log_, core::log_level::warning,
                     "object not readable, its event is sent unverified",
-                    {{"kind", what.type.gvk.kind},
-                     {"namespace", what.review.watched.ns},
-                     {"name", what.review.watched.name},
+                    {{"kind", read.type.gvk.kind},
+                     {"namespace", read.review.watched.ns},
+                     {"name", read.review.watched.name},
                      {"error", found.error().message}});
   }
-  const auto outcome = observer_.confirm(what, result, in_.clock.now());
+  const auto outcome = observer_.confirm(read, result, in_.clock.now());
   if (outcome.not_persisted) metrics_.not_persisted.Increment();
   if (!outcome.lagging.empty()) {
     metrics_.missed.Increment();
     in_.log.limited(lag_log_, core::log_level::warning, "watch lags behind, restarted",
-                    {{"kind", what.type.gvk.kind},
-                     {"namespace", what.review.watched.ns},
-                     {"name", what.review.watched.name}});
+                    {{"kind", read.type.gvk.kind},
+                     {"namespace", read.review.watched.ns},
+                     {"name", read.review.watched.name}});
   }
   for (const auto& each : feeds_) {
-    const auto& watches = each->what().watches;
+    const auto& watches = each->resource().watches;
     const bool lags = std::ranges::find_first_of(watches, outcome.lagging) != watches.end();
     if (lags) each->restart_watch();
   }
@@ -258,7 +258,7 @@ void observation::implementation::update_plan() {
   std::vector<std::shared_ptr<feed>> feeds;
   for (const auto& resource : next.resources) {
     const auto known = std::ranges::find_if(
-        feeds_, [&](const auto& each) { return each && each->what() == resource; });
+        feeds_, [&](const auto& each) { return each && each->resource() == resource; });
     if (known != feeds_.end()) feeds.push_back(std::exchange(*known, nullptr));
   }
   for (const auto& each : feeds_) {
@@ -267,7 +267,7 @@ void observation::implementation::update_plan() {
   const feed_options options{options_.retry_base, options_.retry_limit};
   for (const auto& resource : next.resources) {
     const bool runs =
-        std::ranges::any_of(feeds, [&](const auto& each) { return each->what() == resource; });
+        std::ranges::any_of(feeds, [&](const auto& each) { return each->resource() == resource; });
     if (runs) continue;
     feeds.push_back(std::make_shared<feed>(
         resource, options,

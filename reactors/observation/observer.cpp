@@ -140,8 +140,8 @@ void observer::end(open_list::iterator open) {
   open_.erase(open);
 }
 
-void observer::settle(watch_event event, cause why, core::time_point due) {
-  settling_.push_back({std::move(event), why, due});
+void observer::settle(watch_event event, cause reason, core::time_point due) {
+  settling_.push_back({std::move(event), reason, due});
 }
 
 /// Reviews whose objects are no longer covered by live watches are sent.
@@ -167,14 +167,15 @@ observer::confirmed observer::confirm(const confirmation& read, const confirm_re
   end(at->second);
   // The path of an object of a cluster-scoped kind is the same with any namespace.
   const bool is_another =
-      result.what == kind::found && k8s::key_of(result.object) != review.watched;
+      result.outcome == kind::found && k8s::key_of(result.object) != review.watched;
   if (is_another) return {.not_persisted = true};
-  bool unverified = result.what == kind::failed;
+  bool unverified = result.outcome == kind::failed;
   for (const auto& each : views_) {
     if (unverified || !concerns(each, review)) continue;
     // Another version of the object may differ where nothing has changed.
     unverified = *each.type != read.type;
-    const bool exists = result.what == kind::found && has_labels(result.object, each.watch.labels);
+    const bool exists =
+        result.outcome == kind::found && has_labels(result.object, each.watch.labels);
     const auto stored = exists ? mark_of(result.object, each.watch.field) : absent_mark;
     if (unverified || objects_.state_of(*each.objects, review.watched) == stored) continue;
     outcome.lagging.push_back(each.watch);
@@ -218,7 +219,7 @@ observer::decision observer::poll(core::time_point now) {
     auto& first = settling_.front();
     if (closed_ || settling_.size() > options_.settling || first.due <= now) {
       result.send = std::move(first.event);
-      result.why = first.why;
+      result.reason = first.reason;
       settling_.pop_front();
       return result;
     }
@@ -227,7 +228,7 @@ observer::decision observer::poll(core::time_point now) {
   if (next_open(result, now) || closed_) return result;
   if (const auto change = objects_.next_resync(options_.resyncs, now)) {
     result.send = event_of(*change);
-    result.why = cause::resync;
+    result.reason = cause::resync;
     return result;
   }
   result.until = std::min(result.until, objects_.resumes(options_.resyncs));
@@ -246,7 +247,7 @@ bool observer::next_open(decision& result, core::time_point now) {
     result.confirm = read(*next, now);
   } else {
     result.send = std::move(next->event);
-    result.why = cause::unverified;
+    result.reason = cause::unverified;
     open_by_event_.erase(without_version(*result.send));
     open_.erase(next);
   }

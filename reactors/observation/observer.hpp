@@ -73,7 +73,7 @@ class observer {
   };
   struct confirm_result {
     enum class kind : std::uint8_t { found, not_found, failed };
-    kind what = kind::failed;
+    kind outcome = kind::failed;
     boost::json::value object = {};
   };
   /// What a read has shown.
@@ -84,7 +84,7 @@ class observer {
   /// Do one of these, or else wait until then.
   struct decision {
     std::optional<watch_event> send = {};
-    cause why = cause::watch;
+    cause reason = cause::watch;
     std::optional<confirmation> confirm = {};
     core::time_point until = core::time_point::max();
   };
@@ -141,7 +141,7 @@ class observer {
   };
   struct settling {
     watch_event event;
-    cause why;
+    cause reason;
     core::time_point due;
   };
   /// A review that waits for a watch to show its object.
@@ -161,7 +161,7 @@ class observer {
   route route_of(const watch_event& event) const;
   void shown(const view& one, const k8s::object_key& key);
   void end(open_list::iterator open);
-  void settle(watch_event event, cause why, core::time_point due);
+  void settle(watch_event event, cause reason, core::time_point due);
   void release_uncovered();
   void release_all(core::time_point now);
   bool next_open(decision& result, core::time_point now);

@@ -57,7 +57,7 @@ struct bench {
       auto next = under_test.poll(now);
       until = next.until;
       if (next.send) {
-        text += "wsru"[static_cast<std::size_t>(next.why)];
+        text += "wsru"[static_cast<std::size_t>(next.reason)];
         text += ":" + next.send->watched.name + " ";
         sent.push_back(*next.send);
       } else if (next.confirm) {
