@@ -68,12 +68,13 @@ void read_definitions(const fs::path& folder, std::vector<json>& into) {
   }
 }
 
-/// Takes away what a schema says about values, and leaves their types.
+/// Removes the bounds of values from a schema: the real definitions of Watchers have none. Types
+/// and enumerations stay.
 void without_bounds(json& value) {
   if (auto* const list = value.if_array()) {
     for (auto& one : *list) without_bounds(one);
   } else if (auto* const object = value.if_object()) {
-    for (const auto* name : {"minimum", "maximum", "minLength", "enum"}) object->erase(name);
+    for (const auto* name : {"minimum", "maximum", "minLength"}) object->erase(name);
     for (auto& member : *object) without_bounds(member.value());
   }
 }
