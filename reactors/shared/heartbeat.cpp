@@ -1,0 +1,234 @@
+#include "reactors/shared/heartbeat.hpp"
+
+#include "k8s/objects/types.hpp"
+#include "reactors/shared/events.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace rw {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t heartbeat_depth = 4;
+constexpr std::chrono::hours longest_age(240);
+constexpr std::uint64_t longest_interval = 3600;
+
+/// Numbers of `event_counts`, by their names on the wire.
+struct named_count {
+  std::string_view name;
+  std::uint64_t event_counts::* value;
+};
+constexpr std::array<named_count, 8> event_count_names{
+    {{"accepted", &event_counts::accepted},
+     {"delivered", &event_counts::delivered},
+     {"expired", &event_counts::expired},
+     {"overflowed", &event_counts::overflowed},
+     {"rejected", &event_counts::rejected},
+     {"notPersisted", &event_counts::not_persisted},
+     {"resyncs", &event_counts::resyncs},
+     {"lost", &event_counts::lost}}};
+
+constexpr std::array watch_states{watch_state::live, watch_state::catching_up,
+                                  watch_state::unobserved};
+
+/// Reads the members of one object; keeps the first error.
+class heartbeat_reader {
+ public:
+  heartbeat_reader(const json::value& from, std::string path, std::string& error)
+      : object_(from.if_object()), path_(std::move(path)), error_(error) {
+    if (object_ == nullptr) fail("", "an object");
+  }
+
+  std::string text(std::string_view name) {
+    const auto* const value = find(name);
+    if (value == nullptr) return {};
+    const auto* const found = value->if_string();
+    const auto control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
+    if (found == nullptr || found->size() > max_name || std::ranges::any_of(*found, control)) {
+      fail(name, "a string of at most 253 bytes without control characters");
+      return {};
+    }
+    return std::string(*found);
+  }
+
+  std::uint64_t number(std::string_view name) {
+    const auto* const value = find(name);
+    if (value == nullptr) return 0;
+    if (value->is_uint64()) return value->get_uint64();
+    if (value->is_int64() && value->get_int64() >= 0) {
+      return static_cast<std::uint64_t>(value->get_int64());
+    }
+    fail(name, "a number from 0");
+    return 0;
+  }
+
+  const json::value* find(std::string_view name) const {
+    const auto* const found = object_ == nullptr ? nullptr : object_->if_contains(name);
+    return found == nullptr || found->is_null() ? nullptr : found;
+  }
+
+  void fail(std::string_view name, std::string_view allowed) {
+    if (!error_.empty()) return;
+    error_ = path_ + (path_.empty() || name.empty() ? "" : ".") + std::string(name) + " must be " +
+             std::string(allowed);
+  }
+
+ private:
+  const json::object* object_;
+  std::string path_;
+  std::string& error_;
+};
+
+watch_report read_watch(heartbeat_reader from) {
+  watch_report out{from.text("manager"), from.text("group"), from.text("resource"),
+                   from.text("field")};
+  out.reason = from.text("reason");
+  const auto name = from.text("state");
+  const auto state =
+      std::ranges::find(watch_states, name, [](watch_state s) { return to_string(s); });
+  if (state == watch_states.end()) from.fail("state", "live, catching-up or unobserved");
+  if (state != watch_states.end()) out.state = *state;
+  return out;
+}
+
+std::chrono::milliseconds milliseconds(std::uint64_t number) {
+  constexpr auto most = std::chrono::milliseconds(longest_age).count();
+  return std::chrono::milliseconds(std::min(number, static_cast<std::uint64_t>(most)));
+}
+
+json::object value_of(const heartbeat& from, std::size_t watches) {
+  json::object events;
+  for (const auto& each : event_count_names) events[each.name] = from.events.*each.value;
+  json::object out{{"version", from.version},
+                   {"bootId", from.boot_id},
+                   {"sequence", from.sequence},
+                   {"intervalSeconds", from.interval.count()},
+                   {"source", from.source},
+                   {"ledger", from.ledger},
+                   {"events", std::move(events)},
+                   {"oldestUndeliveredMilliseconds", from.oldest_undelivered.count()}};
+  if (from.delivery) out["deliveryMilliseconds"] = from.delivery->count();
+  if (from.certificate_not_after) {
+    out["certificateNotAfter"] = k8s::format_time(*from.certificate_not_after);
+  }
+  auto& list = out["watches"].emplace_array();
+  for (std::size_t i = 0; i < watches; ++i) {
+    const auto& each = from.watches[i];
+    auto& one = list.emplace_back(json::object{{"manager", each.manager},
+                                               {"group", each.group},
+                                               {"resource", each.resource},
+                                               {"field", each.field},
+                                               {"state", to_string(each.state)}});
+    if (!each.reason.empty()) one.as_object()["reason"] = each.reason;
+  }
+  const auto more = from.more_watches + from.watches.size() - watches;
+  if (more > 0) out["moreWatches"] = more;
+  return out;
+}
+
+/// True if watches of all resources make up for a time without the watcher.
+bool is_observed(const heartbeat& one) {
+  return one.source != "webhook" && one.more_watches == 0 &&
+         std::ranges::none_of(one.watches, [](const watch_report& each) {
+           return each.state == watch_state::unobserved;
+         });
+}
+
+}  // namespace
+
+std::string_view to_string(watch_state state) noexcept {
+  switch (state) {
+    case watch_state::live:
+      return "live";
+    case watch_state::catching_up:
+      return "catching-up";
+    case watch_state::unobserved:
+      return "unobserved";
+  }
+  return "unobserved";
+}
+
+std::optional<std::chrono::milliseconds> parse_event_age(std::string_view text) noexcept {
+  std::int64_t number = -1;
+  const auto* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, number);
+  if (read.ec != std::errc() || read.ptr != end || number < 0) return {};
+  const std::chrono::milliseconds age(number);
+  return age > longest_age ? std::nullopt : std::optional(age);
+}
+
+std::string render_heartbeat(const heartbeat& from) {
+  auto watches = std::min(from.watches.size(), max_heartbeat_watches);
+  auto body = json::serialize(value_of(from, watches));
+  while (body.size() > max_heartbeat_bytes && watches > 0) {
+    watches /= 2;
+    body = json::serialize(value_of(from, watches));
+  }
+  return body;
+}
+
+boost::system::result<heartbeat, heartbeat_error> parse_heartbeat(std::string_view body) {
+  boost::system::error_code failed;
+  json::parse_options options;
+  options.max_depth = heartbeat_depth;
+  const auto document = json::parse({body.data(), body.size()}, failed, {}, options);
+  if (failed) return heartbeat_error{"it is no JSON: " + failed.message()};
+  std::string error;
+  heartbeat_reader root(document, "", error);
+  heartbeat out;
+  out.boot_id = root.text("bootId");
+  if (out.boot_id.empty()) root.fail("bootId", "a text");
+  out.sequence = root.number("sequence");
+  out.version = root.text("version");
+  const auto interval = root.number("intervalSeconds");
+  if (interval == 0 || interval > longest_interval) root.fail("intervalSeconds", "from 1 to 3600");
+  out.interval = std::chrono::seconds(std::min(interval, longest_interval));
+  out.source = root.text("source");
+  out.ledger = root.text("ledger");
+  out.oldest_undelivered = milliseconds(root.number("oldestUndeliveredMilliseconds"));
+  if (root.find("deliveryMilliseconds") != nullptr) {
+    out.delivery = milliseconds(root.number("deliveryMilliseconds"));
+  }
+  if (const auto until = root.text("certificateNotAfter"); !until.empty()) {
+    out.certificate_not_after = k8s::parse_rfc3339(until);
+    if (!out.certificate_not_after) root.fail("certificateNotAfter", "a time of RFC 3339");
+  }
+  if (const auto* const events = root.find("events"); events != nullptr) {
+    heartbeat_reader from(*events, "events", error);
+    for (const auto& each : event_count_names) out.events.*each.value = from.number(each.name);
+  }
+  out.more_watches = root.number("moreWatches");
+  if (const auto* const watches = root.find("watches"); watches != nullptr) {
+    const auto* const list = watches->if_array();
+    if (list == nullptr || list->size() > max_heartbeat_watches) {
+      return heartbeat_error{"watches must be an array of at most 64 objects"};
+    }
+    for (std::size_t i = 0; i < list->size(); ++i) {
+      out.watches.push_back(
+          read_watch(heartbeat_reader((*list)[i], "watches[" + std::to_string(i) + "]", error)));
+    }
+  }
+  if (!error.empty()) return heartbeat_error{std::move(error)};
+  return out;
+}
+
+std::string_view gap_between(const heartbeat* before, const heartbeat& now) noexcept {
+  if (before == nullptr) return {};
+  if (before->boot_id != now.boot_id) {
+    if (now.events.lost > 0) return "the watcher has lost events";
+    if (is_observed(now)) return {};
+    return "the watcher restarted, and does not observe all resources";
+  }
+  return now.events.lost > before->events.lost ? "the watcher has lost events" : "";
+}
+
+}  // namespace rw

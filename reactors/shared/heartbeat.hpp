@@ -1,0 +1,112 @@
+#pragma once
+
+#include <boost/system/result.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rw {
+
+/// The component that takes heartbeats in KCP: the manager's own, in paths and of its
+/// VirtualService.
+inline constexpr std::string_view heartbeat_component = "runtime-watcher";
+
+/// The media type of a heartbeat, which distinguishes it from an event on the same path.
+inline constexpr std::string_view heartbeat_media_type =
+    "application/vnd.runtime-watcher.heartbeat+json";
+
+/// The response header by which the listener of another component offers to accept heartbeats. Its
+/// value is the version of their format, 1.
+inline constexpr std::string_view heartbeat_offer_header = "watch-heartbeat";
+
+/// The request header with the age of the oldest event of a request: milliseconds from its
+/// acceptance until it was sent, by the sender's steady clock.
+inline constexpr std::string_view event_age_header = "watch-event-age";
+
+/// Returns the age; nothing for other text, and for more than ten days.
+std::optional<std::chrono::milliseconds> parse_event_age(std::string_view text) noexcept;
+
+/// Whether a watcher observes one resource of its managers' file.
+enum class watch_state : std::uint8_t {
+  live,         ///< its watch shows changes
+  catching_up,  ///< it is to be watched, and is being listed or not reachable
+  unobserved,   ///< events come from reviews alone
+};
+
+std::string_view to_string(watch_state state) noexcept;
+
+/// The state of one resource of the managers' file.
+struct watch_report {
+  std::string manager = {};
+  std::string group = {};
+  std::string resource = {};  ///< plural
+  std::string field = {};
+  watch_state state = watch_state::unobserved;
+  std::string reason = {};  ///< of another state than live; may be empty
+
+  friend bool operator==(const watch_report&, const watch_report&) = default;
+};
+
+/// Numbers of events since the watcher started. They never decrease within one boot id.
+struct event_counts {
+  std::uint64_t accepted = 0;
+  std::uint64_t delivered = 0;
+  std::uint64_t expired = 0;
+  std::uint64_t overflowed = 0;
+  std::uint64_t rejected = 0;
+  std::uint64_t not_persisted = 0;
+  std::uint64_t resyncs = 0;
+  /// Expired and overflowed events that no watch tells of again.
+  std::uint64_t lost = 0;
+
+  friend bool operator==(const event_counts&, const event_counts&) = default;
+};
+
+/// What a watcher reports of itself to KCP. Its sender is known by the certificate, not by the
+/// content. Everything in it is the claim of a process on the runtime.
+struct heartbeat {
+  std::string boot_id = {};  ///< of the process; a restart has another
+  std::uint64_t sequence = 0;
+  std::string version = {};           ///< of the program
+  std::chrono::seconds interval{20};  ///< until the next one, at the latest
+  std::string source = {};            ///< effective: webhook, watch or both
+  std::string ledger = {};            ///< none, read, missing or failed
+  event_counts events = {};
+  std::chrono::milliseconds oldest_undelivered{0};  ///< 0: nothing waits
+  /// Mean time from acceptance to delivery since the last heartbeat; nothing was delivered: none.
+  std::optional<std::chrono::milliseconds> delivery = {};
+  std::optional<std::chrono::system_clock::time_point> certificate_not_after = {};
+  std::vector<watch_report> watches = {};  ///< at most `max_heartbeat_watches`
+  std::size_t more_watches = 0;            ///< that did not fit
+
+  friend bool operator==(const heartbeat&, const heartbeat&) = default;
+};
+
+inline constexpr std::size_t max_heartbeat_watches = 64;
+inline constexpr std::size_t max_heartbeat_bytes = 16 * 1024;  ///< as of one event
+
+/// Returns the body, JSON of at most `max_heartbeat_bytes`: watches that do not fit are counted in
+/// `moreWatches`.
+std::string render_heartbeat(const heartbeat& from);
+
+/// Why a text is not a heartbeat: a sentence that names the field.
+struct heartbeat_error {
+  std::string message;
+};
+
+/// Reads a heartbeat. Ignores unknown fields, so that later versions can add some; missing numbers
+/// are 0, missing texts empty. Rejects a missing boot id, values of other types, numbers below 0,
+/// an interval of 0 or more than an hour, texts of more than 253 bytes or with control characters,
+/// and more than `max_heartbeat_watches` watches.
+boost::system::result<heartbeat, heartbeat_error> parse_heartbeat(std::string_view body);
+
+/// Returns why events of a runtime may have been missed between two of its heartbeats, so that all
+/// of it must be reconciled; empty if none were. `before` may be null: nothing is known then.
+std::string_view gap_between(const heartbeat* before, const heartbeat& now) noexcept;
+
+}  // namespace rw

@@ -1,0 +1,29 @@
+// A heartbeat, which any process with a runtime's certificate can send: what is read means the same
+// once it is written again, and is bounded.
+
+#include "reactors/shared/heartbeat.hpp"
+
+#include "tests/fuzz/check.hpp"
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace rw;
+  using rw::fuzz::check;
+  const std::string_view body(reinterpret_cast<const char*>(data), size);
+  const auto read = parse_heartbeat(body);
+  if (!read) {
+    check(!read.error().message.empty(), "a refusal says why");
+    return 0;
+  }
+  const auto written = render_heartbeat(*read);
+  check(written.size() <= max_heartbeat_bytes, "a heartbeat is bounded");
+  const auto again = parse_heartbeat(written);
+  check(again.has_value(), "what is written is read again");
+  check(again->watches.size() + again->more_watches == read->watches.size() + read->more_watches,
+        "each watch is counted");
+  if (again->watches.size() == read->watches.size()) check(*again == *read, "it means the same");
+  check(gap_between(&*read, *again).empty(), "nothing is missed between equals");
+  return 0;
+}
