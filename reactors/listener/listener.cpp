@@ -1,6 +1,7 @@
 #include "reactors/listener/listener.hpp"
 
 #include "core/metrics.hpp"
+#include "core/text.hpp"
 #include "tls/transport.hpp"
 
 #include <boost/asio/post.hpp>
@@ -23,10 +24,12 @@ constexpr std::size_t max_logged = 256;  // bytes of a path
 struct route {
   rw::contract contract = rw::contract::v2;
   bool batch = false;
+  bool heartbeats = false;  ///< only; their own component
 };
 
-/// Returns false if the path does not belong to this component.
-bool find_route(std::string_view target, std::string_view component, route& into) {
+/// Returns false if the path belongs to neither component.
+bool find_route(std::string_view target, std::string_view component, std::string_view of_heartbeats,
+                route& into) {
   target = target.substr(0, target.find('?'));
   if (!target.starts_with('/')) return false;
   target.remove_prefix(1);
@@ -34,6 +37,9 @@ bool find_route(std::string_view target, std::string_view component, route& into
   if (!parse_contract(target.substr(0, slash), into.contract)) return false;
   target.remove_prefix(std::min(slash, target.size()));
   const auto rest = target.substr(std::min<std::size_t>(1, target.size()));
+  into.heartbeats = !of_heartbeats.empty() && rest.starts_with(of_heartbeats) &&
+                    rest.substr(of_heartbeats.size()) == "/event";
+  if (into.heartbeats) return true;
   if (!rest.starts_with(component)) return false;
   const auto form = rest.substr(component.size());
   into.batch = form == "/events";
@@ -62,7 +68,11 @@ struct listener::counters {
                                  "Time from the end of the request to its response, in seconds",
                                  server(), core::latency_bounds())),
         too_large(core::make_counter(r, "watcher_listener_exceeding_size_limit_requests_total",
-                                     "Number of requests that were too large", server())) {}
+                                     "Number of requests that were too large", server())),
+        delivery(core::make_histogram(r, "rw_event_delivery_seconds",
+                                      "Age of the oldest event of a request since its acceptance, "
+                                      "as its sender states it, in seconds",
+                                      {}, core::latency_bounds())) {}
 
   static core::labels server() { return {{"server_name", "listener"}}; }
   core::counter& refused_by_verify(const std::string& path) {
@@ -77,6 +87,7 @@ struct listener::counters {
   core::gauge& in_flight;
   core::histogram& duration;
   core::counter& too_large;
+  core::histogram& delivery;
 };
 
 /// One event of a request, with the status of its response.
@@ -106,6 +117,8 @@ listener::listener(asio::any_io_executor executor, listener_options options,
       takes_events_(options.takes_events),
       wait_(options.wait),
       events_(std::move(events)),
+      heartbeats_(std::move(options.heartbeats)),
+      heartbeat_component_(heartbeats_ ? std::move(options.heartbeat_component) : std::string()),
       environment_(environment),
       identifier_(std::make_shared<identifier>(
           identity_options{options.tls != nullptr, network_list::parse(options.trusted_proxies),
@@ -134,7 +147,8 @@ listener::listener(asio::any_io_executor executor, listener_options options,
 
 std::size_t listener::body_limit(const http::request& head) const {
   route where;
-  const bool batch = find_route(head.target, component_, where) && where.batch;
+  const bool batch =
+      find_route(head.target, component_, heartbeat_component_, where) && where.batch;
   return batch ? batch_limit : event_limit;
 }
 
@@ -184,7 +198,7 @@ void listener::log_refusal(const exchange& current, std::string_view reason, std
 /// Sends the events of a request to the channel and writes the response. Returns true if some must
 /// wait for room.
 bool listener::receive(exchange& current) {
-  if (!find_route(current.request->target, component_, current.where)) {
+  if (!find_route(current.request->target, component_, heartbeat_component_, current.where)) {
     return refuse(current, 404, "not found: events are taken at /v2/" + component_ + "/event");
   }
   if (current.request->method != "POST") {
@@ -195,7 +209,11 @@ bool listener::receive(exchange& current) {
     current.response->headers.add("retry-after", "1");
     return refuse(current, 503, "another replica takes the events");
   }
+  if (is_heartbeat(current)) return receive_heartbeat(current);
+  if (current.where.heartbeats) return refuse(current, 415, "only heartbeats are taken here");
   if (!identify(current) || !read(current)) return false;
+  const auto age = parse_event_age(current.request->headers.get(event_age_header));
+  if (age) counters_->delivery.Observe(std::chrono::duration<double>(*age).count());
   bool full = false;
   for (auto& one : current.elements) {
     if (one.status == 200) judge(current, one);
@@ -229,6 +247,28 @@ bool listener::identify(exchange& current) {
     current.response->status = 0;
   }
   return false;
+}
+
+bool listener::is_heartbeat(const exchange& current) const {
+  if (!current.where.heartbeats && !offers_heartbeats()) return false;
+  const auto type = current.request->headers.get("content-type");
+  return !current.where.batch &&
+         core::iequals(type.substr(0, type.find(';')), heartbeat_media_type);
+}
+
+/// Sends a heartbeat to its channel and writes the response. Returns false: nothing has to wait.
+bool listener::receive_heartbeat(exchange& current) {
+  if (!identify(current)) return false;
+  auto content = parse_heartbeat(current.request->body);
+  if (content.has_error()) return refuse(current, 400, "no heartbeat: " + content.error().message);
+  element claimed;
+  claimed.event.event.manager = component_;
+  judge(current, claimed);
+  if (claimed.status != 200) return refuse(current, claimed.status, claimed.reason);
+  received_heartbeat received{current.who->runtime_id, std::move(*content)};
+  if (heartbeats_->try_send(std::move(received)) == core::send_status::sent) return false;
+  current.response->headers.add("retry-after", "1");
+  return refuse(current, 503, full_queue);
 }
 
 void listener::log_event(const received_event& event) {
@@ -304,6 +344,7 @@ asio::awaitable<void> listener::wait_for_room(exchange current) {
 void listener::answer(exchange& current) {
   auto& into = *current.response;
   into.headers.add(batch_offer_header, std::to_string(batch_events));
+  if (offers_heartbeats()) into.headers.add(heartbeat_offer_header, "1");
   std::string list;
   const element* first = nullptr;
   std::size_t failures = 0;

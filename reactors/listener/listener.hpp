@@ -5,6 +5,7 @@
 #include "reactors/listener/identity.hpp"
 #include "reactors/shared/event_json.hpp"
 #include "reactors/shared/events.hpp"
+#include "reactors/shared/heartbeat.hpp"
 #include "tls/material.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -25,10 +26,16 @@ struct received_event {
   watch_event event;       ///< its manager is the listener's component
 };
 
+/// A heartbeat, and its sender.
+struct received_heartbeat {
+  std::string runtime_id = {};  ///< common name of the sender's certificate
+  heartbeat content = {};
+};
+
 /// Returns false to reject an event (403, not delivered). An exception counts as an error of the
 /// listener (500), and the sender retries. Called on the connection's executor, with a request
 /// whose body is complete, and with a certificate verified as far as the listener's options demand.
-/// Must not block.
+/// Must not block. For a heartbeat, the event has a manager and nothing else.
 using verify_function =
     std::function<bool(const http::request&, const watch_event&, const sender&)>;
 
@@ -41,6 +48,13 @@ struct listener_options {
   std::size_t channel_capacity = 4096;
   /// Maximum time that a sender waits for room in the channel; then it gets 503.
   std::chrono::milliseconds wait = std::chrono::seconds(1);
+
+  /// Where heartbeats go; null: they are rejected. A heartbeat without room in it gets 503: the
+  /// next one replaces it.
+  std::shared_ptr<core::channel<received_heartbeat>> heartbeats = {};
+  /// Accepts heartbeats at the path of this component instead, and does not offer so. Empty: the
+  /// listener accepts them at its own, and offers so in responses to events.
+  std::string heartbeat_component = {};
 
   /// With them the listener terminates mutual TLS itself: their certificate is the server's, and
   /// client certificates must chain to their CA. Without: plain HTTP behind a gateway.
@@ -65,13 +79,15 @@ struct listener_environment {
 
 /// Receives events in KCP, for one component: `POST /v1/<component>/event` and
 /// `/v2/<component>/event` with one event, `/events` with an array (an extension of this project,
-/// offered to senders by a header).
+/// offered to senders by a header). Accepts heartbeats of the senders, if it is told where they go:
+/// `POST /v2/<component>/event` with the content type of `shared/heartbeat.hpp`.
 ///
 /// 200: the event is in the channel. 400: the body is not an event, or the sender has no name.
 /// 401: the sender could not be identified. 403: `verify` rejects it. 404: another path or
-/// component. 405: another method. 413: more than 16 KiB for one event, 1 MiB for a batch. 500:
-/// `verify` threw. 503 with Retry-After: the channel is full, or another process takes the events.
-/// Each element of a batch is handled alone; if not all are accepted the response is 207 with
+/// component. 405: another method. 413: more than 16 KiB for one event, 1 MiB for a batch. 415: an
+/// event at the path of heartbeats. 500: `verify` threw. 503 with Retry-After: the channel is full,
+/// or another process takes the events. Each element of a batch is handled alone; if not all are
+/// accepted the response is 207 with
 /// `[{"index":3,"status":403}, ...]` for the others. A response other than 200 counts as an error
 /// and is logged, rate-limited, with the peer and the path.
 ///
@@ -82,7 +98,9 @@ struct listener_environment {
 /// Metrics: `watcher_listener_requests_total`, `watcher_listener_request_errors_total`,
 /// `watcher_listener_inflight_requests`, `watcher_listener_request_duration`,
 /// `watcher_listener_exceeding_size_limit_requests_total` (all with server_name="listener"), and
-/// `watcher_listener_failed_verification_requests_total{server_name,request_uri_label}`.
+/// `watcher_listener_failed_verification_requests_total{server_name,request_uri_label}`; and
+/// `rw_event_delivery_seconds`, the age of the oldest event of each request, as its sender states
+/// it.
 class listener final : private http::handler {
  public:
   /// Binds. Throws `std::runtime_error` that names the invalid option.
@@ -114,6 +132,9 @@ class listener final : private http::handler {
   bool identify(exchange& current);
   bool read(exchange& current);
   void judge(exchange& current, element& of);
+  bool is_heartbeat(const exchange& current) const;
+  bool receive_heartbeat(exchange& current);
+  bool offers_heartbeats() const { return heartbeats_ && heartbeat_component_.empty(); }
   void log_event(const received_event& event);
   boost::asio::awaitable<void> wait_for_room(exchange current);
   void answer(exchange& current);
@@ -128,6 +149,8 @@ class listener final : private http::handler {
   const std::function<bool()> takes_events_;
   const std::chrono::milliseconds wait_;
   const std::shared_ptr<core::channel<received_event>> events_;
+  const std::shared_ptr<core::channel<received_heartbeat>> heartbeats_;
+  const std::string heartbeat_component_;
   const listener_environment environment_;
   const std::shared_ptr<identifier> identifier_;
   const std::unique_ptr<counters> counters_;

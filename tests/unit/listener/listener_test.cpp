@@ -555,4 +555,96 @@ BOOST_AUTO_TEST_CASE(connections_are_not_believed_between_the_decision_to_drop_t
   BOOST_TEST(!f.made.events->try_receive());
 }
 
+namespace {
+
+using heartbeat_channel = rw::core::channel<received_heartbeat>;
+
+constexpr std::string_view heartbeat_json = R"({"bootId":"b1","intervalSeconds":20,"sequence":3})";
+
+std::string heartbeat_fields(const fixture& f) {
+  return f.good_sender + "content-type: " + std::string(rw::heartbeat_media_type) + "\r\n";
+}
+
+listener_options heartbeat_options(std::size_t capacity = 4) {
+  auto options = plain_options();
+  options.heartbeats = std::make_shared<heartbeat_channel>(capacity);
+  return options;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(heartbeat_arrives_with_its_sender) {
+  auto options = heartbeat_options();
+  const auto heartbeats = options.heartbeats;
+  fixture f(std::move(options));
+  const auto got = f.send("/v2/klm/event", heartbeat_json, heartbeat_fields(f));
+  BOOST_TEST(got.status == 200u);
+  const auto arrived = heartbeats->try_receive();
+  BOOST_TEST_REQUIRE(arrived.has_value());
+  BOOST_TEST(arrived->runtime_id == "runtime-1");
+  BOOST_TEST(arrived->content.boot_id == "b1");
+  BOOST_TEST(!f.made.events->try_receive());
+  const auto event = f.send("/v2/klm/event", event_json, f.good_sender);
+  BOOST_TEST(event.says("watch-heartbeat: 1"));
+}
+
+BOOST_AUTO_TEST_CASE(heartbeat_of_another_component_arrives_without_an_offer) {
+  auto options = heartbeat_options();
+  options.heartbeat_component = rw::heartbeat_component;
+  const auto heartbeats = options.heartbeats;
+  fixture f(std::move(options));
+  const auto got = f.send("/v2/runtime-watcher/event", heartbeat_json, heartbeat_fields(f));
+  BOOST_TEST(got.status == 200u);
+  BOOST_TEST(heartbeats->try_receive().has_value());
+  f.check_refused(415, f.good_sender, event_json, "/v2/runtime-watcher/event");
+  f.check_refused(404, heartbeat_fields(f), heartbeat_json, "/v2/runtime-watcher/events");
+  f.check_refused(400, heartbeat_fields(f), heartbeat_json);  // no event, at the events' path
+  const auto event = f.send("/v2/klm/event", event_json, f.good_sender);
+  BOOST_TEST(!event.says("watch-heartbeat"));
+}
+
+BOOST_AUTO_TEST_CASE(heartbeat_is_refused_where_nothing_takes_it) {
+  fixture f;
+  f.check_refused(400, heartbeat_fields(f), heartbeat_json);
+  f.check_refused(404, heartbeat_fields(f), heartbeat_json, "/v2/runtime-watcher/event");
+  f.check_good_event();
+}
+
+BOOST_AUTO_TEST_CASE(heartbeat_without_room_is_refused_for_now) {
+  auto options = heartbeat_options(1);
+  const auto heartbeats = options.heartbeats;
+  fixture f(std::move(options));
+  while (heartbeats->try_send({}) == rw::core::send_status::sent) {
+  }
+  const auto got = f.send("/v2/klm/event", heartbeat_json, heartbeat_fields(f));
+  BOOST_TEST(got.status == 503u);
+  BOOST_TEST(got.says("retry-after: "));
+  f.check_good_event();
+}
+
+BOOST_AUTO_TEST_CASE(heartbeat_is_verified_as_an_event_is) {
+  auto options = heartbeat_options();
+  options.verify = [](const auto&, const rw::watch_event& event, const sender&) {
+    return !event.watched.name.empty();
+  };
+  const auto heartbeats = options.heartbeats;
+  fixture f(std::move(options));
+  f.check_refused(403, heartbeat_fields(f), heartbeat_json);
+  f.check_refused(401, "content-type: " + std::string(rw::heartbeat_media_type) + "\r\n",
+                  heartbeat_json);
+  f.check_refused(400, heartbeat_fields(f), R"({"bootId":""})");
+  BOOST_TEST(!heartbeats->try_receive());
+}
+
+BOOST_AUTO_TEST_CASE(age_of_a_request_is_observed) {
+  fixture f;
+  const auto observed = [&] { return f.here.metric("rw_event_delivery_seconds_count"); };
+  f.send("/v2/klm/event", event_json, f.good_sender + "watch-event-age: 250\r\n");
+  BOOST_TEST(observed() == 1);
+  BOOST_TEST(f.here.metric("rw_event_delivery_seconds_sum") == 0.25);
+  f.send("/v2/klm/event", event_json, f.good_sender + "watch-event-age: soon\r\n");
+  f.send("/v2/klm/event", event_json, f.good_sender);
+  BOOST_TEST(observed() == 1);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
