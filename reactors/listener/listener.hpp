@@ -26,12 +26,6 @@ struct received_event {
   watch_event event;       ///< its manager is the listener's component
 };
 
-/// A heartbeat, and its sender.
-struct received_heartbeat {
-  std::string runtime_id = {};  ///< common name of the sender's certificate
-  heartbeat content = {};
-};
-
 /// Returns false to reject an event (403, not delivered). An exception counts as an error of the
 /// listener (500), and the sender retries. Called on the connection's executor, with a request
 /// whose body is complete, and with a certificate verified as far as the listener's options demand.

@@ -87,6 +87,12 @@ struct heartbeat {
   friend bool operator==(const heartbeat&, const heartbeat&) = default;
 };
 
+/// A heartbeat as a listener received it.
+struct received_heartbeat {
+  std::string runtime_id = {};  ///< common name of the sender's certificate
+  heartbeat content = {};
+};
+
 inline constexpr std::size_t max_heartbeat_watches = 64;
 inline constexpr std::size_t max_heartbeat_bytes = 16 * 1024;  ///< as of one event
 

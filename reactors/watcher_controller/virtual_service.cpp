@@ -58,7 +58,9 @@ json::value virtual_service(const watcher& of, json::array gateways, json::array
   json::value made{{"apiVersion", type.api_version()},
                    {"kind", type.kind},
                    {"metadata", json::object{{"name", of.key.name}, {"namespace", of.key.ns}}}};
-  k8s::set_owner(made, {owner.api_version(), owner.kind, of.key.name, of.uid});
+  if (!of.uid.empty()) {
+    k8s::set_owner(made, {owner.api_version(), owner.kind, of.key.name, of.uid});
+  }
   json::array http;
   http.emplace_back(route_of(of));
   made.as_object()["spec"] = json::object{
@@ -88,7 +90,27 @@ bool has_owners(const json::value& live, const json::value& desired) {
   });
 }
 
+boost::system::result<json::value, watcher_error> through(
+    const watcher& of, const std::vector<json::value>& gateways) {
+  json::array names;
+  json::array hosts;
+  for (const auto& one : gateways) {
+    const auto name = to_string(k8s::key_of(one));
+    if (!append_hosts(one, hosts)) {
+      return watcher_error{"GatewayWithoutHosts",
+                           "the Gateway " + name + " has no hosts in spec.servers"};
+    }
+    names.emplace_back(name);
+  }
+  return virtual_service(of, std::move(names), std::move(hosts));
+}
+
 }  // namespace
+
+boost::system::result<json::value, watcher_error> virtual_service_through(
+    const watcher& of, const json::value& gateway) {
+  return through(of, {gateway});
+}
 
 boost::system::result<json::value, watcher_error> virtual_service_for(
     const watcher& of, std::vector<json::value> gateways, std::string_view where) {
@@ -102,17 +124,7 @@ boost::system::result<json::value, watcher_error> virtual_service_for(
   }
   std::ranges::sort(gateways, {},
                     [](const json::value& one) { return to_string(k8s::key_of(one)); });
-  json::array names;
-  json::array hosts;
-  for (const auto& one : gateways) {
-    const auto name = to_string(k8s::key_of(one));
-    if (!append_hosts(one, hosts)) {
-      return watcher_error{"GatewayWithoutHosts",
-                           "the Gateway " + name + " has no hosts in spec.servers"};
-    }
-    names.emplace_back(name);
-  }
-  return virtual_service(of, std::move(names), std::move(hosts));
+  return through(of, gateways);
 }
 
 bool is_as_desired(const json::value& live, const json::value& desired) {

@@ -31,6 +31,11 @@ struct watcher_error {
 boost::system::result<boost::json::value, watcher_error> virtual_service_for(
     const watcher& of, std::vector<boost::json::value> gateways, std::string_view where);
 
+/// The same for a component without a Watcher: through one Gateway, and without an owner. `of`
+/// needs a key, a manager and a receiver.
+boost::system::result<boost::json::value, watcher_error> virtual_service_through(
+    const watcher& of, const boost::json::value& gateway);
+
 /// Returns true if `live` has everything in `desired`. Additional fields belong to other managers;
 /// lists are compared as a whole, except for the owners, as server-side apply replaces them as a
 /// whole.

@@ -47,6 +47,15 @@ bool is_our_own(const k8s::failure& why) {
   return why.is(k8s::errc::fenced) || why.is(k8s::errc::shut_down);
 }
 
+std::optional<watcher> watcher_of(const std::optional<own_component>& own) {
+  if (!own) return {};
+  watcher out;
+  out.key = own->key;
+  out.manager = own->name;
+  out.receiver = {own->service.name, own->service.ns, own->port};
+  return out;
+}
+
 }  // namespace
 
 /// A step of a reconcile that changes the Watcher replaces `*watcher` by the new state.
@@ -61,9 +70,13 @@ class controller::implementation final : public k8s::reconciler {
   using step = asio::awaitable<std::optional<reconcile_result>>;  ///< nothing: continue
 
   asio::awaitable<reconcile_result> reconcile(k8s::object_key key) override;
+  asio::awaitable<reconcile_result> configure_own();
+  bool is_own(const k8s::object_key& key) const { return own_ && own_->key == key; }
   step begin(json::value* watcher);
   asio::awaitable<reconcile_result> configure(json::value* watcher);
   step apply(json::value* watcher, json::value desired);
+  asio::awaitable<std::optional<k8s::result<json::value>>> write_virtual_service(
+      k8s::object_key key, json::value desired);
   reconcile_result contested(const json::value& watcher) const;
   asio::awaitable<reconcile_result> release(json::value* watcher);
   step remove_virtual_service(json::value* watcher);
@@ -80,6 +93,7 @@ class controller::implementation final : public k8s::reconciler {
   const controller_options options_;
   const controller_environment environment_;
   core::counter& writes_;
+  const std::optional<watcher> own_;  ///< the own component, as a Watcher
   k8s::own_writes own_writes_;
   core::lru_map<k8s::object_key, core::token_bucket, k8s::object_key_hash> repairs_{4096};
   k8s::controller core_;
@@ -94,6 +108,7 @@ controller::implementation::implementation(asio::any_io_executor executor,
       writes_(core::make_counter(
           environment.metrics, "rw_watcher_virtual_service_writes_total",
           "Number of writes of VirtualServices that differed from their Watchers")),
+      own_(watcher_of(options_.own)),
       core_(executor, {.name = "watcher", .concurrent = options_.concurrent}, *this,
             {environment.clock, environment.watchdog, environment.log, environment.metrics,
              core::make_random_source()}) {
@@ -102,13 +117,15 @@ controller::implementation::implementation(asio::any_io_executor executor,
               [this](const k8s::delta& change, auto& keys) { map_gateway(change, keys); });
   core_.watch(sources_.virtual_services, [this](const k8s::delta& change, auto& keys) {
     auto key = change.any().key();
-    if (sources_.watchers.objects().get(key)) keys.push_back(std::move(key));
+    if (is_own(key) || sources_.watchers.objects().get(key)) keys.push_back(std::move(key));
   });
 }
 
-/// Adds the Watchers that select the Gateway in its current or previous state.
+/// Adds the Watchers that select the Gateway in its current or previous state, and the own
+/// component if it is its Gateway.
 void controller::implementation::map_gateway(const k8s::delta& change,
                                              k8s::controller::keys& keys) const {
+  if (own_ && change.any().name() == options_.own->gateway) keys.push_back(own_->key);
   const auto before = change.before.parse();
   const auto now = change.now.parse();
   sources_.watchers.objects().for_each([&](const k8s::object& one) {
@@ -134,6 +151,10 @@ asio::awaitable<reconcile_result> controller::implementation::reconcile(k8s::obj
   const auto found = sources_.watchers.objects().get(key);
   if (!found) {
     own_writes_.forget(key);
+    if (is_own(key)) {
+      auto configured = co_await configure_own();
+      co_return configured;
+    }
     repairs_.erase(key);
     co_return reconcile_result::done();
   }
@@ -146,6 +167,24 @@ asio::awaitable<reconcile_result> controller::implementation::reconcile(k8s::obj
   if (ended) co_return *ended;
   auto configured = co_await configure(&watcher);
   co_return configured;
+}
+
+/// Keeps the VirtualService of the own component. Without its Gateway nothing is to be done: the
+/// Gateway's creation is a reason to come again.
+asio::awaitable<reconcile_result> controller::implementation::configure_own() {
+  const auto gateway =
+      sources_.gateways.objects().get({options_.gateway_namespace, options_.own->gateway});
+  if (!gateway) co_return reconcile_result::done();
+  auto desired = virtual_service_through(*own_, gateway.parse());
+  if (desired.has_error()) {
+    co_return reconcile_result::error(desired.error().message, desired.error().reason);
+  }
+  const auto live = sources_.virtual_services.objects().get(own_->key);
+  if (live && is_as_desired(live.parse(), *desired)) co_return reconcile_result::done();
+  auto written = co_await write_virtual_service(own_->key, std::move(*desired));
+  if (!written) co_return reconcile_result::requeue_after(options_.repair_pause);
+  if (written->has_error()) co_return reconcile_result::error(written->error());
+  co_return reconcile_result::done();
 }
 
 /// Adds the finalizer before anything is made for a Watcher: it keeps the Watcher until that is
@@ -187,26 +226,35 @@ asio::awaitable<reconcile_result> controller::implementation::configure(json::va
   co_return reconcile_result::requeue_after(options_.revisit);
 }
 
-controller::implementation::step controller::implementation::apply(json::value* watcher,
-                                                                   json::value desired) {
-  const auto key = k8s::key_of(*watcher);
+/// Writes a VirtualService. Returns nothing if it was repaired too often.
+asio::awaitable<std::optional<k8s::result<json::value>>>
+controller::implementation::write_virtual_service(k8s::object_key key, json::value desired) {
   const std::chrono::duration<double> pause = options_.repair_pause;
   auto& repairs = repairs_.use(key, 1 / pause.count(), options_.repairs);
-  if (!repairs.try_take(environment_.clock.now())) co_return contested(*watcher);
-  const auto written =
+  if (!repairs.try_take(environment_.clock.now())) co_return std::nullopt;
+  auto written =
       co_await environment_.api.apply(virtual_services_type(), std::move(desired),
                                       {.field_manager = options_.field_manager, .force = true});
   if (written.has_error()) {
     repairs_.erase(key);  // not written: the backoff of the next try is enough
-    const watcher_error why{"VirtualServiceNotApplied", written.error().message};
-    auto result = reconcile_result::error(written.error());
-    if (is_our_own(written.error())) co_return result;
-    result = co_await give_up(watcher, why, failed(why), std::move(result));
-    co_return result;
+    co_return written;
   }
   writes_.Increment();
   environment_.log.info("VirtualService written", {{"namespace", key.ns}, {"name", key.name}});
-  co_return std::nullopt;
+  co_return written;
+}
+
+controller::implementation::step controller::implementation::apply(json::value* watcher,
+                                                                   json::value desired) {
+  const auto written = co_await write_virtual_service(k8s::key_of(*watcher), std::move(desired));
+  if (!written) co_return contested(*watcher);
+  if (!written->has_error()) co_return std::nullopt;
+  const auto& failure = written->error();
+  const watcher_error why{"VirtualServiceNotApplied", failure.message};
+  auto result = reconcile_result::error(failure);
+  if (is_our_own(failure)) co_return result;
+  result = co_await give_up(watcher, why, failed(why), std::move(result));
+  co_return result;
 }
 
 /// Stops immediate repairs: two controllers with opposite writes would repeat them at full speed.

@@ -14,10 +14,21 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace rw::watcher_controller {
+
+/// A component of the manager itself: its VirtualService needs no Watcher.
+struct own_component {
+  k8s::object_key key = {};      ///< of the VirtualService
+  std::string name = {};         ///< in the path, as a Watcher's manager
+  k8s::object_key service = {};  ///< that receives its requests
+  std::uint16_t port = 0;        ///< likewise
+  std::string gateway = {};      ///< a Gateway in the namespace of the Gateways
+};
 
 struct controller_options {
   std::string gateway_namespace{kcp_namespace};
@@ -30,6 +41,7 @@ struct controller_options {
   core::duration repair_pause = std::chrono::seconds(10);
   std::size_t concurrent = 4;                     ///< concurrent Watchers
   std::string field_manager = "runtime-watcher";  ///< of the VirtualServices' fields
+  std::optional<own_component> own = {};
 };
 
 /// The sources of the controller. The caller runs the informers, which may serve other reactors too
@@ -72,6 +84,9 @@ struct controller_environment {
 ///   in Error that was Ready keeps its last VirtualService: its events are still routed until the
 ///   Watcher is corrected. An annotation of the VirtualService stores the last valid Watcher
 ///   (watcher.hpp), for the runtimes' webhooks.
+///
+/// The VirtualService of the manager's own component is kept likewise, as long as its Gateway
+/// exists and no Watcher has its name.
 ///
 /// Deletion: the finalizer `operator.kyma-project.io/watcher` keeps a Watcher, in state Deleting,
 /// until its VirtualService is deleted (`WatcherVirtualServiceNotDeleted` if that fails). Only a

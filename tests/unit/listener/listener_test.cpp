@@ -557,7 +557,7 @@ BOOST_AUTO_TEST_CASE(connections_are_not_believed_between_the_decision_to_drop_t
 
 namespace {
 
-using heartbeat_channel = rw::core::channel<received_heartbeat>;
+using heartbeat_channel = rw::core::channel<rw::received_heartbeat>;
 
 constexpr std::string_view heartbeat_json = R"({"bootId":"b1","intervalSeconds":20,"sequence":3})";
 

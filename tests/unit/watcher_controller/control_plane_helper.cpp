@@ -173,6 +173,7 @@ control_plane::control_plane(schema watchers, rw::watcher_controller::controller
     : ns_("watchers-" + random_text()), options_(std::move(options)) {
   options_.gateway_namespace = ns_;
   options_.revisit = 1h;
+  if (options_.own) options_.own->key.ns = ns_;
   here_.on_thread([&] { backend_ = std::make_unique<backend>(here_); });
   for (auto& one : all_definitions(watchers)) {
     const auto made = here_.call(backend_->api->create(definitions, std::move(one)));

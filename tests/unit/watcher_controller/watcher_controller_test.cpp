@@ -389,4 +389,48 @@ BOOST_FIXTURE_TEST_CASE(a_watcher_stays_until_its_virtual_service_is_gone, ready
   BOOST_TEST(!there(virtual_services_type(), "kyma"));
 }
 
+namespace {
+
+struct control_plane_with_component : control_plane {
+  control_plane_with_component() : control_plane(schema::ours, options()) {}
+  static rw::watcher_controller::controller_options options() {
+    rw::watcher_controller::controller_options out;
+    out.own = {.key = {"", "heartbeats"},
+               .name = "runtime-watcher",
+               .service = {"kcp-system", "events"},
+               .port = 8082,
+               .gateway = "gw"};
+    return out;
+  }
+  json::value virtual_service() { return get(virtual_services_type(), "heartbeats"); }
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(own_component_gets_its_virtual_service_without_a_watcher,
+                        control_plane_with_component) {
+  create(gateways_type(), gateway("other", "b.example.com"));
+  settle();
+  BOOST_TEST(!there(virtual_services_type(), "heartbeats"));
+  create(gateways_type(), gateway("gw", "a.example.com"));
+  eventually([&] { return there(virtual_services_type(), "heartbeats"); }, "the VirtualService");
+  BOOST_TEST(hosts_of(virtual_service()) == R"(["a.example.com"])");
+  BOOST_TEST(prefix_of(virtual_service()) == "/v2/runtime-watcher/event");
+  BOOST_TEST(k8s::owners_of(virtual_service()).empty());
+  settle();
+  const auto before = requests();
+  merge(gateways_type(), "other", R"({"metadata":{"labels":{"a":"b"}}})");
+  settle();
+  BOOST_TEST(requests() == before);
+}
+
+BOOST_FIXTURE_TEST_CASE(own_virtual_service_is_repaired, control_plane_with_component) {
+  create(gateways_type(), gateway("gw", "a.example.com"));
+  eventually([&] { return there(virtual_services_type(), "heartbeats"); }, "the VirtualService");
+  remove(virtual_services_type(), "heartbeats");
+  eventually([&] { return there(virtual_services_type(), "heartbeats"); }, "it comes back");
+  merge(virtual_services_type(), "heartbeats", R"({"spec":{"hosts":["other.example.com"]}})");
+  eventually([&] { return hosts_of(virtual_service()) == R"(["a.example.com"])"; }, "its hosts");
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,113 @@
+#pragma once
+
+#include "core/clock.hpp"
+#include "k8s/objects/names.hpp"
+#include "reactors/shared/heartbeat.hpp"
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace rw::heartbeats {
+
+/// What KCP knows of the way of events from a runtime.
+enum class liveness : std::uint8_t {
+  unknown,   ///< waits for the first heartbeat
+  live,      ///< heartbeats arrive, and report no trouble
+  degraded,  ///< heartbeats arrive, and report trouble
+  silent,    ///< no heartbeat arrives
+};
+inline constexpr std::size_t liveness_count = 4;
+
+std::string_view to_string(liveness of) noexcept;
+
+struct health_options {
+  /// From the last heartbeat, or from the installation, until a runtime is silent; longer where its
+  /// heartbeats announce a longer interval than the default.
+  core::duration timeout = std::chrono::seconds(50);
+  core::duration catch_up = std::chrono::seconds(60);         ///< of a watch, until that is trouble
+  core::duration undelivered = std::chrono::seconds(60);      ///< age of an event, likewise
+  std::chrono::seconds certificate = std::chrono::hours(72);  ///< before the expiry, likewise
+};
+
+/// The two clocks, read at once.
+struct moment {
+  core::time_point now;
+  std::chrono::system_clock::time_point wall;
+};
+
+/// What is known of one runtime.
+struct runtime_health {
+  liveness state = liveness::unknown;
+  std::string reason = {};                           ///< a word in CamelCase; empty if it is live
+  std::string message = {};                          ///< a sentence with the next step; likewise
+  std::chrono::system_clock::time_point since = {};  ///< of the state
+  /// By this process' clock; nothing: no heartbeat yet.
+  std::optional<std::chrono::system_clock::time_point> heard = {};
+  heartbeat last = {};  ///< without its watches
+  std::uint64_t gaps = 0;
+  std::string gap = {};  ///< why the latest gap was one
+};
+
+/// Decides from heartbeats, and from their absence, in which state each runtime is. Pure: time is
+/// an argument. In memory only: a new leader waits for the heartbeats of the next interval.
+///
+/// Keeps less than 2 KiB for each runtime, whatever that reports. Not thread-safe.
+class fleet_health {
+ public:
+  /// A change to report. References are valid until the next call.
+  struct change {
+    const k8s::object_key& kyma;
+    const runtime_health& now;
+    liveness before;
+  };
+  struct receipt {
+    std::optional<change> changed = {};
+    std::string_view gap = {};  ///< why events may have been missed; empty: none were
+  };
+  using visitor = std::function<void(const change&)>;
+
+  explicit fleet_health(health_options options) : options_(options) {}
+
+  /// A heartbeat of the Kyma's runtime has arrived.
+  receipt receive(const k8s::object_key& kyma, heartbeat content, moment at);
+
+  /// The watcher is installed on the Kyma's runtime, so heartbeats must arrive.
+  void expect(const k8s::object_key& kyma, moment at);
+
+  /// Reports the runtimes that have become silent.
+  void poll(moment at, const visitor& report);
+
+  /// Forgets the runtimes for which `keep` returns false.
+  void retain(const std::function<bool(const k8s::object_key&)>& keep);
+
+  /// Returns null if nothing is known. Valid until the next change.
+  const runtime_health* find(const k8s::object_key& kyma) const;
+
+  std::size_t count(liveness of) const noexcept { return counts_[static_cast<std::size_t>(of)]; }
+
+ private:
+  struct record {
+    runtime_health shown = {};
+    core::time_point heard = {};  ///< or expected first
+    std::optional<core::time_point> catching_up = {};
+  };
+
+  record& use(const k8s::object_key& kyma, moment at);
+  core::duration timeout_of(const record& one) const;
+  void assess(record& one, const heartbeat& content, moment at) const;
+  void move(record& one, liveness to, moment at);
+
+  const health_options options_;
+  std::unordered_map<k8s::object_key, record, k8s::object_key_hash> records_;
+  std::array<std::size_t, liveness_count> counts_{};
+};
+
+}  // namespace rw::heartbeats

@@ -1,0 +1,128 @@
+#include "reactors/heartbeat/tracker.hpp"
+
+#include "core/task_group.hpp"
+#include "k8s/objects/types.hpp"
+
+#include <boost/asio/this_coro.hpp>
+
+#include <string>
+#include <utility>
+
+namespace rw::heartbeats {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr std::size_t received_at_once = 256;
+
+core::counter& received(core::metrics& metrics, const char* outcome) {
+  return core::make_counter(metrics, "rw_heartbeats_received_total",
+                            "Number of heartbeats of runtimes, by outcome", {{"outcome", outcome}});
+}
+
+core::gauge& in_state(core::metrics& metrics, liveness state) {
+  return core::make_gauge(metrics, "rw_runtimes",
+                          "Number of runtimes with an installed watcher, by its heartbeats",
+                          {{"state", std::string(to_string(state))}});
+}
+
+}  // namespace
+
+tracker::tracker(core::channel<received_heartbeat>& from, tracker_options options,
+                 tracker_environment environment)
+    : from_(from),
+      options_(options),
+      in_(std::move(environment)),
+      runtimes_{&in_state(in_.metrics, liveness::unknown), &in_state(in_.metrics, liveness::live),
+                &in_state(in_.metrics, liveness::degraded),
+                &in_state(in_.metrics, liveness::silent)},
+      accepted_(received(in_.metrics, "accepted")),
+      unknown_(received(in_.metrics, "unknown")),
+      gaps_(core::make_counter(in_.metrics, "rw_runtime_gaps_total",
+                               "Number of times that events of a runtime may have been missed")),
+      health_(options.health) {}
+
+asio::awaitable<void> tracker::run() {
+  const auto executor = co_await asio::this_coro::executor;
+  core::task_group tasks(executor);
+  tasks.spawn(read());
+  tasks.spawn(keep_time());
+  co_await tasks.join();
+}
+
+asio::awaitable<void> tracker::read() {
+  std::vector<received_heartbeat> some;
+  for (;;) {
+    some.clear();
+    const auto got = co_await from_.receive_some(some, received_at_once);
+    if (got.has_error()) co_return;
+    for (auto& one : some) receive(std::move(one));
+    publish();
+  }
+}
+
+asio::awaitable<void> tracker::keep_time() {
+  const auto executor = co_await asio::this_coro::executor;
+  const auto timer = in_.clock.make_timer(executor);
+  for (;;) {
+    const auto at = now();
+    in_.kymas.objects().for_each([&](const k8s::object& kyma) {
+      auto key = kyma.key();
+      if (in_.installed(key)) health_.expect(key, at);
+    });
+    health_.retain([&](const k8s::object_key& key) { return bool(in_.kymas.objects().get(key)); });
+    health_.poll(at, [&](const fleet_health::change& change) {
+      report(change);
+      in_.on_silent(change.kyma);
+    });
+    publish();
+    timer->expires_at(at.now + options_.tick);
+    const bool due = co_await timer->wait();
+    if (!due) co_return;
+  }
+}
+
+void tracker::receive(received_heartbeat received) {
+  const auto kymas = in_.kymas_of(received.runtime_id);
+  (kymas.empty() ? unknown_ : accepted_).Increment();
+  if (kymas.empty()) {
+    in_.log.limited(unknown_log_, core::log_level::warning,
+                    "heartbeat ignored: no Kyma has its runtime id",
+                    {{"runtimeId", received.runtime_id}});
+  }
+  for (const auto& kyma : kymas) {
+    const auto outcome = health_.receive(kyma.key(), received.content, now());
+    if (outcome.changed) report(*outcome.changed);
+    if (outcome.gap.empty()) continue;
+    gaps_.Increment();
+    in_.log.limited(gap_log_, core::log_level::warning,
+                    "events may have been missed, the runtime is reconciled",
+                    {{"kyma", kyma.name()}, {"reason", outcome.gap}});
+    in_.events.warning(k8s::reference_to(kyma.parse()), "EventsMissed", outcome.gap);
+    in_.on_gap(received.runtime_id);
+  }
+}
+
+/// Reports a change as an event of the Kyma. That a runtime is live is reported after trouble only.
+void tracker::report(const fleet_health::change& change) {
+  const bool live = change.now.state == liveness::live;
+  if (live && change.before == liveness::unknown) return;
+  const auto kyma = in_.kymas.objects().get(change.kyma);
+  if (!kyma) return;
+  const auto about = k8s::reference_to(kyma.parse());
+  if (live) {
+    in_.events.normal(about, "WatcherLive", "heartbeats arrive, and report no trouble");
+  } else if (change.now.state == liveness::silent) {
+    in_.events.warning(about, "WatcherSilent", change.now.message);
+  } else {
+    in_.events.warning(about, "WatcherDegraded", change.now.reason + ": " + change.now.message);
+  }
+}
+
+void tracker::publish() {
+  for (std::size_t i = 0; i < runtimes_.size(); ++i) {
+    runtimes_[i]->Set(static_cast<double>(health_.count(static_cast<liveness>(i))));
+  }
+}
+
+}  // namespace rw::heartbeats

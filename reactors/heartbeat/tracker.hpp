@@ -1,0 +1,85 @@
+#pragma once
+
+#include "core/channel.hpp"
+#include "core/clock.hpp"
+#include "core/log.hpp"
+#include "core/metrics.hpp"
+#include "k8s/cache/informer.hpp"
+#include "k8s/controller/event_recorder.hpp"
+#include "reactors/heartbeat/health.hpp"
+#include "reactors/shared/heartbeat.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <array>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+namespace rw::heartbeats {
+
+struct tracker_options {
+  health_options health = {};
+  core::duration tick = std::chrono::seconds(1);  ///< until silence is noticed, at most
+};
+
+/// All of it must outlive the tracker.
+struct tracker_environment {
+  core::clock& clock;
+  core::logger& log;
+  core::metrics& metrics;
+  k8s::event_recorder& events;  ///< on the Kymas
+  k8s::informer& kymas;
+  /// The Kymas with a runtime id; usually one.
+  std::function<std::vector<k8s::object>(std::string_view runtime_id)> kymas_of;
+  /// Whether the watcher is installed on a Kyma's runtime.
+  std::function<bool(const k8s::object_key& kyma)> installed;
+  /// Events of the runtime may have been missed: all of it is to be reconciled.
+  std::function<void(std::string_view runtime_id)> on_gap;
+  /// The runtime has become silent: its installation is to be checked.
+  std::function<void(const k8s::object_key& kyma)> on_silent;
+};
+
+/// Notices in KCP where the way of events is broken: reads heartbeats from a channel, and expects
+/// them from each runtime on which the watcher is installed (health.hpp). A change of a runtime's
+/// state is an event of its Kyma: WatcherLive, WatcherDegraded, WatcherSilent; EventsMissed is a
+/// gap.
+///
+/// Metrics: `rw_runtimes{state}` (unknown, live, degraded, silent),
+/// `rw_heartbeats_received_total{outcome}` (accepted; unknown: no Kyma has the runtime id),
+/// `rw_runtime_gaps_total`.
+///
+/// Everything happens on one executor, which is also the informer's.
+class tracker {
+ public:
+  tracker(core::channel<received_heartbeat>& from, tracker_options options,
+          tracker_environment environment);
+  tracker(const tracker&) = delete;
+  tracker& operator=(const tracker&) = delete;
+
+  /// Runs until cancelled.
+  boost::asio::awaitable<void> run();
+
+  const fleet_health& health() const noexcept { return health_; }
+
+ private:
+  boost::asio::awaitable<void> read();
+  boost::asio::awaitable<void> keep_time();
+  void receive(received_heartbeat received);
+  void report(const fleet_health::change& change);
+  void publish();
+  moment now() const { return {in_.clock.now(), in_.clock.wall()}; }
+
+  core::channel<received_heartbeat>& from_;
+  const tracker_options options_;
+  const tracker_environment in_;
+  std::array<core::gauge*, liveness_count> runtimes_;
+  core::counter& accepted_;
+  core::counter& unknown_;
+  core::counter& gaps_;
+  core::log_limit unknown_log_;
+  core::log_limit gap_log_;
+  fleet_health health_;
+};
+
+}  // namespace rw::heartbeats

@@ -1,0 +1,158 @@
+// States of runtimes, from their heartbeats and from the lack of them.
+
+#include "reactors/heartbeat/health.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <string>
+#include <vector>
+
+BOOST_AUTO_TEST_SUITE(health)
+
+using namespace rw;
+using namespace rw::heartbeats;
+using namespace std::chrono_literals;
+
+namespace {
+
+const k8s::object_key a{"kcp-system", "a"};
+const k8s::object_key b{"kcp-system", "b"};
+
+heartbeat good_heartbeat() {
+  heartbeat one;
+  one.boot_id = "b1";
+  one.source = "both";
+  return one;
+}
+
+struct fleet {
+  fleet_health under_test{health_options()};
+  moment at{core::time_point(1h), std::chrono::system_clock::from_time_t(1'800'000'000)};
+
+  void pass(std::chrono::seconds by) {
+    at.now += by;
+    at.wall += by;
+  }
+  fleet_health::receipt receive(heartbeat content) {
+    return under_test.receive(a, std::move(content), at);
+  }
+  /// Names of those that have become silent.
+  std::string silent() {
+    std::string out;
+    under_test.poll(at, [&](const auto& change) { out += change.kyma.name; });
+    return out;
+  }
+  liveness state() const { return under_test.find(a)->state; }
+  std::string reason() const { return under_test.find(a)->reason; }
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(runtime_is_live_from_its_first_heartbeat, fleet) {
+  under_test.expect(a, at);
+  BOOST_TEST((state() == liveness::unknown));
+  const auto receipt = receive(good_heartbeat());
+  BOOST_REQUIRE(receipt.changed.has_value());
+  BOOST_TEST((receipt.changed->before == liveness::unknown));
+  BOOST_TEST((state() == liveness::live));
+  BOOST_TEST(!receive(good_heartbeat()).changed);
+  BOOST_TEST(under_test.count(liveness::live) == 1u);
+}
+
+BOOST_FIXTURE_TEST_CASE(runtime_without_heartbeats_is_silent_once, fleet) {
+  under_test.expect(a, at);
+  pass(30s);
+  under_test.expect(a, at);
+  under_test.expect(b, at);
+  pass(19s);
+  BOOST_TEST(silent() == "");
+  pass(1s);
+  BOOST_TEST(silent() == "a");
+  BOOST_TEST(reason() == "NoHeartbeat");
+  BOOST_TEST(silent() == "");
+  pass(30s);
+  BOOST_TEST(silent() == "b");
+  BOOST_TEST(under_test.count(liveness::silent) == 2u);
+  const auto receipt = receive(good_heartbeat());
+  BOOST_REQUIRE(receipt.changed.has_value());
+  BOOST_TEST((receipt.changed->before == liveness::silent));
+  BOOST_TEST(reason() == "");
+}
+
+BOOST_FIXTURE_TEST_CASE(silent_runtime_names_its_expired_certificate, fleet) {
+  auto one = good_heartbeat();
+  one.certificate_not_after = at.wall + 10s;
+  receive(one);
+  pass(60s);
+  BOOST_TEST(silent() == "a");
+  BOOST_TEST(under_test.find(a)->message.find("expired at") != std::string::npos);
+}
+
+BOOST_FIXTURE_TEST_CASE(longer_interval_is_heeded, fleet) {
+  auto one = good_heartbeat();
+  one.interval = 60s;
+  receive(one);
+  pass(149s);
+  BOOST_TEST(silent() == "");
+  pass(1s);
+  BOOST_TEST(silent() == "a");
+}
+
+BOOST_FIXTURE_TEST_CASE(trouble_degrades_until_it_ends, fleet) {
+  auto one = good_heartbeat();
+  one.oldest_undelivered = 61s;
+  BOOST_TEST(receive(one).changed.has_value());
+  BOOST_TEST((state() == liveness::degraded));
+  BOOST_TEST(reason() == "EventsWait");
+  BOOST_TEST(!receive(one).changed);
+  one.certificate_not_after = at.wall + 1h;
+  BOOST_TEST(receive(one).changed.has_value());
+  BOOST_TEST(reason() == "CertificateExpires");
+  BOOST_TEST(receive(good_heartbeat()).changed.has_value());
+  BOOST_TEST((state() == liveness::live));
+  one = good_heartbeat();
+  one.ledger = "failed";
+  receive(one);
+  BOOST_TEST(reason() == "LedgerNotWritten");
+}
+
+BOOST_FIXTURE_TEST_CASE(watch_that_stays_behind_degrades, fleet) {
+  auto one = good_heartbeat();
+  one.watches = {
+      {"klm", "operator.kyma-project.io", "kymas", "spec", watch_state::catching_up, "Forbidden"}};
+  receive(one);
+  BOOST_TEST((state() == liveness::live));
+  pass(61s);
+  receive(one);
+  BOOST_TEST(reason() == "WatchNotLive");
+  BOOST_TEST(under_test.find(a)->message ==
+             "kymas.operator.kyma-project.io is not watched: Forbidden");
+  BOOST_TEST(under_test.find(a)->last.watches.empty());
+  one.watches.front().state = watch_state::unobserved;  // as configured
+  receive(one);
+  BOOST_TEST((state() == liveness::live));
+}
+
+BOOST_FIXTURE_TEST_CASE(gap_is_reported_and_counted, fleet) {
+  auto one = good_heartbeat();
+  BOOST_TEST(receive(one).gap.empty());
+  one.events.lost = 1;
+  BOOST_TEST(!receive(one).gap.empty());
+  BOOST_TEST(receive(one).gap.empty());
+  one.boot_id = "b2";
+  one.source = "webhook";
+  one.events.lost = 0;
+  BOOST_TEST(!receive(one).gap.empty());
+  BOOST_TEST(under_test.find(a)->gaps == 2u);
+}
+
+BOOST_FIXTURE_TEST_CASE(runtime_without_kyma_is_forgotten, fleet) {
+  receive(good_heartbeat());
+  under_test.expect(b, at);
+  under_test.retain([](const auto& kyma) { return kyma == b; });
+  BOOST_TEST(!under_test.find(a));
+  BOOST_TEST(under_test.count(liveness::live) == 0u);
+  BOOST_TEST(under_test.count(liveness::unknown) == 1u);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
