@@ -19,6 +19,7 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::size_t events_at_once = 256;
+constexpr std::size_t heartbeat_room = 4096;
 constexpr std::chrono::seconds last_words(2);  // for events not written yet, at the end
 
 k8s::config load(const manager_settings& settings) {
@@ -75,6 +76,9 @@ manager_app::manager_app(services& with, manager_settings settings, manager_obse
       rollouts_(*shared_, runtime_rollout::runtime_rollouts_type(), within(kcp_namespace),
                 services_.for_informer()),
       watcher_contents_(*kcp_, settings_.runtime_config.direct.state_namespace, "watcher-content-"),
+      heartbeat_channel_(settings_.heartbeat_timeout > std::chrono::milliseconds(0)
+                             ? std::make_shared<core::channel<received_heartbeat>>(heartbeat_room)
+                             : nullptr),
       listener_(listener::register_component(with.executor, listener_options(),
                                              {with.clock, with.watchdog, with.log, with.metrics})),
       plain_(core::make_plain_transport()),
@@ -116,6 +120,8 @@ k8s::informer& manager_app::inform(const k8s::resource_type& type, k8s::informer
 listener::listener_options manager_app::listener_options() {
   auto out = listening_options(services_, settings_.listening, "--listen-address", reloader_);
   out.takes_events = [this] { return leads_; };
+  out.heartbeats = heartbeat_channel_;
+  out.heartbeat_component = heartbeat_component;
   if (settings_.pin_san) {
     out.verify = listener::pin_san([this](const k8s::object_key& owner, std::string_view runtime) {
       return domain_of(owner, runtime);
@@ -136,103 +142,6 @@ std::optional<std::string> manager_app::domain_of(const k8s::object_key& owner,
   const auto value = found.front().parse();
   const auto domain = k8s::annotation(value, skr_domain_annotation);
   return domain ? std::optional<std::string>(*domain) : std::nullopt;
-}
-
-void manager_app::make_reactors() {
-  const auto& executor = services_.executor;
-  recorder_ = std::make_unique<k8s::event_recorder>(
-      executor, k8s::objects_of(*shared_),
-      k8s::event_recorder_options{.component = "runtime-watcher"}, services_.for_recorder());
-  watcher_recorder_ = std::make_unique<k8s::event_recorder>(
-      executor, k8s::objects_of(*watcher_events_),
-      k8s::event_recorder_options{.component = "runtime-watcher"}, services_.for_recorder());
-  k8s::client_pool_options to_runtimes{.name = "skr",
-                                       .client = watcher_installer::runtime_client_options()};
-  to_runtimes.client.writes = client_options("skr", settings_.leader_elect).writes;
-  // A watched runtime keeps its connection.
-  if (settings_.runtime_config.direct.watch_runtimes) to_runtimes.capacity = 16384;
-  pool_ =
-      std::make_unique<k8s::client_pool>(executor, std::move(to_runtimes), services_.for_client());
-  watcher_controller_ = std::make_unique<watcher_controller::controller>(
-      executor, watcher_controller::controller_sources{watchers_, gateways_, virtual_services_},
-      watcher_controller::controller_options{.gateway_namespace = settings_.gateway_namespace,
-                                             .field_manager = settings_.field_manager},
-      watcher_controller::controller_environment{*watcher_kcp_, *watcher_recorder_, services_.clock,
-                                                 services_.watchdog, services_.log,
-                                                 services_.metrics});
-  gateway_secret::rotator_options rotation;
-  rotation.root.ns = settings_.istio_namespace;
-  rotation.gateway.ns = settings_.istio_namespace;
-  rotation.rotation = rotation_options(settings_);
-  rotator_ = std::make_unique<gateway_secret::rotator>(
-      executor, *watcher_kcp_, root_secret_, gateway_secret_, tracker_, rotation,
-      gateway_secret::rotator_environment{services_.clock, services_.watchdog, services_.log,
-                                          services_.metrics, services_.random(),
-                                          watcher_recorder_.get()});
-  service_ = std::make_unique<certificates::certificate_service>(
-      *watcher_kcp_,
-      certificates::service_caches{certificates_.objects(), certificate_secrets_.objects(),
-                                   gateway_secret_.objects()},
-      certificate_options(settings_),
-      certificates::service_environment{services_.clock, services_.log, services_.metrics,
-                                        watcher_recorder_.get()});
-
-  std::function<void(const k8s::object_key&)> on_reconcile;
-  if (observer_ != nullptr) {
-    on_reconcile = [this](const k8s::object_key& kyma) { observer_->reconciling(kyma); };
-  }
-  installer_ = std::make_unique<watcher_installer::watcher_installer>(
-      executor, installer_options(settings_, dry_run_),
-      watcher_installer::sources{kymas_,
-                                 watchers_,
-                                 kubeconfigs_,
-                                 gateways_,
-                                 gateway_secret_,
-                                 virtual_services_,
-                                 {&certificates_, &certificate_secrets_}},
-      watcher_installer::environment{
-          .common = {*watcher_kcp_, *pool_, *watcher_recorder_, services_.clock, services_.watchdog,
-                     services_.log, services_.metrics, services_.random()},
-          .certificates = *service_,
-          .tracker = &tracker_,
-          .finalizers = kcp_.get(),
-          .on_reconcile = std::move(on_reconcile)});
-  if (settings_.runtime_config.mode != bootstrapper_mode::off) {
-    runtime_config_ = std::make_unique<runtime_config>(
-        services_, settings_.runtime_config, runtime_config::clients{*kcp_, *shared_, *pool_},
-        kubeconfigs_, *recorder_);
-  }
-  rollout_ = std::make_unique<runtime_rollout::runtime_rollout>(
-      executor,
-      runtime_rollout::options{.component = "watcher", .usual = settings_.runtime_config.rollout},
-      runtime_rollout::environment{*kcp_, rollouts_, kymas_, kymas_, *recorder_,
-                                   services_.for_controller()});
-  router_ = std::make_unique<kyma_router::router>(
-      kymas_, [this](const k8s::object_key& kyma, core::duration after) { route(kyma, after); },
-      kyma_router::router_options{},
-      kyma_router::router_environment{services_.clock, services_.log, services_.metrics});
-  if (!settings_.pod_ip.empty()) {
-    endpoint_ = std::make_unique<listener::leader_endpoint>(
-        *kcp_,
-        listener::endpoint_options{
-            .service = {std::string(kcp_namespace), settings_.events_service},
-            .address = settings_.pod_ip,
-            .port = address().port()},
-        listener::endpoint_environment{services_.clock, services_.log, services_.random()});
-  }
-  if (!settings_.leader_elect) return;
-  auto source = services_.random();
-  elector_ = std::make_unique<k8s::leader_elector>(
-      executor, k8s::objects_of(*shared_),
-      k8s::election_options{.ns = settings_.lease_namespace,
-                            .name = settings_.lease_name,
-                            .identity = k8s::make_election_identity(source),
-                            .lease_duration = settings_.lease_duration,
-                            .renew_deadline = settings_.renew_deadline,
-                            .retry_period = settings_.retry_period},
-      std::vector<k8s::leader_elector::reactor>{[this] { return lead(); }}, fence_,
-      k8s::leader_environment{services_.clock, services_.log, services_.metrics,
-                              services_.random()});
 }
 
 /// Read again at each call, as it may be a mounted Secret. Without a file there is no token.
@@ -348,6 +257,7 @@ asio::awaitable<void> manager_app::lead() {
   if (in_waves_) reactors.spawn(rollout_->run());
   reactors.spawn(installer_->run());
   if (endpoint_) reactors.spawn(endpoint_->run());
+  if (heartbeats_) reactors.spawn(heartbeats_->run());
   if (runtime_config_) reactors.spawn(runtime_config_->lead());
   std::exception_ptr end;
   try {

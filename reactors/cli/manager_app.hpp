@@ -14,6 +14,7 @@
 #include "reactors/cli/runtime_config.hpp"
 #include "reactors/cli/settings.hpp"
 #include "reactors/gateway_secret/rotator.hpp"
+#include "reactors/heartbeat/tracker.hpp"
 #include "reactors/kyma_router/kyma_router.hpp"
 #include "reactors/listener/leader_endpoint.hpp"
 #include "reactors/listener/listener.hpp"
@@ -43,6 +44,7 @@ namespace rw::cli {
 ///     Kymas, all of it    -> watcher_installer  -> certificates, and the webhook on every SKR
 ///     RuntimeRollout      -> runtime_rollout    -> when watcher_installer updates which SKR
 ///     events              -> listener -> kyma_router -> watcher_installer
+///     heartbeats          -> listener -> heartbeat   -> kyma_router, watcher_installer
 ///     see runtime_config  -> config_sync        -> marks on Runtimes
 ///
 /// While lifecycle-manager runs on the same control plane the reactors of watchers only dry-run
@@ -75,6 +77,7 @@ class manager_app final : public app {
   std::string admin_token() const;
   std::string show_runtimes(std::string_view query, std::string& error) const;
   void describe(const k8s::object_key& kyma, boost::json::object& row) const;
+  void describe_heartbeat(const k8s::object_key& kyma, boost::json::object& row) const;
   boost::json::array conditions() const;
   std::string stands_back_text() const;
   void stand_back();
@@ -82,6 +85,7 @@ class manager_app final : public app {
   void route(const k8s::object_key& kyma, core::duration after);
   void show(const listener::received_event& event) const;
   void make_reactors();
+  void make_heartbeats();
   boost::asio::awaitable<void> take_events();
   boost::asio::awaitable<void> read_events();
   boost::asio::awaitable<bool> has_rollouts();
@@ -124,9 +128,11 @@ class manager_app final : public app {
   std::unique_ptr<watcher_installer::watcher_installer> installer_;
   std::unique_ptr<runtime_config> runtime_config_;  ///< null: its mode is off
   std::unique_ptr<kyma_router::router> router_;
+  std::unique_ptr<heartbeats::tracker> heartbeats_;  ///< null: none are expected
   core::log_limit route_log_;
   std::unique_ptr<k8s::leader_elector> elector_;
 
+  const std::shared_ptr<core::channel<received_heartbeat>> heartbeat_channel_;
   std::unique_ptr<tls::reloader> reloader_;  ///< null: the listener has no certificates
   listener::registration listener_;
   std::unique_ptr<listener::leader_endpoint> endpoint_;  ///< null: the pod's address is unknown

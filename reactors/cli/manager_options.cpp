@@ -1,6 +1,7 @@
 #include "reactors/cli/manager_options.hpp"
 
 #include "reactors/cli/skr_manifests.hpp"
+#include "reactors/shared/heartbeat.hpp"
 #include "reactors/shared/kyma_resources.hpp"
 
 #include <algorithm>
@@ -14,6 +15,20 @@ std::chrono::seconds whole_seconds(std::chrono::milliseconds from) {
 }
 
 }  // namespace
+
+watcher_controller::controller_options controller_options(const manager_settings& settings) {
+  watcher_controller::controller_options out;
+  out.gateway_namespace = settings.gateway_namespace;
+  out.field_manager = settings.field_manager;
+  if (settings.heartbeat_timeout <= std::chrono::milliseconds(0)) return out;
+  const std::string ns(kcp_namespace);
+  out.own = {.key = {ns, heartbeat_routes_name},
+             .name = std::string(heartbeat_component),
+             .service = {ns, settings.events_service},
+             .port = settings.events_port,
+             .gateway = settings.gateway_name};
+  return out;
+}
 
 certificates::service_options certificate_options(const manager_settings& settings) {
   certificates::service_options out;

@@ -3,6 +3,7 @@
 #include "reactors/certificates/certificate_service.hpp"
 #include "reactors/cli/settings.hpp"
 #include "reactors/gateway_secret/rotation.hpp"
+#include "reactors/watcher_controller/watcher_controller.hpp"
 #include "reactors/watcher_installer/lifecycle_manager_lease.hpp"
 #include "reactors/watcher_installer/watcher_installer.hpp"
 
@@ -12,6 +13,7 @@ namespace rw::cli {
 
 // The options of the manager's reactors, from its settings.
 
+watcher_controller::controller_options controller_options(const manager_settings& settings);
 certificates::service_options certificate_options(const manager_settings& settings);
 lifecycle_manager_options lease_options(const manager_settings& settings);
 gateway_secret::rotation_options rotation_options(const manager_settings& settings);

@@ -19,7 +19,9 @@ std::string manager_app::show_runtimes(std::string_view query, std::string& erro
   kymas_.objects().for_each([&](const k8s::object& kyma) {
     auto key = kyma.key();
     const auto* const seen = installer_->runtimes().find(key);
+    const auto* const beats = heartbeats_ ? heartbeats_->health().find(key) : nullptr;
     runtime_summary one{.kyma = std::move(key), .state = "unknown", .reason = {}};
+    if (beats != nullptr) one.heartbeat = to_string(beats->state);
     if (seen != nullptr && seen->state) {
       one.state = to_string(*seen->state);
       one.reason = seen->reason;
@@ -30,6 +32,14 @@ std::string manager_app::show_runtimes(std::string_view query, std::string& erro
   auto page = runtimes_page(std::move(all), wanted, services_.clock.wall(),
                             [this](const auto& one, auto& row) { describe(one.kyma, row); });
   page["leads"] = leads_;
+  if (heartbeats_) {
+    using heartbeats::liveness;
+    auto& beats = page["heartbeats"].emplace_object();
+    for (const auto state :
+         {liveness::live, liveness::degraded, liveness::silent, liveness::unknown}) {
+      beats[to_string(state)] = heartbeats_->health().count(state);
+    }
+  }
   page["conditions"] = conditions();
   const auto& rotation = rotator_->last();
   auto& phase = page["rotation"].emplace_object();
@@ -96,6 +106,7 @@ void manager_app::describe(const k8s::object_key& kyma, boost::json::object& row
                           {"notAfter", k8s::format_time(valid->not_after)}};
   }
   if (rollout_->holds(kyma.name)) row["rollout"] = "waits for its turn";
+  if (heartbeats_) describe_heartbeat(kyma, row);
   const auto* const entry = tracker_.find(kyma);
   if (entry == nullptr) return;
   if (entry->observed) row["authorities"] = entry->observed->authorities.size();
@@ -107,6 +118,27 @@ void manager_app::describe(const k8s::object_key& kyma, boost::json::object& row
   if (entry->unreachable_since) {
     row["unreachableSince"] = k8s::format_time(*entry->unreachable_since);
   }
+}
+
+void manager_app::describe_heartbeat(const k8s::object_key& kyma, boost::json::object& row) const {
+  const auto* const known = heartbeats_->health().find(kyma);
+  if (known == nullptr) return;
+  auto& out = row["heartbeat"].emplace_object();
+  out["state"] = to_string(known->state);
+  out["since"] = k8s::format_time(known->since);
+  if (!known->reason.empty()) out["reason"] = known->reason;
+  if (!known->message.empty()) out["message"] = known->message;
+  out["gaps"] = known->gaps;
+  if (!known->gap.empty()) out["gap"] = known->gap;
+  if (!known->heard) return;
+  const auto& last = known->last;
+  out["last"] = k8s::format_time(*known->heard);
+  out["version"] = last.version;
+  out["source"] = last.source;
+  out["ledger"] = last.ledger;
+  out["lostEvents"] = last.events.lost;
+  out["oldestUndeliveredMilliseconds"] = last.oldest_undelivered.count();
+  if (last.delivery) out["deliveryMilliseconds"] = last.delivery->count();
 }
 
 }  // namespace rw::cli

@@ -33,6 +33,12 @@ void describe_intake(CLI::App& app, manager_settings& to) {
       ->check(CLI::Validator(listener::endpoint_address_error, ""));
   add(app, "--events-service", to.events_service, "NAME",
       "Service without a selector, in kcp-system, that routes events to the leader");
+  add(app, "--events-port", to.events_port, "PORT",
+      "Port of --events-service, in the VirtualService of the watchers' heartbeats")
+      ->check(CLI::Range(1, 65535));
+  add_duration(app, "--heartbeat-timeout", to.heartbeat_timeout,
+               "Time without a heartbeat of a runtime's watcher after which the runtime counts as "
+               "silent; 0: no heartbeats are expected");
   add(app, "--admin-token-file", to.admin_token_file, "FILE",
       "Clients that send the token in it may read /runtimes from outside the loopback interface");
   add_listening_address(app, "--metrics-address", to.metrics_address,

@@ -28,6 +28,12 @@ std::string_view take(std::string_view& text, char until) {
   return part;
 }
 
+std::vector<std::string> take_list(std::string_view text) {
+  std::vector<std::string> out;
+  while (!text.empty()) out.emplace_back(take(text, ','));
+  return out;
+}
+
 }  // namespace
 
 runtimes_query runtimes_query::parse(std::string_view query, std::string& error) {
@@ -39,7 +45,9 @@ runtimes_query runtimes_query::parse(std::string_view query, std::string& error)
     std::string text = decoded ? *decoded : std::string();
     bool good = decoded.has_value();
     if (name == "state") {
-      for (std::string_view rest = text; !rest.empty();) out.states.emplace_back(take(rest, ','));
+      out.states = take_list(text);
+    } else if (name == "heartbeat") {
+      out.heartbeats = take_list(text);
     } else if (name == "reason") {
       out.reason = std::move(text);
     } else if (name == "name") {
@@ -54,7 +62,7 @@ runtimes_query runtimes_query::parse(std::string_view query, std::string& error)
       out.at_least = std::chrono::seconds(seconds);
     } else {
       error = "unknown parameter " + std::string(name) +
-              ": there are state, reason, name, for, limit and continue";
+              ": there are state, heartbeat, reason, name, for, limit and continue";
       return out;
     }
     if (good) continue;
@@ -66,7 +74,10 @@ runtimes_query runtimes_query::parse(std::string_view query, std::string& error)
 
 bool runtimes_query::matches(const runtime_summary& one,
                              std::chrono::system_clock::time_point now) const {
-  if (!states.empty() && std::ranges::find(states, one.state) == states.end()) return false;
+  const auto excludes = [](const std::vector<std::string>& list, std::string_view state) {
+    return !list.empty() && std::ranges::find(list, state) == list.end();
+  };
+  if (excludes(states, one.state) || excludes(heartbeats, one.heartbeat)) return false;
   if (one.reason.find(reason) == std::string_view::npos) return false;
   if (one.kyma.name.find(name) == std::string::npos) return false;
   return at_least == std::chrono::seconds(0) || one.since + at_least <= now;

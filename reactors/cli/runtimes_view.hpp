@@ -17,16 +17,18 @@ namespace rw::cli {
 /// The state of one runtime, available without reading anything: enough to count and to filter.
 struct runtime_summary {
   k8s::object_key kyma;
-  std::string_view state;   ///< "unknown": not reconciled since this process leads
-  std::string_view reason;  ///< of an unhealthy state; may be empty
+  std::string_view state;                  ///< "unknown": not reconciled since this process leads
+  std::string_view reason;                 ///< of an unhealthy state; may be empty
+  std::string_view heartbeat = "unknown";  ///< state of the heartbeats
   std::chrono::system_clock::time_point since = {};
 };
 
-/// Filter of runtimes, from the query of a URL: `state=failed,unreachable`, `reason=TEXT` and
-/// `name=TEXT` (substrings), `for=SECONDS` (minimum time in that state), `limit=N` (of one page)
-/// and `continue=TOKEN` (from the previous page).
+/// Filter of runtimes, from the query of a URL: `state=failed,unreachable`,
+/// `heartbeat=silent,degraded`, `reason=TEXT` and `name=TEXT` (substrings), `for=SECONDS` (minimum
+/// time in that state), `limit=N` (of one page) and `continue=TOKEN` (from the previous page).
 struct runtimes_query {
-  std::vector<std::string> states = {};  ///< empty: all
+  std::vector<std::string> states = {};      ///< empty: all
+  std::vector<std::string> heartbeats = {};  ///< likewise
   std::string reason = {};
   std::string name = {};
   std::chrono::seconds at_least{0};

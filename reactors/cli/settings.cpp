@@ -140,6 +140,9 @@ void describe_status(CLI::App& app, status_settings& to) {
   add(app, "--token-file", to.token_file, "FILE", "The manager's --admin-token-file");
   add(app, "--state", to.states, "STATE,...", "Only runtimes in these states")
       ->check(CLI::IsMember({"installed", "not_ready", "failed", "unreachable", "unknown"}));
+  add(app, "--heartbeat", to.heartbeats, "STATE,...",
+      "Only runtimes whose heartbeats are in these states")
+      ->check(CLI::IsMember({"unknown", "live", "degraded", "silent"}));
   add(app, "--reason", to.reason, "TEXT", "Only runtimes whose reason contains it");
   add(app, "--name", to.name, "TEXT", "Only runtimes whose Kyma's name contains it");
   add_duration(app, "--for", to.at_least,

@@ -78,6 +78,9 @@ struct manager_settings {
   bool pin_san = false;
   std::string pod_ip;  ///< empty: no EndpointSlice routes the Service for events to this replica
   std::string events_service = "runtime-watcher-manager-events";
+  std::uint16_t events_port = 8082;  ///< of that Service
+  /// 0: no heartbeats are expected.
+  std::chrono::milliseconds heartbeat_timeout = std::chrono::seconds(50);
   core::host_port metrics_address = {"0.0.0.0", 8080};
   std::string admin_token_file;  ///< empty: `/runtimes` is served to loopback only
 
@@ -165,6 +168,7 @@ struct status_settings {
   core::host_port address = {"127.0.0.1", 8080};
   std::string token_file;
   std::vector<std::string> states;
+  std::vector<std::string> heartbeats;
   std::string reason;
   std::string name;
   std::chrono::milliseconds at_least{0};

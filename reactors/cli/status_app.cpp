@@ -27,9 +27,13 @@ std::string query_of(const status_settings& of) {
     out.append("&").append(name).append("=");
     k8s::append_percent_encoded(out, value, "");
   };
-  std::string states;
-  for (const auto& one : of.states) states += (states.empty() ? "" : ",") + one;
-  add("state", states);
+  const auto joined = [](const std::vector<std::string>& list) {
+    std::string all;
+    for (const auto& one : list) all += (all.empty() ? "" : ",") + one;
+    return all;
+  };
+  add("state", joined(of.states));
+  add("heartbeat", joined(of.heartbeats));
   add("reason", of.reason);
   add("name", of.name);
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(of.at_least).count();
@@ -61,21 +65,44 @@ std::string printable(std::string_view text) {
   return out;
 }
 
+/// The text of the installation's state, or else of the heartbeats'.
+std::string text_of(const json::value& runtime, std::string_view name) {
+  const auto own = k8s::find_string(runtime, {name});
+  return printable(own.empty() ? k8s::find_string(runtime, {"heartbeat", name}) : own);
+}
+
+bool is_well(const json::value& runtime) {
+  return k8s::find_string(runtime, {"state"}) == "installed" &&
+         k8s::find_string(runtime, {"heartbeat", "state"}) != "silent";
+}
+
 }  // namespace
 
 std::string runtimes_table(const json::value& runtimes, bool wide,
                            std::chrono::system_clock::time_point now) {
-  std::vector<std::vector<std::string>> rows = {{"KYMA", "RUNTIME", "STATE", "SINCE", "REASON"}};
-  if (wide) rows.front().insert(rows.front().end(), {"CERTIFICATE-END", "CAS", "MESSAGE"});
+  std::vector<std::vector<std::string>> rows = {
+      {"KYMA", "RUNTIME", "STATE", "SINCE", "HEARTBEAT", "REASON"}};
+  if (wide) {
+    rows.front().insert(rows.front().end(), {"CERTIFICATE-END", "CAS", "LAST-HEARTBEAT", "DELIVERY",
+                                             "GAPS", "VERSION", "MESSAGE"});
+  }
   const auto text = [](const json::value& of, std::initializer_list<std::string_view> path) {
     return printable(k8s::find_string(of, path));
   };
   for (const auto& one : runtimes.at("runtimes").as_array()) {
     rows.push_back({text(one, {"kyma"}), text(one, {"runtimeId"}), text(one, {"state"}),
-                    age(k8s::find_string(one, {"since"}), now), text(one, {"reason"})});
+                    age(k8s::find_string(one, {"since"}), now), text(one, {"heartbeat", "state"}),
+                    text_of(one, "reason")});
     if (!wide) continue;
-    rows.back().insert(rows.back().end(), {text(one, {"certificate", "notAfter"}),
-                                           number_at(one, "authorities"), text(one, {"message"})});
+    const auto* const beat = k8s::find(one, {"heartbeat"});
+    const auto number = [&](std::string_view name) {
+      return beat == nullptr ? "-" : number_at(*beat, name);
+    };
+    rows.back().insert(
+        rows.back().end(),
+        {text(one, {"certificate", "notAfter"}), number_at(one, "authorities"),
+         age(k8s::find_string(one, {"heartbeat", "last"}), now), number("deliveryMilliseconds"),
+         number("gaps"), text(one, {"heartbeat", "version"}), text_of(one, "message")});
   }
   std::vector<std::size_t> widths(rows.front().size());
   for (const auto& row : rows) {
@@ -92,6 +119,12 @@ std::string runtimes_table(const json::value& runtimes, bool wide,
   out += number_at(runtimes, "matching") + " of " + number_at(runtimes, "total") + " runtimes;";
   for (const auto& [state, count] : runtimes.at("states").as_object()) {
     out += " " + std::string(state) + " " + json::serialize(count);
+  }
+  if (const auto* const beats = k8s::find(runtimes, {"heartbeats"}); beats != nullptr) {
+    out += "; heartbeats";
+    for (const auto& [state, count] : beats->as_object()) {
+      out += " " + std::string(state) + " " + json::serialize(count);
+    }
   }
   out += '\n';
   const auto* const conditions = k8s::find(runtimes, {"conditions"});
@@ -193,9 +226,7 @@ asio::awaitable<int> status_app::show() {
     }
     if (got.error.empty()) {
       const auto& rows = got.runtimes.at("runtimes").as_array();
-      const bool all = std::ranges::all_of(
-          rows, [](const auto& one) { return k8s::find_string(one, {"state"}) == "installed"; });
-      code = all ? 0 : 3;
+      code = std::ranges::all_of(rows, is_well) ? 0 : 3;
     }
     // A terminal shows the latest table only, a pipe all tables.
     if (settings_.watch && ::isatty(STDOUT_FILENO) == 1) text = "\x1b[H\x1b[2J" + text;

@@ -231,6 +231,7 @@ asio::awaitable<std::string> uninstall_app::clean_control_plane() {
     const auto& type = runtime_rollout::runtime_rollouts_type();
     if (failed.empty()) failed = co_await remove(type, ns, component);
   }
+  if (failed.empty()) failed = co_await remove(virtual_services_type(), ns, heartbeat_routes_name);
   if (!failed.empty() || settings_.keep_runtimes) co_return failed;
   const auto others = co_await count_others();
   if (!others) co_return others.error().message;

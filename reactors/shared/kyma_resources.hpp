@@ -48,6 +48,8 @@ inline constexpr std::string_view watcher_finalizer = "operator.kyma-project.io/
 
 /// Name of the watcher's Deployment, Service and webhook configuration on an SKR.
 inline constexpr std::string_view skr_webhook_name = "skr-webhook";
+/// The VirtualService in KCP that routes heartbeats to the manager.
+inline constexpr auto heartbeat_routes_name = "runtime-watcher-heartbeats";
 /// The Gateway in KCP that receives events; also the root certificate's Secret.
 inline constexpr std::string_view klm_watcher_name = "klm-watcher";
 

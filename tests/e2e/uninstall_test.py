@@ -82,6 +82,7 @@ class Uninstall(landscape.Embedded, harness.TestCase):
         self.assertEqual(last.returncode, 0, last.stderr)
         self.note(last.stdout)
         for kind, name, ns in (("virtualservices.networking.istio.io", "kyma", "kcp-system"),
+                               ("virtualservices.networking.istio.io", "runtime-watcher-heartbeats", "kcp-system"),
                                ("secret", "klm-istio-gateway", "istio-system"),
                                ("endpointslices", "runtime-watcher-manager-events", "kcp-system"),
                                ("leases", "runtime-watcher-manager", "kcp-system")):

@@ -22,10 +22,11 @@ const std::chrono::system_clock::time_point day{
     std::chrono::sys_days{std::chrono::year{2026} / 3 / 1}};
 
 std::vector<runtime_summary> four() {
-  return {{{"kcp-system", "d"}, "unreachable", "", day - 1h},
-          {{"kcp-system", "a"}, "installed", "", day - 48h},
-          {{"kcp-system", "c"}, "failed", "the annotation skr-domain is missing", day - 10s},
-          {{"kcp-system", "b"}, "unknown", "", {}}};
+  return {
+      {{"kcp-system", "d"}, "unreachable", "", "unknown", day - 1h},
+      {{"kcp-system", "a"}, "installed", "", "silent", day - 48h},
+      {{"kcp-system", "c"}, "failed", "the annotation skr-domain is missing", "live", day - 10s},
+      {{"kcp-system", "b"}, "unknown", "", "unknown", {}}};
 }
 
 std::string page(std::string_view query) {
@@ -63,6 +64,7 @@ BOOST_AUTO_TEST_CASE(page_counts_all_runtimes_and_lists_matches_in_order) {
   BOOST_TEST(names("") == "abcd");
   BOOST_TEST(names("reason=skr-domain%20is") == "c");
   BOOST_TEST(names("name=b") == "b");
+  BOOST_TEST(names("heartbeat=silent,live") == "ac");
   BOOST_TEST(names("for=3600&state=unreachable,failed") == "d");
 }
 
@@ -76,8 +78,9 @@ BOOST_AUTO_TEST_CASE(pages_follow_each_other) {
 }
 
 BOOST_AUTO_TEST_CASE(invalid_queries_are_rejected) {
-  BOOST_TEST(error_of("color=red") ==
-             "unknown parameter color: there are state, reason, name, for, limit and continue");
+  BOOST_TEST(
+      error_of("color=red") ==
+      "unknown parameter color: there are state, heartbeat, reason, name, for, limit and continue");
   for (const auto* bad : {"limit=0", "limit=5001", "limit=x", "limit=", "limit=1x", "for=-1",
                           "for=1h", "reason=%zz"}) {
     BOOST_TEST(error_of(bad).starts_with("the parameter "), bad);
@@ -91,19 +94,27 @@ BOOST_AUTO_TEST_CASE(table_shows_ages_and_the_reason_why_the_rotation_waits) {
                  "next": "2026-03-02T00:00:00Z"},
     "runtimes": [
       {"kyma": "c", "runtimeId": "runtime-c", "state": "failed", "reason": "no\u001b[31m domain",
-       "since": "2026-02-28T23:50:00Z", "message": "m"},
+       "since": "2026-02-28T23:50:00Z", "message": "m", "heartbeat": {"state": "live"}},
       {"kyma": "long-name", "runtimeId": "r", "state": "installed", "since": "2026-02-01T00:00:00Z",
-       "certificate": {"notAfter": "2026-04-01T00:00:00Z"}, "authorities": 2}]})");
+       "certificate": {"notAfter": "2026-04-01T00:00:00Z"}, "authorities": 2,
+       "heartbeat": {"state": "silent", "reason": "NoHeartbeat", "message": "none for 60 s",
+                     "last": "2026-02-28T23:59:00Z", "deliveryMilliseconds": 3, "gaps": 1,
+                     "version": "0.1.0"}}],
+    "heartbeats": {"live": 1, "silent": 1}})");
   BOOST_TEST(
       runtimes_table(all, false, day) ==
-      "KYMA        RUNTIME     STATE       SINCE   REASON\n"
-      "c           runtime-c   failed      10m     no [31m domain\n"
-      "long-name   r           installed   28d     -\n"
-      "2 of 4 runtimes; failed 1 installed 3\n"
+      "KYMA        RUNTIME     STATE       SINCE   HEARTBEAT   REASON\n"
+      "c           runtime-c   failed      10m     live        no [31m domain\n"
+      "long-name   r           installed   28d     silent      NoHeartbeat\n"
+      "2 of 4 runtimes; failed 1 installed 3; heartbeats live 1 silent 1\n"
       "CA rotation (distributing): 1 runtime: c, next step not before 2026-03-02T00:00:00Z\n");
   const auto wide = runtimes_table(all, true, day);
-  BOOST_TEST(wide.find("CERTIFICATE-END        CAS   MESSAGE\n") != std::string::npos, wide);
-  BOOST_TEST(wide.find("2026-04-01T00:00:00Z   2     -\n") != std::string::npos, wide);
+  BOOST_TEST(wide.find("CERTIFICATE-END        CAS   LAST-HEARTBEAT   DELIVERY   GAPS   VERSION   "
+                       "MESSAGE\n") != std::string::npos,
+             wide);
+  BOOST_TEST(wide.find("2026-04-01T00:00:00Z   2     60s              3          1      0.1.0     "
+                       "none for 60 s\n") != std::string::npos,
+             wide);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,130 @@
+// The reactors of the manager, and what they are made of.
+
+#include "reactors/cli/manager_app.hpp"
+#include "reactors/cli/manager_options.hpp"
+#include "reactors/shared/kyma_resources.hpp"
+
+#include <utility>
+
+namespace rw::cli {
+
+void manager_app::make_reactors() {
+  const auto& executor = services_.executor;
+  recorder_ = std::make_unique<k8s::event_recorder>(
+      executor, k8s::objects_of(*shared_),
+      k8s::event_recorder_options{.component = "runtime-watcher"}, services_.for_recorder());
+  watcher_recorder_ = std::make_unique<k8s::event_recorder>(
+      executor, k8s::objects_of(*watcher_events_),
+      k8s::event_recorder_options{.component = "runtime-watcher"}, services_.for_recorder());
+  k8s::client_pool_options to_runtimes{.name = "skr",
+                                       .client = watcher_installer::runtime_client_options()};
+  to_runtimes.client.writes = client_options("skr", settings_.leader_elect).writes;
+  // A watched runtime keeps its connection.
+  if (settings_.runtime_config.direct.watch_runtimes) to_runtimes.capacity = 16384;
+  pool_ =
+      std::make_unique<k8s::client_pool>(executor, std::move(to_runtimes), services_.for_client());
+  watcher_controller_ = std::make_unique<watcher_controller::controller>(
+      executor, watcher_controller::controller_sources{watchers_, gateways_, virtual_services_},
+      controller_options(settings_),
+      watcher_controller::controller_environment{*watcher_kcp_, *watcher_recorder_, services_.clock,
+                                                 services_.watchdog, services_.log,
+                                                 services_.metrics});
+  gateway_secret::rotator_options rotation;
+  rotation.root.ns = settings_.istio_namespace;
+  rotation.gateway.ns = settings_.istio_namespace;
+  rotation.rotation = rotation_options(settings_);
+  rotator_ = std::make_unique<gateway_secret::rotator>(
+      executor, *watcher_kcp_, root_secret_, gateway_secret_, tracker_, rotation,
+      gateway_secret::rotator_environment{services_.clock, services_.watchdog, services_.log,
+                                          services_.metrics, services_.random(),
+                                          watcher_recorder_.get()});
+  service_ = std::make_unique<certificates::certificate_service>(
+      *watcher_kcp_,
+      certificates::service_caches{certificates_.objects(), certificate_secrets_.objects(),
+                                   gateway_secret_.objects()},
+      certificate_options(settings_),
+      certificates::service_environment{services_.clock, services_.log, services_.metrics,
+                                        watcher_recorder_.get()});
+
+  std::function<void(const k8s::object_key&)> on_reconcile;
+  if (observer_ != nullptr) {
+    on_reconcile = [this](const k8s::object_key& kyma) { observer_->reconciling(kyma); };
+  }
+  installer_ = std::make_unique<watcher_installer::watcher_installer>(
+      executor, installer_options(settings_, dry_run_),
+      watcher_installer::sources{kymas_,
+                                 watchers_,
+                                 kubeconfigs_,
+                                 gateways_,
+                                 gateway_secret_,
+                                 virtual_services_,
+                                 {&certificates_, &certificate_secrets_}},
+      watcher_installer::environment{
+          .common = {*watcher_kcp_, *pool_, *watcher_recorder_, services_.clock, services_.watchdog,
+                     services_.log, services_.metrics, services_.random()},
+          .certificates = *service_,
+          .tracker = &tracker_,
+          .finalizers = kcp_.get(),
+          .on_reconcile = std::move(on_reconcile)});
+  if (settings_.runtime_config.mode != bootstrapper_mode::off) {
+    runtime_config_ = std::make_unique<runtime_config>(
+        services_, settings_.runtime_config, runtime_config::clients{*kcp_, *shared_, *pool_},
+        kubeconfigs_, *recorder_);
+  }
+  rollout_ = std::make_unique<runtime_rollout::runtime_rollout>(
+      executor,
+      runtime_rollout::options{.component = "watcher", .usual = settings_.runtime_config.rollout},
+      runtime_rollout::environment{*kcp_, rollouts_, kymas_, kymas_, *recorder_,
+                                   services_.for_controller()});
+  router_ = std::make_unique<kyma_router::router>(
+      kymas_, [this](const k8s::object_key& kyma, core::duration after) { route(kyma, after); },
+      kyma_router::router_options{},
+      kyma_router::router_environment{services_.clock, services_.log, services_.metrics});
+  if (heartbeat_channel_) make_heartbeats();
+  if (!settings_.pod_ip.empty()) {
+    endpoint_ = std::make_unique<listener::leader_endpoint>(
+        *kcp_,
+        listener::endpoint_options{
+            .service = {std::string(kcp_namespace), settings_.events_service},
+            .address = settings_.pod_ip,
+            .port = address().port()},
+        listener::endpoint_environment{services_.clock, services_.log, services_.random()});
+  }
+  if (!settings_.leader_elect) return;
+  auto source = services_.random();
+  elector_ = std::make_unique<k8s::leader_elector>(
+      executor, k8s::objects_of(*shared_),
+      k8s::election_options{.ns = settings_.lease_namespace,
+                            .name = settings_.lease_name,
+                            .identity = k8s::make_election_identity(source),
+                            .lease_duration = settings_.lease_duration,
+                            .renew_deadline = settings_.renew_deadline,
+                            .retry_period = settings_.retry_period},
+      std::vector<k8s::leader_elector::reactor>{[this] { return lead(); }}, fence_,
+      k8s::leader_environment{services_.clock, services_.log, services_.metrics,
+                              services_.random()});
+}
+
+void manager_app::make_heartbeats() {
+  heartbeats::tracker_options options;
+  options.health.timeout = settings_.heartbeat_timeout;
+  const auto installed = [this](const k8s::object_key& kyma) {
+    const auto* const seen = installer_->runtimes().find(kyma);
+    return seen != nullptr && seen->state == runtime_state::installed;
+  };
+  heartbeats_ = std::make_unique<heartbeats::tracker>(
+      *heartbeat_channel_, options,
+      heartbeats::tracker_environment{
+          .clock = services_.clock,
+          .log = services_.log,
+          .metrics = services_.metrics,
+          .events = *watcher_recorder_,
+          .kymas = kymas_,
+          .kymas_of = [this](std::string_view id) { return kyma_router::kymas_of(kymas_, id); },
+          .installed = installed,
+          .on_gap = [this](std::string_view runtime_id) { router_->on_event(runtime_id); },
+          .on_silent =
+              [this](const k8s::object_key& kyma) { route(kyma, core::duration::zero()); }});
+}
+
+}  // namespace rw::cli
