@@ -78,6 +78,8 @@ struct call_options {
   /// From the call to its result, over all attempts; 0: the client's.
   std::chrono::milliseconds deadline{0};
   bool retry = true;  ///< false: its caller has a backoff of its own
+  /// Gets the texts that the server warns with, which are not logged then; must outlive the call.
+  std::vector<std::string>* warnings = nullptr;
 };
 
 /// What a list or watch is to contain.

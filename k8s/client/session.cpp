@@ -50,6 +50,18 @@ void add_impersonation(const config& how, http::fields& into) {
   }
 }
 
+/// Returns the text of a Warning field, `299 - "text"`, without its quotes (RFC 7234, section 5.5).
+std::string warning_text(std::string_view field) {
+  const auto open = field.find('"');
+  std::string out;
+  if (open == field.npos) return out;
+  for (auto i = open + 1; i < field.size() && field[i] != '"'; ++i) {
+    if (field[i] == '\\' && i + 1 < field.size()) ++i;
+    out += field[i];
+  }
+  return out;
+}
+
 }  // namespace
 
 errc errc_of(boost::system::error_code error) noexcept {
@@ -319,6 +331,10 @@ void session::judge(const call& request, boost::system::error_code error, attemp
 void session::note_warnings(const call& request, const http::fields& headers) {
   for (std::size_t i = 0; i < headers.size(); ++i) {
     if (!http::iequals(headers[i].name, "warning")) continue;
+    if (request.bounds.warnings != nullptr) {
+      request.bounds.warnings->push_back(warning_text(headers[i].value));
+      continue;
+    }
     auto text = quoted_line(headers[i].value);
     if (warnings_.find(text) != nullptr) continue;
     warnings_.use(text);

@@ -1,6 +1,12 @@
 #include "reactors/admission/admission.hpp"
 
+#include "k8s/objects/types.hpp"
 #include "reactors/admission/review.hpp"
+#include "reactors/shared/heartbeat.hpp"
+#include "reactors/shared/probe.hpp"
+
+#include <boost/json/parse.hpp>
+#include <boost/json/value.hpp>
 
 #include <array>
 #include <exception>
@@ -14,7 +20,8 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::string_view prefix = "/validate/";
-constexpr std::size_t max_logged = 256;  // bytes of a path
+constexpr std::size_t max_logged = 256;       // bytes of a path
+constexpr std::size_t max_probe = 64u << 10;  // bytes of a review that is read for its nonce
 constexpr std::string_view overflow_warning =
     "the change is made, but the control plane may hear of it late: runtime-watcher's queue is "
     "full";
@@ -196,6 +203,10 @@ asio::awaitable<void> webhook::decide(const http::request& from, http::response&
   }
   auto& decided = *read;
   decided.event.manager = manager;
+  if (is_probe(manager)) {
+    answer_probe(from, decided, into);
+    return {};
+  }
   if (known && watched == nullptr) {
     decided.what = verdict::unknown_manager;
     counters_->unknown_manager.Increment();
@@ -211,8 +222,25 @@ asio::awaitable<void> webhook::decide(const http::request& from, http::response&
       return wait_for_room(waiting_event(*this, std::move(decided), from), &into, start);
     }
   }
-  answer(decided, into, false);
+  answer(decided, into);
   return {};
+}
+
+bool webhook::is_probe(std::string_view manager) const {
+  return options_.probe && manager == heartbeat_component;
+}
+
+void webhook::answer_probe(const http::request& from, const decision& decided,
+                           http::response& into) const {
+  std::string nonce;
+  if (from.body.size() <= max_probe) {
+    boost::system::error_code error;  // the reader accepts deeper ones
+    const auto review = boost::json::parse(from.body, error);
+    nonce = k8s::find_string(review, {"request", "name"});
+  }
+  if (nonce.starts_with(probe_prefix)) nonce.erase(0, probe_prefix.size());
+  const auto warning = options_.probe(nonce);
+  answer(decided, into, std::array{std::string_view(warning)});
 }
 
 void webhook::observe(const watch_event& event) noexcept {
@@ -253,7 +281,11 @@ asio::awaitable<void> webhook::wait_for_room(waiting_event waiting, http::respon
   auto event = waiting.decided.event;
   const auto error = co_await events_.send_until(std::move(event), until);
   waiting.settle(error);
-  answer(waiting.decided, *into, static_cast<bool>(error));
+  if (error) {
+    answer(waiting.decided, *into, std::array{overflow_warning});
+  } else {
+    answer(waiting.decided, *into);
+  }
   finish(start);
 }
 
@@ -270,15 +302,12 @@ void webhook::lose(const waiting_event& waiting, std::string_view error) {
                 {"error", error}});
 }
 
-void webhook::answer(const decision& decided, http::response& into, bool overflowed) const {
+void webhook::answer(const decision& decided, http::response& into,
+                     std::span<const std::string_view> warnings) const {
   into.headers.add("content-type", "application/json");
   into.headers.add("strict-transport-security", "max-age=31536000; includeSubDomains");
   into.headers.add("content-security-policy", "default-src 'self'");
-  if (overflowed) {
-    append_answer(into.body, decided, std::array{overflow_warning});
-  } else {
-    append_answer(into.body, decided);
-  }
+  append_answer(into.body, decided, warnings);
 }
 
 void webhook::refuse(const http::request& from, http::response& into, unsigned status,

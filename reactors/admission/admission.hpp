@@ -14,6 +14,8 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <span>
+#include <string>
 #include <string_view>
 
 namespace rw::admission {
@@ -22,6 +24,10 @@ namespace rw::admission {
 /// connection's executor. Must not block. The webhook logs and ignores its exceptions.
 using event_observer = std::function<void(const watch_event&)>;
 
+/// Called for a probe (shared/probe.hpp) with its nonce; returns the warning of the response. On
+/// the connection's executor. Must not block.
+using probe_observer = std::function<std::string(std::string_view nonce)>;
+
 struct webhook_options {
   rw::contract contract = rw::contract::v2;
   std::size_t body_limit = 8u << 20;  ///< of one review, in bytes
@@ -29,7 +35,8 @@ struct webhook_options {
   std::chrono::milliseconds wait = std::chrono::milliseconds(250);
   event_observer on_event = {};
   const managers_in_use* managers =
-      nullptr;  ///< null: every manager is known; outlives the webhook
+      nullptr;                ///< null: every manager is known; outlives the webhook
+  probe_observer probe = {};  ///< null: probes are reviews of an unknown manager
 };
 
 /// The validating webhook: `POST /validate/<manager>` with an AdmissionReview. It allows every
@@ -41,6 +48,9 @@ struct webhook_options {
 ///
 /// A review for a manager that `webhook_options::managers` does not name is allowed and counted,
 /// and gives no event.
+///
+/// A review for the manager `runtime-watcher` is a probe: it gives no event, and a warning says how
+/// the watcher fares.
 ///
 /// It rejects another path (404), an invalid manager name (400), another method (405), a body that
 /// is not an AdmissionReview (400) or too large (413). Rejections, losses and reviews without event
@@ -75,11 +85,14 @@ class webhook final : public http::handler {
                                       std::string_view manager, core::time_point start);
   boost::asio::awaitable<void> wait_for_room(waiting_event waiting, http::response* into,
                                              core::time_point start);
+  bool is_probe(std::string_view manager) const;
+  void answer_probe(const http::request& from, const decision& decided, http::response& into) const;
   void observe(const watch_event& event) noexcept;
   void count(const decision& decided, const http::request& from);
   void lose(const waiting_event& waiting, std::string_view error);
   void finish(core::time_point start);
-  void answer(const decision& decided, http::response& into, bool overflowed) const;
+  void answer(const decision& decided, http::response& into,
+              std::span<const std::string_view> warnings = {}) const;
   void refuse(const http::request& from, http::response& into, unsigned status,
               std::string_view reason);
 

@@ -258,6 +258,7 @@ asio::awaitable<void> manager_app::lead() {
   reactors.spawn(installer_->run());
   if (endpoint_) reactors.spawn(endpoint_->run());
   if (heartbeats_) reactors.spawn(heartbeats_->run());
+  if (prober_) reactors.spawn(prober_->run());
   if (runtime_config_) reactors.spawn(runtime_config_->lead());
   std::exception_ptr end;
   try {

@@ -14,6 +14,7 @@
 #include "reactors/cli/runtime_config.hpp"
 #include "reactors/cli/settings.hpp"
 #include "reactors/gateway_secret/rotator.hpp"
+#include "reactors/heartbeat/prober.hpp"
 #include "reactors/heartbeat/tracker.hpp"
 #include "reactors/kyma_router/kyma_router.hpp"
 #include "reactors/listener/leader_endpoint.hpp"
@@ -129,6 +130,7 @@ class manager_app final : public app {
   std::unique_ptr<runtime_config> runtime_config_;  ///< null: its mode is off
   std::unique_ptr<kyma_router::router> router_;
   std::unique_ptr<heartbeats::tracker> heartbeats_;  ///< null: none are expected
+  std::unique_ptr<heartbeats::prober> prober_;       ///< null: runtimes are not probed
   core::log_limit route_log_;
   std::unique_ptr<k8s::leader_elector> elector_;
 

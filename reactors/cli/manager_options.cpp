@@ -16,6 +16,11 @@ std::chrono::seconds whole_seconds(std::chrono::milliseconds from) {
 
 }  // namespace
 
+bool has_probes(const manager_settings& settings) {
+  constexpr std::chrono::milliseconds none(0);
+  return settings.heartbeat_timeout > none && settings.probe_interval > none;
+}
+
 watcher_controller::controller_options controller_options(const manager_settings& settings) {
   watcher_controller::controller_options out;
   out.gateway_namespace = settings.gateway_namespace;
@@ -90,6 +95,7 @@ watcher_installer::options installer_options(const manager_settings& settings,
   how.how.set.pull_secrets = settings.skr_pull_secrets;
   how.how.set.webhook_sources = settings.skr_webhook_sources;
   how.how.set.scope = settings.only;
+  how.how.set.probed = has_probes(settings);
   how.how.set.memory_limit = settings.skr_memory_limit;
   how.how.set.cpu_limit = settings.skr_cpu_limit;
   if (!settings.skr_manifests.empty()) {

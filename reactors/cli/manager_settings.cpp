@@ -39,6 +39,9 @@ void describe_intake(CLI::App& app, manager_settings& to) {
   add_duration(app, "--heartbeat-timeout", to.heartbeat_timeout,
                "Time without a heartbeat of a runtime's watcher after which the runtime counts as "
                "silent; 0: no heartbeats are expected");
+  add_duration(app, "--probe-interval", to.probe_interval,
+               "Period of the probes of a runtime, which prove the way of events without writing "
+               "anything; a failed one is repeated after 30 s; 0: no probes");
   add(app, "--admin-token-file", to.admin_token_file, "FILE",
       "Clients that send the token in it may read /runtimes from outside the loopback interface");
   add_listening_address(app, "--metrics-address", to.metrics_address,

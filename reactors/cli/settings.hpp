@@ -81,6 +81,7 @@ struct manager_settings {
   std::uint16_t events_port = 8082;  ///< of that Service
   /// 0: no heartbeats are expected.
   std::chrono::milliseconds heartbeat_timeout = std::chrono::seconds(50);
+  std::chrono::milliseconds probe_interval = std::chrono::minutes(10);  ///< 0: no probes
   core::host_port metrics_address = {"0.0.0.0", 8080};
   std::string admin_token_file;  ///< empty: `/runtimes` is served to loopback only
 

@@ -24,22 +24,46 @@ std::string_view to_string(liveness of) noexcept {
   return names.at(static_cast<std::size_t>(of));
 }
 
-fleet_health::record& fleet_health::use(const k8s::object_key& kyma, moment at) {
+std::string_view to_string(probe_stage of) noexcept {
+  constexpr std::array<std::string_view, 5> names{"runtime", "webhook", "gateway", "heartbeat",
+                                                  "complete"};
+  return names.at(static_cast<std::size_t>(of));
+}
+
+fleet_health::entry& fleet_health::use(const k8s::object_key& kyma, moment at) {
   const auto [found, added] = records_.try_emplace(kyma);
   if (added) {
     found->second.heard = at.now;
     found->second.shown.since = at.wall;
     ++counts_[static_cast<std::size_t>(liveness::unknown)];
   }
-  return found->second;
+  return *found;
 }
 
-void fleet_health::move(record& one, liveness to, moment at) {
-  if (one.shown.state == to) return;
-  --counts_[static_cast<std::size_t>(one.shown.state)];
-  ++counts_[static_cast<std::size_t>(to)];
-  one.shown.state = to;
-  one.shown.since = at.wall;
+/// Sets the state from what is known. Returns the change, if it is one.
+std::optional<fleet_health::change> fleet_health::settle(entry& of, moment at) {
+  auto& one = of.second;
+  auto& shown = one.shown;
+  const auto before = shown.state;
+  const auto former = std::exchange(shown.reason, one.reason);
+  shown.message = one.message;
+  const bool fails = shown.probe && !shown.probe->reason.empty();
+  // The probe knows more of why there are no heartbeats.
+  if (fails && (one.silent || one.reason.empty())) {
+    shown.reason = shown.probe->reason;
+    shown.message = shown.probe->message;
+  }
+  shown.state = one.silent              ? liveness::silent
+                : !shown.reason.empty() ? liveness::degraded
+                : shown.heard           ? liveness::live
+                                        : liveness::unknown;
+  if (shown.state != before) {
+    --counts_[static_cast<std::size_t>(before)];
+    ++counts_[static_cast<std::size_t>(shown.state)];
+    shown.since = at.wall;
+  }
+  if (shown.state == before && shown.reason == former) return {};
+  return change{of.first, shown, before};
 }
 
 /// A watcher with a longer interval than the default announces it.
@@ -56,68 +80,81 @@ void fleet_health::assess(record& one, const heartbeat& content, moment at) cons
   } else if (!one.catching_up) {
     one.catching_up = at.now;
   }
-  auto& shown = one.shown;
-  shown.reason.clear();
-  shown.message.clear();
+  one.reason.clear();
+  one.message.clear();
   const auto& expiry = content.certificate_not_after;
   if (expiry && *expiry < at.wall + options_.certificate) {
-    shown.reason = "CertificateExpires";
-    shown.message = "the watcher's certificate expires at " + k8s::format_time(*expiry) +
-                    ": see why it is not renewed";
+    one.reason = "CertificateExpires";
+    one.message = "the watcher's certificate expires at " + k8s::format_time(*expiry) +
+                  ": see why it is not renewed";
   } else if (content.oldest_undelivered > options_.undelivered) {
-    shown.reason = "EventsWait";
-    shown.message = "an event has waited for " + seconds(content.oldest_undelivered) +
-                    ": see whether its manager accepts events";
+    one.reason = "EventsWait";
+    one.message = "an event has waited for " + seconds(content.oldest_undelivered) +
+                  ": see whether its manager accepts events";
   } else if (one.catching_up && at.now - *one.catching_up > options_.catch_up) {
-    shown.reason = "WatchNotLive";
-    shown.message = name_of(*catches_up) + " is not watched" +
-                    (catches_up->reason.empty() ? "" : ": " + catches_up->reason);
+    one.reason = "WatchNotLive";
+    one.message = name_of(*catches_up) + " is not watched" +
+                  (catches_up->reason.empty() ? "" : ": " + catches_up->reason);
   } else if (content.ledger == "failed") {
-    shown.reason = "LedgerNotWritten";
-    shown.message = "the watcher cannot write its ledger: see its log";
+    one.reason = "LedgerNotWritten";
+    one.message = "the watcher cannot write its ledger: see its log";
   }
 }
 
 fleet_health::receipt fleet_health::receive(const k8s::object_key& kyma, heartbeat content,
                                             moment at) {
-  auto& one = use(kyma, at);
+  auto& of = use(kyma, at);
+  auto& one = of.second;
   auto& shown = one.shown;
-  const bool first = !shown.heard;
-  receipt out;
-  out.gap = gap_between(first ? nullptr : &shown.last, content);
-  if (!out.gap.empty()) {
+  const auto gap = gap_between(shown.heard ? &shown.last : nullptr, content);
+  if (!gap.empty()) {
     ++shown.gaps;
-    shown.gap = out.gap;
+    shown.gap = gap;
   }
-  const auto before = shown.state;
-  const auto reason = shown.reason;
   assess(one, content, at);
+  std::optional<core::duration> proved;
+  auto& probe = shown.probe;
+  const bool waits = probe && probe->stage == probe_stage::heartbeat;
+  if (waits && std::ranges::find(content.probes, probe->nonce) != content.probes.end()) {
+    probe->stage = probe_stage::complete;
+    probe->took = at.now - probe->begun;
+    proved = probe->took;
+  }
+  one.silent = false;
   one.heard = at.now;
   shown.heard = at.wall;
   content.watches = {};
+  content.probes = {};
   shown.last = std::move(content);
-  move(one, shown.reason.empty() ? liveness::live : liveness::degraded, at);
-  const bool news = shown.state != before || shown.reason != reason;
-  if (news) out.changed.emplace(change{records_.find(kyma)->first, shown, before});
-  return out;
+  return {.changed = settle(of, at), .gap = gap, .probe = proved};
 }
 
-void fleet_health::expect(const k8s::object_key& kyma, moment at) {
+bool fleet_health::expect(const k8s::object_key& kyma, moment at) {
+  const auto before = records_.size();
   use(kyma, at);
+  return records_.size() > before;
+}
+
+std::optional<fleet_health::change> fleet_health::probed(const k8s::object_key& kyma,
+                                                         probe_result result, moment at) {
+  auto& of = use(kyma, at);
+  of.second.shown.probe = std::move(result);
+  of.second.shown.probed = at.wall;
+  return settle(of, at);
 }
 
 void fleet_health::poll(moment at, const visitor& report) {
-  for (auto& [kyma, one] : records_) {
-    if (one.shown.state == liveness::silent || at.now - one.heard < timeout_of(one)) continue;
-    const auto before = one.shown.state;
+  for (auto& of : records_) {
+    auto& one = of.second;
+    if (one.silent || at.now - one.heard < timeout_of(one)) continue;
     const auto& expiry = one.shown.last.certificate_not_after;
-    move(one, liveness::silent, at);
-    one.shown.reason = "NoHeartbeat";
-    one.shown.message = "no heartbeat for " + seconds(at.now - one.heard);
-    one.shown.message += expiry && *expiry < at.wall
-                             ? ": the watcher's certificate expired at " + k8s::format_time(*expiry)
-                             : ": see whether the watcher's pod runs and reaches the gateway";
-    report(change{kyma, one.shown, before});
+    one.silent = true;
+    one.reason = "NoHeartbeat";
+    one.message = "no heartbeat for " + seconds(at.now - one.heard);
+    one.message += expiry && *expiry < at.wall
+                       ? ": the watcher's certificate expired at " + k8s::format_time(*expiry)
+                       : ": see whether the watcher's pod runs and reaches the gateway";
+    if (const auto changed = settle(of, at)) report(*changed);
   }
 }
 

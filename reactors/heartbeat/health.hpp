@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace rw::heartbeats {
@@ -43,6 +44,28 @@ struct moment {
   std::chrono::system_clock::time_point wall;
 };
 
+/// How far a probe came (shared/probe.hpp).
+enum class probe_stage : std::uint8_t {
+  runtime,    ///< the runtime's API server
+  webhook,    ///< the watcher, called by it
+  gateway,    ///< KCP, reached by the watcher
+  heartbeat,  ///< waits for a heartbeat that names it
+  complete,
+};
+
+std::string_view to_string(probe_stage of) noexcept;
+
+/// The result of a probe: where it ended, and why.
+struct probe_result {
+  std::string nonce = {};
+  core::time_point begun = {};
+  probe_stage stage = probe_stage::runtime;
+  std::string reason = {};   ///< a word in CamelCase; empty: it did not fail
+  std::string message = {};  ///< a sentence with the next step; likewise
+  /// From the request to the heartbeat; only of a complete one.
+  std::optional<core::duration> took = {};
+};
+
 /// What is known of one runtime.
 struct runtime_health {
   liveness state = liveness::unknown;
@@ -53,11 +76,14 @@ struct runtime_health {
   std::optional<std::chrono::system_clock::time_point> heard = {};
   heartbeat last = {};  ///< without its watches
   std::uint64_t gaps = 0;
-  std::string gap = {};  ///< why the latest gap was one
+  std::string gap = {};                                              ///< why the latest gap was one
+  std::optional<probe_result> probe = {};                            ///< the latest
+  std::optional<std::chrono::system_clock::time_point> probed = {};  ///< when that was
 };
 
-/// Decides from heartbeats, and from their absence, in which state each runtime is. Pure: time is
-/// an argument. In memory only: a new leader waits for the heartbeats of the next interval.
+/// Decides from heartbeats, from their absence and from probes in which state each runtime is.
+/// Pure: time is an argument. In memory only: a new leader waits for the heartbeats of the next
+/// interval.
 ///
 /// Keeps less than 2 KiB for each runtime, whatever that reports. Not thread-safe.
 class fleet_health {
@@ -71,6 +97,7 @@ class fleet_health {
   struct receipt {
     std::optional<change> changed = {};
     std::string_view gap = {};  ///< why events may have been missed; empty: none were
+    std::optional<core::duration> probe = {};  ///< a probe is complete, after that time
   };
   using visitor = std::function<void(const change&)>;
 
@@ -79,8 +106,12 @@ class fleet_health {
   /// A heartbeat of the Kyma's runtime has arrived.
   receipt receive(const k8s::object_key& kyma, heartbeat content, moment at);
 
-  /// The watcher is installed on the Kyma's runtime, so heartbeats must arrive.
-  void expect(const k8s::object_key& kyma, moment at);
+  /// The watcher is installed on the Kyma's runtime, so heartbeats must arrive. Returns true the
+  /// first time.
+  bool expect(const k8s::object_key& kyma, moment at);
+
+  /// A probe of the Kyma's runtime has ended, or waits for a heartbeat. Returns a change to report.
+  std::optional<change> probed(const k8s::object_key& kyma, probe_result result, moment at);
 
   /// Reports the runtimes that have become silent.
   void poll(moment at, const visitor& report);
@@ -98,12 +129,16 @@ class fleet_health {
     runtime_health shown = {};
     core::time_point heard = {};  ///< or expected first
     std::optional<core::time_point> catching_up = {};
+    std::string reason = {};   ///< of the heartbeats' trouble
+    std::string message = {};  ///< likewise
+    bool silent = false;
   };
+  using entry = std::pair<const k8s::object_key, record>;
 
-  record& use(const k8s::object_key& kyma, moment at);
+  entry& use(const k8s::object_key& kyma, moment at);
   core::duration timeout_of(const record& one) const;
   void assess(record& one, const heartbeat& content, moment at) const;
-  void move(record& one, liveness to, moment at);
+  std::optional<change> settle(entry& of, moment at);
 
   const health_options options_;
   std::unordered_map<k8s::object_key, record, k8s::object_key_hash> records_;

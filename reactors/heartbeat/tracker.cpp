@@ -40,6 +40,10 @@ tracker::tracker(core::channel<received_heartbeat>& from, tracker_options option
       unknown_(received(in_.metrics, "unknown")),
       gaps_(core::make_counter(in_.metrics, "rw_runtime_gaps_total",
                                "Number of times that events of a runtime may have been missed")),
+      probe_seconds_(core::make_histogram(in_.metrics, "rw_probe_seconds",
+                                          "Time from a probe to the heartbeat that names it, in "
+                                          "seconds",
+                                          {}, core::latency_bounds())),
       health_(options.health) {}
 
 asio::awaitable<void> tracker::run() {
@@ -68,7 +72,7 @@ asio::awaitable<void> tracker::keep_time() {
     const auto at = now();
     in_.kymas.objects().for_each([&](const k8s::object& kyma) {
       auto key = kyma.key();
-      if (in_.installed(key)) health_.expect(key, at);
+      if (in_.installed(key) && health_.expect(key, at)) in_.on_expected(key);
     });
     health_.retain([&](const k8s::object_key& key) { return bool(in_.kymas.objects().get(key)); });
     health_.poll(at, [&](const fleet_health::change& change) {
@@ -93,6 +97,9 @@ void tracker::receive(received_heartbeat received) {
   for (const auto& kyma : kymas) {
     const auto outcome = health_.receive(kyma.key(), received.content, now());
     if (outcome.changed) report(*outcome.changed);
+    if (outcome.probe) {
+      probe_seconds_.Observe(std::chrono::duration<double>(*outcome.probe).count());
+    }
     if (outcome.gap.empty()) continue;
     gaps_.Increment();
     in_.log.limited(gap_log_, core::log_level::warning,
@@ -101,6 +108,11 @@ void tracker::receive(received_heartbeat received) {
     in_.events.warning(k8s::reference_to(kyma.parse()), "EventsMissed", outcome.gap);
     in_.on_gap(received.runtime_id);
   }
+}
+
+void tracker::probed(const k8s::object_key& kyma, probe_result result) {
+  const auto changed = health_.probed(kyma, std::move(result), now());
+  if (changed) report(*changed);
 }
 
 /// Reports a change as an event of the Kyma. That a runtime is live is reported after trouble only.

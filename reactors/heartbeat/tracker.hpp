@@ -38,6 +38,8 @@ struct tracker_environment {
   std::function<void(std::string_view runtime_id)> on_gap;
   /// The runtime has become silent: its installation is to be checked.
   std::function<void(const k8s::object_key& kyma)> on_silent;
+  /// Heartbeats of the runtime are expected from now on.
+  std::function<void(const k8s::object_key& kyma)> on_expected;
 };
 
 /// Notices in KCP where the way of events is broken: reads heartbeats from a channel, and expects
@@ -47,7 +49,7 @@ struct tracker_environment {
 ///
 /// Metrics: `rw_runtimes{state}` (unknown, live, degraded, silent),
 /// `rw_heartbeats_received_total{outcome}` (accepted; unknown: no Kyma has the runtime id),
-/// `rw_runtime_gaps_total`.
+/// `rw_runtime_gaps_total`, `rw_probe_seconds` (from a probe to the heartbeat that names it).
 ///
 /// Everything happens on one executor, which is also the informer's.
 class tracker {
@@ -59,6 +61,9 @@ class tracker {
 
   /// Runs until cancelled.
   boost::asio::awaitable<void> run();
+
+  /// Takes the result of a probe.
+  void probed(const k8s::object_key& kyma, probe_result result);
 
   const fleet_health& health() const noexcept { return health_; }
 
@@ -77,6 +82,7 @@ class tracker {
   core::counter& accepted_;
   core::counter& unknown_;
   core::counter& gaps_;
+  core::histogram& probe_seconds_;
   core::log_limit unknown_log_;
   core::log_limit gap_log_;
   fleet_health health_;

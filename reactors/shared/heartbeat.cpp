@@ -50,8 +50,12 @@ class heartbeat_reader {
 
   std::string text(std::string_view name) {
     const auto* const value = find(name);
-    if (value == nullptr) return {};
-    const auto* const found = value->if_string();
+    return value == nullptr ? std::string() : text_of(*value, name);
+  }
+
+  /// `name` is the member's, or that of the array that it is in.
+  std::string text_of(const json::value& value, std::string_view name) {
+    const auto* const found = value.if_string();
     const auto control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
     if (found == nullptr || found->size() > max_name || std::ranges::any_of(*found, control)) {
       fail(name, "a string of at most 253 bytes without control characters");
@@ -119,6 +123,10 @@ json::object value_of(const heartbeat& from, std::size_t watches) {
   if (from.delivery) out["deliveryMilliseconds"] = from.delivery->count();
   if (from.certificate_not_after) {
     out["certificateNotAfter"] = k8s::format_time(*from.certificate_not_after);
+  }
+  if (!from.probes.empty()) {
+    const auto most = std::min(from.probes.size(), max_heartbeat_probes);
+    out["probes"] = json::array(from.probes.begin(), from.probes.begin() + most);
   }
   auto& list = out["watches"].emplace_array();
   for (std::size_t i = 0; i < watches; ++i) {
@@ -205,6 +213,13 @@ boost::system::result<heartbeat, heartbeat_error> parse_heartbeat(std::string_vi
   if (const auto* const events = root.find("events"); events != nullptr) {
     heartbeat_reader from(*events, "events", error);
     for (const auto& each : event_count_names) out.events.*each.value = from.number(each.name);
+  }
+  if (const auto* const probes = root.find("probes"); probes != nullptr) {
+    const auto* const list = probes->if_array();
+    if (list == nullptr || list->size() > max_heartbeat_probes) {
+      return heartbeat_error{"probes must be an array of at most 4 strings"};
+    }
+    for (const auto& each : *list) out.probes.push_back(root.text_of(each, "probes"));
   }
   out.more_watches = root.number("moreWatches");
   if (const auto* const watches = root.find("watches"); watches != nullptr) {

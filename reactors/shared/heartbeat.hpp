@@ -81,6 +81,7 @@ struct heartbeat {
   /// Mean time from acceptance to delivery since the last heartbeat; nothing was delivered: none.
   std::optional<std::chrono::milliseconds> delivery = {};
   std::optional<std::chrono::system_clock::time_point> certificate_not_after = {};
+  std::vector<std::string> probes = {};    ///< nonces of the latest; at most `max_heartbeat_probes`
   std::vector<watch_report> watches = {};  ///< at most `max_heartbeat_watches`
   std::size_t more_watches = 0;            ///< that did not fit
 
@@ -94,6 +95,7 @@ struct received_heartbeat {
 };
 
 inline constexpr std::size_t max_heartbeat_watches = 64;
+inline constexpr std::size_t max_heartbeat_probes = 4;
 inline constexpr std::size_t max_heartbeat_bytes = 16 * 1024;  ///< as of one event
 
 /// Returns the body, JSON of at most `max_heartbeat_bytes`: watches that do not fit are counted in
@@ -108,7 +110,7 @@ struct heartbeat_error {
 /// Reads a heartbeat. Ignores unknown fields, so that later versions can add some; missing numbers
 /// are 0, missing texts empty. Rejects a missing boot id, values of other types, numbers below 0,
 /// an interval of 0 or more than an hour, texts of more than 253 bytes or with control characters,
-/// and more than `max_heartbeat_watches` watches.
+/// and more than `max_heartbeat_watches` watches or `max_heartbeat_probes` probes.
 boost::system::result<heartbeat, heartbeat_error> parse_heartbeat(std::string_view body);
 
 /// Returns why events of a runtime may have been missed between two of its heartbeats, so that all

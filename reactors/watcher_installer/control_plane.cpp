@@ -2,6 +2,7 @@
 // runtime is to have.
 
 #include "k8s/objects/types.hpp"
+#include "reactors/runtime_controller/runtime_access.hpp"
 #include "reactors/shared/kyma_resources.hpp"
 #include "reactors/shared/trust_bundle.hpp"
 #include "reactors/watcher_installer/watcher_installer.hpp"
@@ -136,6 +137,10 @@ bool watcher_installer::has_own_certificate(std::string_view kyma) const {
     const auto one = from->objects().get(with_.istio_namespace, name);
     return one && k8s::label(one.parse(), managed_by_label).has_value();
   });
+}
+
+k8s::result<std::string> watcher_installer::kubeconfig(std::string_view kyma) const {
+  return kubeconfig_of(kyma, kubeconfigs_for(kyma));
 }
 
 std::vector<object> watcher_installer::kubeconfigs_for(std::string_view kyma) const {

@@ -4,6 +4,9 @@
 #include "k8s/objects/qualified_name.hpp"
 #include "k8s/objects/types.hpp"
 #include "reactors/shared/content_digest.hpp"
+#include "reactors/shared/heartbeat.hpp"
+#include "reactors/shared/kyma_resources.hpp"
+#include "reactors/shared/probe.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -113,7 +116,24 @@ json::value fill_webhook(json::object from, const watcher& what, const std::stri
   return from;
 }
 
-void fill_configuration(json::value& object, const inputs& runtime) {
+/// The webhook that the manager's probes call (shared/probe.hpp). It alone fails where it can't be
+/// called, so that a probe learns why.
+json::value probe_webhook(json::object from, const std::string& bundle) {
+  watcher probed;
+  probed.key = {std::string(skr_namespace), "watcher-probe"};
+  probed.manager = heartbeat_component;
+  probed.watched = {"", "v1", "configmaps"};
+  probed.labels = {{std::string(probe_label), "true"}};
+  auto out = fill_webhook(std::move(from), probed, bundle);
+  auto& fields = out.as_object();
+  fields["namespaceSelector"] = {{"matchLabels", {{"kubernetes.io/metadata.name", skr_namespace}}}};
+  fields["rules"].at(0).as_object()["operations"] = json::array{"CREATE"};
+  fields["failurePolicy"] = "Fail";
+  fields["timeoutSeconds"] = 3;
+  return out;
+}
+
+void fill_configuration(json::value& object, const settings& with, const inputs& runtime) {
   auto& webhooks = object.as_object()["webhooks"].as_array();
   const auto pattern = webhooks.front().as_object();
   const auto bundle = k8s::base64_encode(runtime.ca_bundle);
@@ -122,6 +142,7 @@ void fill_configuration(json::value& object, const inputs& runtime) {
   std::ranges::sort(sorted, {},
                     [](const watcher& one) { return std::tie(one.key.ns, one.key.name); });
   for (const auto& one : sorted) webhooks.push_back(fill_webhook(pattern, one, bundle));
+  if (with.probed) webhooks.push_back(probe_webhook(pattern, bundle));
   for (auto one : runtime.kept_webhooks) {
     child(one.as_object(), "clientConfig")["caBundle"] = bundle;
     webhooks.push_back(std::move(one));
@@ -239,7 +260,7 @@ std::vector<json::value> render(const templates& from, const settings& with,
       continue;
     }
     if (is(one, "ValidatingWebhookConfiguration", skr_webhook_name))
-      fill_configuration(one, runtime);
+      fill_configuration(one, with, runtime);
     if (is(one, "ClusterRole", observer_role)) fill_rights(one, runtime.observed);
     if (is(one, "NetworkPolicy", ingress_policy)) fill_ingress(one, with.webhook_sources);
     if (is(one, "NetworkPolicy", egress_policy)) fill_egress(one, runtime.address.port);

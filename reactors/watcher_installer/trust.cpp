@@ -3,6 +3,7 @@
 #include "k8s/objects/base64.hpp"
 #include "k8s/objects/types.hpp"
 #include "reactors/shared/content_digest.hpp"
+#include "reactors/shared/heartbeat.hpp"
 #include "reactors/watcher_installer/render.hpp"
 #include "tls/certificate.hpp"
 
@@ -57,7 +58,8 @@ void observe_webhooks(const json::value& configuration, const present_objects& f
     if (!k8s::find_string(one, {"name"}).ends_with(webhook_suffix)) continue;
     const auto text = k8s::find_string(one, {"clientConfig", "caBundle"});
     out.webhooks.push_back(read(k8s::base64_decode(text).value_or(std::string()), from));
-    called.push_back(watch_of_webhook(one));
+    auto watch = watch_of_webhook(one);
+    if (watch.manager != heartbeat_component) called.push_back(std::move(watch));
   }
   out.called = known_managers(std::move(called));
 }

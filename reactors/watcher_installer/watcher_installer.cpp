@@ -152,7 +152,7 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::remove_orphans(object_
 /// Contacts the runtime; how the reconcile ends if that fails.
 asio::awaitable<std::optional<k8s::reconcile_result>> watcher_installer::reach(
     const json::value* kyma, contact* to) {
-  auto kubeconfig = kubeconfig_of(to->key.name, kubeconfigs_for(to->key.name));
+  auto kubeconfig = this->kubeconfig(to->key.name);
   const bool connected = co_await connect(to, to_string(to->key), std::move(kubeconfig));
   if (connected) co_return std::nullopt;
   if (to->deferred) co_return deferred(*to);
@@ -168,7 +168,7 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::keep_installed(json::v
   if (tracker_ != nullptr && may_have_certificate(to.key.name)) tracker_->expect(to.key);
   // An unhealthy runtime comes first, so that nothing is done for those that wait.
   std::optional<result> ended;
-  const bool has_access = kubeconfig_of(to.key.name, kubeconfigs_for(to.key.name)).has_value();
+  const bool has_access = kubeconfig(to.key.name).has_value();
   if (runtimes_.unhealthy(to.key) || !has_access) ended = co_await reach(&kyma, &to);
   if (ended) co_return *ended;
   ended = co_await writer_.set_finalizer(&kyma, with_.finalizer, true);

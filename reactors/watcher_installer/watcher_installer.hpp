@@ -133,6 +133,9 @@ class watcher_installer final : public runtime_controller {
   /// them. The content that was rolled out last is in `stored`. Both must outlive the installer.
   void roll_out_by(content_gate& gate, content_store& stored);
 
+  /// The kubeconfig of a Kyma's runtime.
+  k8s::result<std::string> kubeconfig(std::string_view kyma) const;
+
   /// What the last reconcile of the runtime has written, such as "Service skr-webhook"; null: it is
   /// not known.
   const std::vector<std::string>* changes(const k8s::object_key& kyma) const;

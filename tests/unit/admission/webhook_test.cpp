@@ -24,11 +24,13 @@ using rw::watch_event;
 struct fixture {
   explicit fixture(std::unique_ptr<rw::core::transport> over = rw::core::make_plain_transport(),
                    std::size_t capacity = 100, rw::http::server_limits limits = {},
-                   const rw::managers_in_use* managers = nullptr)
+                   const rw::managers_in_use* managers = nullptr, probe_observer probe = {})
       : transport(std::move(over)),
         events(capacity),
-        hook({.wait = std::chrono::milliseconds(50), .managers = managers}, events, here.clock,
-             here.log, here.metrics),
+        hook({.wait = std::chrono::milliseconds(50),
+              .managers = managers,
+              .probe = std::move(probe)},
+             events, here.clock, here.log, here.metrics),
         server(here, *transport, hook, limits) {}
   ~fixture() { here.stop(); }
 
@@ -134,6 +136,35 @@ BOOST_AUTO_TEST_CASE(webhook_sends_no_event_when_the_file_does_not_name_the_mana
   managers.replace(rw::known_managers());
   BOOST_TEST(ask(client, post("/validate/klm", review_text().text())).status == 200u);
   BOOST_TEST(!f.events.try_receive());
+}
+
+BOOST_AUTO_TEST_CASE(probe_is_answered_with_a_warning_and_gives_no_event) {
+  std::string probed;
+  rw::managers_in_use managers;
+  managers.replace({});
+  fixture f(rw::core::make_plain_transport(), 100, {}, &managers, [&](std::string_view nonce) {
+    probed += std::string(nonce) + ";";
+    return std::string("well");
+  });
+  auto client = f.connect();
+  const auto probe = [&](const std::string& name, const std::string& object) {
+    return ask(client, post("/validate/runtime-watcher",
+                            R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview",)"
+                            R"("request":{"uid":"u1","operation":"CREATE","name":")" +
+                                name + R"(","object":)" + object + "}}"));
+  };
+  const auto got = probe("watcher-probe-n1", R"({"metadata":{"name":"watcher-probe-n1"}})");
+  BOOST_TEST(got.status == 200u);
+  BOOST_TEST(got.body.find(R"("warnings":["well"])") != std::string::npos, got.body);
+  BOOST_TEST(got.body.find(R"("allowed":true)") != std::string::npos);
+  // Deep or large ones are answered, too.
+  const auto deep = probe("n2", R"({"a":)" + std::string(100, '[') + std::string(100, ']') + "}");
+  BOOST_TEST(deep.status == 200u);
+  const auto large = probe("n3", R"({"a":")" + std::string(100'000, 'x') + "\"}");
+  BOOST_TEST(large.status == 200u);
+  BOOST_TEST(probed == "n1;;;");
+  BOOST_TEST(!f.events.try_receive());
+  BOOST_TEST(f.metric("rw_admission_unknown_manager_total") == 0);
 }
 
 BOOST_AUTO_TEST_CASE(webhook_sends_an_event_of_a_subresource_that_the_file_names) {

@@ -24,6 +24,7 @@ heartbeat complete() {
   one.oldest_undelivered = std::chrono::milliseconds(1500);
   one.delivery = std::chrono::milliseconds(3);
   one.certificate_not_after = std::chrono::system_clock::from_time_t(1'800'000'000);
+  one.probes = {"n1", "n2"};
   one.watches = {
       {"lifecycle-manager", "operator.kyma-project.io", "kymas", "spec", watch_state::live, ""},
       {"lifecycle-manager", "", "secrets", "spec", watch_state::unobserved, "secrets"}};
@@ -60,6 +61,8 @@ BOOST_AUTO_TEST_CASE(heartbeat_error_names_the_field) {
       {R"({"bootId":"1","intervalSeconds":5,"events":[]})", "events must be an object"},
       {R"({"bootId":"1","intervalSeconds":5,"events":{"lost":1.5}})", "events.lost"},
       {R"({"bootId":"1","intervalSeconds":5,"watches":{}})", "watches"},
+      {R"({"bootId":"1","intervalSeconds":5,"probes":["1","2","3","4","5"]})", "probes"},
+      {R"({"bootId":"1","intervalSeconds":5,"probes":[1]})", "probes"},
       {R"({"bootId":"1","intervalSeconds":5,"watches":[{"state":"asleep"}]})", "watches[0].state"},
   };
   for (const auto& [body, part] : cases) {

@@ -1,0 +1,165 @@
+#include "reactors/heartbeat/prober.hpp"
+
+#include "core/text.hpp"
+#include "reactors/shared/kyma_resources.hpp"
+#include "reactors/shared/probe.hpp"
+
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace rw::heartbeats {
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+using k8s::reconcile_result;
+
+constexpr std::size_t longest_cause = 300;
+constexpr core::duration first_within = std::chrono::minutes(1);
+constexpr std::string_view timed_out =
+    "the watcher did not respond in 3 s: see its pod, and the NetworkPolicies";
+
+/// What a kube-apiserver says when it can't call a webhook, and what that means.
+struct call_failure {
+  std::string_view part;  ///< of the message
+  std::string_view reason;
+  std::string_view message;
+};
+constexpr std::array<call_failure, 6> call_failures{
+    {{"x509", "CaBundleWrong",
+      "the runtime's API server rejects the watcher's certificate: see whether caBundle of the "
+      "webhook configuration is the CA of Secret skr-webhook-tls"},
+     {"no endpoints available", "NoEndpoints",
+      "the Service skr-webhook has no endpoints: see why the watcher's pod is not ready"},
+     {"not found", "ServiceMissing", "the Service skr-webhook is missing"},
+     {"refused", "WebhookRefused", "the watcher's port is closed: see whether its pod runs"},
+     {"deadline exceeded", "WebhookTimeout", timed_out},
+     {"imeout", "WebhookTimeout", timed_out}}};
+
+/// Text from a runtime, whose owner may have written it.
+std::string quoted(std::string_view text) {
+  std::string out(text.substr(0, longest_cause));
+  std::ranges::replace_if(out, [](char c) { return c < ' ' || c > '~'; }, ' ');
+  return " (" + out + ")";
+}
+
+probe_result failed(probe_stage stage, std::string_view reason, std::string message) {
+  probe_result out;
+  out.stage = stage;
+  out.reason = reason;
+  out.message = std::move(message);
+  return out;
+}
+
+probe_result assess_failure(const k8s::failure& error) {
+  const auto cause = quoted(error.message);
+  if (error.message.find("failed calling webhook") != std::string::npos) {
+    const auto known = std::ranges::find_if(call_failures, [&](const call_failure& each) {
+      return error.message.find(each.part) != std::string::npos;
+    });
+    if (known == call_failures.end()) {
+      return failed(probe_stage::webhook, "WebhookCallFailed",
+                    "the runtime's API server cannot call the watcher" + cause);
+    }
+    return failed(probe_stage::webhook, known->reason, std::string(known->message) + cause);
+  }
+  using k8s::errc;
+  if (error.is(errc::unauthorized) || error.is(errc::forbidden) || error.is(errc::not_configured)) {
+    return failed(probe_stage::runtime, "AccessRejected",
+                  "KCP's kubeconfig for the runtime is not accepted: renew its Secret" + cause);
+  }
+  if (error.status == 0) {
+    return failed(probe_stage::runtime, "RuntimeUnreachable",
+                  "the runtime's API server does not respond" + cause);
+  }
+  return failed(probe_stage::runtime, "ProbeRejected",
+                "the runtime's API server rejects the probe" + cause);
+}
+
+json::value probe_object(const std::string& nonce) {
+  json::object labels{{probe_label, "true"}};
+  json::object metadata{{"name", std::string(probe_prefix) + nonce},
+                        {"namespace", skr_namespace},
+                        {"labels", std::move(labels)}};
+  return json::object{
+      {"apiVersion", "v1"}, {"kind", "ConfigMap"}, {"metadata", std::move(metadata)}};
+}
+
+}  // namespace
+
+probe_result assess_probe(const std::optional<k8s::failure>& error,
+                          const std::vector<std::string>& warnings, std::string_view nonce) {
+  if (error) return assess_failure(*error);
+  for (const auto& warning : warnings) {
+    const auto report = parse_probe_report(warning);
+    if (!report || report->nonce != nonce) continue;
+    if (!report->upstream.empty()) {
+      return failed(probe_stage::gateway, "GatewayUnreachable",
+                    "the watcher does not reach KCP, and " + std::to_string(report->undelivered) +
+                        " events wait: see the gateway, its CA and the watcher's certificate" +
+                        quoted(report->upstream));
+    }
+    probe_result out;
+    out.stage = probe_stage::heartbeat;
+    return out;
+  }
+  return failed(probe_stage::webhook, "WebhookNotCalled",
+                "the runtime's API server does not call the watcher: see the webhook "
+                "configuration skr-webhook, and the labels of the namespace kyma-system");
+}
+
+prober::prober(asio::any_io_executor executor, prober_options options,
+               prober_environment environment)
+    : options_(options),
+      in_(std::move(environment)),
+      controller_(std::move(executor), {.name = "probe", .concurrent = options_.concurrent}, *this,
+                  {in_.clock, in_.watchdog, in_.log, in_.metrics, in_.random}) {}
+
+core::duration prober::random_below(core::duration most) const {
+  const auto count = static_cast<std::uint64_t>(std::max<core::duration::rep>(most.count(), 1));
+  return core::duration(static_cast<core::duration::rep>(in_.random() % count));
+}
+
+void prober::probe_later(const k8s::object_key& kyma) {
+  controller_.add_after(kyma, random_below(std::min(first_within, options_.interval)));
+}
+
+asio::awaitable<reconcile_result> prober::reconcile(k8s::object_key kyma) {
+  if (!in_.kymas.objects().get(kyma) || !in_.installed(kyma)) co_return reconcile_result::done();
+  auto result = co_await send(kyma);
+  const auto base = result.reason.empty() ? options_.interval : options_.retry;
+  in_.on_result(kyma, std::move(result));
+  co_return reconcile_result::requeue_after(base - random_below(base / 10));
+}
+
+asio::awaitable<probe_result> prober::send(k8s::object_key kyma) {
+  const auto random = in_.random();
+  const auto nonce = core::hex({reinterpret_cast<const unsigned char*>(&random), sizeof random});
+  const auto begun = in_.clock.now();
+  const auto kubeconfig = in_.kubeconfig(kyma);
+  auto api = kubeconfig ? in_.runtimes.get(k8s::to_string(kyma), *kubeconfig)
+                        : k8s::result<std::shared_ptr<k8s::client>>(kubeconfig.error());
+  std::vector<std::string> warnings;
+  probe_result out;
+  if (api.has_error()) {
+    out = failed(probe_stage::runtime, "AccessRejected",
+                 "KCP has no usable kubeconfig for the runtime: see its Secret" +
+                     quoted(api.error().message));
+  } else {
+    const k8s::call_options bounds{
+        .deadline = options_.limit, .retry = false, .warnings = &warnings};
+    auto object = probe_object(nonce);
+    const auto done =
+        co_await (*api)->create(config_maps_type(), std::move(object), {.dry_run = true}, bounds);
+    out = assess_probe(done ? std::nullopt : std::optional(done.error()), warnings, nonce);
+  }
+  out.nonce = nonce;
+  out.begun = begun;
+  co_return out;
+}
+
+}  // namespace rw::heartbeats

@@ -1,0 +1,85 @@
+#pragma once
+
+#include "core/clock.hpp"
+#include "core/log.hpp"
+#include "core/metrics.hpp"
+#include "core/watchdog.hpp"
+#include "k8s/cache/informer.hpp"
+#include "k8s/client/client_pool.hpp"
+#include "k8s/controller/controller.hpp"
+#include "reactors/heartbeat/health.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rw::heartbeats {
+
+struct prober_options {
+  core::duration interval = std::chrono::minutes(10);         ///< of a runtime, less up to a tenth
+  core::duration retry = std::chrono::seconds(30);            ///< after a failed probe, likewise
+  std::chrono::milliseconds limit = std::chrono::seconds(8);  ///< of one probe; its webhook has 3 s
+  std::size_t concurrent = 8;
+};
+
+/// All of it must outlive the prober.
+struct prober_environment {
+  core::clock& clock;
+  core::watchdog& watchdog;
+  core::logger& log;
+  core::metrics& metrics;
+  core::random_source random;
+  k8s::informer& kymas;
+  k8s::client_pool& runtimes;
+  /// The kubeconfig of a Kyma's runtime.
+  std::function<k8s::result<std::string>(const k8s::object_key& kyma)> kubeconfig;
+  /// Whether the watcher is installed on a Kyma's runtime: others are not probed.
+  std::function<bool(const k8s::object_key& kyma)> installed;
+  /// Gets the result of each probe.
+  std::function<void(const k8s::object_key& kyma, probe_result)> on_result;
+};
+
+/// Returns what the response to a probe says: of the API server's error, or else of its warnings.
+probe_result assess_probe(const std::optional<k8s::failure>& error,
+                          const std::vector<std::string>& warnings, std::string_view nonce);
+
+/// Proves, runtime by runtime, that its API server calls the watcher, and that the watcher reaches
+/// KCP (shared/probe.hpp): once it is installed, at `probe`, and every `interval`. A probe writes
+/// nothing.
+///
+/// Metrics: those of k8s::controller with `controller="probe"`.
+///
+/// Everything happens on one executor, which is also the informer's.
+class prober : private k8s::reconciler {
+ public:
+  prober(boost::asio::any_io_executor executor, prober_options options,
+         prober_environment environment);
+  prober(const prober&) = delete;
+  prober& operator=(const prober&) = delete;
+
+  /// Runs until cancelled.
+  boost::asio::awaitable<void> run() { return controller_.run(); }
+
+  /// Probes the Kyma's runtime soon.
+  void probe(const k8s::object_key& kyma) { controller_.add(kyma); }
+  /// The same within a minute, since many begin at once.
+  void probe_later(const k8s::object_key& kyma);
+
+ private:
+  boost::asio::awaitable<k8s::reconcile_result> reconcile(k8s::object_key kyma) override;
+  boost::asio::awaitable<probe_result> send(k8s::object_key kyma);
+  core::duration random_below(core::duration most) const;
+
+  const prober_options options_;
+  const prober_environment in_;
+  k8s::controller controller_;
+};
+
+}  // namespace rw::heartbeats
