@@ -4,6 +4,7 @@
 #include "reactors/cli/manager_options.hpp"
 #include "reactors/shared/kyma_resources.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace rw::cli {
@@ -124,7 +125,34 @@ void manager_app::make_heartbeats() {
           .installed = installed,
           .on_gap = [this](std::string_view runtime_id) { router_->on_event(runtime_id); },
           .on_silent =
-              [this](const k8s::object_key& kyma) { route(kyma, core::duration::zero()); }});
+              [this](const k8s::object_key& kyma) {
+                route(kyma, core::duration::zero());
+                if (prober_) prober_->probe(kyma);
+              },
+          .on_expected =
+              [this](const k8s::object_key& kyma) {
+                if (prober_) prober_->probe_later(kyma);
+              }});
+  if (!has_probes(settings_)) return;
+  heartbeats::prober_options probes;
+  probes.interval = settings_.probe_interval;
+  probes.retry = std::min<core::duration>(probes.retry, probes.interval);
+  prober_ = std::make_unique<heartbeats::prober>(
+      services_.executor, probes,
+      heartbeats::prober_environment{
+          .clock = services_.clock,
+          .watchdog = services_.watchdog,
+          .log = services_.log,
+          .metrics = services_.metrics,
+          .random = services_.random(),
+          .kymas = kymas_,
+          .runtimes = *pool_,
+          .kubeconfig = [this](const auto& kyma) { return installer_->kubeconfig(kyma.name); },
+          .installed = installed,
+          .on_result =
+              [this](const k8s::object_key& kyma, heartbeats::probe_result result) {
+                heartbeats_->probed(kyma, std::move(result));
+              }});
 }
 
 }  // namespace rw::cli

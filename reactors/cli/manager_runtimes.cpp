@@ -130,6 +130,16 @@ void manager_app::describe_heartbeat(const k8s::object_key& kyma, boost::json::o
   if (!known->message.empty()) out["message"] = known->message;
   out["gaps"] = known->gaps;
   if (!known->gap.empty()) out["gap"] = known->gap;
+  if (known->probe) {
+    auto& probe = out["probe"].emplace_object();
+    probe["last"] = k8s::format_time(*known->probed);
+    probe["stage"] = to_string(known->probe->stage);
+    if (!known->probe->reason.empty()) probe["reason"] = known->probe->reason;
+    if (!known->probe->message.empty()) probe["message"] = known->probe->message;
+    if (known->probe->took) {
+      probe["milliseconds"] = *known->probe->took / std::chrono::milliseconds(1);
+    }
+  }
   if (!known->heard) return;
   const auto& last = known->last;
   out["last"] = k8s::format_time(*known->heard);

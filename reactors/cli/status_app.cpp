@@ -83,7 +83,7 @@ std::string runtimes_table(const json::value& runtimes, bool wide,
   std::vector<std::vector<std::string>> rows = {
       {"KYMA", "RUNTIME", "STATE", "SINCE", "HEARTBEAT", "REASON"}};
   if (wide) {
-    rows.front().insert(rows.front().end(), {"CERTIFICATE-END", "CAS", "LAST-HEARTBEAT", "DELIVERY",
+    rows.front().insert(rows.front().end(), {"CERTIFICATE-END", "CAS", "LAST-HEARTBEAT", "PROBE", "DELIVERY",
                                              "GAPS", "VERSION", "MESSAGE"});
   }
   const auto text = [](const json::value& of, std::initializer_list<std::string_view> path) {
@@ -101,8 +101,9 @@ std::string runtimes_table(const json::value& runtimes, bool wide,
     rows.back().insert(
         rows.back().end(),
         {text(one, {"certificate", "notAfter"}), number_at(one, "authorities"),
-         age(k8s::find_string(one, {"heartbeat", "last"}), now), number("deliveryMilliseconds"),
-         number("gaps"), text(one, {"heartbeat", "version"}), text_of(one, "message")});
+         age(k8s::find_string(one, {"heartbeat", "last"}), now),
+         text(one, {"heartbeat", "probe", "stage"}), number("deliveryMilliseconds"), number("gaps"),
+         text(one, {"heartbeat", "version"}), text_of(one, "message")});
   }
   std::vector<std::size_t> widths(rows.front().size());
   for (const auto& row : rows) {

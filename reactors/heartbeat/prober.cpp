@@ -29,16 +29,18 @@ struct call_failure {
   std::string_view reason;
   std::string_view message;
 };
-constexpr std::array<call_failure, 6> call_failures{
+constexpr std::array<call_failure, 7> call_failures{
     {{"x509", "CaBundleWrong",
       "the runtime's API server rejects the watcher's certificate: see whether caBundle of the "
       "webhook configuration is the CA of Secret skr-webhook-tls"},
      {"no endpoints available", "NoEndpoints",
       "the Service skr-webhook has no endpoints: see why the watcher's pod is not ready"},
      {"not found", "ServiceMissing", "the Service skr-webhook is missing"},
-     {"refused", "WebhookRefused", "the watcher's port is closed: see whether its pod runs"},
+     {"connection refused", "WebhookRefused",
+      "the watcher's port is closed: see whether its pod runs"},
      {"deadline exceeded", "WebhookTimeout", timed_out},
-     {"imeout", "WebhookTimeout", timed_out}}};
+     {"i/o timeout", "WebhookTimeout", timed_out},
+     {"Timeout exceeded", "WebhookTimeout", timed_out}}};
 
 /// Text from a runtime, whose owner may have written it.
 std::string quoted(std::string_view text) {

@@ -27,7 +27,7 @@ struct settings {
   /// Which runtimes get it, for people; another text is another content, so that a roll-out to some
   /// runtimes is not taken for one to all.
   std::string scope = {};
-  bool probed = true;  ///< with the webhook that probes call
+  bool probed = false;  ///< with the webhook that probes call
 };
 
 /// What is wrong with `settings::webhook_sources`; empty if nothing is.

@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(table_shows_ages_and_the_reason_why_the_rotation_waits) {
       {"kyma": "long-name", "runtimeId": "r", "state": "installed", "since": "2026-02-01T00:00:00Z",
        "certificate": {"notAfter": "2026-04-01T00:00:00Z"}, "authorities": 2,
        "heartbeat": {"state": "silent", "reason": "NoHeartbeat", "message": "none for 60 s",
-                     "last": "2026-02-28T23:59:00Z", "deliveryMilliseconds": 3, "gaps": 1,
+                     "last": "2026-02-28T23:59:00Z", "deliveryMilliseconds": 3, "gaps": 1, "probe": {"stage": "complete"},
                      "version": "0.1.0"}}],
     "heartbeats": {"live": 1, "silent": 1}})");
   BOOST_TEST(
@@ -109,12 +109,16 @@ BOOST_AUTO_TEST_CASE(table_shows_ages_and_the_reason_why_the_rotation_waits) {
       "2 of 4 runtimes; failed 1 installed 3; heartbeats live 1 silent 1\n"
       "CA rotation (distributing): 1 runtime: c, next step not before 2026-03-02T00:00:00Z\n");
   const auto wide = runtimes_table(all, true, day);
-  BOOST_TEST(wide.find("CERTIFICATE-END        CAS   LAST-HEARTBEAT   DELIVERY   GAPS   VERSION   "
-                       "MESSAGE\n") != std::string::npos,
-             wide);
-  BOOST_TEST(wide.find("2026-04-01T00:00:00Z   2     60s              3          1      0.1.0     "
-                       "none for 60 s\n") != std::string::npos,
-             wide);
+  BOOST_TEST(
+      wide.find(
+          "CERTIFICATE-END        CAS   LAST-HEARTBEAT   PROBE      DELIVERY   GAPS   VERSION   "
+          "MESSAGE\n") != std::string::npos,
+      wide);
+  BOOST_TEST(
+      wide.find(
+          "2026-04-01T00:00:00Z   2     60s              complete   3          1      0.1.0     "
+          "none for 60 s\n") != std::string::npos,
+      wide);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

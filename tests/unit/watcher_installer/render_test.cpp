@@ -155,6 +155,27 @@ BOOST_AUTO_TEST_CASE(a_watcher_becomes_a_webhook) {
     "failurePolicy": "Ignore"})"));
 }
 
+BOOST_AUTO_TEST_CASE(probe_has_a_webhook_of_its_own) {
+  const auto configuration =
+      object_of(sample(), "ValidatingWebhookConfiguration", "skr-webhook", {.probed = true});
+  const auto all = configuration.at("webhooks").as_array();
+  BOOST_TEST_REQUIRE(all.size() == 2U);
+  BOOST_TEST(all[1] == json::parse(R"({
+    "name": "kyma-system.watcher-probe.operator.kyma-project.io",
+    "admissionReviewVersions": ["v1"],
+    "clientConfig": {
+      "service": {"name": "skr-webhook", "namespace": "kyma-system",
+                  "path": "/validate/runtime-watcher"},
+      "caBundle": "dGhlIGJ1bmRsZQ=="},
+    "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kyma-system"}},
+    "objectSelector": {"matchLabels": {"operator.kyma-project.io/watcher-probe": "true"}},
+    "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"],
+               "operations": ["CREATE"]}],
+    "sideEffects": "NoneOnDryRun",
+    "timeoutSeconds": 3,
+    "failurePolicy": "Fail"})"));
+}
+
 BOOST_AUTO_TEST_CASE(a_watched_status_is_a_subresource) {
   auto runtime = sample();
   runtime.watchers = {sample_watcher("kyma", "lifecycle-manager", watched_field::status)};

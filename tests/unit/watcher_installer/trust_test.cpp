@@ -469,6 +469,13 @@ BOOST_AUTO_TEST_CASE(observation_reads_for_what_webhooks_are_called) {
   BOOST_TEST(!has.called.knows(watching("a", "scale")));
   BOOST_TEST(has.called.knows(watching("b", "scale")));
   BOOST_TEST(!has.called.knows(watching("c")));
+  auto& webhooks = skr.configuration->as_object()["webhooks"].as_array();
+  auto probe = webhooks.front();
+  probe.at("clientConfig").at("service").as_object()["path"] = "/validate/runtime-watcher";
+  webhooks.push_back(probe);
+  const auto probed = observe(skr.present());
+  BOOST_TEST(!probed.called.knows(watching("runtime-watcher")));
+  BOOST_TEST(probed.webhooks.size() == has.webhooks.size() + 1);
   BOOST_TEST(has.managers.has_value());
 }
 

@@ -1,0 +1,140 @@
+// What the response to a probe says; and what becomes of it in the state of a runtime.
+
+#include "reactors/heartbeat/prober.hpp"
+
+#include "reactors/shared/probe.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <string>
+#include <vector>
+
+BOOST_AUTO_TEST_SUITE(prober)
+
+using namespace rw;
+using namespace rw::heartbeats;
+using namespace std::chrono_literals;
+
+namespace {
+
+const k8s::object_key kyma{"kcp-system", "a"};
+
+probe_result of_error(std::string message, unsigned status = 500,
+                      k8s::errc code = k8s::errc::server_error) {
+  k8s::failure error{.code = code, .status = status};
+  error.message = std::move(message);
+  return assess_probe(error, {}, "n1");
+}
+
+/// A failure as kube-apiserver words it (apiserver/pkg/admission/plugin/webhook/errors).
+probe_result of_call(const std::string& cause) {
+  return of_error(
+      R"(cannot create configmaps kyma-system/watcher-probe-n1: Internal error occurred: failed )"
+      R"(calling webhook "kyma-system.watcher-probe.operator.kyma-project.io": Post )"
+      R"("https://skr-webhook.kyma-system.svc:443/validate/runtime-watcher?timeout=3s": )" +
+      cause);
+}
+
+struct fleet {
+  fleet_health under_test{health_options()};
+  moment at{core::time_point(1h), std::chrono::system_clock::from_time_t(1'800'000'000)};
+
+  std::optional<fleet_health::change> probed(std::string reason, std::string nonce = "n1") {
+    probe_result result;
+    result.nonce = std::move(nonce);
+    result.begun = at.now;
+    result.stage = reason.empty() ? probe_stage::heartbeat : probe_stage::webhook;
+    result.message = reason.empty() ? "" : "see this";
+    result.reason = std::move(reason);
+    return under_test.probed(kyma, std::move(result), at);
+  }
+  fleet_health::receipt receive(std::vector<std::string> probes = {}) {
+    heartbeat content;
+    content.boot_id = "b1";
+    content.probes = std::move(probes);
+    return under_test.receive(kyma, std::move(content), at);
+  }
+  const runtime_health& state() const { return *under_test.find(kyma); }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(cause_of_a_failed_call_is_named) {
+  BOOST_TEST(of_call("x509: certificate signed by unknown authority").reason == "CaBundleWrong");
+  BOOST_TEST(of_call(R"(no endpoints available for service "skr-webhook")").reason ==
+             "NoEndpoints");
+  BOOST_TEST(of_call(R"(service "skr-webhook" not found)").reason == "ServiceMissing");
+  BOOST_TEST(of_call("dial tcp 10.0.0.1:443: connect: connection refused").reason ==
+             "WebhookRefused");
+  BOOST_TEST(of_call("context deadline exceeded").reason == "WebhookTimeout");
+  BOOST_TEST(of_call("i/o timeout").reason == "WebhookTimeout");
+  const auto other = of_call("EOF");
+  BOOST_TEST(other.reason == "WebhookCallFailed");
+  BOOST_TEST((other.stage == probe_stage::webhook));
+  BOOST_TEST(other.message.ends_with("EOF)"), other.message);
+}
+
+BOOST_AUTO_TEST_CASE(runtime_that_cannot_be_asked_is_named) {
+  BOOST_TEST(of_error("no", 401, k8s::errc::unauthorized).reason == "AccessRejected");
+  BOOST_TEST(of_error("no", 403, k8s::errc::forbidden).reason == "AccessRejected");
+  BOOST_TEST(of_error("refused", 0, k8s::errc::unreachable).reason == "RuntimeUnreachable");
+  const auto rejected =
+      of_error("exceeded\nquota" + std::string(10'000, 'x'), 403, k8s::errc::server_error);
+  BOOST_TEST(rejected.reason == "ProbeRejected");
+  BOOST_TEST(rejected.message.size() < 400u);
+  BOOST_TEST(rejected.message.find('\n') == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(warning_of_the_watcher_proves_the_call) {
+  const probe_report well{.nonce = "n1", .boot_id = "b1"};
+  const auto good = assess_probe({}, {"deprecated", render_probe_report(well)}, "n1");
+  BOOST_TEST(good.reason == "");
+  BOOST_TEST((good.stage == probe_stage::heartbeat));
+  BOOST_TEST(assess_probe({}, {render_probe_report(well)}, "n2").reason == "WebhookNotCalled");
+  BOOST_TEST(assess_probe({}, {}, "n1").reason == "WebhookNotCalled");
+  auto cut_off = well;
+  cut_off.upstream = "Connection refused";
+  const auto bad = assess_probe({}, {render_probe_report(cut_off)}, "n1");
+  BOOST_TEST(bad.reason == "GatewayUnreachable");
+  BOOST_TEST((bad.stage == probe_stage::gateway));
+  BOOST_TEST(bad.message.ends_with("(Connection refused)"), bad.message);
+}
+
+BOOST_FIXTURE_TEST_CASE(failed_probe_degrades_until_one_succeeds, fleet) {
+  receive();
+  const auto changed = probed("CaBundleWrong");
+  BOOST_REQUIRE(changed.has_value());
+  BOOST_TEST((state().state == liveness::degraded));
+  BOOST_TEST(state().reason == "CaBundleWrong");
+  BOOST_TEST(!receive().changed);
+  BOOST_TEST(!probed("CaBundleWrong"));
+  BOOST_TEST(probed("").has_value());
+  BOOST_TEST((state().state == liveness::live));
+}
+
+BOOST_FIXTURE_TEST_CASE(failed_probe_explains_silence, fleet) {
+  receive();
+  at.now += 60s;
+  probed("NoEndpoints");
+  std::string silent;
+  under_test.poll(at, [&](const auto& change) { silent = change.now.reason; });
+  BOOST_TEST(silent == "NoEndpoints");
+  BOOST_TEST((state().state == liveness::silent));
+  BOOST_TEST(probed("").has_value());
+  BOOST_TEST(state().reason == "NoHeartbeat");
+  BOOST_TEST((state().state == liveness::silent));
+}
+
+BOOST_FIXTURE_TEST_CASE(heartbeat_with_the_nonce_completes_the_probe, fleet) {
+  probed("");
+  at.now += 2s;
+  BOOST_TEST(!receive({"n0"}).probe);
+  BOOST_TEST((state().probe->stage == probe_stage::heartbeat));
+  const auto proved = receive({"n0", "n1"}).probe;
+  BOOST_REQUIRE(proved.has_value());
+  BOOST_TEST((*proved == core::duration(2s)));
+  BOOST_TEST((state().probe->stage == probe_stage::complete));
+  BOOST_TEST(!receive({"n1"}).probe);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
