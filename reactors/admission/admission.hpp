@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string_view>
@@ -30,6 +31,12 @@ struct webhook_options {
   event_observer on_event = {};
   const managers_in_use* managers =
       nullptr;  ///< null: every manager is known; outlives the webhook
+};
+
+/// Numbers of events since a webhook began.
+struct admission_statistics {
+  std::uint64_t events = 0;      ///< of reviews
+  std::uint64_t overflowed = 0;  ///< of these: dropped because the channel was full
 };
 
 /// The validating webhook: `POST /validate/<manager>` with an AdmissionReview. It allows every
@@ -65,6 +72,8 @@ class webhook final : public http::handler {
   std::size_t body_limit(const http::request& head) const override;
   boost::asio::awaitable<void> handle(http::request& from, http::response& into) override;
   void refused(unsigned status) noexcept override;
+
+  admission_statistics statistics() const;
 
  private:
   struct counters;

@@ -41,6 +41,8 @@ class feed final : k8s::object_sink {
   feed(observed_resource resource, feed_options options, feed_environment environment);
 
   const observed_resource& resource() const noexcept { return resource_; }
+  /// Why events come from reviews alone at present; empty: it is live, or about to be.
+  const std::string& given_up() const noexcept { return given_up_; }
 
   /// Runs until `end`, or until cancelled.
   static boost::asio::awaitable<void> run(std::shared_ptr<feed> self);

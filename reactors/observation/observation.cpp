@@ -95,6 +95,8 @@ class observation::implementation {
   void lost(const watch_event& event, std::uint64_t mark);
   void save();
   std::size_t waiting() const noexcept { return observer_.waiting(); }
+  observation_statistics statistics() const;
+  watch_report report_of(const managed_watch& watch) const;
 
  private:
   asio::awaitable<void> read_reviews();
@@ -126,6 +128,10 @@ class observation::implementation {
   core::time_point tick_ = core::time_point::min();
   core::time_point save_from_ = core::time_point::min();
   std::uint64_t saved_ = 0;  ///< version of the objects in the ledger
+  bool ledger_read_ = false;
+  bool ledger_fails_ = false;  ///< the latest write did
+  std::uint64_t resyncs_ = 0;
+  std::uint64_t not_persisted_ = 0;
   core::task_group* tasks_ = nullptr;
 };
 
@@ -170,6 +176,7 @@ asio::awaitable<void> observation::implementation::drive() {
     auto next = observer_.poll(now);
     if (next.send) {
       metrics_.sent.at(static_cast<std::size_t>(next.reason))->Increment();
+      if (next.reason == cause::resync) ++resyncs_;
       if (events_.try_send(*next.send) == core::send_status::full) {
         const auto error = co_await events_.send(std::move(*next.send));
         if (error) co_return;
@@ -206,7 +213,10 @@ asio::awaitable<void> observation::implementation::confirm(observer::confirmatio
                      {"error", found.error().message}});
   }
   const auto outcome = observer_.confirm(read, result, in_.clock.now());
-  if (outcome.not_persisted) metrics_.not_persisted.Increment();
+  if (outcome.not_persisted) {
+    ++not_persisted_;
+    metrics_.not_persisted.Increment();
+  }
   if (!outcome.lagging.empty()) {
     metrics_.missed.Increment();
     in_.log.limited(lag_log_, core::log_level::warning, "watch lags behind, restarted",
@@ -299,6 +309,7 @@ void observation::implementation::remember(const plan& first) {
     }
   }
   saved_ = objects.version();
+  ledger_read_ = !ledger->empty();
   in_.log.info("ledger read", {{"file", options_.ledger}, {"objects", objects.size()}});
 }
 
@@ -309,7 +320,8 @@ void observation::implementation::save() {
   const auto error = write_ledger(options_.ledger, encode_ledger(observer_.objects()));
   const auto end = in_.clock.now();
   save_from_ = end + (end - begin) * ledger_share;
-  if (error.empty()) {
+  ledger_fails_ = !error.empty();
+  if (!ledger_fails_) {
     saved_ = version;
     metrics_.written.Increment();
     return;
@@ -327,6 +339,33 @@ void observation::implementation::delivered(const watch_event& event, std::uint6
 void observation::implementation::lost(const watch_event& event, std::uint64_t mark) {
   observer_.lost(event, mark, in_.clock.now());
   wake();
+}
+
+observation_statistics observation::implementation::statistics() const {
+  observation_statistics out{.not_persisted = not_persisted_, .resyncs = resyncs_};
+  out.ledger = options_.ledger.empty() || !observes() ? "none"
+               : ledger_fails_                        ? "failed"
+               : ledger_read_                         ? "read"
+                                                      : "missing";
+  return out;
+}
+
+watch_report observation::implementation::report_of(const managed_watch& watch) const {
+  watch_report out{watch.manager, watch.watched.group, watch.watched.plural, watch.field};
+  if (!observes()) {
+    out.reason = "no watches, or no API server";
+    return out;
+  }
+  out.reason = unobserved_reason(watch, options_.secrets);
+  if (!out.reason.empty()) return out;
+  out.state = observer_.is_live(watch) ? watch_state::live : watch_state::catching_up;
+  for (const auto& each : feeds_) {
+    const auto& watches = each->resource().watches;
+    if (each->given_up().empty() || std::ranges::find(watches, watch) == watches.end()) continue;
+    out.state = watch_state::unobserved;
+    out.reason = each->given_up();
+  }
+  return out;
 }
 
 void observation::implementation::publish() {
@@ -358,6 +397,12 @@ void observation::save() {
 }
 std::size_t observation::waiting() const noexcept {
   return impl_->waiting();
+}
+observation_statistics observation::statistics() const {
+  return impl_->statistics();
+}
+watch_report observation::report_of(const managed_watch& watch) const {
+  return impl_->report_of(watch);
 }
 
 }  // namespace rw::observation

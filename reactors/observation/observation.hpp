@@ -9,6 +9,7 @@
 #include "k8s/client/client.hpp"
 #include "reactors/observation/observer.hpp"
 #include "reactors/shared/events.hpp"
+#include "reactors/shared/heartbeat.hpp"
 #include "reactors/shared/managers_file.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -19,6 +20,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace rw::observation {
 
@@ -40,6 +42,14 @@ struct observation_environment {
   core::random_source random;
   k8s::client* api = nullptr;                 ///< null: events come from reviews alone
   const managers_in_use* managers = nullptr;  ///< null, or none in use yet: likewise
+};
+
+struct observation_statistics {
+  std::uint64_t not_persisted = 0;  ///< admitted changes that nothing followed
+  std::uint64_t resyncs = 0;        ///< events that a list caused
+  /// none: no file is configured, or nothing observed; missing: there was none at the start, or
+  /// none that is usable; read: it was read; failed: it cannot be written at present.
+  std::string_view ledger = "none";
 };
 
 /// Makes events of what is persisted: takes the events of admitted writes from one channel, watches
@@ -82,6 +92,10 @@ class observation {
 
   /// Reviews whose events are not sent.
   std::size_t waiting() const noexcept;
+
+  observation_statistics statistics() const;
+  /// What is known of one watch of the managers' file.
+  watch_report report_of(const managed_watch& watch) const;
 
  private:
   class implementation;

@@ -47,7 +47,7 @@ struct watch_report {
   std::string resource = {};  ///< plural
   std::string field = {};
   watch_state state = watch_state::unobserved;
-  std::string reason = {};  ///< of another state than live; may be empty
+  std::string reason = {};  ///< of another state than live; may be empty; rendered in ASCII
 
   friend bool operator==(const watch_report&, const watch_report&) = default;
 };

@@ -134,12 +134,20 @@ asio::awaitable<void> watches(observed* w) {
 
 asio::awaitable<void> confirms(observed* w) {
   w->begin();
+  BOOST_TEST((w->under_test->report_of(leases).state == watch_state::catching_up));
   co_await w->until_live(1);
   co_await w->review("never-written");
   const bool read = co_await test::eventually([w] {
     return w->metric("rw_observation_confirmations_total{result=\"not_persisted\"}") == 1;
   });
   BOOST_TEST(read);
+  BOOST_TEST(w->under_test->statistics().not_persisted == 1U);
+  const watch_report live{.manager = "klm",
+                          .group = "coordination.k8s.io",
+                          .resource = "leases",
+                          .field = "spec",
+                          .state = watch_state::live};
+  BOOST_TEST((w->under_test->report_of(leases) == live));
   BOOST_TEST(w->events->size() == 0U);
   co_await w->end();
 }
@@ -179,11 +187,15 @@ asio::awaitable<void> goes_on_without_rights(observed* w) {
   const bool given_up =
       co_await test::eventually([w] { return w->lines("resource not observed") == 1; });
   BOOST_TEST(given_up);
+  const auto report = w->under_test->report_of(leases);
+  BOOST_TEST((report.state == watch_state::unobserved));
+  BOOST_TEST(!report.reason.empty());
   co_await w->review("a");
   EXPECT_EVENT(w, "a");
   BOOST_TEST(!w->marked);
   status = 0;
   co_await w->until_live(1);
+  BOOST_TEST((w->under_test->report_of(leases).state == watch_state::live));
   BOOST_TEST(w->lines("resource not observed") == 1, "each reason is logged once");
   co_await w->end();
   w->on_request = {};
@@ -196,6 +208,8 @@ asio::awaitable<void> bounds_objects(observed* w) {
   const bool given_up = co_await test::eventually(
       [w] { return w->lines("there are more objects than may be observed") == 1; });
   BOOST_TEST(given_up);
+  BOOST_TEST(w->under_test->report_of(leases).reason ==
+             "there are more objects than may be observed");
   co_await w->erase("c");
   co_await w->until_live(1);
   co_await w->end();
@@ -230,6 +244,8 @@ asio::awaitable<void> compares_with_its_ledger(observed* w) {
   w->begin();
   for (int i = 0; i < 3; ++i) co_await w->next();
   co_await w->until_live(1);
+  BOOST_TEST(w->under_test->statistics().ledger == "missing");
+  BOOST_TEST(w->under_test->statistics().resyncs == 3U);
   co_await w->end();
 
   co_await w->write("changed", "2");
@@ -246,12 +262,32 @@ asio::awaitable<void> compares_with_its_ledger(observed* w) {
   BOOST_TEST(names == expected, boost::test_tools::per_element());
   co_await w->until_live(2);
   BOOST_TEST(w->events->size() == 0U);
+  BOOST_TEST(w->under_test->statistics().ledger == "read");
   co_await w->end();
 
   BOOST_TEST(rw::observation::write_ledger(w->options.ledger, "damaged") == "");
   w->begin();
   for (int i = 0; i < 3; ++i) co_await w->next();
   BOOST_TEST(w->lines("ledger not usable") == 1);
+  BOOST_TEST(w->under_test->statistics().ledger == "missing");
+  co_await w->end();
+}
+
+asio::awaitable<void> reports_unobserved_watches(observed* w) {
+  auto any = leases;
+  any.watched.plural = "*";
+  w->options.ledger = {};
+  w->managers.replace(known_managers({any, leases}));
+  w->begin();
+  co_await w->until_live(1);
+  const auto report = w->under_test->report_of(any);
+  BOOST_TEST((report.state == watch_state::unobserved));
+  BOOST_TEST(report.reason == "wildcard");
+  BOOST_TEST(w->under_test->statistics().ledger == "none");
+  co_await w->end();
+  w->options.observer.source = rw::observation::event_source::webhook;
+  w->begin();
+  BOOST_TEST((w->under_test->report_of(leases).state == watch_state::unobserved));
   co_await w->end();
 }
 
@@ -312,6 +348,10 @@ BOOST_AUTO_TEST_CASE(managers_file_changes_while_running) {
 
 BOOST_AUTO_TEST_CASE(restart_sends_what_differs_from_the_ledger) {
   run(compares_with_its_ledger);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_not_observed_is_reported_with_its_reason) {
+  run(reports_unobserved_watches);
 }
 
 BOOST_AUTO_TEST_CASE(lost_event_is_sent_again) {
