@@ -228,7 +228,7 @@ asio::awaitable<void> webhook_pipeline::run() {
   co_await join_by(environment_.clock, intake, end - drain_timeout_ / 2);
   reviews().close();
   co_await join_by(environment_.clock, delivery, end);
-  if (observation_) observation_->save();
+  if (observation_) co_await observation_->save();
   if (failure) std::rethrow_exception(failure);
 }
 

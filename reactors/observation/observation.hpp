@@ -42,6 +42,8 @@ struct observation_environment {
   core::random_source random;
   k8s::client* api = nullptr;                 ///< null: events come from reviews alone
   const managers_in_use* managers = nullptr;  ///< null, or none in use yet: likewise
+  /// Where the ledger is written; none: a thread of its own.
+  boost::asio::any_io_executor blocking = {};
 };
 
 struct observation_statistics {
@@ -59,7 +61,7 @@ struct observation_statistics {
 /// are left of `observer.objects`; both are tried again. The managers' file may change at any time:
 /// Watchers that stay keep their objects.
 ///
-/// What `delivered` reports is remembered in the ledger (`ledger.hpp`), written at most
+/// What `delivered` reports is remembered in the ledger (`ledger_file.hpp`), written at most
 /// once a second, and so seldom that it takes less than 1 % of the time.
 ///
 /// Metrics: `rw_observation_objects`, `rw_observation_live_watches`,
@@ -88,7 +90,7 @@ class observation {
   void lost(const watch_event& event, std::uint64_t mark);
 
   /// Writes the ledger, if it has changed. For the end, when all outcomes are known.
-  void save();
+  boost::asio::awaitable<void> save();
 
   /// Reviews whose events are not sent.
   std::size_t waiting() const noexcept;

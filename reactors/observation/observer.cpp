@@ -1,5 +1,7 @@
 #include "reactors/observation/observer.hpp"
 
+#include "k8s/objects/types.hpp"
+
 #include <algorithm>
 #include <utility>
 

@@ -66,7 +66,7 @@ struct observed : test::environment {
     reviews->close();
     const bool closed = co_await test::eventually([this] { return events->is_closed(); });
     BOOST_TEST(closed);
-    under_test->save();
+    co_await under_test->save();
   }
   /// Returns the name of the next event's object, and delivers it; "" if the channel was closed.
   asio::awaitable<std::string> next() {
