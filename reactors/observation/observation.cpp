@@ -22,6 +22,7 @@ namespace asio = boost::asio;
 
 constexpr auto tick = std::chrono::seconds(1);  // of metrics, ledger and managers
 constexpr std::size_t reviews_at_once = 256;
+constexpr std::size_t lists_at_once = 2;  // each has its pages in memory
 
 struct series {
   explicit series(core::metrics& r)
@@ -81,7 +82,8 @@ class observation::implementation {
         ledger_(executor, options_.ledger, observer_.objects(),
                 {in_.clock, in_.log, in_.metrics, in_.blocking}),
         timer_(in_.clock.make_timer(executor)),
-        space_(executor) {}
+        space_(executor),
+        turns_(std::make_shared<list_turns>(executor, lists_at_once)) {}
 
   asio::awaitable<void> run();
   void delivered(const watch_event& event, std::uint64_t mark);
@@ -117,6 +119,7 @@ class observation::implementation {
   const std::unique_ptr<core::timer> timer_;
   core::wake space_;  ///< for reviews
   std::shared_ptr<const known_managers> managers_;
+  const std::shared_ptr<list_turns> turns_;
   std::vector<std::shared_ptr<feed>> feeds_;
   core::time_point tick_ = core::time_point::min();
   std::uint64_t resyncs_ = 0;
@@ -271,7 +274,7 @@ void observation::implementation::update_plan() {
     feeds.push_back(std::make_shared<feed>(
         resource, options,
         feed_environment{in_.clock, in_.log, in_.metrics, [this] { return random_(); }, *in_.api,
-                         observer_, [this] { wake(); }}));
+                         observer_, [this] { wake(); }, turns_}));
     tasks_->spawn(feed::run(feeds.back()));
   }
   feeds_ = std::move(feeds);

@@ -58,8 +58,8 @@ struct observation_statistics {
 /// the resources that the managers' file names, and sends to another channel what both witnesses
 /// agree on. `observer.hpp` has the rules, `plan.hpp` what is not observed. A resource is not
 /// observed either while its discovery or list is refused (401, 403, 404), or has more objects than
-/// are left of `observer.objects`; both are tried again. The managers' file may change at any time:
-/// Watchers that stay keep their objects.
+/// are left of `observer.objects`; both are tried again. Two lists are under way at most. The
+/// managers' file may change at any time: Watchers that stay keep their objects.
 ///
 /// What `delivered` reports is remembered in the ledger (`ledger_file.hpp`), written at most
 /// once a second, and so seldom that it takes less than 1 % of the time.

@@ -201,6 +201,53 @@ asio::awaitable<void> goes_on_without_rights(observed* w) {
   w->on_request = {};
 }
 
+/// Four selections of one resource.
+known_managers four_selections() {
+  std::vector<managed_watch> watches;
+  for (const auto* label : {"a", "b", "c", "d"}) {
+    watches.push_back(leases);
+    watches.back().labels = {{label, "yes"}};
+  }
+  return known_managers(std::move(watches));
+}
+
+asio::awaitable<void> lists_in_turns(observed* w) {
+  std::vector<core::time_point> begun;
+  w->on_request = [&begun](const std::string&, const std::string& verb, const std::string&) {
+    k8s::devserver::fault fault;
+    if (verb != "watch") return fault;
+    begun.push_back(core::time_point::clock::now());
+    fault.latency = 100ms;
+    return fault;
+  };
+  w->managers.replace(four_selections());
+  w->begin();
+  co_await w->until_live(4);
+  BOOST_REQUIRE(begun.size() == 4U);
+  BOOST_TEST((begun[2] - begun[0] >= 100ms));
+  BOOST_TEST((begun[3] - begun[1] >= 100ms));
+  co_await w->end();
+  w->on_request = {};
+}
+
+asio::awaitable<void> leaves_the_turn_to_others(observed* w) {
+  int requests = 0;
+  w->on_request = [&requests](const std::string&, const std::string& verb, const std::string&) {
+    k8s::devserver::fault fault;
+    if (verb != "watch" && verb != "list") return fault;
+    ++requests;
+    fault.status = requests <= 2 ? 503 : 0;
+    return fault;
+  };
+  w->managers.replace(four_selections());
+  w->begin();
+  co_await w->until_live(2);
+  BOOST_TEST(requests == 4, "the two that failed wait");
+  co_await w->until_live(4);
+  co_await w->end();
+  w->on_request = {};
+}
+
 asio::awaitable<void> bounds_objects(observed* w) {
   w->options.observer.objects = 2;
   for (const auto* name : {"a", "b", "c"}) co_await w->write(name, "1");
@@ -336,6 +383,14 @@ BOOST_AUTO_TEST_CASE(change_that_a_silent_watch_misses_is_read) {
 
 BOOST_AUTO_TEST_CASE(refused_list_leaves_the_reviews) {
   run(goes_on_without_rights);
+}
+
+BOOST_AUTO_TEST_CASE(two_lists_at_most_are_under_way) {
+  run(lists_in_turns);
+}
+
+BOOST_AUTO_TEST_CASE(failed_list_leaves_its_turn_to_others) {
+  run(leaves_the_turn_to_others);
 }
 
 BOOST_AUTO_TEST_CASE(resource_with_too_many_objects_is_not_observed) {
