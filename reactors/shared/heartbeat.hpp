@@ -54,7 +54,7 @@ struct watch_report {
 
 /// Numbers of events since the watcher started. They never decrease within one boot id.
 struct event_counts {
-  std::uint64_t accepted = 0;
+  std::uint64_t accepted = 0;  ///< of reviews; those that overflowed included
   std::uint64_t delivered = 0;
   std::uint64_t expired = 0;
   std::uint64_t overflowed = 0;

@@ -79,7 +79,7 @@ class Readback(EventLog):
 
 
 class Kcp(http.server.ThreadingHTTPServer):
-    """Takes every event, and records heartbeats with their arrival."""
+    """Takes every event, and records heartbeats with their arrival. With `offers` all managers offer to take them."""
 
     daemon_threads = True
 
@@ -93,6 +93,8 @@ class Kcp(http.server.ThreadingHTTPServer):
             else:
                 self.server.ages.append(int(self.headers["watch-event-age"]))
             self.send_response(200)
+            if self.server.offers:
+                self.send_header("watch-heartbeat", "1")
             self.send_header("Content-Length", "0")
             self.end_headers()
 
@@ -102,6 +104,7 @@ class Kcp(http.server.ThreadingHTTPServer):
     def __init__(self, port, tls, client_ca):
         self.heartbeats = []  # (arrival, path, body)
         self.ages = []  # of requests with events
+        self.offers = False
         super().__init__(("127.0.0.1", port), Kcp.Handler)
         self.port = self.server_address[1]
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -355,6 +358,31 @@ class Observation:
             self.assertTrue(self.ledger.exists())
         self.assertNotEqual(*boots)
         self.assertLess(max(kcp.ages), 10_000)
+
+    def test_manager_gets_heartbeats_while_it_offers_to_take_them(self):
+        kcp = self.run_kcp()
+        both = [*WATCHES["watches"], {**WATCHES["watches"][0], "manager": "another"}]
+        self.managers.write_text(json.dumps({**WATCHES, "watches": both}))
+        webhook = self.run_webhook(kcp, HEARTBEAT_INTERVAL="1s")
+        def to(manager):
+            return [body for _, path, body in kcp.heartbeats if path == f"/v2/{manager}/event"]
+        wait_until(lambda: len(to("runtime-watcher")) > 1, 10, "heartbeats arrive")
+        self.assertEqual(to(MANAGER), [])
+        kcp.offers = True
+        self.api.request("POST", WIDGETS, widget("offered", 0))
+        wait_until(lambda: to(MANAGER) and to("another"), 10, "managers get heartbeats")
+        self.assertEqual({watch["manager"] for watch in to(MANAGER)[0]["watches"]}, {MANAGER})
+        # The managers' file no longer names one; the other one withdraws its offer.
+        self.managers.write_text(json.dumps(WATCHES))
+        kcp.offers = False
+        self.api.request("POST", WIDGETS, widget("withdrawn", 0))
+        def given_up():
+            before = len(to(MANAGER)) + len(to("another"))
+            own = len(to("runtime-watcher"))
+            wait_until(lambda: len(to("runtime-watcher")) >= own + 3, 10, "heartbeats arrive")
+            return len(to(MANAGER)) + len(to("another")) == before
+        wait_until(given_up, 30, "only the component of the watcher gets heartbeats")
+        self.assertEqual(webhook.terminate(), 0)
 
     def test_heartbeat_counts_events_that_expired_while_kcp_was_away(self):
         port = lasting_port()
