@@ -84,6 +84,9 @@ struct webhook::counters {
   const std::array<core::counter*, 10> verdicts;  ///< indexed by `verdict`
   core::counter& nameless;
   core::counter& name_too_long;
+  // Of this webhook; others may share its metrics.
+  std::atomic<std::uint64_t> events = 0;
+  std::atomic<std::uint64_t> overflowed = 0;
 };
 
 /// A reader for the length of one review. The webhook keeps the latest one used; concurrent reviews
@@ -165,6 +168,10 @@ void webhook::refused(unsigned) noexcept {
   counters_->errors.Increment();
 }
 
+admission_statistics webhook::statistics() const {
+  return {counters_->events, counters_->overflowed};
+}
+
 asio::awaitable<void> webhook::handle(http::request& from, http::response& into) {
   const auto start = clock_.now();
   counters_->requests.Increment();
@@ -217,6 +224,7 @@ asio::awaitable<void> webhook::decide(const http::request& from, http::response&
   count(decided, from);
   if (decided.what == verdict::event) {
     observe(decided.event);
+    ++counters_->events;
     const auto sent = events_.try_send(decided.event);
     if (sent != core::send_status::sent) {  // a closed channel ends the wait at once
       return wait_for_room(waiting_event(*this, std::move(decided), from), &into, start);
@@ -292,6 +300,7 @@ asio::awaitable<void> webhook::wait_for_room(waiting_event waiting, http::respon
 void webhook::lose(const waiting_event& waiting, std::string_view error) {
   const auto& event = waiting.decided.event;
   counters_->overflow.Increment();
+  ++counters_->overflowed;
   log_.limited(overflow_log_, core::log_level::error,
                "event dropped: no room in the queue; the object's next change makes up for it",
                {{"manager", event.manager},

@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -37,6 +38,12 @@ struct webhook_options {
   const managers_in_use* managers =
       nullptr;                ///< null: every manager is known; outlives the webhook
   probe_observer probe = {};  ///< null: probes are reviews of an unknown manager
+};
+
+/// Numbers of events since a webhook began.
+struct admission_statistics {
+  std::uint64_t events = 0;      ///< of reviews
+  std::uint64_t overflowed = 0;  ///< of these: dropped because the channel was full
 };
 
 /// The validating webhook: `POST /validate/<manager>` with an AdmissionReview. It allows every
@@ -75,6 +82,8 @@ class webhook final : public http::handler {
   std::size_t body_limit(const http::request& head) const override;
   boost::asio::awaitable<void> handle(http::request& from, http::response& into) override;
   void refused(unsigned status) noexcept override;
+
+  admission_statistics statistics() const;
 
  private:
   struct counters;

@@ -74,6 +74,9 @@ void describe_webhook(CLI::App& app, webhook_settings& to) {
   add(app, "--kubeconfig", to.kubeconfig, "FILE",
       "Access to the API server; by default the pod's service account. Without either events come "
       "from reviews alone");
+  add_duration(
+      app, "--heartbeat-interval", to.heartbeat_interval,
+      "Time between two heartbeats to KCP, shortened by up to 10 %, 1s to 1h; 0 sends none");
   add_duration(app, "--admission-wait", to.admission_wait,
                "Maximum time that a response waits for room in a full queue; the user's write "
                "waits as long");
@@ -103,6 +106,11 @@ void check_webhook(CLI::App& app, const command_line& line, webhook_settings& of
                  wrong);
   if (of.admission_wait > std::chrono::seconds(30)) {
     wrong.add("--admission-wait must be 30s at most: no API server waits longer for a response");
+  }
+  const auto heartbeat = of.heartbeat_interval;
+  if (heartbeat > std::chrono::hours(1) ||
+      (heartbeat > std::chrono::seconds(0) && heartbeat < std::chrono::seconds(1))) {
+    wrong.add("--heartbeat-interval must be 0, or from 1s to 1h");
   }
   wrong.raise();
 }

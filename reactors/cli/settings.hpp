@@ -41,6 +41,7 @@ struct webhook_settings {
   std::size_t observe_objects = 50000;
   std::string ledger_file;  ///< empty: none
   std::string kubeconfig;   ///< empty: the pod's service account
+  std::chrono::milliseconds heartbeat_interval = std::chrono::seconds(20);  ///< 0: none
   std::chrono::milliseconds admission_wait{250};
   std::chrono::milliseconds event_max_age = std::chrono::hours(1);
   std::chrono::milliseconds shutdown_delay = std::chrono::seconds(5);

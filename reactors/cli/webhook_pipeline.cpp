@@ -7,7 +7,9 @@
 
 #include <boost/asio/this_coro.hpp>
 
+#include <algorithm>
 #include <exception>
+#include <span>
 #include <utility>
 
 namespace rw::cli {
@@ -60,6 +62,18 @@ observation::observation_options observation_options(const webhook_settings& s) 
   return options;
 }
 
+heartbeats::sender_options heartbeat_options(const webhook_settings& s) {
+  heartbeats::sender_options options;
+  options.interval = s.heartbeat_interval;
+  return options;
+}
+
+watch_report of_reviews(const managed_watch& watch) {
+  watch_report out{watch.manager, watch.watched.group, watch.watched.plural, watch.field};
+  out.reason = "the source is webhook";
+  return out;
+}
+
 tls::client_options client_tls(const webhook_settings& s) {
   tls::client_options options;
   options.server_name = s.kcp.host;
@@ -75,6 +89,8 @@ webhook_pipeline::webhook_pipeline(asio::any_io_executor executor, const webhook
     : shutdown_delay_(settings.shutdown_delay),
       drain_timeout_(settings.drain_timeout),
       environment_(environment),
+      credentials_(own),
+      source_(settings.source),
       server_tls_(need(tls::make_server_transport(own), "TLS_CERT")),
       client_tls_(need(tls::make_client_transport(own, client_tls(settings)), "CA_CERT")),
       reviews_(observes(settings)
@@ -97,6 +113,15 @@ webhook_pipeline::webhook_pipeline(asio::any_io_executor executor, const webhook
                 .on_event = std::move(on_event),
                 .managers = environment_.managers},
                reviews(), environment_.clock, environment_.log, environment_.metrics),
+      heartbeat_(
+          settings.heartbeat_interval > std::chrono::milliseconds(0)
+              ? std::make_unique<heartbeats::sender>(
+                    executor, heartbeat_options(settings),
+                    heartbeats::sender_environment{
+                        environment_.clock, environment_.log, environment_.metrics,
+                        core::make_random_source(), dispatcher_.upstream(),
+                        [this] { return report(); }, [this] { return heartbeat_managers(); }})
+              : nullptr),
       intake_(executor,
               {"webhook",
                listening_address({settings.bind_address, settings.webhook_port}, "BIND_ADDRESS"),
@@ -123,6 +148,47 @@ std::size_t webhook_pipeline::undelivered() const {
   return observation_ ? sent + reviews_->size() + observation_->waiting() : sent;
 }
 
+heartbeats::watcher_report webhook_pipeline::report() const {
+  heartbeats::watcher_report out;
+  const auto dispatch = dispatcher_.statistics();
+  const auto admission = webhook_.statistics();
+  const auto observed =
+      observation_ ? observation_->statistics() : observation::observation_statistics{};
+  out.delivery_time = dispatch.counts.delivery_time;
+  out.upstream_open = dispatch.upstream_open;
+  auto& content = out.content;
+  content.version = RW_VERSION;
+  content.ledger = observed.ledger;
+  content.events = {.accepted = admission.events,
+                    .delivered = dispatch.counts.delivered,
+                    .expired = dispatch.counts.expired,
+                    .overflowed = dispatch.counts.overflowed + admission.overflowed,
+                    .rejected = dispatch.counts.rejected,
+                    .not_persisted = observed.not_persisted,
+                    .resyncs = observed.resyncs,
+                    .lost = dispatch.counts.lost + admission.overflowed};
+  content.oldest_undelivered = std::chrono::ceil<std::chrono::milliseconds>(dispatch.oldest);
+  content.certificate_not_after = credentials_->current()->leaf()->not_after();
+  content.source = "webhook";
+  const auto managers = environment_.managers ? environment_.managers->current() : nullptr;
+  const auto watches = managers ? std::span(managers->watches()) : std::span<const managed_watch>();
+  for (const auto& watch : watches.first(std::min(watches.size(), max_heartbeat_watches))) {
+    content.watches.push_back(observation_ ? observation_->report_of(watch) : of_reviews(watch));
+    if (content.watches.back().state != watch_state::unobserved) content.source = source_;
+  }
+  content.more_watches = watches.size() - content.watches.size();
+  return out;
+}
+
+std::vector<std::string> webhook_pipeline::heartbeat_managers() const {
+  auto names = dispatcher_.heartbeat_managers();
+  const auto known = environment_.managers ? environment_.managers->current() : nullptr;
+  std::erase_if(names, [&](const std::string& name) {
+    return name == heartbeat_component || (known && known->find(name) == nullptr);
+  });
+  return names;
+}
+
 asio::awaitable<void> webhook_pipeline::run() {
   const auto executor = co_await asio::this_coro::executor;
   co_await asio::this_coro::throw_if_cancelled(false);
@@ -133,9 +199,11 @@ asio::awaitable<void> webhook_pipeline::run() {
   };
   core::task_group intake(executor, fail);
   core::task_group delivery(executor, fail);
+  core::task_group reporting(executor, fail);
   delivery.spawn(dispatcher_.run());
   if (observation_) delivery.spawn(observation_->run());
   intake.spawn(intake_.run());
+  if (heartbeat_) reporting.spawn(heartbeat_->run());
 
   const auto aborted = co_await stop_.wait();
   bool cancelled = bool(aborted);
@@ -144,6 +212,9 @@ asio::awaitable<void> webhook_pipeline::run() {
     cancelled = !outlasted;
   }
 
+  // It uses the connections of dispatch, which closes them at its end.
+  reporting.cancel();
+  co_await reporting.join();
   if (cancelled) {
     intake.cancel();
     delivery.cancel();
@@ -157,7 +228,7 @@ asio::awaitable<void> webhook_pipeline::run() {
   co_await join_by(environment_.clock, intake, end - drain_timeout_ / 2);
   reviews().close();
   co_await join_by(environment_.clock, delivery, end);
-  if (observation_) observation_->save();
+  if (observation_) co_await observation_->save();
   if (failure) std::rethrow_exception(failure);
 }
 

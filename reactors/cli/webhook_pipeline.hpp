@@ -10,6 +10,7 @@
 #include "reactors/admission/admission.hpp"
 #include "reactors/cli/settings.hpp"
 #include "reactors/dispatch/dispatch.hpp"
+#include "reactors/heartbeat/sender.hpp"
 #include "reactors/observation/observation.hpp"
 #include "tls/transport.hpp"
 
@@ -19,6 +20,8 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
+#include <vector>
 
 namespace rw::cli {
 
@@ -36,7 +39,9 @@ struct pipeline_environment {
 ///
 ///     server -> admission -> channel -> observation -> channel -> dispatch -> KCP's gateway
 ///
-/// Without observation (source webhook, settle 0) admission and dispatch share one channel.
+/// Without observation (source webhook, settle 0) admission and dispatch share one channel. Unless
+/// the setting is 0, a sender of heartbeats reports on these parts over the connections of
+/// dispatch.
 ///
 /// It ignores the settings of files and of the metrics' port: its owner handles those. On one
 /// executor.
@@ -66,11 +71,15 @@ class webhook_pipeline {
 
  private:
   boost::asio::awaitable<bool> outlast_callers();
+  heartbeats::watcher_report report() const;
+  std::vector<std::string> heartbeat_managers() const;
   core::channel<watch_event>& reviews() { return reviews_ ? *reviews_ : events_; }
 
   const std::chrono::milliseconds shutdown_delay_;
   const std::chrono::milliseconds drain_timeout_;
   const pipeline_environment environment_;
+  const std::shared_ptr<const tls::credentials> credentials_;
+  const std::string source_;
   const std::unique_ptr<core::transport> server_tls_;
   const std::unique_ptr<core::transport> client_tls_;
   const std::unique_ptr<core::channel<watch_event>> reviews_;  ///< null: without observation
@@ -78,6 +87,7 @@ class webhook_pipeline {
   dispatch::dispatcher dispatcher_;
   const std::unique_ptr<observation::observation> observation_;
   admission::webhook webhook_;
+  const std::unique_ptr<heartbeats::sender> heartbeat_;  ///< null: none are sent
   http::server intake_;
   core::wake stop_;
 };

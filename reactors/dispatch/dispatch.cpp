@@ -1,6 +1,7 @@
 #include "reactors/dispatch/dispatch.hpp"
 
 #include "core/wake.hpp"
+#include "reactors/shared/heartbeat.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
@@ -10,6 +11,7 @@
 #include <boost/json/value.hpp>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <utility>
 
@@ -231,11 +233,17 @@ void dispatcher::write_request(worker& self) const {
   request.target += load.as_batch ? "/events" : "/event";
   request.headers.add("content-type", "application/json");
   char before = '[';
+  auto oldest = core::time_point::max();
   for (const auto& event : load.events) {
+    oldest = std::min(oldest, event.first_accepted());
     if (load.as_batch) request.body += std::exchange(before, ',');
     append_wire_json(request.body, options_.contract, event.key());
   }
   if (load.as_batch) request.body += ']';
+  const auto age = std::chrono::floor<std::chrono::milliseconds>(clock_.now() - oldest);
+  std::array<char, 24> text;
+  const auto end = std::to_chars(text.begin(), text.end(), age.count()).ptr;
+  request.headers.add(event_age_header, {text.begin(), end});
 }
 
 void dispatcher::read_answer(worker& self) const {
@@ -247,6 +255,7 @@ void dispatcher::read_answer(worker& self) const {
   answer.batch_offer = 1;
   std::from_chars(offer.data(), offer.data() + offer.size(), answer.batch_offer);
   answer.batch_offer = std::min(answer.batch_offer, options_.batch_events);
+  answer.takes_heartbeats = response.headers.get(heartbeat_offer_header) == "1";
   answer.each.clear();
   if (!self.load->as_batch || response.status != 207) return;
   answer.each.resize(self.load->events.size(), 200);
@@ -262,11 +271,28 @@ void dispatcher::finish(worker& self) {
       *self.load->manager;  // its destination is there at least until the next poll
   for (std::size_t i = 0; i < self.load->events.size(); ++i) {
     if (judge(answer.status_of(i)) != verdict::delivered) continue;
-    const std::chrono::duration<double> took = when - self.load->events[i].first_accepted();
-    metrics_.delivery_seconds.add(took.count());
+    metrics_.delivered_after(when - self.load->events[i].first_accepted());
   }
   const auto result = schedule_.answered(std::move(self.load), answer, when);
   metrics_.answered(manager, answer.status, result);
+}
+
+dispatch_statistics dispatcher::statistics() const {
+  dispatch_statistics out{.counts = metrics_.counts(), .upstream_open = schedule_.upstream_open()};
+  const auto now = clock_.now();
+  schedule_.report([&](const schedule::figures& destination) {
+    if (destination.oldest == core::time_point::max()) return;
+    out.oldest = std::max(out.oldest, now - destination.oldest);
+  });
+  return out;
+}
+
+std::vector<std::string> dispatcher::heartbeat_managers() const {
+  std::vector<std::string> managers;
+  schedule_.report([&](const schedule::figures& destination) {
+    if (destination.takes_heartbeats) managers.push_back(destination.manager);
+  });
+  return managers;
 }
 
 dispatcher::~dispatcher() = default;

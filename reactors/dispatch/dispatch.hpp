@@ -47,6 +47,13 @@ struct dispatch_environment {
   core::random_source random;
 };
 
+/// What a dispatcher has done so far, and what it has not done yet.
+struct dispatch_statistics {
+  dispatch_counts counts = {};
+  core::duration oldest{};     ///< time since the latest change of the oldest undelivered event
+  bool upstream_open = false;  ///< the way to KCP is broken: only probes are sent
+};
+
 /// Takes events from a channel and sends them to KCP (contracts: `POST
 /// /<contract>/<manager>/event`).
 ///
@@ -54,7 +61,8 @@ struct dispatch_environment {
 /// become one, which is sent after it. Where the receiver offers it (header `watch-event-batch:
 /// <events>` in its answers) what has gathered is sent as one request; nothing ever waits for a
 /// batch to fill. What is sent when, and what is lost when there is too much, is the schedule's
-/// decision (schedule.hpp). The channel is always emptied at once.
+/// decision (schedule.hpp). The channel is always emptied at once. A request says in a header how
+/// old its oldest event is (`event_age_header`).
 ///
 /// Metrics: `rw_dispatch_events_total{outcome}` (delivered, coalesced, retried, rejected, expired,
 /// overflow, abandoned), `rw_dispatch_events{state}` (known, delayed),
@@ -83,6 +91,13 @@ class dispatcher {
 
   /// Events that are known and not delivered.
   std::size_t pending() const noexcept { return schedule_.size(); }
+  dispatch_statistics statistics() const;
+  /// Managers whose receivers offer to take heartbeats (`heartbeat_offer_header`).
+  std::vector<std::string> heartbeat_managers() const;
+
+  /// The connections to KCP, for requests of others; closed when `run` ends, before which those
+  /// must have ended.
+  http::client& upstream() noexcept { return client_; }
 
  private:
   struct worker;

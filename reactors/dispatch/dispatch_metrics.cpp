@@ -8,6 +8,10 @@ namespace {
 
 constexpr std::size_t labelled_managers = 32;
 
+/// In the order of `loss`.
+constexpr std::array lost_counts{&dispatch_counts::rejected, &dispatch_counts::expired,
+                                 &dispatch_counts::overflowed};
+
 core::counter& events_total(core::metrics& registry, const char* outcome) {
   return core::make_counter(registry, "rw_dispatch_events_total", "Events, by what became of them",
                             {{"outcome", outcome}});
@@ -33,13 +37,13 @@ dispatch_metrics::dispatch_metrics(core::metrics& r, core::logger& log)
       requests(core::make_counter(r, "watcher_kcp_requests_total", "Requests sent to KCP")),
       batch_events(r, "rw_dispatch_batch_events", "Events in one request", {},
                    {1, 2, 4, 8, 16, 32, 64, 128, 256, 512}),
-      delivery_seconds(r, "rw_dispatch_delivery_seconds",
-                       "Seconds from taking an event off the channel to its delivery", {},
-                       core::latency_bounds()),
       registry_(r),
       log_(log),
       lost_{&events_total(r, "rejected"), &events_total(r, "expired"),
             &events_total(r, "overflow")},
+      delivery_seconds_(r, "rw_dispatch_delivery_seconds",
+                        "Seconds from taking an event off the channel to its delivery", {},
+                        core::latency_bounds()),
       known_(events_in(r, "known")),
       delayed_(events_in(r, "delayed")),
       circuits_(core::make_gauge(r, "rw_dispatch_open_circuits",
@@ -61,6 +65,8 @@ void dispatch_metrics::lost(loss what, const watch_event& event) {
       "rejected by its receiver", "not accepted by its receiver in time", "no capacity left"};
   const auto i = static_cast<std::size_t>(what);
   lost_[i]->Increment();
+  ++(counts_.*lost_counts[i]);
+  if (what != loss::rejected && event.mark == 0) ++counts_.lost;
   log_.limited(loss_logs_[i], core::log_level::error,
                "event dropped; the object's next change makes up for it",
                {{"reason", reasons[i]},
@@ -68,6 +74,12 @@ void dispatch_metrics::lost(loss what, const watch_event& event) {
                 {"kind", event.gvk.kind},
                 {"namespace", event.watched.ns},
                 {"name", event.watched.name}});
+}
+
+void dispatch_metrics::delivered_after(core::duration since_acceptance) {
+  ++counts_.delivered;
+  counts_.delivery_time += since_acceptance;
+  delivery_seconds_.add(core::seconds(since_acceptance));
 }
 
 void dispatch_metrics::answered(const std::string& manager, unsigned status,
@@ -134,7 +146,7 @@ void dispatch_metrics::publish(const schedule& from, std::size_t in_channel, cor
   oldest_.Set(longest);
   channel_.Set(static_cast<double>(in_channel));
   batch_events.publish();
-  delivery_seconds.publish();
+  delivery_seconds_.publish();
 }
 
 }  // namespace rw::dispatch

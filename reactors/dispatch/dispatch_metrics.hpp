@@ -5,11 +5,23 @@
 #include "reactors/dispatch/schedule.hpp"
 
 #include <array>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
 
 namespace rw::dispatch {
+
+/// Numbers of events of one dispatcher; other dispatchers may share its metrics.
+struct dispatch_counts {
+  std::uint64_t delivered = 0;
+  std::uint64_t rejected = 0;
+  std::uint64_t expired = 0;
+  std::uint64_t overflowed = 0;
+  /// Expired and overflowed events without a mark: nobody offers them again.
+  std::uint64_t lost = 0;
+  core::duration delivery_time{};  ///< from acceptance to delivery, sum over the delivered
+};
 
 /// Counts and logs what the dispatcher's class comment names. Not thread-safe.
 class dispatch_metrics {
@@ -19,6 +31,8 @@ class dispatch_metrics {
 
   /// To be called for each event that is lost.
   void lost(loss what, const watch_event& event);
+  /// To be called for each event that is delivered.
+  void delivered_after(core::duration since_acceptance);
   void answered(const std::string& manager, unsigned status, const batch_result& result);
   /// A request has no answer, and no earlier one says as much. `manager` is empty if that is
   /// everybody's failure.
@@ -34,7 +48,8 @@ class dispatch_metrics {
   core::counter& abandoned;
   core::counter& requests;
   core::histogram_tally batch_events;
-  core::histogram_tally delivery_seconds;
+
+  const dispatch_counts& counts() const noexcept { return counts_; }
 
  private:
   struct manager_series {
@@ -52,6 +67,8 @@ class dispatch_metrics {
   core::log_limit failure_log_;
   std::array<core::log_limit, 3> loss_logs_;  ///< in the order of `loss`
   const std::array<core::counter*, 3> lost_;  ///< likewise
+  dispatch_counts counts_;
+  core::histogram_tally delivery_seconds_;
   core::gauge& known_;
   core::gauge& delayed_;
   core::gauge& circuits_;

@@ -51,6 +51,7 @@ struct schedule::destination {
   std::size_t batch = 1;     ///< events that the receiver takes at once
   unsigned refusals = 0;     ///< of batches, since one was taken
   unsigned unprocessed = 0;  ///< requests in a row that nobody looked at
+  bool takes_heartbeats = false;
   evidence known = evidence::none;
   core::time_point no_batch_before = core::time_point::min();
 };
@@ -237,6 +238,7 @@ batch_result schedule::answered(std::unique_ptr<batch> sent, const answer& what,
   if (one.known == evidence::none) one.known = evidence::not_found;
   if (judge(what.status) == verdict::delivered) {
     one.batch = now < one.no_batch_before ? 1 : std::max<std::size_t>(what.batch_offer, 1);
+    one.takes_heartbeats = what.takes_heartbeats;
   }
   batch_result result;
   const auto s = what.status;
@@ -365,7 +367,7 @@ void schedule::end(std::unique_ptr<batch> sent) {
 void schedule::report(const std::function<void(const figures&)>& to) const {
   for (const auto* one : ring_) {
     to({one->manager, one->known == evidence::real, one->events.size(), one->events.delayed(),
-        one->events.oldest(), one->gate.open()});
+        one->events.oldest(), one->gate.open(), one->takes_heartbeats});
   }
 }
 

@@ -63,7 +63,8 @@ struct answer {
   std::chrono::seconds retry_after{0};
   std::size_t batch_offer = 1;  ///< events that the receiver takes in one request
   std::vector<unsigned> each =
-      {};  ///< statuses of a batch's events (207); empty: all have `status`
+      {};                         ///< statuses of a batch's events (207); empty: all have `status`
+  bool takes_heartbeats = false;  ///< the receiver offered that
 
   unsigned status_of(std::size_t event) const { return each.empty() ? status : each[event]; }
 };
@@ -141,6 +142,7 @@ class schedule {
     std::size_t delayed;      ///< of these, waiting for a backoff
     core::time_point oldest;  ///< latest change of the one that waits longest; max(): none
     bool open;                ///< its breaker lets only probes pass
+    bool takes_heartbeats;    ///< as its receiver's latest answer that took an event said
   };
 
   /// Told of each event that is lost, before it is forgotten.

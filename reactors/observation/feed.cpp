@@ -37,11 +37,43 @@ k8s::list_watch_options options_of(const observed_resource& resource) {
 
 }  // namespace
 
+/// The client, for lists in turns.
+class feed::source final : public k8s::api_source {
+ public:
+  explicit source(feed& owner) : owner_(owner), api_(k8s::source_of(owner.in_.api)) {}
+
+  asio::any_io_executor get_executor() const noexcept override { return api_->get_executor(); }
+  asio::awaitable<k8s::result<std::pair<unsigned, unsigned>>> server_version() override {
+    return api_->server_version();
+  }
+  asio::awaitable<k8s::result<std::string>> list_text(k8s::resource_type type, k8s::selection what,
+                                                      k8s::list_options page) override {
+    co_await owner_.turn_.begin();
+    auto text = co_await api_->list_text(std::move(type), std::move(what), std::move(page));
+    co_return text;
+  }
+  asio::awaitable<k8s::result<k8s::opened_watch>> open_watch(k8s::resource_type type,
+                                                             k8s::selection what,
+                                                             k8s::watch_options options,
+                                                             k8s::watch_sink& into) override {
+    // It may be a list too.
+    if (owner_.lists_) co_await owner_.turn_.begin();
+    auto opened =
+        co_await api_->open_watch(std::move(type), std::move(what), std::move(options), into);
+    co_return opened;
+  }
+
+ private:
+  feed& owner_;
+  const std::shared_ptr<k8s::api_source> api_;
+};
+
 feed::feed(observed_resource resource, feed_options options, feed_environment environment)
     : resource_(std::move(resource)),
       options_(options),
       in_(std::move(environment)),
-      stopped_(in_.api.get_executor()) {}
+      stopped_(in_.api.get_executor()),
+      turn_(in_.turns) {}
 
 asio::awaitable<void> feed::run(std::shared_ptr<feed> self) {
   const auto timer = self->in_.clock.make_timer(self->in_.api.get_executor());
@@ -90,7 +122,7 @@ asio::awaitable<k8s::result<k8s::resource_type>> feed::discover() {
 
 asio::awaitable<void> feed::observe(k8s::resource_type type) {
   for (const auto& watch : resource_.watches) in_.into.set_type(watch, type);
-  k8s::list_watch driver(k8s::source_of(in_.api), std::move(type), options_of(resource_),
+  k8s::list_watch driver(std::make_shared<source>(*this), std::move(type), options_of(resource_),
                          {in_.clock, in_.log, in_.metrics, in_.random}, *this);
   driver_ = &driver;
   core::task_group tasks(in_.api.get_executor());
@@ -100,6 +132,7 @@ asio::awaitable<void> feed::observe(k8s::resource_type type) {
   driver_ = nullptr;
   tasks.cancel();
   co_await tasks.join();
+  turn_.end();
   co_await asio::this_coro::throw_if_cancelled(true);
 }
 
@@ -130,6 +163,7 @@ void feed::restart_watch() {
 }
 
 void feed::begin_listing() {
+  lists_ = true;
   if (ended_) return;
   for (const auto& watch : resource_.watches) in_.into.begin_listing(watch);
 }
@@ -149,6 +183,8 @@ void feed::remove(const k8s::object& last) {
 }
 
 void feed::end_listing() {
+  lists_ = false;
+  turn_.end();
   if (ended_ || !reason_.empty()) return;
   for (const auto& watch : resource_.watches) in_.into.end_listing(watch);
 }
@@ -166,6 +202,7 @@ void feed::live(bool live) {
 }
 
 void feed::request_failed(const k8s::failure& error) {
+  turn_.end();
   if (is_refusal(error)) return stop(error.message);
   if (++failures_ == failures_until_given_up) give_up(error.message);
 }

@@ -7,6 +7,7 @@
 #include "core/wake.hpp"
 #include "k8s/cache/list_watch.hpp"
 #include "k8s/client/client.hpp"
+#include "reactors/observation/list_turns.hpp"
 #include "reactors/observation/observer.hpp"
 #include "reactors/observation/plan.hpp"
 
@@ -32,15 +33,18 @@ struct feed_environment {
   k8s::client& api;
   observer& into;
   std::function<void()> on_input;  ///< the observer may have changed
+  std::shared_ptr<list_turns> turns;
 };
 
-/// Lists and watches one resource for the observer; where that is refused, again and again. On the
-/// client's executor.
+/// Lists and watches one resource for the observer; where that is refused, again and again. Waits
+/// for its turn with each list; a request that fails ends the turn. On the client's executor.
 class feed final : k8s::object_sink {
  public:
   feed(observed_resource resource, feed_options options, feed_environment environment);
 
   const observed_resource& resource() const noexcept { return resource_; }
+  /// Why events come from reviews alone at present; empty: it is live, or about to be.
+  const std::string& given_up() const noexcept { return given_up_; }
 
   /// Runs until `end`, or until cancelled.
   static boost::asio::awaitable<void> run(std::shared_ptr<feed> self);
@@ -49,6 +53,8 @@ class feed final : k8s::object_sink {
   void restart_watch();
 
  private:
+  class source;
+
   boost::asio::awaitable<k8s::result<k8s::resource_type>> discover();
   boost::asio::awaitable<void> observe(k8s::resource_type type);
   void stop(std::string_view reason);
@@ -67,6 +73,8 @@ class feed final : k8s::object_sink {
   const feed_options options_;
   const feed_environment in_;
   core::wake stopped_;
+  list_turn turn_;
+  bool lists_ = false;                 ///< a list is not complete
   k8s::list_watch* driver_ = nullptr;  ///< while it runs
   std::string reason_;                 ///< why it stops; empty: it does not
   std::string given_up_;               ///< the reason that was logged last

@@ -6,12 +6,15 @@
 #include <cstdint>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <sys/stat.h>
 #include <system_error>
 #include <type_traits>
 
 namespace rw::observation {
 namespace {
+
+constexpr std::size_t object_bytes = 64;  // of one object, about
 
 std::uint64_t checksum(std::string_view bytes) {
   return core::string_hash().add(bytes).value();
@@ -100,19 +103,48 @@ std::string reason_of(int error) {
 
 }  // namespace
 
-std::string encode_ledger(const observed_objects& objects) {
-  std::string bytes(ledger_header);
-  writer to(bytes);
-  objects.visit(
-      [&](const managed_watch& watch, std::size_t count) {
+ledger_encoder::ledger_encoder(const observed_objects& objects) : objects_(objects) {
+  // Growing would copy all that is encoded within one slice.
+  bytes_.reserve(object_bytes * (objects.size() + 1));
+  bytes_ += ledger_header;
+}
+
+bool ledger_encoder::encode(std::size_t count) {
+  writer to(bytes_);
+  const bool more = objects_.visit(
+      position_, count,
+      [&](const managed_watch& watch) {
+        end_section();
         write_watch(to, watch);
-        to.number(static_cast<std::uint32_t>(count));
+        count_at_ = bytes_.size();
+        to.number(count_);
       },
       [&](std::string_view key, mark delivered) {
         to.text(key);
         to.number(delivered);
+        ++count_;
       });
-  to.number(checksum(bytes));
+  end_section();
+  return more;
+}
+
+void ledger_encoder::end_section() {
+  if (count_at_ != 0) std::memcpy(bytes_.data() + count_at_, &count_, sizeof count_);
+  count_at_ = 0;
+  count_ = 0;
+}
+
+void seal_ledger(std::string& bytes) {
+  const auto hash = checksum(bytes);
+  writer(bytes).number(hash);
+}
+
+std::string encode_ledger(const observed_objects& objects) {
+  ledger_encoder encoder(objects);
+  while (encoder.encode(std::numeric_limits<std::size_t>::max())) {
+  }
+  auto bytes = encoder.take();
+  seal_ledger(bytes);
   return bytes;
 }
 

@@ -5,6 +5,7 @@
 #include <boost/system/result.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -14,8 +15,9 @@
 /// The ledger: a file with what was delivered of each observed object, which a restart compares the
 /// first list with. It is a hint: without it, or with one that is seconds old, events repeat.
 ///
-/// Form: `ledger_header`, then for each Watcher its fields and its objects, then a 64-bit hash of
-/// all that. Integers are in the machine's byte order, strings follow their length.
+/// Form: `ledger_header`, then sections, each with the fields of a Watcher and some of its objects,
+/// then a 64-bit hash of all that. Integers are in the machine's byte order, strings follow their
+/// length. Of several states of one object the first counts.
 namespace rw::observation {
 
 /// Names the version of the form.
@@ -30,6 +32,32 @@ struct ledger_defect {
   std::string message;
 };
 
+/// Encodes objects in slices, between which they may change: each is encoded as it is when its
+/// slice comes. Not thread-safe.
+class ledger_encoder {
+ public:
+  /// The objects must outlive it.
+  explicit ledger_encoder(const observed_objects& objects);
+
+  /// Encodes about `count` more. Returns false when it has encoded the last ones.
+  bool encode(std::size_t count);
+  /// Returns what it has encoded; to be sealed.
+  std::string take() { return std::move(bytes_); }
+
+ private:
+  void end_section();
+
+  const observed_objects& objects_;
+  observed_objects::position position_;
+  std::string bytes_;
+  std::size_t count_at_ = 0;  ///< where the section has its number of objects; 0: there is none
+  std::uint32_t count_ = 0;
+};
+
+/// Completes encoded objects by their hash. Any thread.
+void seal_ledger(std::string& bytes);
+
+/// Encodes all objects, and seals them.
 std::string encode_ledger(const observed_objects& objects);
 /// Throws nothing but std::bad_alloc.
 boost::system::result<ledger_content, ledger_defect> decode_ledger(std::string_view bytes);

@@ -3,7 +3,7 @@
 #include "core/task_group.hpp"
 #include "core/wake.hpp"
 #include "reactors/observation/feed.hpp"
-#include "reactors/observation/ledger.hpp"
+#include "reactors/observation/ledger_file.hpp"
 #include "reactors/observation/plan.hpp"
 
 #include <boost/asio/post.hpp>
@@ -22,7 +22,7 @@ namespace asio = boost::asio;
 
 constexpr auto tick = std::chrono::seconds(1);  // of metrics, ledger and managers
 constexpr std::size_t reviews_at_once = 256;
-constexpr int ledger_share = 100;  // the ledger takes one part of so many of the time
+constexpr std::size_t lists_at_once = 2;  // each has its pages in memory
 
 struct series {
   explicit series(core::metrics& r)
@@ -40,9 +40,7 @@ struct series {
              &events(r, "unverified")},
         not_persisted(confirmations(r, "not_persisted")),
         missed(confirmations(r, "missed")),
-        failed(confirmations(r, "failed")),
-        written(ledger_writes(r, "written")),
-        unwritten(ledger_writes(r, "failed")) {}
+        failed(confirmations(r, "failed")) {}
 
   static core::counter& events(core::metrics& r, const char* cause) {
     return core::make_counter(r, "rw_observation_events_total",
@@ -54,10 +52,6 @@ struct series {
                               "time",
                               {{"result", result}});
   }
-  static core::counter& ledger_writes(core::metrics& r, const char* outcome) {
-    return core::make_counter(r, "rw_observation_ledger_writes_total",
-                              "Number of writes of the ledger", {{"outcome", outcome}});
-  }
 
   core::gauge& objects;
   core::gauge& live;
@@ -68,8 +62,6 @@ struct series {
   core::counter& not_persisted;
   core::counter& missed;
   core::counter& failed;
-  core::counter& written;
-  core::counter& unwritten;
 };
 
 }  // namespace
@@ -87,14 +79,19 @@ class observation::implementation {
         in_(std::move(environment)),
         random_(in_.random),
         metrics_(in_.metrics),
+        ledger_(executor, options_.ledger, observer_.objects(),
+                {in_.clock, in_.log, in_.metrics, in_.blocking}),
         timer_(in_.clock.make_timer(executor)),
-        space_(executor) {}
+        space_(executor),
+        turns_(std::make_shared<list_turns>(executor, lists_at_once)) {}
 
   asio::awaitable<void> run();
   void delivered(const watch_event& event, std::uint64_t mark);
   void lost(const watch_event& event, std::uint64_t mark);
-  void save();
+  asio::awaitable<void> save() { return ledger_.save(); }
   std::size_t waiting() const noexcept { return observer_.waiting(); }
+  observation_statistics statistics() const;
+  watch_report report_of(const managed_watch& watch) const;
 
  private:
   asio::awaitable<void> read_reviews();
@@ -118,14 +115,15 @@ class observation::implementation {
   series metrics_;
   core::log_limit lag_log_;
   core::log_limit read_log_;
-  core::log_limit ledger_log_;
+  ledger_file ledger_;
   const std::unique_ptr<core::timer> timer_;
   core::wake space_;  ///< for reviews
   std::shared_ptr<const known_managers> managers_;
+  const std::shared_ptr<list_turns> turns_;
   std::vector<std::shared_ptr<feed>> feeds_;
   core::time_point tick_ = core::time_point::min();
-  core::time_point save_from_ = core::time_point::min();
-  std::uint64_t saved_ = 0;  ///< version of the objects in the ledger
+  std::uint64_t resyncs_ = 0;
+  std::uint64_t not_persisted_ = 0;
   core::task_group* tasks_ = nullptr;
 };
 
@@ -170,6 +168,7 @@ asio::awaitable<void> observation::implementation::drive() {
     auto next = observer_.poll(now);
     if (next.send) {
       metrics_.sent.at(static_cast<std::size_t>(next.reason))->Increment();
+      if (next.reason == cause::resync) ++resyncs_;
       if (events_.try_send(*next.send) == core::send_status::full) {
         const auto error = co_await events_.send(std::move(*next.send));
         if (error) co_return;
@@ -206,7 +205,10 @@ asio::awaitable<void> observation::implementation::confirm(observer::confirmatio
                      {"error", found.error().message}});
   }
   const auto outcome = observer_.confirm(read, result, in_.clock.now());
-  if (outcome.not_persisted) metrics_.not_persisted.Increment();
+  if (outcome.not_persisted) {
+    ++not_persisted_;
+    metrics_.not_persisted.Increment();
+  }
   if (!outcome.lagging.empty()) {
     metrics_.missed.Increment();
     in_.log.limited(lag_log_, core::log_level::warning, "watch lags behind, restarted",
@@ -226,7 +228,7 @@ void observation::implementation::on_tick(core::time_point now) {
   tick_ = now + tick;
   update_plan();
   publish();
-  if (now >= save_from_) save();
+  if (ledger_.due(now)) tasks_->spawn(ledger_.save());
 }
 
 bool observation::implementation::observes() const {
@@ -272,7 +274,7 @@ void observation::implementation::update_plan() {
     feeds.push_back(std::make_shared<feed>(
         resource, options,
         feed_environment{in_.clock, in_.log, in_.metrics, [this] { return random_(); }, *in_.api,
-                         observer_, [this] { wake(); }}));
+                         observer_, [this] { wake(); }, turns_}));
     tasks_->spawn(feed::run(feeds.back()));
   }
   feeds_ = std::move(feeds);
@@ -280,43 +282,21 @@ void observation::implementation::update_plan() {
 
 /// Compares with the ledger what the first lists bring.
 void observation::implementation::remember(const plan& first) {
-  if (options_.ledger.empty()) return;
-  const auto ledger = read_ledger(options_.ledger);
-  if (!ledger) {
-    in_.log.warning("ledger not usable, all observed objects are sent again",
-                    {{"file", options_.ledger}, {"reason", ledger.error().message}});
-    return;
-  }
+  const auto ledger = ledger_.load();
+  if (ledger.empty()) return;
   auto& objects = observer_.objects();
   for (const auto& resource : first.resources) {
     for (const auto& watch : resource.watches) {
-      const auto known = ledger->find(watch);
-      if (known == ledger->end()) continue;
+      const auto known = ledger.find(watch);
+      if (known == ledger.end()) continue;
       auto& table = objects.add(watch);
       for (const auto& [key, delivered] : known->second) {
         if (objects.size() < options_.observer.objects) objects.remember(table, key, delivered);
       }
     }
   }
-  saved_ = objects.version();
+  ledger_.set_current();
   in_.log.info("ledger read", {{"file", options_.ledger}, {"objects", objects.size()}});
-}
-
-void observation::implementation::save() {
-  const auto version = observer_.objects().version();
-  if (options_.ledger.empty() || version == saved_) return;
-  const auto begin = in_.clock.now();
-  const auto error = write_ledger(options_.ledger, encode_ledger(observer_.objects()));
-  const auto end = in_.clock.now();
-  save_from_ = end + (end - begin) * ledger_share;
-  if (error.empty()) {
-    saved_ = version;
-    metrics_.written.Increment();
-    return;
-  }
-  metrics_.unwritten.Increment();
-  in_.log.limited(ledger_log_, core::log_level::error, "ledger not written",
-                  {{"file", options_.ledger}, {"error", error}});
 }
 
 void observation::implementation::delivered(const watch_event& event, std::uint64_t mark) {
@@ -327,6 +307,30 @@ void observation::implementation::delivered(const watch_event& event, std::uint6
 void observation::implementation::lost(const watch_event& event, std::uint64_t mark) {
   observer_.lost(event, mark, in_.clock.now());
   wake();
+}
+
+observation_statistics observation::implementation::statistics() const {
+  observation_statistics out{.not_persisted = not_persisted_, .resyncs = resyncs_};
+  if (observes()) out.ledger = ledger_.state();
+  return out;
+}
+
+watch_report observation::implementation::report_of(const managed_watch& watch) const {
+  watch_report out{watch.manager, watch.watched.group, watch.watched.plural, watch.field};
+  if (!observes()) {
+    out.reason = "no watches, or no API server";
+    return out;
+  }
+  out.reason = unobserved_reason(watch, options_.secrets);
+  if (!out.reason.empty()) return out;
+  out.state = observer_.is_live(watch) ? watch_state::live : watch_state::catching_up;
+  for (const auto& each : feeds_) {
+    const auto& watches = each->resource().watches;
+    if (each->given_up().empty() || std::ranges::find(watches, watch) == watches.end()) continue;
+    out.state = watch_state::unobserved;
+    out.reason = each->given_up();
+  }
+  return out;
 }
 
 void observation::implementation::publish() {
@@ -353,11 +357,17 @@ void observation::delivered(const watch_event& event, std::uint64_t mark) {
 void observation::lost(const watch_event& event, std::uint64_t mark) {
   impl_->lost(event, mark);
 }
-void observation::save() {
-  impl_->save();
+asio::awaitable<void> observation::save() {
+  return impl_->save();
 }
 std::size_t observation::waiting() const noexcept {
   return impl_->waiting();
+}
+observation_statistics observation::statistics() const {
+  return impl_->statistics();
+}
+watch_report observation::report_of(const managed_watch& watch) const {
+  return impl_->report_of(watch);
 }
 
 }  // namespace rw::observation

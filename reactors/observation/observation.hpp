@@ -9,6 +9,7 @@
 #include "k8s/client/client.hpp"
 #include "reactors/observation/observer.hpp"
 #include "reactors/shared/events.hpp"
+#include "reactors/shared/heartbeat.hpp"
 #include "reactors/shared/managers_file.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -19,6 +20,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace rw::observation {
 
@@ -40,16 +42,26 @@ struct observation_environment {
   core::random_source random;
   k8s::client* api = nullptr;                 ///< null: events come from reviews alone
   const managers_in_use* managers = nullptr;  ///< null, or none in use yet: likewise
+  /// Where the ledger is written; none: a thread of its own.
+  boost::asio::any_io_executor blocking = {};
+};
+
+struct observation_statistics {
+  std::uint64_t not_persisted = 0;  ///< admitted changes that nothing followed
+  std::uint64_t resyncs = 0;        ///< events that a list caused
+  /// none: no file is configured, or nothing observed; missing: there was none at the start, or
+  /// none that is usable; read: it was read; failed: it cannot be written at present.
+  std::string_view ledger = "none";
 };
 
 /// Makes events of what is persisted: takes the events of admitted writes from one channel, watches
 /// the resources that the managers' file names, and sends to another channel what both witnesses
 /// agree on. `observer.hpp` has the rules, `plan.hpp` what is not observed. A resource is not
 /// observed either while its discovery or list is refused (401, 403, 404), or has more objects than
-/// are left of `observer.objects`; both are tried again. The managers' file may change at any time:
-/// Watchers that stay keep their objects.
+/// are left of `observer.objects`; both are tried again. Two lists are under way at most. The
+/// managers' file may change at any time: Watchers that stay keep their objects.
 ///
-/// What `delivered` reports is remembered in the ledger (`ledger.hpp`), written at most
+/// What `delivered` reports is remembered in the ledger (`ledger_file.hpp`), written at most
 /// once a second, and so seldom that it takes less than 1 % of the time.
 ///
 /// Metrics: `rw_observation_objects`, `rw_observation_live_watches`,
@@ -78,10 +90,14 @@ class observation {
   void lost(const watch_event& event, std::uint64_t mark);
 
   /// Writes the ledger, if it has changed. For the end, when all outcomes are known.
-  void save();
+  boost::asio::awaitable<void> save();
 
   /// Reviews whose events are not sent.
   std::size_t waiting() const noexcept;
+
+  observation_statistics statistics() const;
+  /// What is known of one watch of the managers' file.
+  watch_report report_of(const managed_watch& watch) const;
 
  private:
   class implementation;

@@ -191,13 +191,25 @@ void observed_objects::lost(table& of, const k8s::object_key& key, std::uint64_t
   if (object != nullptr) set(*object, state::resync);
 }
 
-void observed_objects::visit(const watch_visitor& watch, const object_visitor& object) const {
-  for (const auto& [of, entry] : tables_) {
-    watch(of, entry->records.size());
-    for (const auto& [key, each] : entry->records) {
-      object(key, each.state == state::delivered ? each.newest : unknown_mark);
+bool observed_objects::visit(position& from, std::size_t count, const watch_visitor& watch,
+                             const object_visitor& object) const {
+  auto at = from.watch ? tables_.lower_bound(*from.watch) : tables_.begin();
+  for (; at != tables_.end(); ++at) {
+    const auto& [of, entry] = *at;
+    const auto& records = entry->records;
+    // A table that has grown has its objects in other buckets.
+    const bool continues = from.watch == of && from.buckets == records.bucket_count();
+    if (!continues) from = {of, 0, records.bucket_count()};
+    watch(of);
+    for (; from.bucket < from.buckets; ++from.bucket) {
+      if (count-- == 0) return true;
+      for (auto each = records.begin(from.bucket); each != records.end(from.bucket); ++each) {
+        const auto& [key, known] = *each;
+        object(key, known.state == state::delivered ? known.newest : unknown_mark);
+      }
     }
   }
+  return false;
 }
 
 }  // namespace rw::observation

@@ -88,10 +88,19 @@ class observed_objects {
   /// Increases whenever what `visit` passes changes.
   std::uint64_t version() const noexcept { return version_; }
 
-  /// Passes each object as a ledger should have it, Watcher by Watcher.
-  using watch_visitor = std::function<void(const managed_watch&, std::size_t objects)>;
+  /// Where `visit` is among the objects.
+  struct position {
+    std::optional<managed_watch> watch = {};  ///< nothing: at the beginning
+    std::size_t bucket = 0;
+    std::size_t buckets = 0;  ///< of the Watcher's hash table
+  };
+  using watch_visitor = std::function<void(const managed_watch&)>;
   using object_visitor = std::function<void(std::string_view key, mark delivered)>;
-  void visit(const watch_visitor& watch, const object_visitor& object) const;
+  /// Passes objects as a ledger should have them, after their Watcher: those in the next `count`
+  /// buckets, each of which has about one. Returns false after the last ones. The objects may
+  /// change between two calls: what exists all the time is passed, and maybe twice.
+  bool visit(position& from, std::size_t count, const watch_visitor& watch,
+             const object_visitor& object) const;
 
  private:
   enum class state : std::uint8_t { delivered, live, resync, sent, sent_resync };

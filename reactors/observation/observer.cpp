@@ -271,6 +271,11 @@ observer::confirmation observer::read(open_review& open, core::time_point now) {
   return {open.event, *of->type, open.number};
 }
 
+bool observer::is_live(const managed_watch& watch) const {
+  const auto at = std::ranges::find(views_, watch, &view::watch);
+  return at != views_.end() && at->live;
+}
+
 std::size_t observer::live_watches() const noexcept {
   return static_cast<std::size_t>(std::ranges::count(views_, true, &view::live));
 }

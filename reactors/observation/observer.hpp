@@ -122,6 +122,7 @@ class observer {
 
   observed_objects& objects() noexcept { return objects_; }
   std::size_t waiting() const noexcept { return settling_.size() + open_.size(); }
+  bool is_live(const managed_watch& watch) const;
   std::size_t live_watches() const noexcept;
   std::size_t unobserved_watches() const noexcept;
   /// Accepts no further review for the moment.

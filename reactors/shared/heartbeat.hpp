@@ -47,14 +47,14 @@ struct watch_report {
   std::string resource = {};  ///< plural
   std::string field = {};
   watch_state state = watch_state::unobserved;
-  std::string reason = {};  ///< of another state than live; may be empty
+  std::string reason = {};  ///< of another state than live; may be empty; rendered in ASCII
 
   friend bool operator==(const watch_report&, const watch_report&) = default;
 };
 
 /// Numbers of events since the watcher started. They never decrease within one boot id.
 struct event_counts {
-  std::uint64_t accepted = 0;
+  std::uint64_t accepted = 0;  ///< of reviews; those that overflowed included
   std::uint64_t delivered = 0;
   std::uint64_t expired = 0;
   std::uint64_t overflowed = 0;

@@ -43,7 +43,8 @@ class Story:
         self.assertEqual(environment["KCP_ADDR"], f"localhost:{self.port}")
         return self.start(Webhook(files["skr", "tls.crt"], files["skr", "tls.key"], files["skr", "ca.crt"],
                                   environment["KCP_ADDR"], contract=environment["KCP_CONTRACT"],
-                                  env={"MANAGERS_FILE": str(files["skr", "managers.json"])})).ready()
+                                  env={"MANAGERS_FILE": str(files["skr", "managers.json"]),
+                                       "HEARTBEAT_INTERVAL": "20s"})).ready()
 
     def review(self, webhook, configuration, manager=None):
         """As the runtime's API server would: posts a review, trusting the webhook's caBundle."""

@@ -5,13 +5,16 @@ RW_E2E_KILLS and RW_E2E_SEED change the number of crashes and when they come.
 """
 
 import base64
+import http.server
 import json
 import os
 import random
 import signal
+import ssl
 import statistics
 import threading
 import time
+import types
 
 import control_plane
 import harness
@@ -75,6 +78,51 @@ class Readback(EventLog):
             return found()
 
 
+class Kcp(http.server.ThreadingHTTPServer):
+    """Takes every event, and records heartbeats with their arrival. With `offers` all managers offer to take them."""
+
+    daemon_threads = True
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            if self.headers["Content-Type"] == "application/vnd.runtime-watcher.heartbeat+json":
+                self.server.heartbeats.append((time.monotonic(), self.path, json.loads(body)))
+            else:
+                self.server.ages.append(int(self.headers["watch-event-age"]))
+            self.send_response(200)
+            if self.server.offers:
+                self.send_header("watch-heartbeat", "1")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    def __init__(self, port, tls, client_ca):
+        self.heartbeats = []  # (arrival, path, body)
+        self.ages = []  # of requests with events
+        self.offers = False
+        super().__init__(("127.0.0.1", port), Kcp.Handler)
+        self.port = self.server_address[1]
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*tls)
+        context.load_verify_locations(client_ca)
+        context.verify_mode = ssl.CERT_REQUIRED
+        # The handshake belongs to the connection's thread, which a client that says nothing would otherwise hold up.
+        self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def stop(self):
+        self.shutdown()
+        self.server_close()
+
+    def latest(self):
+        return self.heartbeats[-1][2]
+
+
 class Observation:
     """The tests."""
 
@@ -108,11 +156,16 @@ class Observation:
         tls = self.pki.issue("server", "listener")
         return self.start(Listener(events, MANAGER, tls=tls, client_ca=self.pki.ca))
 
-    def run_webhook(self, listener, source="both", live=True):
+    def run_kcp(self, port=0):
+        kcp = Kcp(port, self.pki.issue("server", "kcp"), self.pki.ca)
+        self.addCleanup(kcp.stop)
+        return kcp
+
+    def run_webhook(self, listener, source="both", live=True, **env):
         webhook = self.start(Webhook(
             *self.certificate, self.pki.ca, f"localhost:{listener.port}",
             env={"MANAGERS_FILE": str(self.managers), "LEDGER_FILE": str(self.ledger), "SOURCE": source,
-                 "KUBECONFIG": str(self.kubeconfig), "WEBHOOK_PORT": str(self.webhook_port)}))
+                 "KUBECONFIG": str(self.kubeconfig), "WEBHOOK_PORT": str(self.webhook_port), **env}))
         if live and source != "webhook":
             self.wait_live(webhook)
         return webhook
@@ -275,6 +328,77 @@ class Observation:
         changed = self.make_changes(threads=8)
         webhook.send(signal.SIGCONT)
         self.expect_told(webhook, start, changed)
+
+    # --- what the watcher reports of itself ----------------------------------------------
+
+    def test_heartbeats_name_live_watches_and_tell_restarts(self):
+        kcp = self.run_kcp()
+        boots = []
+        for ledger in ("missing", "read"):
+            start = len(kcp.heartbeats)
+            webhook = self.run_webhook(kcp, live=False, HEARTBEAT_INTERVAL="20s")
+            wait_until(lambda: len(kcp.heartbeats) > start, 10, "a heartbeat arrives")
+            arrival, path, first = kcp.heartbeats[start]
+            self.note(f"first heartbeat {arrival - webhook.started:.2f} s after the start")
+            self.assertLess(arrival - webhook.started, 2)
+            self.assertEqual(path, "/v2/runtime-watcher/event")
+            self.assertEqual(first["sequence"], 1)
+            wait_until(lambda: kcp.latest()["watches"][0]["state"] == "live", 10, lambda: f"the watch is live: {kcp.latest()}")
+            heartbeat = kcp.latest()
+            self.assertEqual([(w["manager"], w["resource"]) for w in heartbeat["watches"]], [(MANAGER, "widgets")])
+            self.assertEqual((heartbeat["source"], heartbeat["ledger"], heartbeat["bootId"]),
+                             ("both", ledger, first["bootId"]))
+            self.assertEqual(heartbeat["intervalSeconds"], 20)
+            self.assertIn("certificateNotAfter", heartbeat)
+            events = len(kcp.ages)
+            self.api.request("POST", WIDGETS, widget(f"reported-{ledger}", 0))
+            wait_until(lambda: len(kcp.ages) > events, 10, "its event arrives")
+            boots.append(first["bootId"])
+            self.assertEqual(webhook.terminate(), 0)
+            self.assertTrue(self.ledger.exists())
+        self.assertNotEqual(*boots)
+        self.assertLess(max(kcp.ages), 10_000)
+
+    def test_manager_gets_heartbeats_while_it_offers_to_take_them(self):
+        kcp = self.run_kcp()
+        both = [*WATCHES["watches"], {**WATCHES["watches"][0], "manager": "another"}]
+        self.managers.write_text(json.dumps({**WATCHES, "watches": both}))
+        webhook = self.run_webhook(kcp, HEARTBEAT_INTERVAL="1s")
+        def to(manager):
+            return [body for _, path, body in kcp.heartbeats if path == f"/v2/{manager}/event"]
+        wait_until(lambda: len(to("runtime-watcher")) > 1, 10, "heartbeats arrive")
+        self.assertEqual(to(MANAGER), [])
+        kcp.offers = True
+        self.api.request("POST", WIDGETS, widget("offered", 0))
+        wait_until(lambda: to(MANAGER) and to("another"), 10, "managers get heartbeats")
+        self.assertEqual({watch["manager"] for watch in to(MANAGER)[0]["watches"]}, {MANAGER})
+        # The managers' file no longer names one; the other one withdraws its offer.
+        self.managers.write_text(json.dumps(WATCHES))
+        kcp.offers = False
+        self.api.request("POST", WIDGETS, widget("withdrawn", 0))
+        def given_up():
+            before = len(to(MANAGER)) + len(to("another"))
+            own = len(to("runtime-watcher"))
+            wait_until(lambda: len(to("runtime-watcher")) >= own + 3, 10, "heartbeats arrive")
+            return len(to(MANAGER)) + len(to("another")) == before
+        wait_until(given_up, 30, "only the component of the watcher gets heartbeats")
+        self.assertEqual(webhook.terminate(), 0)
+
+    def test_heartbeat_counts_events_that_expired_while_kcp_was_away(self):
+        port = lasting_port()
+        webhook = self.run_webhook(types.SimpleNamespace(port=port), "webhook", HEARTBEAT_INTERVAL="1s",
+                                   EVENT_MAX_AGE="100ms")
+        self.register()
+        self.wait_called(webhook)
+        wait_until(lambda: webhook.metric("rw_dispatch_events_total", outcome="expired"), 20, "events expire")
+        wait_until(lambda: webhook.metric("rw_heartbeats_total", outcome="failed"), 20, "a heartbeat fails")
+        kcp = self.run_kcp(port)
+        wait_until(lambda: kcp.heartbeats, 20, "a heartbeat arrives")
+        heartbeat = kcp.latest()
+        self.assertGreater(heartbeat["events"]["lost"], 0)
+        self.assertGreaterEqual(heartbeat["events"]["expired"], heartbeat["events"]["lost"])
+        self.assertEqual(heartbeat["source"], "webhook")
+        self.assertEqual(heartbeat["watches"][0]["state"], "unobserved")
 
     # --- nothing missing after crashes ---------------------------------------------------
 

@@ -101,7 +101,7 @@ class Startup(harness.TestCase):
                                        client_ca=self.pki.ca))
         environment = self.environment
         webhook = self.start(Webhook(environment["TLS_CERT"], environment["TLS_KEY"], environment["CA_CERT"],
-                                     f"localhost:{listener.port}")).ready()
+                                     f"localhost:{listener.port}", env={"HEARTBEAT_INTERVAL": "20s"})).ready()
         self.assertGreater(webhook.get("/metrics")[1].count("\n"), 5)
         pause(0.5)  # a moment for what start-up still frees
         self.note(f"idle: {webhook.rss() / harness.MIB:.1f} MiB resident; listener {listener.rss() / harness.MIB:.1f} MiB")
@@ -112,7 +112,7 @@ class Startup(harness.TestCase):
                                        client_ca=self.pki.ca))
         environment = self.environment
         webhook = self.start(Webhook(environment["TLS_CERT"], environment["TLS_KEY"], environment["CA_CERT"],
-                                     f"localhost:{listener.port}")).ready()
+                                     f"localhost:{listener.port}", env={"HEARTBEAT_INTERVAL": "20s"})).ready()
         connection = load.Connection(webhook.port, self.pki.ca)
         load.accepted(*connection.exchange(load.body_of(load.review_parts("widget"), 1)))
         wait_until(lambda: webhook.metric("rw_dispatch_events_total", outcome="delivered") == 1, 10, "it is delivered")

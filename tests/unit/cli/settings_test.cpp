@@ -192,6 +192,8 @@ BOOST_AUTO_TEST_CASE(values_that_cannot_work_are_refused) {
   }
   check(webhook, "--event-max-age", "0");
   check(webhook, "--admission-wait", "31s");
+  check(webhook, "--heartbeat-interval", "999ms");
+  check(webhook, "--heartbeat-interval", "61m");
   check(webhook, "--bind-address", "localhost");
   for (const auto* value : {"127.0.0.1", "localhost:80", ":80", "127.0.0.1:65536"}) {
     check({"listen", "--component", "klm"}, "--address", value);
@@ -217,6 +219,10 @@ BOOST_AUTO_TEST_CASE(defaults_and_usual_values_are_taken) {
                              "100m", "--listen-address", "[::1]:0"})
                            .manager;
   BOOST_TEST(manager.skr_cpu_limit == "100m");
+  BOOST_TEST((read(webhook).webhook.heartbeat_interval == std::chrono::seconds(20)));
+  for (const auto* interval : {"0", "1s", "1h"}) {
+    BOOST_TEST(refusal(with(webhook, {"--heartbeat-interval", interval})) == "", interval);
+  }
   const environment set({{"COMPONENT", "klm"},
                          {"LISTEN_ADDRESS", "127.0.0.1:81"},
                          {"CLIENT_CA", "ca.crt"},

@@ -1,12 +1,14 @@
 #include "reactors/dispatch/dispatch.hpp"
 
 #include "reactors/listener/listener.hpp"
+#include "reactors/shared/heartbeat.hpp"
 #include "tls/transport.hpp"
 
 #include <boost/test/unit_test.hpp>
 
 #include "tests/unit/dispatch/upstream.hpp"
 #include "tests/unit/tls/pki.hpp"
+#include <optional>
 #include <set>
 
 BOOST_AUTO_TEST_SUITE(dispatch)
@@ -60,6 +62,80 @@ BOOST_AUTO_TEST_CASE(contract_v1_has_the_owner_and_its_own_path) {
     BOOST_TEST(w.kcp.got[0].target == "/v1/m/event");
     BOOST_TEST(w.kcp.got[0].body.find(R"("owner":{"Namespace":"kcp-system","Name":"kyma"})") !=
                std::string::npos);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(request_has_the_age_of_its_event_since_the_first_acceptance) {
+  world w;
+  w.options.schedule.retry_base = 20ms;
+  w.options.schedule.retry_limit = 20ms;
+  w.random = [] { return std::chrono::nanoseconds(20ms).count(); };
+  std::vector<std::optional<std::chrono::milliseconds>> ages;
+  w.kcp.script = [&](const http::request& from, http::response& into) {
+    ages.push_back(rw::parse_event_age(from.headers.get(rw::event_age_header)));
+    if (ages.size() < 3) into.text(503, "busy");
+  };
+  w.run([&]() -> asio::awaitable<void> {
+    w.dispatch();
+    w.send("one");
+    co_await w.until_outcome("delivered", 1);
+    BOOST_REQUIRE(ages.size() == 3U);
+    BOOST_TEST((ages[0] >= 0ms && ages[0] < 20ms));
+    BOOST_TEST((ages[1] >= 20ms && ages[1] < 10s));
+    BOOST_TEST((ages[2] >= 40ms && ages[2] < 10s));
+  });
+}
+
+BOOST_AUTO_TEST_CASE(receiver_offers_and_withdraws_to_take_heartbeats) {
+  world w;
+  const auto offer = [](const http::request& from, http::response& into) {
+    into.headers.add(rw::heartbeat_offer_header, "1");
+    if (from.target == "/v2/unknown/event") into.text(404, "no");
+  };
+  w.kcp.script = [&](const http::request& from, http::response& into) {
+    if (from.target != "/v2/plain/event") offer(from, into);
+  };
+  w.run([&]() -> asio::awaitable<void> {
+    w.dispatch();
+    for (const auto* manager : {"taker", "plain"}) w.send("one", manager);
+    co_await w.until_outcome("delivered", 2);
+    w.send("one", "unknown");
+    co_await w.until([&] { return w.outcome("retried") >= 1; });
+    BOOST_TEST((w.under_test->heartbeat_managers() == std::vector<std::string>{"taker"}));
+    w.kcp.script = [](const http::request&, http::response& into) { into.text(503, "busy"); };
+    w.send("two", "taker");
+    co_await w.until([&] { return w.kcp.times("two") > 0; });
+    BOOST_TEST(w.under_test->heartbeat_managers().size() == 1U, "an error withdraws nothing");
+    w.kcp.script = {};
+    co_await w.until_outcome("delivered", 4);
+    BOOST_TEST(w.under_test->heartbeat_managers().empty());
+  });
+}
+
+BOOST_AUTO_TEST_CASE(statistics_count_the_losses_that_nobody_offers_again) {
+  world w;
+  w.options.schedule.capacity = 1;
+  w.kcp.hang = true;
+  w.run([&]() -> asio::awaitable<void> {
+    w.dispatch();
+    w.send("one");
+    co_await w.until([&] { return w.kcp.got.size() == 1; });
+    auto marked = event("two");
+    marked.mark = 7;
+    BOOST_TEST((w.events->try_send(marked) == core::send_status::sent));
+    co_await w.until_outcome("overflow", 1);
+    BOOST_TEST(w.under_test->statistics().counts.overflowed == 1U);
+    BOOST_TEST(w.under_test->statistics().counts.lost == 0U);
+    w.send("three");
+    co_await w.until_outcome("overflow", 2);
+    BOOST_TEST(w.under_test->statistics().counts.lost == 1U);
+    BOOST_TEST((w.under_test->statistics().oldest > core::duration::zero()));
+    w.kcp.resume();
+    co_await w.until_outcome("delivered", 1);
+    const auto done = w.under_test->statistics();
+    BOOST_TEST(done.counts.delivered == 1U);
+    BOOST_TEST((done.counts.delivery_time > core::duration::zero()));
+    BOOST_TEST((done.oldest == core::duration::zero()));
   });
 }
 
@@ -123,12 +199,14 @@ BOOST_AUTO_TEST_CASE(while_the_upstream_is_dead_events_wait_and_it_is_found_agai
     BOOST_TEST(w.outcome("delivered") == 0);
     BOOST_TEST(w.under_test->pending() == 100U);
     co_await w.until([&] { return value(w.metrics, "rw_dispatch_open_circuits") == 1; });
+    BOOST_TEST(w.under_test->statistics().upstream_open);
     w.open();
     core::task_group revived(w.context.get_executor());
     revived.spawn(w.server->run());
     co_await w.until_outcome("delivered", 100);
     for (int i = 0; i < 100; ++i) BOOST_TEST(w.kcp.times("x" + std::to_string(i)) == 1U);
     co_await w.until([&] { return value(w.metrics, "rw_dispatch_open_circuits") == 0; });
+    BOOST_TEST(!w.under_test->statistics().upstream_open);
     co_await w.finish();
     revived.cancel();
     co_await revived.join();

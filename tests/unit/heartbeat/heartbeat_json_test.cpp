@@ -86,6 +86,14 @@ BOOST_AUTO_TEST_CASE(heartbeat_body_is_bounded) {
   BOOST_TEST(read->watches.size() + read->more_watches == 200u);
 }
 
+BOOST_AUTO_TEST_CASE(reason_is_rendered_as_readers_take_it) {
+  auto from = complete();
+  from.watches.front().reason = "no\nrights \xc3\xa4" + std::string(300, 'x');
+  const auto read = parse_heartbeat(render_heartbeat(from));
+  BOOST_REQUIRE(read.has_value());
+  BOOST_TEST(read->watches.front().reason.starts_with("no?rights ??xxx"));
+}
+
 BOOST_AUTO_TEST_CASE(event_age_is_a_number_of_milliseconds) {
   BOOST_TEST((parse_event_age("1500") == std::chrono::milliseconds(1500)));
   for (const auto* text : {"", "-1", "1.5", "1s", " 1", "99999999999999999999", "864000001"}) {

@@ -66,7 +66,7 @@ struct observed : test::environment {
     reviews->close();
     const bool closed = co_await test::eventually([this] { return events->is_closed(); });
     BOOST_TEST(closed);
-    under_test->save();
+    co_await under_test->save();
   }
   /// Returns the name of the next event's object, and delivers it; "" if the channel was closed.
   asio::awaitable<std::string> next() {
@@ -134,12 +134,20 @@ asio::awaitable<void> watches(observed* w) {
 
 asio::awaitable<void> confirms(observed* w) {
   w->begin();
+  BOOST_TEST((w->under_test->report_of(leases).state == watch_state::catching_up));
   co_await w->until_live(1);
   co_await w->review("never-written");
   const bool read = co_await test::eventually([w] {
     return w->metric("rw_observation_confirmations_total{result=\"not_persisted\"}") == 1;
   });
   BOOST_TEST(read);
+  BOOST_TEST(w->under_test->statistics().not_persisted == 1U);
+  const watch_report live{.manager = "klm",
+                          .group = "coordination.k8s.io",
+                          .resource = "leases",
+                          .field = "spec",
+                          .state = watch_state::live};
+  BOOST_TEST((w->under_test->report_of(leases) == live));
   BOOST_TEST(w->events->size() == 0U);
   co_await w->end();
 }
@@ -179,12 +187,63 @@ asio::awaitable<void> goes_on_without_rights(observed* w) {
   const bool given_up =
       co_await test::eventually([w] { return w->lines("resource not observed") == 1; });
   BOOST_TEST(given_up);
+  const auto report = w->under_test->report_of(leases);
+  BOOST_TEST((report.state == watch_state::unobserved));
+  BOOST_TEST(!report.reason.empty());
   co_await w->review("a");
   EXPECT_EVENT(w, "a");
   BOOST_TEST(!w->marked);
   status = 0;
   co_await w->until_live(1);
+  BOOST_TEST((w->under_test->report_of(leases).state == watch_state::live));
   BOOST_TEST(w->lines("resource not observed") == 1, "each reason is logged once");
+  co_await w->end();
+  w->on_request = {};
+}
+
+/// Four selections of one resource.
+known_managers four_selections() {
+  std::vector<managed_watch> watches;
+  for (const auto* label : {"a", "b", "c", "d"}) {
+    watches.push_back(leases);
+    watches.back().labels = {{label, "yes"}};
+  }
+  return known_managers(std::move(watches));
+}
+
+asio::awaitable<void> lists_in_turns(observed* w) {
+  std::vector<core::time_point> begun;
+  w->on_request = [&begun](const std::string&, const std::string& verb, const std::string&) {
+    k8s::devserver::fault fault;
+    if (verb != "watch") return fault;
+    begun.push_back(core::time_point::clock::now());
+    fault.latency = 100ms;
+    return fault;
+  };
+  w->managers.replace(four_selections());
+  w->begin();
+  co_await w->until_live(4);
+  BOOST_REQUIRE(begun.size() == 4U);
+  BOOST_TEST((begun[2] - begun[0] >= 100ms));
+  BOOST_TEST((begun[3] - begun[1] >= 100ms));
+  co_await w->end();
+  w->on_request = {};
+}
+
+asio::awaitable<void> leaves_the_turn_to_others(observed* w) {
+  int requests = 0;
+  w->on_request = [&requests](const std::string&, const std::string& verb, const std::string&) {
+    k8s::devserver::fault fault;
+    if (verb != "watch" && verb != "list") return fault;
+    ++requests;
+    fault.status = requests <= 2 ? 503 : 0;
+    return fault;
+  };
+  w->managers.replace(four_selections());
+  w->begin();
+  co_await w->until_live(2);
+  BOOST_TEST(requests == 4, "the two that failed wait");
+  co_await w->until_live(4);
   co_await w->end();
   w->on_request = {};
 }
@@ -196,6 +255,8 @@ asio::awaitable<void> bounds_objects(observed* w) {
   const bool given_up = co_await test::eventually(
       [w] { return w->lines("there are more objects than may be observed") == 1; });
   BOOST_TEST(given_up);
+  BOOST_TEST(w->under_test->report_of(leases).reason ==
+             "there are more objects than may be observed");
   co_await w->erase("c");
   co_await w->until_live(1);
   co_await w->end();
@@ -230,6 +291,8 @@ asio::awaitable<void> compares_with_its_ledger(observed* w) {
   w->begin();
   for (int i = 0; i < 3; ++i) co_await w->next();
   co_await w->until_live(1);
+  BOOST_TEST(w->under_test->statistics().ledger == "missing");
+  BOOST_TEST(w->under_test->statistics().resyncs == 3U);
   co_await w->end();
 
   co_await w->write("changed", "2");
@@ -246,12 +309,32 @@ asio::awaitable<void> compares_with_its_ledger(observed* w) {
   BOOST_TEST(names == expected, boost::test_tools::per_element());
   co_await w->until_live(2);
   BOOST_TEST(w->events->size() == 0U);
+  BOOST_TEST(w->under_test->statistics().ledger == "read");
   co_await w->end();
 
   BOOST_TEST(rw::observation::write_ledger(w->options.ledger, "damaged") == "");
   w->begin();
   for (int i = 0; i < 3; ++i) co_await w->next();
   BOOST_TEST(w->lines("ledger not usable") == 1);
+  BOOST_TEST(w->under_test->statistics().ledger == "missing");
+  co_await w->end();
+}
+
+asio::awaitable<void> reports_unobserved_watches(observed* w) {
+  auto any = leases;
+  any.watched.plural = "*";
+  w->options.ledger = {};
+  w->managers.replace(known_managers({any, leases}));
+  w->begin();
+  co_await w->until_live(1);
+  const auto report = w->under_test->report_of(any);
+  BOOST_TEST((report.state == watch_state::unobserved));
+  BOOST_TEST(report.reason == "wildcard");
+  BOOST_TEST(w->under_test->statistics().ledger == "none");
+  co_await w->end();
+  w->options.observer.source = rw::observation::event_source::webhook;
+  w->begin();
+  BOOST_TEST((w->under_test->report_of(leases).state == watch_state::unobserved));
   co_await w->end();
 }
 
@@ -302,6 +385,14 @@ BOOST_AUTO_TEST_CASE(refused_list_leaves_the_reviews) {
   run(goes_on_without_rights);
 }
 
+BOOST_AUTO_TEST_CASE(two_lists_at_most_are_under_way) {
+  run(lists_in_turns);
+}
+
+BOOST_AUTO_TEST_CASE(failed_list_leaves_its_turn_to_others) {
+  run(leaves_the_turn_to_others);
+}
+
 BOOST_AUTO_TEST_CASE(resource_with_too_many_objects_is_not_observed) {
   run(bounds_objects);
 }
@@ -312,6 +403,10 @@ BOOST_AUTO_TEST_CASE(managers_file_changes_while_running) {
 
 BOOST_AUTO_TEST_CASE(restart_sends_what_differs_from_the_ledger) {
   run(compares_with_its_ledger);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_not_observed_is_reported_with_its_reason) {
+  run(reports_unobserved_watches);
 }
 
 BOOST_AUTO_TEST_CASE(lost_event_is_sent_again) {

@@ -45,8 +45,10 @@ struct bench {
   void lose(const std::string& name) { objects.lost(table, {"ns", name}, sequences[name], time); }
   std::string ledger() const {
     std::map<std::string, mark> sorted;
-    objects.visit([](const auto&, auto) {},
-                  [&](std::string_view key, mark of) { sorted.emplace(key, of); });
+    rw::observation::observed_objects::position all;
+    objects.visit(
+        all, 1'000'000, [](const auto&) {},
+        [&](std::string_view key, mark of) { sorted.emplace(key, of); });
     std::string text;
     for (const auto& [key, of] : sorted) text += key + "=" + std::to_string(of) + " ";
     return text;

@@ -1,0 +1,181 @@
+#include "reactors/heartbeat/sender.hpp"
+
+#include "core/task_group.hpp"
+#include "core/text.hpp"
+
+#include <boost/asio/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+namespace rw::heartbeats {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr core::duration first_delay = std::chrono::seconds(1);  // at most
+constexpr double jitter = 0.1;                                   // of the interval
+
+core::counter& heartbeats(core::metrics& registry, const char* outcome) {
+  return core::make_counter(registry, "rw_heartbeats_total", "Number of heartbeats sent to KCP",
+                            {{"outcome", outcome}});
+}
+
+std::string make_boot_id(core::random_source& random) {
+  const std::array numbers{random(), random()};
+  std::array<unsigned char, sizeof numbers> bytes{};
+  std::memcpy(bytes.data(), numbers.data(), bytes.size());
+  return core::hex(bytes);
+}
+
+/// True if KCP should learn of the difference before the next heartbeat is due.
+bool has_news(const watcher_report& before, const watcher_report& now) {
+  const auto& a = before.content;
+  const auto& b = now.content;
+  return a.watches != b.watches || a.more_watches != b.more_watches || a.source != b.source ||
+         a.ledger != b.ledger || a.certificate_not_after != b.certificate_not_after ||
+         a.events.lost != b.events.lost || before.upstream_open != now.upstream_open;
+}
+
+}  // namespace
+
+sender::sender(asio::any_io_executor executor, sender_options options,
+               sender_environment environment)
+    : executor_(executor),
+      options_(options),
+      in_(std::move(environment)),
+      random_(in_.random),
+      delivered_(heartbeats(in_.metrics, "delivered")),
+      failed_(heartbeats(in_.metrics, "failed")),
+      unsupported_(heartbeats(in_.metrics, "unsupported")),
+      boot_id_(make_boot_id(random_)),
+      managers_turn_(executor) {}
+
+asio::awaitable<void> sender::run() {
+  core::task_group tasks(executor_);
+  tasks.spawn(send_to_kcp());
+  tasks.spawn(send_to_managers());
+  co_await tasks.join();
+}
+
+asio::awaitable<void> sender::send_to_kcp() {
+  const auto timer = in_.clock.make_timer(executor_);
+  auto due = in_.clock.now() + core::shortened(first_delay, 1, random_());
+  auto check = due;
+  for (;;) {
+    timer->expires_at(std::min(due, check));
+    const bool rang = co_await timer->wait();
+    if (!rang) co_return;
+    const auto now = in_.clock.now();
+    check = now + options_.change_interval;
+    auto next = in_.report();
+    if (now < due && !has_news(latest_, next)) continue;
+    due = now + core::shortened(options_.interval, jitter, random_());
+    prepare(std::move(next));
+    if (now >= kcp_.not_before) {
+      auto body = body_for({});
+      const auto sent = co_await post(std::string(heartbeat_component), std::move(body));
+      if (sent == outcome::ended) co_return;
+      note(heartbeat_component, kcp_, sent);
+      if (sent == outcome::delivered) {
+        reported_events_ = latest_.content.events.delivered;
+        reported_time_ = latest_.delivery_time;
+      }
+    }
+    managers_turn_.set();
+  }
+}
+
+asio::awaitable<void> sender::send_to_managers() {
+  for (;;) {
+    const auto aborted = co_await managers_turn_.wait();
+    if (aborted) co_return;
+    const auto due = due_managers();
+    for (const auto& manager : due) {
+      auto body = body_for(manager);
+      const auto sent = co_await post(manager, std::move(body));
+      if (sent == outcome::ended) co_return;
+      note(manager, managers_[manager], sent == outcome::timed_out ? outcome::unsupported : sent);
+    }
+  }
+}
+
+/// Makes it the latest heartbeat.
+void sender::prepare(watcher_report next) {
+  auto& content = next.content;
+  content.boot_id = boot_id_;
+  content.sequence = latest_.content.sequence + 1;
+  content.interval = std::chrono::ceil<std::chrono::seconds>(options_.interval);
+  if (const auto events = content.events.delivered - reported_events_; events > 0) {
+    const auto mean = (next.delivery_time - reported_time_) / events;
+    content.delivery = std::chrono::round<std::chrono::milliseconds>(mean);
+  }
+  latest_ = std::move(next);
+}
+
+/// Those that offer to take heartbeats and are not paused. Forgets the others.
+std::vector<std::string> sender::due_managers() {
+  auto names = in_.managers();
+  names.resize(std::min(names.size(), options_.managers));
+  std::erase_if(managers_, [&](const auto& known) {
+    return std::ranges::find(names, known.first) == names.end();
+  });
+  const auto now = in_.clock.now();
+  std::erase_if(names, [&](const auto& name) { return managers_[name].not_before > now; });
+  return names;
+}
+
+/// Renders the latest heartbeat. A manager gets its own watches; empty: all.
+std::string sender::body_for(std::string_view manager) const {
+  if (manager.empty()) return render_heartbeat(latest_.content);
+  auto content = latest_.content;
+  std::erase_if(content.watches, [&](const auto& each) { return each.manager != manager; });
+  return render_heartbeat(content);
+}
+
+asio::awaitable<sender::outcome> sender::post(std::string component, std::string body) {
+  http::request request;
+  request.target = "/v2/" + component + "/event";
+  request.headers.add("content-type", heartbeat_media_type);
+  request.body = std::move(body);
+  http::response response;
+  http::client_slot slot;
+  auto error = co_await in_.upstream.acquire(slot, options_.timeout);
+  if (!error) error = co_await slot.exchange(request, response, {.limit = options_.timeout});
+  if (error == asio::error::operation_aborted || error == http::client_error::shut_down) {
+    co_return outcome::ended;
+  }
+  if (!error && response.status / 100 == 2) {
+    delivered_.Increment();
+    co_return outcome::delivered;
+  }
+  if (!error && response.status == 404) {
+    unsupported_.Increment();
+    co_return outcome::unsupported;
+  }
+  failed_.Increment();
+  in_.log.limited(
+      failure_log_, core::log_level::warning, "heartbeat not delivered",
+      {{"component", component},
+       {"error", error ? error.message() : "status " + std::to_string(response.status)}});
+  co_return error == http::client_error::timed_out ? outcome::timed_out : outcome::failed;
+}
+
+/// Sets when the component gets its next heartbeat at the earliest.
+void sender::note(std::string_view component, receiver& of, outcome sent) {
+  if (sent != outcome::unsupported) {
+    of = {};
+    return;
+  }
+  if (of.refusals == 0) {
+    in_.log.info("component takes no heartbeats, it gets one in a while",
+                 {{"component", component}});
+  }
+  const auto pause = core::doubled(options_.retry_base, options_.retry_limit, of.refusals);
+  of.not_before = in_.clock.now() + core::shortened(pause, jitter, random_());
+  ++of.refusals;
+}
+
+}  // namespace rw::heartbeats

@@ -1,0 +1,115 @@
+#pragma once
+
+#include "core/backoff.hpp"
+#include "core/clock.hpp"
+#include "core/http/client.hpp"
+#include "core/log.hpp"
+#include "core/metrics.hpp"
+#include "core/wake.hpp"
+#include "reactors/shared/heartbeat.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rw::heartbeats {
+
+/// The state of a watcher at one time, of which a heartbeat is made.
+struct watcher_report {
+  heartbeat content = {};          ///< the sender sets what is of itself: boot id, sequence, times
+  core::duration delivery_time{};  ///< from acceptance to delivery, sum over all delivered events
+  bool upstream_open = false;      ///< a circuit breaker holds back events to KCP
+};
+
+struct sender_options {
+  core::duration interval = std::chrono::seconds(20);
+  core::duration change_interval = std::chrono::seconds(5);     ///< at least, after a change
+  std::chrono::milliseconds timeout = std::chrono::seconds(5);  ///< of a connection, of a response
+  /// After a response that there is no receiver: at first, and at most.
+  core::duration retry_base = std::chrono::minutes(1);
+  core::duration retry_limit = std::chrono::minutes(10);
+  std::size_t managers = 32;  ///< that get heartbeats, besides the manager's own component
+};
+
+/// All of it must outlive the sender.
+struct sender_environment {
+  core::clock& clock;
+  core::logger& log;
+  core::metrics& metrics;
+  core::random_source random;
+  http::client& upstream;  ///< to KCP's gateway; shared with the events
+  std::function<watcher_report()> report;
+  /// Managers whose listeners offer to take heartbeats.
+  std::function<std::vector<std::string>()> managers;
+};
+
+/// Sends heartbeats to KCP: `POST /v2/<component>/event` with a body of `render_heartbeat`. The
+/// component is `heartbeat_component`; other managers get one after it, one manager after another,
+/// with their own watches only.
+///
+/// The first is sent within a second, the next ones every `interval`, shortened by up to 10 %, and
+/// after `change_interval` if there is something to report: a watch, the source, the ledger or the
+/// certificate has changed, an event was lost, delivery to KCP has stopped or resumed.
+///
+/// A heartbeat that fails is not repeated: the next one replaces it. Where there is no receiver
+/// (404) heartbeats are sent after pauses that double; so for a manager that does not respond in
+/// time, as others wait for it.
+///
+/// Metric: `rw_heartbeats_total{outcome}` (delivered, failed, unsupported).
+///
+/// On one executor, the one of the client.
+class sender {
+ public:
+  sender(boost::asio::any_io_executor executor, sender_options options,
+         sender_environment environment);
+  sender(const sender&) = delete;
+  sender& operator=(const sender&) = delete;
+
+  /// Runs until cancelled, which must be before the client closes.
+  boost::asio::awaitable<void> run();
+
+ private:
+  enum class outcome : std::uint8_t { delivered, failed, timed_out, unsupported, ended };
+
+  /// A component that gets heartbeats.
+  struct receiver {
+    unsigned refusals = 0;  ///< in a row
+    core::time_point not_before = core::time_point::min();
+  };
+
+  boost::asio::awaitable<void> send_to_kcp();
+  boost::asio::awaitable<void> send_to_managers();
+  boost::asio::awaitable<outcome> post(std::string component, std::string body);
+  void prepare(watcher_report next);
+  void note(std::string_view component, receiver& of, outcome sent);
+  std::vector<std::string> due_managers();
+  std::string body_for(std::string_view manager) const;
+
+  const boost::asio::any_io_executor executor_;
+  const sender_options options_;
+  const sender_environment in_;
+  core::random_source random_;
+  core::counter& delivered_;
+  core::counter& failed_;
+  core::counter& unsupported_;
+  core::log_limit failure_log_;
+  const std::string boot_id_;
+  watcher_report latest_;  ///< of the latest heartbeat
+  // Of the latest heartbeat that KCP has.
+  std::uint64_t reported_events_ = 0;
+  core::duration reported_time_{};
+  receiver kcp_;
+  std::map<std::string, receiver> managers_;
+  core::wake managers_turn_;
+};
+
+}  // namespace rw::heartbeats

@@ -1,0 +1,378 @@
+#include "reactors/heartbeat/sender.hpp"
+
+#include "core/task_group.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include "tests/unit/dispatch/upstream.hpp"
+#include "tests/unit/manual_clock.hpp"
+#include <optional>
+
+BOOST_AUTO_TEST_SUITE(sender)
+
+namespace asio = boost::asio;
+namespace core = rw::core;
+namespace http = rw::http;
+namespace heartbeats = rw::heartbeats;
+using namespace std::chrono_literals;
+using rw::dispatch::test::value;
+
+namespace {
+
+rw::watch_report watch(const std::string& manager, rw::watch_state state) {
+  return {.manager = manager, .resource = "widgets", .field = "spec", .state = state};
+}
+
+/// A sender, and an upstream over plain HTTP/1.1 that records what it gets.
+struct environment {
+  asio::io_context context;
+  core::manual_clock time;
+  core::real_clock real;
+  core::watchdog dog{real, context.get_executor(), 5ms};
+  core::metrics metrics;
+  std::vector<std::string> lines;
+  core::logger log{core::log_level::info,
+                   [this](std::string_view line) { lines.emplace_back(line); }};
+  std::unique_ptr<core::transport> plain = core::make_plain_transport();
+  rw::dispatch::test::upstream kcp{context.get_executor()};
+  http::server server{context.get_executor(),
+                      {"kcp", {asio::ip::address_v4::loopback(), 0}, {}},
+                      kcp,
+                      {*plain, dog, log, metrics}};
+  http::client client{context.get_executor(), upstream(), {*plain, dog, log, metrics}};
+  std::uint64_t random = 0;
+  heartbeats::sender_options options;
+  heartbeats::watcher_report report;
+  std::vector<std::string> managers;
+  int reports = 0;  ///< so often was `report` read
+  std::optional<heartbeats::sender> under_test;
+  core::task_group background{context.get_executor()};
+  core::task_group sending{context.get_executor()};
+
+  http::client_options upstream() const {
+    http::client_options out;
+    out.name = "kcp";
+    out.host = "127.0.0.1";
+    out.port = server.address().port();
+    return out;
+  }
+
+  void start() {
+    under_test.emplace(
+        context.get_executor(), options,
+        heartbeats::sender_environment{time, log, metrics, [this] { return random; }, client,
+                                       [this] {
+                                         ++reports;
+                                         return report;
+                                       },
+                                       [this] { return managers; }});
+    sending.spawn(under_test->run());
+  }
+
+  asio::awaitable<void> stop() {
+    sending.cancel();
+    co_await until([this] { return sending.size() == 0; });
+  }
+
+  asio::awaitable<void> until(std::function<bool()> condition) {
+    const bool came = co_await rw::test::eventually(std::move(condition));
+    BOOST_TEST(came);
+  }
+
+  /// Heartbeats to a component, in their order.
+  std::vector<rw::heartbeat> heartbeats_of(std::string_view component) const {
+    std::vector<rw::heartbeat> out;
+    for (const auto& each : kcp.got) {
+      if (each.target != "/v2/" + std::string(component) + "/event") continue;
+      const auto read = rw::parse_heartbeat(each.body);
+      BOOST_REQUIRE(read.has_value());
+      out.push_back(*read);
+    }
+    return out;
+  }
+
+  asio::awaitable<void> until_heartbeats(std::size_t count,
+                                         std::string component = "runtime-watcher") {
+    co_await until([this, count, component] { return heartbeats_of(component).size() >= count; });
+    BOOST_TEST(heartbeats_of(component).size() == count);
+  }
+
+  /// Waits until the sender has counted the outcome of so many heartbeats.
+  asio::awaitable<void> until_outcome(std::string outcome, double count) {
+    co_await until([this, outcome, count] { return sent(outcome) >= count; });
+  }
+
+  double sent(const std::string& outcome) const {
+    return value(metrics, "rw_heartbeats_total{outcome=\"" + outcome + "\"}");
+  }
+
+  /// Lets time pass up to a check that finds no reason for a heartbeat.
+  asio::awaitable<void> pass(core::duration by) {
+    const auto before = reports;
+    time.advance(by);
+    co_await until([this, before] { return reports > before; });
+  }
+
+  std::size_t logged(std::string_view text) const {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        lines, [&](const std::string& line) { return line.find(text) != std::string::npos; }));
+  }
+
+  void run(std::function<asio::awaitable<void>()> body) {
+    rw::test::run(context, around(std::move(body)));
+  }
+
+  asio::awaitable<void> around(std::function<asio::awaitable<void>()> body) {
+    background.spawn(dog.run());
+    background.spawn(server.run());
+    std::exception_ptr failure;
+    try {
+      co_await body();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    sending.cancel();
+    co_await sending.join();
+    co_await client.close();
+    background.cancel();
+    co_await background.join();
+    if (failure) std::rethrow_exception(failure);
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(first_heartbeat_is_sent_after_a_random_part_of_a_second) {
+  environment env;
+  env.random = std::uint64_t{1} << 63;
+  env.report.content.version = "1.2.3";
+  env.report.content.source = "both";
+  std::string content_type;
+  env.kcp.script = [&](const http::request& from, http::response&) {
+    content_type = from.headers.get("content-type");
+  };
+  env.run([&]() -> asio::awaitable<void> {
+    env.start();
+    co_await env.until([&] { return env.time.next_alarm() == env.time.now() + 500ms; });
+    env.time.advance(500ms);
+    co_await env.until_heartbeats(1);
+    const auto got = env.heartbeats_of("runtime-watcher").at(0);
+    BOOST_TEST(content_type == rw::heartbeat_media_type);
+    BOOST_TEST(got.boot_id.size() == 32U);
+    BOOST_TEST(got.sequence == 1U);
+    BOOST_TEST(got.version == "1.2.3");
+    BOOST_TEST(got.source == "both");
+    BOOST_TEST(got.interval.count() == 20);
+    co_await env.until_outcome("delivered", 1);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(heartbeats_follow_each_other_by_the_interval_without_news) {
+  environment env;
+  env.run([&]() -> asio::awaitable<void> {
+    env.start();
+    env.time.advance(1s);
+    co_await env.until_heartbeats(1);
+    for (int i = 0; i < 3; ++i) co_await env.pass(5s);
+    BOOST_TEST(env.heartbeats_of("runtime-watcher").size() == 1U);
+    env.time.advance(5s);
+    co_await env.until_heartbeats(2);
+    BOOST_TEST(env.heartbeats_of("runtime-watcher").at(1).sequence == 2U);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(interval_is_shortened_by_up_to_a_tenth) {
+  environment env;
+  env.random = ~std::uint64_t{0};
+  env.run([&]() -> asio::awaitable<void> {
+    env.start();
+    env.time.advance(1s);
+    co_await env.until_heartbeats(1);
+    for (int i = 0; i < 3; ++i) co_await env.pass(5s);
+    env.time.advance(3100ms);
+    co_await env.until_heartbeats(2);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(news_is_reported_after_five_seconds) {
+  using change = std::function<void(heartbeats::watcher_report&)>;
+  const std::vector<change> changes = {
+      [](auto& r) { r.content.watches = {watch("m", rw::watch_state::live)}; },
+      [](auto& r) { r.content.watches[0].state = rw::watch_state::catching_up; },
+      [](auto& r) { r.content.events.lost = 1; },
+      [](auto& r) { r.content.ledger = "failed"; },
+      [](auto& r) { r.content.source = "watch"; },
+      [](auto& r) { r.content.certificate_not_after = std::chrono::system_clock::now(); },
+      [](auto& r) { r.upstream_open = true; },
+      [](auto& r) { r.upstream_open = false; },
+  };
+  environment env;
+  env.run([&]() -> asio::awaitable<void> {
+    env.start();
+    env.time.advance(1s);
+    co_await env.until_heartbeats(1);
+    std::size_t count = 1;
+    for (const auto& each : changes) {
+      each(env.report);
+      env.report.content.events.accepted += 1;
+      env.time.advance(4999ms);
+      env.time.advance(1ms);
+      co_await env.until_heartbeats(++count);
+    }
+    env.report.content.events.accepted += 1;
+    co_await env.pass(5s);
+    BOOST_TEST(env.heartbeats_of("runtime-watcher").size() == count, "numbers alone are no news");
+  });
+}
+
+BOOST_AUTO_TEST_CASE(failed_heartbeat_is_replaced_by_the_next) {
+  environment env;
+  env.kcp.script = [](const http::request&, http::response& into) { into.text(503, "busy"); };
+  env.run([&]() -> asio::awaitable<void> {
+    env.start();
+    env.time.advance(1s);
+    co_await env.until_outcome("failed", 1);
+    env.kcp.script = {};
+    for (int i = 0; i < 3; ++i) co_await env.pass(5s);
+    BOOST_TEST(env.kcp.got.size() == 1U);
+    env.time.advance(5s);
+    co_await env.until_outcome("delivered", 1);
+    BOOST_TEST(env.heartbeats_of("runtime-watcher").at(1).sequence == 2U);
+    BOOST_TEST(env.logged("status 503") == 1U);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(sender_pauses_longer_and_longer_where_there_is_no_receiver) {
+  environment env;
+  env.options.interval = 60s;
+  env.kcp.script = [](const http::request&, http::response& into) { into.text(404, "no"); };
+  env.run([&]() -> asio::awaitable<void> {
+    env.start();
+    env.time.advance(1s);
+    co_await env.until_outcome("unsupported", 1);
+    std::size_t count = 1;
+    for (const int minutes : {1, 2, 4, 8, 10, 10}) {
+      for (int i = 1; i < minutes; ++i) co_await env.pass(60s);
+      BOOST_TEST(env.kcp.got.size() == count);
+      env.time.advance(60s);
+      co_await env.until_outcome("unsupported", static_cast<double>(++count));
+    }
+    BOOST_TEST(env.logged("takes no heartbeats") == 1U);
+    env.kcp.script = {};
+    for (int i = 0; i < 10; ++i) co_await env.pass(60s);
+    co_await env.until_outcome("delivered", 1);
+    env.time.advance(60s);
+    co_await env.until_outcome("delivered", 2);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(offering_managers_get_their_own_watches) {
+  environment env;
+  env.options.managers = 2;
+  env.managers = {"a", "b", "c"};
+  env.report.content.watches = {watch("a", rw::watch_state::live),
+                                watch("b", rw::watch_state::unobserved)};
+  env.run([&]() -> asio::awaitable<void> {
+    env.start();
+    env.time.advance(1s);
+    co_await env.until_outcome("delivered", 3);
+    BOOST_TEST(env.heartbeats_of("runtime-watcher").at(0).watches.size() == 2U);
+    const auto a = env.heartbeats_of("a").at(0);
+    BOOST_TEST((a.watches == std::vector{env.report.content.watches[0]}));
+    BOOST_TEST(a.sequence == 1U);
+    BOOST_TEST(env.heartbeats_of("b").size() == 1U);
+    BOOST_TEST(env.heartbeats_of("c").empty(), "there is a limit");
+    env.managers = {"b"};
+    env.time.advance(20s);
+    co_await env.until_outcome("delivered", 5);
+    BOOST_TEST(env.heartbeats_of("a").size() == 1U);
+    BOOST_TEST(env.heartbeats_of("b").size() == 2U);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(hanging_manager_delays_others_once_and_kcp_never) {
+  environment env;
+  env.options.timeout = 50ms;
+  env.managers = {"hangs", "b"};
+  env.kcp.hangs_on = [](const http::request& from) { return from.target == "/v2/hangs/event"; };
+  env.run([&]() -> asio::awaitable<void> {
+    env.start();
+    env.time.advance(1s);
+    co_await env.until([&] { return env.heartbeats_of("hangs").size() == 1; });
+    env.time.advance(20s);
+    co_await env.until_heartbeats(2);
+    co_await env.until_outcome("failed", 1);
+    co_await env.until([&] { return !env.heartbeats_of("b").empty(); });
+    env.time.advance(20s);
+    co_await env.until_heartbeats(3);
+    const auto before = env.heartbeats_of("b").size();
+    co_await env.until([&] { return env.heartbeats_of("b").size() > before; });
+    BOOST_TEST(env.heartbeats_of("hangs").size() == 1U);
+    env.kcp.resume();
+  });
+}
+
+BOOST_AUTO_TEST_CASE(delivery_is_the_mean_since_the_heartbeat_that_arrived_last) {
+  environment env;
+  env.run([&]() -> asio::awaitable<void> {
+    env.start();
+    env.report.content.events.delivered = 2;
+    env.report.delivery_time = 20ms;
+    env.time.advance(1s);
+    co_await env.until_outcome("delivered", 1);
+    env.kcp.script = [](const http::request&, http::response& into) { into.text(500, "no"); };
+    env.report.content.events.delivered = 3;
+    env.report.delivery_time = 120ms;
+    env.time.advance(20s);
+    co_await env.until_outcome("failed", 1);
+    env.kcp.script = {};
+    env.report.content.events.delivered = 4;
+    env.report.delivery_time = 420ms;
+    env.time.advance(20s);
+    co_await env.until_outcome("delivered", 2);
+    env.time.advance(20s);
+    co_await env.until_outcome("delivered", 3);
+    const auto got = env.heartbeats_of("runtime-watcher");
+    BOOST_REQUIRE(got.size() == 4U);
+    BOOST_TEST((got[0].delivery == 10ms));
+    BOOST_TEST((got[1].delivery == 100ms));
+    BOOST_TEST((got[2].delivery == 200ms));
+    BOOST_TEST(!got[3].delivery.has_value());
+  });
+}
+
+BOOST_AUTO_TEST_CASE(sender_ends_while_a_response_is_outstanding) {
+  environment env;
+  env.kcp.hang = true;
+  env.run([&]() -> asio::awaitable<void> {
+    env.start();
+    env.time.advance(1s);
+    co_await env.until_heartbeats(1);
+    co_await env.stop();
+    BOOST_TEST(env.sent("failed") == 0);
+    env.kcp.resume();
+  });
+}
+
+BOOST_AUTO_TEST_CASE(restarted_sender_has_another_boot_id) {
+  environment env;
+  env.run([&]() -> asio::awaitable<void> {
+    env.start();
+    env.time.advance(1s);
+    co_await env.until_outcome("delivered", 1);
+    co_await env.stop();
+  });
+  const auto first = env.heartbeats_of("runtime-watcher").at(0);
+  environment again;
+  again.random = 7;
+  again.run([&]() -> asio::awaitable<void> {
+    again.start();
+    again.time.advance(1s);
+    co_await again.until_outcome("delivered", 1);
+  });
+  const auto second = again.heartbeats_of("runtime-watcher").at(0);
+  BOOST_TEST(first.boot_id != second.boot_id);
+  BOOST_TEST(second.sequence == 1U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
