@@ -111,7 +111,10 @@ webhook_pipeline::webhook_pipeline(asio::any_io_executor executor, const webhook
                 .body_limit = settings.max_review_bytes,
                 .wait = settings.admission_wait,
                 .on_event = std::move(on_event),
-                .managers = environment_.managers},
+                .managers = environment_.managers,
+                .probe = settings.heartbeat_interval > std::chrono::milliseconds(0)
+                             ? [this](std::string_view nonce) { return answer_probe(nonce); }
+                             : admission::probe_observer()},
                reviews(), environment_.clock, environment_.log, environment_.metrics),
       heartbeat_(
           settings.heartbeat_interval > std::chrono::milliseconds(0)
@@ -178,6 +181,13 @@ heartbeats::watcher_report webhook_pipeline::report() const {
   }
   content.more_watches = watches.size() - content.watches.size();
   return out;
+}
+
+std::string webhook_pipeline::answer_probe(std::string_view nonce) {
+  auto out = heartbeat_->probed(nonce);
+  out.undelivered = undelivered();
+  out.oldest = std::chrono::ceil<std::chrono::milliseconds>(dispatcher_.statistics().oldest);
+  return render_probe_report(out);
 }
 
 std::vector<std::string> webhook_pipeline::heartbeat_managers() const {

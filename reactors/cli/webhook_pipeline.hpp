@@ -72,6 +72,7 @@ class webhook_pipeline {
  private:
   boost::asio::awaitable<bool> outlast_callers();
   heartbeats::watcher_report report() const;
+  std::string answer_probe(std::string_view nonce);
   std::vector<std::string> heartbeat_managers() const;
   core::channel<watch_event>& reviews() { return reviews_ ? *reviews_ : events_; }
 

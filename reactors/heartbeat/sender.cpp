@@ -2,6 +2,7 @@
 
 #include "core/task_group.hpp"
 #include "core/text.hpp"
+#include "reactors/shared/events.hpp"
 
 #include <boost/asio/error.hpp>
 
@@ -71,7 +72,7 @@ asio::awaitable<void> sender::send_to_kcp() {
     const auto now = in_.clock.now();
     check = now + options_.change_interval;
     auto next = in_.report();
-    if (now < due && !has_news(latest_, next)) continue;
+    if (now < due && !new_probe_ && !has_news(latest_, next)) continue;
     due = now + core::shortened(options_.interval, jitter, random_());
     prepare(std::move(next));
     if (now >= kcp_.not_before) {
@@ -80,6 +81,7 @@ asio::awaitable<void> sender::send_to_kcp() {
       if (sent == outcome::ended) co_return;
       note(heartbeat_component, kcp_, sent);
       if (sent == outcome::delivered) {
+        kcp_error_.clear();
         reported_events_ = latest_.content.events.delivered;
         reported_time_ = latest_.delivery_time;
       }
@@ -107,12 +109,24 @@ void sender::prepare(watcher_report next) {
   auto& content = next.content;
   content.boot_id = boot_id_;
   content.sequence = latest_.content.sequence + 1;
+  content.probes.assign(probes_.begin(), probes_.end());
+  new_probe_ = false;
   content.interval = std::chrono::ceil<std::chrono::seconds>(options_.interval);
   if (const auto events = content.events.delivered - reported_events_; events > 0) {
     const auto mean = (next.delivery_time - reported_time_) / events;
     content.delivery = std::chrono::round<std::chrono::milliseconds>(mean);
   }
   latest_ = std::move(next);
+}
+
+probe_report sender::probed(std::string_view nonce) {
+  if (!nonce.empty() && nonce.size() <= max_name) {
+    probes_.emplace_back(nonce);
+    if (probes_.size() > max_heartbeat_probes) probes_.pop_front();
+    new_probe_ = true;
+    kcp_.not_before = core::time_point::min();  // who probes takes heartbeats, or soon will
+  }
+  return {.nonce = std::string(nonce), .boot_id = boot_id_, .upstream = kcp_error_};
 }
 
 /// Those that offer to take heartbeats and are not paused. Forgets the others.
@@ -153,13 +167,17 @@ asio::awaitable<sender::outcome> sender::post(std::string component, std::string
   }
   if (!error && response.status == 404) {
     unsupported_.Increment();
+    if (component == heartbeat_component) kcp_error_ = "status 404: nothing routes heartbeats";
     co_return outcome::unsupported;
   }
   failed_.Increment();
-  in_.log.limited(
-      failure_log_, core::log_level::warning, "heartbeat not delivered",
-      {{"component", component},
-       {"error", error ? error.message() : "status " + std::to_string(response.status)}});
+  auto reason = error ? error.message() : "status " + std::to_string(response.status);
+  const bool connected =
+      error != http::client_error::connect && error != http::client_error::handshake;
+  if (error && !connected) reason += ": " + in_.upstream.connect_failure();
+  in_.log.limited(failure_log_, core::log_level::warning, "heartbeat not delivered",
+                  {{"component", component}, {"error", reason}});
+  if (component == heartbeat_component) kcp_error_ = std::move(reason);
   co_return error == http::client_error::timed_out ? outcome::timed_out : outcome::failed;
 }
 

@@ -7,6 +7,7 @@
 #include "core/metrics.hpp"
 #include "core/wake.hpp"
 #include "reactors/shared/heartbeat.hpp"
+#include "reactors/shared/probe.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -14,6 +15,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -58,7 +60,8 @@ struct sender_environment {
 ///
 /// The first is sent within a second, the next ones every `interval`, shortened by up to 10 %, and
 /// after `change_interval` if there is something to report: a watch, the source, the ledger or the
-/// certificate has changed, an event was lost, delivery to KCP has stopped or resumed.
+/// certificate has changed, an event was lost, delivery to KCP has stopped or resumed, a probe
+/// came.
 ///
 /// A heartbeat that fails is not repeated: the next one replaces it. Where there is no receiver
 /// (404) heartbeats are sent after pauses that double; so for a manager that does not respond in
@@ -76,6 +79,10 @@ class sender {
 
   /// Runs until cancelled, which must be before the client closes.
   boost::asio::awaitable<void> run();
+
+  /// The watcher was probed: one of the next heartbeats, within `change_interval` where KCP takes
+  /// it, names the nonce. Returns what it knows of the way to KCP.
+  probe_report probed(std::string_view nonce);
 
  private:
   enum class outcome : std::uint8_t { delivered, failed, timed_out, unsupported, ended };
@@ -108,6 +115,9 @@ class sender {
   std::uint64_t reported_events_ = 0;
   core::duration reported_time_{};
   receiver kcp_;
+  std::string kcp_error_;           ///< of the latest heartbeat to KCP; empty: it was delivered
+  std::deque<std::string> probes_;  ///< nonces, the latest at the end
+  bool new_probe_ = false;          ///< that no heartbeat names
   std::map<std::string, receiver> managers_;
   core::wake managers_turn_;
 };

@@ -375,4 +375,52 @@ BOOST_AUTO_TEST_CASE(restarted_sender_has_another_boot_id) {
   BOOST_TEST(second.sequence == 1U);
 }
 
+BOOST_AUTO_TEST_CASE(probe_is_named_by_the_next_heartbeat) {
+  environment env;
+  env.run([&]() -> asio::awaitable<void> {
+    env.start();
+    env.time.advance(1s);
+    co_await env.until_heartbeats(1);
+    co_await env.until_outcome("delivered", 1);
+    const auto report = env.under_test->probed("n1");
+    BOOST_TEST(report.nonce == "n1");
+    BOOST_TEST(report.upstream == "");
+    env.time.advance(5s);
+    co_await env.until_heartbeats(2);
+    const auto got = env.heartbeats_of("runtime-watcher");
+    BOOST_TEST(report.boot_id == got.at(1).boot_id);
+    BOOST_TEST((got.at(1).probes == std::vector<std::string>{"n1"}));
+    for (const auto* nonce : {"n2", "n3", "n4", "n5"}) env.under_test->probed(nonce);
+    env.under_test->probed(std::string(1000, 'n'));
+    co_await env.until_outcome("delivered", 2);
+    env.time.advance(5s);
+    co_await env.until_heartbeats(3);
+    BOOST_TEST((env.heartbeats_of("runtime-watcher").at(2).probes ==
+                std::vector<std::string>{"n2", "n3", "n4", "n5"}));
+  });
+}
+
+BOOST_AUTO_TEST_CASE(probe_learns_why_kcp_is_not_reached) {
+  environment env;
+  unsigned status = 503;
+  env.kcp.script = [&](const http::request&, http::response& into) { into.text(status, "no"); };
+  env.run([&]() -> asio::awaitable<void> {
+    env.start();
+    env.time.advance(1s);
+    co_await env.until_outcome("failed", 1);
+    BOOST_TEST(env.under_test->probed("n1").upstream == "status 503");
+    status = 200;
+    env.time.advance(5s);
+    co_await env.until_outcome("delivered", 1);
+    BOOST_TEST(env.under_test->probed("n2").upstream == "");
+    status = 404;
+    env.time.advance(5s);
+    co_await env.until_outcome("unsupported", 1);
+    BOOST_TEST(env.under_test->probed("n3").upstream == "status 404: nothing routes heartbeats");
+    status = 200;
+    env.time.advance(5s);  // without the pause after a 404
+    co_await env.until_outcome("delivered", 2);
+  });
+}
+
 BOOST_AUTO_TEST_SUITE_END()
