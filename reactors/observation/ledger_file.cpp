@@ -2,9 +2,7 @@
 
 #include "core/wake.hpp"
 
-#include <boost/asio/execution/outstanding_work.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/prefer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <functional>
@@ -103,17 +101,15 @@ void ledger_file::begin_write(std::string bytes, std::uint64_t version, core::ti
   write_->on_end = [this, version, begin](const std::string& error) {
     end_write(error, version, begin);
   };
-  // The context must not end before the write.
-  auto back = asio::prefer(executor_, asio::execution::outstanding_work.tracked);
-  asio::post(on, [file = file_, bytes = std::move(bytes), current = write_,
-                  back = std::move(back)]() mutable {
-    seal_ledger(bytes);
-    auto error = write_ledger(file, bytes);
-    asio::post(back, [current = std::move(current), error = std::move(error)] {
-      if (current->on_end) current->on_end(error);
-      current->ended.set();
-    });
-  });
+  asio::post(
+      on, [file = file_, bytes = std::move(bytes), current = write_, back = executor_]() mutable {
+        seal_ledger(bytes);
+        auto error = write_ledger(file, bytes);
+        asio::post(back, [current = std::move(current), error = std::move(error)] {
+          if (current->on_end) current->on_end(error);
+          current->ended.set();
+        });
+      });
 }
 
 void ledger_file::end_write(const std::string& error, std::uint64_t version,

@@ -74,6 +74,7 @@ BOOST_AUTO_TEST_CASE(request_has_the_age_of_its_event_since_the_first_acceptance
   w.kcp.script = [&](const http::request& from, http::response& into) {
     ages.push_back(rw::parse_event_age(from.headers.get(rw::event_age_header)));
     if (ages.size() < 3) into.text(503, "busy");
+    if (ages.size() == 2) w.send("one");  // changes in flight
   };
   w.run([&]() -> asio::awaitable<void> {
     w.dispatch();
