@@ -130,9 +130,7 @@ fleet_health::receipt fleet_health::receive(const k8s::object_key& kyma, heartbe
 }
 
 bool fleet_health::expect(const k8s::object_key& kyma, moment at) {
-  const auto before = records_.size();
-  use(kyma, at);
-  return records_.size() > before;
+  return !std::exchange(use(kyma, at).second.expected, true);
 }
 
 std::optional<fleet_health::change> fleet_health::probed(const k8s::object_key& kyma,

@@ -132,6 +132,7 @@ class fleet_health {
     std::string reason = {};   ///< of the heartbeats' trouble
     std::string message = {};  ///< likewise
     bool silent = false;
+    bool expected = false;
   };
   using entry = std::pair<const k8s::object_key, record>;
 

@@ -49,7 +49,8 @@ struct fleet {
 }  // namespace
 
 BOOST_FIXTURE_TEST_CASE(runtime_is_live_from_its_first_heartbeat, fleet) {
-  under_test.expect(a, at);
+  BOOST_TEST(under_test.expect(a, at));
+  BOOST_TEST(!under_test.expect(a, at));
   BOOST_TEST((state() == liveness::unknown));
   const auto receipt = receive(good_heartbeat());
   BOOST_REQUIRE(receipt.changed.has_value());
@@ -57,6 +58,12 @@ BOOST_FIXTURE_TEST_CASE(runtime_is_live_from_its_first_heartbeat, fleet) {
   BOOST_TEST((state() == liveness::live));
   BOOST_TEST(!receive(good_heartbeat()).changed);
   BOOST_TEST(under_test.count(liveness::live) == 1u);
+}
+
+BOOST_FIXTURE_TEST_CASE(runtime_whose_heartbeat_was_early_is_expected_once, fleet) {
+  receive(good_heartbeat());
+  BOOST_TEST(under_test.expect(a, at));
+  BOOST_TEST(!under_test.expect(a, at));
 }
 
 BOOST_FIXTURE_TEST_CASE(runtime_without_heartbeats_is_silent_once, fleet) {
