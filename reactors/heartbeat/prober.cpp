@@ -20,6 +20,9 @@ using k8s::reconcile_result;
 
 constexpr std::size_t longest_cause = 300;
 constexpr core::duration first_within = std::chrono::minutes(1);
+constexpr std::string_view untrusted =
+    "the runtime's API server rejects the watcher's certificate: see whether caBundle of the "
+    "webhook configuration is the CA of Secret skr-webhook-tls";
 constexpr std::string_view timed_out =
     "the watcher did not respond in 3 s: see its pod, and the NetworkPolicies";
 
@@ -29,13 +32,12 @@ struct call_failure {
   std::string_view reason;
   std::string_view message;
 };
-constexpr std::array<call_failure, 7> call_failures{
-    {{"x509", "CaBundleWrong",
-      "the runtime's API server rejects the watcher's certificate: see whether caBundle of the "
-      "webhook configuration is the CA of Secret skr-webhook-tls"},
+constexpr std::array<call_failure, 8> call_failures{
+    {{"x509", "CaBundleWrong", untrusted},
+     {"tls: ", "CaBundleWrong", untrusted},
      {"no endpoints available", "NoEndpoints",
       "the Service skr-webhook has no endpoints: see why the watcher's pod is not ready"},
-     {"not found", "ServiceMissing", "the Service skr-webhook is missing"},
+     {"not found", "ServiceMissing", "the Service skr-webhook, or its pod, is missing"},
      {"connection refused", "WebhookRefused",
       "the watcher's port is closed: see whether its pod runs"},
      {"deadline exceeded", "WebhookTimeout", timed_out},
@@ -131,7 +133,8 @@ void prober::probe_later(const k8s::object_key& kyma) {
 }
 
 asio::awaitable<reconcile_result> prober::reconcile(k8s::object_key kyma) {
-  if (!in_.kymas.objects().get(kyma) || !in_.installed(kyma)) co_return reconcile_result::done();
+  if (!in_.kymas.objects().get(kyma)) co_return reconcile_result::done();
+  if (!in_.installed(kyma)) co_return reconcile_result::requeue_after(options_.retry);
   auto result = co_await send(kyma);
   const auto base = result.reason.empty() ? options_.interval : options_.retry;
   in_.on_result(kyma, std::move(result));

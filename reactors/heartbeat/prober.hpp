@@ -40,7 +40,7 @@ struct prober_environment {
   k8s::client_pool& runtimes;
   /// The kubeconfig of a Kyma's runtime.
   std::function<k8s::result<std::string>(const k8s::object_key& kyma)> kubeconfig;
-  /// Whether the watcher is installed on a Kyma's runtime: others are not probed.
+  /// Whether the watcher is installed on a Kyma's runtime: others are not probed for the moment.
   std::function<bool(const k8s::object_key& kyma)> installed;
   /// Gets the result of each probe.
   std::function<void(const k8s::object_key& kyma, probe_result)> on_result;
