@@ -312,9 +312,11 @@ class Observation:
         self.api.delete(f"{CONFIGURATIONS}/skr-webhook")
         def silent():
             before = webhook.metric("watcher_admission_request_total")
-            self.api.request("POST", WIDGETS, widget(f"probe-{time.monotonic_ns()}", 0))
-            return webhook.metric("watcher_admission_request_total") == before
-        wait_until(silent, 30, "the API server no longer calls the webhook")
+            name = f"probe-{time.monotonic_ns()}"
+            self.api.request("POST", WIDGETS, widget(name, 0))
+            return name if webhook.metric("watcher_admission_request_total") == before else None
+        probe = wait_until(silent, 30, "the API server no longer calls the webhook")
+        wait_until(lambda: probe in self.names(), 10, "the last probe is told")
         wait_until(lambda: webhook.metric("rw_observation_undelivered") == 0, 10, "all are delivered")
         start = len(self.events.lines)
         changed = self.make_changes()
