@@ -33,8 +33,8 @@ struct health_options {
   /// From the last heartbeat, or from the installation, until a runtime is silent; longer where its
   /// heartbeats announce a longer interval than the default.
   core::duration timeout = std::chrono::seconds(50);
-  core::duration catch_up = std::chrono::seconds(60);         ///< of a watch, until that is trouble
-  core::duration undelivered = std::chrono::seconds(60);      ///< age of an event, likewise
+  core::duration catch_up = std::chrono::seconds(30);         ///< of a watch, until that is trouble
+  core::duration undelivered = std::chrono::seconds(30);      ///< age of an event, likewise
   std::chrono::seconds certificate = std::chrono::hours(72);  ///< before the expiry, likewise
 };
 

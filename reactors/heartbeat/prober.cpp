@@ -37,7 +37,8 @@ constexpr std::array<call_failure, 8> call_failures{
      {"tls: ", "CaBundleWrong", untrusted},
      {"no endpoints available", "NoEndpoints",
       "the Service skr-webhook has no endpoints: see why the watcher's pod is not ready"},
-     {"not found", "ServiceMissing", "the Service skr-webhook, or its pod, is missing"},
+     {"not found", "ServiceMissing",
+      "the Service skr-webhook, or its pod, is missing: see the Deployment skr-webhook"},
      {"connection refused", "WebhookRefused",
       "the watcher's port is closed: see whether its pod runs"},
      {"deadline exceeded", "WebhookTimeout", timed_out},
@@ -67,21 +68,25 @@ probe_result assess_failure(const k8s::failure& error) {
     });
     if (known == call_failures.end()) {
       return failed(probe_stage::webhook, "WebhookCallFailed",
-                    "the runtime's API server cannot call the watcher" + cause);
+                    "the runtime's API server cannot call the watcher: see its log" + cause);
     }
     return failed(probe_stage::webhook, known->reason, std::string(known->message) + cause);
   }
   using k8s::errc;
   if (error.is(errc::unauthorized) || error.is(errc::forbidden) || error.is(errc::not_configured)) {
-    return failed(probe_stage::runtime, "AccessRejected",
-                  "KCP's kubeconfig for the runtime is not accepted: renew its Secret" + cause);
+    return failed(
+        probe_stage::runtime, "AccessRejected",
+        "KCP's kubeconfig for the runtime is not accepted: see its Secret, which must be renewed" +
+            cause);
   }
   if (error.status == 0) {
-    return failed(probe_stage::runtime, "RuntimeUnreachable",
-                  "the runtime's API server does not respond" + cause);
+    return failed(
+        probe_stage::runtime, "RuntimeUnreachable",
+        "the runtime's API server does not respond: see whether the runtime is up" + cause);
   }
-  return failed(probe_stage::runtime, "ProbeRejected",
-                "the runtime's API server rejects the probe" + cause);
+  return failed(
+      probe_stage::runtime, "ProbeRejected",
+      "the runtime's API server rejects the probe: see what else admits its objects" + cause);
 }
 
 json::value probe_object(const std::string& nonce) {

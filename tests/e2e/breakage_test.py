@@ -7,6 +7,7 @@ import base64
 import json
 import subprocess
 import time
+import urllib.request
 
 import harness
 from api import collection
@@ -17,7 +18,10 @@ PATIENCE = 60  # seconds until a breakage is named
 REPAIR = 60
 # When a runtime is silent its installation is checked, which repairs what the manager applies: not before the test has looked.
 SILENT = "50s"
-PROBE = "watcher-probe"
+
+
+def encoded(text):
+    return base64.b64encode(text.encode()).decode()
 
 
 class Breakages(harness.TestCase):
@@ -42,6 +46,7 @@ class Breakages(harness.TestCase):
             "bundle wrong": (self.replace_bundle, self.repaired_by_apply, "CaBundleWrong", "webhook"),
             "selector wrong": (self.replace_selector, self.repaired_by_apply, "WebhookNotCalled", "webhook"),
             "pod away": (self.delete_pod, self.repaired_by_apply, "ServiceMissing", "webhook"),
+            "certificate foreign": (self.replace_certificate, self.repaired_by_apply, "GatewayUnreachable", "gateway"),
             "address wrong": (self.replace_address, self.repaired_by_apply, "GatewayUnreachable", "gateway"),
             "gateway's CA foreign": (self.replace_gateway_ca, self.repaired_by_apply, "GatewayUnreachable", "gateway"),
             "access revoked": (self.revoke_access, self.grant_access, "AccessRejected", "runtime"),
@@ -50,7 +55,6 @@ class Breakages(harness.TestCase):
     # --- breakages: each gets the runtime's name and a connection to it -------------------
 
     def delete_configuration(self, _, skr):
-        self.kept = getattr(self, "kept", {})
         skr.delete(CONFIGURATION)
 
     def webhooks(self, skr, change):
@@ -60,7 +64,7 @@ class Breakages(harness.TestCase):
         skr.patch(CONFIGURATION, {"webhooks": webhooks})
 
     def replace_bundle(self, _, skr):
-        foreign = base64.b64encode(self.foreign_ca().encode()).decode()
+        foreign = encoded(self.foreign_ca())
         self.webhooks(skr, lambda each: each["clientConfig"].update(caBundle=foreign))
 
     def replace_selector(self, _, skr):
@@ -76,8 +80,15 @@ class Breakages(harness.TestCase):
                 variable["value"] = f"localhost:{lasting_port()}"
         skr.patch(DEPLOYMENT, {"spec": {"template": deployment["spec"]["template"]}})
 
+    def replace_certificate(self, _, skr):
+        self.foreign_ca()
+        folder = self.folder / "foreign"
+        subprocess.run([BINARY, "certs", "webhook", "--dir", folder, "--name", "own", "--cn", "runtime-0", "--san",
+                        "dns:skr-webhook.kyma-system.svc"], check=True, timeout=30)
+        skr.patch(SECRET, {"data": {f"tls.{e}": encoded((folder / f"own.{e}").read_text()) for e in ("crt", "key")}})
+
     def replace_gateway_ca(self, _, skr):
-        skr.patch(SECRET, {"data": {"ca.crt": base64.b64encode(self.foreign_ca().encode()).decode()}})
+        skr.patch(SECRET, {"data": {"ca.crt": encoded(self.foreign_ca())}})
 
     def access(self, runtime):
         return collection("secrets", "kcp-system") + f"/kubeconfig-{runtime}"
@@ -88,7 +99,7 @@ class Breakages(harness.TestCase):
         self.granted = secret["data"]["config"]
         revoked = "\n".join(line.split("token:")[0] + "token: revoked" if "token:" in line else line for line in text.split("\n"))
         self.assertNotEqual(revoked, text)
-        self.kcp.patch(self.access(runtime), {"data": {"config": base64.b64encode(revoked.encode()).decode()}})
+        self.kcp.patch(self.access(runtime), {"data": {"config": encoded(revoked)}})
 
     def grant_access(self, runtime):
         self.kcp.patch(self.access(runtime), {"data": {"config": self.granted}})
@@ -152,7 +163,6 @@ class Breakages(harness.TestCase):
         self.note(f"cleared after {time.monotonic() - began:.1f} s")
 
     def manager_metric(self, name):
-        import urllib.request
         with urllib.request.urlopen(f"http://127.0.0.1:{self.admin}/metrics", timeout=10) as page:
             return harness.metric_sum(page.read().decode(), name) or 0
 
