@@ -71,7 +71,7 @@ core::duration fleet_health::timeout_of(const record& one) const {
   return std::max<core::duration>(options_.timeout, one.shown.last.interval * 5 / 2);
 }
 
-/// Sets reason and message, empty without trouble. What comes first needs a person first.
+/// Sets reason and message, empty without an error. What comes first needs a person first.
 void fleet_health::assess(record& one, const heartbeat& content, moment at) const {
   const auto catches_up = std::ranges::find(content.watches, watch_state::catching_up,
                                             [](const auto& each) { return each.state; });

@@ -21,8 +21,8 @@ namespace rw::heartbeats {
 /// What KCP knows of the way of events from a runtime.
 enum class liveness : std::uint8_t {
   unknown,   ///< waits for the first heartbeat
-  live,      ///< heartbeats arrive, and report no trouble
-  degraded,  ///< heartbeats arrive, and report trouble
+  live,      ///< heartbeats arrive and report no error
+  degraded,  ///< heartbeats arrive and report an error
   silent,    ///< no heartbeat arrives
 };
 inline constexpr std::size_t liveness_count = 4;
@@ -33,8 +33,8 @@ struct health_options {
   /// From the last heartbeat, or from the installation, until a runtime is silent; longer where its
   /// heartbeats announce a longer interval than the default.
   core::duration timeout = std::chrono::seconds(50);
-  core::duration catch_up = std::chrono::seconds(30);         ///< of a watch, until that is trouble
-  core::duration undelivered = std::chrono::seconds(30);      ///< age of an event, likewise
+  core::duration catch_up = std::chrono::seconds(30);     ///< of a watch, until that is an error
+  core::duration undelivered = std::chrono::seconds(30);  ///< age of an event, likewise
   std::chrono::seconds certificate = std::chrono::hours(72);  ///< before the expiry, likewise
 };
 
@@ -129,7 +129,7 @@ class fleet_health {
     runtime_health shown = {};
     core::time_point heard = {};  ///< or expected first
     std::optional<core::time_point> catching_up = {};
-    std::string reason = {};   ///< of the heartbeats' trouble
+    std::string reason = {};   ///< that the heartbeats report
     std::string message = {};  ///< likewise
     bool silent = false;
     bool expected = false;

@@ -115,7 +115,8 @@ void tracker::probed(const k8s::object_key& kyma, probe_result result) {
   if (changed) report(*changed);
 }
 
-/// Reports a change as an event of the Kyma. That a runtime is live is reported after trouble only.
+/// Reports a change as an event of the Kyma. That a runtime is live is reported after another state
+/// only.
 void tracker::report(const fleet_health::change& change) {
   const bool live = change.now.state == liveness::live;
   if (live && change.before == liveness::unknown) return;
@@ -123,7 +124,7 @@ void tracker::report(const fleet_health::change& change) {
   if (!kyma) return;
   const auto about = k8s::reference_to(kyma.parse());
   if (live) {
-    in_.events.normal(about, "WatcherLive", "heartbeats arrive, and report no trouble");
+    in_.events.normal(about, "WatcherLive", "heartbeats arrive and report no error");
   } else if (change.now.state == liveness::silent) {
     in_.events.warning(about, "WatcherSilent", change.now.message);
   } else {
