@@ -44,6 +44,10 @@ void history::excuse() {
   extend(excuses_, in_.now());
 }
 
+void history::review_sent() {
+  extend(reviews_, in_.now());
+}
+
 void history::restarted(time_point ledger_time) {
   restarts_.push_back({ledger_time, in_.now()});
 }
@@ -126,21 +130,22 @@ bool history::forgotten_by_restart(const subject& of, const view& seen) const {
   });
 }
 
-/// There and back, or created and deleted, while no watch was live: since the latest event, or
-/// since the gap began. (Open doubt, not mended: in the second case a review's event, which leaves
-/// no mark, has told of a state between.)
+/// There and back, or created and deleted, while no watch was live: the object is as it was when it
+/// was told.
+///
+/// Open doubt, not mended: a review's event leaves no mark. What was told before it counts then,
+/// and an object that goes back to that is told of only if a watch shows both changes.
 bool history::is_there_and_back(const subject& of, const view& seen) const {
   const auto& last = seen.states.back();
-  const auto told = of.told.empty() ? time_point::min() : of.told.back();
-  const auto first = std::ranges::upper_bound(seen.states, told, {}, &state::since);
-  const bool since_told = seen.at(told).digest == last.digest;
-  return std::ranges::any_of(gaps_, [&](const period& gap) {
-    if (gap.from > last.since + slack || gap.to < first->since) return false;
-    const auto& before = seen.at(gap.from);
-    const bool was_told = before.since == time_point::min() ||
-                          std::ranges::lower_bound(of.told, before.since) != of.told.end();
-    return since_told || (was_told && before.digest == last.digest);
-  });
+  for (auto each = of.told.rbegin();; ++each) {
+    const bool never = each == of.told.rend();
+    const auto told = never ? time_point::min() : *each;
+    if (seen.at(told).digest == last.digest) {
+      const auto first = std::ranges::upper_bound(seen.states, told, {}, &state::since);
+      return any_in(gaps_, first->since, last.since + slack);
+    }
+    if (never || !any_in(reviews_, told - slack, told)) return false;
+  }
 }
 
 std::vector<std::string> history::missing(time_point before) const {

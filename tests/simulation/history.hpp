@@ -50,6 +50,8 @@ class history {
   void gap();
   /// Events of now may be repeated: the way to a listener is not in order, or reviews count.
   void excuse();
+  /// Events of reviews go out, which leave no mark.
+  void review_sent();
   /// A webhook process begins, with a ledger as it was `ledger_time` ago; without one: everything.
   void restarted(time_point ledger_time);
 
@@ -106,6 +108,7 @@ class history {
   std::map<name, subject> subjects_;
   std::vector<period> gaps_;
   std::vector<period> excuses_;
+  std::vector<period> reviews_;
   std::vector<restart> restarts_;
   std::vector<std::string> violations_;
   std::size_t changes_ = 0;

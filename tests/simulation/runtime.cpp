@@ -127,6 +127,7 @@ struct runtime::process {
   core::gauge& live;
   core::gauge& undelivered;
   core::counter& written = counter("rw_observation_ledger_writes_total", "outcome", "written");
+  core::counter& reviews_sent = counter("rw_observation_events_total", "cause", "review");
   std::vector<core::counter*> repeats;  ///< of events that may repeat others
   core::task_group intake;
   core::task_group delivery;
@@ -155,6 +156,7 @@ void runtime::start() {
   in_.note("webhook process starts");
   written_ = 0;
   repeats_ = 0;
+  reviews_ = 0;
   history_.restarted(ledgers_.empty() ? time_point::min() : ledgers_.back().at);
   running_ = std::make_unique<process>(*this);
 }
@@ -218,6 +220,9 @@ void runtime::inspect() {
   repeating_ = !is_live || repeats != repeats_ || (repeating_ && waits);
   if (repeating_) history_.excuse();
   repeats_ = repeats;
+  const auto reviews = running_->reviews_sent.Value();
+  if (reviews != reviews_) history_.review_sent();
+  reviews_ = reviews;
   const auto& observer = options_.observer;
   if (running_->dispatcher.pending() > options_.set_capacity) {
     history_.violate("dispatch knows more events than its capacity");

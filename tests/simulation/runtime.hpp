@@ -69,6 +69,7 @@ class runtime {
   std::deque<version> ledgers_;  ///< newest last
   double written_ = 0;
   double repeats_ = 0;      ///< events that may repeat others, so far
+  double reviews_ = 0;      ///< of these, events of reviews
   bool repeating_ = false;  ///< some of them may be under way
   std::unique_ptr<process> running_;
 };
