@@ -182,7 +182,10 @@ void runtime::crash(disk left) {
   in_.settle();
   in_.finish(last);
   running_.reset();
+  leave(left);
+}
 
+void runtime::leave(disk left) {
   if (left == disk::older && ledgers_.size() > 1) ledgers_.pop_back();
   const bool lost = left == disk::truncated || left == disk::empty;
   auto bytes = ledgers_.empty() ? std::string() : ledgers_.back().bytes;
@@ -193,9 +196,9 @@ void runtime::crash(disk left) {
   std::ofstream(ledger_, std::ios::binary) << bytes;
 }
 
-void runtime::stop() {
+void runtime::stop(disk left) {
   if (!running_) return;
-  in_.note("webhook process ends");
+  in_.note("webhook process ends, disk " + std::to_string(static_cast<int>(left)));
   bool ended = false;
   core::task_group last(in_.executor());
   last.spawn(running_->drain(&ended));
@@ -204,8 +207,9 @@ void runtime::stop() {
   if (!ended) history_.violate("the webhook process does not end in time");
   inspect();
   in_.finish(last);
-  if (!ended) return crash(disk::intact);
+  if (!ended) return crash(left);
   running_.reset();
+  leave(left);
 }
 
 void runtime::inspect() {

@@ -25,7 +25,7 @@ class runtime {
     duration max_age = std::chrono::hours(1);
     bool http2 = false;  ///< to the gateway
   };
-  /// What is left on the disk after a crash.
+  /// What is left on the disk after a process.
   enum class disk : std::uint8_t { intact, older, truncated, empty };
 
   runtime(environment& in, simulated_network& net, history& told, known_managers managers,
@@ -38,7 +38,7 @@ class runtime {
   /// Ends the process as SIGKILL does: nothing that it does from now on leaves it.
   void crash(disk left);
   /// Ends it as SIGTERM does.
-  void stop();
+  void stop(disk left);
   bool up() const noexcept { return running_ != nullptr; }
 
   /// To be called at each step: notes what explains events or the lack of them, and holds the
@@ -57,6 +57,7 @@ class runtime {
   };
 
   void remember_ledger();
+  void leave(disk left);
 
   environment& in_;
   simulated_network& network_;

@@ -8,7 +8,8 @@ namespace rw::simulation {
 namespace {
 
 constexpr auto longest_repair = std::chrono::minutes(10);
-constexpr auto quiet = seconds(5);  ///< nothing may happen when all is told
+constexpr std::size_t most_links = 64;  ///< connections at once
+constexpr auto quiet = seconds(5);      ///< nothing may happen when all is told
 
 const std::vector<model_kind>& kinds() {
   static const std::vector<model_kind> all = {
@@ -102,6 +103,9 @@ class scenario {
 runtime::options scenario::runtime_options() {
   runtime::options made;
   made.http2 = kcp_http2_;
+  if (mood_ == mood::rough && in_.chance.likely(0.15)) {
+    made.observer.source = observation::event_source::watch;
+  }
   if (mood_ != mood::small) return made;
   made.set_capacity = 1 + in_.chance.draw(8);
   made.max_age = seconds(5 + in_.chance.draw(20));
@@ -230,7 +234,8 @@ void scenario::crash() {
 }
 
 void scenario::restart_runtime() {
-  runtime_.stop();
+  // A new pod has an empty disk, a restarted container has not.
+  runtime_.stop(likely(0.3) ? runtime::disk::empty : runtime::disk::intact);
   at(up_to(seconds(6)), [this] { runtime_.start(); });
 }
 
@@ -316,6 +321,7 @@ bool scenario::go_on(time_point end) {
   const auto next = agenda_.empty() ? end : std::min(end, agenda_.begin()->first);
   const bool more = in_.step(next);
   runtime_.inspect();
+  if (network_.links() > most_links) history_.violate("connections pile up");
   if (overdue_ != duration::max() && in_.now() >= checked_ + milliseconds(500)) {
     checked_ = in_.now();
     for (const auto& name : history_.missing(in_.now() - overdue_)) {
