@@ -89,7 +89,7 @@ bool history::is_other_watchers(const subject& of) const {
 bool history::is_excused(const subject& of) const {
   const auto row = std::ranges::lower_bound(of.told, in_.now() - slack);
   const auto told = row == of.told.begin() ? time_point::min() : *std::prev(row);
-  const auto since = row == of.told.begin() ? told : told - slack;
+  const auto since = (row == of.told.begin() ? in_.now() : told) - slack;
   const bool ledger_lacks_it = std::ranges::any_of(
       restarts_, [&](const restart& each) { return each.ledger <= told && told <= each.at; });
   return ledger_lacks_it || any_in(excuses_, since, in_.now()) || any_in(gaps_, since, in_.now());

@@ -64,6 +64,7 @@ int main(int argc, char** argv) {
   }
   std::uint64_t changes = 0;
   std::uint64_t events = 0;
+  std::uint64_t excused = 0;
   std::uint64_t hash = 0;
   for (auto seed = with.from; seed <= with.to; ++seed) {
     auto done = rw::simulation::run(seed, with.verbose);
@@ -76,9 +77,10 @@ int main(int argc, char** argv) {
     }
     changes += done.changes;
     events += done.events;
+    excused += done.excused;
     hash = hash * 31 + done.hash;
   }
   std::cout << with.to - with.from + 1 << " seeds, " << changes << " changes, " << events
-            << " events, trace " << std::hex << hash << '\n';
+            << " events, " << excused << " excused repetitions, trace " << std::hex << hash << '\n';
   return 0;
 }
