@@ -34,7 +34,7 @@ enum class mood : std::uint8_t { calm, blind, rough, small };
 
 mood choose(k8s::test::chance& by) {
   if (by.likely(0.1)) return mood::calm;
-  if (by.likely(0.1)) return mood::blind;
+  if (by.likely(0.2)) return mood::blind;
   return by.likely(0.3) ? mood::small : mood::rough;
 }
 
@@ -131,7 +131,9 @@ void scenario::begin() {
   for (int i = 0; i < 4; ++i) writer_.write();
   runtime_.start();
   const auto length = seconds(15 + in_.chance.draw(25));
-  const auto pause = milliseconds(100 + in_.chance.draw(900));
+  // Many reviews of an object are confirmed by few reads.
+  const auto longest = mood_ == mood::blind ? 400 : 1000;
+  const auto pause = milliseconds(100 + in_.chance.draw(longest - 100));
   for (duration when{}; when < length; when += up_to(2 * pause)) {
     at(when, [this] { writer_.write(); });
   }
