@@ -119,14 +119,20 @@ void history::told(const watch_event& event) {
 }
 
 /// Open doubt, not mended: what changed back, or was created and deleted, between the ledger's last
-/// write and the end of its process is as the ledger says, and stays untold.
+/// write and the end of its process is as the ledger says, and stays untold. The ledger has the
+/// state that the latest event by then stood for: one since the event before.
 bool history::forgotten_by_restart(const subject& of, const view& seen) const {
   const auto& last = seen.states.back();
   return std::ranges::any_of(restarts_, [&](const restart& each) {
-    const auto later = std::ranges::upper_bound(of.told, each.ledger);
-    const auto told = later == of.told.begin() ? time_point::min() : *std::prev(later);
     const bool meanwhile = last.since <= each.at || any_in(gaps_, last.since, last.since + slack);
-    return each.ledger <= last.since && meanwhile && seen.at(told).digest == last.digest;
+    if (each.ledger > last.since || !meanwhile) return false;
+    const auto told = std::ranges::upper_bound(of.told, each.ledger) - of.told.begin();
+    const auto time_of = [&](std::ptrdiff_t event) {
+      return event < 0 ? time_point::min() : of.told[static_cast<std::size_t>(event)];
+    };
+    const auto* const first = &seen.at(time_of(told - 2));
+    return std::any_of(first, &seen.at(time_of(told - 1)) + 1,
+                       [&](const state& known) { return known.digest == last.digest; });
   });
 }
 

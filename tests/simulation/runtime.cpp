@@ -128,6 +128,7 @@ struct runtime::process {
   core::gauge& undelivered;
   core::counter& written = counter("rw_observation_ledger_writes_total", "outcome", "written");
   core::counter& reviews_sent = counter("rw_observation_events_total", "cause", "review");
+  core::counter& unverified_sent = counter("rw_observation_events_total", "cause", "unverified");
   std::vector<core::counter*> repeats;  ///< of events that may repeat others
   core::task_group intake;
   core::task_group delivery;
@@ -224,8 +225,9 @@ void runtime::inspect() {
   repeating_ = !is_live || repeats != repeats_ || (repeating_ && waits);
   if (repeating_) history_.excuse();
   repeats_ = repeats;
-  const auto reviews = running_->reviews_sent.Value();
-  if (reviews != reviews_) history_.review_sent();
+  const auto reviews = running_->reviews_sent.Value() + running_->unverified_sent.Value();
+  reviewing_ = reviews != reviews_ || (reviewing_ && waits);
+  if (reviewing_) history_.review_sent();
   reviews_ = reviews;
   const auto& observer = options_.observer;
   if (running_->dispatcher.pending() > options_.set_capacity) {

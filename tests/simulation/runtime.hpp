@@ -71,6 +71,7 @@ class runtime {
   double written_ = 0;
   double repeats_ = 0;      ///< events that may repeat others, so far
   double reviews_ = 0;      ///< of these, events of reviews
+  bool reviewing_ = false;  ///< some of those may be under way
   bool repeating_ = false;  ///< some of them may be under way
   std::unique_ptr<process> running_;
 };
