@@ -2,13 +2,12 @@
 
 #include "core/http/client_connection.hpp"
 #include "core/http/tunnel.hpp"
+#include "core/network.hpp"
 #include "core/resolver.hpp"
 #include "core/wake.hpp"
 
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ip/address.hpp>
-#include <boost/asio/redirect_error.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
 #include <array>
@@ -238,8 +237,7 @@ asio::awaitable<boost::system::error_code> client::implementation::connect(tcp::
     const auto& address = addresses[(first_address_ + i) % addresses.size()];
     boost::system::error_code error;
     socket->close(error);
-    socket->open(address.protocol(), error);
-    co_await socket->async_connect(address, asio::redirect_error(asio::use_awaitable, error));
+    error = co_await core::network::of(executor_).connect(socket, address);
     if (!error) notice_loss(*socket);
     if (!error) co_return error;
     *cause = error.message();

@@ -1,6 +1,7 @@
 #include "core/http/server.hpp"
 
 #include "core/http/server_connection.hpp"
+#include "core/network.hpp"
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
@@ -85,11 +86,7 @@ void server::drop_connections() {
 
 void server::listen() {
   const auto& where = shared_->options.address;
-  boost::system::error_code error;
-  acceptor_.open(where.protocol(), error);
-  if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
-  if (!error) acceptor_.bind(where, error);
-  if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+  const auto error = core::network::of(executor_).listen(acceptor_, where);
   if (error) {
     throw std::runtime_error("cannot listen on " + text(where) + " (" + shared_->options.name +
                              "): " + error.message());

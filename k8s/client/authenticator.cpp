@@ -1,5 +1,6 @@
 #include "k8s/client/authenticator.hpp"
 
+#include "core/network.hpp"
 #include "core/text.hpp"
 #include "k8s/objects/base64.hpp"
 #include "tls/certificate.hpp"
@@ -51,7 +52,7 @@ authenticator::authenticator(asio::any_io_executor executor, const config& how,
     authorization_ = "Basic " + base64_encode(how.username + ":" + how.password);
   }
   if (!tls_) {
-    transport_->current = core::make_plain_transport();
+    transport_->current = core::network::of(executor_).make_plain();
     return;
   }
   if (const auto used = use_certificates(false); !used) throw_unusable(how, used.error().message());

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/backoff.hpp"
 #include "core/clock.hpp"
 #include "core/http/client.hpp"
 #include "core/log.hpp"
@@ -71,6 +72,7 @@ struct client_environment {
   core::watchdog& watchdog;
   core::logger& log;
   core::metrics& metrics;
+  core::random_source (*make_random)() = core::make_random_source;  ///< of the jitter of retries
 };
 
 /// What bounds one call.

@@ -121,7 +121,7 @@ session::session(asio::any_io_executor executor, config settings, client_options
       options_(std::move(options)),
       environment_(environment),
       server_(checked(config_)),
-      random_(core::make_random_source()),
+      random_(environment.make_random()),
       bucket_(options_.requests_per_second, options_.burst),
       metrics_(environment_.metrics, options_.name),
       authenticator_(executor_, config_, server_.host, server_.tls, environment_,

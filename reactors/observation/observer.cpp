@@ -151,7 +151,7 @@ void observer::release_uncovered() {
   for (auto at = open_.begin(); at != open_.end();) {
     const auto open = at++;
     if (route_of(open->event) == route::confirm) continue;
-    settle(open->event, cause::review, open->accepted + options_.settle);
+    settle(open->event, cause::review, open->newest + options_.settle);
     end(open);
   }
 }
@@ -248,10 +248,13 @@ bool observer::next_open(decision& result, core::time_point now) {
   if (may_read) {
     result.confirm = read(*next, now);
   } else {
+    const auto newest = next->newest;
     result.send = std::move(next->event);
     result.reason = cause::unverified;
     open_by_event_.erase(without_version(*result.send));
     open_.erase(next);
+    // What was admitted shortly before may be stored after the event.
+    if (newest + options_.confirm_wait > now) accept(*result.send, newest);
   }
   return true;
 }

@@ -44,6 +44,12 @@ class manual_clock final : public clock {
     }
   }
 
+  /// Sets the calendar alone.
+  void step_wall(std::chrono::system_clock::duration by) {
+    const std::lock_guard lock(state_->guard);
+    state_->wall += by;
+  }
+
   /// When the next alarm is due; `time_point::max()` if none is set.
   time_point next_alarm() const {
     const std::lock_guard lock(state_->guard);

@@ -406,6 +406,32 @@ BOOST_AUTO_TEST_CASE(close_sends_all_that_was_accepted_at_once) {
   BOOST_TEST(b.under_test.drained(), "a resync is left to the next process");
 }
 
+BOOST_AUTO_TEST_CASE(uncovered_review_is_sent_after_the_delay_of_its_object_s_newest_review) {
+  bench b;
+  b.go_live();
+  b.review("a");
+  b.now += 1s;
+  b.review("a");
+  b.under_test.set_live(specs, false);
+  BOOST_TEST(b.due() == "", "what was admitted just now may not be stored yet");
+  b.now += 100ms;
+  BOOST_TEST(b.due() == "r:a ");
+}
+
+BOOST_AUTO_TEST_CASE(review_sent_unverified_leaves_a_newer_one_of_its_object) {
+  bench b({.reads = 0});
+  b.go_live();
+  b.review("a");
+  b.now += 6s - 10ms;
+  b.review("a");
+  b.now += 10ms;
+  BOOST_TEST(b.due() == "u:a ");
+  BOOST_TEST(b.under_test.waiting() == 1U);
+  b.now += 6s - 10ms;
+  BOOST_TEST(b.due() == "u:a ");
+  BOOST_TEST(b.under_test.waiting() == 0U);
+}
+
 BOOST_AUTO_TEST_CASE(watchers_come_and_go) {
   bench b;
   b.go_live();

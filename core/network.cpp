@@ -1,0 +1,64 @@
+#include "core/network.hpp"
+
+#include <boost/asio/execution/context.hpp>
+#include <boost/asio/execution_context.hpp>
+#include <boost/asio/query.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+namespace rw::core {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+
+class tcp_network final : public network {
+ public:
+  asio::awaitable<boost::system::error_code> connect(tcp::socket* socket,
+                                                     tcp::endpoint to) override {
+    boost::system::error_code error;
+    socket->open(to.protocol(), error);
+    co_await socket->async_connect(to, asio::redirect_error(asio::use_awaitable, error));
+    co_return error;
+  }
+
+  boost::system::error_code listen(tcp::acceptor& acceptor, const tcp::endpoint& at) override {
+    boost::system::error_code error;
+    acceptor.open(at.protocol(), error);
+    if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+    if (!error) acceptor.bind(at, error);
+    if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
+    return error;
+  }
+};
+
+class network_service final : public asio::execution_context::service {
+ public:
+  using key_type = network_service;
+  static inline asio::execution_context::id id;
+
+  explicit network_service(asio::execution_context& context) : service(context) {}
+
+  tcp_network usual;
+  network* current = &usual;
+
+ private:
+  void shutdown() override {}
+};
+
+network_service& service_of(const asio::any_io_executor& executor) {
+  return asio::use_service<network_service>(asio::query(executor, asio::execution::context));
+}
+
+}  // namespace
+
+network& network::of(const asio::any_io_executor& executor) {
+  return *service_of(executor).current;
+}
+
+void network::replace(const asio::any_io_executor& executor, network* other) {
+  auto& service = service_of(executor);
+  service.current = other != nullptr ? other : &service.usual;
+}
+
+}  // namespace rw::core

@@ -1,0 +1,43 @@
+#pragma once
+
+#include "core/stream.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/system/error_code.hpp>
+
+#include <memory>
+
+namespace rw::core {
+
+/// Opens the connections of the HTTP clients and servers of one execution context: by TCP, unless
+/// a test puts another network in its place.
+///
+/// Sockets are read, written, awaited, shut down and closed afterwards, so that any kind of stream
+/// socket will do. Called on the executors of clients and servers.
+class network {
+ public:
+  virtual ~network() = default;
+
+  /// Connects `socket`, which lives until the result is there. Cancelling the socket's operations
+  /// ends the wait.
+  virtual boost::asio::awaitable<boost::system::error_code> connect(
+      boost::asio::ip::tcp::socket* socket, boost::asio::ip::tcp::endpoint to) = 0;
+
+  /// Opens `acceptor`, which is closed, and has it listen.
+  virtual boost::system::error_code listen(boost::asio::ip::tcp::acceptor& acceptor,
+                                           const boost::asio::ip::tcp::endpoint& at) = 0;
+
+  /// Makes streams without TLS of its sockets, for a client whose server has none. A test's may say
+  /// that HTTP/2 was chosen.
+  virtual std::unique_ptr<transport> make_plain() { return make_plain_transport(); }
+
+  /// Returns the network of the executor's context.
+  static network& of(const boost::asio::any_io_executor& executor);
+
+  /// Replaces the network of the executor's context from now on; null: TCP again. Not thread-safe.
+  static void replace(const boost::asio::any_io_executor& executor, network* other);
+};
+
+}  // namespace rw::core

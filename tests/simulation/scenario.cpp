@@ -1,0 +1,389 @@
+#include "tests/simulation/scenario.hpp"
+
+#include <algorithm>
+#include <array>
+#include <exception>
+
+namespace rw::simulation {
+namespace {
+
+constexpr auto longest_repair = std::chrono::minutes(10);
+constexpr std::size_t most_links = 64;  ///< connections at once
+constexpr auto quiet = seconds(5);      ///< nothing may happen when all is told
+
+const std::vector<model_kind>& kinds() {
+  static const std::vector<model_kind> all = {
+      {"operator.kyma-project.io", "v1beta2", "kymas", "Kyma"},
+      {"example.io", "v1", "gadgets", "Gadget"}};
+  return all;
+}
+
+/// Managers with one Watcher and with two, with and without a selector, of spec and of status.
+std::vector<managed_watch> watches() {
+  const watcher::resource kymas{"operator.kyma-project.io", "v1beta2", "kymas", {}};
+  const watcher::resource gadgets{"example.io", "*", "gadgets", {}};
+  return {{"lifecycle-manager", kymas, "spec", {{"watched", "yes"}}},
+          {"lifecycle-manager", kymas, "status", {}},
+          {"gadget-manager", gadgets, "spec", {}},
+          {"lifecycle-manager", gadgets, "spec", {{"watched", "yes"}}}};
+}
+
+/// Calm: nothing is broken. Blind: nothing but the watches, which show nothing for long. Rough:
+/// everything breaks. Small: likewise, with small capacities.
+enum class mood : std::uint8_t { calm, blind, rough, small };
+
+mood choose(k8s::test::chance& by) {
+  if (by.likely(0.1)) return mood::calm;
+  if (by.likely(0.2)) return mood::blind;
+  return by.likely(0.3) ? mood::small : mood::rough;
+}
+
+/// All parties of a seed.
+class scenario {
+ public:
+  scenario(std::uint64_t seed, bool verbose)
+      : in_(seed, verbose),
+        mood_(choose(in_.chance)),
+        api_http2_(in_.chance.likely(0.5)),
+        kcp_http2_(in_.chance.likely(0.5)) {}
+
+  outcome run(std::uint64_t seed);
+
+ private:
+  using fault = void (scenario::*)();
+
+  runtime::options runtime_options();
+  void begin();
+  void disturb();
+  void check();
+  bool go_on(time_point end);
+  void at(duration later, std::function<void()> what) {
+    agenda_.emplace(in_.now() + later, std::move(what));
+  }
+  duration up_to(duration most) { return in_.chance.up_to(most); }
+  bool likely(double part) { return in_.chance.likely(part); }
+  std::uint16_t any_port();
+  void api_gap(duration length);
+
+  void delay();
+  void cut();
+  void half_close();
+  void stall();
+  void lose();
+  void crash();
+  void restart_runtime();
+  void restart_api();
+  void compact();
+  void fail_api();
+  void forbid();
+  void stall_watches();
+  void stall_watches_for(duration length);
+  void remove_webhooks();
+  void fail_gateway();
+  void refuse_gateway();
+  void unseat_manager();
+  void step_clock();
+
+  environment in_;
+  const mood mood_;
+  const bool api_http2_;
+  const bool kcp_http2_;
+  history history_{in_, watches()};
+  simulated_network network_{in_, api_http2_};
+  store store_{in_, kinds(), history_};
+  api_model api_{in_, store_, api_http2_};
+  // Silence is the heartbeat's to notice: its component joins the managers, and `check` it.
+  control_plane kcp_{in_, history_, {"gadget-manager", "lifecycle-manager"}, kcp_http2_};
+  writer writer_{in_, store_, watches()};
+  runtime runtime_{in_, network_, history_, known_managers(watches()), runtime_options()};
+  std::multimap<time_point, std::function<void()>> agenda_;
+  duration overdue_ = duration::max();  ///< from a change to its event, at most
+  time_point checked_ = in_.now();
+};
+
+runtime::options scenario::runtime_options() {
+  runtime::options made;
+  made.http2 = kcp_http2_;
+  if (mood_ == mood::rough && in_.chance.likely(0.15)) {
+    made.observer.source = observation::event_source::watch;
+  }
+  if (mood_ != mood::small) return made;
+  made.set_capacity = 1 + in_.chance.draw(8);
+  made.max_age = seconds(5 + in_.chance.draw(20));
+  made.observer.resyncs = 1 + in_.chance.draw(4);
+  made.observer.confirmations = 1 + in_.chance.draw(4);
+  made.observer.reads = 1 + in_.chance.draw(2);
+  return made;
+}
+
+void scenario::begin() {
+  history_.before_event = [this] { runtime_.inspect(); };
+  writer_.now.rejected = likely(0.5) ? 0.2 : 0;
+  writer_.now.latency = milliseconds(in_.chance.draw(likely(0.2) ? 400 : 20));
+  writer_.now.timeout = seconds(likely(0.5) ? 10 : 2);
+  api_.now.minor = likely(0.5) ? 30 : 34;
+  api_.now.page = likely(0.3) ? 2 : 500;
+  api_.now.watch_delay = likely(0.3) ? milliseconds(in_.chance.draw(300)) : milliseconds(0);
+  api_.start();
+  writer_.now.relabels = mood_ != mood::blind;
+  writer_.now.names = mood_ == mood::blind ? 2 : 6;
+  // Some objects are older than the process.
+  for (int i = 0; i < 4; ++i) writer_.write();
+  runtime_.start();
+  const auto length = seconds(15 + in_.chance.draw(25));
+  // Many reviews of an object are confirmed by few reads.
+  const auto longest = mood_ == mood::blind ? 400 : 1000;
+  const auto pause = milliseconds(100 + in_.chance.draw(longest - 100));
+  for (duration when{}; when < length; when += up_to(2 * pause)) {
+    at(when, [this] { writer_.write(); });
+  }
+  // A live watch shows a change at once.
+  if (mood_ == mood::calm) overdue_ = seconds(1);
+  if (mood_ == mood::calm) return;
+  if (mood_ == mood::blind) {
+    // Its review is confirmed in time, or sent `settle` later where a watch is begun again.
+    overdue_ = seconds(4);
+    writer_.now.latency = milliseconds(in_.chance.draw(80));
+    at(seconds(5), [this, length] { stall_watches_for(length); });
+    return;
+  }
+  for (duration when = up_to(seconds(5)); when < length; when += up_to(seconds(12))) {
+    at(when, [this] { disturb(); });
+  }
+}
+
+void scenario::disturb() {
+  static constexpr std::array<fault, 20> faults = {
+      &scenario::delay,           &scenario::cut,          &scenario::cut,
+      &scenario::half_close,      &scenario::stall,        &scenario::lose,
+      &scenario::crash,           &scenario::crash,        &scenario::crash,
+      &scenario::restart_runtime, &scenario::restart_api,  &scenario::compact,
+      &scenario::fail_api,        &scenario::forbid,       &scenario::stall_watches,
+      &scenario::remove_webhooks, &scenario::fail_gateway, &scenario::refuse_gateway,
+      &scenario::unseat_manager,  &scenario::step_clock};
+  (this->*faults.at(in_.chance.draw(faults.size())))();
+}
+
+std::uint16_t scenario::any_port() {
+  static constexpr std::array ports = {api_model::port, writer::webhook_port,
+                                       runtime::gateway_port};
+  return ports.at(in_.chance.draw(ports.size()));
+}
+
+/// What the runtime's gauges may not show.
+void scenario::api_gap(duration length) {
+  history_.gap();
+  at(length, [this] { history_.gap(); });
+}
+
+void scenario::delay() {
+  const auto port = any_port();
+  network_.path(port).delay = up_to(milliseconds(800));
+  in_.note("path " + std::to_string(port) + " is slow");
+  history_.excuse();
+  at(up_to(seconds(10)), [this, port] {
+    network_.path(port).delay = {};
+    history_.excuse();
+  });
+}
+
+void scenario::cut() {
+  const auto port = any_port();
+  in_.note("path " + std::to_string(port) + " is cut");
+  network_.cut(port);
+  history_.excuse();
+}
+
+void scenario::half_close() {
+  const auto port = any_port();
+  in_.note("path " + std::to_string(port) + " is half-closed");
+  network_.half_close(port, likely(0.5));
+  history_.excuse();
+}
+
+void scenario::stall() {
+  const auto port = any_port();
+  in_.note("path " + std::to_string(port) + " stalls");
+  network_.path(port).stalls = true;
+  const bool resets = likely(0.5);
+  const auto end = [this, port, resets] {
+    in_.note("path " + std::to_string(port) + " goes on");
+    network_.path(port).stalls = false;
+    network_.resume(port);
+    if (resets) network_.cut(port);
+    history_.excuse();
+    history_.gap();
+  };
+  history_.gap();
+  at(up_to(seconds(20)), end);
+}
+
+void scenario::lose() {
+  const auto port = any_port();
+  in_.note("path " + std::to_string(port) + " loses new connections");
+  network_.path(port).loses = true;
+  network_.cut(port);
+  history_.excuse();
+  at(up_to(seconds(20)), [this, port] { network_.path(port).loses = false; });
+}
+
+void scenario::crash() {
+  using disk = runtime::disk;
+  static constexpr std::array fates = {disk::intact, disk::intact,    disk::intact,
+                                       disk::intact, disk::intact,    disk::older,
+                                       disk::older,  disk::truncated, disk::empty};
+  runtime_.crash(fates.at(in_.chance.draw(fates.size())));
+  at(up_to(seconds(6)), [this] { runtime_.start(); });
+}
+
+void scenario::restart_runtime() {
+  // A new pod has an empty disk, a restarted container has not.
+  runtime_.stop(likely(0.3) ? runtime::disk::empty : runtime::disk::intact);
+  at(up_to(seconds(6)), [this] { runtime_.start(); });
+}
+
+void scenario::restart_api() {
+  in_.note("API server restarts");
+  api_gap(seconds(1));
+  api_.stop();
+  if (likely(0.5)) store_.compact();
+  at(up_to(seconds(8)), [this] { api_.start(); });
+}
+
+void scenario::compact() {
+  in_.note("compaction");
+  store_.compact();
+  network_.cut(api_model::port);
+  api_gap(seconds(1));
+}
+
+void scenario::fail_api() {
+  static constexpr std::array<unsigned, 4> codes = {500, 503, 429, 403};
+  api_.now.failing = codes.at(in_.chance.draw(codes.size()));
+  in_.note("API server answers " + std::to_string(api_.now.failing));
+  if (likely(0.5)) network_.cut(api_model::port);
+  api_gap(seconds(1));
+  at(up_to(seconds(15)), [this] { api_.now.failing = 0; });
+}
+
+void scenario::forbid() {
+  in_.note("API server forbids a list");
+  api_.now.forbids = true;
+  network_.cut(api_model::port);
+  api_gap(seconds(1));
+  at(up_to(seconds(15)), [this] { api_.now.forbids = false; });
+}
+
+void scenario::stall_watches_for(duration length) {
+  in_.note("watches show nothing");
+  api_.now.stalls = true;
+  at(length, [this] {
+    in_.note("watches go on");
+    api_.now.stalls = false;
+  });
+}
+
+void scenario::stall_watches() {
+  stall_watches_for(up_to(seconds(15)));
+}
+
+void scenario::remove_webhooks() {
+  in_.note("webhook configuration removed");
+  writer_.now.calls = false;
+  at(up_to(seconds(15)), [this] { writer_.now.calls = true; });
+}
+
+void scenario::fail_gateway() {
+  static constexpr std::array<unsigned, 4> codes = {404, 429, 502, 503};
+  kcp_.now.failing = codes.at(in_.chance.draw(codes.size()));
+  in_.note("gateway answers " + std::to_string(kcp_.now.failing));
+  at(up_to(seconds(30)), [this] { kcp_.now.failing = 0; });
+}
+
+void scenario::refuse_gateway() {
+  in_.note("KCP unreachable");
+  network_.path(runtime::gateway_port).refuses = true;
+  network_.cut(runtime::gateway_port);
+  at(up_to(seconds(60)), [this] { network_.path(runtime::gateway_port).refuses = false; });
+}
+
+void scenario::unseat_manager() {
+  const auto* manager = likely(0.5) ? "gadget-manager" : "lifecycle-manager";
+  in_.note(std::string(manager) + " takes no events");
+  kcp_.now.away[manager] = true;
+  at(up_to(seconds(30)), [this, manager] { kcp_.now.away[manager] = false; });
+}
+
+void scenario::step_clock() {
+  in_.note("the wall clock steps");
+  in_.clock.step_wall(std::chrono::hours(in_.chance.draw(48)) - std::chrono::hours(24));
+}
+
+/// Lets time go by; false at the end.
+bool scenario::go_on(time_point end) {
+  const auto next = agenda_.empty() ? end : std::min(end, agenda_.begin()->first);
+  const bool more = in_.step(next);
+  runtime_.inspect();
+  if (network_.links() > most_links) history_.violate("connections pile up");
+  if (overdue_ != duration::max() && in_.now() >= checked_ + milliseconds(500)) {
+    checked_ = in_.now();
+    for (const auto& name : history_.missing(in_.now() - overdue_)) {
+      history_.violate("late: " + name);
+      overdue_ = duration::max();
+    }
+  }
+  // Of these the runtime's gauges show nothing.
+  if (api_.now.stalls || network_.path(api_model::port).stalls) history_.gap();
+  if (!agenda_.empty() && agenda_.begin()->first <= in_.now()) {
+    const auto first = agenda_.extract(agenda_.begin());
+    first.mapped()();
+    return true;
+  }
+  return more || in_.now() < end;
+}
+
+void scenario::check() {
+  const auto end = in_.now() + longest_repair;
+  auto next = in_.now();
+  while (go_on(end)) {
+    if (in_.now() < next) continue;
+    next = in_.now() + seconds(1);
+    if (runtime_.is_idle() && history_.missing().empty()) break;
+  }
+  for (const auto& name : history_.missing()) history_.violate("never told: " + name);
+  if (!runtime_.is_idle()) history_.violate("something waits for ever");
+  const auto rest = in_.now() + quiet;
+  while (go_on(rest)) {
+  }
+  runtime_.check_counters();
+}
+
+outcome scenario::run(std::uint64_t seed) {
+  outcome result;
+  result.seed = seed;
+  try {
+    begin();
+    while (!agenda_.empty()) go_on(time_point::max());
+    in_.note("all is well again");
+    runtime_.start();
+    check();
+  } catch (const std::exception& error) {
+    history_.violate(std::string("exception: ") + error.what());
+  }
+  result.violations = history_.violations();
+  result.trace = in_.events.lines();
+  result.hash = in_.events.hash();
+  result.changes = history_.changes();
+  result.events = history_.told();
+  result.excused = history_.excused();
+  return result;
+}
+
+}  // namespace
+
+outcome run(std::uint64_t seed, bool verbose) {
+  scenario one(seed, verbose);
+  return one.run(seed);
+}
+
+}  // namespace rw::simulation

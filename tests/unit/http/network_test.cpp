@@ -1,0 +1,62 @@
+// Whose connections a context's clients and servers use.
+
+#include "core/network.hpp"
+
+#include <boost/asio/error.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include "tests/unit/http/client_fixture.hpp"
+#include <stdexcept>
+
+BOOST_AUTO_TEST_SUITE(network)
+
+namespace {
+
+namespace asio = boost::asio;
+using namespace rw;
+using namespace rw::http;
+using namespace rw::http::test;
+
+/// A network without any connections.
+class silent_network final : public core::network {
+ public:
+  asio::awaitable<boost::system::error_code> connect(asio::ip::tcp::socket*,
+                                                     asio::ip::tcp::endpoint) override {
+    co_return asio::error::network_unreachable;
+  }
+  boost::system::error_code listen(asio::ip::tcp::acceptor&,
+                                   const asio::ip::tcp::endpoint&) override {
+    return asio::error::network_unreachable;
+  }
+};
+
+struct fixture : served {
+  fixture() : served(false) {}
+
+  void use_network(core::network* other) { here.call(replace(other)); }
+  static asio::awaitable<void> replace(core::network* other) {
+    const auto executor = co_await asio::this_coro::executor;
+    core::network::replace(executor, other);
+  }
+
+  silent_network none;
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(client_connects_through_the_network_of_its_context, fixture) {
+  use_network(&none);
+  BOOST_TEST(ask_client("/").error == make_error_code(client_error::connect));
+  BOOST_TEST(used->connect_failure() == "Network is unreachable");
+  use_network(nullptr);
+  BOOST_TEST(!ask_client("/").error);
+}
+
+BOOST_FIXTURE_TEST_CASE(server_listens_on_the_network_of_its_context, fixture) {
+  use_network(&none);
+  BOOST_CHECK_THROW(running_server(here, *transport, answers), std::runtime_error);
+  use_network(nullptr);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
