@@ -244,9 +244,8 @@ void webhook::answer_probe(const http::request& from, const decision& decided,
   if (from.body.size() <= max_probe) {
     boost::system::error_code error;  // the reader accepts deeper ones
     const auto review = boost::json::parse(from.body, error);
-    nonce = k8s::find_string(review, {"request", "name"});
+    nonce = probe_nonce(k8s::find_string(review, {"request", "name"}));
   }
-  if (nonce.starts_with(probe_prefix)) nonce.erase(0, probe_prefix.size());
   const auto warning = options_.probe(nonce);
   answer(decided, into, std::array{std::string_view(warning)});
 }

@@ -25,8 +25,8 @@ namespace rw::admission {
 /// connection's executor. Must not block. The webhook logs and ignores its exceptions.
 using event_observer = std::function<void(const watch_event&)>;
 
-/// Called for a probe (shared/probe.hpp) with its nonce; returns the warning of the response. On
-/// the connection's executor. Must not block.
+/// Called for a probe (shared/probe.hpp) with its nonce, empty if it has none; returns the warning
+/// of the response. On the connection's executor. Must not block.
 using probe_observer = std::function<std::string(std::string_view nonce)>;
 
 struct webhook_options {

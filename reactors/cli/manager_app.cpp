@@ -257,8 +257,9 @@ asio::awaitable<void> manager_app::lead() {
   if (in_waves_) reactors.spawn(rollout_->run());
   reactors.spawn(installer_->run());
   if (endpoint_) reactors.spawn(endpoint_->run());
-  if (heartbeats_) reactors.spawn(heartbeats_->run());
-  if (prober_) reactors.spawn(prober_->run());
+  // The watchers that another manager installed report to that one.
+  if (heartbeats_ && !*dry_run_) reactors.spawn(heartbeats_->run());
+  if (prober_ && !*dry_run_) reactors.spawn(prober_->run());
   if (runtime_config_) reactors.spawn(runtime_config_->lead());
   std::exception_ptr end;
   try {

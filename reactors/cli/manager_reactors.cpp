@@ -109,9 +109,14 @@ void manager_app::make_reactors() {
 void manager_app::make_heartbeats() {
   heartbeats::tracker_options options;
   options.health.timeout = settings_.heartbeat_timeout;
+  options.health.certificate =
+      std::min(options.health.certificate,
+               std::chrono::floor<std::chrono::seconds>(settings_.certificate_renew_before / 2));
+  // What waits for its turn in a roll-out may be too old to send heartbeats.
   const auto installed = [this](const k8s::object_key& kyma) {
     const auto* const seen = installer_->runtimes().find(kyma);
-    return seen != nullptr && seen->state == runtime_state::installed;
+    return seen != nullptr && seen->state == runtime_state::installed &&
+           !(in_waves_ && rollout_->holds(kyma.name));
   };
   heartbeats_ = std::make_unique<heartbeats::tracker>(
       *heartbeat_channel_, options,

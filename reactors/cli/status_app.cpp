@@ -65,10 +65,12 @@ std::string printable(std::string_view text) {
   return out;
 }
 
-/// The text of the installation's state, or else of the heartbeats'.
+/// The text of the installation's state, or of the heartbeats' where only those are not well.
 std::string text_of(const json::value& runtime, std::string_view name) {
-  const auto own = k8s::find_string(runtime, {name});
-  return printable(own.empty() ? k8s::find_string(runtime, {"heartbeat", name}) : own);
+  const auto of_heartbeats = k8s::find_string(runtime, {"heartbeat", name});
+  const bool installed = k8s::find_string(runtime, {"state"}) == "installed";
+  return printable(installed && !of_heartbeats.empty() ? of_heartbeats
+                                                       : k8s::find_string(runtime, {name}));
 }
 
 bool is_well(const json::value& runtime) {
@@ -83,8 +85,8 @@ std::string runtimes_table(const json::value& runtimes, bool wide,
   std::vector<std::vector<std::string>> rows = {
       {"KYMA", "RUNTIME", "STATE", "SINCE", "HEARTBEAT", "REASON"}};
   if (wide) {
-    rows.front().insert(rows.front().end(), {"CERTIFICATE-END", "CAS", "LAST-HEARTBEAT", "PROBE", "DELIVERY",
-                                             "GAPS", "VERSION", "MESSAGE"});
+    rows.front().insert(rows.front().end(), {"CERTIFICATE-END", "CAS", "LAST-HEARTBEAT", "PROBE",
+                                             "DELIVERY", "GAPS", "VERSION", "MESSAGE"});
   }
   const auto text = [](const json::value& of, std::initializer_list<std::string_view> path) {
     return printable(k8s::find_string(of, path));

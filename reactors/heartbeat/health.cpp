@@ -8,6 +8,8 @@
 namespace rw::heartbeats {
 namespace {
 
+constexpr core::duration shortest_interval = std::chrono::seconds(1);
+
 std::string seconds(core::duration of) {
   return std::to_string(std::chrono::floor<std::chrono::seconds>(of).count()) + " s";
 }
@@ -47,7 +49,9 @@ std::optional<fleet_health::change> fleet_health::settle(entry& of, moment at) {
   const auto before = shown.state;
   const auto former = std::exchange(shown.reason, one.reason);
   shown.message = one.message;
-  const bool fails = shown.probe && !shown.probe->reason.empty();
+  // Until the first heartbeat is due, the watcher may not know yet that KCP is back.
+  const bool early = shown.probe && shown.probe->stage == probe_stage::gateway && !shown.heard;
+  const bool fails = shown.probe && !shown.probe->reason.empty() && (one.silent || !early);
   // The probe knows more of why there are no heartbeats.
   if (fails && (one.silent || one.reason.empty())) {
     shown.reason = shown.probe->reason;
@@ -68,7 +72,9 @@ std::optional<fleet_health::change> fleet_health::settle(entry& of, moment at) {
 
 /// A watcher with a longer interval than the default announces it.
 core::duration fleet_health::timeout_of(const record& one) const {
-  return std::max<core::duration>(options_.timeout, one.shown.last.interval * 5 / 2);
+  const auto announced = one.shown.last.interval;
+  if (announced <= heartbeat().interval) return options_.timeout;
+  return std::max<core::duration>(options_.timeout, announced * 5 / 2);
 }
 
 /// Sets reason and message, empty without an error. What comes first needs a person first.
@@ -106,7 +112,7 @@ fleet_health::receipt fleet_health::receive(const k8s::object_key& kyma, heartbe
   auto& of = use(kyma, at);
   auto& one = of.second;
   auto& shown = one.shown;
-  const auto gap = gap_between(shown.heard ? &shown.last : nullptr, content);
+  const auto gap = one.gaps.observe(content);
   if (!gap.empty()) {
     ++shown.gaps;
     shown.gap = gap;
@@ -120,6 +126,10 @@ fleet_health::receipt fleet_health::receive(const k8s::object_key& kyma, heartbe
     probe->took = at.now - probe->begun;
     proved = probe->took;
   }
+  if (probe && probe->stage == probe_stage::gateway && at.now >= probe->begun) {
+    probe->reason.clear();  // it reaches KCP now
+    probe->message.clear();
+  }
   one.silent = false;
   one.heard = at.now;
   shown.heard = at.wall;
@@ -130,7 +140,29 @@ fleet_health::receipt fleet_health::receive(const k8s::object_key& kyma, heartbe
 }
 
 bool fleet_health::expect(const k8s::object_key& kyma, moment at) {
-  return !std::exchange(use(kyma, at).second.expected, true);
+  auto& one = use(kyma, at).second;
+  if (std::exchange(one.expected, true)) return false;
+  if (!one.shown.heard) one.heard = at.now;
+  return true;
+}
+
+void fleet_health::unexpect(const k8s::object_key& kyma, moment at) {
+  const auto found = records_.find(kyma);
+  if (found == records_.end() || !std::exchange(found->second.expected, false)) return;
+  auto& one = found->second;
+  one.silent = false;
+  one.reason.clear();
+  one.message.clear();
+  one.shown.heard.reset();
+  one.shown.probe.reset();
+  one.shown.probed.reset();
+  settle(*found, at);
+}
+
+bool fleet_health::accepts(const k8s::object_key& kyma, moment at) const {
+  const auto found = records_.find(kyma);
+  return found == records_.end() || !found->second.shown.heard ||
+         at.now - found->second.heard >= shortest_interval;
 }
 
 std::optional<fleet_health::change> fleet_health::probed(const k8s::object_key& kyma,
@@ -144,7 +176,18 @@ std::optional<fleet_health::change> fleet_health::probed(const k8s::object_key& 
 void fleet_health::poll(moment at, const visitor& report) {
   for (auto& of : records_) {
     auto& one = of.second;
-    if (one.silent || at.now - one.heard < timeout_of(one)) continue;
+    if (!one.expected || one.silent) continue;
+    const auto limit = timeout_of(one);
+    auto& probe = one.shown.probe;
+    if (probe && probe->stage == probe_stage::heartbeat && probe->reason.empty() &&
+        one.shown.heard && at.now - probe->begun > limit) {
+      probe->reason = "ProbeNotConfirmed";
+      probe->message =
+          "heartbeats arrive but do not name the probe: see whether another process has the "
+          "certificate of the watcher";
+      if (const auto changed = settle(of, at)) report(*changed);
+    }
+    if (at.now - one.heard < limit) continue;
     const auto& expiry = one.shown.last.certificate_not_after;
     one.silent = true;
     one.reason = "NoHeartbeat";

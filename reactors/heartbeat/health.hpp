@@ -31,7 +31,7 @@ std::string_view to_string(liveness of) noexcept;
 
 struct health_options {
   /// From the last heartbeat, or from the installation, until a runtime is silent; longer where its
-  /// heartbeats announce a longer interval than the default.
+  /// heartbeats announce a longer interval than the default of 20 s.
   core::duration timeout = std::chrono::seconds(50);
   core::duration catch_up = std::chrono::seconds(30);     ///< of a watch, until that is an error
   core::duration undelivered = std::chrono::seconds(30);  ///< age of an event, likewise
@@ -109,11 +109,15 @@ class fleet_health {
   /// The watcher is installed on the Kyma's runtime, so heartbeats must arrive. Returns true the
   /// first time.
   bool expect(const k8s::object_key& kyma, moment at);
+  /// It is not: nothing is expected, and what was known of it no longer counts.
+  void unexpect(const k8s::object_key& kyma, moment at);
+  /// False: the latest heartbeat was so short a time ago that this one is not needed.
+  bool accepts(const k8s::object_key& kyma, moment at) const;
 
   /// A probe of the Kyma's runtime has ended, or waits for a heartbeat. Returns a change to report.
   std::optional<change> probed(const k8s::object_key& kyma, probe_result result, moment at);
 
-  /// Reports the runtimes that have become silent.
+  /// Reports the runtimes that have become silent, and those whose heartbeats do not name a probe.
   void poll(moment at, const visitor& report);
 
   /// Forgets the runtimes for which `keep` returns false.
@@ -133,6 +137,7 @@ class fleet_health {
     std::string message = {};  ///< likewise
     bool silent = false;
     bool expected = false;
+    gap_detector gaps = {};
   };
   using entry = std::pair<const k8s::object_key, record>;
 

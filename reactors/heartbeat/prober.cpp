@@ -1,5 +1,6 @@
 #include "reactors/heartbeat/prober.hpp"
 
+#include "core/backoff.hpp"
 #include "core/text.hpp"
 #include "reactors/shared/kyma_resources.hpp"
 #include "reactors/shared/probe.hpp"
@@ -62,10 +63,19 @@ probe_result failed(probe_stage stage, std::string_view reason, std::string mess
 
 probe_result assess_failure(const k8s::failure& error) {
   const auto cause = quoted(error.message);
-  if (error.message.find("failed calling webhook") != std::string::npos) {
-    const auto known = std::ranges::find_if(call_failures, [&](const call_failure& each) {
-      return error.message.find(each.part) != std::string::npos;
-    });
+  const auto says = [&](std::string_view part) {
+    return error.message.find(part) != std::string::npos;
+  };
+  const bool calling = says("failed calling webhook");
+  const bool called_ours = says(probe_webhook);
+  // Others reject it before the watcher is called, or afterwards: that says nothing of the watcher.
+  if ((calling && !called_ours) || says("denied the request") || says("exceeded quota") ||
+      says("is being terminated")) {
+    return {};
+  }
+  if (calling) {
+    const auto known = std::ranges::find_if(
+        call_failures, [&](const call_failure& each) { return says(each.part); });
     if (known == call_failures.end()) {
       return failed(probe_stage::webhook, "WebhookCallFailed",
                     "the runtime's API server cannot call the watcher: see its log" + cause);
@@ -141,7 +151,13 @@ asio::awaitable<reconcile_result> prober::reconcile(k8s::object_key kyma) {
   if (!in_.kymas.objects().get(kyma)) co_return reconcile_result::done();
   if (!in_.installed(kyma)) co_return reconcile_result::requeue_after(options_.retry);
   auto result = co_await send(kyma);
-  const auto base = result.reason.empty() ? options_.interval : options_.retry;
+  auto base = options_.interval;
+  if (result.reason.empty()) {
+    failures_.erase(kyma);
+  } else {
+    const auto longest = std::min(options_.interval, options_.retry_limit);
+    base = core::doubled(options_.retry, longest, failures_.use(kyma, 0U)++);
+  }
   in_.on_result(kyma, std::move(result));
   co_return reconcile_result::requeue_after(base - random_below(base / 10));
 }

@@ -2,6 +2,7 @@
 
 #include "core/clock.hpp"
 #include "core/log.hpp"
+#include "core/lru_map.hpp"
 #include "core/metrics.hpp"
 #include "core/watchdog.hpp"
 #include "k8s/cache/informer.hpp"
@@ -25,6 +26,7 @@ namespace rw::heartbeats {
 struct prober_options {
   core::duration interval = std::chrono::minutes(10);         ///< of a runtime, less up to a tenth
   core::duration retry = std::chrono::seconds(30);            ///< after a failed probe, likewise
+  core::duration retry_limit = std::chrono::minutes(2);       ///< doubled up to it
   std::chrono::milliseconds limit = std::chrono::seconds(8);  ///< of one probe; its webhook has 3 s
   std::size_t concurrent = 8;
 };
@@ -79,6 +81,7 @@ class prober : private k8s::reconciler {
 
   const prober_options options_;
   const prober_environment in_;
+  core::lru_map<k8s::object_key, unsigned, k8s::object_key_hash> failures_{16384};  ///< in a row
   k8s::controller controller_;
 };
 

@@ -120,7 +120,7 @@ void sender::prepare(watcher_report next) {
 }
 
 probe_report sender::probed(std::string_view nonce) {
-  if (!nonce.empty() && nonce.size() <= max_name) {
+  if (!nonce.empty()) {
     probes_.emplace_back(nonce);
     if (probes_.size() > max_heartbeat_probes) probes_.pop_front();
     new_probe_ = true;

@@ -37,6 +37,7 @@ tracker::tracker(core::channel<received_heartbeat>& from, tracker_options option
                 &in_state(in_.metrics, liveness::degraded),
                 &in_state(in_.metrics, liveness::silent)},
       accepted_(received(in_.metrics, "accepted")),
+      limited_(received(in_.metrics, "limited")),
       unknown_(received(in_.metrics, "unknown")),
       gaps_(core::make_counter(in_.metrics, "rw_runtime_gaps_total",
                                "Number of times that events of a runtime may have been missed")),
@@ -72,12 +73,16 @@ asio::awaitable<void> tracker::keep_time() {
     const auto at = now();
     in_.kymas.objects().for_each([&](const k8s::object& kyma) {
       auto key = kyma.key();
-      if (in_.installed(key) && health_.expect(key, at)) in_.on_expected(key);
+      if (!in_.installed(key)) {
+        health_.unexpect(key, at);
+      } else if (health_.expect(key, at)) {
+        in_.on_expected(key);
+      }
     });
     health_.retain([&](const k8s::object_key& key) { return bool(in_.kymas.objects().get(key)); });
     health_.poll(at, [&](const fleet_health::change& change) {
       report(change);
-      in_.on_silent(change.kyma);
+      if (change.now.state == liveness::silent) in_.on_silent(change.kyma);
     });
     publish();
     timer->expires_at(at.now + options_.tick);
@@ -88,13 +93,16 @@ asio::awaitable<void> tracker::keep_time() {
 
 void tracker::receive(received_heartbeat received) {
   const auto kymas = in_.kymas_of(received.runtime_id);
-  (kymas.empty() ? unknown_ : accepted_).Increment();
   if (kymas.empty()) {
+    unknown_.Increment();
     in_.log.limited(unknown_log_, core::log_level::warning,
                     "heartbeat ignored: no Kyma has its runtime id",
                     {{"runtimeId", received.runtime_id}});
   }
   for (const auto& kyma : kymas) {
+    const bool accepted = health_.accepts(kyma.key(), now());
+    (accepted ? accepted_ : limited_).Increment();
+    if (!accepted) continue;
     const auto outcome = health_.receive(kyma.key(), received.content, now());
     if (outcome.changed) report(*outcome.changed);
     if (outcome.probe) {

@@ -48,7 +48,8 @@ struct tracker_environment {
 /// gap.
 ///
 /// Metrics: `rw_runtimes{state}` (unknown, live, degraded, silent),
-/// `rw_heartbeats_received_total{outcome}` (accepted; unknown: no Kyma has the runtime id),
+/// `rw_heartbeats_received_total{outcome}` (accepted; limited: within a second
+/// after another one of the runtime, dropped; unknown: no Kyma has the runtime id),
 /// `rw_runtime_gaps_total`, `rw_probe_seconds` (from a probe to the heartbeat that names it).
 ///
 /// Everything happens on one executor, which is also the informer's.
@@ -80,6 +81,7 @@ class tracker {
   const tracker_environment in_;
   std::array<core::gauge*, liveness_count> runtimes_;
   core::counter& accepted_;
+  core::counter& limited_;
   core::counter& unknown_;
   core::counter& gaps_;
   core::histogram& probe_seconds_;

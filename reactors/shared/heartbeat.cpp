@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <utility>
 
 namespace rw {
 namespace {
@@ -150,12 +151,17 @@ json::object value_of(const heartbeat& from, std::size_t watches) {
   return out;
 }
 
-/// True if watches of all resources make up for a time without the watcher.
-bool is_observed(const heartbeat& one) {
-  return one.source != "webhook" && one.more_watches == 0 &&
-         std::ranges::none_of(one.watches, [](const watch_report& each) {
-           return each.state == watch_state::unobserved;
-         });
+/// Whether lists and watches make up for a time without the watcher.
+enum class coverage : std::uint8_t { full, pending, partial };
+
+coverage coverage_of(const heartbeat& one) {
+  const auto any = [&](watch_state state) {
+    return std::ranges::find(one.watches, state, &watch_report::state) != one.watches.end();
+  };
+  const bool partial =
+      one.source == "webhook" || one.more_watches > 0 || any(watch_state::unobserved);
+  if (partial) return coverage::partial;
+  return any(watch_state::catching_up) ? coverage::pending : coverage::full;
 }
 
 }  // namespace
@@ -243,14 +249,26 @@ boost::system::result<heartbeat, heartbeat_error> parse_heartbeat(std::string_vi
   return out;
 }
 
-std::string_view gap_between(const heartbeat* before, const heartbeat& now) noexcept {
-  if (before == nullptr) return {};
-  if (before->boot_id != now.boot_id) {
-    if (now.events.lost > 0) return "the watcher has lost events";
-    if (is_observed(now)) return {};
-    return "the watcher restarted, and does not observe all resources";
+std::string_view gap_detector::observe(const heartbeat& now) {
+  constexpr std::string_view lost = "the watcher has lost events";
+  constexpr std::string_view restarted =
+      "the watcher restarted, and does not observe all resources";
+  if (boots_[1].id == now.boot_id) std::swap(boots_[0], boots_[1]);
+  auto& current = boots_[0];
+  const auto cover = coverage_of(now);
+  if (current.id == now.boot_id) {
+    const auto before = std::exchange(current.lost, std::max(current.lost, now.events.lost));
+    const bool open = current.restart_open;
+    if (cover != coverage::pending) current.restart_open = false;
+    if (now.events.lost > before) return lost;
+    return open && cover == coverage::partial ? restarted : "";
   }
-  return now.events.lost > before->events.lost ? "the watcher has lost events" : "";
+  const bool first = current.id.empty();
+  boots_[1] = std::move(current);
+  current = {now.boot_id, now.events.lost, !first && cover == coverage::pending};
+  if (first) return {};
+  if (now.events.lost > 0) return lost;
+  return cover == coverage::partial ? restarted : "";
 }
 
 }  // namespace rw

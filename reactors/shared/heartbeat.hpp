@@ -2,6 +2,7 @@
 
 #include <boost/system/result.hpp>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -113,8 +114,23 @@ struct heartbeat_error {
 /// and more than `max_heartbeat_watches` watches or `max_heartbeat_probes` probes.
 boost::system::result<heartbeat, heartbeat_error> parse_heartbeat(std::string_view body);
 
-/// Returns why events of a runtime may have been missed between two of its heartbeats, so that all
-/// of it must be reconciled; empty if none were. `before` may be null: nothing is known then.
-std::string_view gap_between(const heartbeat* before, const heartbeat& now) noexcept;
+/// Notices from the heartbeats of one runtime that its events may have been missed: its watcher has
+/// lost some, or restarted and does not observe all resources. A value.
+class gap_detector {
+ public:
+  /// Takes the next heartbeat. Returns why all of the runtime must be reconciled; empty: it need
+  /// not be. The first heartbeat is no gap.
+  std::string_view observe(const heartbeat& now);
+
+ private:
+  struct boot {
+    std::string id = {};
+    std::uint64_t lost = 0;
+    bool restart_open = false;  ///< it began with resources that were still being listed
+  };
+
+  /// The latest first: while a pod replaces another one, both send heartbeats.
+  std::array<boot, 2> boots_ = {};
+};
 
 }  // namespace rw

@@ -29,6 +29,13 @@ std::optional<std::uint64_t> number_in(std::string_view text) {
 
 }  // namespace
 
+std::string_view probe_nonce(std::string_view name) noexcept {
+  if (!name.starts_with(probe_prefix)) return {};
+  name.remove_prefix(probe_prefix.size());
+  const bool valid = name.size() == 16 && name.find_first_not_of("0123456789abcdef") == name.npos;
+  return valid ? name : std::string_view();
+}
+
 std::string render_probe_report(const probe_report& from) {
   std::string out(mark);
   out += from.nonce.substr(0, longest_name) + " boot=" + from.boot_id.substr(0, longest_name) +

@@ -18,6 +18,14 @@ inline constexpr std::string_view probe_label = "operator.kyma-project.io/watche
 /// The ConfigMap's name is this, and the nonce.
 inline constexpr std::string_view probe_prefix = "watcher-probe-";
 
+/// The name of the webhook that the API server calls for it.
+inline constexpr std::string_view probe_webhook =
+    "kyma-system.watcher-probe.operator.kyma-project.io";
+
+/// Returns the nonce in the name of a probe's ConfigMap, 16 hexadecimal digits; empty if it is
+/// another name, which any client on the runtime may have made up.
+std::string_view probe_nonce(std::string_view name) noexcept;
+
 /// What a watcher knows of its way to KCP, when it is probed.
 struct probe_report {
   std::string nonce = {};

@@ -199,9 +199,10 @@ class Landscape:
         self.kcp.apply(self.issuer.secret_for(certificate))
 
     def installed(self, webhooks):
-        """The webhook configuration on the runtime, once it has these webhooks."""
+        """The webhook configuration on the runtime, once it has these webhooks, and that of probes."""
+        names = sorted([*webhooks, "watcher-probe"])
         return self.skr.until("validatingwebhookconfigurations", "skr-webhook", None,
-                              lambda c: sorted(w["name"].split(".")[1] for w in c.get("webhooks") or []) == sorted(webhooks),
+                              lambda c: sorted(w["name"].split(".")[1] for w in c.get("webhooks") or []) == names,
                               f"has the webhooks {webhooks}")
 
     def metric(self, name, **labels):

@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(probe_is_answered_with_a_warning_and_gives_no_event) {
                             R"("request":{"uid":"u1","operation":"CREATE","name":")" +
                                 name + R"(","object":)" + object + "}}"));
   };
-  const auto got = probe("watcher-probe-n1", R"({"metadata":{"name":"watcher-probe-n1"}})");
+  const auto got = probe("watcher-probe-0123456789abcdef", R"({"metadata":{}})");
   BOOST_TEST(got.status == 200u);
   BOOST_TEST(got.body.find(R"("warnings":["well"])") != std::string::npos, got.body);
   BOOST_TEST(got.body.find(R"("allowed":true)") != std::string::npos);
@@ -162,7 +162,11 @@ BOOST_AUTO_TEST_CASE(probe_is_answered_with_a_warning_and_gives_no_event) {
   BOOST_TEST(deep.status == 200u);
   const auto large = probe("n3", R"({"a":")" + std::string(100'000, 'x') + "\"}");
   BOOST_TEST(large.status == 200u);
-  BOOST_TEST(probed == "n1;;;");
+  for (const auto* name :
+       {"0123456789abcdef", "watcher-probe-0123", R"(watcher-probe-\u00010123456789abcde)"}) {
+    BOOST_TEST(probe(name, "{}").status == 200u);
+  }
+  BOOST_TEST(probed == "0123456789abcdef;;;;;;");
   BOOST_TEST(!f.events.try_receive());
   BOOST_TEST(f.metric("rw_admission_unknown_manager_total") == 0);
 }

@@ -87,6 +87,7 @@ BOOST_FIXTURE_TEST_CASE(runtime_without_heartbeats_is_silent_once, fleet) {
 }
 
 BOOST_FIXTURE_TEST_CASE(silent_runtime_names_its_expired_certificate, fleet) {
+  under_test.expect(a, at);
   auto one = good_heartbeat();
   one.certificate_not_after = at.wall + 10s;
   receive(one);
@@ -96,6 +97,7 @@ BOOST_FIXTURE_TEST_CASE(silent_runtime_names_its_expired_certificate, fleet) {
 }
 
 BOOST_FIXTURE_TEST_CASE(longer_interval_is_heeded, fleet) {
+  under_test.expect(a, at);
   auto one = good_heartbeat();
   one.interval = 60s;
   receive(one);
@@ -160,6 +162,39 @@ BOOST_FIXTURE_TEST_CASE(runtime_without_kyma_is_forgotten, fleet) {
   BOOST_TEST(!under_test.find(a));
   BOOST_TEST(under_test.count(liveness::live) == 0u);
   BOOST_TEST(under_test.count(liveness::unknown) == 1u);
+}
+
+BOOST_FIXTURE_TEST_CASE(runtime_without_installation_is_not_silent, fleet) {
+  under_test.expect(a, at);
+  pass(60s);
+  BOOST_TEST(silent() == "a");
+  under_test.unexpect(a, at);
+  BOOST_TEST((state() == liveness::unknown));
+  BOOST_TEST(reason() == "");
+  pass(600s);
+  BOOST_TEST(silent() == "");
+  BOOST_TEST(under_test.expect(a, at));
+  BOOST_TEST(silent() == "");
+  pass(60s);
+  BOOST_TEST(silent() == "a");
+}
+
+BOOST_FIXTURE_TEST_CASE(heartbeats_of_a_runtime_are_limited, fleet) {
+  BOOST_TEST(under_test.accepts(a, at));
+  receive(good_heartbeat());
+  BOOST_TEST(!under_test.accepts(a, at));
+  pass(1s);
+  BOOST_TEST(under_test.accepts(a, at));
+}
+
+BOOST_FIXTURE_TEST_CASE(short_timeout_is_heeded, fleet) {
+  fleet_health quick({.timeout = 5s});
+  quick.expect(a, at);
+  quick.receive(a, good_heartbeat(), at);
+  pass(6s);
+  std::string out;
+  quick.poll(at, [&](const auto& change) { out += change.kyma.name; });
+  BOOST_TEST(out == "a");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

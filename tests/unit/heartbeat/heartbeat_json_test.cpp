@@ -101,31 +101,57 @@ BOOST_AUTO_TEST_CASE(event_age_is_a_number_of_milliseconds) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(gap_needs_an_earlier_heartbeat) {
-  auto now = complete();
-  now.events.lost = 1000;
-  BOOST_TEST(gap_between(nullptr, now).empty());
+namespace {
+
+heartbeat observing(const std::string& boot, watch_state state, std::uint64_t lost = 0) {
+  heartbeat one;
+  one.boot_id = boot;
+  one.source = state == watch_state::unobserved ? "webhook" : "both";
+  one.watches = {{"klm", "operator.kyma-project.io", "kymas", "spec", state, ""}};
+  one.events.lost = lost;
+  return one;
+}
+
+/// One letter for each heartbeat: a gap or none.
+std::string gaps_of(const std::vector<heartbeat>& all) {
+  gap_detector under_test;
+  std::string out;
+  for (const auto& each : all) out += under_test.observe(each).empty() ? '.' : 'G';
+  return out;
+}
+
+constexpr auto live = watch_state::live;
+constexpr auto listing = watch_state::catching_up;
+constexpr auto unobserved = watch_state::unobserved;
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(first_heartbeat_is_no_gap) {
+  BOOST_TEST(gaps_of({observing("a", unobserved, 7)}) == ".");
 }
 
 BOOST_AUTO_TEST_CASE(lost_events_are_a_gap) {
-  const auto before = complete();
-  auto now = before;
-  BOOST_TEST(gap_between(&before, now).empty());
-  ++now.events.lost;
-  BOOST_TEST(!gap_between(&before, now).empty());
+  BOOST_TEST(gaps_of({observing("a", live), observing("a", live, 1), observing("a", live, 1)}) ==
+             ".G.");
 }
 
 BOOST_AUTO_TEST_CASE(restart_is_a_gap_unless_all_resources_are_observed) {
-  const auto before = complete();
-  auto now = before;
-  now.boot_id = "5";
-  now.events = {};
-  BOOST_TEST(!gap_between(&before, now).empty());  // Secrets are not observed
-  now.watches.pop_back();
-  now.watches.front().state = watch_state::catching_up;  // its list will tell
-  BOOST_TEST(gap_between(&before, now).empty());
-  now.source = "webhook";
-  BOOST_TEST(!gap_between(&before, now).empty());
+  BOOST_TEST(gaps_of({observing("a", live), observing("b", live)}) == "..");
+  BOOST_TEST(gaps_of({observing("a", live), observing("b", unobserved)}) == ".G");
+  BOOST_TEST(gaps_of({observing("a", live), observing("b", listing), observing("b", live),
+                      observing("b", unobserved)}) == "....");
+}
+
+BOOST_AUTO_TEST_CASE(restart_whose_lists_fail_is_a_gap) {
+  BOOST_TEST(gaps_of({observing("a", live), observing("b", listing), observing("b", listing),
+                      observing("b", unobserved), observing("b", unobserved)}) == "...G.");
+}
+
+BOOST_AUTO_TEST_CASE(pods_that_replace_each_other_are_no_new_gaps) {
+  BOOST_TEST(gaps_of({observing("a", live, 3), observing("b", live), observing("a", live, 3),
+                      observing("b", live), observing("a", live, 3)}) == ".....");
+  BOOST_TEST(gaps_of({observing("a", live, 3), observing("b", live), observing("a", live, 4)}) ==
+             "..G");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

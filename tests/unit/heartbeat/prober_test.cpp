@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(runtime_that_cannot_be_asked_is_named) {
   BOOST_TEST(of_error("no", 403, k8s::errc::forbidden).reason == "AccessRejected");
   BOOST_TEST(of_error("refused", 0, k8s::errc::unreachable).reason == "RuntimeUnreachable");
   const auto rejected =
-      of_error("exceeded\nquota" + std::string(10'000, 'x'), 403, k8s::errc::server_error);
+      of_error("invalid\nname" + std::string(10'000, 'x'), 422, k8s::errc::invalid);
   BOOST_TEST(rejected.reason == "ProbeRejected");
   BOOST_TEST(rejected.message.size() < 400u);
   BOOST_TEST(rejected.message.find('\n') == std::string::npos);
@@ -113,6 +113,7 @@ BOOST_FIXTURE_TEST_CASE(failed_probe_degrades_until_one_succeeds, fleet) {
 }
 
 BOOST_FIXTURE_TEST_CASE(failed_probe_explains_silence, fleet) {
+  under_test.expect(kyma, at);
   receive();
   at.now += 60s;
   probed("NoEndpoints");
@@ -135,6 +136,47 @@ BOOST_FIXTURE_TEST_CASE(heartbeat_with_the_nonce_completes_the_probe, fleet) {
   BOOST_TEST((*proved == core::duration(2s)));
   BOOST_TEST((state().probe->stage == probe_stage::complete));
   BOOST_TEST(!receive({"n1"}).probe);
+}
+
+BOOST_FIXTURE_TEST_CASE(heartbeat_after_a_failure_at_the_gateway_clears_it, fleet) {
+  probe_result cut_off;
+  cut_off.begun = at.now;
+  cut_off.stage = probe_stage::gateway;
+  cut_off.reason = "GatewayUnreachable";
+  BOOST_TEST(!under_test.probed(kyma, cut_off, at));  // its heartbeat is not due yet
+  BOOST_TEST((state().state == liveness::unknown));
+  receive();
+  at.now += 1s;
+  cut_off.begun = at.now;
+  BOOST_TEST(under_test.probed(kyma, cut_off, at).has_value());
+  BOOST_TEST((state().state == liveness::degraded));
+  at.now += 5s;
+  BOOST_TEST(receive().changed.has_value());
+  BOOST_TEST((state().state == liveness::live));
+}
+
+BOOST_FIXTURE_TEST_CASE(probe_that_no_heartbeat_names_fails, fleet) {
+  under_test.expect(kyma, at);
+  probed("");
+  for (int i = 0; i < 4; ++i) {
+    at.now += 20s;
+    receive({"n0"});
+  }
+  std::string reason;
+  under_test.poll(at, [&](const auto& change) { reason = change.now.reason; });
+  BOOST_TEST(reason == "ProbeNotConfirmed");
+  BOOST_TEST((state().state == liveness::degraded));
+}
+
+BOOST_AUTO_TEST_CASE(rejection_by_others_says_nothing) {
+  for (const auto* message : {R"(admission webhook "policy.example.com" denied the request: no)",
+                              R"(configmaps "x" is forbidden: exceeded quota: compute)",
+                              R"(failed calling webhook "policy.example.com": connection refused)",
+                              "namespace kyma-system because it is being terminated"}) {
+    const auto result = of_error(message, 403, k8s::errc::forbidden);
+    BOOST_TEST(result.reason == "", message);
+    BOOST_TEST((result.stage == probe_stage::runtime));
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()
