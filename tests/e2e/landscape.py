@@ -37,6 +37,10 @@ def decoded(secret, key):
     return base64.b64decode(secret["data"][key])
 
 
+def webhooks_of_watchers(configuration):
+    return [w for w in configuration.get("webhooks") or [] if w["name"].split(".")[1] != "watcher-probe"]
+
+
 class Issuer:
     """A root CA, and what cert-manager does with Certificates: keys and Secrets for them."""
 
@@ -199,11 +203,12 @@ class Landscape:
         self.kcp.apply(self.issuer.secret_for(certificate))
 
     def installed(self, webhooks):
-        """The webhook configuration on the runtime, once it has these webhooks, and that of probes."""
+        """The webhook configuration on the runtime, once it has these webhooks and that of probes, without the latter."""
         names = sorted([*webhooks, "watcher-probe"])
-        return self.skr.until("validatingwebhookconfigurations", "skr-webhook", None,
-                              lambda c: sorted(w["name"].split(".")[1] for w in c.get("webhooks") or []) == names,
-                              f"has the webhooks {webhooks}")
+        found = self.skr.until("validatingwebhookconfigurations", "skr-webhook", None,
+                               lambda c: sorted(w["name"].split(".")[1] for w in c.get("webhooks") or []) == names,
+                               f"has the webhooks {webhooks}")
+        return {**found, "webhooks": webhooks_of_watchers(found)}
 
     def metric(self, name, **labels):
         with urllib.request.urlopen(f"http://127.0.0.1:{self.manager.admin}/metrics", timeout=10) as answer:

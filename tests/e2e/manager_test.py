@@ -18,7 +18,7 @@ import landscape
 from api import Api, collection
 from bootstrapper_landscape import STATE
 from harness import ROOT, Gateway, Webhook, runtime_watcher, wait_until
-from landscape import DOMAIN, MANAGER, PATIENCE, RUNTIME, RUNTIME_SPEC, Issuer, decoded, encoded
+from landscape import DOMAIN, MANAGER, PATIENCE, RUNTIME, RUNTIME_SPEC, Issuer, decoded, encoded, webhooks_of_watchers
 
 
 EVENTS = "runtime-watcher-manager-events"  # the Service, and its one slice
@@ -149,7 +149,7 @@ class Story:
                        r["status"]["waiting"] == 1, "is paused, and has one waiting")
         self.kcp.kubectl("patch", "watcher", "second", "-n", "kcp-system", "--type=merge", "-p", '{"spec":{"field":"spec"}}')
         self.skr.until("validatingwebhookconfigurations", "skr-webhook", None,
-                       lambda c: c["webhooks"][0]["rules"][0]["resources"] == ["kymas"], "watches the spec")
+                       lambda c: webhooks_of_watchers(c)[0]["rules"][0]["resources"] == ["kymas"], "watches the spec")
         self.assertEqual(self.image(), "example.com/runtime-watcher:1")
         shown = json.loads(runtime_watcher("status", "--address", f"127.0.0.1:{self.manager.admin}", "-o", "json").stdout)
         self.assertEqual([r.get("rollout") for r in shown["runtimes"]], ["waits for its turn"])
@@ -266,7 +266,7 @@ class Story:
         # A Watcher that changes, one that comes, and one that goes.
         self.kcp.kubectl("patch", "watcher", "kyma", "-n", "kcp-system", "--type=merge", "-p", '{"spec":{"field":"status"}}')
         self.skr.until("validatingwebhookconfigurations", "skr-webhook", None,
-                       lambda c: c["webhooks"][0]["rules"][0]["resources"] == ["kymas/status"], "watches the status")
+                       lambda c: webhooks_of_watchers(c)[0]["rules"][0]["resources"] == ["kymas/status"], "watches the status")
         second = json.loads(self.kcp.kubectl("get", "watcher", "kyma", "-n", "kcp-system", "-o", "json"))
         self.kcp.apply({"apiVersion": second["apiVersion"], "kind": "Watcher",
                         "metadata": {"name": "second", "namespace": "kcp-system"},
