@@ -2,6 +2,7 @@
 
 #include "core/metrics.hpp"
 #include "core/text.hpp"
+#include "reactors/listener/route.hpp"
 #include "tls/transport.hpp"
 
 #include <boost/asio/post.hpp>
@@ -19,32 +20,6 @@ constexpr std::size_t event_limit = 16 * 1024;
 constexpr std::size_t batch_limit = 1 << 20;
 constexpr std::size_t batch_events = 512;
 constexpr std::size_t max_logged = 256;  // bytes of a path
-
-/// The parsed path of a request.
-struct route {
-  rw::contract contract = rw::contract::v2;
-  bool batch = false;
-  bool heartbeats = false;  ///< only; their own component
-};
-
-/// Returns false if the path belongs to neither component.
-bool find_route(std::string_view target, std::string_view component, std::string_view of_heartbeats,
-                route& into) {
-  target = target.substr(0, target.find('?'));
-  if (!target.starts_with('/')) return false;
-  target.remove_prefix(1);
-  const auto slash = target.find('/');
-  if (!parse_contract(target.substr(0, slash), into.contract)) return false;
-  target.remove_prefix(std::min(slash, target.size()));
-  const auto rest = target.substr(std::min<std::size_t>(1, target.size()));
-  into.heartbeats = !of_heartbeats.empty() && rest.starts_with(of_heartbeats) &&
-                    rest.substr(of_heartbeats.size()) == "/event";
-  if (into.heartbeats) return true;
-  if (!rest.starts_with(component)) return false;
-  const auto form = rest.substr(component.size());
-  into.batch = form == "/events";
-  return into.batch || form == "/event";
-}
 
 struct decrement {
   void operator()(core::gauge* gauge) const { gauge->Decrement(); }
@@ -146,10 +121,8 @@ listener::listener(asio::any_io_executor executor, listener_options options,
 }
 
 std::size_t listener::body_limit(const http::request& head) const {
-  route where;
-  const bool batch =
-      find_route(head.target, component_, heartbeat_component_, where) && where.batch;
-  return batch ? batch_limit : event_limit;
+  const auto where = find_route(head.target, component_, heartbeat_component_);
+  return where && where->batch ? batch_limit : event_limit;
 }
 
 void listener::refused(unsigned status) noexcept {
@@ -198,9 +171,11 @@ void listener::log_refusal(const exchange& current, std::string_view reason, std
 /// Sends the events of a request to the channel and writes the response. Returns true if some must
 /// wait for room.
 bool listener::receive(exchange& current) {
-  if (!find_route(current.request->target, component_, heartbeat_component_, current.where)) {
+  const auto where = find_route(current.request->target, component_, heartbeat_component_);
+  if (!where) {
     return refuse(current, 404, "not found: events are taken at /v2/" + component_ + "/event");
   }
+  current.where = *where;
   if (current.request->method != "POST") {
     current.response->headers.add("allow", "POST");
     return refuse(current, 405, "events are taken with POST");

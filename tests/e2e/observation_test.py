@@ -232,7 +232,7 @@ class Observation:
         return len(stale)
 
     def test_event_comes_after_its_change_can_be_read(self):
-        self.assertEqual(self.read_back("both", 2000, 8), 0)
+        self.assertEqual(self.read_back("both", 2000, 4), 0)
 
     def test_event_of_a_review_is_hardly_ever_early(self):
         self.assertLessEqual(self.read_back("webhook", 1000, 40), 1)

@@ -54,7 +54,8 @@ struct runtime::process {
             of.in_.executor(), dispatch_options(), events,
             {of.in_.clock, of.in_.watchdog, *to_kcp, of.in_.log, metrics, make_seeded_source()}),
         observer(of.in_.executor(), observation_options(), reviews, events,
-                 {of.in_.clock, of.in_.log, metrics, make_seeded_source(), &api, &of.managers_}),
+                 {of.in_.clock, of.in_.log, metrics, make_seeded_source(), &api, &of.managers_,
+                  of.in_.executor()}),
         webhook({.managers = &of.managers_}, reviews, of.in_.clock, of.in_.log, metrics),
         server(of.in_.executor(),
                {"webhook", {asio::ip::address_v4::loopback(), writer::webhook_port}, {}}, webhook,
@@ -102,7 +103,7 @@ struct runtime::process {
     co_await cli::join_by(owner.in_.clock, intake, end - drain_timeout / 2);
     reviews.close();
     co_await cli::join_by(owner.in_.clock, delivery, end);
-    observer.save();
+    co_await observer.save();
     co_await api.close();
     *ended = true;
   }

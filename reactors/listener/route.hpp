@@ -1,0 +1,23 @@
+#pragma once
+
+#include "reactors/shared/event_json.hpp"
+
+#include <optional>
+#include <string_view>
+
+namespace rw::listener {
+
+/// What a request is for, by its path.
+struct route {
+  rw::contract contract = rw::contract::v2;
+  bool batch = false;
+  bool heartbeats = false;  ///< only: the path of their own component
+};
+
+/// Parses `/<contract>/<component>/event` and `/events`, with a query or without; and
+/// `/<contract>/<of_heartbeats>/event`, unless `of_heartbeats` is empty. Returns nothing for
+/// another path.
+std::optional<route> find_route(std::string_view target, std::string_view component,
+                                std::string_view of_heartbeats) noexcept;
+
+}  // namespace rw::listener
