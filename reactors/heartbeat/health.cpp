@@ -123,6 +123,8 @@ fleet_health::receipt fleet_health::receive(const k8s::object_key& kyma, heartbe
   const bool waits = probe && probe->stage == probe_stage::heartbeat;
   if (waits && std::ranges::find(content.probes, probe->nonce) != content.probes.end()) {
     probe->stage = probe_stage::complete;
+    probe->reason.clear();
+    probe->message.clear();
     probe->took = at.now - probe->begun;
     proved = probe->took;
   }
@@ -142,21 +144,26 @@ fleet_health::receipt fleet_health::receive(const k8s::object_key& kyma, heartbe
 bool fleet_health::expect(const k8s::object_key& kyma, moment at) {
   auto& one = use(kyma, at).second;
   if (std::exchange(one.expected, true)) return false;
-  if (!one.shown.heard) one.heard = at.now;
+  one.heard = at.now;
   return true;
 }
 
 void fleet_health::unexpect(const k8s::object_key& kyma, moment at) {
   const auto found = records_.find(kyma);
   if (found == records_.end() || !std::exchange(found->second.expected, false)) return;
-  auto& one = found->second;
+  clear(*found, at);
+}
+
+/// Forgets all but the gaps.
+void fleet_health::clear(entry& of, moment at) {
+  auto& one = of.second;
   one.silent = false;
   one.reason.clear();
   one.message.clear();
   one.shown.heard.reset();
   one.shown.probe.reset();
   one.shown.probed.reset();
-  settle(*found, at);
+  settle(of, at);
 }
 
 bool fleet_health::accepts(const k8s::object_key& kyma, moment at) const {
@@ -176,8 +183,9 @@ std::optional<fleet_health::change> fleet_health::probed(const k8s::object_key& 
 void fleet_health::poll(moment at, const visitor& report) {
   for (auto& of : records_) {
     auto& one = of.second;
-    if (!one.expected || one.silent) continue;
     const auto limit = timeout_of(one);
+    if (!one.expected && one.shown.heard && at.now - one.heard >= limit) clear(of, at);
+    if (!one.expected || one.silent) continue;
     auto& probe = one.shown.probe;
     if (probe && probe->stage == probe_stage::heartbeat && probe->reason.empty() &&
         one.shown.heard && at.now - probe->begun > limit) {

@@ -145,6 +145,7 @@ class fleet_health {
   core::duration timeout_of(const record& one) const;
   void assess(record& one, const heartbeat& content, moment at) const;
   std::optional<change> settle(entry& of, moment at);
+  void clear(entry& of, moment at);
 
   const health_options options_;
   std::unordered_map<k8s::object_key, record, k8s::object_key_hash> records_;

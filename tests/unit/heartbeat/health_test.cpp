@@ -179,6 +179,18 @@ BOOST_FIXTURE_TEST_CASE(runtime_without_installation_is_not_silent, fleet) {
   BOOST_TEST(silent() == "a");
 }
 
+BOOST_FIXTURE_TEST_CASE(heartbeats_of_a_runtime_without_installation_may_end, fleet) {
+  receive(good_heartbeat());
+  BOOST_TEST((state() == liveness::live));
+  pass(50s);
+  BOOST_TEST(silent() == "");
+  BOOST_TEST((state() == liveness::unknown));
+  receive(good_heartbeat());
+  pass(600s);
+  BOOST_TEST(under_test.expect(a, at));
+  BOOST_TEST(silent() == "");  // it has the whole timeout for its next heartbeat
+}
+
 BOOST_FIXTURE_TEST_CASE(heartbeats_of_a_runtime_are_limited, fleet) {
   BOOST_TEST(under_test.accepts(a, at));
   receive(good_heartbeat());

@@ -166,6 +166,8 @@ BOOST_FIXTURE_TEST_CASE(probe_that_no_heartbeat_names_fails, fleet) {
   under_test.poll(at, [&](const auto& change) { reason = change.now.reason; });
   BOOST_TEST(reason == "ProbeNotConfirmed");
   BOOST_TEST((state().state == liveness::degraded));
+  receive({"n1"});
+  BOOST_TEST((state().state == liveness::live));
 }
 
 BOOST_AUTO_TEST_CASE(rejection_by_others_says_nothing) {
