@@ -19,7 +19,7 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::size_t events_at_once = 256;
-constexpr std::size_t heartbeat_room = 4096;
+constexpr std::size_t heartbeat_room = 1024;   // of up to 16 KiB each
 constexpr std::chrono::seconds last_words(2);  // for events not written yet, at the end
 
 k8s::config load(const manager_settings& settings) {

@@ -42,22 +42,22 @@ fleet_health::entry& fleet_health::use(const k8s::object_key& kyma, moment at) {
   return *found;
 }
 
-/// Sets the state from what is known. Returns the change, if it is one.
+/// Sets the state from what is known. Returns the change, if it is runtime.
 std::optional<fleet_health::change> fleet_health::settle(entry& of, moment at) {
-  auto& one = of.second;
-  auto& shown = one.shown;
+  auto& runtime = of.second;
+  auto& shown = runtime.shown;
   const auto before = shown.state;
-  const auto former = std::exchange(shown.reason, one.reason);
-  shown.message = one.message;
+  const auto former = std::exchange(shown.reason, runtime.reason);
+  shown.message = runtime.message;
   // Until the first heartbeat is due, the watcher may not know yet that KCP is back.
   const bool early = shown.probe && shown.probe->stage == probe_stage::gateway && !shown.heard;
-  const bool fails = shown.probe && !shown.probe->reason.empty() && (one.silent || !early);
+  const bool fails = shown.probe && !shown.probe->reason.empty() && (runtime.silent || !early);
   // The probe knows more of why there are no heartbeats.
-  if (fails && (one.silent || one.reason.empty())) {
+  if (fails && (runtime.silent || runtime.reason.empty())) {
     shown.reason = shown.probe->reason;
     shown.message = shown.probe->message;
   }
-  shown.state = one.silent              ? liveness::silent
+  shown.state = runtime.silent          ? liveness::silent
                 : !shown.reason.empty() ? liveness::degraded
                 : shown.heard           ? liveness::live
                                         : liveness::unknown;
@@ -71,53 +71,53 @@ std::optional<fleet_health::change> fleet_health::settle(entry& of, moment at) {
 }
 
 /// A watcher with a longer interval than the default announces it.
-core::duration fleet_health::timeout_of(const record& one) const {
-  const auto announced = one.shown.last.interval;
+core::duration fleet_health::timeout_of(const record& runtime) const {
+  const auto announced = runtime.shown.last.interval;
   if (announced <= heartbeat().interval) return options_.timeout;
   return std::max<core::duration>(options_.timeout, announced * 5 / 2);
 }
 
 /// Sets reason and message, empty without an error. What comes first needs a person first.
-void fleet_health::assess(record& one, const heartbeat& content, moment at) const {
+void fleet_health::assess(record& runtime, const heartbeat& content, moment at) const {
   const auto catches_up = std::ranges::find(content.watches, watch_state::catching_up,
                                             [](const auto& each) { return each.state; });
   if (catches_up == content.watches.end()) {
-    one.catching_up.reset();
-  } else if (!one.catching_up) {
-    one.catching_up = at.now;
+    runtime.catching_up.reset();
+  } else if (!runtime.catching_up) {
+    runtime.catching_up = at.now;
   }
-  one.reason.clear();
-  one.message.clear();
+  runtime.reason.clear();
+  runtime.message.clear();
   const auto& expiry = content.certificate_not_after;
   if (expiry && *expiry < at.wall + options_.certificate) {
-    one.reason = "CertificateExpires";
-    one.message = "the watcher's certificate expires at " + k8s::format_time(*expiry) +
-                  ": see why it is not renewed";
+    runtime.reason = "CertificateExpires";
+    runtime.message = "the watcher's certificate expires at " + k8s::format_time(*expiry) +
+                      ": see why it is not renewed";
   } else if (content.oldest_undelivered > options_.undelivered) {
-    one.reason = "EventsWait";
-    one.message = "an event has waited for " + seconds(content.oldest_undelivered) +
-                  ": see whether its manager accepts events";
-  } else if (one.catching_up && at.now - *one.catching_up > options_.catch_up) {
-    one.reason = "WatchNotLive";
-    one.message = name_of(*catches_up) + " is not watched" +
-                  (catches_up->reason.empty() ? "" : ": " + catches_up->reason);
+    runtime.reason = "EventsWait";
+    runtime.message = "an event has waited for " + seconds(content.oldest_undelivered) +
+                      ": see whether its manager accepts events";
+  } else if (runtime.catching_up && at.now - *runtime.catching_up > options_.catch_up) {
+    runtime.reason = "WatchNotLive";
+    runtime.message = name_of(*catches_up) + " is not watched" +
+                      (catches_up->reason.empty() ? "" : ": " + catches_up->reason);
   } else if (content.ledger == "failed") {
-    one.reason = "LedgerNotWritten";
-    one.message = "the watcher cannot write its ledger: see its log";
+    runtime.reason = "LedgerNotWritten";
+    runtime.message = "the watcher cannot write its ledger: see its log";
   }
 }
 
 fleet_health::receipt fleet_health::receive(const k8s::object_key& kyma, heartbeat content,
                                             moment at) {
   auto& of = use(kyma, at);
-  auto& one = of.second;
-  auto& shown = one.shown;
-  const auto gap = one.gaps.observe(content);
+  auto& runtime = of.second;
+  auto& shown = runtime.shown;
+  const auto gap = runtime.gaps.observe(content);
   if (!gap.empty()) {
     ++shown.gaps;
     shown.gap = gap;
   }
-  assess(one, content, at);
+  assess(runtime, content, at);
   std::optional<core::duration> proved;
   auto& probe = shown.probe;
   const bool waits = probe && probe->stage == probe_stage::heartbeat;
@@ -132,8 +132,8 @@ fleet_health::receipt fleet_health::receive(const k8s::object_key& kyma, heartbe
     probe->reason.clear();  // it reaches KCP now
     probe->message.clear();
   }
-  one.silent = false;
-  one.heard = at.now;
+  runtime.silent = false;
+  runtime.heard = at.now;
   shown.heard = at.wall;
   content.watches = {};
   content.probes = {};
@@ -142,9 +142,9 @@ fleet_health::receipt fleet_health::receive(const k8s::object_key& kyma, heartbe
 }
 
 bool fleet_health::expect(const k8s::object_key& kyma, moment at) {
-  auto& one = use(kyma, at).second;
-  if (std::exchange(one.expected, true)) return false;
-  one.heard = at.now;
+  auto& runtime = use(kyma, at).second;
+  if (std::exchange(runtime.expected, true)) return false;
+  runtime.heard = at.now;
   return true;
 }
 
@@ -156,13 +156,13 @@ void fleet_health::unexpect(const k8s::object_key& kyma, moment at) {
 
 /// Forgets all but the gaps.
 void fleet_health::clear(entry& of, moment at) {
-  auto& one = of.second;
-  one.silent = false;
-  one.reason.clear();
-  one.message.clear();
-  one.shown.heard.reset();
-  one.shown.probe.reset();
-  one.shown.probed.reset();
+  auto& runtime = of.second;
+  runtime.silent = false;
+  runtime.reason.clear();
+  runtime.message.clear();
+  runtime.shown.heard.reset();
+  runtime.shown.probe.reset();
+  runtime.shown.probed.reset();
   settle(of, at);
 }
 
@@ -182,27 +182,27 @@ std::optional<fleet_health::change> fleet_health::probed(const k8s::object_key& 
 
 void fleet_health::poll(moment at, const visitor& report) {
   for (auto& of : records_) {
-    auto& one = of.second;
-    const auto limit = timeout_of(one);
-    if (!one.expected && one.shown.heard && at.now - one.heard >= limit) clear(of, at);
-    if (!one.expected || one.silent) continue;
-    auto& probe = one.shown.probe;
+    auto& runtime = of.second;
+    const auto limit = timeout_of(runtime);
+    if (!runtime.expected && runtime.shown.heard && at.now - runtime.heard >= limit) clear(of, at);
+    if (!runtime.expected || runtime.silent) continue;
+    auto& probe = runtime.shown.probe;
     if (probe && probe->stage == probe_stage::heartbeat && probe->reason.empty() &&
-        one.shown.heard && at.now - probe->begun > limit) {
+        runtime.shown.heard && at.now - probe->begun > limit) {
       probe->reason = "ProbeNotConfirmed";
       probe->message =
           "heartbeats arrive but do not name the probe: see whether another process has the "
           "certificate of the watcher";
       if (const auto changed = settle(of, at)) report(*changed);
     }
-    if (at.now - one.heard < limit) continue;
-    const auto& expiry = one.shown.last.certificate_not_after;
-    one.silent = true;
-    one.reason = "NoHeartbeat";
-    one.message = "no heartbeat for " + seconds(at.now - one.heard);
-    one.message += expiry && *expiry < at.wall
-                       ? ": the watcher's certificate expired at " + k8s::format_time(*expiry)
-                       : ": see whether the watcher's pod runs and reaches the gateway";
+    if (at.now - runtime.heard < limit) continue;
+    const auto& expiry = runtime.shown.last.certificate_not_after;
+    runtime.silent = true;
+    runtime.reason = "NoHeartbeat";
+    runtime.message = "no heartbeat for " + seconds(at.now - runtime.heard);
+    runtime.message += expiry && *expiry < at.wall
+                           ? ": the watcher's certificate expired at " + k8s::format_time(*expiry)
+                           : ": see whether the watcher's pod runs and reaches the gateway";
     if (const auto changed = settle(of, at)) report(*changed);
   }
 }

@@ -142,8 +142,8 @@ class fleet_health {
   using entry = std::pair<const k8s::object_key, record>;
 
   entry& use(const k8s::object_key& kyma, moment at);
-  core::duration timeout_of(const record& one) const;
-  void assess(record& one, const heartbeat& content, moment at) const;
+  core::duration timeout_of(const record& runtime) const;
+  void assess(record& runtime, const heartbeat& content, moment at) const;
   std::optional<change> settle(entry& of, moment at);
   void clear(entry& of, moment at);
 

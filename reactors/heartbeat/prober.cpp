@@ -21,6 +21,7 @@ using k8s::reconcile_result;
 
 constexpr std::size_t longest_cause = 300;
 constexpr core::duration first_within = std::chrono::minutes(1);
+constexpr double probe_jitter = 0.1;  // of the interval
 constexpr std::string_view untrusted =
     "the runtime's API server rejects the watcher's certificate: see whether caBundle of the "
     "webhook configuration is the CA of Secret skr-webhook-tls";
@@ -138,13 +139,9 @@ prober::prober(asio::any_io_executor executor, prober_options options,
       controller_(std::move(executor), {.name = "probe", .concurrent = options_.concurrent}, *this,
                   {in_.clock, in_.watchdog, in_.log, in_.metrics, in_.random}) {}
 
-core::duration prober::random_below(core::duration most) const {
-  const auto count = static_cast<std::uint64_t>(std::max<core::duration::rep>(most.count(), 1));
-  return core::duration(static_cast<core::duration::rep>(in_.random() % count));
-}
-
 void prober::probe_later(const k8s::object_key& kyma) {
-  controller_.add_after(kyma, random_below(std::min(first_within, options_.interval)));
+  controller_.add_after(
+      kyma, core::shortened(std::min(first_within, options_.interval), 1, in_.random()));
 }
 
 asio::awaitable<reconcile_result> prober::reconcile(k8s::object_key kyma) {
@@ -159,7 +156,7 @@ asio::awaitable<reconcile_result> prober::reconcile(k8s::object_key kyma) {
     base = core::doubled(options_.retry, longest, failures_.use(kyma, 0U)++);
   }
   in_.on_result(kyma, std::move(result));
-  co_return reconcile_result::requeue_after(base - random_below(base / 10));
+  co_return reconcile_result::requeue_after(core::shortened(base, probe_jitter, in_.random()));
 }
 
 asio::awaitable<probe_result> prober::send(k8s::object_key kyma) {

@@ -77,7 +77,6 @@ class prober : private k8s::reconciler {
  private:
   boost::asio::awaitable<k8s::reconcile_result> reconcile(k8s::object_key kyma) override;
   boost::asio::awaitable<probe_result> send(k8s::object_key kyma);
-  core::duration random_below(core::duration most) const;
 
   const prober_options options_;
   const prober_environment in_;

@@ -154,12 +154,12 @@ json::object value_of(const heartbeat& from, std::size_t watches) {
 /// Whether lists and watches make up for a time without the watcher.
 enum class coverage : std::uint8_t { full, pending, partial };
 
-coverage coverage_of(const heartbeat& one) {
+coverage coverage_of(const heartbeat& content) {
   const auto any = [&](watch_state state) {
-    return std::ranges::find(one.watches, state, &watch_report::state) != one.watches.end();
+    return std::ranges::find(content.watches, state, &watch_report::state) != content.watches.end();
   };
   const bool partial =
-      one.source == "webhook" || one.more_watches > 0 || any(watch_state::unobserved);
+      content.source == "webhook" || content.more_watches > 0 || any(watch_state::unobserved);
   if (partial) return coverage::partial;
   return any(watch_state::catching_up) ? coverage::pending : coverage::full;
 }
