@@ -5,6 +5,7 @@
 #include "core/metrics.hpp"
 #include "core/watchdog.hpp"
 #include "k8s/devserver/problem.hpp"
+#include "k8s/devserver/service_route.hpp"
 #include "k8s/objects/names.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -55,9 +56,8 @@ class webhooks {
     core::logger& log;
     core::metrics& metrics;
   };
-  /// Returns the URL of a service of the cluster ("https://host:port"); empty: not found. Called
-  /// with namespace, name and port of clientConfig.service, at each webhook call.
-  using service_resolver = std::function<std::string(const object_key& service, unsigned port)>;
+  /// Called with namespace, name and port of clientConfig.service, at each webhook call.
+  using service_resolver = std::function<service_route(const object_key& service, unsigned port)>;
 
   webhooks(boost::asio::any_io_executor executor, environment with);
   /// The owner calls close() before, unless the execution context is destroyed first.

@@ -43,17 +43,6 @@ json::object begin_options(bool dry_run) {
   return made;
 }
 
-/// Returns the server's URL for a Service; empty: not found.
-std::string url_of(const devserver::service_resolver& services, std::string_view cluster,
-                   const object_key& service, unsigned port) {
-  const auto found =
-      services(cluster, service.ns + "/" + service.name + ":" + std::to_string(port));
-  if (!found) return {};
-  auto host = found->address().to_string();
-  if (found->address().is_v6()) host = "[" + host + "]";
-  return "https://" + host + ":" + std::to_string(found->port());
-}
-
 }  // namespace
 
 admission_attributes attributes_of(const call& to, const write_plan& plan,
@@ -111,7 +100,7 @@ std::shared_ptr<webhooks> admission_gate::open(const cluster& in) {
   one = std::make_shared<webhooks>(executor_, with_);
   if (services_) {
     one->resolve_services_by([this, name = in.name](const object_key& service, unsigned port) {
-      return url_of(services_, name, service, port);
+      return services_(name, service.ns + "/" + service.name + ":" + std::to_string(port));
     });
   }
   return one;

@@ -5,6 +5,7 @@
 #include "core/metrics.hpp"
 #include "core/watchdog.hpp"
 #include "k8s/devserver/faults.hpp"
+#include "k8s/devserver/service_route.hpp"
 #include "tls/issuer.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -13,7 +14,6 @@
 
 #include <chrono>
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,13 +21,6 @@
 #include <vector>
 
 namespace rw::k8s::devserver {
-
-/// Returns the endpoint of a Service of a simulated cluster. Called with the cluster's name and the
-/// Service as "namespace/name:port", for each call of a webhook that clientConfig.service names.
-/// Nothing: the Service is not found. The webhook's certificate must still be for the Service's
-/// name.
-using service_resolver = std::function<std::optional<boost::asio::ip::tcp::endpoint>(
-    std::string_view cluster, std::string_view service)>;
 
 struct server_options {
   std::string name = "devserver";  ///< in logs and as the metrics' label `server`

@@ -25,6 +25,22 @@ std::string in_lower_case(std::string text) {
   return text;
 }
 
+/// Worded as by Go (crypto/x509, verify.go), which kube-apiserver is written in.
+std::string text_of_handshake(const std::string& cause, const std::string& server_name) {
+  static constexpr std::string_view refused = "tls: failed to verify certificate: x509: ";
+  const auto says = [&](std::string_view part) { return cause.find(part) != std::string::npos; };
+  if (says("has expired") || says("is not yet valid")) {
+    return std::string(refused) + "certificate has expired or is not yet valid: " + cause;
+  }
+  if (says("hostname mismatch")) {
+    return std::string(refused) + "certificate is valid for other names, not " + server_name;
+  }
+  if (says("certificate refused")) {
+    return std::string(refused) + "certificate signed by unknown authority: " + cause;
+  }
+  return "tls: " + cause;
+}
+
 /// Parses "https://host:port" without a path.
 bool read_authority(const std::string& url, webhook_address& into, std::string& why) {
   const auto parsed = parse_server_url(url);
@@ -59,12 +75,15 @@ std::optional<webhook_address> webhook_address::of(const webhook& which,
   made.target += query;
   made.url = std::string(scheme) + made.server_name + ":" + std::to_string(which.service_port) +
              made.target;
-  const auto found = resolver ? resolver(which.service, which.service_port) : std::string();
-  if (found.empty()) {
-    why = "Post \"" + made.url + "\": service \"" + which.service.name + "\" not found";
+  const auto found = resolver ? resolver(which.service, which.service_port) : service_route();
+  if (!found.endpoint) {
+    const auto service = "service \"" + which.service.name + "\"";
+    why = "Post \"" + made.url + "\": " +
+          (found.exists ? "no endpoints available for " + service : service + " not found");
     return std::nullopt;
   }
-  if (!read_authority(found, made, why)) return std::nullopt;
+  made.host = found.endpoint->address().to_string();
+  made.port = found.endpoint->port();
   return made;
 }
 
@@ -129,7 +148,7 @@ std::string webhook_client::text_of(boost::system::error_code error) const {
   if (error == client_error::connect) {
     return "dial tcp " + at_.host + ":" + std::to_string(at_.port) + ": connect: " + cause;
   }
-  if (error == client_error::handshake) return "tls: " + cause;
+  if (error == client_error::handshake) return text_of_handshake(cause, at_.server_name);
   return error.message();
 }
 

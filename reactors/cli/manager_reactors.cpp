@@ -156,7 +156,11 @@ void manager_app::make_heartbeats() {
           .installed = installed,
           .on_result =
               [this](const k8s::object_key& kyma, heartbeats::probe_result result) {
+                // What is installed is compared with what should be.
+                const bool misplaced =
+                    !result.reason.empty() && result.stage == heartbeats::probe_stage::webhook;
                 heartbeats_->probed(kyma, std::move(result));
+                if (misplaced) route(kyma, core::duration::zero());
               }});
 }
 

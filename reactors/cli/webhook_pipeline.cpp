@@ -17,6 +17,8 @@ namespace {
 
 namespace asio = boost::asio;
 
+constexpr auto longest_save = std::chrono::seconds(2);  // of the ledger, at the end
+
 dispatch::dispatch_options dispatch_options(const webhook_settings& s,
                                             dispatch::schedule::outcome_handler on_outcome) {
   dispatch::dispatch_options options;
@@ -238,7 +240,11 @@ asio::awaitable<void> webhook_pipeline::run() {
   co_await join_by(environment_.clock, intake, end - drain_timeout_ / 2);
   reviews().close();
   co_await join_by(environment_.clock, delivery, end);
-  if (observation_) co_await observation_->save();
+  if (observation_) {
+    core::task_group saving(executor, fail);
+    saving.spawn(observation_->save());
+    co_await join_by(environment_.clock, saving, environment_.clock.now() + longest_save);
+  }
   if (failure) std::rethrow_exception(failure);
 }
 

@@ -111,11 +111,9 @@ manager_settings dev_app::settings_of_manager() const {
 
 /// Resolves the Services of the runtimes: their pods are the nodes' webhooks.
 k8s::devserver::service_resolver dev_app::find_webhooks() {
-  return [this](std::string_view cluster,
-                std::string_view service) -> std::optional<asio::ip::tcp::endpoint> {
+  return [this](std::string_view cluster, std::string_view service) {
     const auto at = nodes_by_name_.find(cluster);
-    if (at == nodes_by_name_.end()) return {};
-    return at->second->find(service);
+    return at == nodes_by_name_.end() ? k8s::devserver::service_route() : at->second->find(service);
   };
 }
 

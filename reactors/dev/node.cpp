@@ -15,6 +15,7 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 #include <vector>
@@ -65,6 +66,22 @@ const k8s::resource_type& pods_type() {
   return type;
 }
 
+const k8s::resource_type& services_type() {
+  static const k8s::resource_type type{{"", "v1", "Service"}, "services"};
+  return type;
+}
+
+/// Returns whether a Service has the pods of a Deployment as endpoints (core/v1, ServiceSpec).
+bool selects(const json::value& service, const json::value& deployment) {
+  const auto* selector = k8s::find(service, {"spec", "selector"});
+  const auto* labels = k8s::find(deployment, {"spec", "template", "metadata", "labels"});
+  const bool usable = selector != nullptr && selector->is_object() && labels != nullptr;
+  return usable && std::ranges::all_of(selector->get_object(), [&](const auto& wanted) {
+           const auto* found = k8s::find(*labels, {wanted.key()});
+           return found != nullptr && *found == wanted.value();
+         });
+}
+
 /// A pod of the Deployment's template.
 json::value pod_of(const json::value& deployment, const k8s::object_key& key) {
   const auto part = [&](std::initializer_list<std::string_view> path) {
@@ -94,6 +111,8 @@ node::node(services& with, core::metrics& webhooks, options how)
                    {with.clock, log_, with.metrics, core::make_random_source()}),
       secrets_(api_, secrets_type(), only(watcher_installer::secret_name),
                {with.clock, log_, with.metrics, core::make_random_source()}),
+      service_(api_, services_type(), only(skr_webhook_name),
+               {with.clock, log_, with.metrics, core::make_random_source()}),
       changed_(with.executor),
       stop_(with.executor),
       pods_(with.executor, [this](std::exception_ptr thrown) {
@@ -103,10 +122,15 @@ node::node(services& with, core::metrics& webhooks, options how)
 
 node::~node() = default;
 
-std::optional<asio::ip::tcp::endpoint> node::find(std::string_view service) const {
+k8s::devserver::service_route node::find(std::string_view service) const {
   static const auto name =
       std::string(skr_namespace) + "/" + std::string(skr_webhook_name) + ":443";
-  if (service != name || !current_) return {};
+  if (service != name || !service_.objects().get(skr_namespace, skr_webhook_name)) return {};
+  return {true, endpoint()};
+}
+
+std::optional<asio::ip::tcp::endpoint> node::endpoint() const {
+  if (!current_ || !selected_) return {};
   return current_->address();
 }
 
@@ -118,8 +142,10 @@ asio::awaitable<void> node::run() {
   });
   watching.spawn(deployments_.run());
   watching.spawn(secrets_.run());
+  watching.spawn(service_.run());
   watching.spawn(follow(&deployments_));
   watching.spawn(follow(&secrets_));
+  watching.spawn(follow(&service_));
   watching.spawn(keep());
 
   const auto cancelled = co_await stop_.wait();
@@ -148,6 +174,7 @@ asio::awaitable<void> node::follow(k8s::informer* from) {
 asio::awaitable<void> node::keep() {
   bool synced = co_await deployments_.wait_synced();
   if (synced) synced = co_await secrets_.wait_synced();
+  if (synced) synced = co_await service_.wait_synced();
   if (!synced) co_return;
   core::backoff pauses(retry_base, retry_limit, core::make_random_source());
   for (;;) {
@@ -173,6 +200,7 @@ asio::awaitable<k8s::result<void>> node::step() {
     const auto gone = co_await tell_endpoints();
     co_return gone;
   }
+  selected_ = selects(service_.objects().get(skr_namespace, skr_webhook_name).parse(), deployment);
   const auto placed = place(deployment);
   if (!placed) co_return placed.error();
   const auto reachable = co_await tell_endpoints();
@@ -261,7 +289,7 @@ asio::awaitable<void> node::tell_pod(const json::value* deployment) {
 
 /// Writes the Service's Endpoints. A loopback address is invalid in them, and useless to others.
 asio::awaitable<k8s::result<void>> node::tell_endpoints() {
-  const auto here = current_ ? std::optional(current_->address()) : std::nullopt;
+  const auto here = endpoint();
   const bool local = here && here->address().is_loopback();
   if (here == told_ || local) co_return k8s::result<void>();
   const k8s::object_key key{std::string(skr_namespace), std::string(skr_webhook_name)};

@@ -5,6 +5,7 @@
 #include "core/wake.hpp"
 #include "k8s/cache/informer.hpp"
 #include "k8s/client/client.hpp"
+#include "k8s/devserver/service_route.hpp"
 #include "reactors/cli/app.hpp"
 #include "reactors/dev/pod.hpp"
 
@@ -30,8 +31,9 @@ namespace rw::dev {
 /// ending. An unusable Secret leaves a running pod as it is. A Pod object exists in the API server
 /// from before the pod is ready until it has ended.
 ///
-/// If other machines can reach the pod's address, it is also written into the Service's Endpoints,
-/// as a control plane's controllers would do, for API servers that read those.
+/// The Service leads to the pod while its selector matches the pod's labels. If other machines can
+/// reach the pod's address, it is also written into the Service's Endpoints, as a control plane's
+/// controllers would do, for API servers that read those.
 ///
 /// On one executor.
 class node {
@@ -59,8 +61,8 @@ class node {
   /// Adds the runtime's name to each line.
   core::logger& log() noexcept { return log_; }
 
-  /// Returns the endpoint of a Service ("namespace/name:port"); nothing if it has no pod.
-  std::optional<boost::asio::ip::tcp::endpoint> find(std::string_view service) const;
+  /// Returns where a Service ("namespace/name:port") leads.
+  k8s::devserver::service_route find(std::string_view service) const;
 
   /// Runs until `stop`, or until cancelled; then ends the pods: they accept no more reviews and
   /// deliver their events (cancelled: they end at once).
@@ -80,6 +82,7 @@ class node {
   k8s::result<void> place(const boost::json::value& deployment);
   k8s::result<void> refuse(const std::string& why);
   void end_pod();
+  std::optional<boost::asio::ip::tcp::endpoint> endpoint() const;
   boost::asio::awaitable<k8s::result<void>> tell_endpoints();
 
   cli::services& services_;
@@ -89,11 +92,13 @@ class node {
   k8s::client api_;
   k8s::informer deployments_;
   k8s::informer secrets_;
+  k8s::informer service_;
   core::wake changed_;
   core::wake stop_;
   core::task_group pods_;
   std::shared_ptr<pod> current_;
   std::optional<boost::asio::ip::tcp::endpoint> told_;  ///< the address in the Endpoints
+  bool selected_ = false;                               ///< the Service's selector matches the pod
   std::size_t pod_count_ = 0;                           ///< the present pod's number
   std::size_t told_pod_ = 0;  ///< number of the last pod written to the API server
   std::string error_;         ///< why the pod does not match the objects; empty: it does

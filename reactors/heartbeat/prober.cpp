@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <utility>
 
 namespace rw::heartbeats {
@@ -28,14 +29,20 @@ constexpr std::string_view untrusted =
 constexpr std::string_view timed_out =
     "the watcher did not respond in 3 s: see its pod, and the NetworkPolicies";
 
-/// What a kube-apiserver says when it can't call a webhook, and what that means.
-struct call_failure {
-  std::string_view part;  ///< of the message
+/// What a text says, and what that means.
+struct known_failure {
+  std::string_view part;  ///< of the text
   std::string_view reason;
   std::string_view message;
 };
-constexpr std::array<call_failure, 8> call_failures{
-    {{"x509", "CaBundleWrong", untrusted},
+/// When a kube-apiserver can't call a webhook; the first that matches. Wording of Go's crypto/x509
+/// (verify.go) and of k8s.io/apiserver (pkg/util/proxy).
+constexpr std::array<known_failure, 10> call_failures{
+    {{"certificate has expired or is not yet valid", "CertificateExpired",
+      "the watcher's certificate is not valid now: see its Certificate in KCP, and its issuer"},
+     {"x509: certificate is ", "CertificateNameWrong",
+      "the watcher's certificate is for other names: see dnsNames of its Certificate in KCP"},
+     {"x509", "CaBundleWrong", untrusted},
      {"tls: ", "CaBundleWrong", untrusted},
      {"no endpoints available", "NoEndpoints",
       "the Service skr-webhook has no endpoints: see why the watcher's pod is not ready"},
@@ -46,6 +53,23 @@ constexpr std::array<call_failure, 8> call_failures{
      {"deadline exceeded", "WebhookTimeout", timed_out},
      {"i/o timeout", "WebhookTimeout", timed_out},
      {"Timeout exceeded", "WebhookTimeout", timed_out}}};
+
+/// When KCP does not accept a heartbeat.
+constexpr std::array<known_failure, 3> upstream_failures{
+    {{"status 404", "RouteMissing",
+      "the gateway does not route heartbeats: see the VirtualService "
+      "kcp-system/runtime-watcher-heartbeats, and its gateway"},
+     {"status 50", "ListenerUnavailable",
+      "the gateway does not reach the manager's listener: see the manager's pods and its Service "
+      "for events"},
+     {"", "GatewayUnreachable",
+      "the watcher does not reach KCP: see the gateway, its CA and the watcher's certificate"}}};
+
+const known_failure* find_failure(std::span<const known_failure> among, std::string_view text) {
+  const auto at = std::ranges::find_if(
+      among, [&](const known_failure& each) { return text.find(each.part) != text.npos; });
+  return at == among.end() ? nullptr : &*at;
+}
 
 /// Text from a runtime, whose owner may have written it.
 std::string quoted(std::string_view text) {
@@ -75,9 +99,8 @@ probe_result assess_failure(const k8s::failure& error) {
     return {};
   }
   if (calling) {
-    const auto known = std::ranges::find_if(
-        call_failures, [&](const call_failure& each) { return says(each.part); });
-    if (known == call_failures.end()) {
+    const auto* const known = find_failure(call_failures, error.message);
+    if (known == nullptr) {
       return failed(probe_stage::webhook, "WebhookCallFailed",
                     "the runtime's API server cannot call the watcher: see its log" + cause);
     }
@@ -118,10 +141,10 @@ probe_result assess_probe(const std::optional<k8s::failure>& error,
     const auto report = parse_probe_report(warning);
     if (!report || report->nonce != nonce) continue;
     if (!report->upstream.empty()) {
-      return failed(probe_stage::gateway, "GatewayUnreachable",
-                    "the watcher does not reach KCP, and " + std::to_string(report->undelivered) +
-                        " events wait: see the gateway, its CA and the watcher's certificate" +
-                        quoted(report->upstream));
+      const auto& known = *find_failure(upstream_failures, report->upstream);
+      return failed(probe_stage::gateway, known.reason,
+                    std::string(known.message) + quoted(report->upstream) + "; " +
+                        std::to_string(report->undelivered) + " events wait");
     }
     probe_result out;
     out.stage = probe_stage::heartbeat;

@@ -5,7 +5,10 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <algorithm>
+#include <condition_variable>
 #include <functional>
+#include <mutex>
 #include <utility>
 
 namespace rw::observation {
@@ -15,6 +18,8 @@ namespace asio = boost::asio;
 
 constexpr std::size_t slice = 4096;  // objects; half a millisecond
 constexpr int share = 100;           // the ledger takes one part of so many of the time
+constexpr core::duration longest_pause = std::chrono::minutes(1);
+constexpr auto patience = std::chrono::seconds(1);  // with the disk, at the end; of real time
 
 core::counter& writes(core::metrics& r, const char* outcome) {
   return core::make_counter(r, "rw_observation_ledger_writes_total",
@@ -23,7 +28,15 @@ core::counter& writes(core::metrics& r, const char* outcome) {
 
 }  // namespace
 
-/// A write of the file. It may end after its ledger_file has.
+/// Shared with the thread that writes, which may end after the ledger_file has.
+struct ledger_file::disk {
+  std::mutex guard;
+  std::condition_variable changed;
+  bool idle = true;
+  bool abandoned = false;  ///< the executor may no longer exist
+};
+
+/// A write of the file, of the executor alone. It may end after its ledger_file has.
 struct ledger_file::write {
   explicit write(const asio::any_io_executor& executor) : ended(executor) {}
 
@@ -38,11 +51,22 @@ ledger_file::ledger_file(asio::any_io_executor executor, std::string file,
       objects_(objects),
       in_(std::move(environment)),
       written_(writes(in_.metrics, "written")),
-      failed_(writes(in_.metrics, "failed")) {}
+      failed_(writes(in_.metrics, "failed")),
+      disk_(std::make_shared<disk>()) {}
 
 ledger_file::~ledger_file() {
   if (write_) write_->on_end = {};
-  if (thread_) thread_->join();
+  std::unique_lock lock(disk_->guard);
+  if (thread_.joinable()) disk_->changed.wait_for(lock, patience, [this] { return disk_->idle; });
+  disk_->abandoned = true;
+  const bool hangs = !disk_->idle;
+  lock.unlock();
+  if (!thread_.joinable()) return;
+  if (hangs) {
+    thread_.detach();
+  } else {
+    thread_.join();
+  }
 }
 
 ledger_content ledger_file::load() {
@@ -92,31 +116,39 @@ asio::awaitable<void> ledger_file::save() {
 }
 
 void ledger_file::begin_write(std::string bytes, std::uint64_t version, core::time_point begin) {
-  auto on = in_.blocking;
-  if (!on) {
-    if (!thread_) thread_ = std::make_unique<asio::thread_pool>(1);
-    on = thread_->get_executor();
-  }
   write_ = std::make_shared<write>(executor_);
   write_->on_end = [this, version, begin](const std::string& error) {
     end_write(error, version, begin);
   };
-  asio::post(
-      on, [file = file_, bytes = std::move(bytes), current = write_, back = executor_]() mutable {
-        seal_ledger(bytes);
-        auto error = write_ledger(file, bytes);
-        asio::post(back, [current = std::move(current), error = std::move(error)] {
-          if (current->on_end) current->on_end(error);
-          current->ended.set();
-        });
-      });
+  disk_->idle = false;
+  auto work = [file = file_, bytes = std::move(bytes), on = disk_, current = std::weak_ptr(write_),
+               back = executor_]() mutable {
+    seal_ledger(bytes);
+    auto error = write_ledger(file, bytes);
+    const std::lock_guard lock(on->guard);
+    on->idle = true;
+    on->changed.notify_all();
+    if (on->abandoned) return;
+    asio::post(back, [current = std::move(current), error = std::move(error)] {
+      const auto ended = current.lock();
+      if (!ended) return;
+      if (ended->on_end) ended->on_end(error);
+      ended->ended.set();
+    });
+  };
+  if (in_.blocking) {
+    asio::post(in_.blocking, std::move(work));
+    return;
+  }
+  if (thread_.joinable()) thread_.join();  // its write has ended
+  thread_ = std::thread(std::move(work));
 }
 
 void ledger_file::end_write(const std::string& error, std::uint64_t version,
                             core::time_point begin) {
   write_ = nullptr;
   const auto now = in_.clock.now();
-  not_before_ = now + (now - begin) * share;
+  not_before_ = now + std::min((now - begin) * share, longest_pause);
   fails_ = !error.empty();
   if (!fails_) {
     saved_ = version;

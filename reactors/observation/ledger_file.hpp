@@ -8,13 +8,13 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/thread_pool.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 
 namespace rw::observation {
 
@@ -23,8 +23,7 @@ struct ledger_environment {
   core::clock& clock;
   core::logger& log;
   core::metrics& metrics;
-  /// Where the file is written, which blocks. None: a thread of its own, begun with the first
-  /// write.
+  /// Where the file is written, which blocks. None: a thread of its own for each write.
   boost::asio::any_io_executor blocking = {};
 };
 
@@ -39,7 +38,8 @@ class ledger_file {
   /// `objects` must outlive it. `file` may be empty: there is none.
   ledger_file(boost::asio::any_io_executor executor, std::string file,
               const observed_objects& objects, ledger_environment environment);
-  /// Waits for a write that is under way.
+  /// Waits for a write that is under way, for a second at most: then the disk does not respond, and
+  /// the write's thread is left to itself.
   ~ledger_file();
   ledger_file(const ledger_file&) = delete;
   ledger_file& operator=(const ledger_file&) = delete;
@@ -50,7 +50,8 @@ class ledger_file {
   void set_current() noexcept { saved_ = objects_.version(); }
 
   /// Returns true if the objects have changed, the pause after the latest write has ended, and no
-  /// `save` is under way. The pause is so long that writes take less than 1 % of the time.
+  /// `save` is under way. The pause is so long that writes take less than 1 % of the time, but not
+  /// longer than a minute.
   bool due(core::time_point now) const;
   /// Writes the file unless the objects have not changed, after a write that is under way. One call
   /// at a time. Cancelled it leaves the file as it is, or lets the write end; it is not due again.
@@ -60,6 +61,7 @@ class ledger_file {
   std::string_view state() const noexcept;
 
  private:
+  struct disk;
   struct write;
 
   boost::asio::awaitable<bool> write_ended();
@@ -79,7 +81,8 @@ class ledger_file {
   bool was_read_ = false;
   bool fails_ = false;            ///< the latest write did
   std::shared_ptr<write> write_;  ///< that is under way
-  std::unique_ptr<boost::asio::thread_pool> thread_;
+  std::shared_ptr<disk> disk_;
+  std::thread thread_;  ///< of the latest write
 };
 
 }  // namespace rw::observation

@@ -3,6 +3,7 @@
 #include "core/text.hpp"
 #include "k8s/objects/qualified_name.hpp"
 #include "k8s/objects/types.hpp"
+#include "reactors/shared/heartbeat.hpp"
 #include "reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
@@ -203,6 +204,8 @@ class watcher_reader {
             ": one of them must name the operator that the events are for");
     } else if (!at->is_string() || !k8s::label_value_errors(at->get_string()).empty()) {
       wrong(field, *at, allowed);
+    } else if (at->get_string() == heartbeat_component) {
+      wrong(field, *at, "another name: heartbeats of the runtimes are sent to this one");
     } else {
       into_.manager = at->get_string();
     }

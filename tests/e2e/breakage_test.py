@@ -1,10 +1,14 @@
 """What breaks the way of events on a runtime is named in KCP, with its stage and the next step, and the name goes with the
-breakage. Each breakage has a runtime of its own; the others stay live. The manager does not watch the runtimes, or it would
-repair most breakages at once.
+breakage. Breakages of runtimes happen at the same time, each on a runtime of its own, and the others stay live; those of
+KCP follow, each alone. The manager does not watch the runtimes, or it would repair most breakages at once.
+
+RW_E2E_RUNTIMES=100 has that many runtimes, and lets the breakages happen one at a time.
 """
 
 import base64
 import json
+import os
+import random
 import subprocess
 import time
 import urllib.request
@@ -13,46 +17,71 @@ import harness
 from api import collection
 from dev import CONFIGURATION, DEPLOYMENT, SECRET, Dev
 from harness import BINARY, Process, lasting_port, wait_until
+from wires import Wires
 
-PATIENCE = 60  # seconds until a breakage is named
-REPAIR = 60
+RUNTIMES = int(os.environ.get("RW_E2E_RUNTIMES", "0"))
+PATIENCE = 60  # seconds until a breakage is named, and again until its name has gone
 # When a runtime is silent its installation is checked, which repairs what the manager applies: not before the test has looked.
 SILENT = "50s"
+ROOT = collection("secrets", "istio-system") + "/klm-watcher"
+ROUTES = collection("virtualservices", "kcp-system", "networking.istio.io", "v1beta1") + "/runtime-watcher-heartbeats"
+SERVICE = collection("services", "kyma-system") + "/skr-webhook"
+GUARD = collection("validatingwebhookconfigurations", group="admissionregistration.k8s.io") + "/guard"
 
 
 def encoded(text):
     return base64.b64encode(text.encode()).decode()
 
 
+def decoded(secret, name):
+    return base64.b64decode(secret["data"][name]).decode()
+
+
 class Breakages(harness.TestCase):
     def setUp(self):
         super().setUp()
-        port = lasting_port()
-        names = list(self.breakages())
-        self.dev = self.start(Dev(self.folder / "dev", len(names) + 2, "--no-manager", "--backend", f"127.0.0.1:{port}")).wait_up()
+        backend, port = lasting_port(), lasting_port()
+        self.wires = Wires(port, 0, random.Random(1))
+        self.addCleanup(self.wires.close)
+        self.wire = self.wires.add(backend)
+        local, common = self.local_breakages(), self.common_breakages()
+        self.breakages = local | common
+        count = max(RUNTIMES, len(local) + 2)
+        self.dev = self.start(Dev(self.folder / "dev", count, "--no-manager", "--backend", f"127.0.0.1:{backend}")).wait_up(PATIENCE + count)
         self.manager = self.start(Process("manager", [
             BINARY, "manager", "--kubeconfig", self.dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{port}",
             "--metrics-address", "127.0.0.1:0", "--no-watch-runtimes", "--no-leader-elect", "--ca-propagation", "1s",
-            "--heartbeat-timeout", SILENT, "--probe-interval", "2s"]))
+            "--heartbeat-timeout", SILENT, "--probe-interval", "10s" if RUNTIMES else "2s"]))
         self.admin = self.manager.wait_listening("admin")
         self.kcp = self.dev.kcp()
-        self.runtime_of = {name: f"runtime-{i + 1}" for i, name in enumerate(names)}
-        self.well = {f"runtime-{i}" for i in range(len(names) + 1, len(names) + 3)}
+        self.all = {f"runtime-{i}" for i in range(1, count + 1)}
+        self.runtime_of = {name: f"runtime-{i + 1}" for i, name in enumerate(self.breakages)}
+        self.local, self.common = list(local), list(common)
 
-    def breakages(self):
-        """name -> (breaks, repairs, reason, stage)"""
+    # name -> (breaks, repairs, reason, stage). A failing call makes the manager check what is installed, so that it repairs
+    # some of these by itself once they have been named.
+
+    def local_breakages(self):
         return {
-            "configuration deleted": (self.delete_configuration, self.repaired_by_apply, "WebhookNotCalled", "webhook"),
-            "bundle wrong": (self.replace_bundle, self.repaired_by_apply, "CaBundleWrong", "webhook"),
-            "selector wrong": (self.replace_selector, self.repaired_by_apply, "WebhookNotCalled", "webhook"),
-            "pod away": (self.delete_pod, self.repaired_by_apply, "ServiceMissing", "webhook"),
-            "certificate foreign": (self.replace_certificate, self.repaired_by_apply, "GatewayUnreachable", "gateway"),
-            "address wrong": (self.replace_address, self.repaired_by_apply, "GatewayUnreachable", "gateway"),
-            "gateway's CA foreign": (self.replace_gateway_ca, self.repaired_by_apply, "GatewayUnreachable", "gateway"),
+            "configuration deleted": (self.delete_configuration, self.apply_again, "WebhookNotCalled", "webhook"),
+            "bundle wrong": (self.replace_bundle, self.apply_again, "CaBundleWrong", "webhook"),
+            "selector wrong": (self.replace_selector, self.apply_again, "WebhookNotCalled", "webhook"),
+            "no endpoints": (self.replace_service_selector, self.apply_again, "NoEndpoints", "webhook"),
+            "pod away": (self.delete_pod, self.apply_again, "NoEndpoints", "webhook"),
+            "certificate foreign": (self.replace_certificate, self.apply_again, "GatewayUnreachable", "gateway"),
+            "certificate expired": (self.expire_certificate, self.apply_again, "CertificateExpired", "webhook"),
+            "address wrong": (self.replace_address, self.apply_again, "GatewayUnreachable", "gateway"),
+            "gateway's CA foreign": (self.replace_gateway_ca, self.apply_again, "GatewayUnreachable", "gateway"),
             "access revoked": (self.revoke_access, self.grant_access, "AccessRejected", "runtime"),
         }
 
-    # --- breakages: each gets the runtime's name and a connection to it -------------------
+    def common_breakages(self):
+        return {
+            "routes missing": (self.delete_routes, self.admit_routes, "RouteMissing", "gateway"),
+            "listener down": (self.cut_listener, self.mend_listener, "ListenerUnavailable", "gateway"),
+        }
+
+    # --- breakages of a runtime: each gets its name and a connection to it ----------------
 
     def delete_configuration(self, _, skr):
         skr.delete(CONFIGURATION)
@@ -70,6 +99,9 @@ class Breakages(harness.TestCase):
     def replace_selector(self, _, skr):
         self.webhooks(skr, lambda each: each["objectSelector"].update(matchLabels={"nothing": "has-this"}))
 
+    def replace_service_selector(self, _, skr):
+        skr.patch(SERVICE, {"spec": {"selector": {"app": "nothing-has-this"}}})
+
     def delete_pod(self, _, skr):
         skr.delete(DEPLOYMENT)
 
@@ -85,7 +117,30 @@ class Breakages(harness.TestCase):
         folder = self.folder / "foreign"
         subprocess.run([BINARY, "certs", "webhook", "--dir", folder, "--name", "own", "--cn", "runtime-0", "--san",
                         "dns:skr-webhook.kyma-system.svc"], check=True, timeout=30)
-        skr.patch(SECRET, {"data": {f"tls.{e}": encoded((folder / f"own.{e}").read_text()) for e in ("crt", "key")}})
+        # The API server is to accept it, or else that is what it would say.
+        self.webhooks(skr, lambda each: each["clientConfig"].update(caBundle=encoded(self.foreign_ca())))
+        self.replace_pair(skr, folder / "own.crt", folder / "own.key")
+
+    def replace_pair(self, skr, certificate, key):
+        skr.patch(SECRET, {"data": {"tls.crt": encoded(certificate.read_text()), "tls.key": encoded(key.read_text())}})
+
+    def expire_certificate(self, runtime, skr):
+        """By the right CA, for the right names, until yesterday."""
+        folder = self.folder / "expired"
+        folder.mkdir(exist_ok=True)
+        root = self.kcp.get(ROOT)
+        for name in ("tls.crt", "tls.key"):
+            (folder / f"ca-{name}").write_text(decoded(root, name))
+        (folder / "names").write_text("subjectAltName=DNS:skr-webhook.kyma-system.svc")
+        key, request = folder / "own.key", folder / "own.csr"
+        for arguments in (["req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", f"/CN={runtime}",
+                           "-keyout", key, "-out", request],
+                          ["x509", "-req", "-in", request, "-CA", folder / "ca-tls.crt", "-CAkey", folder / "ca-tls.key",
+                           "-CAcreateserial", "-days", "-1", "-extfile", folder / "names", "-out", folder / "own.crt"]):
+            subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True, timeout=30)
+        self.replace_pair(skr, folder / "own.crt", key)
+        # A new pod, since a connection that the API server keeps is good beyond the certificate's end.
+        skr.patch(DEPLOYMENT, {"spec": {"template": {"metadata": {"annotations": {"restarted": str(time.monotonic_ns())}}}}})
 
     def replace_gateway_ca(self, _, skr):
         skr.patch(SECRET, {"data": {"ca.crt": encoded(self.foreign_ca())}})
@@ -95,7 +150,7 @@ class Breakages(harness.TestCase):
 
     def revoke_access(self, runtime, _):
         secret = self.kcp.get(self.access(runtime))
-        text = base64.b64decode(secret["data"]["config"]).decode()
+        text = decoded(secret, "config")
         self.granted = secret["data"]["config"]
         revoked = "\n".join(line.split("token:")[0] + "token: revoked" if "token:" in line else line for line in text.split("\n"))
         self.assertNotEqual(revoked, text)
@@ -104,7 +159,7 @@ class Breakages(harness.TestCase):
     def grant_access(self, runtime):
         self.kcp.patch(self.access(runtime), {"data": {"config": self.granted}})
 
-    def repaired_by_apply(self, runtime):
+    def apply_again(self, runtime):
         """The manager applies everything again when the Kyma changes."""
         kyma = collection("kymas", "kcp-system", "operator.kyma-project.io", "v1beta2") + f"/{runtime}"
         self.kcp.patch(kyma, {"metadata": {"annotations": {"repair": str(time.monotonic_ns())}}})
@@ -115,15 +170,32 @@ class Breakages(harness.TestCase):
             subprocess.run([BINARY, "certs", "ca", "--dir", folder], check=True, timeout=30)
         return (folder / "ca.crt").read_text()
 
+    # --- breakages of KCP ------------------------------------------------------------------
+
+    def delete_routes(self, *_):
+        """As where Istio's own webhook is down: the manager can't write it again."""
+        rule = {"apiGroups": ["networking.istio.io"], "apiVersions": ["*"], "resources": ["virtualservices"], "operations": ["CREATE", "UPDATE"]}
+        self.kcp.apply(GUARD, json.dumps({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "metadata": {"name": "guard"},
+            "webhooks": [{"name": "guard.istio.example.com", "rules": [rule], "failurePolicy": "Fail", "sideEffects": "None",
+                          "admissionReviewVersions": ["v1"], "clientConfig": {"url": f"https://127.0.0.1:{lasting_port()}/"}}]}))
+        self.kcp.delete(ROUTES)
+
+    def admit_routes(self, _):
+        self.kcp.delete(GUARD)
+
+    def cut_listener(self, *_):
+        self.wires.cut(self.wire)
+
+    def mend_listener(self, _):
+        self.wires.mend(self.wire)
+
     # --- what KCP says ------------------------------------------------------------------
 
     def runtimes(self):
         shown = subprocess.run([BINARY, "status", "--address", f"127.0.0.1:{self.admin}", "-o", "json"],
                                capture_output=True, text=True, timeout=10)
         return {each["kyma"]: each for each in json.loads(shown.stdout)["runtimes"]}
-
-    def heartbeat(self, runtime):
-        return self.runtimes().get(runtime, {}).get("heartbeat", {})
 
     def proved(self, runtimes):
         shown = self.runtimes()
@@ -132,35 +204,43 @@ class Breakages(harness.TestCase):
             return found.get("state") == "live" and found.get("probe", {}).get("stage") in ("heartbeat", "complete")
         return all(map(complete, runtimes))
 
-    def test_each_breakage_is_named_and_cleared(self):
-        everyone = self.well | set(self.runtime_of.values())
-        wait_until(lambda: self.proved(everyone), PATIENCE, lambda: f"all are proved: {self.runtimes()}", every=0.5)
-        proofs = self.manager_metric("rw_probe_seconds_count")
-        wait_until(lambda: self.manager_metric("rw_probe_seconds_count") > proofs, PATIENCE, "a heartbeat names a probe", every=0.5)
+    def is_named(self, name, found):
+        reason, stage = self.breakages[name][2:]
+        told = found.get("heartbeat", {})
+        by_probe = told.get("reason") == reason and told["probe"]["stage"] == stage and ": see " in told["message"]
+        if by_probe:
+            self.assertIn(told["state"], ("degraded", "silent"))
+        return by_probe or reason == "AccessRejected" and found["state"] in ("unreachable", "failed")
+
+    def show(self, names, others):
+        """That each breakage is named while it is there, and the other runtimes stay live."""
         began, named = time.monotonic(), {}
-        for name, (breaks, *_) in self.breakages().items():
-            breaks(self.runtime_of[name], self.dev.skr(self.runtime_of[name]))
+        for name in names:
+            runtime = self.runtime_of[name]
+            self.breakages[name][0](runtime, self.dev.skr(runtime) if name in self.local else None)
         def look():
             shown = self.runtimes()
-            for name, (_, _, reason, stage) in self.breakages().items():
-                found = shown[self.runtime_of[name]]
-                told = found.get("heartbeat", {})
-                by_probe = told.get("reason") == reason and told["probe"]["stage"] == stage and ": see " in told["message"]
-                by_installer = reason == "AccessRejected" and found["state"] in ("unreachable", "failed")
-                if by_probe or by_installer:
-                    named.setdefault(name, time.monotonic() - began)
-            return len(named) == len(self.breakages())
-        wait_until(look, PATIENCE, lambda: f"not named: { {n: self.runtimes()[self.runtime_of[n]] for n in set(self.breakages()) - set(named)} }", every=0.2)
+            for name in names:
+                if name not in named and self.is_named(name, shown[self.runtime_of[name]]):
+                    named[name] = time.monotonic() - began
+            return len(named) == len(names)
+        wait_until(look, PATIENCE, lambda: f"not named: { {n: self.runtimes()[self.runtime_of[n]] for n in set(names) - set(named)} }", every=0.2)
+        self.assertTrue(self.proved(others), f"the others stay live: {self.runtimes()}")
+        repaired = time.monotonic()
+        for name in names:
+            self.breakages[name][1](self.runtime_of[name])
+        wait_until(lambda: self.proved(self.all), PATIENCE, lambda: f"all are well again: {self.runtimes()}", every=0.5)
         for name, after in named.items():
-            self.note(f"{name}: named after {after:.1f} s")
-            if self.runtimes()[self.runtime_of[name]].get("heartbeat", {}).get("reason"):
-                self.assertIn(self.heartbeat(self.runtime_of[name])["state"], ("degraded", "silent"))
-        self.assertTrue(self.proved(self.well), f"the others stay live: {self.runtimes()}")
-        began = time.monotonic()
-        for name, (_, repairs, *_) in self.breakages().items():
-            repairs(self.runtime_of[name])
-        wait_until(lambda: self.proved(everyone), REPAIR, lambda: f"all are well again: {self.runtimes()}", every=0.5)
-        self.note(f"cleared after {time.monotonic() - began:.1f} s")
+            self.note(f"{name}: named after {after:.1f} s, cleared {time.monotonic() - repaired:.1f} s after the repair")
+
+    def test_each_breakage_is_named_and_cleared(self):
+        wait_until(lambda: self.proved(self.all), PATIENCE + len(self.all), lambda: f"all are proved: {self.runtimes()}", every=0.5)
+        proofs = self.manager_metric("rw_probe_seconds_count")
+        wait_until(lambda: self.manager_metric("rw_probe_seconds_count") > proofs, PATIENCE, "a heartbeat names a probe", every=0.5)
+        for names in [[name] for name in self.local] if RUNTIMES else [self.local]:
+            self.show(names, self.all - {self.runtime_of[name] for name in names})
+        for name in self.common:
+            self.show([name], set())
 
     def manager_metric(self, name):
         with urllib.request.urlopen(f"http://127.0.0.1:{self.admin}/metrics", timeout=10) as page:

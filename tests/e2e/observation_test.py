@@ -5,6 +5,7 @@ RW_E2E_KILLS and RW_E2E_SEED change the number of crashes and when they come.
 """
 
 import base64
+import collections
 import http.server
 import json
 import os
@@ -29,6 +30,13 @@ CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigu
 WATCHES = {"version": 1, "watches": [{"manager": MANAGER, "group": "example.com", "version": "*", "resource": "widgets",
                                       "field": "spec", "matchLabels": LABELS}]}
 KILLS = int(os.environ.get("RW_E2E_KILLS", "20"))
+
+
+def replace(path, content):
+    """Atomically, as kubelet does."""
+    temporary = path.with_suffix(".next")
+    temporary.write_bytes(content)
+    temporary.rename(path)
 
 
 def widget(name, value, **labels):
@@ -323,11 +331,10 @@ class Observation:
         self.expect_told(webhook, start, changed)
 
     def test_what_reviews_without_answer_announce_is_told(self):
-        self.count = 8  # each write waits for the timeout of a second
         _, webhook = self.prepare()
         start = len(self.events.lines)
         webhook.send(signal.SIGSTOP)
-        changed = self.make_changes(threads=8)
+        changed = self.make_changes(threads=50)  # since each write waits for the timeout of a second
         webhook.send(signal.SIGCONT)
         self.expect_told(webhook, start, changed)
 
@@ -402,17 +409,12 @@ class Observation:
         self.assertEqual(heartbeat["source"], "webhook")
         self.assertEqual(heartbeat["watches"][0]["state"], "unobserved")
 
-    # --- nothing missing after crashes ---------------------------------------------------
+    # --- nothing missing after crashes, rotations and replacements -----------------------
 
-    def test_crashes_lose_nothing(self):
-        seed = int(os.environ.get("RW_E2E_SEED") or random.SystemRandom().randrange(1_000_000))
-        self.note(f"RW_E2E_SEED={seed}")
-        dice = random.Random(seed)
-        listener = self.listen(EventLog())
-        webhook = self.run_webhook(listener)
-        self.register()
-        self.wait_called(webhook)
+    def under_load(self, act):
+        """Runs act() while eight clients write; returns how often each object was changed, when all is told that changed."""
         changed = {}  # name -> when its last change began
+        writes = collections.Counter()
         running = True
         def load(number, client):
             value = 0
@@ -426,23 +428,121 @@ class Observation:
                     elif (value + i) % 7 == 0:
                         client.delete(f"{WIDGETS}/{name}")
                         client.request("POST", WIDGETS, widget(name, value))
+                        writes[name] += 1
                     else:
                         client.patch(f"{WIDGETS}/{name}", {"spec": {"value": value}})
+                    writes[name] += 1
                     changed[name] = begun
         loading = threading.Thread(target=lambda: self.in_parallel(8, load))
         loading.start()
-        for _ in range(KILLS):
-            pause(dice.uniform(0.02, 0.4))
-            webhook.kill()
-            webhook = self.run_webhook(listener, live=False)
-        running = False
-        loading.join()
+        try:
+            act()
+        finally:
+            running = False
+            loading.join()
         def untold():
             arrived = self.events.last_arrivals()
             return [name for name, begun in changed.items() if arrived.get(("default", name), 0) < begun]
         self.assertEqual(len(changed), 80)
         wait_until(lambda: not untold(), 10, lambda: f"{len(untold())} objects are untold, such as {untold()[:5]}")
+        return writes
+
+    def test_crashes_lose_nothing(self):
+        seed = int(os.environ.get("RW_E2E_SEED") or random.SystemRandom().randrange(1_000_000))
+        self.note(f"RW_E2E_SEED={seed}")
+        dice = random.Random(seed)
+        listener = self.listen(EventLog())
+        webhook = self.run_webhook(listener)
+        self.register()
+        self.wait_called(webhook)
+        def crash():
+            nonlocal webhook
+            for _ in range(KILLS):
+                pause(dice.uniform(0.02, 0.4))
+                webhook.kill()
+                webhook = self.run_webhook(listener, live=False)
+        self.under_load(crash)
         self.note(f"{KILLS} crashes, {len(self.events.lines)} events")
+
+    def trust(self, *authorities):
+        """The runtime's API server, its watcher and the listener trust these CAs from now on."""
+        text = b"".join(each.read_bytes() for each in authorities)
+        replace(self.pki.ca, text)
+        webhooks = self.api.get(f"{CONFIGURATIONS}/skr-webhook")["webhooks"]
+        webhooks[0]["clientConfig"]["caBundle"] = base64.b64encode(text).decode()
+        self.api.patch(f"{CONFIGURATIONS}/skr-webhook", {"webhooks": webhooks})
+
+    def rotate(self, *processes):
+        """To another CA, without a moment in which one peer does not trust the other."""
+        new = Pki(self.folder / "new-pki", cn="new-ca")
+        old = self.folder / "old-ca.crt"
+        old.write_bytes(self.pki.ca.read_bytes())
+        def step(change):
+            before = {each: len(self.reloads(each)) for each in processes}
+            change()
+            wait_until(lambda: all(len(self.reloads(each)) > before[each] for each in processes), 30, "the new files are used")
+        step(lambda: self.trust(old, new.ca))
+        def reissue():
+            for kind, name, cn in (("server", "listener", None), ("webhook", "webhook", "runtime-1")):
+                for made in new.issue(kind, name, cn=cn):
+                    replace(self.pki.folder / made.name, made.read_bytes())
+        step(reissue)
+        step(lambda: self.trust(new.ca))
+
+    def reloads(self, process):
+        return process.records(msg="new TLS files in use")
+
+    def told(self, names, start=0):
+        count = collections.Counter(self.names(start))
+        return {count[name] for name in names}
+
+    def test_rotations_and_replacements_lose_and_repeat_nothing(self):
+        listener = self.listen(EventLog())
+        webhook = self.run_webhook(listener)
+        self.register()
+        self.wait_called(webhook)
+        untouched = [f"untouched-{i}" for i in range(100)]
+        for name in untouched:
+            self.api.request("POST", WIDGETS, widget(name, 0))
+        wait_until(lambda: self.told(untouched) == {1}, 10, "all are told once")
+
+        # The CA rotates: each change is told at most once.
+        begun = len(self.events.lines)
+        writes = self.under_load(lambda: self.rotate(webhook, listener))
+        count = collections.Counter(self.names(begun))
+        self.assertEqual([name for name in writes if count[name] > writes[name]], [])
+        self.assertEqual(self.told(untouched), {1})
+        self.note(f"rotation: {sum(count.values())} events of {sum(writes.values())} changes")
+        self.clear(writes)
+
+        # The process is replaced with its ledger: only what changed while no watch was live may be told twice.
+        def replace_process():
+            nonlocal webhook
+            self.assertEqual(webhook.terminate(), 0)
+            webhook = self.run_webhook(listener)
+        begun = len(self.events.lines)
+        writes = self.under_load(replace_process)
+        count = collections.Counter(self.names(begun))
+        self.assertEqual([name for name in writes if count[name] > writes[name] + 1], [])
+        self.assertEqual(self.told(untouched), {1})
+        self.note(f"replacement: {sum(count.values())} events of {sum(writes.values())} changes")
+        self.clear(writes)
+
+        # The pod is replaced, and its ledger with it: all objects are told once more.
+        self.assertEqual(webhook.terminate(), 0)
+        self.ledger.unlink()
+        webhook = self.run_webhook(listener)
+        wait_until(lambda: self.told(untouched) == {2}, 10, "all are told once more")
+
+    def clear(self, names):
+        """Deletes the objects of a load, and waits until that is told."""
+        before = self.events.last_arrivals()
+        for name in names:
+            self.api.delete(f"{WIDGETS}/{name}")
+        def told():
+            now = self.events.last_arrivals()
+            return all(now["default", name] > before["default", name] for name in names)
+        wait_until(told, 10, "the deletions are told")
 
 
 class Embedded(Observation, harness.TestCase):
@@ -467,6 +567,7 @@ class Real(Observation, harness.TestCase):
 
     count = 100
     test_crashes_lose_nothing = None  # the embedded server is fast enough for the load
+    test_rotations_and_replacements_lose_and_repeat_nothing = None
 
     @classmethod
     def setUpClass(cls):

@@ -288,12 +288,12 @@ BOOST_AUTO_TEST_CASE(a_service_is_reached_where_the_resolver_says) {
   fixture here;
   object_key asked;
   unsigned asked_port = 0;
-  std::string answer;
+  rw::k8s::devserver::service_route route;
   here.here.on_thread([&] {
     here.hooks->resolve_services_by([&](const object_key& service, unsigned port) {
       asked = service;
       asked_port = port;
-      return answer;
+      return route;
     });
   });
   auto config = here.client_config("/x");
@@ -304,8 +304,12 @@ BOOST_AUTO_TEST_CASE(a_service_is_reached_where_the_resolver_says) {
                      R"(Post "https://s.n.svc:8443/p?timeout=10s": service "s" not found)");
   BOOST_TEST((asked == object_key{"n", "s"}));
   BOOST_TEST(asked_port == 8443u);
+  route.exists = true;
+  here.check_refused(
+      R"(Internal error occurred: failed calling webhook "h.example.com": )"
+      R"(Post "https://s.n.svc:8443/p?timeout=10s": no endpoints available for service "s")");
   // The server's certificate is not for the name of a service, so the handshake says no.
-  answer = here.url("");
+  route.endpoint = here.server.address;
   const auto got = here.admit();
   BOOST_TEST_REQUIRE(got.has_error());
   BOOST_TEST(got.error().message.find("https://s.n.svc:8443/p?timeout=10s\": tls: ") !=

@@ -183,7 +183,8 @@ struct fixture {
     options.services = [this](std::string_view cluster, std::string_view service) {
       const std::lock_guard lock(guard);
       asked = std::string(cluster) + " " + std::string(service);
-      return known ? std::optional(moved ? *moved : hooks.address) : std::nullopt;
+      if (!known) return k8s::devserver::service_route();
+      return k8s::devserver::service_route{true, moved ? *moved : hooks.address};
     };
     server = std::make_unique<k8s::devserver::server>(
         here.executor(), std::move(options),

@@ -61,6 +61,10 @@ struct fleet {
 
 BOOST_AUTO_TEST_CASE(cause_of_a_failed_call_is_named) {
   BOOST_TEST(of_call("x509: certificate signed by unknown authority").reason == "CaBundleWrong");
+  BOOST_TEST(of_call("x509: certificate has expired or is not yet valid: current time …").reason ==
+             "CertificateExpired");
+  BOOST_TEST(of_call("x509: certificate is valid for a, not skr-webhook.kyma-system.svc").reason ==
+             "CertificateNameWrong");
   BOOST_TEST(of_call(R"(no endpoints available for service "skr-webhook")").reason ==
              "NoEndpoints");
   BOOST_TEST(of_call(R"(service "skr-webhook" not found)").reason == "ServiceMissing");
@@ -97,7 +101,14 @@ BOOST_AUTO_TEST_CASE(warning_of_the_watcher_proves_the_call) {
   const auto bad = assess_probe({}, {render_probe_report(cut_off)}, "n1");
   BOOST_TEST(bad.reason == "GatewayUnreachable");
   BOOST_TEST((bad.stage == probe_stage::gateway));
-  BOOST_TEST(bad.message.ends_with("(Connection refused)"), bad.message);
+  BOOST_TEST(bad.message.find("(Connection refused)") != bad.message.npos, bad.message);
+  const auto reason_of = [&](std::string upstream) {
+    cut_off.upstream = std::move(upstream);
+    return assess_probe({}, {render_probe_report(cut_off)}, "n1").reason;
+  };
+  BOOST_TEST(reason_of("status 404: nothing routes heartbeats") == "RouteMissing");
+  BOOST_TEST(reason_of("status 503") == "ListenerUnavailable");
+  BOOST_TEST(reason_of("status 403") == "GatewayUnreachable");
 }
 
 BOOST_FIXTURE_TEST_CASE(failed_probe_degrades_until_one_succeeds, fleet) {

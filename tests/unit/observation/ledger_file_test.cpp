@@ -8,9 +8,12 @@
 #include "tests/unit/manual_clock.hpp"
 #include "tests/unit/run.hpp"
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
+#include <sys/stat.h>
 
 namespace rw::ledger_file_test {
 BOOST_AUTO_TEST_SUITE(ledger_file)
@@ -224,6 +227,36 @@ BOOST_AUTO_TEST_CASE(end_waits_for_the_write_of_a_cancelled_save) {
   }(&env));
   BOOST_TEST(env.in_file() == 20'000U);
   BOOST_TEST(std::distance(std::filesystem::directory_iterator(env.directory), {}) == 1);
+}
+
+BOOST_AUTO_TEST_CASE(disk_that_hangs_delays_the_end_by_a_second_only) {
+  environment env(true);
+  const auto temporary = env.file + ".new";
+  BOOST_REQUIRE(::mkfifo(temporary.c_str(), 0600) == 0);  // opening it waits for a reader
+  env.add(0, 1);
+  test::run(env.context, [](environment* in) -> asio::awaitable<void> {
+    in->save();
+    for (int i = 0; i < 20; ++i) co_await test::turn();
+    in->tasks.cancel();
+    co_await in->tasks.join();
+    in->under_test.reset();
+  }(&env));
+  std::ifstream reader(temporary);
+  std::string bytes(std::istreambuf_iterator<char>(reader), {});
+  BOOST_TEST(!bytes.empty());  // the thread that was left behind goes on, and ends
+}
+
+BOOST_AUTO_TEST_CASE(pause_after_a_slow_write_is_bounded) {
+  environment env;
+  env.add(0, 1);
+  env.save();
+  env.poll();
+  env.time.advance(10s);
+  env.write();
+  env.poll();
+  env.change();
+  env.time.advance(60s);
+  BOOST_TEST(env.under_test->due(env.time.now()));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -114,6 +114,12 @@ BOOST_AUTO_TEST_CASE(a_manager_must_fit_into_a_path) {
   BOOST_TEST(problems("/spec/manager", "\"Lifecycle_Manager.2\"").empty());
 }
 
+BOOST_AUTO_TEST_CASE(manager_of_heartbeats_is_reserved) {
+  BOOST_TEST(problems("/spec/manager", "\"runtime-watcher\"") ==
+             "spec.manager is \"runtime-watcher\", but must be another name: heartbeats of the "
+             "runtimes are sent to this one");
+}
+
 BOOST_AUTO_TEST_CASE(the_watched_resource_must_be_one) {
   BOOST_TEST(problems("/spec/resourceToWatch/group", "\"\"").empty());
   BOOST_TEST(problems("/spec/resourceToWatch/version", "\"v1beta2\"").empty());
