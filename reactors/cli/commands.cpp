@@ -1,6 +1,7 @@
 #include "reactors/cli/commands.hpp"
 
 #include "reactors/cli/certs.hpp"
+#include "reactors/cli/doctor_app.hpp"
 #include "reactors/cli/listen_app.hpp"
 #include "reactors/cli/manager_app.hpp"
 #include "reactors/cli/status_app.hpp"
@@ -52,6 +53,11 @@ std::vector<command> commands_of(settings& to) {
                "of KCP; may be interrupted and repeated",
        .describe = [&to](CLI::App& app) { describe_uninstall(app, to.uninstall); },
        .make = make<uninstall_app>(to.uninstall)},
+      {.name = "doctor",
+       .help = "Checks an installation step by step, and says what to do about each defect; "
+               "changes nothing",
+       .describe = [&to](CLI::App& app) { describe_doctor(app, to.doctor); },
+       .make = make<doctor_app>(to.doctor)},
       {.name = "certs",
        .help = "Makes certificates, for tests and trials",
        .describe = [&to](CLI::App& app) { describe_certs(app, to.certs); },

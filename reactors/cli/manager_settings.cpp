@@ -127,14 +127,7 @@ void describe_migration(CLI::App& app, manager_settings& to) {
 }
 
 void describe_certificates(CLI::App& app, manager_settings& to) {
-  app.add_option_function<std::string>(
-         "--certificates",
-         [&to](const std::string& issuer_kind) {
-           to.gardener_certificates = issuer_kind == "gardener";
-         },
-         "Kind of the Certificates: of cert-manager or of Gardener's cert-management")
-      ->check(CLI::IsMember({"cert-manager", "gardener"}))
-      ->default_str("cert-manager");
+  add_certificates_kind(app, to.gardener_certificates);
   add(app, "--issuer", to.issuer, "", "Issuer of the SKRs' certificates");
   add(app, "--issuer-namespace", to.issuer_namespace, "", "Of the issuer, with gardener");
   add(app, "--extra-dns-names", to.extra_dns_names, "NAME,...",

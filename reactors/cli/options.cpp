@@ -115,4 +115,13 @@ void check_listening(const listening_settings& of, problems& wrong) {
   }
 }
 
+void add_certificates_kind(CLI::App& app, bool& gardener) {
+  const auto set = [&gardener](const std::string& kind) { gardener = kind == "gardener"; };
+  app.add_option_function<std::string>(
+         "--certificates", set,
+         "Kind of the Certificates: of cert-manager or of Gardener's cert-management")
+      ->check(CLI::IsMember({"cert-manager", "gardener"}))
+      ->default_str("cert-manager");
+}
+
 }  // namespace rw::cli

@@ -60,6 +60,20 @@ void check_required(CLI::App& app, std::initializer_list<const char*> flags, pro
 void describe_listening(CLI::App& app, listening_settings& to);
 void check_listening(const listening_settings& of, problems& wrong);
 
+/// `to` is a core::host_port, or an optional one.
+template <class Address>
+CLI::Option* add_host_port(CLI::App& app, const std::string& flag, Address& to,
+                           const std::string& help) {
+  const auto set = [&to, flag](const std::string& text) {
+    const auto read = core::parse_host_port(text);
+    if (!read) throw CLI::ValidationError(flag + " must be HOST:PORT, not: " + text);
+    to = *read;
+  };
+  return app.add_option_function<std::string>(flag, set, help)->type_name("HOST:PORT");
+}
+
+/// Whether Certificates are Gardener's.
+void add_certificates_kind(CLI::App& app, bool& gardener);
 void add_bootstrapper_mode(CLI::App& app, bootstrapper_mode& value, const std::string& help);
 /// Shows the options added after the first `first` ones under a heading of their own.
 void group_options(CLI::App& app, std::size_t first, const std::string& group);

@@ -135,15 +135,7 @@ void check_listen(CLI::App& app, const listen_settings& of) {
 }
 
 void describe_status(CLI::App& app, status_settings& to) {
-  app.add_option_function<std::string>(
-         "--address",
-         [&to](const std::string& text) {
-           const auto read = core::parse_host_port(text);
-           if (!read) throw CLI::ValidationError("--address must be HOST:PORT, not: " + text);
-           to.address = *read;
-         },
-         "Of the manager's metrics and /runtimes")
-      ->type_name("HOST:PORT")
+  add_host_port(app, "--address", to.address, "Of the manager's metrics and /runtimes")
       ->default_str("127.0.0.1:8080");
   add(app, "--token-file", to.token_file, "FILE", "The manager's --admin-token-file");
   add(app, "--state", to.states, "STATE,...", "Only runtimes in these states")
@@ -182,6 +174,31 @@ void describe_uninstall(CLI::App& app, uninstall_settings& to) {
   add(app, "--lease-name", to.lease_name, "", "As the manager's");
   add(app, "--events-service", to.events_service, "NAME", "As the manager's");
   add(app, "--istio-namespace", to.istio_namespace, "", "As the manager's");
+}
+
+void describe_doctor(CLI::App& app, doctor_settings& to) {
+  add(app, "--kubeconfig", to.kubeconfig, "FILE",
+      "Access to KCP; by default $KUBECONFIG, the pod's own, or ~/.kube/config");
+  add(app, "--context", to.context, "", "Context of the kubeconfig; by default the current one");
+  add(app, "--service-account", to.service_account, "NAMESPACE:NAME",
+      "The manager's, whose rights are checked by impersonation; empty: the rights of the "
+      "kubeconfig's user are checked");
+  add(app, "--runtime", to.runtimes, "KYMA,...", "Check only these runtimes");
+  add(app, "--concurrent", to.concurrent, "", "Number of runtimes checked concurrently")
+      ->check(CLI::Range(1u, 1024u));
+  add_duration(app, "--runtime-timeout", to.runtime_timeout, "Time limit for one runtime",
+               std::chrono::milliseconds(1));
+  add_host_port(app, "--manager", to.manager,
+                "Address of the leader's metrics and /runtimes, for the check of heartbeats");
+  add(app, "--token-file", to.token_file, "FILE", "The manager's --admin-token-file");
+  add(app, "--output,-o", to.format, "", "Output format")->check(CLI::IsMember({"text", "json"}));
+  add_bootstrapper_mode(app, to.bootstrapper, "As the manager's");
+  add_certificates_kind(app, to.gardener_certificates);
+  add(app, "--gateway-namespace", to.gateway_namespace, "", "Of --gateway-name");
+  add(app, "--gateway-name", to.gateway_name, "", "As the manager's");
+  add(app, "--istio-namespace", to.istio_namespace, "", "As the manager's");
+  add(app, "--lease-namespace", to.lease_namespace, "", "As the manager's");
+  add(app, "--lease-name", to.lease_name, "", "As the manager's");
 }
 
 void describe_certs(CLI::App& app, certs_settings& to) {

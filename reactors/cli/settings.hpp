@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -153,6 +154,26 @@ struct uninstall_settings {
   std::string istio_namespace = "istio-system";
 };
 
+/// `runtime-watcher doctor`.
+struct doctor_settings {
+  std::string kubeconfig;
+  std::string context;
+  std::string service_account = "kcp-system:runtime-watcher-manager";  ///< empty: the user's own
+  std::vector<std::string> runtimes;                                   ///< Kymas; empty: all
+  std::size_t concurrent = 16;
+  std::chrono::milliseconds runtime_timeout = std::chrono::seconds(15);
+  std::optional<core::host_port> manager;
+  std::string token_file;
+  std::string format = "text";  ///< "text", "json"
+  bootstrapper_mode bootstrapper = bootstrapper_mode::off;
+  bool gardener_certificates = false;
+  std::string gateway_namespace = "kcp-system";
+  std::string gateway_name = "klm-watcher";
+  std::string istio_namespace = "istio-system";
+  std::string lease_namespace = "kcp-system";
+  std::string lease_name = "runtime-watcher-manager";
+};
+
 /// `runtime-watcher certs`.
 struct certs_settings {
   enum class role : std::uint8_t { ca, server, client, webhook };
@@ -191,6 +212,7 @@ void describe_manager(CLI::App& app, manager_settings& to);
 void check_manager(const manager_settings& of);
 void describe_status(CLI::App& app, status_settings& to);
 void describe_uninstall(CLI::App& app, uninstall_settings& to);
+void describe_doctor(CLI::App& app, doctor_settings& to);
 void describe_certs(CLI::App& app, certs_settings& to);
 
 /// The settings of all commands.
@@ -200,6 +222,7 @@ struct settings {
   manager_settings manager;
   status_settings status;
   uninstall_settings uninstall;
+  doctor_settings doctor;
   certs_settings certs;
 };
 

@@ -2,7 +2,6 @@
 
 #include "k8s/objects/types.hpp"
 #include "k8s/objects/url.hpp"
-#include "tls/files.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -149,73 +148,12 @@ std::string runtimes_table(const json::value& runtimes, bool wide,
 status_app::status_app(services& with, status_settings settings)
     : app(with),
       settings_(std::move(settings)),
-      query_(query_of(settings_)),
-      plain_(core::make_plain_transport()),
-      client_(with.executor,
-              {.name = "status",
-               .host = settings_.address.host,
-               .port = settings_.address.port,
-               .limits = {.body_bytes = 64u << 20}},
-              {*plain_, with.watchdog, with.log, with.metrics}),
+      manager_(with, settings_.address, settings_.token_file),
       output_(with.executor, STDOUT_FILENO) {}
-
-/// Returns the error; empty: there is a response.
-asio::awaitable<std::string> status_app::get(const std::string* target, json::value* into) {
-  http::client_slot slot;
-  auto error = co_await client_.acquire(slot);
-  http::request request;
-  http::response response;
-  request.method = "GET";
-  request.target = *target;
-  request.headers.add("host", settings_.address.host);
-  if (!settings_.token_file.empty()) {
-    auto token = need(tls::read_file(settings_.token_file), "--token-file");
-    while (!token.empty() && token.back() <= ' ') token.pop_back();
-    request.headers.add("authorization", "Bearer " + token);
-  }
-  if (!error) error = co_await slot.exchange(request, response);
-  const auto where = settings_.address.host + ":" + std::to_string(settings_.address.port);
-  if (error) co_return "no response from " + where + ": " + error.message();
-  if (response.status != 200) {
-    co_return where + " responds " + std::to_string(response.status) + ": " + response.body;
-  }
-  boost::system::error_code wrong;
-  *into = json::parse(response.body, wrong);
-  const bool good = !wrong && k8s::find(*into, {"runtimes"}) != nullptr &&
-                    into->at("runtimes").is_array() && k8s::find(*into, {"states"}) != nullptr &&
-                    into->at("states").is_object();
-  co_return good ? "" : where + " does not respond as a manager does";
-}
-
-asio::awaitable<status_app::answer> status_app::ask() {
-  answer out;
-  std::string page = query_;
-  for (;;) {
-    json::value next;
-    out.error = co_await get(&page, &next);
-    if (!out.error.empty()) co_return out;
-    const std::string more(k8s::find_string(next, {"continue"}));
-    if (out.runtimes.is_null()) {
-      out.runtimes = std::move(next);
-    } else {
-      auto& all = out.runtimes.at("runtimes").as_array();
-      for (auto& one : next.at("runtimes").as_array()) all.push_back(std::move(one));
-    }
-    if (more.empty()) break;
-    page = query_ + "&continue=";
-    k8s::append_percent_encoded(page, more, "");
-  }
-  out.runtimes.as_object().erase("continue");
-  const auto* const leads = k8s::find(out.runtimes, {"leads"});
-  if (leads != nullptr && *leads == false) {
-    out.error = "this manager does not lead and knows no states; use the address of the leader";
-  }
-  co_return out;
-}
 
 asio::awaitable<int> status_app::show() {
   for (bool first = true;; first = false) {
-    const auto got = co_await ask();
+    const auto got = co_await manager_.ask(query_of(settings_));
     const auto now = services_.clock.wall();
     std::string text;
     int code = 0;
@@ -256,7 +194,7 @@ asio::awaitable<int> status_app::run() {
   co_await stop_.wait();
   showing.cancel();
   co_await showing.join();
-  co_await client_.close();
+  co_await manager_.close();
   background.cancel();
   co_await background.join();
   rethrow_failure();

@@ -1,13 +1,12 @@
 #pragma once
 
-#include "core/http/client.hpp"
 #include "reactors/cli/app.hpp"
 #include "reactors/cli/output.hpp"
+#include "reactors/cli/runtimes_client.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>
 
-#include <memory>
 #include <string>
 
 namespace rw::cli {
@@ -27,19 +26,10 @@ class status_app final : public app {
   boost::asio::awaitable<int> run() override;
 
  private:
-  struct answer {
-    boost::json::value runtimes = {};  ///< all pages as one
-    std::string error = {};            ///< empty: there is a response
-  };
-
   boost::asio::awaitable<int> show();
-  boost::asio::awaitable<answer> ask();
-  boost::asio::awaitable<std::string> get(const std::string* target, boost::json::value* into);
 
   const status_settings settings_;
-  const std::string query_;
-  const std::unique_ptr<core::transport> plain_;
-  http::client client_;
+  runtimes_client manager_;
   output output_;
 };
 

@@ -32,7 +32,6 @@ namespace json = boost::json;
 
 constexpr auto signal_record = "runtime-watcher-signalled-configuration";
 
-const k8s::resource_type leases{{"coordination.k8s.io", "v1", "Lease"}, "leases"};
 const k8s::resource_type slices{{"discovery.k8s.io", "v1", "EndpointSlice"}, "endpointslices"};
 
 k8s::config load(const uninstall_settings& settings) {
@@ -137,15 +136,8 @@ asio::awaitable<std::string> uninstall_app::release(k8s::resource_type type, jso
 
 /// Removes the watcher from a runtime. A dry run checks whether the runtime responds.
 asio::awaitable<k8s::result<void>> uninstall_app::clean_runtime(std::string name) {
-  k8s::selection its_own{.ns = std::string(kcp_namespace),
-                         .labels = std::string(kyma_name_label) + "=" + name};
-  auto secrets = co_await kcp_->list(secrets_type(), std::move(its_own));
-  if (!secrets) co_return secrets.error();
-  std::vector<k8s::object> all;
-  for (auto& one : secrets->at("items").as_array())
-    all.push_back(k8s::object::from_text(json::serialize(one)));
-  if (all.empty()) co_return k8s::result<void>();  // without a kubeconfig: unreachable
-  const auto kubeconfig = kubeconfig_of(name, all);
+  const auto kubeconfig = co_await read_kubeconfig(*kcp_, name);
+  if (!kubeconfig && kubeconfig.error().is(k8s::errc::not_found)) co_return k8s::result<void>();
   if (!kubeconfig) co_return kubeconfig.error();
   auto api = pool_->get(name, *kubeconfig);
   if (!api) co_return api.error();
@@ -297,10 +289,10 @@ asio::awaitable<void> uninstall_app::lead() {
 /// Deletes the Lease unless it is held again.
 asio::awaitable<void> uninstall_app::remove_lease() {
   const k8s::object_key key{settings_.lease_namespace, settings_.lease_name};
-  const auto seen = co_await lease_->get(leases, key);
+  const auto seen = co_await lease_->get(k8s::leases_type(), key);
   if (!seen || !k8s::find_string(*seen, {"spec", "holderIdentity"}).empty()) co_return;
   k8s::delete_options as_seen{.resource_version = std::string(k8s::resource_version_of(*seen))};
-  co_await lease_->remove(leases, key, std::move(as_seen));
+  co_await lease_->remove(k8s::leases_type(), key, std::move(as_seen));
 }
 
 asio::awaitable<int> uninstall_app::run() {

@@ -155,6 +155,16 @@ probe_result assess_probe(const std::optional<k8s::failure>& error,
                 "configuration skr-webhook, and the labels of the namespace kyma-system");
 }
 
+asio::awaitable<probe_result> send_probe(k8s::client& runtime, std::string nonce,
+                                         std::chrono::milliseconds limit) {
+  std::vector<std::string> warnings;
+  const k8s::call_options bounds{.deadline = limit, .retry = false, .warnings = &warnings};
+  auto object = probe_object(nonce);
+  const auto done =
+      co_await runtime.create(config_maps_type(), std::move(object), {.dry_run = true}, bounds);
+  co_return assess_probe(done ? std::nullopt : std::optional(done.error()), warnings, nonce);
+}
+
 prober::prober(asio::any_io_executor executor, prober_options options,
                prober_environment environment)
     : options_(options),
@@ -189,19 +199,13 @@ asio::awaitable<probe_result> prober::send(k8s::object_key kyma) {
   const auto kubeconfig = in_.kubeconfig(kyma);
   auto api = kubeconfig ? in_.runtimes.get(k8s::to_string(kyma), *kubeconfig)
                         : k8s::result<std::shared_ptr<k8s::client>>(kubeconfig.error());
-  std::vector<std::string> warnings;
   probe_result out;
   if (api.has_error()) {
     out = failed(probe_stage::runtime, "AccessRejected",
                  "KCP has no usable kubeconfig for the runtime: see its Secret" +
                      quoted(api.error().message));
   } else {
-    const k8s::call_options bounds{
-        .deadline = options_.limit, .retry = false, .warnings = &warnings};
-    auto object = probe_object(nonce);
-    const auto done =
-        co_await (*api)->create(config_maps_type(), std::move(object), {.dry_run = true}, bounds);
-    out = assess_probe(done ? std::nullopt : std::optional(done.error()), warnings, nonce);
+    out = co_await send_probe(**api, nonce, options_.limit);
   }
   out.nonce = nonce;
   out.begun = begun;

@@ -52,6 +52,10 @@ struct prober_environment {
 probe_result assess_probe(const std::optional<k8s::failure>& error,
                           const std::vector<std::string>& warnings, std::string_view nonce);
 
+/// Probes a runtime once, within `limit`. `result.nonce` and `result.begun` are not set.
+boost::asio::awaitable<probe_result> send_probe(k8s::client& runtime, std::string nonce,
+                                                std::chrono::milliseconds limit);
+
 /// Proves, runtime by runtime, that its API server calls the watcher, and that the watcher reaches
 /// KCP (shared/probe.hpp): once it is installed, at `probe`, and every `interval`. A probe writes
 /// nothing.

@@ -3,6 +3,9 @@
 #include "k8s/objects/types.hpp"
 #include "reactors/shared/kyma_resources.hpp"
 
+#include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
+
 #include <algorithm>
 #include <utility>
 
@@ -34,6 +37,23 @@ k8s::result<std::string> kubeconfig_in(const k8s::object& secret) {
   auto config = k8s::secret_data(secret.parse(), "config");
   if (config && !config->empty()) return std::move(*config);
   return defect("Secret " + to_string(secret.key()) + " has no kubeconfig under the key config");
+}
+
+boost::asio::awaitable<k8s::result<std::string>> read_kubeconfig(k8s::client& kcp,
+                                                                 std::string kyma) {
+  k8s::selection own{.ns = std::string(kcp_namespace),
+                     .labels = std::string(kyma_name_label) + "=" + kyma};
+  const auto secrets = co_await kcp.list(secrets_type(), std::move(own));
+  if (!secrets) co_return secrets.error();
+  std::vector<k8s::object> all;
+  for (const auto& one : secrets->at("items").as_array()) {
+    all.push_back(k8s::object::from_text(boost::json::serialize(one)));
+  }
+  auto found = kubeconfig_of(kyma, all);
+  if (!all.empty()) co_return found;
+  auto missing = found.error();
+  missing.code = k8s::errc::not_found;
+  co_return missing;
 }
 
 }  // namespace rw

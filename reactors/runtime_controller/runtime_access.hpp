@@ -1,7 +1,10 @@
 #pragma once
 
+#include "k8s/client/client.hpp"
 #include "k8s/objects/failure.hpp"
 #include "k8s/objects/object.hpp"
+
+#include <boost/asio/awaitable.hpp>
 
 #include <string>
 #include <string_view>
@@ -16,5 +19,9 @@ k8s::result<std::string> kubeconfig_of(std::string_view kyma,
 
 /// Returns the kubeconfig in that Secret.
 k8s::result<std::string> kubeconfig_in(const k8s::object& secret);
+
+/// Reads it from KCP. Fails with `errc::not_found` if no Secret has that label.
+boost::asio::awaitable<k8s::result<std::string>> read_kubeconfig(k8s::client& kcp,
+                                                                 std::string kyma);
 
 }  // namespace rw

@@ -325,6 +325,7 @@ class Real(Story, landscape.Real, harness.TestCase):
         self.assertEqual(self.audit.refused(), [])
         roles = [self.kcp.get("clusterrole", MANAGER), *(self.kcp.get("role", MANAGER, ns) for ns in ("kcp-system", "istio-system", STATE))]
         self.audit.until_used(roles)
+        self.check_doctor()
         for verb, what, ns in (("delete", "secrets", "kcp-system"), ("get", "secrets", "kcp-system"),
                                ("update", "secrets/klm-watcher", "istio-system"), ("list", "secrets", "default"),
                                ("delete", "kymas.operator.kyma-project.io", "kcp-system"),
@@ -334,6 +335,19 @@ class Real(Story, landscape.Real, harness.TestCase):
                                ("impersonate", "serviceaccounts", "kcp-system")):
             answer = self.kcp.attempt("auth", "can-i", verb, what, "-n", ns, "--as", self.audit.user)
             self.assertEqual((answer.returncode, answer.stdout.strip()), (1, "no"), f"{verb} {what}: {answer.stderr}")
+
+
+    def check_doctor(self):
+        """It finds the right that is missing, and nothing while none is."""
+        def rights():
+            told = runtime_watcher("doctor", "--kubeconfig", self.kcp.kubeconfig, "--runtime", "kyma-1")
+            return [line for line in told.stdout.splitlines() if re.match(r"\w+ +rights ", line)]
+        self.assertRegex(rights()[0], r"^ok .* rights that the manager needs$")
+        role = self.kcp.get("clusterrole", MANAGER)
+        self.kcp.kubectl("patch", "clusterrole", MANAGER, "--type=json", "-p", '[{"op": "remove", "path": "/rules/1"}]')
+        wait_until(lambda: any("may not patch watchers.operator.kyma-project.io/status in all namespaces" in line for line in rights()),
+                   PATIENCE, rights)
+        self.kcp.kubectl("patch", "clusterrole", MANAGER, "--type=merge", "-p", json.dumps({"rules": role["rules"]}))
 
 
 class Signalling(landscape.Real, harness.TestCase):

@@ -1,0 +1,382 @@
+#include "reactors/cli/doctor_app.hpp"
+
+#include "k8s/config/config.hpp"
+#include "k8s/objects/types.hpp"
+#include "reactors/bootstrapper/resource.hpp"
+#include "reactors/certificates/rendering.hpp"
+#include "reactors/runtime_rollout/resource.hpp"
+#include "reactors/shared/kyma_resources.hpp"
+#include "reactors/shared/trust_bundle.hpp"
+#include "reactors/watcher_installer/access.hpp"
+#include "reactors/watcher_installer/watcher_installer.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <algorithm>
+#include <unistd.h>
+#include <utility>
+
+namespace rw::cli {
+
+namespace manager_roles {
+extern const char* const rbac;
+extern const char* const rbac_signal;
+extern const char* const rbac_direct;
+}  // namespace manager_roles
+
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+using enum finding_state;
+
+constexpr auto soon = std::chrono::hours(72);
+constexpr std::string_view reviews = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+constexpr std::string_view apply_manager = "kubectl apply -k deploy/manager (deploy/README.md)";
+
+k8s::config load_kubeconfig(const doctor_settings& settings) {
+  auto config = k8s::load_config(settings.kubeconfig, settings.context);
+  if (config.has_error()) throw setting_error("--kubeconfig: " + config.error().message);
+  return std::move(*config);
+}
+
+/// The identity of --service-account ("namespace:name").
+k8s::config impersonating(const doctor_settings& settings) {
+  auto config = load_kubeconfig(settings);
+  if (settings.service_account.empty()) return config;
+  const auto ns = settings.service_account.substr(0, settings.service_account.find(':'));
+  config.impersonate_user = "system:serviceaccount:" + settings.service_account;
+  config.impersonate_groups = {"system:serviceaccounts", "system:serviceaccounts:" + ns,
+                               "system:authenticated"};
+  return config;
+}
+
+k8s::client_options client_options(const char* name) {
+  return {.name = name,
+          .user_agent = "runtime-watcher-doctor",
+          .connect = std::chrono::seconds(5),
+          .request = std::chrono::seconds(10),
+          .deadline = std::chrono::seconds(20),
+          .retries = 1};
+}
+
+/// The rights that the manager needs with these settings.
+std::vector<access_right> needed_rights(const doctor_settings& settings) {
+  std::string text = manager_roles::rbac;
+  if (settings.bootstrapper != bootstrapper_mode::off) {
+    text += std::string("---\n") + manager_roles::rbac_signal;
+  }
+  if (settings.bootstrapper == bootstrapper_mode::direct ||
+      settings.bootstrapper == bootstrapper_mode::shadow) {
+    text += std::string("---\n") + manager_roles::rbac_direct;
+  }
+  auto out = rights_of(text);
+  if (!settings.gardener_certificates) return out;
+  std::erase_if(out, [](const access_right& one) {
+    return one.group == "cert-manager.io" && !one.subresource.empty();
+  });
+  for (auto& one : out) {
+    if (one.group == "cert-manager.io") one.group = "cert.gardener.cloud";
+  }
+  return out;
+}
+
+}  // namespace
+
+doctor_app::doctor_app(services& with, doctor_settings settings)
+    : app(with),
+      settings_(std::move(settings)),
+      kcp_(std::make_unique<k8s::client>(with.executor, load_kubeconfig(settings_),
+                                         client_options("kcp"), with.for_client())),
+      as_manager_(std::make_unique<k8s::client>(with.executor, impersonating(settings_),
+                                                client_options("manager"), with.for_client())),
+      runtimes_(std::make_unique<k8s::client_pool>(
+          with.executor,
+          k8s::client_pool_options{.name = "skr",
+                                   .client = watcher_installer::runtime_client_options()},
+          with.for_client())),
+      output_(with.executor, STDOUT_FILENO) {
+  if (settings_.manager) manager_.emplace(with, *settings_.manager, settings_.token_file);
+}
+
+doctor_app::~doctor_app() = default;
+
+asio::awaitable<void> doctor_app::report(finding what) {
+  findings_.push_back(std::move(what));
+  if (settings_.format == "text") co_await output_.write(text_of(findings_.back()));
+}
+
+asio::awaitable<void> doctor_app::report(finding_state state, std::string_view check,
+                                         std::string message, std::string remedy) {
+  co_await report({state, std::string(check), std::move(message), std::move(remedy)});
+}
+
+asio::awaitable<bool> doctor_app::check_access() {
+  const auto version = co_await kcp_->server_version();
+  if (!version) {
+    co_await report(failed, "access", "KCP: " + version.error().message,
+                    "check --kubeconfig and --context, and whether the API server is reachable");
+    co_return false;
+  }
+  const auto seen = co_await kcp_->get(namespaces_type(), {{}, std::string(kcp_namespace)}, true);
+  if (!seen) {
+    co_await report(failed, "access", seen.error().message,
+                    seen.error().is(k8s::errc::not_found)
+                        ? "use the kubeconfig of the control plane: it has the namespace kcp-system"
+                        : "use a kubeconfig that may read the control plane");
+    co_return false;
+  }
+  co_await report(ok, "access",
+                  "KCP responds, with version " + std::to_string(version->first) + "." +
+                      std::to_string(version->second));
+  co_return true;
+}
+
+asio::awaitable<void> doctor_app::check_kinds() {
+  using certificates::issuer_kind;
+  const auto issuer =
+      settings_.gardener_certificates ? issuer_kind::gardener : issuer_kind::cert_manager;
+  struct needed {
+    k8s::resource_type type;
+    std::string_view remedy;
+  };
+  std::vector<needed> all{
+      {watchers_type(), "kubectl apply -f deploy/crds"},
+      {runtime_rollout::runtime_rollouts_type(), "kubectl apply -f deploy/crds"},
+      {kymas_type(), "install lifecycle-manager's CustomResourceDefinitions"},
+      {gateways_type(), "install Istio"},
+      {virtual_services_type(), "install Istio"},
+      {certificates::certificates_type(issuer),
+       "install cert-manager, or Gardener's cert-management with --certificates gardener"}};
+  if (settings_.bootstrapper != bootstrapper_mode::off) {
+    all.push_back({runtimes_type(), "install infrastructure-manager's CustomResourceDefinitions"});
+    all.push_back({bootstrapper::runtime_bootstrappers_type(), "kubectl apply -f deploy/crds"});
+  }
+  std::size_t missing = 0;
+  for (const auto& each : all) {
+    const auto& gvk = each.type.gvk;
+    const auto found = co_await kcp_->find(gvk);
+    if (found) continue;
+    ++missing;
+    auto message = gvk.kind + " (" + gvk.group + "/" + gvk.version + ") is not served";
+    if (!found.error().is(k8s::errc::not_found)) message += ": " + found.error().message;
+    co_await report(failed, "kinds", std::move(message), std::string(each.remedy));
+  }
+  if (missing == 0) {
+    co_await report(ok, "kinds", std::to_string(all.size()) + " kinds are served");
+  }
+}
+
+asio::awaitable<void> doctor_app::check_rights() {
+  const auto rights = needed_rights(settings_);
+  const auto subject = settings_.service_account.empty()
+                           ? std::string("the kubeconfig's user")
+                           : "ServiceAccount " + settings_.service_account;
+  std::vector<std::string> missing;
+  for (const auto& right : rights) {
+    auto body = json::serialize(review_of(right));
+    const auto got = co_await as_manager_->raw("POST", std::string(reviews), "application/json",
+                                               std::move(body));
+    if (!got) {
+      co_await report(skipped, "rights", "of " + subject + ": " + got.error().message,
+                      "run it with a kubeconfig that may impersonate the ServiceAccount, or in the "
+                      "manager's pod with --service-account \"\"");
+      co_return;
+    }
+    if (!is_allowed(*got)) missing.push_back(text_of(right));
+  }
+  for (const auto& right : missing) {
+    co_await report(failed, "rights", subject + " may not " + right, std::string(apply_manager));
+  }
+  if (missing.empty()) {
+    co_await report(
+        ok, "rights",
+        subject + " has the " + std::to_string(rights.size()) + " rights that the manager needs");
+  }
+}
+
+asio::awaitable<void> doctor_app::check_leader() {
+  const auto name = "Lease " + settings_.lease_namespace + "/" + settings_.lease_name;
+  const std::string remedy =
+      "see the manager's Deployment, its pods and their logs; " + std::string(apply_manager);
+  const auto got =
+      co_await kcp_->get(k8s::leases_type(), {settings_.lease_namespace, settings_.lease_name});
+  if (!got) {
+    co_await report(failed, "leader",
+                    got.error().is(k8s::errc::not_found) ? name + " does not exist: no manager runs"
+                                                         : got.error().message,
+                    remedy);
+    co_return;
+  }
+  const auto lease = k8s::read_lease(*got);
+  const auto renewed = lease.renewed.value_or(tls::time_point());
+  if (lease.holder.empty()) {
+    co_await report(failed, "leader", name + " has no holder: no manager runs", remedy);
+  } else if (renewed + 2 * lease.duration < services_.clock.wall()) {
+    co_await report(
+        failed, "leader",
+        "no manager runs: " + name + " was renewed last at " + k8s::format_time(renewed), remedy);
+  } else {
+    co_await report(ok, "leader", lease.holder + " leads");
+  }
+}
+
+/// A Secret in istio-system with a certificate for servers.
+asio::awaitable<void> doctor_app::check_certificate(std::string name, std::string owner) {
+  const auto where = "Secret " + settings_.istio_namespace + "/" + name;
+  const auto got = co_await kcp_->get(secrets_type(), {settings_.istio_namespace, name});
+  if (!got) {
+    co_await report(failed, "certificates", got.error().message, std::move(owner));
+    co_return;
+  }
+  const auto text = k8s::secret_data(*got, certificate_entry);
+  const auto read = tls::certificate::from_pem(text.value_or(std::string()));
+  if (!read) {
+    co_await report(
+        failed, "certificates",
+        where + " has no usable " + std::string(certificate_entry) + ": " + read.error().message(),
+        std::move(owner));
+    co_return;
+  }
+  const auto now = services_.clock.wall();
+  const auto problem = read_trust_bundle(*got).problem;
+  const bool bundles = name == gateway_secret_name;
+  if (!read->valid_at(now)) {
+    co_await report(failed, "certificates",
+                    where + ": its certificate is valid from " +
+                        k8s::format_time(read->not_before()) + " to " +
+                        k8s::format_time(read->not_after()) + " only",
+                    std::move(owner));
+  } else if (bundles && !problem.empty()) {
+    co_await report(failed, "certificates", where + ": " + problem, std::move(owner));
+  } else if (!read->valid_at(now + soon)) {
+    co_await report(warning, "certificates",
+                    where + ": its certificate ends at " + k8s::format_time(read->not_after()),
+                    std::move(owner));
+  } else {
+    co_await report(ok, "certificates",
+                    where + " is valid until " + k8s::format_time(read->not_after()));
+  }
+}
+
+asio::awaitable<void> doctor_app::check_gateway() {
+  const k8s::object_key key{settings_.gateway_namespace, settings_.gateway_name};
+  const auto got = co_await kcp_->get(gateways_type(), key);
+  const std::string remedy = "kubectl apply -f deploy/pki/gateway.yaml, with KCP's host";
+  if (!got) {
+    co_await report(failed, "gateway", got.error().message, remedy);
+    co_return;
+  }
+  const auto address = watcher_installer::address_of(k8s::object::from_text(json::serialize(*got)),
+                                                     key.name, std::nullopt);
+  if (!address) {
+    co_await report(failed, "gateway", address.error().message, remedy);
+    co_return;
+  }
+  const auto& server = got->at("spec").at("servers").as_array().front();
+  const auto secret = k8s::find_string(server, {"tls", "credentialName"});
+  const auto mode = k8s::find_string(server, {"tls", "mode"});
+  if (secret != gateway_secret_name || mode != "MUTUAL") {
+    co_await report(warning, "gateway",
+                    "Gateway " + key.name + " does not ask for certificates with Secret " +
+                        std::string(gateway_secret_name) + " (tls.mode MUTUAL)",
+                    remedy);
+    co_return;
+  }
+  co_await report(ok, "gateway",
+                  "events go to " + address->host + ":" + std::to_string(address->port));
+}
+
+asio::awaitable<void> doctor_app::check_watchers() {
+  auto got = co_await kcp_->list(watchers_type(), {});
+  if (!got) {
+    co_await report(failed, "watchers", got.error().message, "see kinds");
+    co_return;
+  }
+  const auto& all = got->at("items").as_array();
+  if (all.empty()) {
+    co_await report(warning, "watchers", "there is no Watcher, so nothing is watched",
+                    "kubectl apply -f deploy/samples/watcher.yaml, for instance");
+  }
+  std::size_t well = 0;
+  std::vector<k8s::object_key> routed;
+  for (const auto& one : all) {
+    const auto key = k8s::key_of(one);
+    const auto read = read_watcher(one);
+    if (read) {
+      routed.push_back(key);
+      continue;
+    }
+    co_await report(failed, "watchers",
+                    "Watcher " + k8s::to_string(key) + ": " + read.error().text(),
+                    "correct these fields; until then its last valid content is in force");
+  }
+  routed.push_back({std::string(kcp_namespace), heartbeat_routes_name});
+  for (const auto& key : routed) {
+    const auto route = co_await kcp_->get(virtual_services_type(), key, true);
+    if (route) {
+      ++well;
+      continue;
+    }
+    co_await report(
+        failed, "watchers",
+        "no VirtualService routes to " + k8s::to_string(key) + ": " + route.error().message,
+        "see the Watcher's conditions and the manager's log: it writes the "
+        "VirtualService while it leads");
+  }
+  if (well == routed.size() && routed.size() == all.size() + 1) {
+    co_await report(ok, "watchers",
+                    std::to_string(all.size()) + " Watchers are valid, and are routed");
+  }
+}
+
+asio::awaitable<void> doctor_app::check_all() {
+  const bool accessible = co_await check_access();
+  if (accessible) {
+    co_await check_kinds();
+    co_await check_rights();
+    co_await check_leader();
+    co_await check_certificate(std::string(klm_watcher_name),
+                               "the root CA: see its Certificate and Issuer, deploy/pki");
+    co_await check_certificate(std::string(gateway_secret_name),
+                               "the manager writes it from the root CA while it leads: see leader");
+    co_await check_gateway();
+    co_await check_watchers();
+    co_await check_runtimes();
+    co_await check_heartbeats();
+  }
+  if (settings_.format == "json") {
+    json::array all;
+    for (const auto& each : findings_) all.push_back(json_of(each));
+    co_await output_.write(json::serialize(json::object{{"checks", std::move(all)}}) + "\n");
+  } else {
+    co_await output_.write(summary_of(findings_));
+  }
+  finished_ = true;
+  stop();
+}
+
+asio::awaitable<int> doctor_app::run() {
+  core::task_group background(services_.executor, fail_on_exception());
+  core::task_group checking(services_.executor, fail_on_exception());
+  background.spawn(services_.watchdog.run());
+  background.spawn(runtimes_->run());
+  checking.spawn(check_all());
+  co_await stop_.wait();
+  checking.cancel();
+  co_await checking.join();
+  co_await runtimes_->close();
+  co_await kcp_->close();
+  co_await as_manager_->close();
+  if (manager_) co_await manager_->close();
+  background.cancel();
+  co_await background.join();
+  rethrow_failure();
+  if (!finished_) throw std::runtime_error("interrupted");
+  co_return std::ranges::any_of(findings_, [](const finding& f) { return f.state == failed; }) ? 3
+                                                                                               : 0;
+}
+
+}  // namespace rw::cli

@@ -1,0 +1,69 @@
+#pragma once
+
+#include "k8s/client/client.hpp"
+#include "k8s/client/client_pool.hpp"
+#include "reactors/cli/app.hpp"
+#include "reactors/cli/doctor_report.hpp"
+#include "reactors/cli/output.hpp"
+#include "reactors/cli/runtimes_client.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/json/value.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rw::cli {
+
+/// `runtime-watcher doctor`: checks an installation step by step, and says what to do about each
+/// defect: access to KCP, served kinds, the manager's rights, its Lease, certificates, the Gateway,
+/// Watchers with their VirtualServices, each runtime up to a probe of the way of events, and, with
+/// the address of a manager, heartbeats. It writes nothing: probes and reviews of rights are not
+/// persisted.
+///
+/// Exit code 0: no check failed; 3: some did; 1: the command itself failed.
+class doctor_app final : public app {
+ public:
+  doctor_app(services& with, doctor_settings settings);
+  ~doctor_app() override;
+
+  boost::asio::awaitable<int> run() override;
+
+ private:
+  template <class T>
+  using work = boost::asio::awaitable<T>;
+
+  work<void> check_all();
+  work<bool> check_access();
+  work<void> check_kinds();
+  work<void> check_rights();
+  work<void> check_leader();
+  work<void> check_certificate(std::string name, std::string owner);
+  work<void> check_gateway();
+  work<void> check_watchers();
+  work<void> check_runtimes();
+  work<void> check_some(const std::vector<std::string>* kymas, std::size_t* next,
+                        std::size_t* well);
+  work<std::optional<finding>> check_runtime(std::string kyma);
+  work<std::optional<finding>> check_installation(k8s::client* runtime, std::string kyma);
+  work<void> check_heartbeats();
+
+  work<void> report(finding_state state, std::string_view check, std::string message,
+                    std::string remedy = {});
+  work<void> report(finding what);
+
+  const doctor_settings settings_;
+  std::unique_ptr<k8s::client> kcp_;
+  std::unique_ptr<k8s::client> as_manager_;  ///< with the identity whose rights are checked
+  std::unique_ptr<k8s::client_pool> runtimes_;
+  std::optional<runtimes_client> manager_;
+  output output_;
+  std::vector<finding> findings_;
+  bool finished_ = false;
+};
+
+}  // namespace rw::cli

@@ -1,0 +1,129 @@
+#include "reactors/cli/doctor_report.hpp"
+
+#include "k8s/objects/manifests.hpp"
+#include "k8s/objects/types.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+
+namespace rw::cli {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t state_width = 9;
+constexpr std::size_t check_width = 14;
+
+std::string without_controls(std::string text) {
+  std::ranges::replace_if(text, [](unsigned char c) { return c < 0x20 || c == 0x7F; }, ' ');
+  return text;
+}
+
+std::string padded(std::string_view text, std::size_t width) {
+  std::string out(text);
+  out.append(width > out.size() ? width - out.size() : 1, ' ');
+  return out;
+}
+
+/// The strings of a list; a single empty one if there is no list.
+std::vector<std::string> strings_of(const json::value& rule, std::string_view field) {
+  std::vector<std::string> out;
+  const auto* const list = k8s::find(rule, {field});
+  if (list == nullptr || !list->is_array()) return {std::string()};
+  for (const auto& one : list->get_array()) out.emplace_back(one.as_string());
+  return out;
+}
+
+void add_rights(const json::value& rule, const std::string& ns, std::vector<access_right>& to) {
+  for (const auto& group : strings_of(rule, "apiGroups")) {
+    for (const auto& resource : strings_of(rule, "resources")) {
+      const auto slash = std::min(resource.find('/'), resource.size());
+      for (const auto& name : strings_of(rule, "resourceNames")) {
+        for (const auto& verb : strings_of(rule, "verbs")) {
+          to.push_back({verb, group, resource.substr(0, slash),
+                        slash < resource.size() ? resource.substr(slash + 1) : "", ns, name});
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::string_view to_string(finding_state state) noexcept {
+  static constexpr std::array<std::string_view, 4> names{"ok", "warning", "failed", "skipped"};
+  return names[static_cast<std::size_t>(state)];
+}
+
+std::string text_of(const finding& of) {
+  const auto state = of.state == finding_state::failed ? "FAILED" : to_string(of.state);
+  auto out = padded(state, state_width) + padded(of.check, check_width) +
+             without_controls(of.message) + "\n";
+  if (!of.remedy.empty()) {
+    out +=
+        std::string(state_width + check_width, ' ') + "fix: " + without_controls(of.remedy) + "\n";
+  }
+  return out;
+}
+
+json::value json_of(const finding& of) {
+  json::object out{{"state", to_string(of.state)}, {"check", of.check}, {"message", of.message}};
+  if (!of.remedy.empty()) out["remedy"] = of.remedy;
+  return out;
+}
+
+std::string summary_of(const std::vector<finding>& all) {
+  auto out = std::to_string(all.size()) + " checks:";
+  for (const auto state :
+       {finding_state::ok, finding_state::warning, finding_state::failed, finding_state::skipped}) {
+    const auto count = std::ranges::count(all, state, &finding::state);
+    out += (state == finding_state::ok ? " " : ", ") + std::to_string(count) + " ";
+    out += to_string(state);
+  }
+  return out + "\n";
+}
+
+std::vector<access_right> rights_of(const std::string& manifests) {
+  const auto objects = k8s::parse_manifests(manifests);
+  if (!objects) throw std::invalid_argument("roles: " + objects.error().message());
+  std::vector<access_right> out;
+  for (const auto& object : *objects) {
+    const auto kind = k8s::find_string(object, {"kind"});
+    if (kind != "Role" && kind != "ClusterRole") continue;
+    const auto ns = kind == "Role" ? k8s::key_of(object).ns : std::string();
+    for (const auto& rule : object.at("rules").as_array()) add_rights(rule, ns, out);
+  }
+  return out;
+}
+
+json::value review_of(const access_right& right) {
+  json::object attributes{{"verb", right.verb},         {"group", right.group},
+                          {"resource", right.resource}, {"subresource", right.subresource},
+                          {"namespace", right.ns},      {"name", right.name}};
+  json::object spec{{"resourceAttributes", std::move(attributes)}};
+  return json::object{{"apiVersion", "authorization.k8s.io/v1"},
+                      {"kind", "SelfSubjectAccessReview"},
+                      {"spec", std::move(spec)}};
+}
+
+bool is_allowed(std::string_view review) {
+  boost::system::error_code wrong;
+  const auto read = json::parse(review, wrong);
+  const auto* const allowed = wrong ? nullptr : k8s::find(read, {"status", "allowed"});
+  return allowed != nullptr && *allowed == true;
+}
+
+std::string text_of(const access_right& right) {
+  auto out = right.verb + " " + right.resource;
+  if (!right.group.empty()) out += "." + right.group;
+  if (!right.subresource.empty()) out += "/" + right.subresource;
+  if (!right.name.empty()) out += " \"" + right.name + "\"";
+  return out + (right.ns.empty() ? " in all namespaces" : " in namespace " + right.ns);
+}
+
+}  // namespace rw::cli

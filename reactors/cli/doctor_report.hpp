@@ -1,0 +1,58 @@
+#pragma once
+
+#include <boost/json/value.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rw::cli {
+
+/// Whether a part of an installation is in order.
+enum class finding_state : std::uint8_t { ok, warning, failed, skipped };
+
+/// Returns "ok", "warning", "failed", "skipped".
+std::string_view to_string(finding_state state) noexcept;
+
+/// What a check of `runtime-watcher doctor` has found.
+struct finding {
+  finding_state state = finding_state::ok;
+  std::string check = {};    ///< "rights"
+  std::string message = {};  ///< one sentence: the object, and its defect
+  std::string remedy = {};   ///< what to do; empty if nothing is to be done
+};
+
+/// Formats a finding: one line, and a second one with the remedy. Control characters, which may
+/// come from a runtime, are replaced.
+std::string text_of(const finding& of);
+boost::json::value json_of(const finding& of);
+
+/// Formats the counts of all findings: "17 checks: 15 ok, 1 warning, 1 failed, 0 skipped".
+std::string summary_of(const std::vector<finding>& all);
+
+/// A right of an identity in a cluster (authorization.k8s.io/v1, ResourceAttributes).
+struct access_right {
+  std::string verb = {};
+  std::string group = {};
+  std::string resource = {};
+  std::string subresource = {};
+  std::string ns = {};    ///< empty: in all namespaces, or cluster-scoped
+  std::string name = {};  ///< empty: any object
+};
+
+/// Returns the rights that the Roles and ClusterRoles of a text of manifests grant. Throws
+/// std::invalid_argument if it is not one.
+std::vector<access_right> rights_of(const std::string& manifests);
+
+/// Returns the object to create for a review of one's own right.
+boost::json::value review_of(const access_right& right);
+
+/// Returns what the reviewed object, as JSON, says.
+bool is_allowed(std::string_view review);
+
+/// "list secrets in namespace kcp-system", "patch watchers.operator.kyma-project.io/status".
+std::string text_of(const access_right& right);
+
+}  // namespace rw::cli

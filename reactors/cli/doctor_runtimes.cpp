@@ -1,0 +1,166 @@
+// The checks of runtimes, and of what a manager knows of them.
+
+#include "core/text.hpp"
+#include "core/within.hpp"
+#include "k8s/objects/manifests.hpp"
+#include "k8s/objects/types.hpp"
+#include "reactors/certificates/rendering.hpp"
+#include "reactors/cli/doctor_app.hpp"
+#include "reactors/heartbeat/prober.hpp"
+#include "reactors/runtime_controller/runtime_access.hpp"
+#include "reactors/shared/kyma_resources.hpp"
+#include "reactors/shared/trust_bundle.hpp"
+#include "reactors/watcher_installer/templates.hpp"
+#include "tls/certificate.hpp"
+
+#include <boost/json/array.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace rw::cli {
+namespace {
+
+namespace asio = boost::asio;
+using enum finding_state;
+
+constexpr std::size_t most_lines = 50;
+
+finding failed_finding(const std::string& kyma, const std::string& message, std::string remedy) {
+  return {failed, "runtime", kyma + ": " + message, std::move(remedy)};
+}
+
+}  // namespace
+
+/// Checks the watcher on a runtime. Nothing: it is in order.
+asio::awaitable<std::optional<finding>> doctor_app::check_installation(k8s::client* runtime,
+                                                                       std::string kyma) {
+  const std::string skr(skr_namespace);
+  const auto configurations =
+      *k8s::well_known_type("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration");
+  const auto deployments = *k8s::well_known_type("apps/v1", "Deployment");
+  const auto remedy =
+      "`runtime-watcher status --name " + kyma + " -o wide` shows why the manager did not write it";
+  const auto configuration =
+      co_await runtime->get(configurations, {{}, std::string(skr_webhook_name)}, true);
+  if (!configuration) {
+    const bool absent = configuration.error().is(k8s::errc::not_found);
+    co_return failed_finding(
+        kyma, configuration.error().message,
+        absent ? remedy : "see the runtime's API server and the kubeconfig's rights");
+  }
+  const auto secret =
+      co_await runtime->get(secrets_type(), {skr, std::string(watcher_installer::secret_name)});
+  if (!secret) co_return failed_finding(kyma, secret.error().message, remedy);
+  const auto text = k8s::secret_data(*secret, certificate_entry);
+  const auto own = tls::certificate::from_pem(text.value_or(std::string()));
+  const auto renewal = "see Certificate " + settings_.istio_namespace + "/" +
+                       certificates::certificate_name(kyma) + " in KCP, and its issuer";
+  if (!own || !own->valid_at(services_.clock.wall())) {
+    co_return failed_finding(
+        kyma,
+        own ? "the watcher's certificate ended at " + k8s::format_time(own->not_after())
+            : "the watcher's certificate is unusable",
+        renewal);
+  }
+  const auto deployment = co_await runtime->get(deployments, {skr, std::string(skr_webhook_name)});
+  if (!deployment) co_return failed_finding(kyma, deployment.error().message, remedy);
+  if (k8s::find_number(*deployment, {"status", "readyReplicas"}) < 1) {
+    co_return failed_finding(kyma, "no pod of Deployment kyma-system/skr-webhook is ready",
+                             "kubectl -n kyma-system describe pod -l app=skr-webhook, on the "
+                             "runtime: its events, and its log");
+  }
+  const auto random = services::random()();
+  const auto nonce = core::hex({reinterpret_cast<const unsigned char*>(&random), sizeof random});
+  const auto probed = co_await heartbeats::send_probe(*runtime, nonce, settings_.runtime_timeout);
+  if (probed.reason.empty()) co_return std::nullopt;
+  const auto see = probed.message.find(": see ");
+  const auto cut = std::min(see, probed.message.size());
+  co_return failed_finding(kyma, probed.reason + ": " + probed.message.substr(0, cut),
+                           see == std::string::npos ? "" : probed.message.substr(see + 2));
+}
+
+/// Checks a runtime. Nothing: it is in order.
+asio::awaitable<std::optional<finding>> doctor_app::check_runtime(std::string kyma) {
+  const auto kubeconfig = co_await read_kubeconfig(*kcp_, kyma);
+  if (!kubeconfig) {
+    co_return failed_finding(kyma, kubeconfig.error().message,
+                             "its owner, such as infrastructure-manager, writes that Secret");
+  }
+  const auto api = runtimes_->get(kyma, *kubeconfig);
+  if (!api) {
+    co_return failed_finding(kyma, "its kubeconfig is unusable: " + api.error().message,
+                             "have the kubeconfig's Secret written anew");
+  }
+  auto checking = check_installation(api->get(), kyma);
+  const auto until = services_.clock.now() + settings_.runtime_timeout;
+  auto found = co_await core::within(services_.clock, until, std::move(checking));
+  if (found) co_return std::move(*found);
+  co_return failed_finding(kyma, "the runtime did not respond in time",
+                           "see whether the runtime is up, or raise --runtime-timeout");
+}
+
+asio::awaitable<void> doctor_app::check_some(const std::vector<std::string>* kymas,
+                                             std::size_t* next, std::size_t* well) {
+  while (*next < kymas->size()) {
+    auto found = co_await check_runtime((*kymas)[(*next)++]);
+    if (!found) {
+      ++*well;
+    } else if (*next - *well <= most_lines) {
+      co_await report(std::move(*found));
+    }
+  }
+}
+
+asio::awaitable<void> doctor_app::check_runtimes() {
+  auto kymas = settings_.runtimes;
+  if (kymas.empty()) {
+    const auto got = co_await kcp_->list(kymas_type(),
+                                         {.ns = std::string(kcp_namespace), .metadata_only = true});
+    if (!got) {
+      co_await report(failed, "runtimes", got.error().message, "see kinds");
+      co_return;
+    }
+    for (const auto& one : got->at("items").as_array()) {
+      if (k8s::label(one, skip_label) != "true") kymas.push_back(k8s::key_of(one).name);
+    }
+  }
+  std::size_t next = 0;
+  std::size_t well = 0;
+  core::task_group workers(services_.executor, fail_on_exception());
+  for (std::size_t i = 0; i < settings_.concurrent; ++i) {
+    workers.spawn(check_some(&kymas, &next, &well));
+  }
+  co_await workers.join();
+  const bool all = well == kymas.size();
+  co_await report(all ? ok : failed, "runtimes",
+                  std::to_string(well) + " of " + std::to_string(kymas.size()) +
+                      " are in order, up to a probe of the way of their events");
+}
+
+asio::awaitable<void> doctor_app::check_heartbeats() {
+  if (!manager_) {
+    co_await report(skipped, "heartbeats", "no address of a manager is given",
+                    "kubectl -n kcp-system port-forward deploy/runtime-watcher-manager 8080, and "
+                    "--manager 127.0.0.1:8080");
+    co_return;
+  }
+  const auto got = co_await manager_->ask("/runtimes?limit=5000&heartbeat=silent,degraded");
+  if (!got.error.empty()) {
+    co_await report(failed, "heartbeats", got.error,
+                    "give the leader's address and, from outside, --token-file");
+    co_return;
+  }
+  const auto& rows = got.runtimes.at("runtimes").as_array();
+  for (std::size_t i = 0; i < std::min(rows.size(), most_lines); ++i) {
+    const auto text = [&](std::string_view field) {
+      return std::string(k8s::find_string(rows[i], {"heartbeat", field}));
+    };
+    co_await report(failed, "heartbeats",
+                    std::string(k8s::find_string(rows[i], {"kyma"})) + " is " + text("state") +
+                        " since " + text("since") + ": " + text("reason") + ": " + text("message"));
+  }
+  if (rows.empty()) co_await report(ok, "heartbeats", "no runtime is silent or degraded");
+}
+
+}  // namespace rw::cli

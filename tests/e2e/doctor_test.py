@@ -1,0 +1,147 @@
+"""`runtime-watcher doctor` finds each defect of an installation, and says what to do about it; of an installation in order it
+finds none."""
+
+import base64
+import json
+import re
+
+import harness
+from api import collection
+from dev import CONFIGURATION, DEPLOYMENT, SECRET, SERVICE, Dev
+from harness import BINARY, ROOT, Process, lasting_port, runtime_watcher, wait_until
+
+RUNTIMES = 8
+DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/runtimerollouts.operator.kyma-project.io"
+GATEWAY = collection("gateways", "kcp-system", "networking.istio.io", "v1beta1") + "/klm-watcher"
+GATEWAY_SECRET = collection("secrets", "istio-system") + "/klm-istio-gateway"
+HEARTBEATS = collection("virtualservices", "kcp-system", "networking.istio.io", "v1beta1") + "/runtime-watcher-heartbeats"
+SKR_SERVICE = collection("services", "kyma-system") + "/skr-webhook"
+INVALID = collection("watchers", "kcp-system", "operator.kyma-project.io", "v1beta2") + "/invalid"
+
+# What a finding says, and its remedy.
+DEFECTS = [
+    ("leader", "has no holder", "Deployment"),
+    ("kinds", r"RuntimeRollout .* is not served", "deploy/crds"),
+    ("certificates", r"klm-istio-gateway.*not found", "leader"),
+    ("gateway", "has 0 servers", "deploy/pki/gateway.yaml"),
+    ("watchers", r"Watcher kcp-system/invalid: spec.manager is \"runtime-watcher\"", "correct these fields"),
+    ("watchers", r"no VirtualService routes to kcp-system/kyma", "manager's log"),
+    ("watchers", r"no VirtualService routes to kcp-system/runtime-watcher-heartbeats", "manager's log"),
+    ("runtime", "runtime-1: no Secret with the label", "writes that Secret"),
+    ("runtime", r"runtime-2: cannot get validatingwebhookconfigurations", "status --name runtime-2"),
+    ("runtime", "runtime-3: the watcher's certificate is unusable", "Certificate istio-system/runtime-3-webhook-tls"),
+    ("runtime", r"runtime-4: cannot get deployments", "status --name runtime-4"),
+    ("runtime", "runtime-5: CaBundleWrong: ", "see whether caBundle"),
+    ("runtime", "runtime-6: NoEndpoints: ", "why the watcher's pod is not ready"),
+    ("runtime", "runtime-7: .*Unauthorized", "API server and the kubeconfig"),
+    ("runtimes", f"[01] of {RUNTIMES} are in order", ""),
+    ("heartbeats", "no response from", "leader's address"),
+]
+
+
+class Doctor(harness.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.port = lasting_port()
+        self.dev = self.start(Dev(self.folder / "dev", RUNTIMES, "--no-manager", "--backend", f"127.0.0.1:{self.port}")).wait_up()
+        self.kcp = self.dev.kcp()
+
+    def start_manager(self):
+        self.manager = self.start(Process("manager", [
+            BINARY, "manager", "--kubeconfig", self.dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{self.port}",
+            "--metrics-address", "127.0.0.1:0", "--ca-propagation", "1s", "--probe-interval", "2s"]))
+        self.admin = self.manager.wait_listening("admin")
+
+    def examine(self, *options):
+        """The exit code, and the findings."""
+        done = runtime_watcher("doctor", "--kubeconfig", self.dev.folder / "kcp.yaml", "--manager", f"127.0.0.1:{self.admin}",
+                               "-o", "json", *options, timeout=60)
+        self.assertIn(done.returncode, (0, 3), done.stderr)
+        return done.returncode, json.loads(done.stdout)["checks"]
+
+    def until_well(self):
+        seen = []
+        def well():
+            seen[:] = self.examine()
+            return seen[0] == 0
+        wait_until(well, 60, lambda: f"nothing is found: {[c for c in seen[1] if c['state'] == 'failed']}\n{self.manager.tail()}", every=0.5)
+        self.assertEqual({check["state"] for check in seen[1]}, {"ok"})
+        return seen[1]
+
+    def break_all(self):
+        self.assertEqual(self.manager.terminate(), 0)
+        self.definition = self.kcp.get(DEFINITION)
+        self.servers = self.kcp.get(GATEWAY)["spec"]["servers"]
+        for path in (DEFINITION, GATEWAY_SECRET, SERVICE, HEARTBEATS, collection("secrets", "kcp-system") + "/kubeconfig-runtime-1"):
+            self.kcp.delete(path)
+        self.kcp.patch(GATEWAY, {"spec": {"servers": []}})
+        invalid = (ROOT / "deploy" / "samples" / "watcher.yaml").read_text()
+        invalid = re.sub(r"^  name: .*", "  name: invalid", invalid, count=1, flags=re.MULTILINE)
+        self.kcp.apply(INVALID, invalid)
+        self.kcp.patch(INVALID, {"spec": {"manager": "runtime-watcher"}})
+        self.dev.skr("runtime-2").delete(CONFIGURATION)
+        self.dev.skr("runtime-3").patch(SECRET, {"data": {"tls.crt": base64.b64encode(b"no certificate").decode()}})
+        self.dev.skr("runtime-4").delete(DEPLOYMENT)
+        runtime = self.dev.skr("runtime-5")
+        webhooks = runtime.get(CONFIGURATION)["webhooks"]
+        foreign = harness.Pki(self.folder / "foreign").ca
+        for each in webhooks:
+            each["clientConfig"]["caBundle"] = base64.b64encode(foreign.read_bytes()).decode()
+        runtime.patch(CONFIGURATION, {"webhooks": webhooks})
+        self.dev.skr("runtime-6").patch(SKR_SERVICE, {"spec": {"selector": {"app": "nothing-has-this"}}})
+        self.revoke("runtime-7")
+
+    def revoke(self, runtime):
+        path = collection("secrets", "kcp-system") + f"/kubeconfig-{runtime}"
+        text = base64.b64decode(self.kcp.get(path)["data"]["config"]).decode()
+        revoked = re.sub("token: .*", "token: revoked", text)
+        self.kcp.patch(path, {"data": {"config": base64.b64encode(revoked.encode()).decode()}})
+
+    def repair_what_no_manager_repairs(self):
+        for name in ("metadata", "status"):
+            self.definition[name] = {"name": self.definition["metadata"]["name"]} if name == "metadata" else None
+        self.kcp.request("POST", DEFINITION.rsplit("/", 1)[0], {**self.definition, "status": {}})
+        self.kcp.patch(GATEWAY, {"spec": {"servers": self.servers}})
+        self.kcp.delete(INVALID)
+        for runtime in ("runtime-1", "runtime-7"):
+            self.kcp.apply(collection("secrets", "kcp-system") + f"/kubeconfig-{runtime}", self.dev.manifest(f"access-{runtime}"))
+
+    def test_each_defect_is_found_with_its_remedy(self):
+        self.start_manager()
+        self.until_well()
+        self.break_all()
+        code, checks = self.examine()
+        self.assertEqual(code, 3)
+        # The last runtime is in order, but its next heartbeat has no route.
+        found = [check for check in checks if check["state"] == "failed" and f"runtime-{RUNTIMES}: RouteMissing" not in check["message"]]
+        for check, message, remedy in DEFECTS:
+            matching = [f for f in found if f["check"] == check and re.search(message, f["message"])]
+            self.assertEqual(len(matching), 1, f"{check}: {message} in {found}")
+            self.assertIn(remedy, matching[0].get("remedy", ""))
+        self.assertEqual(len(found), len(DEFECTS), found)
+        self.repair_what_no_manager_repairs()
+        self.start_manager()
+        self.until_well()
+
+    def test_text_names_each_check(self):
+        self.start_manager()
+        self.until_well()
+        kubeconfig = self.dev.folder / "kcp.yaml"
+        done = runtime_watcher("doctor", "--kubeconfig", kubeconfig, "--runtime", "runtime-1")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        for line in (r"ok +access +KCP responds", r"ok +rights +ServiceAccount kcp-system:runtime-watcher-manager has the \d\d rights",
+                     r"ok +runtimes +1 of 1 are in order", r"skipped +heartbeats", r"\d+ checks: \d+ ok, 0 warning, 0 failed, 1 skipped"):
+            self.assertRegex(done.stdout, line)
+        done = runtime_watcher("doctor", "--kubeconfig", kubeconfig, "--runtime", "nobody")
+        self.assertEqual(done.returncode, 3)
+        self.assertRegex(done.stdout, r"FAILED +runtime +nobody: no Secret")
+        closed = re.sub(r"server: https://[^/\s]+", f"server: https://127.0.0.1:{lasting_port()}", kubeconfig.read_text())
+        (self.folder / "closed.yaml").write_text(closed)
+        done = runtime_watcher("doctor", "--kubeconfig", self.folder / "closed.yaml")
+        self.assertEqual(done.returncode, 3)
+        self.assertRegex(done.stdout, r"FAILED +access .*\n +fix: check --kubeconfig")
+        self.assertEqual(runtime_watcher("doctor", "--kubeconfig", self.folder / "missing.yaml").returncode, 2)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,69 @@
+#include "reactors/cli/doctor_report.hpp"
+
+#include <boost/json/serialize.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <stdexcept>
+
+namespace rw::doctor_report_test {
+BOOST_AUTO_TEST_SUITE(doctor_report)
+
+using namespace rw::cli;
+
+BOOST_AUTO_TEST_CASE(rules_of_roles_are_rights_one_by_one) {
+  const auto rights = rights_of(R"(
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: a, namespace: home}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: r, namespace: home}
+rules:
+  - {apiGroups: [""], resources: [secrets, pods/log], verbs: [get], resourceNames: [x, z]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: r}
+rules:
+  - {apiGroups: [g.io], resources: [things], verbs: [list, watch]}
+)");
+  std::string all;
+  for (const auto& each : rights) all += text_of(each) + "\n";
+  BOOST_TEST(all ==
+             "get secrets \"x\" in namespace home\n"
+             "get secrets \"z\" in namespace home\n"
+             "get pods/log \"x\" in namespace home\n"
+             "get pods/log \"z\" in namespace home\n"
+             "list things.g.io in all namespaces\n"
+             "watch things.g.io in all namespaces\n");
+  BOOST_CHECK_THROW(rights_of("kind: [unclosed"), std::invalid_argument);
+}
+
+BOOST_AUTO_TEST_CASE(review_asks_for_one_right) {
+  const access_right right{"patch", "g.io", "things", "status", "n", "x"};
+  BOOST_TEST(boost::json::serialize(review_of(right)) ==
+             R"({"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview",)"
+             R"("spec":{"resourceAttributes":{"verb":"patch","group":"g.io","resource":"things",)"
+             R"("subresource":"status","namespace":"n","name":"x"}}})");
+  BOOST_TEST(is_allowed(R"({"status":{"allowed":true}})"));
+  for (const auto* no :
+       {R"({"status":{"allowed":false}})", R"({"status":{}})", "{}", "no JSON", ""}) {
+    BOOST_TEST(!is_allowed(no), no);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(finding_is_a_line_and_its_remedy_another) {
+  const finding well{finding_state::ok, "access", "KCP responds", ""};
+  const finding ill{finding_state::failed, "runtime", "a\x1b[2Jb", "see\nthis"};
+  BOOST_TEST(text_of(well) == "ok       access        KCP responds\n");
+  BOOST_TEST(text_of(ill) ==
+             "FAILED   runtime       a [2Jb\n"
+             "                       fix: see this\n");
+  BOOST_TEST(boost::json::serialize(json_of(well)) ==
+             R"({"state":"ok","check":"access","message":"KCP responds"})");
+  BOOST_TEST(summary_of({well, ill, well}) == "3 checks: 2 ok, 0 warning, 1 failed, 0 skipped\n");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace rw::doctor_report_test
