@@ -4,6 +4,7 @@
 #include "reactors/cli/doctor_app.hpp"
 #include "reactors/cli/listen_app.hpp"
 #include "reactors/cli/manager_app.hpp"
+#include "reactors/cli/replay_app.hpp"
 #include "reactors/cli/status_app.hpp"
 #include "reactors/cli/uninstall_app.hpp"
 #include "reactors/cli/webhook_app.hpp"
@@ -58,6 +59,10 @@ std::vector<command> commands_of(settings& to) {
                "changes nothing",
        .describe = [&to](CLI::App& app) { describe_doctor(app, to.doctor); },
        .make = make<doctor_app>(to.doctor)},
+      {.name = "replay",
+       .help = "Posts recorded AdmissionReviews to a webhook, as an API server would",
+       .describe = [&to](CLI::App& app) { describe_replay(app, to.replay); },
+       .make = make<replay_app>(to.replay)},
       {.name = "certs",
        .help = "Makes certificates, for tests and trials",
        .describe = [&to](CLI::App& app) { describe_certs(app, to.certs); },

@@ -201,6 +201,27 @@ void describe_doctor(CLI::App& app, doctor_settings& to) {
   add(app, "--lease-name", to.lease_name, "", "As the manager's");
 }
 
+void describe_replay(CLI::App& app, replay_settings& to) {
+  add_host_port(app, "--address", to.address, "Of the webhook")->default_str("localhost:8443");
+  add(app, "--path", to.path, "PATH", "Of the webhook; its last part names the manager")
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            return text.starts_with('/') ? std::string() : "must begin with /, not: " + text;
+          },
+          ""));
+  add(app, "--ca-cert", to.ca_cert, "FILE",
+      "Authorities of the webhook's certificate; by default the system's");
+  add(app, "--server-name", to.server_name, "NAME",
+      "Name in the webhook's certificate; by default the address's host");
+  add_duration(app, "--timeout", to.timeout, "Time limit for one review",
+               std::chrono::milliseconds(1));
+  add(app, "--repeat", to.repeat, "N", "Post all files so many times")
+      ->check(CLI::Range(1u, 1'000'000u));
+  app.add_option("FILE", to.files, "AdmissionReviews, such as those of deploy/samples")
+      ->required()
+      ->check(CLI::ExistingFile);
+}
+
 void describe_certs(CLI::App& app, certs_settings& to) {
   using role = certs_settings::role;
   const auto describe = [&](const char* name, role made, const char* help) {

@@ -174,6 +174,17 @@ struct doctor_settings {
   std::string lease_name = "runtime-watcher-manager";
 };
 
+/// `runtime-watcher replay`.
+struct replay_settings {
+  core::host_port address = {"localhost", 8443};
+  std::string path = "/validate/lifecycle-manager";
+  std::string ca_cert;      ///< empty: the system's authorities
+  std::string server_name;  ///< empty: the host of the address
+  std::chrono::milliseconds timeout = std::chrono::seconds(10);
+  std::size_t repeat = 1;
+  std::vector<std::string> files;
+};
+
 /// `runtime-watcher certs`.
 struct certs_settings {
   enum class role : std::uint8_t { ca, server, client, webhook };
@@ -213,6 +224,7 @@ void check_manager(const manager_settings& of);
 void describe_status(CLI::App& app, status_settings& to);
 void describe_uninstall(CLI::App& app, uninstall_settings& to);
 void describe_doctor(CLI::App& app, doctor_settings& to);
+void describe_replay(CLI::App& app, replay_settings& to);
 void describe_certs(CLI::App& app, certs_settings& to);
 
 /// The settings of all commands.
@@ -223,6 +235,7 @@ struct settings {
   status_settings status;
   uninstall_settings uninstall;
   doctor_settings doctor;
+  replay_settings replay;
   certs_settings certs;
 };
 

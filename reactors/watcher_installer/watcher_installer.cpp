@@ -23,7 +23,7 @@ runtime_names names() {
   return {.controller = "watcher-installer",
           .metrics = "rw_watcher_installer",
           .subject = "watcher",
-          .events = {{{"WatcherInstalled", "The watcher is installed on the runtime"},
+          .events = {{{"WatcherInstalled", "The watcher is installed on the runtime: "},
                       {"WatcherNotReady", "The watcher is not ready on the runtime: "},
                       {"WatcherFailed", "The watcher can't be installed: "},
                       {"RuntimeUnreachable", "The runtime does not respond: "}}},
@@ -228,8 +228,7 @@ k8s::reconcile_result watcher_installer::settle(const json::value& kyma, const o
     // What only has to wait for its time is no news.
     auto stuck = seen.again > core::duration::zero() ? std::string() : seen.pending;
     if (stuck.empty()) stuck = seen.unobserved;
-    note(kyma, state::installed, stuck, stuck.empty() ? " and ready" : "; " + stuck,
-         seen.writes > 0);
+    note(kyma, state::installed, stuck, stuck.empty() ? "ready" : stuck, seen.writes > 0);
   }
   if (seen.again > core::duration::zero()) {
     again = std::min(again, seen.again + std::chrono::milliseconds(1));

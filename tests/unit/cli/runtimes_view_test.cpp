@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(table_shows_ages_and_the_reason_why_the_rotation_waits) {
       {"kyma": "c", "runtimeId": "runtime-c", "state": "failed", "reason": "no\u001b[31m domain",
        "since": "2026-02-28T23:50:00Z", "message": "m", "heartbeat": {"state": "live"}},
       {"kyma": "long-name", "runtimeId": "r", "state": "installed", "since": "2026-02-01T00:00:00Z",
-       "certificate": {"notAfter": "2026-04-01T00:00:00Z"}, "authorities": 2, "message": " and ready",
+       "certificate": {"notAfter": "2026-04-01T00:00:00Z"}, "authorities": 2, "message": "ready",
        "heartbeat": {"state": "silent", "reason": "NoHeartbeat", "message": "none for 60 s",
                      "last": "2026-02-28T23:59:00Z", "deliveryMilliseconds": 3, "gaps": 1, "probe": {"stage": "complete"},
                      "version": "0.1.0"}}],
