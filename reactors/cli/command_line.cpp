@@ -1,6 +1,7 @@
 #include "reactors/cli/command_line.hpp"
 
 #include "core/resolver.hpp"
+#include "reactors/cli/completion.hpp"
 #include "reactors/cli/options.hpp"
 
 #include <boost/asio/co_spawn.hpp>
@@ -170,11 +171,19 @@ command_line parse_command_line(const std::string& program, const std::string& a
     finish_options(*added, one.has_known_variables ? "" : "RW_", arguments, runs);
   }
   const auto* const version = parser.add_subcommand("version", "Prints the version");
+  auto* const completion = parser.add_subcommand(
+      "completion", "Prints a script for the completion of commands and flags: source <(" +
+                        program + " completion bash)");
+  std::string shell;
+  completion->add_option("SHELL", shell, "bash, zsh or fish")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
   try {
     parser.parse(argc, argv);
     note_variables(parser, arguments, result.variables);
     core::parse_log_level(level, result.log_level);
     if (*version) std::cout << program << " " RW_VERSION "\n";
+    if (*completion) std::cout << completion_script(parser, shell);
     for (const auto& one : commands) {
       auto* const parsed = parser.get_subcommand(one.name);
       if (!*parsed) continue;

@@ -69,6 +69,19 @@ class Startup(harness.TestCase):
         for variable in VARIABLES:
             self.assertIn(variable, done.stdout)
 
+    def test_shells_complete_commands_and_flags(self):
+        def completed(*words):
+            script = (f"source <({BINARY} completion bash); COMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; "
+                      '_runtime_watcher; echo "${COMPREPLY[@]}"')
+            return subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=10).stdout.split()
+        self.assertEqual(completed("runtime-watcher", "st"), ["status"])
+        self.assertEqual(completed("runtime-watcher", "status", "--he"), ["--help", "--heartbeat"])
+        self.assertEqual(completed("runtime-watcher", "certs", "web"), ["webhook"])
+        fish = runtime_watcher("completion", "fish").stdout
+        self.assertIn("complete -c runtime-watcher -n '__fish_seen_subcommand_from status' -l heartbeat -d ", fish)
+        self.assertTrue(runtime_watcher("completion", "zsh").stdout.startswith("autoload"))
+        self.assertEqual(runtime_watcher("completion", "tcsh").returncode, 2)
+
     def ready_after(self):
         """Seconds from starting the process to /readyz answering 200."""
         port = free_port()
