@@ -4,6 +4,7 @@
 #include "core/task_group.hpp"
 #include "reactors/cli/app.hpp"
 #include "reactors/cli/join_by.hpp"
+#include "reactors/cli/watcher_report.hpp"
 
 #include <boost/asio/this_coro.hpp>
 
@@ -68,12 +69,6 @@ heartbeats::sender_options heartbeat_options(const webhook_settings& s) {
   heartbeats::sender_options options;
   options.interval = s.heartbeat_interval;
   return options;
-}
-
-watch_report of_reviews(const managed_watch& watch) {
-  watch_report out{watch.manager, watch.watched.group, watch.watched.plural, watch.field};
-  out.reason = "the source is webhook";
-  return out;
 }
 
 tls::client_options client_tls(const webhook_settings& s) {
@@ -154,35 +149,8 @@ std::size_t webhook_pipeline::undelivered() const {
 }
 
 heartbeats::watcher_report webhook_pipeline::report() const {
-  heartbeats::watcher_report out;
-  const auto dispatch = dispatcher_.statistics();
-  const auto admission = webhook_.statistics();
-  const auto observed =
-      observation_ ? observation_->statistics() : observation::observation_statistics{};
-  out.delivery_time = dispatch.counts.delivery_time;
-  out.upstream_open = dispatch.upstream_open;
-  auto& content = out.content;
-  content.version = RW_VERSION;
-  content.ledger = observed.ledger;
-  content.events = {.accepted = admission.events,
-                    .delivered = dispatch.counts.delivered,
-                    .expired = dispatch.counts.expired,
-                    .overflowed = dispatch.counts.overflowed + admission.overflowed,
-                    .rejected = dispatch.counts.rejected,
-                    .not_persisted = observed.not_persisted,
-                    .resyncs = observed.resyncs,
-                    .lost = dispatch.counts.lost + admission.overflowed};
-  content.oldest_undelivered = std::chrono::ceil<std::chrono::milliseconds>(dispatch.oldest);
-  content.certificate_not_after = credentials_->current()->leaf()->not_after();
-  content.source = "webhook";
-  const auto managers = environment_.managers ? environment_.managers->current() : nullptr;
-  const auto watches = managers ? std::span(managers->watches()) : std::span<const managed_watch>();
-  for (const auto& watch : watches.first(std::min(watches.size(), max_heartbeat_watches))) {
-    content.watches.push_back(observation_ ? observation_->report_of(watch) : of_reviews(watch));
-    if (content.watches.back().state != watch_state::unobserved) content.source = source_;
-  }
-  content.more_watches = watches.size() - content.watches.size();
-  return out;
+  return watcher_report_of({webhook_, dispatcher_, observation_.get(), environment_.managers,
+                            source_, credentials_->current()->leaf()->not_after()});
 }
 
 std::string webhook_pipeline::answer_probe(std::string_view nonce) {

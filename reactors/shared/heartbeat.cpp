@@ -266,9 +266,8 @@ std::string_view gap_detector::observe(const heartbeat& now) {
   const bool first = current.id.empty();
   boots_[1] = std::move(current);
   current = {now.boot_id, now.events.lost, !first && cover == coverage::pending};
-  if (first) return {};
   if (now.events.lost > 0) return lost;
-  return cover == coverage::partial ? restarted : "";
+  return !first && cover == coverage::partial ? restarted : "";
 }
 
 }  // namespace rw

@@ -119,7 +119,8 @@ boost::system::result<heartbeat, heartbeat_error> parse_heartbeat(std::string_vi
 class gap_detector {
  public:
   /// Takes the next heartbeat. Returns why all of the runtime must be reconciled; empty: it need
-  /// not be. The first heartbeat is no gap.
+  /// not be. The first heartbeat is a gap only if events were lost before it: whether another host
+  /// learned of them is not known.
   std::string_view observe(const heartbeat& now);
 
  private:

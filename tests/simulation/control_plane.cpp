@@ -11,6 +11,7 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::uint16_t first_listener = 9001;
+const k8s::object_key kyma{"kcp-system", "runtime-1"};
 
 /// What the gateway says of the runtime's client certificate.
 const std::string& client_certificate() {
@@ -31,16 +32,6 @@ const std::string& client_certificate() {
   return header;
 }
 
-listener::listener_options listener_of(const std::string& manager, std::uint16_t port,
-                                       const bool& away) {
-  listener::listener_options options;
-  options.address = {asio::ip::address_v4::loopback(), port};
-  options.component = manager;
-  options.takes_events = [&away] { return !away; };
-  options.trusted_proxies = "::/0";
-  return options;
-}
-
 http::client_options listener_client(const std::string& manager, std::uint16_t port) {
   http::client_options options;
   options.name = manager;
@@ -56,9 +47,9 @@ http::client_options listener_client(const std::string& manager, std::uint16_t p
 struct control_plane::component {
   component(control_plane& of, const std::string& named, std::uint16_t port)
       : manager(named),
-        registered(listener::register_component(
-            of.in_.executor(), listener_of(named, port, of.now.away[named]),
-            {of.in_.clock, of.in_.watchdog, of.in_.log, of.metrics_})),
+        registered(
+            listener::register_component(of.in_.executor(), of.listener_of(named, port),
+                                         {of.in_.clock, of.in_.watchdog, of.in_.log, of.metrics_})),
         client(of.in_.executor(), listener_client(named, port),
                {*of.inside_, of.in_.watchdog, of.in_.log, of.metrics_}) {}
 
@@ -66,6 +57,17 @@ struct control_plane::component {
   listener::registration registered;
   http::client client;
 };
+
+listener::listener_options control_plane::listener_of(const std::string& manager,
+                                                      std::uint16_t port) {
+  listener::listener_options options;
+  options.address = {asio::ip::address_v4::loopback(), port};
+  options.component = manager;
+  options.takes_events = [&away = now.away[manager]] { return !away; };
+  options.trusted_proxies = "::/0";
+  if (manager == heartbeat_component) options.heartbeats = heartbeats_;
+  return options;
+}
 
 control_plane::control_plane(environment& in, history& told,
                              const std::vector<std::string>& managers, bool http2)
@@ -83,7 +85,9 @@ control_plane::control_plane(environment& in, history& told,
     tasks_.spawn(made->registered.runnable->run());
     tasks_.spawn(receive(made.get()));
   }
+  tasks_.spawn(receive_heartbeats());
   tasks_.spawn(gateway_.run());
+  fleet_.expect(kyma, moment());
 }
 
 control_plane::~control_plane() {
@@ -105,6 +109,25 @@ asio::awaitable<void> control_plane::receive(component* of) {
     if (got->runtime_id != "runtime-1") history_.violate("a sender has another's name");
     history_.told(got->event);
   }
+}
+
+asio::awaitable<void> control_plane::receive_heartbeats() {
+  for (;;) {
+    const auto got = co_await heartbeats_->receive();
+    if (got.has_error()) co_return;
+    if (got->runtime_id != "runtime-1") history_.violate("a heartbeat has another's name");
+    if (!fleet_.accepts(kyma, moment())) continue;
+    const auto gap = fleet_.receive(kyma, got->content, moment()).gap;
+    in_.note("heartbeat " + std::to_string(got->content.sequence) +
+             (gap.empty() ? "" : ", a gap: " + std::string(gap)));
+  }
+}
+
+const heartbeats::runtime_health& control_plane::health() {
+  fleet_.poll(moment(), [this](const heartbeats::fleet_health::change& change) {
+    in_.note("runtime is " + std::string(to_string(change.now.state)));
+  });
+  return *fleet_.find(kyma);
 }
 
 asio::awaitable<void> control_plane::handle(http::request& from, http::response& into) {
@@ -129,7 +152,7 @@ asio::awaitable<void> control_plane::forward(http::request* from, http::response
   request.method = from->method;
   request.target = from->target;
   request.body = from->body;
-  request.headers.add("content-type", "application/json");
+  request.headers.add("content-type", from->headers.get("content-type"));
   request.headers.add("x-forwarded-client-cert", client_certificate());
   http::client_slot slot;
   auto error = co_await to->client.acquire(slot);

@@ -1,6 +1,8 @@
 #pragma once
 
+#include "core/channel.hpp"
 #include "core/http/client.hpp"
+#include "reactors/heartbeat/health.hpp"
 #include "reactors/listener/listener.hpp"
 
 #include "tests/simulation/history.hpp"
@@ -13,8 +15,9 @@
 
 namespace rw::simulation {
 
-/// KCP: the gateway, which names the sender in a header and routes by path, and the listener of
-/// each manager, whose events are told to the history.
+/// KCP: the gateway, which names the sender in a header and routes by path, the listener of each
+/// manager, whose events are told to the history, and the listener for heartbeats, with what the
+/// manager concludes from them.
 class control_plane final : public http::handler {
  public:
   struct state {
@@ -26,15 +29,21 @@ class control_plane final : public http::handler {
                 bool http2);
   ~control_plane() override;
 
+  /// What is known of the runtime, as of now.
+  const heartbeats::runtime_health& health();
+
   state now;
 
  private:
   struct component;
 
   std::size_t body_limit(const http::request&) const override { return 2 << 20; }
+  listener::listener_options listener_of(const std::string& manager, std::uint16_t port);
   boost::asio::awaitable<void> handle(http::request& from, http::response& into) override;
   boost::asio::awaitable<void> forward(http::request* from, http::response* into, component* to);
   boost::asio::awaitable<void> receive(component* of);
+  boost::asio::awaitable<void> receive_heartbeats();
+  heartbeats::moment moment() const { return {in_.now(), in_.clock.wall()}; }
   boost::asio::awaitable<void> close_clients();
 
   environment& in_;
@@ -42,6 +51,9 @@ class control_plane final : public http::handler {
   core::metrics metrics_;
   const std::unique_ptr<core::transport> inside_ = core::make_plain_transport();
   const std::unique_ptr<core::transport> outside_;
+  const std::shared_ptr<core::channel<received_heartbeat>> heartbeats_ =
+      std::make_shared<core::channel<received_heartbeat>>(64);
+  heartbeats::fleet_health fleet_{{}};
   std::map<std::string, std::unique_ptr<component>> components_;
   http::server gateway_;
   core::task_group tasks_;

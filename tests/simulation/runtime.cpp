@@ -2,7 +2,9 @@
 
 #include "reactors/admission/admission.hpp"
 #include "reactors/cli/join_by.hpp"
+#include "reactors/cli/watcher_report.hpp"
 #include "reactors/dispatch/dispatch.hpp"
+#include "reactors/heartbeat/sender.hpp"
 
 #include <boost/asio/this_coro.hpp>
 
@@ -60,10 +62,14 @@ struct runtime::process {
         server(of.in_.executor(),
                {"webhook", {asio::ip::address_v4::loopback(), writer::webhook_port}, {}}, webhook,
                {*plain, of.in_.watchdog, of.in_.log, metrics}),
+        heartbeat(of.in_.executor(), {},
+                  {of.in_.clock, of.in_.log, metrics, make_seeded_source(), dispatcher.upstream(),
+                   [this] { return report(); }, [] { return std::vector<std::string>(); }}),
         live(core::make_gauge(metrics, "rw_observation_live_watches", "")),
         undelivered(core::make_gauge(metrics, "rw_observation_undelivered", "")),
         intake(of.in_.executor()),
-        delivery(of.in_.executor()) {
+        delivery(of.in_.executor()),
+        reporting(of.in_.executor()) {
     for (const auto* outcome : {"retried", "expired", "overflow", "abandoned"}) {
       repeats.push_back(&counter("rw_dispatch_events_total", "outcome", outcome));
     }
@@ -73,6 +79,12 @@ struct runtime::process {
     delivery.spawn(dispatcher.run());
     delivery.spawn(observer.run());
     intake.spawn(server.run());
+    reporting.spawn(heartbeat.run());
+  }
+
+  heartbeats::watcher_report report() const {
+    constexpr auto end = std::chrono::sys_days(std::chrono::year(2100) / 1 / 1);
+    return cli::watcher_report_of({webhook, dispatcher, &observer, &owner.managers_, "both", end});
   }
 
   dispatch::dispatch_options dispatch_options() {
@@ -98,6 +110,8 @@ struct runtime::process {
 
   /// As `webhook_pipeline::run` ends.
   asio::awaitable<void> drain(bool* ended) {
+    reporting.cancel();
+    co_await reporting.join();
     const auto end = owner.in_.now() + drain_timeout;
     server.drain();
     co_await cli::join_by(owner.in_.clock, intake, end - drain_timeout / 2);
@@ -125,6 +139,7 @@ struct runtime::process {
   observation::observation observer;
   admission::webhook webhook;
   http::server server;
+  heartbeats::sender heartbeat;
   core::gauge& live;
   core::gauge& undelivered;
   core::counter& written = counter("rw_observation_ledger_writes_total", "outcome", "written");
@@ -133,6 +148,7 @@ struct runtime::process {
   std::vector<core::counter*> repeats;  ///< of events that may repeat others
   core::task_group intake;
   core::task_group delivery;
+  core::task_group reporting;
 };
 
 runtime::runtime(environment& in, simulated_network& net, history& told, known_managers managers,
@@ -177,6 +193,7 @@ void runtime::crash(disk left) {
   inspect();
   for (const auto port : {api_model::port, writer::webhook_port, gateway_port}) network_.cut(port);
   running_->intake.cancel();
+  in_.finish(running_->reporting);
   in_.finish(running_->delivery);
   in_.finish(running_->intake);
   core::task_group last(in_.executor());
@@ -238,6 +255,10 @@ void runtime::inspect() {
       2 * observer.settling + observer.confirmations + channel_capacity) {
     history_.violate("more reviews wait than may");
   }
+}
+
+std::uint64_t runtime::lost() const {
+  return running_ ? running_->report().content.events.lost : 0;
 }
 
 bool runtime::is_idle() const {

@@ -44,6 +44,8 @@ class runtime {
   /// To be called at each step: notes what explains events or the lack of them, and holds the
   /// process against its bounds.
   void inspect();
+  /// Events of this process that nothing makes up for, by its own report.
+  std::uint64_t lost() const;
   /// Nothing of it waits.
   bool is_idle() const;
   /// Holds the counters of events against each other.

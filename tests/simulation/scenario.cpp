@@ -83,6 +83,9 @@ class scenario {
   void refuse_gateway();
   void unseat_manager();
   void step_clock();
+  void silence_runtime();
+  way heartbeats_way();
+  bool is_known_well();
 
   environment in_;
   const mood mood_;
@@ -92,10 +95,13 @@ class scenario {
   simulated_network network_{in_, api_http2_};
   store store_{in_, kinds(), history_};
   api_model api_{in_, store_, api_http2_};
-  // Silence is the heartbeat's to notice: its component joins the managers, and `check` it.
-  control_plane kcp_{in_, history_, {"gadget-manager", "lifecycle-manager"}, kcp_http2_};
+  control_plane kcp_{in_,
+                     history_,
+                     {"gadget-manager", "lifecycle-manager", std::string(heartbeat_component)},
+                     kcp_http2_};
   writer writer_{in_, store_, watches()};
   runtime runtime_{in_, network_, history_, known_managers(watches()), runtime_options()};
+  silence silence_{in_, history_};
   std::multimap<time_point, std::function<void()>> agenda_;
   duration overdue_ = duration::max();  ///< from a change to its event, at most
   time_point checked_ = in_.now();
@@ -153,14 +159,14 @@ void scenario::begin() {
 }
 
 void scenario::disturb() {
-  static constexpr std::array<fault, 20> faults = {
+  static constexpr std::array<fault, 21> faults = {
       &scenario::delay,           &scenario::cut,          &scenario::cut,
       &scenario::half_close,      &scenario::stall,        &scenario::lose,
       &scenario::crash,           &scenario::crash,        &scenario::crash,
       &scenario::restart_runtime, &scenario::restart_api,  &scenario::compact,
       &scenario::fail_api,        &scenario::forbid,       &scenario::stall_watches,
       &scenario::remove_webhooks, &scenario::fail_gateway, &scenario::refuse_gateway,
-      &scenario::unseat_manager,  &scenario::step_clock};
+      &scenario::unseat_manager,  &scenario::step_clock,   &scenario::silence_runtime};
   (this->*faults.at(in_.chance.draw(faults.size())))();
 }
 
@@ -190,6 +196,7 @@ void scenario::delay() {
 void scenario::cut() {
   const auto port = any_port();
   in_.note("path " + std::to_string(port) + " is cut");
+  silence_.interrupted();
   network_.cut(port);
   history_.excuse();
 }
@@ -197,6 +204,7 @@ void scenario::cut() {
 void scenario::half_close() {
   const auto port = any_port();
   in_.note("path " + std::to_string(port) + " is half-closed");
+  silence_.interrupted();
   network_.half_close(port, likely(0.5));
   history_.excuse();
 }
@@ -319,11 +327,40 @@ void scenario::step_clock() {
   in_.clock.step_wall(std::chrono::hours(in_.chance.draw(48)) - std::chrono::hours(24));
 }
 
+/// For about as long as heartbeats may be missing.
+void scenario::silence_runtime() {
+  const auto length = seconds(40) + up_to(seconds(40));
+  if (likely(0.5)) {
+    runtime_.crash(runtime::disk::intact);
+    at(length, [this] { runtime_.start(); });
+    return;
+  }
+  in_.note("KCP unreachable for long");
+  network_.path(runtime::gateway_port).refuses = true;
+  network_.cut(runtime::gateway_port);
+  at(length, [this] { network_.path(runtime::gateway_port).refuses = false; });
+}
+
+way scenario::heartbeats_way() {
+  const auto& path = network_.path(runtime::gateway_port);
+  // What was sent before may come when a path goes on.
+  if (!runtime_.up() || path.refuses || kcp_.now.failing != 0) return way::broken;
+  return path.loses || path.stalls || path.delay > duration::zero() ? way::doubtful : way::intact;
+}
+
+/// The runtime is live, and events that it lost were told as a gap.
+bool scenario::is_known_well() {
+  const auto& health = kcp_.health();
+  const bool told = runtime_.lost() == 0 || health.gaps > 0;
+  return told && health.state == heartbeats::liveness::live;
+}
+
 /// Lets time go by; false at the end.
 bool scenario::go_on(time_point end) {
   const auto next = agenda_.empty() ? end : std::min(end, agenda_.begin()->first);
   const bool more = in_.step(next);
   runtime_.inspect();
+  silence_.inspect(heartbeats_way(), kcp_.health());
   if (network_.links() > most_links) history_.violate("connections pile up");
   if (overdue_ != duration::max() && in_.now() >= checked_ + milliseconds(500)) {
     checked_ = in_.now();
@@ -348,10 +385,16 @@ void scenario::check() {
   while (go_on(end)) {
     if (in_.now() < next) continue;
     next = in_.now() + seconds(1);
-    if (runtime_.is_idle() && history_.missing().empty()) break;
+    if (runtime_.is_idle() && history_.missing().empty() && is_known_well()) break;
   }
   for (const auto& name : history_.missing()) history_.violate("never told: " + name);
   if (!runtime_.is_idle()) history_.violate("something waits for ever");
+  if (!is_known_well()) {
+    const auto& health = kcp_.health();
+    history_.violate("KCP holds the runtime for " + std::string(to_string(health.state)) +
+                     ", with " + std::to_string(health.gaps) + " gaps for " +
+                     std::to_string(runtime_.lost()) + " lost events: " + health.message);
+  }
   const auto rest = in_.now() + quiet;
   while (go_on(rest)) {
   }

@@ -3,6 +3,7 @@
 #include "tests/simulation/api_model.hpp"
 #include "tests/simulation/control_plane.hpp"
 #include "tests/simulation/runtime.hpp"
+#include "tests/simulation/silence.hpp"
 #include "tests/simulation/writer.hpp"
 #include <cstddef>
 #include <cstdint>

@@ -126,8 +126,9 @@ constexpr auto unobserved = watch_state::unobserved;
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(first_heartbeat_is_no_gap) {
-  BOOST_TEST(gaps_of({observing("a", unobserved, 7)}) == ".");
+BOOST_AUTO_TEST_CASE(first_heartbeat_is_a_gap_only_after_lost_events) {
+  BOOST_TEST(gaps_of({observing("a", unobserved)}) == ".");
+  BOOST_TEST(gaps_of({observing("a", unobserved, 7), observing("a", unobserved, 7)}) == "G.");
 }
 
 BOOST_AUTO_TEST_CASE(lost_events_are_a_gap) {
@@ -149,9 +150,9 @@ BOOST_AUTO_TEST_CASE(restart_whose_lists_fail_is_a_gap) {
 
 BOOST_AUTO_TEST_CASE(pods_that_replace_each_other_are_no_new_gaps) {
   BOOST_TEST(gaps_of({observing("a", live, 3), observing("b", live), observing("a", live, 3),
-                      observing("b", live), observing("a", live, 3)}) == ".....");
+                      observing("b", live), observing("a", live, 3)}) == "G....");
   BOOST_TEST(gaps_of({observing("a", live, 3), observing("b", live), observing("a", live, 4)}) ==
-             "..G");
+             "G.G");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

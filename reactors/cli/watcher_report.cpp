@@ -1,0 +1,51 @@
+#include "reactors/cli/watcher_report.hpp"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+namespace rw::cli {
+namespace {
+
+watch_report of_reviews(const managed_watch& watch) {
+  watch_report out{watch.manager, watch.watched.group, watch.watched.plural, watch.field};
+  out.reason = "the source is webhook";
+  return out;
+}
+
+}  // namespace
+
+heartbeats::watcher_report watcher_report_of(const report_sources& from) {
+  heartbeats::watcher_report out;
+  const auto dispatch = from.dispatcher.statistics();
+  const auto admission = from.webhook.statistics();
+  const auto observed = from.observation != nullptr ? from.observation->statistics()
+                                                    : observation::observation_statistics{};
+  out.delivery_time = dispatch.counts.delivery_time;
+  out.upstream_open = dispatch.upstream_open;
+  auto& content = out.content;
+  content.version = RW_VERSION;
+  content.ledger = observed.ledger;
+  content.events = {.accepted = admission.events,
+                    .delivered = dispatch.counts.delivered,
+                    .expired = dispatch.counts.expired,
+                    .overflowed = dispatch.counts.overflowed + admission.overflowed,
+                    .rejected = dispatch.counts.rejected,
+                    .not_persisted = observed.not_persisted,
+                    .resyncs = observed.resyncs,
+                    .lost = dispatch.counts.lost + admission.overflowed};
+  content.oldest_undelivered = std::chrono::ceil<std::chrono::milliseconds>(dispatch.oldest);
+  content.certificate_not_after = from.certificate_not_after;
+  content.source = "webhook";
+  const auto managers = from.managers != nullptr ? from.managers->current() : nullptr;
+  const auto watches = managers ? std::span(managers->watches()) : std::span<const managed_watch>();
+  for (const auto& watch : watches.first(std::min(watches.size(), max_heartbeat_watches))) {
+    content.watches.push_back(from.observation != nullptr ? from.observation->report_of(watch)
+                                                          : of_reviews(watch));
+    if (content.watches.back().state != watch_state::unobserved) content.source = from.source;
+  }
+  content.more_watches = watches.size() - content.watches.size();
+  return out;
+}
+
+}  // namespace rw::cli
