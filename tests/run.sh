@@ -32,6 +32,13 @@ if [[ -z $fast ]]; then
   export KUBEBUILDER_ASSETS
 fi
 
+step "helm"
+if RW_HELM="$("$root/tests/provide-helm.sh")"; then
+  export RW_HELM
+else
+  echo "run.sh: the tests of the charts are skipped"
+fi
+
 step "Build"
 cd "$root"
 cmake --preset release >/dev/null

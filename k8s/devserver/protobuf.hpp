@@ -12,9 +12,9 @@ namespace rw::k8s::devserver {
 /// The media type that `decode_protobuf` reads.
 inline constexpr std::string_view protobuf_media_type = "application/vnd.kubernetes.protobuf";
 
-/// Converts an object of a built-in kind as `kubectl create KIND` sends it (Kubernetes API
-/// concepts, "Kubernetes Protobuf encoding": four bytes of magic, then a runtime.Unknown around the
-/// object) to JSON. Bounded in depth.
+/// Converts an object of a built-in kind as `kubectl create KIND` sends it, or DeleteOptions as a
+/// client of built-in kinds does, to JSON (Kubernetes API concepts, "Kubernetes Protobuf encoding":
+/// four bytes of magic, then a runtime.Unknown around the object). Bounded in depth.
 ///
 /// Only the kinds and fields of protobuf_kinds.cpp are known. Anything else is rejected with 415
 /// and a message, and never dropped: clients can send JSON.

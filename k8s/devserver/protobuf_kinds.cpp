@@ -54,6 +54,14 @@ constexpr wire_field object_meta_fields[] = {one(1, "name", text),
                                              many(14, "finalizers", text)};
 constexpr wire_message object_meta{"ObjectMeta", object_meta_fields};
 
+constexpr wire_field precondition_fields[] = {one(1, "uid", text), one(2, "resourceVersion", text)};
+constexpr wire_message preconditions{"Preconditions", precondition_fields};
+constexpr wire_field delete_options_fields[] = {
+    kept(1, "gracePeriodSeconds", number), one(2, "preconditions", preconditions),
+    kept(3, "orphanDependents", boolean), kept(4, "propagationPolicy", text),
+    many(5, "dryRun", text)};
+constexpr wire_message delete_options_message{"DeleteOptions", delete_options_fields};
+
 constexpr wire_field requirement_fields[] = {one(1, "key", text), one(2, "operator", text),
                                              many(3, "values", text)};
 constexpr wire_message requirement{"LabelSelectorRequirement", requirement_fields};
@@ -237,6 +245,7 @@ constexpr entry kinds[] = {
 }  // namespace
 
 const wire_message* find_wire_message(std::string_view api_version, std::string_view kind) {
+  if (kind == delete_options_message.name) return &delete_options_message;  // of each group
   const auto* const found = std::ranges::find_if(
       kinds, [&](const entry& e) { return e.api_version == api_version && e.kind == kind; });
   return found == std::end(kinds) ? nullptr : &found->message;

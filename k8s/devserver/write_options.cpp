@@ -1,4 +1,5 @@
 #include "k8s/devserver/json_access.hpp"
+#include "k8s/devserver/protobuf.hpp"
 #include "k8s/devserver/write_plan.hpp"
 
 #include <algorithm>
@@ -65,18 +66,27 @@ outcome<write_options> write_options::parse(const call& from) {
   return result;
 }
 
-outcome<delete_options> delete_options::parse(const call& from, std::string_view body) {
+namespace {
+
+outcome<json::value> parse_options(std::string_view body) {
+  std::string why;
+  auto parsed = parse_json(body, why);
+  if (parsed && parsed->is_object()) return std::move(*parsed);
+  return bad_request("couldn't get version/kind; json parse error: " + why);
+}
+
+}  // namespace
+
+outcome<delete_options> delete_options::parse(const call& from, std::string_view body,
+                                              bool is_protobuf) {
   delete_options result;
   std::vector<std::string_view> dry = from.parameters.all("dryRun");
   result.propagation = from.parameters.get("propagationPolicy");
   json::value given;
   bool orphan = from.parameters.flag("orphanDependents");
   if (!body.empty()) {
-    std::string why;
-    auto parsed = parse_json(body, why);
-    if (!parsed || !parsed->is_object()) {
-      return bad_request("couldn't get version/kind; json parse error: " + why);
-    }
+    auto parsed = is_protobuf ? decode_protobuf(body) : parse_options(body);
+    if (parsed.has_error()) return parsed.error();
     given = std::move(*parsed);
     result.uid = find_string(given, {"preconditions", "uid"});
     result.resource_version = find_string(given, {"preconditions", "resourceVersion"});

@@ -38,8 +38,8 @@ struct delete_options {
   std::string resource_version;
   std::string propagation;
 
-  /// Parses the body, or the query if there is none.
-  static outcome<delete_options> parse(const call& from, std::string_view body);
+  /// Parses the body, JSON or protobuf, or the query if there is none.
+  static outcome<delete_options> parse(const call& from, std::string_view body, bool is_protobuf);
 };
 
 /// The result of a write, computed from the object's current state, before admission. Nothing is

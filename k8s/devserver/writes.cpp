@@ -30,6 +30,10 @@ std::string_view media_type(const http::request& from) {
   return type;
 }
 
+bool is_protobuf(const http::request& from) {
+  return media_type(from) == protobuf_media_type;
+}
+
 outcome<json::value> parse_body(const call& to, const http::request& from, bool yaml = false) {
   std::string why;
   auto value = parse_json(from.body, why);
@@ -43,7 +47,7 @@ outcome<json::value> parse_object(const call& to, const http::request& from) {
   const auto type = media_type(from);
   if (type.empty() || type == "application/json") return parse_body(to, from);
   if (type == "application/yaml") return parse_body(to, from, true);
-  if (type == protobuf_media_type && !to.view.of->custom) return decode_protobuf(from.body);
+  if (is_protobuf(from) && !to.view.of->custom) return decode_protobuf(from.body);
   return unsupported_media_type("application/json, application/yaml, " +
                                 std::string(protobuf_media_type));
 }
@@ -197,7 +201,7 @@ asio::awaitable<void> writes::patch(call to, const http::request& from, http::re
 }
 
 asio::awaitable<void> writes::remove(call to, const http::request& from, http::response& into) {
-  const auto with = delete_options::parse(to, from.body);
+  const auto with = delete_options::parse(to, from.body, is_protobuf(from));
   if (with.has_error()) {
     answer(into, with.error());
     return {};
@@ -208,7 +212,7 @@ asio::awaitable<void> writes::remove(call to, const http::request& from, http::r
 }
 
 asio::awaitable<void> writes::remove_all(call to, const http::request& from, http::response& into) {
-  const auto with = delete_options::parse(to, from.body);
+  const auto with = delete_options::parse(to, from.body, is_protobuf(from));
   const auto which = selection::parse(to.key, to.parameters, *to.view.of);
   if (with.has_error() || which.has_error()) {
     answer(into, with.has_error() ? with.error() : which.error());

@@ -22,8 +22,10 @@ namespace rw::cli {
 
 namespace manager_roles {
 extern const char* const rbac;
-extern const char* const rbac_signal;
-extern const char* const rbac_direct;
+extern const char* const certificates;
+extern const char* const gardener_certificates;
+extern const char* const bootstrapper_rbac_signal;
+extern const char* const bootstrapper_rbac_direct;
 }  // namespace manager_roles
 
 namespace {
@@ -65,22 +67,14 @@ k8s::client_options client_options(const char* name) {
 /// The rights that the manager needs with these settings.
 std::vector<access_right> needed_rights(const doctor_settings& settings) {
   std::string text = manager_roles::rbac;
+  const auto add = [&text](const char* roles) { text.append("---\n").append(roles); };
+  add(settings.gardener_certificates ? manager_roles::gardener_certificates
+                                     : manager_roles::certificates);
   if (settings.bootstrapper != bootstrapper_mode::off) {
-    text += std::string("---\n") + manager_roles::rbac_signal;
+    add(manager_roles::bootstrapper_rbac_signal);
+    add(manager_roles::bootstrapper_rbac_direct);
   }
-  if (settings.bootstrapper == bootstrapper_mode::direct ||
-      settings.bootstrapper == bootstrapper_mode::shadow) {
-    text += std::string("---\n") + manager_roles::rbac_direct;
-  }
-  auto out = rights_of(text);
-  if (!settings.gardener_certificates) return out;
-  std::erase_if(out, [](const access_right& one) {
-    return one.group == "cert-manager.io" && !one.subresource.empty();
-  });
-  for (auto& one : out) {
-    if (one.group == "cert-manager.io") one.group = "cert.gardener.cloud";
-  }
-  return out;
+  return rights_of(text);
 }
 
 }  // namespace

@@ -258,7 +258,7 @@ class Real(Story, landscape.Real, harness.TestCase):
     def deploy_manager(self):
         super().deploy_manager()
         for name in ("signal", "direct"):
-            self.kcp.kubectl("apply", "-f", ROOT / "deploy" / "manager" / f"rbac-{name}.yaml")
+            self.kcp.kubectl("apply", "-f", ROOT / "deploy" / "manager" / "bootstrapper" / f"rbac-{name}.yaml")
 
     def after_creation(self):
         """This server has no ClusterTrustBundles, and the created RuntimeBootstrapper names one."""

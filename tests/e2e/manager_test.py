@@ -323,7 +323,8 @@ class Real(Story, landscape.Real, harness.TestCase):
     def check_rights(self):
         """Each right that the roles give was needed, none was missing, and some things are out of reach."""
         self.assertEqual(self.audit.refused(), [])
-        roles = [self.kcp.get("clusterrole", MANAGER), *(self.kcp.get("role", MANAGER, ns) for ns in ("kcp-system", "istio-system", STATE))]
+        roles = [self.kcp.get("clusterrole", MANAGER), self.kcp.get("role", f"{MANAGER}-certificates", "istio-system"),
+                 *(self.kcp.get("role", MANAGER, ns) for ns in ("kcp-system", "istio-system", STATE))]
         self.audit.until_used(roles)
         self.check_doctor()
         for verb, what, ns in (("delete", "secrets", "kcp-system"), ("get", "secrets", "kcp-system"),
@@ -363,7 +364,7 @@ class Signalling(landscape.Real, harness.TestCase):
     def deploy_manager(self):
         super().deploy_manager()
         for name in ("signal", "direct"):
-            self.kcp.kubectl("apply", "-f", ROOT / "deploy" / "manager" / f"rbac-{name}.yaml")
+            self.kcp.kubectl("apply", "-f", ROOT / "deploy" / "manager" / "bootstrapper" / f"rbac-{name}.yaml")
         self.kcp.apply({"apiVersion": "infrastructuremanager.kyma-project.io/v1", "kind": "Runtime",
                         "metadata": {"name": "runtime-1", "namespace": "kcp-system"}, "spec": RUNTIME_SPEC})
         self.configure("1")

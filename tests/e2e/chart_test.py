@@ -1,0 +1,265 @@
+"""The Helm charts of deploy/helm: they render what deploy/manager and deploy/skr say, refuse values that cannot work, and API
+servers accept what they render: the embedded one by `helm install` under strict field validation, a real one (where
+KUBEBUILDER_ASSETS names it) in a dry run.
+
+Needs helm (tests/provide-helm.sh), which RW_HELM may name, and kubectl.
+"""
+
+import itertools
+import json
+import os
+import pathlib
+import re
+import subprocess
+import types
+import unittest
+
+import control_plane
+import harness
+from api import Api, ApiError
+from harness import DEV_BINARY, ROOT, Process, runtime_watcher
+from landscape import KUBECTL, MANAGER, Cluster
+
+HELM = os.environ.get("RW_HELM")
+CHART = ROOT / "deploy" / "helm" / "runtime-watcher"
+SKR_CHART = ROOT / "deploy" / "helm" / "runtime-watcher-skr"
+MODES = ("off", "signal", "direct", "shadow")
+CERTIFICATES = ("cert-manager", "gardener")
+PEM = "-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n"
+SKR_VALUES = {"kcpAddress": "kcp.example.com:443", "webhookCA": PEM.format("d"),
+              "tls": {"ca": PEM.format("a"), "cert": PEM.format("b"), "key": PEM.format("c")}}
+# Where the API has objects of the kinds that the charts render.
+COLLECTIONS = {"PriorityClass": "priorityclasses", "NetworkPolicy": "networkpolicies"}
+
+
+def documents(text):
+    return [part for part in re.split(r"^---$", text, flags=re.MULTILINE) if re.search(r"^kind:", part, flags=re.MULTILINE)]
+
+
+class Helm:
+    """To be mixed into a TestCase."""
+
+    def helm(self, *arguments, values=None, fails=False):
+        """Returns what it prints; with `fails` its errors."""
+        file = self.folder / "values.json"
+        file.write_text(json.dumps(values or {}))
+        environment = {**os.environ, **{f"HELM_{kind}_HOME": str(self.folder / kind) for kind in ("CACHE", "CONFIG", "DATA")}}
+        done = subprocess.run([HELM, *map(str, arguments), "--values", file], text=True, capture_output=True, timeout=60,
+                              env=environment)
+        self.assertEqual(done.returncode != 0, fails, f"helm {arguments}: {done.stdout}{done.stderr}")
+        return done.stderr if fails else done.stdout
+
+    def rendered(self, values=None, chart=CHART, ns="kcp-system"):
+        return self.helm("template", "test", chart, "--namespace", ns, "--no-hooks", values=values)
+
+    def refused(self, values, chart=CHART, ns="kcp-system"):
+        return self.helm("template", "test", chart, "--namespace", ns, values=values, fails=True)
+
+    def objects(self, *parts, components=(), patches=()):
+        """What Kustomize makes of files, folders and texts: each object as a text in one form, in one order."""
+        base = self.folder / "kustomize"
+        base.mkdir(exist_ok=True)
+        lines = ["resources:"]
+        for i, part in enumerate(parts):
+            if isinstance(part, pathlib.Path):
+                lines.append(f"- {os.path.relpath(part, base)}")
+            else:
+                (base / f"{i}.yaml").write_text(part)
+                lines.append(f"- {i}.yaml")
+        if components:
+            lines += ["components:", *(f"- {os.path.relpath(c, base)}" for c in components)]
+        if patches:
+            lines += ["patches:", *(f"- {json.dumps(patch)}" for patch in patches)]
+        (base / "kustomization.yaml").write_text("\n".join(lines) + "\n")
+        done = subprocess.run([KUBECTL, "kustomize", "--load-restrictor", "LoadRestrictionsNone", base], text=True,
+                              capture_output=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return sorted(part.strip() for part in documents(done.stdout))
+
+
+class Rendering(Helm, harness.TestCase):
+    maxDiff = None
+
+    def test_chart_and_kustomize_render_the_same_with_each_combination_of_modes(self):
+        manager = ROOT / "deploy" / "manager"
+        for mode, certificates in itertools.product(MODES, CERTIFICATES):
+            with self.subTest(mode=mode, certificates=certificates):
+                components = [manager / "gardener"] if certificates == "gardener" else []
+                patches = []
+                if mode != "off":
+                    components.append(manager / "bootstrapper")
+                    index = 5 if components[:-1] else 4
+                    patches = [{"target": {"kind": "Deployment"}, "patch": json.dumps([
+                        {"op": "test", "path": f"/spec/template/spec/containers/0/args/{index}", "value": "--bootstrapper-mode=signal"},
+                        {"op": "replace", "path": f"/spec/template/spec/containers/0/args/{index}", "value": f"--bootstrapper-mode={mode}"}])}]
+                chart = self.objects(self.rendered({"bootstrapper": {"mode": mode}, "certificates": certificates}))
+                self.assertEqual(chart, self.objects(manager, components=components, patches=patches))
+
+    def test_chart_of_a_runtime_renders_the_manifests_of_deploy_skr(self):
+        manifests = [p for p in sorted((ROOT / "deploy" / "skr").glob("*.yaml")) if p.name != "secret.yaml"]
+        chart = [part for part in self.objects(self.rendered(SKR_VALUES, SKR_CHART, "kyma-system")) if "kind: Secret\n" not in part]
+        chart = sorted(re.sub(r"\n +caBundle: .*", "", part) for part in chart)
+        self.assertEqual(chart, self.objects(*manifests))
+
+    def test_managers_file_of_a_runtime_is_what_the_webhook_reads(self):
+        """And its rights and webhooks are those of the same watches."""
+        watches = [{"name": "one", "manager": "m1", "group": "apps", "version": "v1", "resource": "deployments", "field": "status"},
+                   {"name": "two", "manager": "m2", "group": "", "version": "*", "resource": "configmaps", "field": "spec",
+                    "matchLabels": {"a": "b"}}]
+        text = self.rendered({**SKR_VALUES, "watches": watches, "tls": {"existingSecret": "mine"}, "kcpAddress": "kcp.example.com:8443",
+                              "webhookSources": {"namespace": "here", "podLabels": {"x": "y"}}}, SKR_CHART, "kyma-system")
+        file = json.loads(json.loads(re.search(r"managers.json: (\".*\")", text)[1]))
+        self.assertEqual(file, {"version": 1, "watches": [{k: v for k, v in w.items() if k != "name"} for w in watches]})
+        one_of = {kind: [part for part in self.objects(text) if f"kind: {kind}\n" in part] for kind in
+                  ("ClusterRole", "ValidatingWebhookConfiguration", "Deployment", "NetworkPolicy", "Secret")}
+        self.assertEqual(one_of["Secret"], [], "the Secret is the user's own")
+        self.assertIn("resources:\n  - deployments\n", one_of["ClusterRole"][0])
+        self.assertIn("    - deployments/status\n", one_of["ValidatingWebhookConfiguration"][0])
+        self.assertIn("        name: mine\n", one_of["Deployment"][0])
+        self.assertEqual(sum("port: 8443\n" in policy and "Egress" in policy for policy in one_of["NetworkPolicy"]), 1)
+        self.assertEqual(sum("kubernetes.io/metadata.name: here" in policy for policy in one_of["NetworkPolicy"]), 1)
+
+    def test_values_reach_the_deployment(self):
+        digest = "sha256:" + "0" * 64
+        text = self.rendered({"image": {"repository": "registry.example.com/rw", "digest": digest, "pullSecrets": ["pull"]},
+                              "skr": {"image": "registry.example.com/skr:2", "pullSecrets": ["a", "b"], "memoryLimit": "100Mi"},
+                              "gateway": {"namespace": "gateways", "podLabels": {"app": "gw"}, "trustedProxies": ["10.1.0.0/16", "fd00::/8"]},
+                              "adminToken": {"secretName": "admin"}, "extraArgs": ["--rollout-canaries=5"], "replicas": 3,
+                              "nodeSelector": {"pool": "system"}})
+        deployment = next(part for part in self.objects(text) if "kind: Deployment\n" in part)
+        for line in (f"image: registry.example.com/rw@{digest}", "- --skr-image=registry.example.com/skr:2", "- --skr-pull-secret=a,b",
+                     "- --skr-memory-limit=100Mi", "- --xfcc-trusted-proxies=10.1.0.0/16,fd00::/8", "- --rollout-canaries=5",
+                     "- --admin-token-file=/etc/runtime-watcher/admin/token", "secretName: admin", "pool: system", "replicas: 3"):
+            self.assertIn(line, deployment)
+        self.assertIn("kubernetes.io/metadata.name: gateways", text.replace('"', ""))
+        # The manager takes these arguments: it gets as far as to look for the cluster.
+        arguments = re.findall(r"^ +- (--\S+)$", deployment, flags=re.MULTILINE)
+        token = self.folder / "token"
+        token.write_text("secret")
+        arguments = [f"--admin-token-file={token}" if a.startswith("--admin-token-file") else a for a in arguments]
+        done = runtime_watcher("manager", *arguments, "--kubeconfig", self.folder / "nowhere", timeout=20)
+        self.assertIn("nowhere", done.stderr)
+        self.assertNotIn("--", done.stderr.replace("--kubeconfig", ""), "no complaint about a flag")
+
+    def test_values_that_cannot_work_are_refused_with_their_name(self):
+        for values, name in (({"bootstrapper": {"mode": "on"}}, "bootstrapper.mode"), ({"certificates": "acme"}, "certificates"),
+                             ({"replica": 2}, "replica"), ({"replicas": 0}, "replicas"), ({"replicas": "2"}, "replicas"),
+                             ({"gateway": {"trustedProxies": []}}, "gateway.trustedProxies"),
+                             ({"gateway": {"trustedProxies": ["0.0.0.0/0"]}}, "gateway.trustedProxies.0"),
+                             ({"gateway": {"podLabels": {"istio": 1}}}, "gateway.podLabels.istio"),
+                             ({"image": {"digest": "latest"}}, "image.digest"), ({"image": {"repository": "a b"}}, "image.repository"),
+                             ({"skr": {"memoryLimit": "much"}}, "skr.memoryLimit"), ({"extraArgs": ["--skr-image=x"]}, "extraArgs.0"),
+                             ({"extraArgs": ["rollout"]}, "extraArgs.0"), ({"adminToken": {"secretName": "A"}}, "adminToken.secretName"),
+                             ({"monitoring": {"rules": "yes"}}, "monitoring.rules")):
+            with self.subTest(values):
+                self.assertIn(name, self.refused(values))
+        self.assertIn("--namespace kcp-system", self.refused({}, ns="default"))
+
+    def test_values_of_a_runtime_that_cannot_work_are_refused_with_their_name(self):
+        watch = {"name": "w", "manager": "m", "group": "", "version": "v1", "resource": "secrets", "field": "spec"}
+        for values, name in (({"kcpAddress": ""}, "kcpAddress"), ({"kcpAddress": "https://kcp:443"}, "kcpAddress"),
+                             ({"webhookCA": ""}, "webhookCA"), ({"webhookCA": "file.pem"}, "webhookCA"),
+                             ({"tls": {**SKR_VALUES["tls"], "key": ""}}, "tls.key"), ({"watches": []}, "watches"),
+                             ({"watches": [{**watch, "field": "metadata"}]}, "watches.0.field"),
+                             ({"watches": [{**watch, "manager": "../x"}]}, "watches.0.manager"),
+                             ({"environment": {"KCP_ADDR": "x:1"}}, "environment"), ({"environment": {"SETTLE": 1}}, "environment.SETTLE")):
+            with self.subTest(values):
+                self.assertIn(name, self.refused({**SKR_VALUES, **values}, SKR_CHART, "kyma-system"))
+        self.assertIn("--namespace kyma-system", self.refused(SKR_VALUES, SKR_CHART, "default"))
+
+    def test_packaged_charts_are_complete(self):
+        for chart, ns, values in ((CHART, "kcp-system", {}), (SKR_CHART, "kyma-system", SKR_VALUES)):
+            self.assertIn("0 chart(s) failed", self.helm("lint", "--strict", chart, "--namespace", ns, values=values))
+            packaged = subprocess.run([HELM, "package", chart, "--destination", self.folder], text=True, capture_output=True, timeout=60)
+            self.assertEqual(packaged.returncode, 0, packaged.stderr)
+            [archive] = self.folder.glob(f"{chart.name}-[0-9]*.tgz")
+            self.assertEqual(self.rendered(values, archive, ns), self.rendered(values, chart, ns))
+        listed = subprocess.run(["tar", "-tzf", next(self.folder.glob("runtime-watcher-[0-9]*.tgz"))], text=True, capture_output=True)
+        for name in ("operator.kyma-project.io_watchers.yaml", "values.schema.json"):
+            self.assertIn(name, listed.stdout)
+        self.assertNotIn(".md", listed.stdout)
+
+
+class Clusters(Helm):
+    """To be mixed into a TestCase that starts `self.cluster`."""
+
+    def accepted(self, text):
+        """Each object, applied in a dry run under strict validation. Returns the kinds that the server does not have."""
+        api = Api(self.cluster.kubeconfig)
+        self.addCleanup(api.close)
+        served, unknown = self.cluster.kubectl("api-versions").split(), set()
+        for part in documents(text):
+            group_version, kind, name = (re.search(rf"^ *{field}: \"?([\w./-]+)", part, flags=re.MULTILINE)[1]
+                                         for field in ("apiVersion", "kind", "name"))
+            if group_version not in served:
+                unknown.add(kind)
+                continue
+            ns = re.search(r"^metadata:\n(?:  .*\n)*?  namespace: (\S+)", part, flags=re.MULTILINE)
+            path = (f"/{'apis' if '/' in group_version else 'api'}/{group_version}" + (f"/namespaces/{ns[1]}" if ns else "") +
+                    f"/{COLLECTIONS.get(kind, kind.lower() + 's')}/{name}?fieldManager=test&force=true&dryRun=All&fieldValidation=Strict")
+            api.request("PATCH", path, part, content_type="application/apply-patch+yaml")
+        return unknown
+
+    def test_api_server_accepts_each_object_of_both_charts(self):
+        for ns in ("kcp-system", "istio-system", "kyma-system", "runtime-watcher-system"):
+            self.cluster.kubectl("create", "namespace", ns)
+        unknown = set()
+        for mode, certificates in (("off", "cert-manager"), ("direct", "gardener")):
+            text = self.objects(self.rendered({"bootstrapper": {"mode": mode}, "certificates": certificates}))
+            unknown |= self.accepted("\n---\n".join(text))
+        unknown |= self.accepted("\n---\n".join(self.objects(self.rendered(SKR_VALUES, SKR_CHART, "kyma-system"))))
+        self.assertEqual(unknown, self.UNKNOWN)
+        if self.KNOWS_FIELDS:
+            with self.assertRaises(ApiError) as error:
+                self.accepted("\n---\n".join(text).replace("terminationGracePeriodSeconds:", "terminationGrace:"))
+            self.assertIn("terminationGrace", str(error.exception))
+
+
+class Embedded(Clusters, harness.TestCase):
+    UNKNOWN = set()
+    KNOWS_FIELDS = False  # it has schemas of CustomResourceDefinitions, not of Deployments and the like
+
+    def setUp(self):
+        super().setUp()
+        server = self.start(Process("api-server", [DEV_BINARY, "api-server", "--address", "127.0.0.1:0", "--dir", self.folder,
+                                                   "--cluster", "kcp"]))
+        server.wait_listening("api-server")
+        self.cluster = Cluster(self.folder / "kcp.kubeconfig", self.folder / "cache")
+
+    def test_helm_installs_changes_and_removes_a_release(self):
+        for ns in ("kcp-system", "istio-system", "kyma-system"):
+            self.cluster.kubectl("create", "namespace", ns)
+        to = ("--kubeconfig", self.cluster.kubeconfig, "--timeout", "60s")
+        self.helm("install", "test", CHART, "--namespace", "kcp-system", *to)
+        self.assertEqual(self.cluster.get("deployment", MANAGER, "kcp-system")["spec"]["replicas"], 2)
+        self.assertIsNotNone(self.cluster.get("crd", "watchers.operator.kyma-project.io"))
+        self.assertIsNone(self.cluster.get("role", f"{MANAGER}-direct", "kcp-system"))
+        self.helm("upgrade", "test", CHART, "--namespace", "kcp-system", *to, values={"bootstrapper": {"mode": "direct"}, "replicas": 3})
+        self.assertEqual(self.cluster.get("deployment", MANAGER, "kcp-system")["spec"]["replicas"], 3)
+        self.assertIsNotNone(self.cluster.get("role", f"{MANAGER}-direct", "kcp-system"))
+        self.helm("install", "skr", SKR_CHART, "--namespace", "kyma-system", *to, values=SKR_VALUES)
+        self.assertEqual(len(self.cluster.get("validatingwebhookconfigurations", "skr-webhook")["webhooks"]), 1)
+        for release, ns in (("test", "kcp-system"), ("skr", "kyma-system")):
+            done = subprocess.run([HELM, "uninstall", release, "--namespace", ns, *map(str, to)], text=True, capture_output=True, timeout=90)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIsNone(self.cluster.get("deployment", MANAGER, "kcp-system"))
+        self.assertIsNone(self.cluster.get("validatingwebhookconfigurations", "skr-webhook"))
+        self.assertIsNotNone(self.cluster.get("crd", "watchers.operator.kyma-project.io"), "the Watchers outlive the release")
+
+
+@unittest.skipUnless(os.environ.get("KUBEBUILDER_ASSETS"), "KUBEBUILDER_ASSETS names no real API server")
+class Real(Clusters, harness.TestCase):
+    UNKNOWN = {"PodDisruptionBudget"}  # policy/v1 came with Kubernetes 1.21
+    KNOWS_FIELDS = True
+
+    def setUp(self):
+        super().setUp()
+        owner = types.SimpleNamespace(folder=self.folder, start=self.start)
+        plane = control_plane.ControlPlane(owner)
+        self.cluster = Cluster(plane.kubeconfig_with_authority(self.folder / "kubeconfig"), self.folder / "cache")
+
+
+if __name__ == "__main__":
+    if not HELM or not KUBECTL:
+        harness.skip("there is no helm (RW_HELM) or no kubectl")
+    harness.main()
