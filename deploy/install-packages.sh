@@ -5,6 +5,7 @@
 #
 #   build   compiler and libraries for the binary and its unit tests (the default)
 #   test    what the end-to-end tests and benchmarks run beside the binary
+#   image   what deploy/image/build.sh needs beside a compiler
 #   sanitize  the symbolizer that the sanitizers' suppressions need
 #   kube    tools for building kube-apiserver from Debian's source package
 #
@@ -16,7 +17,8 @@ declare -A groups=(
     libboost1.81-dev libboost-json1.81-dev libboost-test1.81-dev libssl-dev libnghttp2-dev libcli11-dev
     prometheus-cpp-dev libsimdjson-dev libyaml-cpp-dev libre2-dev libbenchmark-dev
     git curl openssl ca-certificates python3"
-  [test]="nghttp2-client nginx-light wrk jq curl openssl python3 kubernetes-client npm"
+  [test]="nghttp2-client nginx-light wrk jq curl openssl python3 kubernetes-client npm bubblewrap umoci buildah mmdebstrap binutils"
+  [image]="umoci binutils ca-certificates python3 git"
   [sanitize]="llvm-19"
   [kube]="dpkg-dev make jq rsync xz-utils patch python3 ca-certificates"
 )

@@ -55,6 +55,18 @@ def check_paths(path, text, errors):
             errors.append(f"{path}: no such file: {name}")
 
 
+def check_tests(path, text, errors):
+    """Tests in backquotes, such as `e2e.image`, as ctest names them."""
+    tests = ROOT / "tests"
+    registered = (tests / "CMakeLists.txt").read_text()
+    e2e = re.findall(r"^rw_e2e\((\w+)", (tests / "e2e" / "CMakeLists.txt").read_text(), flags=re.MULTILINE)
+    for folder, name in re.findall(r"`([a-z0-9_]+)\.([a-z0-9_]+)`", text):
+        there = (name in e2e if folder == "e2e" else (tests / "fuzz" / f"{name}.cpp").exists() if folder == "fuzz" else
+                 f"NAME {folder}.{name}" in registered or (tests / "unit" / folder / f"{name}_test.cpp").exists())
+        if not there:
+            errors.append(f"{path}: no such test: {folder}.{name}")
+
+
 def check_names(path, text, errors, sources):
     """Qualified names in backquotes, such as `reflector::watch_ended`; what they are members of is not checked."""
     for name in set(re.findall(r"`(?:\w+::)+(\w+)`", text)):
@@ -75,6 +87,8 @@ def main():
         check_links(path, text, errors)
         check_paths(path, text, errors)
         check_names(path, text, errors, sources)
+        if path.name == "SECURITY.md":
+            check_tests(path, text, errors)
         for metric in set(METRIC.findall(text)):
             if (ROOT / "reactors" / metric).is_dir():
                 continue

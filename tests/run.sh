@@ -39,6 +39,13 @@ else
   echo "run.sh: the tests of the charts are skipped"
 fi
 
+step "A root file system for the image's Dockerfile"
+if RW_IMAGE_BASE="$("$root/tests/provide-base.sh")"; then
+  export RW_IMAGE_BASE
+else
+  echo "run.sh: the test of the Dockerfile is skipped"
+fi
+
 step "Build"
 cd "$root"
 cmake --preset release >/dev/null

@@ -27,6 +27,8 @@ struct own_category final : boost::system::error_category {
         return "not a readable private key";
       case error::encrypted_key:
         return "private key is protected by a passphrase";
+      case error::exposed_key:
+        return "others than its owner may read the private key's file";
       case error::key_mismatch:
         return "private key does not belong to the certificate";
       case error::unreadable_file:

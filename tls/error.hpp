@@ -20,6 +20,7 @@ enum class error {
   too_large,              ///< beyond the size limit
   malformed_key,          ///< not a readable private key
   encrypted_key,          ///< the private key is protected by a passphrase
+  exposed_key,            ///< others than its owner may read the private key's file
   key_mismatch,           ///< the private key does not belong to the certificate
   unreadable_file,        ///< a file cannot be read
   unwritable_file,        ///< a file cannot be written

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <system_error>
 #include <unistd.h>
 #include <utility>
@@ -57,9 +58,20 @@ result<void> write_one(const std::filesystem::path& dir, const output_file& file
   return because(error::unwritable_file, place, reason);
 }
 
-}  // namespace
+/// Empty if only the owner may read it.
+std::string exposure(int fd, const struct stat& about) {
+  constexpr unsigned others = S_IRWXG | S_IRWXO;
+  struct statvfs mount{};
+  if ((about.st_mode & others) == 0) return {};
+  if (::fstatvfs(fd, &mount) == 0 && (mount.f_flag & ST_RDONLY) != 0) return {};
+  std::string mode(3, '0');
+  for (std::size_t i = 0; i < mode.size(); ++i) {
+    mode[i] = static_cast<char>('0' + (about.st_mode >> (6 - 3 * i) & 7));
+  }
+  return "mode 0" + mode + " lets others than its owner use the private key; chmod 600 it";
+}
 
-result<std::string> read_file(const std::string& name) {
+result<std::string> read(const std::string& name, bool is_key) {
   // Non-blocking, so that a FIFO instead of a file cannot block the process.
   const descriptor fd(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (fd.get() < 0) return because(error::unreadable_file, name, errno);
@@ -67,6 +79,11 @@ result<std::string> read_file(const std::string& name) {
   if (::fstat(fd.get(), &about) != 0) return because(error::unreadable_file, name, errno);
   if (!S_ISREG(about.st_mode))
     return failure(error::unreadable_file, name + ": not a regular file");
+  if (is_key) {
+    if (const auto why = exposure(fd.get(), about); !why.empty()) {
+      return failure(error::exposed_key, name + ": " + why);
+    }
+  }
   std::string out;
   char buffer[16 * 1024];
   for (;;) {
@@ -77,6 +94,16 @@ result<std::string> read_file(const std::string& name) {
     out.append(buffer, static_cast<std::size_t>(n));
     if (out.size() > max_file) return failure(error::too_large, name + ": larger than 1 MiB");
   }
+}
+
+}  // namespace
+
+result<std::string> read_file(const std::string& name) {
+  return read(name, false);
+}
+
+result<std::string> read_key_file(const std::string& name) {
+  return read(name, true);
 }
 
 result<void> write_files(const std::filesystem::path& dir, std::span<const output_file> files) {

@@ -13,6 +13,11 @@ namespace rw::tls {
 /// Reads a file of at most 1 MiB. The failure (unreadable_file, too_large) names it and the reason.
 result<std::string> read_file(const std::string& name);
 
+/// Reads the file of a private key likewise. A key that others than its owner may read is rejected
+/// (exposed_key), but for one on a read-only mount: that is how a pod has a Secret, whose mode is
+/// for the pod alone.
+result<std::string> read_key_file(const std::string& name);
+
 /// A file to write. Private keys have mode 0600.
 struct output_file {
   std::string name;

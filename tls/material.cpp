@@ -53,7 +53,7 @@ result<material_text> read_text(const material_files& files) {
        {std::pair(&files.certificate, &text.certificate), std::pair(&files.key, &text.key),
         std::pair(&files.ca, &text.ca)}) {
     if (name->empty()) continue;
-    auto read = read_file(*name);
+    auto read = to == &text.key ? read_key_file(*name) : read_file(*name);
     if (!read) return read.error();
     // An empty file must not count as a part that is not configured.
     if (read->empty()) return failure(error::not_pem, *name + ": file is empty");

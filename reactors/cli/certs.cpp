@@ -50,10 +50,10 @@ void make_certificates(const certs_settings& what) {
   for (const auto& san : what.sans) add_name(san, request);
   request.server_auth = what.what != role::client;
   request.client_auth = what.what != role::server;
-  const auto file = [&](const char* name) {
-    return need(tls::read_file((std::filesystem::path(what.dir) / name).string()), "certs");
-  };
-  const auto ca = need(tls::issuer::load({file("ca.crt"), file("ca.key")}), "certs");
+  const std::filesystem::path dir(what.dir);
+  const auto certificate = need(tls::read_file((dir / "ca.crt").string()), "certs");
+  const auto key = need(tls::read_key_file((dir / "ca.key").string()), "certs");
+  const auto ca = need(tls::issuer::load({certificate, key}), "certs");
   write(what.dir, what.name, need(ca.issue(request), "certs"));
 }
 

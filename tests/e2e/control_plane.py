@@ -13,9 +13,10 @@ import shutil
 import ssl
 import subprocess
 
-from harness import Process, free_port, pause, skip, wait_until
+from harness import Process, free_port, pause, secret_texts, skip, wait_until
 
 TOKEN = "e2e-token"
+secret_texts.add(TOKEN)
 
 
 def assets():

@@ -27,6 +27,9 @@ BINARY = os.environ.get("RW_BINARY") or str(ROOT / "build" / "runtime-watcher")
 DEV_BINARY = BINARY + "-dev"  # beside it
 SKIPPED = 77  # the exit code that ctest shows as "Skipped"
 MIB = 1024 * 1024
+# Private keys as PEM and in base64, as kubeconfigs and Secrets have them, and tokens of ServiceAccounts (RFC 7519).
+SECRETS = re.compile(r"PRIVATE KEY-|LS0tLS1CRUdJTi(BQUklWQVRF|BFQyBQUklWQVRF|BSU0EgUFJJVkFURS)|\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.")
+secret_texts = set()  # further texts that no log may contain
 
 
 def skip(reason):
@@ -371,6 +374,11 @@ def can_connect(port):
         return False
 
 
+def leaks(lines):
+    """Those that contain a private key or a token."""
+    return [line for line in lines if SECRETS.search(line) or any(text in line for text in secret_texts)]
+
+
 class TestCase(unittest.TestCase):
     """A test with a folder of its own; everything begun through `start` is ended with it, newest first, and shows the
     end of its log when the test failed."""
@@ -400,10 +408,12 @@ class TestCase(unittest.TestCase):
         if self._failed():
             for process in self._processes:
                 print(process.tail(), file=sys.stderr)
+        leaked = [(p.name, line[:300]) for p in self._processes for line in leaks(text for _, text in p.log)]
         if os.environ.get("RW_E2E_KEEP"):
             self.note(f"kept {self.folder}")
         else:
             shutil.rmtree(self.folder, ignore_errors=True)
+        self.assertEqual(leaked, [], "a log has a private key or a token in it")
 
 
 def main():

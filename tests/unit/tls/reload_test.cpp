@@ -1,6 +1,7 @@
 #include "tls/reload.hpp"
 
 #include "tls/directory_watch.hpp"
+#include "tls/files.hpp"
 #include "tls/quiet_period.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -297,6 +298,29 @@ BOOST_AUTO_TEST_CASE(material_is_refused_with_the_name_of_the_part) {
   const auto code =
       refusal({.certificate = pki.server.certificate, .key = encrypted, .ca = {}}).code;
   BOOST_TEST((code == error::encrypted_key || code == error::malformed_key));
+}
+
+BOOST_AUTO_TEST_CASE(key_file_that_others_may_read_is_rejected) {
+  const scratch dir;
+  dir.write("tls.key", "key");
+  BOOST_TEST(read_key_file(dir.in("tls.key")).value() == "key");
+  for (const auto mode : {fs::perms::group_read, fs::perms::others_read, fs::perms::group_write}) {
+    fs::permissions(dir.in("tls.key"), fs::perms::owner_read | mode);
+    const auto read = read_key_file(dir.in("tls.key"));
+    BOOST_REQUIRE(read.has_error());
+    BOOST_TEST(read.error().code == make_error_code(error::exposed_key));
+    BOOST_TEST(read.error().message().ends_with("private key; chmod 600 it"));
+  }
+  // A certificate is no secret.
+  BOOST_TEST(read_file(dir.in("tls.key")).value() == "key");
+  dir.write("tls.crt", the_pki().server.certificate);
+  dir.write("tls.key", the_pki().server.key);
+  fs::permissions(dir.in("tls.key"), fs::perms::owner_read | fs::perms::others_read);
+  const auto loaded =
+      material::load({.certificate = dir.in("tls.crt"), .key = dir.in("tls.key"), .ca = {}});
+  BOOST_TEST(loaded.error().message() ==
+             dir.in("tls.key") +
+                 ": mode 0404 lets others than its owner use the private key; chmod 600 it");
 }
 
 BOOST_AUTO_TEST_CASE(the_way_to_a_file_names_every_link) {

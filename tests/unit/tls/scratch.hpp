@@ -32,6 +32,8 @@ class scratch {
     std::filesystem::create_directories((path_ / name).parent_path());
     std::ofstream out(path_ / name, std::ios::trunc);
     out << contents;
+    using std::filesystem::perms;
+    std::filesystem::permissions(path_ / name, perms::owner_read | perms::owner_write);
   }
 
  private:

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Prints the software bill of materials (SPDX 2.3, JSON) of the image, and puts the licences of the packages into it.
+
+    sbom.py ROOT LIBRARY...
+
+LIBRARY are paths of shared libraries on this Debian machine; the packages that they come from are listed, and those whose
+code is in the executable itself. What is not part of the image differs from one machine to the other, so nothing else of
+this machine is in the output."""
+
+import datetime
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# Header-only and static libraries, by their packages.
+INSIDE = ("libboost1.81-dev", "libcli11-dev", "libnghttp2-dev")
+
+
+def output(*command):
+    return subprocess.run(command, check=True, text=True, capture_output=True).stdout
+
+
+def version():
+    return re.search(r"project\(runtime_watcher VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
+
+
+def package_of(library):
+    """dpkg knows a file by one of its two names: with /usr, or without it."""
+    for name in (library, os.path.realpath(library), os.path.realpath(library).removeprefix("/usr")):
+        found = subprocess.run(["dpkg-query", "--search", name], text=True, capture_output=True)
+        if found.returncode == 0:
+            return found.stdout.split(":")[0]
+    sys.exit(f"sbom.py: {library} belongs to no package")
+
+
+def described(package, relation):
+    source, number, maker = output("dpkg-query", "--show", "--showformat=${source:Package}\t${Version}\t${Maintainer}",
+                                   package).splitlines()[0].split("\t")
+    return relation, {
+        "SPDXID": "SPDXRef-Package-" + re.sub(r"[^A-Za-z0-9.-]", "-", package), "name": package, "versionInfo": number,
+        "supplier": "Organization: " + maker.split(" <")[0], "downloadLocation": "NOASSERTION", "filesAnalyzed": False,
+        "licenseConcluded": "NOASSERTION", "licenseDeclared": "NOASSERTION", "copyrightText": "NOASSERTION",
+        "comment": f"Its licences are in /usr/share/doc/{package}/copyright of the image.",
+        "externalRefs": [{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl",
+                          "referenceLocator": f"pkg:deb/debian/{package}@{number.replace('+', '%2B').replace(':', '%3A')}?"
+                                              f"arch={output('dpkg', '--print-architecture').strip()}&distro=debian-12&upstream={source}"}]}
+
+
+def main():
+    root, libraries = pathlib.Path(sys.argv[1]), sys.argv[2:]
+    installed = [p for p in INSIDE if subprocess.run(["dpkg-query", "--show", p], capture_output=True).returncode == 0]
+    packages = [described(p, "DYNAMIC_LINK") for p in sorted({package_of(name) for name in libraries})]
+    packages += [described("ca-certificates", "CONTAINS")]
+    packages += [described(p, "STATIC_LINK") for p in installed]
+    for _, each in packages:
+        to = root / "usr" / "share" / "doc" / each["name"] / "copyright"
+        to.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(f"/usr/share/doc/{each['name']}/copyright", to)
+        to.chmod(0o644)
+    files = []
+    for path in sorted(p for p in root.rglob("*") if p.is_file() and not p.is_symlink() and "doc" not in p.parts):
+        content = path.read_bytes()
+        files.append({"SPDXID": f"SPDXRef-File-{len(files)}", "fileName": "./" + str(path.relative_to(root)),
+                      "checksums": [{"algorithm": a, "checksumValue": hashlib.new(a.lower(), content).hexdigest()}
+                                    for a in ("SHA1", "SHA256")],
+                      "licenseConcluded": "NOASSERTION", "copyrightText": "NOASSERTION"})
+    digest = hashlib.sha256("".join(f["checksums"][1]["checksumValue"] for f in files).encode()).hexdigest()
+    created = datetime.datetime.fromtimestamp(int(os.environ.get("SOURCE_DATE_EPOCH", "0")), datetime.timezone.utc)
+    own = {"SPDXID": "SPDXRef-Package-runtime-watcher", "name": "runtime-watcher", "versionInfo": version(),
+           "downloadLocation": "NOASSERTION", "filesAnalyzed": False, "licenseConcluded": "NOASSERTION",
+           "licenseDeclared": "NOASSERTION", "copyrightText": "NOASSERTION",
+           "comment": "Its licence is in /usr/share/doc/runtime-watcher/copyright of the image."}
+    relations = [("SPDXRef-DOCUMENT", "DESCRIBES", own["SPDXID"])]
+    relations += [(own["SPDXID"], relation, each["SPDXID"]) for relation, each in packages]
+    relations += [(own["SPDXID"], "CONTAINS", each["SPDXID"]) for each in files]
+    json.dump({
+        "spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT",
+        "name": f"runtime-watcher-{version()}", "documentNamespace": f"https://spdx.org/spdxdocs/runtime-watcher-{digest}",
+        "creationInfo": {"created": created.strftime("%Y-%m-%dT%H:%M:%SZ"), "creators": ["Tool: deploy/image/sbom.py"]},
+        "packages": [own, *(each for _, each in packages)], "files": files,
+        "relationships": [{"spdxElementId": a, "relationshipType": how, "relatedSpdxElement": b} for a, how, b in relations],
+    }, sys.stdout, indent=1)
+    print()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,184 @@
+"""The image of deploy/image: two builds are the same, it contains what it should and nothing else, the Dockerfile makes the
+same file system, and an event goes through processes that run from it without privileges and with a read-only root."""
+
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import unittest
+
+import harness
+from harness import BINARY, ROOT, EventLog, Gateway, Pki, Process, Webhook, wait_until
+
+BUILD = ROOT / "deploy" / "image" / "build.sh"
+SAMPLE = ROOT / "deploy" / "samples" / "02-kyma-create.json"
+EPOCH = 1700000000
+LARGEST = 12 * harness.MIB
+TAG = "test"
+
+
+def run(*command, timeout=120, **options):
+    done = subprocess.run([*map(str, command)], text=True, capture_output=True, timeout=timeout, **options)
+    if done.returncode != 0:
+        raise AssertionError(f"{' '.join(map(str, command))} ended with {done.returncode}: {done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def build(to):
+    """Returns the digest."""
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": str(EPOCH), "TZ": "Asia/Tokyo", "LC_ALL": "C"}
+    return run(BUILD, "--binary", BINARY, "--output", to, "--tag", TAG, env=environment).strip()
+
+
+def contents(root):
+    """Paths below a root file system, with what they are."""
+    found = {}
+    for path in sorted(root.rglob("*")):
+        about = path.lstat()
+        found[str(path.relative_to(root))] = (oct(about.st_mode), os.readlink(path) if path.is_symlink() else "")
+    return found
+
+
+class Layout(harness.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.layout = self.folder / "image"
+        self.digest = build(self.layout)
+
+    def blob(self, digest):
+        return json.loads((self.layout / "blobs" / digest.replace(":", "/")).read_text())
+
+    def unpacked(self):
+        as_user = [] if os.geteuid() == 0 else ["--rootless"]
+        run("umoci", "unpack", *as_user, "--image", f"{self.layout}:{TAG}", self.folder / "bundle")
+        return self.folder / "bundle" / "rootfs"
+
+    def check_description(self):
+        size = sum(path.stat().st_size for path in (self.layout / "blobs").rglob("*") if path.is_file())
+        self.note(f"{size / harness.MIB:.1f} MiB compressed")
+        self.assertLess(size, LARGEST)
+        image = self.blob(self.blob(self.digest)["config"]["digest"])
+        self.assertEqual(image["config"]["User"], "10001:10001")
+        self.assertEqual(image["config"]["Entrypoint"], ["/usr/bin/runtime-watcher"])
+        self.assertEqual(image["created"], "2023-11-14T22:13:20Z")
+        labels = image["config"]["Labels"]
+        for name in ("title", "version", "revision", "created", "description"):
+            self.assertTrue(labels[f"org.opencontainers.image.{name}"], name)
+
+    def check_files(self, root):
+        found = contents(root)
+        self.assertEqual([name for name in found if name.startswith("usr/bin/")], ["usr/bin/runtime-watcher"], "no shell, no tools")
+        self.assertEqual([name for name in found if name.startswith("usr/sbin")], [])
+        for name, (mode, _) in found.items():
+            self.assertEqual(int(mode, 8) & 0o6000, 0, f"{name} has the bit setuid or setgid")
+            if not int(mode, 8) & 0o120000 == 0o120000:
+                self.assertEqual(int(mode, 8) & 0o022, 0, f"others may write {name}")
+            self.assertEqual((root / name).lstat().st_mtime, EPOCH, name)
+        self.assertIn("10001:10001", (root / "etc" / "passwd").read_text())
+        sbom = json.loads((root / "usr/share/doc/runtime-watcher/sbom.spdx.json").read_text())
+        self.assertEqual(sbom, json.loads(pathlib.Path(f"{self.layout}.spdx.json").read_text()))
+        listed = {file["fileName"]: file["checksums"][1]["checksumValue"] for file in sbom["files"]}
+        for name in (n for n, (mode, _) in found.items() if ".so" in n or n.startswith("usr/bin/")):
+            self.assertEqual(listed.get(f"./{name}"), hashlib.sha256((root / name).read_bytes()).hexdigest(), name)
+        packages = {package["name"]: package for package in sbom["packages"]}
+        for name in ("libc6", "libssl3", "libboost-json1.81.0", "libnghttp2-dev", "ca-certificates"):
+            self.assertTrue(packages[name]["versionInfo"], name)
+            self.assertIn(f"usr/share/doc/{name}/copyright", found)
+
+    def confined(self, root, name, *arguments, env=None, on_line=None):
+        """As a pod's container: uid 10001, no capabilities, a read-only root. The network is the host's."""
+        environment = [part for pair in (env or {}).items() for part in ("--setenv", *pair)]
+        return self.start(Process(name, [
+            "bwrap", "--ro-bind", root, "/", "--proc", "/proc", "--dev", "/dev", "--ro-bind", self.folder / "pki", "/secrets",
+            "--ro-bind", "/etc/hosts", "/etc/hosts", "--unshare-all", "--share-net", "--uid", "10001", "--gid", "10001", "--cap-drop", "ALL", "--die-with-parent",
+            "--new-session", "--clearenv", *environment, "/usr/bin/runtime-watcher", *arguments], on_line=on_line))
+
+    def test_image_is_reproducible_small_and_delivers_an_event_without_privileges(self):
+        self.assertEqual(build(self.folder / "again"), self.digest, "two builds have one digest")
+        self.check_description()
+        root = self.unpacked()
+        self.check_files(root)
+        for name in ("proc", "dev", "secrets"):  # a container's runtime makes these
+            (root / name).mkdir()
+        (root / "etc" / "hosts").touch()
+
+        pki, events = Pki(self.folder / "pki"), EventLog()
+        pki.issue("webhook", "webhook", cn="runtime-1")
+        listener = self.confined(root, "listener", "listen", "--address", "127.0.0.1:0", "--component", "lifecycle-manager",
+                                 on_line=events.take)
+        certificate, key = pki.issue("server", "gateway")
+        gateway = self.start(Gateway(self.folder / "nginx", certificate, key, pki.ca, listener.wait_listening("listener")))
+        webhook = self.confined(root, "webhook", "webhook", "--bind-address", "127.0.0.1", env={
+            "WEBHOOK_PORT": "0", "METRICS_PORT": "0", "CA_CERT": "/secrets/ca.crt", "TLS_CERT": "/secrets/webhook.crt",
+            "TLS_KEY": "/secrets/webhook.key", "KCP_ADDR": f"localhost:{gateway.port}", "KCP_CONTRACT": "v2",
+            "SHUTDOWN_DELAY": "0", "HEARTBEAT_INTERVAL": "0"})
+        port = webhook.wait_listening("webhook")
+        run(BINARY, "replay", "--address", f"localhost:{port}", "--path", "/validate/lifecycle-manager", "--ca-cert", pki.ca, SAMPLE)
+        wait_until(lambda: events.lines, 10, lambda: f"the event comes:\n{webhook.tail()}\n{listener.tail()}")
+        self.assertEqual(events.events()[0]["runtimeId"], "runtime-1")
+        [process] = [pathlib.Path(p) for p in self.processes_of(webhook)]
+        status = dict(line.split(":", 1) for line in (process / "status").read_text().splitlines() if ":" in line)
+        for capabilities in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+            self.assertEqual(int(status[capabilities], 16), 0, capabilities)
+        # It cannot write to its file system.
+        mounts = [line.split() for line in (process / "mounts").read_text().splitlines()]
+        self.assertTrue(next(options for _, to, _, options, *_ in mounts if to == "/").startswith("ro"))
+
+    def processes_of(self, started):
+        """Folders of /proc of the watcher below a bwrap."""
+        found, parents = [], [started.popen.pid]
+        while parents:
+            parent = parents.pop()
+            for task in pathlib.Path(f"/proc/{parent}/task").glob("*/children"):
+                parents += [int(pid) for pid in task.read_text().split()]
+            if os.readlink(f"/proc/{parent}/exe").endswith("runtime-watcher"):
+                found.append(f"/proc/{parent}")
+        return found
+
+
+class Dockerfile(harness.TestCase):
+    """What a container engine makes of the Dockerfile, apart from the compilation."""
+
+    def buildah(self, *arguments):
+        environment = {**os.environ, "STORAGE_DRIVER": "vfs", "BUILDAH_ISOLATION": "chroot"}
+        return run("buildah", "--root", self.folder / "storage", "--runroot", self.folder / "run", *arguments, env=environment).strip()
+
+    def test_dockerfile_makes_the_file_system_of_the_script(self):
+        base = self.buildah("from", "scratch")
+        self.buildah("add", "--quiet", base, os.environ["RW_IMAGE_BASE"], "/")
+        self.buildah("commit", "--quiet", "--disable-compression", base, "localhost/base")
+        context = self.folder / "context"
+        (context / "build").mkdir(parents=True)
+        shutil.copy(BINARY, context / "build" / "runtime-watcher")
+        (context / "build" / "other").write_text("no part of the context")
+        for name in ("CMakeLists.txt", "LICENSE"):
+            shutil.copy(ROOT / name, context)
+        shutil.copytree(ROOT / "deploy" / "image", context / "deploy" / "image")
+        self.buildah("bud", "--quiet", "--ignorefile", context / "deploy/image/Dockerfile.dockerignore",
+                     "--build-arg", "BASE=localhost/base", "--build-arg", "FROM_STAGE=given", "--build-arg",
+                     f"SOURCE_DATE_EPOCH={EPOCH}", "-f", context / "deploy/image/Dockerfile", "-t", "watcher", context)
+        container = self.buildah("from", "localhost/watcher")
+        mounted = pathlib.Path(self.buildah("mount", container))
+        by_script = self.folder / "rootfs"
+        run(ROOT / "deploy" / "image" / "rootfs.sh", BINARY, by_script, env={**os.environ, "SOURCE_DATE_EPOCH": str(EPOCH)})
+        # The base has no compiler and so no headers, whose licences the script adds.
+        relevant = lambda found: {name: what for name, what in found.items() if not name.split("/")[-1].endswith("-dev")
+                                  and not name.endswith("-dev/copyright")}
+        self.assertEqual(relevant(contents(mounted)), relevant(contents(by_script)))
+        config = json.loads(self.buildah("inspect", container))["OCIv1"]["config"]
+        self.assertEqual((config["User"], config["Entrypoint"]), ("10001:10001", ["/usr/bin/runtime-watcher"]))
+        self.buildah("umount", container)
+        self.buildah("rm", container)
+
+
+if __name__ == "__main__":
+    for tool in ("umoci", "bwrap", "buildah"):
+        if not shutil.which(tool):
+            harness.skip(f"{tool} is not installed")
+    if not os.environ.get("RW_IMAGE_BASE"):
+        Dockerfile = unittest.skip("RW_IMAGE_BASE names no root file system")(Dockerfile)
+    if os.geteuid() != 0:
+        Dockerfile = unittest.skip("buildah's isolation by chroot needs root")(Dockerfile)
+    harness.main()
