@@ -61,7 +61,7 @@ def check_tests(path, text, errors):
     registered = (tests / "CMakeLists.txt").read_text()
     e2e = re.findall(r"^rw_e2e\((\w+)", (tests / "e2e" / "CMakeLists.txt").read_text(), flags=re.MULTILINE)
     for folder, name in re.findall(r"`([a-z0-9_]+)\.([a-z0-9_]+)`", text):
-        there = (name in e2e if folder == "e2e" else (tests / "fuzz" / f"{name}.cpp").exists() if folder == "fuzz" else
+        there = (name in e2e if folder == "e2e" else (tests / "fuzz" / f"fuzz_{name}.cpp").exists() if folder == "fuzz" else
                  f"NAME {folder}.{name}" in registered or (tests / "unit" / folder / f"{name}_test.cpp").exists())
         if not there:
             errors.append(f"{path}: no such test: {folder}.{name}")
