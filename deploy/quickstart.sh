@@ -124,6 +124,7 @@ cmake --preset release >/dev/null
 cmake --build --preset release --target runtime-watcher runtime-watcher-dev
 
 step "Start: runtime-watcher-dev dev --bare (a control plane that knows of no runtime, and a runtime)"
+umask 077  # kubeconfigs and manifests with tokens are for this user alone
 work="$(mktemp -d)"
 kubectl="$(kubectl_works && echo yes || true)"
 "$binary" dev --bare --dir "$work" --runtimes 1 --events json >"$work/events" 2>"$work/log" &

@@ -25,6 +25,8 @@ import urllib.request
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = os.environ.get("RW_BINARY") or str(ROOT / "build" / "runtime-watcher")
 DEV_BINARY = BINARY + "-dev"  # beside it
+# Keys that a test writes are for this user alone: the product rejects others.
+os.umask(0o077)
 SKIPPED = 77  # the exit code that ctest shows as "Skipped"
 MIB = 1024 * 1024
 # Private keys as PEM and in base64, as kubeconfigs and Secrets have them, and tokens of ServiceAccounts (RFC 7519).
