@@ -63,6 +63,7 @@ run_umoci config --image "$work/layout:$tag" --no-history --created "$created" -
   --config.entrypoint /usr/bin/runtime-watcher --config.env PATH=/usr/bin \
   --config.label "$title.title=runtime-watcher" --config.label "$title.version=$version" \
   --config.label "$title.revision=$revision" --config.label "$title.created=$created" \
+  --config.label "$title.licenses=Apache-2.0" \
   --config.label "$title.description=Tells a control plane what changed on thousands of Kubernetes clusters" \
   --manifest.annotation "$title.version=$version" --manifest.annotation "$title.revision=$revision"
 run_umoci gc --layout "$work/layout"

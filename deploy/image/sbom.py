@@ -20,6 +20,13 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Header-only and static libraries, by their packages.
 INSIDE = ("libboost1.81-dev", "libcli11-dev", "libnghttp2-dev")
+# Debian's short names of licences, where SPDX has another one; compared in lower case.
+SPDX = {"expat": "MIT", "apache-2": "Apache-2.0", "bsd-2-clause": "BSD-2-Clause", "bsd-3-clause": "BSD-3-Clause",
+        "gpl-2+": "GPL-2.0-or-later", "gpl-2.0+": "GPL-2.0-or-later", "gpl-3+": "GPL-3.0-or-later",
+        "lgpl-2.1+": "LGPL-2.1-or-later", **{name.lower(): name for name in ("Apache-2.0", "BSL-1.0", "MPL-2.0", "MIT", "X11")}}
+# Packages whose copyright file is no list of licences.
+PROSE = {"libc6": "LGPL-2.1-or-later", "libgcc-s1": "GPL-3.0-or-later WITH GCC-exception-3.1",
+         "libstdc++6": "GPL-3.0-or-later WITH GCC-exception-3.1"}
 
 
 def output(*command):
@@ -39,14 +46,29 @@ def package_of(library):
     sys.exit(f"sbom.py: {library} belongs to no package")
 
 
+def licence_of(package):
+    """The licence of most files of a package ("Files: *", else of the first but Debian's own), as an SPDX expression. One
+    that SPDX has no name for is a LicenseRef; its text is the package's copyright file."""
+    if package in PROSE:
+        return PROSE[package]
+    paragraphs = pathlib.Path(f"/usr/share/doc/{package}/copyright").read_text("utf-8", "replace").split("\n\n")
+    files = [each for each in paragraphs if re.search(r"^Files:(?!\s*debian/)", each, re.MULTILINE) and re.search(r"^License:", each, re.MULTILINE)]
+    if files:
+        chosen = next((each for each in files if re.search(r"^Files:\s*\*\s*$", each, re.MULTILINE)), files[0])
+        name = re.search(r"^License:[ \t]*(\S[^\n]*)", chosen, re.MULTILINE)
+        if name and name[1].strip().lower() in SPDX:
+            return SPDX[name[1].strip().lower()]
+    return "LicenseRef-Debian-" + re.sub(r"[^A-Za-z0-9.-]", "-", package)
+
+
 def described(package, relation):
     source, number, maker = output("dpkg-query", "--show", "--showformat=${source:Package}\t${Version}\t${Maintainer}",
                                    package).splitlines()[0].split("\t")
     return relation, {
         "SPDXID": "SPDXRef-Package-" + re.sub(r"[^A-Za-z0-9.-]", "-", package), "name": package, "versionInfo": number,
         "supplier": "Organization: " + maker.split(" <")[0], "downloadLocation": "NOASSERTION", "filesAnalyzed": False,
-        "licenseConcluded": "NOASSERTION", "licenseDeclared": "NOASSERTION", "copyrightText": "NOASSERTION",
-        "comment": f"Its licences are in /usr/share/doc/{package}/copyright of the image.",
+        "licenseConcluded": "NOASSERTION", "licenseDeclared": licence_of(package), "copyrightText": "NOASSERTION",
+        "comment": f"The licence is that of most of its files; all are in /usr/share/doc/{package}/copyright of the image.",
         "externalRefs": [{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl",
                           "referenceLocator": f"pkg:deb/debian/{package}@{number.replace('+', '%2B').replace(':', '%3A')}?"
                                               f"arch={output('dpkg', '--print-architecture').strip()}&distro=debian-12&upstream={source}"}]}
@@ -74,8 +96,11 @@ def main():
     created = datetime.datetime.fromtimestamp(int(os.environ.get("SOURCE_DATE_EPOCH", "0")), datetime.timezone.utc)
     own = {"SPDXID": "SPDXRef-Package-runtime-watcher", "name": "runtime-watcher", "versionInfo": version(),
            "downloadLocation": "NOASSERTION", "filesAnalyzed": False, "licenseConcluded": "NOASSERTION",
-           "licenseDeclared": "NOASSERTION", "copyrightText": "NOASSERTION",
+           "licenseDeclared": "Apache-2.0", "copyrightText": "NOASSERTION",
            "comment": "Its licence is in /usr/share/doc/runtime-watcher/copyright of the image."}
+    extracted = [{"licenseId": each["licenseDeclared"], "name": f"Licences of Debian's package {each['name']}",
+                  "extractedText": pathlib.Path(f"/usr/share/doc/{each['name']}/copyright").read_text("utf-8", "replace")}
+                 for _, each in packages if each["licenseDeclared"].startswith("LicenseRef-")]
     relations = [("SPDXRef-DOCUMENT", "DESCRIBES", own["SPDXID"])]
     relations += [(own["SPDXID"], relation, each["SPDXID"]) for relation, each in packages]
     relations += [(own["SPDXID"], "CONTAINS", each["SPDXID"]) for each in files]
@@ -84,6 +109,7 @@ def main():
         "name": f"runtime-watcher-{version()}", "documentNamespace": f"https://spdx.org/spdxdocs/runtime-watcher-{digest}",
         "creationInfo": {"created": created.strftime("%Y-%m-%dT%H:%M:%SZ"), "creators": ["Tool: deploy/image/sbom.py"]},
         "packages": [own, *(each for _, each in packages)], "files": files,
+        **({"hasExtractedLicensingInfos": extracted} if extracted else {}),
         "relationships": [{"spdxElementId": a, "relationshipType": how, "relatedSpdxElement": b} for a, how, b in relations],
     }, sys.stdout, indent=1)
     print()
