@@ -2,7 +2,9 @@
 
 #include <cerrno>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <system_error>
 #include <unistd.h>
@@ -58,12 +60,25 @@ result<void> write_one(const std::filesystem::path& dir, const output_file& file
   return because(error::unwritable_file, place, reason);
 }
 
-/// Empty if only the owner may read it.
+bool on_read_only_mount(int fd) {
+  struct statvfs mount{};
+  return ::fstatvfs(fd, &mount) == 0 && (mount.f_flag & ST_RDONLY) != 0;
+}
+
+/// True if the file is in memory, in a folder named as kubelet names the versions of a volume
+/// ("..2026_01_31_..."). Memory alone is not enough: /tmp is often kept there.
+bool in_kubelet_volume(int fd) {
+  struct statfs about{};
+  if (::fstatfs(fd, &about) != 0 || about.f_type != TMPFS_MAGIC) return false;
+  std::error_code failed;
+  const auto real = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd), failed);
+  return !failed && real.parent_path().filename().string().starts_with("..");
+}
+
+/// Empty if only the owner may read it, or if its mode is for a pod alone.
 std::string exposure(int fd, const struct stat& about) {
   constexpr unsigned others = S_IRWXG | S_IRWXO;
-  struct statvfs mount{};
-  if ((about.st_mode & others) == 0) return {};
-  if (::fstatvfs(fd, &mount) == 0 && (mount.f_flag & ST_RDONLY) != 0) return {};
+  if ((about.st_mode & others) == 0 || on_read_only_mount(fd) || in_kubelet_volume(fd)) return {};
   std::string mode(3, '0');
   for (std::size_t i = 0; i < mode.size(); ++i) {
     mode[i] = static_cast<char>('0' + (about.st_mode >> (6 - 3 * i) & 7));

@@ -14,8 +14,8 @@ namespace rw::tls {
 result<std::string> read_file(const std::string& name);
 
 /// Reads the file of a private key likewise. A key that others than its owner may read is rejected
-/// (exposed_key), but for one on a read-only mount: that is how a pod has a Secret, whose mode is
-/// for the pod alone.
+/// (exposed_key), but for one on a read-only mount, or in a volume that kubelet keeps in memory:
+/// that is how a pod has a Secret, whose mode is for the pod alone.
 result<std::string> read_key_file(const std::string& name);
 
 /// A file to write. Private keys have mode 0600.

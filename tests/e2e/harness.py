@@ -5,6 +5,7 @@ Python's standard library only. Environment: RW_BINARY, the runtime-watcher unde
 of this checkout); RW_E2E_KEEP=1 keeps the folders of a test; RW_E2E_VERBOSE=1 echoes what the processes log.
 """
 
+import base64
 import json
 import os
 import pathlib
@@ -376,14 +377,33 @@ def can_connect(port):
         return False
 
 
+def secrets_in(folder):
+    """The tokens in the files of a folder, and the lines of private keys in PEM. Of fewer than 8 characters none is secret."""
+    found = set()
+    for path in pathlib.Path(folder).rglob("*"):
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > MIB or path.suffix in (".log", ".snap", ".wal"):
+            continue
+        text = path.read_text("utf-8", "replace")
+        found.update(re.findall(r"""\btoken["']?: *["']?([^\s"',}]+)""", text))
+        # A kubeconfig has its key in base64.
+        inner = [base64.b64decode(each).decode("utf-8", "replace")
+                 for each in re.findall(r"\bLS0tLS1CRUdJTi[\w+/]{64,}={0,2}", text) if len(each) % 4 == 0]
+        for key in re.findall(r"PRIVATE KEY-----(.*?)-----END", "\n".join([text, *inner]), re.DOTALL):
+            found.update(key.split()[1:])  # the first line is the same for most keys of a kind
+    return {each for each in found if len(each) >= 8}
+
+
 def leaks(lines):
     """Those that contain a private key or a token."""
-    return [line for line in lines if SECRETS.search(line) or any(text in line for text in secret_texts)]
+    lines = list(lines)
+    all_lines = "\n".join(lines)
+    texts = [text for text in secret_texts if text in all_lines]
+    return [line for line in lines if SECRETS.search(line) or any(text in line for text in texts)]
 
 
 class TestCase(unittest.TestCase):
     """A test with a folder of its own; everything begun through `start` is ended with it, newest first, and shows the
-    end of its log when the test failed."""
+    end of its log when the test failed. A test fails if a log has a private key in it, or a token of a file in the folder."""
 
     def setUp(self):
         if not os.access(BINARY, os.X_OK):
@@ -410,6 +430,7 @@ class TestCase(unittest.TestCase):
         if self._failed():
             for process in self._processes:
                 print(process.tail(), file=sys.stderr)
+        secret_texts.update(secrets_in(self.folder))
         leaked = [(p.name, line[:300]) for p in self._processes for line in leaks(text for _, text in p.log)]
         if os.environ.get("RW_E2E_KEEP"):
             self.note(f"kept {self.folder}")
