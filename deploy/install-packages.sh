@@ -17,7 +17,7 @@ declare -A groups=(
     libboost1.81-dev libboost-json1.81-dev libboost-test1.81-dev libssl-dev libnghttp2-dev libcli11-dev
     prometheus-cpp-dev libsimdjson-dev libyaml-cpp-dev libre2-dev libbenchmark-dev
     git curl openssl ca-certificates python3"
-  [test]="nghttp2-client nginx-light wrk jq curl openssl python3 kubernetes-client npm bubblewrap umoci buildah mmdebstrap binutils"
+  [test]="nghttp2-client nginx-light wrk jq curl openssl python3 kubernetes-client npm bubblewrap umoci buildah mmdebstrap binutils doxygen abigail-tools pkg-config"
   [image]="umoci binutils ca-certificates python3 git"
   [sanitize]="llvm-19"
   [kube]="dpkg-dev make jq rsync xz-utils patch python3 ca-certificates"
@@ -25,7 +25,7 @@ declare -A groups=(
 # The command that stands for a package where another origin may have provided it.
 declare -A commands=([jq]=jq [git]=git [curl]=curl [python3]=python3 [make]=make [rsync]=rsync [patch]=patch
   [openssl]=openssl [npm]=npm [cmake]=cmake [nginx-light]=nginx [wrk]=wrk
-  [kubernetes-client]=kubectl)
+  [kubernetes-client]=kubectl [pkg-config]=pkg-config)
 
 case "${1:-}" in
   -h | --help) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; exit 0 ;;

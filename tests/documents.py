@@ -16,7 +16,7 @@ FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9_-]+")
 FOREIGN = {"--address-family", "--build", "--cacert", "--data", "--dry-run", "--enable-aggregator-routing", "--field-selector",
            "--header", "--kubeconfig", "--label-exclude", "--list_content", "--merge", "--preset", "--replicas",
            "--run_test", "--runtime-bootstrapper-enabled", "--show-managed-fields", "--target", "--type", "--install",
-           "--set", "--set-file", "--goaway-chance", "--server-side", "--bump-revision", "--mark-compacted", "--parallel"}
+           "--prefix", "--set", "--set-file", "--goaway-chance", "--server-side", "--bump-revision", "--mark-compacted", "--parallel"}
 
 
 def files(*suffixes):

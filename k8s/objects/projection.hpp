@@ -21,8 +21,8 @@ class projection {
   /// paths `also`, in the form that `fields` takes.
   static projection metadata(const std::vector<std::string>& also = {});
   /// Keeps only these paths, such as "spec.resourceToWatch" or "metadata.labels"; an element in
-  /// quotes may have dots: `metadata.annotations."a.b/c"`. Throws std::invalid_argument that names
-  /// an invalid path.
+  /// quotes may have dots, as in metadata.annotations."a.b/c". Throws std::invalid_argument that
+  /// names an invalid path.
   static projection fields(const std::vector<std::string>& paths);
 
   struct rule;

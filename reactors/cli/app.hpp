@@ -51,6 +51,7 @@ struct services {
   core::logger log;
   core::metrics metrics;
   core::watchdog watchdog;
+  bool owns_process = true;  ///< false in a host's process, of which nothing may be changed
 };
 
 /// Makes an address to listen on. Throws `setting_error` that names `setting` if the host is not an

@@ -90,7 +90,9 @@ void check_required(CLI::App& app, std::initializer_list<const char*> flags, pro
   for (const auto* flag : flags) {
     const auto& option = *app.get_option(flag);
     if (!option.results().empty() && !option.results().front().empty()) continue;
-    wrong.add(option.get_envname() + " is required (or the flag " + flag + ")");
+    const auto variable = option.get_envname();
+    wrong.add(variable.empty() ? std::string(flag) + " is required"
+                               : variable + " is required (or the flag " + flag + ")");
   }
 }
 

@@ -123,7 +123,7 @@ asio::awaitable<int> webhook_app::run() {
   serving.spawn(pipeline_.run());
   log_listening(services_.log, "webhook", pipeline_.address());
   log_listening(services_.log, "admin", admin_.address());
-  give_back_startup_code();
+  if (services_.owns_process) give_back_startup_code();
 
   co_await stop_.wait();
 

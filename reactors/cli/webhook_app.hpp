@@ -21,6 +21,9 @@ class webhook_app final : public app {
 
   boost::asio::awaitable<int> run() override;
 
+  boost::asio::ip::tcp::endpoint address() const { return pipeline_.address(); }
+  boost::asio::ip::tcp::endpoint admin_address() const { return admin_.address(); }
+
  private:
   std::string not_ready() const;
   void on_reload(const tls::result<void>& outcome);

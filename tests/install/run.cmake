@@ -1,6 +1,7 @@
-# cmake -DBUILD=<build dir> -DSOURCE=<this dir> -DWORK=<scratch> -DCOMPILER=<c++> -DLINKER=<flags> -P run.cmake
+# cmake -DBUILD=<build dir> -DSOURCE=<this dir> -DEXAMPLES=<examples> -DWORK=<scratch> -DCOMPILER=<c++> -DLINKER=<flags>
+#       -DPYTHON=<python> -P run.cmake
 # Installs the build into a prefix of its own, moves that (nothing may depend on where it was), and
-# builds and runs the project beside this file against it.
+# builds the project beside this file and the examples against it, and runs the latter.
 function(run)
   execute_process(COMMAND ${ARGV} RESULT_VARIABLE code)
   if(NOT code EQUAL 0)
@@ -22,8 +23,15 @@ foreach(package ${packages})
     endif()
   endforeach()
 endforeach()
-run(${CMAKE_COMMAND} -S ${SOURCE} -B ${WORK}/build -G Ninja -DCMAKE_BUILD_TYPE=Release
-    -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_EXE_LINKER_FLAGS=${LINKER} -DCMAKE_PREFIX_PATH=${WORK}/moved)
-run(${CMAKE_COMMAND} --build ${WORK}/build)
-run(${WORK}/build/embedder)
+set(ENV{PKG_CONFIG_PATH} ${WORK}/moved/lib/pkgconfig)
+string(REPLACE "clang++" "clang" c_compiler ${COMPILER})
+string(REPLACE "g++" "gcc" c_compiler ${c_compiler})
+set(ENV{CC} ${c_compiler})
+foreach(project ${SOURCE} ${EXAMPLES}/c ${EXAMPLES}/operator ${EXAMPLES}/threads)
+  cmake_path(GET project FILENAME name)
+  run(${CMAKE_COMMAND} -S ${project} -B ${WORK}/${name} -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=${COMPILER}
+      -DCMAKE_C_COMPILER=${c_compiler} -DCMAKE_EXE_LINKER_FLAGS=${LINKER} -DCMAKE_PREFIX_PATH=${WORK}/moved -DCMAKE_C_FLAGS=-Werror\ -Wall\ -Wextra\ -std=gnu11)
+  run(${CMAKE_COMMAND} --build ${WORK}/${name})
+endforeach()
 run(${WORK}/moved/bin/runtime-watcher version)
+run(${PYTHON} -B ${SOURCE}/examples_test.py ${WORK} ${EXAMPLES})

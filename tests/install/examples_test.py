@@ -1,0 +1,204 @@
+"""The programs of examples/, built against an installed copy, and the library for C as it is installed.
+
+    examples_test.py WORK EXAMPLES
+
+WORK is the folder that run.cmake made; each example is in a folder of its name there, the installed copy in `moved`.
+"""
+
+import ctypes
+import importlib.util
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import urllib.error
+import urllib.parse
+import urllib.request
+
+WORK, EXAMPLES = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
+ROOT = EXAMPLES.parent
+INSTALLED = WORK / "moved"
+LIBRARY = INSTALLED / "lib" / "librw.so.0"
+BINARY = INSTALLED / "bin" / "runtime-watcher"
+EVENT = b'{"watched":{"Namespace":"kyma-system","Name":"%s"},"watchedGvk":{"group":"operator.kyma-project.io","version":"v1","kind":"Kyma"}}'
+PATIENCE = 20
+
+
+def run(*command):
+    done = subprocess.run([*map(str, command)], text=True, capture_output=True, timeout=60)
+    if done.returncode != 0:
+        raise AssertionError(f"{command} ended with {done.returncode}: {done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def until(condition, what):
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {PATIENCE} s: {what}")
+        threading.Event().wait(0.01)
+
+
+class Base(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.keep = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls.keep.name)
+        run(BINARY, "certs", "ca", "--dir", cls.folder, "--cn", "ca")
+        run(BINARY, "certs", "webhook", "--dir", cls.folder, "--name", "runtime", "--cn", "runtime-1", "--san", "dns:localhost")
+        cls.sender = "Cert=" + urllib.parse.quote((cls.folder / "runtime.crt").read_text(), safe="")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.keep.cleanup()
+
+    def send(self, port, name):
+        request = urllib.request.Request(f"http://127.0.0.1:{port}/v2/lifecycle-manager/event", EVENT % name.encode(),
+                                         {"x-forwarded-client-cert": self.sender})
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            return answer.status
+
+
+class Examples(Base):
+    def check(self, *command):
+        """The program prints its port, then each event as a line; it ends at SIGTERM, after what it has accepted."""
+        process = subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        lines = []
+        reader = threading.Thread(target=lambda: lines.extend(line.rstrip() for line in process.stdout), daemon=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.kill)
+        port = int(process.stdout.readline().split()[1])
+        reader.start()
+        names = [f"object-{i}" for i in range(20)]
+        for name in names:
+            self.assertEqual(self.send(port, name), 200)
+        process.terminate()
+        self.assertEqual(process.wait(PATIENCE), 0)
+        reader.join(PATIENCE)
+        self.assertEqual(sorted(lines), sorted(f"runtime-1: Kyma kyma-system/{name}" for name in names))
+
+    def test_operator_in_cpp(self):
+        self.assertLess(len((EXAMPLES / "operator" / "main.cpp").read_text().splitlines()), 80)
+        self.check(WORK / "operator" / "example", "0")
+
+    def test_host_without_asio(self):
+        self.check(WORK / "threads" / "example", "0")
+
+    def test_program_in_c(self):
+        self.check(WORK / "c" / "example", "--address=127.0.0.1:0")
+
+    def test_program_in_python(self):
+        self.check(sys.executable, EXAMPLES / "python" / "operator.py", LIBRARY, "--address=127.0.0.1:0", "--component=lifecycle-manager")
+
+
+class CLibrary(Base):
+    def setUp(self):
+        spec = importlib.util.spec_from_file_location("operator_example", EXAMPLES / "python" / "operator.py")
+        self.example = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(self.example)
+        self.rw = self.example.load(str(LIBRARY))
+        for name in ("rw_listener_next", "rw_listener_drain", "rw_listener_fd", "rw_webhook_port", "rw_webhook_metrics_port", "rw_webhook_free"):
+            getattr(self.rw, name).argtypes = [ctypes.c_void_p]
+        self.rw.rw_listener_next.argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p)]
+        self.rw.rw_event_free.argtypes = [ctypes.c_void_p]
+        self.rw.rw_webhook_start.argtypes = self.rw.rw_listener_start.argtypes
+        self.rw.rw_webhook_start.restype = ctypes.c_void_p
+        self.rw.rw_version.restype = ctypes.c_char_p
+        self.log = []
+        log = self.example.LOG(lambda _, line: self.log.append(line.decode()))
+        self.callbacks = self.example.Callbacks(self.example.EVENT(), log, None)
+
+    def begin(self, what, *flags):
+        """A listener or a webhook, or the error."""
+        texts = [flag.encode() for flag in flags] + [None]
+        error = ctypes.create_string_buffer(200)
+        made = getattr(self.rw, f"rw_{what}_start")((ctypes.c_char_p * len(texts))(*texts), self.callbacks, error, len(error))
+        return made or error.value.decode()
+
+    def take(self, listener):
+        event = ctypes.c_void_p()
+        outcome = self.rw.rw_listener_next(listener, event)
+        if outcome != 1:
+            return outcome
+        name = self.rw.rw_event_name(event).decode()
+        self.rw.rw_event_free(event)
+        return name
+
+    def test_version_is_that_of_the_program(self):
+        self.assertEqual(f"runtime-watcher {self.rw.rw_version().decode()}\n", run(BINARY, "version"))
+
+    def test_wrong_flags_are_named(self):
+        for flags, message in (((), "--address is required"), (("--address=127.0.0.1:0",), "--component"),
+                               (("--address=nowhere", "--component=x"), "--address"), (("--adress=127.0.0.1:0",), "--adress"),
+                               (("--address=127.0.0.1:0", "--component=x", "--client-ca=/nowhere"), "/nowhere: No such file")):
+            self.assertIn(message, self.begin("listener", *flags))
+        self.assertIn("--kcp-addr", self.begin("webhook"))
+        self.assertEqual(len(self.begin("listener", "--address=" + "x" * 1000, "--component=x")), 199, "a long message is cut off")
+        # The environment of the host does not matter.
+        self.assertIsNone(self.rw.rw_listener_start(None, None, None, 0))
+
+    def test_events_wait_for_the_host_and_senders_get_503_when_there_are_too_many(self):
+        listener = self.begin("listener", "--address=127.0.0.1:0", "--component=lifecycle-manager", "--drain-timeout=1s")
+        port = self.rw.rw_listener_port(listener)
+        self.assertEqual(self.take(listener), 0)
+        accepted = 0
+        with self.assertRaises(urllib.error.HTTPError) as full:
+            while accepted < 100000:
+                self.send(port, f"o{accepted}")
+                accepted += 1
+        self.assertEqual(full.exception.code, 503)
+        taken = []
+        until(lambda: len(taken) == 1000 or taken.extend(filter(None, [self.take(listener)])), "1,000 events are taken")
+        self.assertEqual(taken, [f"o{i}" for i in range(1000)])
+        self.assertEqual(self.rw.rw_listener_free(listener), accepted - 1000, "what was not taken is counted")
+
+    def test_what_was_accepted_can_be_taken_while_it_ends(self):
+        listener = self.begin("listener", "--address=127.0.0.1:0", "--component=lifecycle-manager")
+        port = self.rw.rw_listener_port(listener)
+        names = [f"o{i}" for i in range(600)]  # more than wait in the library's own queue
+        for name in names:
+            self.send(port, name)
+        self.rw.rw_listener_drain(listener)
+        taken = []
+        until(lambda: taken[-1:] == [-1] or taken.append(self.take(listener)), lambda: f"it ends: {taken[-3:]}")
+        self.assertEqual([name for name in taken if isinstance(name, str)], names)
+        self.assertEqual(self.take(listener), -1)
+        self.assertEqual(self.rw.rw_listener_free(listener), 0)
+        self.assertEqual(self.log_of("listening"), 1)
+
+    def log_of(self, message):
+        return sum(f'"msg":"{message}"' in line for line in self.log)
+
+    def test_webhook_serves_reviews_and_delivers_to_a_listener_in_the_same_process(self):
+        pair = (f"--tls-cert={self.folder}/runtime.crt", f"--tls-key={self.folder}/runtime.key")
+        listener = self.begin("listener", "--address=127.0.0.1:0", "--component=lifecycle-manager", *pair, f"--client-ca={self.folder}/ca.crt")
+        webhook = self.begin("webhook", "--bind-address=127.0.0.1", "--webhook-port=0", "--metrics-port=0", *pair,
+                             f"--ca-cert={self.folder}/ca.crt", f"--kcp-addr=localhost:{self.rw.rw_listener_port(listener)}",
+                             "--kcp-contract=v2", "--shutdown-delay=0", "--heartbeat-interval=0")
+        self.assertIsInstance(webhook, int, webhook)
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.rw.rw_webhook_metrics_port(webhook)}/readyz", timeout=PATIENCE) as ready:
+            self.assertEqual(ready.status, 200)
+        run(BINARY, "replay", "--address", f"localhost:{self.rw.rw_webhook_port(webhook)}", "--path", "/validate/lifecycle-manager",
+            "--ca-cert", self.folder / "ca.crt", ROOT / "deploy" / "samples" / "02-kyma-create.json")
+        taken = []
+        until(lambda: taken.append(self.take(listener)) or isinstance(taken[-1], str), "the event comes")
+        self.assertEqual(self.rw.rw_webhook_free(webhook), 0)
+        self.assertEqual(self.rw.rw_listener_free(listener), 0)
+
+    def test_interface_is_the_recorded_one(self):
+        """By libabigail, of the types in the header; and the library exports its functions, with their version."""
+        now = self.folder / "now.abi"
+        run(ROOT / "capi" / "record-abi.sh", now)
+        done = subprocess.run(["abidiff", ROOT / "capi" / "rw.abi", now], text=True, capture_output=True, timeout=60)
+        self.assertEqual((done.returncode, done.stdout), (0, ""), "record a wanted change: capi/record-abi.sh")
+        exported = re.findall(r" (\w+)@@(\w+)$", run("readelf", "-W", "--dyn-syms", LIBRARY), flags=re.MULTILINE)
+        declared = re.findall(r"\b(rw_\w+)\(", re.sub(r"/\*.*?\*/", "", (INSTALLED / "include" / "rw.h").read_text(), flags=re.DOTALL))
+        self.assertEqual(sorted(name for name, version in exported if version.startswith("RW_") and name != version), sorted(declared))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
