@@ -1,11 +1,61 @@
 #include "core/metrics.hpp"
 
+#include "core/process_metrics.hpp"
+
 #include <prometheus/text_serializer.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace rw::core {
+namespace {
+
+constexpr std::string_view total = "_total";
+
+/// The line of a family's help or type: "# TYPE name rest". In OpenMetrics a counter's family has
+/// no suffix, which its samples have; one whose samples have none is of unknown type.
+void append_metadata(std::string& to, std::string_view line) {
+  const auto space = line.find(' ', 7);
+  auto name = line.substr(7, space - 7);
+  auto rest = line.substr(space + 1);
+  const bool is_help = line.starts_with("# HELP ");
+  if (name.ends_with(total)) {
+    name.remove_suffix(total.size());
+  } else if (!is_help && rest == "counter") {
+    rest = "unknown";
+  }
+  to.append(line.substr(0, 7)).append(name) += ' ';
+  for (const char each : rest) {
+    if (each == '"') to += '\\';
+    to += each;
+  }
+  to += '\n';
+}
+
+/// From the Prometheus text format (github.com/OpenObservability/OpenMetrics, 1.0.0): samples are
+/// the same.
+std::string to_openmetrics(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const auto line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    if (line.starts_with("# HELP ") || line.starts_with("# TYPE ")) {
+      append_metadata(out, line);
+    } else {
+      out.append(line) += '\n';
+    }
+  }
+  return out += "# EOF\n";
+}
+
+std::string render(const std::vector<prometheus::MetricFamily>& families, exposition format) {
+  auto text = prometheus::TextSerializer().Serialize(families);
+  return format == exposition::text ? text : to_openmetrics(text);
+}
+
+}  // namespace
 
 counter& make_counter(metrics& registry, const std::string& name, const std::string& help,
                       const labels& with) {
@@ -44,8 +94,24 @@ const std::vector<double>& latency_bounds() {
   return bounds;
 }
 
-std::string expose(const metrics& registry) {
-  return prometheus::TextSerializer().Serialize(registry.Collect());
+exposition exposition_for(std::string_view accept) noexcept {
+  const bool asks = accept.find("application/openmetrics-text") != accept.npos;
+  return asks ? exposition::openmetrics : exposition::text;
+}
+
+std::string_view media_type(exposition format) noexcept {
+  return format == exposition::text ? "text/plain; version=0.0.4; charset=utf-8"
+                                    : "application/openmetrics-text; version=1.0.0; charset=utf-8";
+}
+
+std::string expose(const metrics& registry, exposition format) {
+  return render(registry.Collect(), format);
+}
+
+std::string expose_with_process(const metrics& registry, exposition format) {
+  auto families = registry.Collect();
+  std::ranges::move(process_metrics(), std::back_inserter(families));
+  return render(families, format);
 }
 
 }  // namespace rw::core

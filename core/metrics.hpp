@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace rw::core {
@@ -55,7 +56,21 @@ class histogram_tally {
 /// Upper bounds for latencies on a network, in seconds: 50 us to 10 s.
 const std::vector<double>& latency_bounds();
 
-/// Renders all metrics in the Prometheus text exposition format, version 0.0.4.
-std::string expose(const metrics& registry);
+/// The text formats in which Prometheus reads metrics.
+enum class exposition {
+  text,         ///< Prometheus text format 0.0.4
+  openmetrics,  ///< OpenMetrics 1.0.0, without exemplars
+};
+
+/// Returns the format that an HTTP request asks for by its header Accept.
+exposition exposition_for(std::string_view accept) noexcept;
+
+/// Returns the media type of a format.
+std::string_view media_type(exposition format) noexcept;
+
+/// Renders all metrics of the registry.
+std::string expose(const metrics& registry, exposition format = exposition::text);
+/// Likewise, and those of the process (core/process_metrics.hpp).
+std::string expose_with_process(const metrics& registry, exposition format);
 
 }  // namespace rw::core

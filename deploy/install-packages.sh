@@ -17,7 +17,8 @@ declare -A groups=(
     libboost1.81-dev libboost-json1.81-dev libboost-test1.81-dev libssl-dev libnghttp2-dev libcli11-dev
     prometheus-cpp-dev libsimdjson-dev libyaml-cpp-dev libre2-dev libbenchmark-dev
     git curl openssl ca-certificates python3"
-  [test]="nghttp2-client nginx-light wrk jq curl openssl python3 kubernetes-client npm bubblewrap umoci buildah mmdebstrap binutils doxygen abigail-tools pkg-config"
+  [test]="nghttp2-client nginx-light wrk jq curl openssl python3 kubernetes-client npm bubblewrap umoci buildah mmdebstrap binutils doxygen abigail-tools pkg-config
+    prometheus"
   [image]="umoci binutils ca-certificates python3 git"
   [sanitize]="llvm-19"
   [kube]="dpkg-dev make jq rsync xz-utils patch python3 ca-certificates"
@@ -73,7 +74,11 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
-nginx_was_there="$(PATH="$PATH:/usr/sbin" command -v nginx || true)"
+# Those that are not there yet, and that a package would enable.
+services=()
+for service in nginx prometheus; do
+  PATH="$PATH:/usr/sbin" command -v "$service" >/dev/null || services+=("$service")
+done
 if [[ ! -e $policy ]]; then
   placed=yes
   printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee "$policy" >/dev/null
@@ -92,9 +97,9 @@ for attempt in 1 2 3; do
   fi
   if apt install --no-install-recommends "${missing[@]}" >"$log" 2>&1; then
     # Installed, and not to be started at the next boot either.
-    if [[ " ${missing[*]} " == *" nginx-light "* && -z $nginx_was_there ]] && command -v systemctl >/dev/null; then
-      "${as_root[@]}" systemctl disable --quiet nginx 2>/dev/null || true
-    fi
+    for service in "${services[@]}"; do
+      command -v systemctl >/dev/null && "${as_root[@]}" systemctl disable --quiet "$service" 2>/dev/null || true
+    done
     echo "install-packages: done"
     exit 0
   fi

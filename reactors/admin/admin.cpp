@@ -11,8 +11,9 @@ boost::asio::awaitable<void> pages::handle(http::request& from, http::response& 
     into.headers.add("allow", "GET, HEAD");
     into.text(405, "only GET and HEAD");
   } else if (path == "/metrics") {
-    into.headers.add("content-type", "text/plain; version=0.0.4; charset=utf-8");
-    into.body = core::expose(metrics_);
+    const auto format = core::exposition_for(from.headers.get("accept"));
+    into.headers.add("content-type", core::media_type(format));
+    into.body = core::expose_with_process(metrics_, format);
   } else if (path == "/healthz" || path == "/livez") {
     into.text(200, "ok");
   } else if (path == "/readyz") {

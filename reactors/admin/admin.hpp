@@ -9,7 +9,8 @@
 
 namespace rw::admin {
 
-/// The administrative pages of a process: `/metrics` (Prometheus text format 0.0.4), `/healthz` and
+/// The administrative pages of a process: `/metrics` (in the Prometheus text format, or OpenMetrics
+/// for clients that ask for it), `/healthz` and
 /// `/livez` (200 while the process responds), `/readyz` (200, or 503 with the reasons, one a line),
 /// and `/runtimes`, if there is such a view. GET and HEAD.
 ///

@@ -23,6 +23,12 @@ void log_listening(core::logger& log, std::string_view server, const asio::ip::t
   log.info("listening", {{"server", server}, {"address", address.str()}});
 }
 
+app::app(services& with) : services_(with), stop_(with.executor) {
+  core::make_gauge(with.metrics, "rw_build_info", "1, with the version of the program",
+                   {{"version", RW_VERSION}})
+      .Set(1);
+}
+
 asio::awaitable<void> app::join_by(core::task_group& group, core::time_point when) {
   return cli::join_by(services_.clock, group, when);
 }

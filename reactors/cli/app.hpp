@@ -73,7 +73,8 @@ T need(tls::result<T> made, const std::string& setting) {
 /// The reactors of one command. Ends at `stop`, or when a reactor fails.
 class app {
  public:
-  explicit app(services& with) : services_(with), stop_(with.executor) {}
+  /// Adds the metric `rw_build_info`.
+  explicit app(services& with);
   virtual ~app() = default;
 
   /// Runs until `stop`, then ends gracefully. Returns the exit code.

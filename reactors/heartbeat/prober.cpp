@@ -72,7 +72,7 @@ const known_failure* find_failure(std::span<const known_failure> among, std::str
 }
 
 /// Text from a runtime, whose owner may have written it.
-std::string quoted(std::string_view text) {
+std::string as_cause(std::string_view text) {
   std::string out(text.substr(0, longest_cause));
   std::ranges::replace_if(out, [](char c) { return c < ' ' || c > '~'; }, ' ');
   return " (" + out + ")";
@@ -87,7 +87,7 @@ probe_result failed(probe_stage stage, std::string_view reason, std::string mess
 }
 
 probe_result assess_failure(const k8s::failure& error) {
-  const auto cause = quoted(error.message);
+  const auto cause = as_cause(error.message);
   const auto says = [&](std::string_view part) {
     return error.message.find(part) != std::string::npos;
   };
@@ -143,7 +143,7 @@ probe_result assess_probe(const std::optional<k8s::failure>& error,
     if (!report->upstream.empty()) {
       const auto& known = *find_failure(upstream_failures, report->upstream);
       return failed(probe_stage::gateway, known.reason,
-                    std::string(known.message) + quoted(report->upstream) + "; " +
+                    std::string(known.message) + as_cause(report->upstream) + "; " +
                         std::to_string(report->undelivered) + " events wait");
     }
     probe_result out;
@@ -203,7 +203,7 @@ asio::awaitable<probe_result> prober::send(k8s::object_key kyma) {
   if (api.has_error()) {
     out = failed(probe_stage::runtime, "AccessRejected",
                  "KCP has no usable kubeconfig for the runtime: see its Secret" +
-                     quoted(api.error().message));
+                     as_cause(api.error().message));
   } else {
     out = co_await send_probe(**api, nonce, options_.limit);
   }

@@ -95,6 +95,13 @@ class Rendering(Helm, harness.TestCase):
                 chart = self.objects(self.rendered({"bootstrapper": {"mode": mode}, "certificates": certificates}))
                 self.assertEqual(chart, self.objects(manager, components=components, patches=patches))
 
+    def test_chart_and_kustomize_render_the_same_monitoring(self):
+        on = {"serviceMonitor": True, "rules": True, "dashboards": True}
+        parts = (ROOT / "deploy" / "manager", ROOT / "deploy" / "monitoring")
+        self.assertEqual(self.objects(self.rendered({"monitoring": on})), self.objects(*parts))
+        labelled = self.rendered({"monitoring": {**on, "labels": {"release": "prometheus"}}})
+        self.assertEqual(sum("    release: prometheus\n" in part for part in self.objects(labelled)), 3)
+
     def test_chart_of_a_runtime_renders_the_manifests_of_deploy_skr(self):
         manifests = [p for p in sorted((ROOT / "deploy" / "skr").glob("*.yaml")) if p.name != "secret.yaml"]
         chart = [part for part in self.objects(self.rendered(SKR_VALUES, SKR_CHART, "kyma-system")) if "kind: Secret\n" not in part]

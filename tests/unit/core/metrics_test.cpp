@@ -1,8 +1,13 @@
 #include "core/metrics.hpp"
 
+#include "core/process_metrics.hpp"
+
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -54,6 +59,57 @@ BOOST_AUTO_TEST_CASE(label_values_are_escaped) {
   core::metrics registry;
   core::make_counter(registry, "odd_total", "Odd", {{"path", "a\"b\\c\nd"}}).Increment();
   BOOST_TEST(has_line(core::expose(registry), R"(odd_total{path="a\"b\\c\nd"} 1)"));
+}
+
+BOOST_AUTO_TEST_CASE(openmetrics_names_a_counters_family_without_suffix) {
+  core::metrics registry;
+  core::make_counter(registry, "events_total", "Number of \"events\"", {{"outcome", "ok"}})
+      .Increment(2);
+  core::make_counter(registry, "requests", "Number of requests").Increment();
+  core::make_histogram(registry, "seconds", "Time", {}, {0.1}).Observe(0.05);
+  const auto text = core::expose(registry, core::exposition::openmetrics);
+  BOOST_TEST(has_line(text, "# TYPE events counter"));
+  BOOST_TEST(has_line(text, R"(# HELP events Number of \"events\")"));
+  BOOST_TEST(has_line(text, "events_total{outcome=\"ok\"} 2"));
+  BOOST_TEST(has_line(text, "# TYPE requests unknown"));
+  BOOST_TEST(has_line(text, "requests 1"));
+  BOOST_TEST(has_line(text, "seconds_bucket{le=\"+Inf\"} 1"));
+  BOOST_TEST(text.ends_with("\n# EOF\n"));
+}
+
+BOOST_AUTO_TEST_CASE(clients_get_the_format_that_they_ask_for) {
+  using enum core::exposition;
+  BOOST_TEST((core::exposition_for("") == text));
+  BOOST_TEST((core::exposition_for("text/plain;version=0.0.4;q=0.5,*/*;q=0.1") == text));
+  BOOST_TEST((core::exposition_for("application/openmetrics-text;version=1.0.0;q=0.5,"
+                                   "text/plain;version=0.0.4;q=0.3") == openmetrics));
+  BOOST_TEST(core::media_type(text).starts_with("text/plain;"));
+  BOOST_TEST(core::media_type(openmetrics).starts_with("application/openmetrics-text;"));
+}
+
+BOOST_AUTO_TEST_CASE(process_is_described) {
+  std::map<std::string, double> found;
+  for (const auto& family : core::process_metrics()) {
+    const auto& metric = family.metric.at(0);
+    found[family.name] =
+        family.type == prometheus::MetricType::Counter ? metric.counter.value : metric.gauge.value;
+  }
+  const auto now = static_cast<double>(std::time(nullptr));
+  BOOST_TEST(found.size() == 6u);
+  BOOST_TEST(found["process_cpu_seconds_total"] >= 0);
+  BOOST_TEST(found["process_resident_memory_bytes"] > 1e6);
+  BOOST_TEST(found["process_virtual_memory_bytes"] > found["process_resident_memory_bytes"]);
+  BOOST_TEST(found["process_start_time_seconds"] > now - 24 * 3600.0);
+  BOOST_TEST(found["process_start_time_seconds"] < now + 2);
+  BOOST_TEST(found["process_open_fds"] >= 3);
+  BOOST_TEST(found["process_max_fds"] >= found["process_open_fds"]);
+  std::vector<std::FILE*> files;
+  for (int i = 0; i < 10; ++i) files.push_back(std::tmpfile());
+  for (const auto& family : core::process_metrics()) {
+    if (family.name != "process_open_fds") continue;
+    BOOST_TEST(family.metric.at(0).gauge.value == found["process_open_fds"] + 10);
+  }
+  for (auto* file : files) std::fclose(file);
 }
 
 BOOST_AUTO_TEST_CASE(registries_do_not_know_each_other) {
