@@ -378,17 +378,20 @@ def can_connect(port):
 
 
 def secrets_in(folder):
-    """The tokens in the files of a folder, and the lines of private keys in PEM. Of fewer than 8 characters none is secret."""
+    """The tokens in the files of a folder, and the lines of private keys in PEM. Of fewer than 8 characters none is
+    secret. Definitions of resources describe tokens and keys, and have none."""
     found = set()
     for path in pathlib.Path(folder).rglob("*"):
         if path.is_symlink() or not path.is_file() or path.stat().st_size > MIB or path.suffix in (".log", ".snap", ".wal"):
             continue
         text = path.read_text("utf-8", "replace")
+        if "CustomResourceDefinition" in text:
+            continue
         found.update(re.findall(r"""\btoken["']?: *["']?([^\s"',}]+)""", text))
         # A kubeconfig has its key in base64.
         inner = [base64.b64decode(each).decode("utf-8", "replace")
                  for each in re.findall(r"\bLS0tLS1CRUdJTi[\w+/]{64,}={0,2}", text) if len(each) % 4 == 0]
-        for key in re.findall(r"PRIVATE KEY-----(.*?)-----END", "\n".join([text, *inner]), re.DOTALL):
+        for key in re.findall(r"PRIVATE KEY-----\s+((?:[\w+/=]{20,}\s+)+)-----END", "\n".join([text, *inner])):
             found.update(key.split()[1:])  # the first line is the same for most keys of a kind
     return {each for each in found if len(each) >= 8}
 
