@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <utility>
 
 namespace rw::core {
@@ -13,15 +14,19 @@ namespace {
 
 constexpr std::string_view total = "_total";
 
+using family_names = std::set<std::string_view>;
+
 /// The line of a family's help or type: "# TYPE name rest". In OpenMetrics a counter's family has
-/// no suffix, which its samples have; one whose samples have none is of unknown type.
-void append_metadata(std::string& to, std::string_view line) {
+/// no suffix, which its samples have. A counter without it is of unknown type, and so is one whose
+/// family would have the name of another.
+void append_metadata(std::string& to, std::string_view line, const family_names& all) {
   const auto space = line.find(' ', 7);
   auto name = line.substr(7, space - 7);
   auto rest = line.substr(space + 1);
   const bool is_help = line.starts_with("# HELP ");
-  if (name.ends_with(total)) {
-    name.remove_suffix(total.size());
+  const auto base = name.substr(0, name.size() - (name.ends_with(total) ? total.size() : 0));
+  if (base != name && !all.contains(base)) {
+    name = base;
   } else if (!is_help && rest == "counter") {
     rest = "unknown";
   }
@@ -35,14 +40,14 @@ void append_metadata(std::string& to, std::string_view line) {
 
 /// From the Prometheus text format (github.com/OpenObservability/OpenMetrics, 1.0.0): samples are
 /// the same.
-std::string to_openmetrics(std::string_view text) {
+std::string to_openmetrics(std::string_view text, const family_names& all) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
     const auto line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), line.size() + 1));
     if (line.starts_with("# HELP ") || line.starts_with("# TYPE ")) {
-      append_metadata(out, line);
+      append_metadata(out, line, all);
     } else {
       out.append(line) += '\n';
     }
@@ -52,7 +57,10 @@ std::string to_openmetrics(std::string_view text) {
 
 std::string render(const std::vector<prometheus::MetricFamily>& families, exposition format) {
   auto text = prometheus::TextSerializer().Serialize(families);
-  return format == exposition::text ? text : to_openmetrics(text);
+  if (format == exposition::text) return text;
+  family_names all;
+  for (const auto& family : families) all.insert(family.name);
+  return to_openmetrics(text, all);
 }
 
 }  // namespace

@@ -77,6 +77,20 @@ BOOST_AUTO_TEST_CASE(openmetrics_names_a_counters_family_without_suffix) {
   BOOST_TEST(text.ends_with("\n# EOF\n"));
 }
 
+BOOST_AUTO_TEST_CASE(openmetrics_names_each_family_once) {
+  core::metrics registry;
+  core::make_gauge(registry, "events", "Events that wait").Set(3);
+  core::make_counter(registry, "events_total", "Events").Increment(2);
+  const auto text = core::expose(registry, core::exposition::openmetrics);
+  BOOST_TEST(has_line(text, "# TYPE events gauge"));
+  BOOST_TEST(has_line(text, "# HELP events Events that wait"));
+  BOOST_TEST(has_line(text, "events 3"));
+  BOOST_TEST(has_line(text, "# TYPE events_total unknown"));
+  BOOST_TEST(has_line(text, "# HELP events_total Events"));
+  BOOST_TEST(has_line(text, "events_total 2"));
+  BOOST_TEST(!has_line(text, "# TYPE events counter"));
+}
+
 BOOST_AUTO_TEST_CASE(clients_get_the_format_that_they_ask_for) {
   using enum core::exposition;
   BOOST_TEST((core::exposition_for("") == text));
