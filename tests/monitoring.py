@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Holds deploy/monitoring against Prometheus' own promtool and against the tree: each alert fires for what it is about, and
 not for a landscape in which all is well; it has a row in the runbook, and the runbook an alert in each row; each metric of
-alerts and dashboards is one that the sources make. Prints each error; ends with 1 if there is one, with 77 without promtool."""
+alerts and dashboards is one that the sources make; dashboards have what Grafana needs. Prints each error; ends with 1 if there
+is one, with 77 without promtool. tests/e2e/monitoring_test.py holds names and labels against what processes serve."""
 
 import json
+import math
 import pathlib
 import re
 import shutil
@@ -15,7 +17,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 RULES = ROOT / "deploy" / "monitoring" / "prometheus-rule.yaml"
 RUNBOOK = ROOT / "deploy" / "README.md"
 AT = 120  # minutes; promtool's clock begins at 0
-GROWS, ALWAYS, NEVER = "0+1x120", "{}x120", "0x120"
+GROWS, NEVER = "0+1x120", "0x120"
+MANAGER = 'leader_election_master_status{name="runtime-watcher-manager"}'
 
 # Of each alert: series, with values for which it fires, and those for which it does not. One that grows is quiet at 0.
 SERIES = {
@@ -39,15 +42,20 @@ SERIES = {
     "WatcherCertificateFilesRejected": ('rw_tls_reloads_total{outcome="refused"}', GROWS, NEVER),
     "WatcherCertificateExpires": ("rw_tls_certificate_not_after_seconds", f"{13 * 86400}x120", f"{15 * 86400}x120"),
     "WatcherRejectsConnections": ('rw_http_rejected_total{reason="flood"}', GROWS, "0x110 5x10"),
-    "ManagerHasNoLeader": ('leader_election_master_status{name="m"}', NEVER, "1x120"),
+    "ManagerHasNoLeader": (MANAGER, NEVER, "1x120"),
     "ManagerLeadershipLost": ("rw_leader_election_lost_total", GROWS, NEVER),
+    "LeaseRequestsFail": ("rw_leader_election_failures_total", GROWS, "0x115 1 2 3x3"),
     "ManagerStandsBack": ("rw_manager_stands_back", "1x120", "0x90 1x30"),
     "RuntimesContested": ("rw_watcher_installer_contested_runtimes", "1x120", NEVER),
     "RuntimesNotInstalled": ('rw_watcher_installer_runtimes{state="failed"}', "1x120", "0x100 1x20"),
     "RuntimesUnhealthy": ("rw_bootstrapper_unhealthy_runtimes", "1x120", NEVER),
     "ReconcilesFail": ('rw_controller_failing_keys{controller="c"}', "1x120", "0x90 1x30"),
+    "ReconcilesTimeOut": ('rw_controller_reconcile_timeouts_total{controller="c"}', GROWS, NEVER),
+    "WorkQueueStuck": ('workqueue_longest_running_processor_seconds{name="q"}', "601x120", "599x120"),
     "WorkQueueFull": ('workqueue_refused_total{name="q"}', GROWS, NEVER),
+    "ApiRequestsFail": ('rw_kube_requests_total{client="kcp",code="503"}', GROWS, "0+0.04x120"),
     "RuntimesSilent": ('rw_runtimes{state="silent"}', "1x120", NEVER),
+    "RuntimesWidelySilent": ('rw_runtimes{state="silent"}', "6x120", "4x120"),
     "RuntimesDegraded": ('rw_runtimes{state="degraded"}', "1x120", "0x117 1x3"),
     "EventsMissed": ("rw_runtime_gaps_total", GROWS, NEVER),
     "EventsLate": ("rw_event_delivery_seconds", "slow", "fast"),
@@ -67,11 +75,63 @@ SERIES = {
     "BootstrapperFails": ('rw_bootstrapper_runtimes{state="failed"}', "1x120", NEVER),
     "RolloutPaused": ('rw_rollout_phase{phase="Paused",component="watcher"}', "1x120", NEVER),
     "RolloutBypassed": ("rw_rollout_ahead_runtimes", "1x120", NEVER),
+    "ProcessRestarts": ("process_start_time_seconds", "100x65 200x9 300x9 400x60", "100x65 200x9 300x60"),
+    "ProcessMemoryHigh": ("process_resident_memory_bytes", f"{900 << 20}x120", f"{800 << 20}x120"),
+    "ProcessFilesHigh": ("process_open_fds", "81x120", "79x120"),
 }
+BUILD = {"rw_build_info": "1x120"}
 # What an alert needs beside its series.
-BESIDE = {"RotationDeadlineNear": [{"series": 'rw_gateway_secret_missing_runtimes{instance="i"}', "values": "2x120"}]}
+BESIDE = {
+    "RotationDeadlineNear": {"rw_gateway_secret_missing_runtimes": "2x120"},
+    "WorkQueueStuck": BUILD,
+    "ApiRequestsFail": {'rw_kube_requests_total{client="kcp",code="200"}': GROWS},
+    "RuntimesWidelySilent": {'rw_runtimes{state="live"}': "90x120", 'rw_runtimes{state="unknown"}': "90x120"},
+    "ProcessRestarts": BUILD,
+    "ProcessMemoryHigh": {"rw_manager_stands_back": NEVER},
+    "ProcessFilesHigh": {"process_max_fds": "100x120", **BUILD},
+}
+OTHER = 'leader_election_master_status{name="another-operator"}'
+RESTARTED = "100x110 200x10"
+REJECTED = 'watcher_listener_failed_verification_requests_total{request_uri_label="p"}'
+# Further cases: the alert, all series, and whether it fires.
+CASES = [
+    ("ManagerHasNoLeader", {}, True),
+    ("ManagerHasNoLeader", {OTHER: "1x120"}, True),
+    ("ManagerHasNoLeader", {OTHER: "1x120", MANAGER: "1x120"}, False),
+    ("ManagerHasNoLeader", {MANAGER: "1x120", MANAGER.replace("{", '{instance="j",'): "1x120"}, True),
+    # The counter of a leader that ends is not scraped, but that it has started again.
+    ("ManagerLeadershipLost", {MANAGER: "1x110 0x10", "process_start_time_seconds": RESTARTED}, True),
+    ("ManagerLeadershipLost", {MANAGER: NEVER, "process_start_time_seconds": RESTARTED}, False),
+    ("ManagerLeadershipLost", {OTHER: "1x120", "process_start_time_seconds": RESTARTED}, False),
+    # A series that begins with 1 has not increased.
+    ("SendersRejected", {REJECTED: "_x110 1x10"}, True),
+    ("SendersRejected", {REJECTED: "_x60 1x60"}, False),
+    ("RotationDeadlineNear", {"rw_gateway_secret_deadline_timestamp_seconds": f"{4 * 86400}x120", "rw_gateway_secret_missing_runtimes": "2x120"}, False),
+    ("RotationDeadlineNear", {"rw_gateway_secret_deadline_timestamp_seconds": "86400x120", "rw_gateway_secret_missing_runtimes": NEVER}, False),
+    ("RotationBlocked", {'rw_gateway_secret_phase{phase="no_root"}': "1x120"}, True),
+    ("RotationBlocked", {'rw_gateway_secret_phase{phase="distributing"}': "1x120"}, False),
+    ("RuntimesWidelySilent", {'rw_runtimes{state="silent"}': NEVER, 'rw_runtimes{state="live"}': NEVER}, False),
+    ("RuntimesWidelySilent", {f'rw_runtimes{{state="{state}"}}': f"{n}x120" for state, n in (("silent", 5), ("degraded", 50), ("live", 50))}, False),
+    ("RuntimesNotInstalled", {'rw_watcher_installer_runtimes{state="unreachable"}': "1x120"}, True),
+    ("RuntimesNotInstalled", {'rw_watcher_installer_runtimes{state="not_ready"}': "1x120"}, True),
+    ("RuntimesNotInstalled", {'rw_watcher_installer_runtimes{state="installed"}': "1x120"}, False),
+    ("WatcherHeartbeatsFail", {'rw_heartbeats_total{outcome="unsupported"}': GROWS}, True),
+    ("ConfigurationStuck", {'rw_config_sync_state_since_timestamp_seconds{state="outdated"}': "60x120"}, True),
+    ("ConfigurationStuck", {'rw_config_sync_state_since_timestamp_seconds{state="in_progress"}': "60x120"}, True),
+    ("ApiRequestsFail", {'rw_kube_requests_total{client="kcp-shared",code="unreachable"}': GROWS}, True),
+    ("ApiRequestsFail", {'rw_kube_requests_total{client="kcp",code="404"}': GROWS}, False),
+    ("ApiRequestsFail", {'rw_kube_requests_total{client="runtimes",code="503"}': GROWS, 'rw_kube_requests_total{client="kcp",code="200"}': GROWS}, False),
+    # Of other operators.
+    ("WorkQueueStuck", {'workqueue_longest_running_processor_seconds{name="q"}': "601x120"}, False),
+    ("ProcessRestarts", {"process_start_time_seconds": "100x65 200x9 300x9 400x60"}, False),
+    ("ProcessMemoryHigh", {"process_resident_memory_bytes": f"{9 << 30}x120"}, False),
+    ("ProcessMemoryHigh", {"process_resident_memory_bytes": f"{170 << 20}x120", "rw_dispatch_open_circuits": NEVER}, True),
+    ("ProcessMemoryHigh", {"process_resident_memory_bytes": f"{150 << 20}x120", "rw_dispatch_open_circuits": NEVER}, False),
+]
+# Made only when there is something to count.
+RARE = {"watcher_listener_failed_verification_requests_total", "lifecycle_mgr_self_signed_cert_not_renew"}
 # Names that one line of the sources makes of parts.
-MADE_OF_PARTS = re.compile(r"^(rw_(watcher_installer|bootstrapper|bootstrapper_content|config_sync)_|ALERTS$)")
+MADE_OF_PARTS = re.compile(r"^(rw_(watcher_installer|bootstrapper|bootstrapper_content|config_sync)_)")
 
 
 def series_of(name, values):
@@ -79,18 +139,52 @@ def series_of(name, values):
         # All observations are above the largest finite bound, or below the smallest.
         return [{"series": f'{name}_bucket{{le="{bound}",instance="i"}}', "values": NEVER if values == "slow" and bound != "+Inf" else GROWS}
                 for bound in ("0.001", "1", "60", "+Inf")]
-    name = name.replace("{", '{instance="i",') if "{" in name else name + '{instance="i"}'
+    if "instance=" not in name:
+        name = name.replace("{", '{instance="i",') if "{" in name else name + '{instance="i"}'
     return [{"series": name, "values": values}]
 
 
-def promtool_tests(rules):
-    groups = []
+def cases():
+    """The alert, its series with their values, and whether it fires."""
     for alert, (name, firing, quiet) in SERIES.items():
-        for values, count in ((firing, 1), (quiet, 0)):
-            query = f'count(ALERTS{{alertname="{alert}",alertstate="firing"}}) or vector(0)'
-            groups.append({"interval": "1m", "input_series": series_of(name, values) + BESIDE.get(alert, []), "promql_expr_test": [
-                {"expr": query, "eval_time": f"{AT}m", "exp_samples": [{"labels": "{}", "value": count}]}]})
-    return json.dumps({"rule_files": [str(rules)], "evaluation_interval": "1m", "tests": groups})
+        beside = BESIDE.get(alert, {})
+        yield alert, {name: firing, **beside}, True
+        yield alert, {name: quiet, **beside}, False
+    yield from CASES
+
+
+def all_is_well():
+    """The quiet series of all alerts together; what several have differently is that of a process at rest."""
+    found = {}
+    for alert, (name, _, quiet) in SERIES.items():
+        found = {name: quiet, **found, **BESIDE.get(alert, {})}
+    return {**found, "process_start_time_seconds": "100x120", "process_resident_memory_bytes": f"{9 << 20}x120",
+            "rw_gateway_secret_missing_runtimes": NEVER, 'rw_kube_requests_total{client="kcp",code="200"}': GROWS}
+
+
+def promtool_test(rules, series, query, samples):
+    return {"rule_files": [str(rules)], "evaluation_interval": "1m", "tests": [{
+        "interval": "1m", "input_series": [each for name, values in series.items() for each in series_of(name, values)],
+        "promql_expr_test": [{"expr": query, "eval_time": f"{AT}m", "exp_samples": samples}]}]}
+
+
+def write_promtool_tests(folder):
+    """A file for each case, with its alert alone; and one with all alerts, for a landscape in which all is well. Yields them."""
+    alone = {}
+    for text in re.split(r"(?m)^(?=      - alert: )", re.sub(r"(?m)^  - name: .*\n    rules:\n", "", plain_rules()))[1:]:
+        name = re.match(r"      - alert: (\w+)", text)[1]
+        alone[name] = folder / f"{name}.rules"
+        alone[name].write_text(f"groups:\n  - name: {name}\n    rules:\n{text}")
+    for number, (alert, series, fires) in enumerate(cases()):
+        query = 'count by (alertname) (ALERTS{alertstate="firing"}) > bool 0'
+        samples = [{"labels": f'{{alertname="{alert}"}}', "value": 1}] if fires else []
+        path = folder / f"{number}-{alert}-{'fires' if fires else 'is-quiet'}.test"
+        path.write_text(json.dumps(promtool_test(alone[alert], series, query, samples)))
+        yield path
+    path, rules = folder / "all-is-well.test", folder / "all.rules"
+    rules.write_text(plain_rules())
+    path.write_text(json.dumps(promtool_test(rules, all_is_well(), 'count by (alertname) (ALERTS{alertstate="firing"})', [])))
+    yield path
 
 
 def plain_rules():
@@ -100,12 +194,108 @@ def plain_rules():
 
 
 def queries():
-    for expression in re.findall(r"^ +expr: (.*)$", RULES.read_text(), flags=re.MULTILINE):
-        yield RULES.name, expression
+    """The file and the expression of each alert and each panel's target."""
+    for line, block in re.findall(r"^ +expr: (.*)\n((?: {12}.*\n)*)", RULES.read_text(), flags=re.MULTILINE):
+        yield RULES.name, " ".join(block.split()) if line == ">-" else line
     for path in sorted((RULES.parent / "dashboards").glob("*.json")):
         for panel in json.loads(path.read_text())["panels"]:
             for target in panel.get("targets", []):
                 yield path.name, target["expr"]
+
+
+def selectors(query):
+    """Each metric of a query, with the matchers of its labels: (name, [(label, operator, value)])."""
+    bare = re.sub(r"\b(by|without|on|ignoring) ?\([^)]*\)|\[[^]]*\]", "", query)
+    for name, braces in re.findall(r"\b([a-z]+(?:_[a-z0-9]+)+)\b(?! ?\()(\{[^}]*\})?", bare):
+        yield name, [match for match in re.findall(r'(\w+)(=~|=)"([^"]*)"', braces) if match[2] != "$instance"]
+
+
+def parse(text):
+    """The series of Prometheus' text format: (name, labels)."""
+    for name, labels in re.findall(r"^([a-z]\w*)(?:\{(.*)\})? ", text, flags=re.MULTILINE):
+        yield name, dict(re.findall(r'(\w+)="((?:\\.|[^"\\])*)"', labels))
+
+
+def not_served(series):
+    """What alerts and dashboards name that is not among these series: metrics, values of labels, labels of groups and legends."""
+    by_name = {}
+    for name, labels in series:
+        by_name.setdefault(name, []).append({"instance": "i", **labels})
+    for file, query in queries():
+        found = []
+        for name, matchers in selectors(query):
+            there = by_name.get(name, [])
+            found += there
+            if not there and name not in RARE:
+                yield f"{file}: {name}"
+            for label, operator, value in matchers if there else []:
+                # Each alternative is there, but codes of responses, which are made when they come.
+                for one in value.split("|") if operator == "=~" and label != "code" else [value] if operator == "=" else []:
+                    if not any(re.fullmatch(one, labels.get(label, "")) for labels in there):
+                        yield f"{file}: {name}{{{label}={one}}}"
+        for label in re.findall(r"\w+", " ".join(re.findall(r"\b(?:by|on) ?\(([^)]*)\)", query))):
+            if found and not any(label in labels for labels in found):
+                yield f"{file}: label {label} in {query}"
+    for path in sorted((RULES.parent / "dashboards").glob("*.json")):
+        for panel in json.loads(path.read_text())["panels"]:
+            for target in panel.get("targets", []):
+                labels = {label for name, _ in selectors(target["expr"]) for each in by_name.get(name, []) for label in each}
+                grouped = re.search(r"^\w+ by \(([^)]*)\)", target["expr"])
+                if grouped:
+                    labels &= {label.strip() for label in grouped[1].split(",")}
+                for label in re.findall(r"\{\{(\w+)\}\}", target["legendFormat"]):
+                    if label not in labels:
+                        yield f"{path.name}: label {label} in the legend of {target['expr']}"
+    for alert in re.split(r"(?m)^        - alert: ", RULES.read_text())[1:]:
+        query = alert.split("annotations:")[0]
+        labels = {label for name, _ in selectors(query) for each in by_name.get(name, []) for label in each}
+        if not any(name in RARE for name, _ in selectors(query)):
+            yield from (f"{RULES.name}: label {label} of {alert.split()[0]}" for label in re.findall(r"\$labels\.(\w+)", alert) if label not in labels)
+
+
+def dashboard_errors():
+    for path in sorted((RULES.parent / "dashboards").glob("*.json")):
+        board = json.loads(path.read_text())
+        if board["uid"] != path.stem or not isinstance(board["schemaVersion"], int) or not board["title"]:
+            yield f"{path.name}: uid, schemaVersion or title"
+        variables = {each["name"] for each in board["templating"]["list"]}
+        if "datasource" not in variables:
+            yield f"{path.name}: no variable datasource"
+        panels = board["panels"]
+        if len({panel["id"] for panel in panels}) != len(panels):
+            yield f"{path.name}: an id twice"
+        taken = set()
+        for panel in panels:
+            at = panel["gridPos"]
+            cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
+            if cells & taken or at["x"] + at["w"] > 24:
+                yield f"{path.name}: {panel['title']} covers another panel"
+            taken |= cells
+            if panel["type"] == "row":
+                continue
+            if panel["datasource"]["uid"] != "${datasource}" or not panel["targets"]:
+                yield f"{path.name}: {panel['title']} has no data"
+            for target in panel["targets"]:
+                for variable in re.findall(r"\$(\w+)", target["expr"]):
+                    if variable not in variables | {"__rate_interval"}:
+                        yield f"{path.name}: {panel['title']}: no variable {variable}"
+
+
+def memory_errors():
+    """The limits in ProcessMemoryHigh are those of the Deployments."""
+    query = next(query for _, query in queries() if "process_resident_memory_bytes > " in query)
+    factors = {"Mi": 1 << 20, "Gi": 1 << 30}
+    for part, metric in (("manager", "rw_manager_stands_back"), ("skr", "rw_dispatch_open_circuits")):
+        limit = re.search(r"limits: \{memory: (\d+)(\wi)", (ROOT / "deploy" / part / "deployment.yaml").read_text())
+        named = re.search(rf"> 0\.8((?: \* \d+)+) and on \(instance\) {metric}", query)
+        if not named or math.prod(map(int, re.findall(r"\d+", named[1]))) != int(limit[1]) * factors[limit[2]]:
+            yield f"ProcessMemoryHigh: not the limit of deploy/{part}/deployment.yaml, {limit[1]}{limit[2]}"
+
+
+def described(meaning):
+    """The column "meaning" of the runbook as the description of an alert."""
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", meaning).replace("`", "").replace("'", "''")
+    return f"description: '{text[0].upper()}{text[1:]}.'"
 
 
 def main():
@@ -114,13 +304,12 @@ def main():
         return 77
     errors = []
     with tempfile.TemporaryDirectory() as folder:
-        rules, tests = pathlib.Path(folder) / "rules.yaml", pathlib.Path(folder) / "tests.yaml"
-        rules.write_text(plain_rules())
-        tests.write_text(promtool_tests(rules))
-        for command in (["check", "rules", rules], ["test", "rules", tests]):
+        tests = list(write_promtool_tests(pathlib.Path(folder)))
+        for command in (["check", "rules", pathlib.Path(folder) / "all.rules"], ["test", "rules", *tests]):
             done = subprocess.run(["promtool", *map(str, command)], text=True, capture_output=True, timeout=60)
             if done.returncode != 0:
-                errors.append(f"promtool {command[0]}: {done.stdout}{done.stderr}")
+                said = [part for part in (done.stdout + done.stderr).split("Unit Testing: ") if "SUCCESS" not in part]
+                errors.append(f"promtool {command[0]}: {''.join(said)}")
     alerts = re.findall(r"^ +- alert: (\w+)$", RULES.read_text(), flags=re.MULTILINE)
     if sorted(alerts) != sorted(SERIES):
         errors.append(f"without a test, or without an alert: {set(alerts) ^ set(SERIES)}")
@@ -133,6 +322,16 @@ def main():
     for name in filter(None, named):
         if name[1] != name[2].lower() or f"runbook_url: deploy/README.md#{name[1]}\n" not in RULES.read_text():
             errors.append(f"{name[2]}: its row and its runbook_url differ")
+    for row, name in zip(rows, named):
+        cells = re.split(r"(?<!\\) \| ", row.rstrip(" |"))
+        if len(cells) != 4 or not all(cells):
+            errors.append(f"a row of the runbook has not four columns: {row[:80]}")
+        elif name and f"{described(cells[1])}\n            runbook_url: deploy/README.md#{name[1]}\n" not in RULES.read_text():
+            errors.append(f"{name[2]}: not the meaning in the runbook: {described(cells[1])}")
+    for alert in re.split(r"(?m)^        - alert: ", RULES.read_text())[1:]:
+        if not re.search(r"labels: \{severity: (critical|warning)\}\n +annotations:\n +summary: \".+\"\n", alert):
+            errors.append(f"{alert.split()[0]}: no severity or summary")
+    errors += [*dashboard_errors(), *memory_errors()]
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, "-B", RULES.parent / "dashboards.py", folder], check=True)
         made = {path.name: path.read_text() for path in pathlib.Path(folder).iterdir()}
@@ -140,8 +339,7 @@ def main():
         errors.append("the dashboards are not those of dashboards.py: run it")
     sources = "".join(path.read_text() for part in ("core", "k8s", "tls", "reactors") for path in (ROOT / part).rglob("*.?pp"))
     for file, query in queries():
-        bare = re.sub(r'"[^"]*"|\{[^}]*\}|\b(by|without|on|ignoring) ?\([^)]*\)', "", query)
-        for metric in set(re.findall(r"\b[a-z]+(?:_[a-z0-9]+)+\b(?! ?\()", bare)) - {"histogram_quantile"}:
+        for metric, _ in selectors(query):
             made = re.sub(r"_(bucket|sum|count)$", "", metric)
             if f'"{made}"' not in sources and f'"{metric}"' not in sources and not MADE_OF_PARTS.match(metric):
                 errors.append(f"{file}: no such metric: {metric}")

@@ -23,7 +23,7 @@ def quantile(q, metric):
 BOARDS = {
     "rw-event-path": ("Runtime Watcher: event path of one runtime", ("instance", "rw_dispatch_oldest_event_seconds"), [
         ("Reviews", [
-            ("Reviews", "reqps", [(rate('rw_admission_reviews_total{instance="$instance"}', "outcome"), "{{outcome}}")]),
+            ("Reviews", "reqps", [(rate('rw_admission_reviews_total{instance="$instance"}', "verdict"), "{{verdict}}")]),
             ("Duration of reviews", "s", [(quantile(q, 'rw_admission_duration_seconds').replace("_bucket[", '_bucket{instance="$instance"}['), f"{q}")
                                           for q in (0.5, 0.99)]),
             ("Rejected connections and requests", "ops", [(rate('rw_http_rejected_total{instance="$instance"}', "reason"), "{{reason}}")])]),
