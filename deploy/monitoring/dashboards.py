@@ -9,6 +9,7 @@ import pathlib
 import sys
 
 RATE = "$__rate_interval"
+OWN = "and on (instance) rw_build_info"  # for names that every operator has
 
 
 def rate(metric, by=""):
@@ -55,13 +56,13 @@ BOARDS = {
             ("Age of events when they arrive", "s", [(quantile(q, "rw_event_delivery_seconds"), f"{q}") for q in (0.5, 0.99)]),
             ("Duration of probes", "s", [(quantile(q, "rw_probe_seconds"), f"{q}") for q in (0.5, 0.99)])]),
         ("Manager", [
-            ("Leaders", "none", [("sum(leader_election_master_status)", "leaders")]),
+            ("Leaders", "none", [("sum(leader_election_master_status{name=\"runtime-watcher-manager\"})", "leaders")]),
             ("Objects that fail", "none", [("rw_controller_failing_keys", "{{controller}}")]),
-            ("Work queues", "none", [("workqueue_depth", "{{name}}")]),
-            ("Reconciles", "ops", [(rate("controller_runtime_reconcile_total", "controller, result"), "{{controller}} {{result}}")]),
+            ("Work queues", "none", [(f"sum by (name) (workqueue_depth {OWN})", "{{name}}")]),
+            ("Reconciles", "ops", [(f"sum by (controller, result) (rate(controller_runtime_reconcile_total[{RATE}]) {OWN})", "{{controller}} {{result}}")]),
             ("Requests to API servers", "reqps", [(rate("rw_kube_requests_total", "verb"), "{{verb}}")]),
-            ("CPU and memory", "short", [(f"rate(process_cpu_seconds_total[{RATE}])", "CPU {{instance}}"),
-                                         ("process_resident_memory_bytes / 1024 / 1024", "MiB {{instance}}")])])]),
+            ("CPU and memory", "short", [(f"rate(process_cpu_seconds_total[{RATE}]) {OWN}", "CPU {{instance}}"),
+                                         (f"process_resident_memory_bytes / 1024 / 1024 {OWN}", "MiB {{instance}}")])])]),
     "rw-ca-rotation": ("Runtime Watcher: CA rotation", None, [
         ("Rotation", [
             ("Phase", "none", [("rw_gateway_secret_phase == 1", "{{phase}}")]),
