@@ -239,18 +239,20 @@ def not_served(series):
     for path in sorted((RULES.parent / "dashboards").glob("*.json")):
         for panel in json.loads(path.read_text())["panels"]:
             for target in panel.get("targets", []):
-                labels = {label for name, _ in selectors(target["expr"]) for each in by_name.get(name, []) for label in each}
-                grouped = re.search(r"^\w+ by \(([^)]*)\)", target["expr"])
-                if grouped:
-                    labels &= {label.strip() for label in grouped[1].split(",")}
-                for label in re.findall(r"\{\{(\w+)\}\}", target["legendFormat"]):
-                    if label not in labels:
-                        yield f"{path.name}: label {label} in the legend of {target['expr']}"
+                for label in set(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"])) - labels_of(target["expr"], by_name):
+                    yield f"{path.name}: label {label} in the legend of {target['expr']}"
     for alert in re.split(r"(?m)^        - alert: ", RULES.read_text())[1:]:
-        query = alert.split("annotations:")[0]
-        labels = {label for name, _ in selectors(query) for each in by_name.get(name, []) for label in each}
-        if not any(name in RARE for name, _ in selectors(query)):
-            yield from (f"{RULES.name}: label {label} of {alert.split()[0]}" for label in re.findall(r"\$labels\.(\w+)", alert) if label not in labels)
+        query = alert.split("labels: {severity")[0]
+        if any(name in by_name for name, _ in selectors(query)):
+            for label in set(re.findall(r"\$labels\.(\w+)", alert)) - labels_of(query, by_name):
+                yield f"{RULES.name}: label {label} of {alert.split()[0]}"
+
+
+def labels_of(query, by_name):
+    """The labels that the result of a query may have: those of its groups, or of its metrics."""
+    if re.search(r"\b(sum|count|min|max)\b", query):
+        return set(re.findall(r"\w+", " ".join(re.findall(r"\bby ?\(([^)]*)\)", query))))
+    return {label for name, _ in selectors(query) for each in by_name.get(name, []) for label in each}
 
 
 def dashboard_errors():
