@@ -19,14 +19,15 @@ namespace rw::test {
 inline constexpr std::chrono::seconds patience{20};
 
 /// Runs `context` until `body` has ended. Fails the test if it does not end in time.
-inline void run(boost::asio::io_context& context, boost::asio::awaitable<void> body) {
+inline void run(boost::asio::io_context& context, boost::asio::awaitable<void> body,
+                std::chrono::seconds within = patience) {
   std::exception_ptr failure;
   bool done = false;
   boost::asio::co_spawn(context, std::move(body), [&](std::exception_ptr thrown) {
     failure = std::move(thrown);
     done = true;
   });
-  const auto end = std::chrono::steady_clock::now() + patience;
+  const auto end = std::chrono::steady_clock::now() + within;
   context.restart();
   while (!done && context.run_one_until(end) > 0) {
   }
