@@ -55,7 +55,7 @@ host_thread::host_thread(const rw_callbacks* callbacks)
 }
 
 void host_thread::start(std::function<boost::asio::awaitable<int>()> body) {
-  boost::asio::co_spawn(context_, body, [this](std::exception_ptr failure, int result) {
+  boost::asio::co_spawn(context_, std::move(body), [this](std::exception_ptr failure, int result) {
     result_ = result;
     try {
       if (failure) std::rethrow_exception(failure);
@@ -70,7 +70,7 @@ void host_thread::start(std::function<boost::asio::awaitable<int>()> body) {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
-    thread_ = std::thread([this, body = std::move(body)] { context_.run(); });
+    thread_ = std::thread([this] { context_.run(); });
   } catch (...) {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     throw;
