@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What the manager needs for many runtimes that it writes to directly and watches: the real process with the arguments of
 deploy/manager, KCP and all runtimes being clusters of an embedded API server in another process. Prints one line of JSON
-for each figure. Ends with 1 if the memory of a watched runtime, or of all, is over its limit.
+for each figure, and how long `status` takes to show all. Ends with 1 if the memory of a watched runtime, or of all, or that
+time is over its limit.
 
     bench/manager.py [--runtimes N] [--limit MIB]
 
@@ -23,7 +24,7 @@ from system import ROOT, missed, say
 
 import bootstrapper_sources as sources  # noqa: E402  (system.py says where they are)
 from api import Api, collection, kymas  # noqa: E402
-from harness import BINARY, DEV_BINARY, Pki, Process, metric_sum, pause, wait_until  # noqa: E402
+from harness import BINARY, DEV_BINARY, Pki, Process, metric_sum, pause, runtime_watcher, wait_until  # noqa: E402
 from landscape import RUNTIME_SPEC, encoded  # noqa: E402
 
 KCP = "kcp-system"
@@ -98,6 +99,11 @@ def manage(kubeconfig, runtimes, *options):
         rss = one.rss()
         say("resident_memory", rss / 2**20, "MiB", runtimes=runtimes, options=" ".join(options), seconds=round(took, 1),
             cpu_seconds=round(one.cpu_seconds(), 1))
+        begun = time.monotonic()
+        shown = runtime_watcher("status", "--address", f"127.0.0.1:{admin}").stdout
+        say("status", time.monotonic() - begun, "s", "all runtimes as a table", limit=2)
+        if len(shown.splitlines()) < runtimes:
+            raise AssertionError(f"status shows {len(shown.splitlines())} lines for {runtimes} runtimes")
         if one.terminate(60) != 0:
             raise AssertionError(f"the manager ended badly:\n{one.tail()}")
         return rss
