@@ -185,8 +185,9 @@ BOOST_AUTO_TEST_CASE(call_ends_by_its_deadline_over_all_attempts) {
       const auto got = f.call(api.get(config_maps, {"team", "a"}, false, bounds));
       const auto took = std::chrono::steady_clock::now() - began;
       BOOST_REQUIRE(got.has_error());
-      BOOST_TEST(got.error().is(answers ? errc::unavailable : errc::timed_out),
-                 got.error().message);
+      // The deadline strikes in a pause, after an answer, or in the midst of a further attempt.
+      const bool answered = answers && got.error().is(errc::unavailable);
+      BOOST_TEST((answered || got.error().is(errc::timed_out)), got.error().message);
       BOOST_TEST((took < std::chrono::seconds(10)));
       if (answers) BOOST_TEST(f.script.count() > 2u);
     }
