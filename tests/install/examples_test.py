@@ -1,4 +1,4 @@
-"""The programs of examples/, built against an installed copy, and the library for C as it is installed.
+"""The programs of deploy/examples/, built against an installed copy, and the library for C as it is installed.
 
     examples_test.py WORK EXAMPLES
 
@@ -20,7 +20,7 @@ import urllib.parse
 import urllib.request
 
 WORK, EXAMPLES = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
-ROOT = EXAMPLES.parent
+ROOT = EXAMPLES.parent.parent
 INSTALLED = WORK / "moved"
 LIBRARY = INSTALLED / "lib" / "librw.so.0"
 BINARY = INSTALLED / "bin" / "runtime-watcher"
@@ -192,9 +192,9 @@ class CLibrary(Base):
     def test_interface_is_the_recorded_one(self):
         """By libabigail, of the types in the header; and the library exports its functions, with their version."""
         now = self.folder / "now.abi"
-        run(ROOT / "capi" / "record-abi.sh", now)
-        done = subprocess.run(["abidiff", ROOT / "capi" / "rw.abi", now], text=True, capture_output=True, timeout=60)
-        self.assertEqual((done.returncode, done.stdout), (0, ""), "record a wanted change: capi/record-abi.sh")
+        run(ROOT / "reactors" / "capi" / "record-abi.sh", now)
+        done = subprocess.run(["abidiff", ROOT / "reactors" / "capi" / "rw.abi", now], text=True, capture_output=True, timeout=60)
+        self.assertEqual((done.returncode, done.stdout), (0, ""), "record a wanted change: reactors/capi/record-abi.sh")
         exported = re.findall(r" (\w+)@@(\w+)$", run("readelf", "-W", "--dyn-syms", LIBRARY), flags=re.MULTILINE)
         declared = re.findall(r"\b(rw_\w+)\(", re.sub(r"/\*.*?\*/", "", (INSTALLED / "include" / "rw.h").read_text(), flags=re.DOTALL))
         self.assertEqual(sorted(name for name, version in exported if version.startswith("RW_") and name != version), sorted(declared))

@@ -1,4 +1,4 @@
-#include "capi/host_thread.hpp"
+#include "reactors/capi/host_thread.hpp"
 
 #include <CLI/CLI.hpp>
 #include <boost/asio/co_spawn.hpp>

@@ -1,9 +1,9 @@
 #include "reactors/listener/listener.hpp"
 
+#include "reactors/capi/host_thread.hpp"
 #include "reactors/cli/join_by.hpp"
 #include "reactors/cli/listening.hpp"
 
-#include "capi/host_thread.hpp"
 #include <atomic>
 #include <sys/eventfd.h>
 #include <system_error>

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Records the binary interface that rw.h declares, after a change of it that is wanted: a test compares it with the record.
 #
-#   capi/record-abi.sh [FILE]     default: capi/rw.abi
+#   reactors/capi/record-abi.sh [FILE]     default: reactors/capi/rw.abi
 #
-# A function may come; none may go or change, unless the library gets another name (SOVERSION in capi/CMakeLists.txt).
+# A function may come; none may go or change, unless the library gets another name (SOVERSION in reactors/capi/CMakeLists.txt).
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 case "${1:-}" in

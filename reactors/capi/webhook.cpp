@@ -1,7 +1,6 @@
+#include "reactors/capi/host_thread.hpp"
 #include "reactors/cli/command_line.hpp"
 #include "reactors/cli/webhook_app.hpp"
-
-#include "capi/host_thread.hpp"
 
 namespace {
 

@@ -1,12 +1,12 @@
 #pragma once
 
 #include "core/log.hpp"
+#include "reactors/capi/rw.h"
 #include "reactors/cli/app.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 
-#include "capi/rw.h"
 #include <functional>
 #include <memory>
 #include <string>
