@@ -103,6 +103,7 @@ void logger::write(log_level level, std::string_view msg, std::initializer_list<
   line += names[static_cast<std::size_t>(level)];
   line += R"(","msg":)";
   append_json_string(line, msg);
+  const auto head = line.size();
   for (const auto& field : fields) {
     line += ',';
     append_json_string(line, field.key);
@@ -114,7 +115,29 @@ void logger::write(log_level level, std::string_view msg, std::initializer_list<
     append_value{line}(suppressed);
   }
   line += "}\n";
+  if (level >= log_level::warning) keep(line, head);
   sink_(line);
+}
+
+void logger::keep(std::string_view line, std::size_t head) {
+  constexpr std::size_t most = 32;
+  constexpr std::size_t longest = 2048;
+  std::string text(line.substr(0, line.size() - 1));
+  if (text.size() > longest) text = text.substr(0, head) + "}";
+  const std::lock_guard lock(kept_mutex_);
+  if (kept_.size() < most) {
+    kept_.push_back(std::move(text));
+  } else {
+    kept_[next_] = std::move(text);
+    next_ = (next_ + 1) % most;
+  }
+}
+
+std::vector<std::string> logger::latest_warnings() const {
+  const std::lock_guard lock(kept_mutex_);
+  std::vector<std::string> out(kept_.begin() + static_cast<std::ptrdiff_t>(next_), kept_.end());
+  out.insert(out.end(), kept_.begin(), kept_.begin() + static_cast<std::ptrdiff_t>(next_));
+  return out;
 }
 
 void logger::debug(std::string_view msg, std::initializer_list<log_field> fields) {

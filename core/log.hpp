@@ -6,9 +6,11 @@
 #include <functional>
 #include <initializer_list>
 #include <limits>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 namespace rw::core {
 
@@ -64,6 +66,8 @@ class log_limit {
 /// Writes one JSON object per line: `time` (RFC 3339, UTC, milliseconds), `level`, `msg`, then the
 /// fields. Messages are constant; the fields hold what varies. Thread-safe: the sink receives each
 /// line as a whole.
+///
+/// Keeps the latest warnings and errors for status pages, at most 64 KiB.
 class logger {
  public:
   /// Takes a finished line, with its newline.
@@ -86,12 +90,20 @@ class logger {
   /// The minimum level that is logged.
   log_level least() const noexcept { return least_; }
 
+  /// Returns the latest 32 warnings and errors that were logged, oldest first, as JSON objects. One
+  /// of more than 2 KiB has no fields.
+  std::vector<std::string> latest_warnings() const;
+
  private:
   void write(log_level level, std::string_view msg, std::initializer_list<log_field> fields,
              std::uint64_t suppressed);
+  void keep(std::string_view line, std::size_t head);
 
   const log_level least_;
   const sink sink_;
+  mutable std::mutex kept_mutex_;
+  std::vector<std::string> kept_;  ///< a ring
+  std::size_t next_ = 0;           ///< the oldest, once it is full
 };
 
 }  // namespace rw::core

@@ -1,8 +1,69 @@
 #include "reactors/admin/admin.hpp"
 
+#include "k8s/objects/base64.hpp"
+#include "reactors/admin/live_feed.hpp"
+#include "tls/digest.hpp"
+
+#include <boost/asio/ip/address.hpp>
 #include <openssl/crypto.h>
 
+#include <optional>
+
 namespace rw::admin {
+
+extern const std::string_view page_html;
+
+namespace {
+
+/// Returns a source expression of a Content-Security-Policy that allows the content of the page's
+/// only element of that name (CSP Level 3, section 2.3.1).
+std::string allow_inline(std::string_view element) {
+  const auto begin = "<" + std::string(element) + ">";
+  const auto from = page_html.find(begin) + begin.size();
+  const auto text =
+      page_html.substr(from, page_html.find("</" + std::string(element), from) - from);
+  const auto digest = tls::sha256(text);
+  return "'sha256-" +
+         k8s::base64_encode({reinterpret_cast<const char*>(digest.data()), digest.size()}) + "'";
+}
+
+const std::string& content_security_policy() {
+  static const std::string policy =
+      "default-src 'none'; script-src " + allow_inline("script") + "; style-src " +
+      allow_inline("style") +
+      "; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
+      "frame-ancestors 'none'";
+  return policy;
+}
+
+/// "localhost:8080", "127.0.0.1" and "[::1]:8080" are; so is a request without the field, which no
+/// browser sends.
+bool is_loopback_name(std::string_view host) {
+  if (host.empty()) return true;
+  const bool is_bracketed = host.front() == '[';
+  const auto end = host.find(is_bracketed ? ']' : ':');
+  const auto name = host.substr(is_bracketed ? 1 : 0, end - (is_bracketed ? 1 : 0));
+  if (core::iequals(name, "localhost")) return true;
+  boost::system::error_code error;
+  const auto address = boost::asio::ip::make_address(name, error);
+  return !error && address.is_loopback();
+}
+
+/// Compares in constant time, so that the response time reveals nothing of the token.
+bool is_equal(std::string_view shown, std::string_view token) {
+  return shown.size() == token.size() &&
+         CRYPTO_memcmp(shown.data(), token.data(), token.size()) == 0;
+}
+
+void show_page(http::response& into) {
+  into.headers.add("content-type", "text/html; charset=utf-8");
+  into.headers.add("content-security-policy", content_security_policy());
+  into.headers.add("referrer-policy", "no-referrer");
+  into.headers.add("cross-origin-opener-policy", "same-origin");
+  into.body = page_html;
+}
+
+}  // namespace
 
 boost::asio::awaitable<void> pages::handle(http::request& from, http::response& into) {
   const std::string_view target = from.target;
@@ -17,41 +78,74 @@ boost::asio::awaitable<void> pages::handle(http::request& from, http::response& 
   } else if (path == "/healthz" || path == "/livez") {
     into.text(200, "ok");
   } else if (path == "/readyz") {
-    const auto reasons = not_ready_();
+    const auto reasons = with_.not_ready ? with_.not_ready() : std::string();
     into.text(reasons.empty() ? 200 : 503, reasons.empty() ? "ok" : reasons);
-  } else if (path == "/runtimes" && runtimes_) {
-    show_runtimes(from, target.substr(std::min(path.size() + 1, target.size())), into);
-  } else {
+  } else if (!is_private(path)) {
     into.text(404, "not found: try /metrics, /healthz, /livez or /readyz");
+  } else if (may_see(from, into)) {
+    into.headers.add("cache-control", "no-store");
+    into.headers.add("x-content-type-options", "nosniff");
+    if (path == "/") {
+      show_page(into);
+    } else if (path == "/live") {
+      show_live(from, into);
+    } else {
+      show_runtimes(target.substr(std::min(path.size() + 1, target.size())), into);
+    }
   }
   return {};
 }
 
-bool pages::may_see(const http::request& from) const {
-  if (from.peer.address.address().is_loopback()) return true;
-  const auto token = token_ ? token_() : std::string();
-  const auto shown = from.headers.get("authorization");
-  const auto wanted = "Bearer " + token;
-  // Compared in constant time, so that the response time reveals nothing of the token.
-  return !token.empty() && shown.size() == wanted.size() &&
-         CRYPTO_memcmp(shown.data(), wanted.data(), wanted.size()) == 0;
+bool pages::is_private(std::string_view path) const {
+  if (path == "/runtimes") return with_.runtimes != nullptr;
+  return with_.live != nullptr && (path == "/" || path == "/live");
 }
 
-void pages::show_runtimes(const http::request& from, std::string_view query,
-                          http::response& into) const {
-  if (!may_see(from)) {
-    into.headers.add("www-authenticate", "Bearer");
+bool pages::has_token(const http::request& from) const {
+  const auto token = with_.token ? with_.token() : std::string();
+  if (token.empty()) return false;
+  const auto shown = from.headers.get("authorization");
+  const auto scheme = shown.substr(0, shown.find(' '));
+  const auto value = shown.substr(std::min(scheme.size() + 1, shown.size()));
+  if (core::iequals(scheme, "bearer")) return is_equal(value, token);
+  if (!core::iequals(scheme, "basic")) return false;
+  const auto pair = k8s::base64_decode(value);
+  if (!pair) return false;
+  const auto colon = pair->find(':');
+  return colon != std::string::npos && is_equal(std::string_view(*pair).substr(colon + 1), token);
+}
+
+bool pages::may_see(const http::request& from, http::response& into) const {
+  if (has_token(from)) return true;
+  if (!from.peer.address.address().is_loopback()) {
+    into.headers.add("www-authenticate", R"(Bearer, Basic realm="runtime-watcher")");
     into.text(401,
               "the runtimes are shown to clients on the loopback interface, and to those with "
               "the token of --admin-token-file");
-    return;
+    return false;
   }
+  if (is_loopback_name(from.headers.get("host"))) return true;
+  into.text(403, "connect to localhost, or to the address of the loopback interface");
+  return false;
+}
+
+void pages::show_runtimes(std::string_view query, http::response& into) const {
   std::string error;
-  auto body = runtimes_(query, error);
+  auto body = with_.runtimes(query, error);
   if (!error.empty()) return into.text(400, error);
   into.headers.add("content-type", "application/json");
-  into.headers.add("cache-control", "no-store");
   into.body = std::move(body);
+}
+
+void pages::show_live(const http::request& from, http::response& into) const {
+  if (from.method != "HEAD") {
+    into.source = with_.live->open();
+    if (!into.source) {
+      into.headers.add("retry-after", "5");
+      return into.text(503, "too many viewers");
+    }
+  }
+  into.headers.add("content-type", "text/event-stream");
 }
 
 }  // namespace rw::admin

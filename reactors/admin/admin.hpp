@@ -9,43 +9,54 @@
 
 namespace rw::admin {
 
-/// The administrative pages of a process: `/metrics` (in the Prometheus text format, or OpenMetrics
-/// for clients that ask for it), `/healthz` and
-/// `/livez` (200 while the process responds), `/readyz` (200, or 503 with the reasons, one a line),
-/// and `/runtimes`, if there is such a view. GET and HEAD.
-///
-/// `/runtimes` names the runtimes of a landscape, so it is served only to clients on the loopback
-/// interface, and to clients with the token (`Authorization: Bearer`, RFC 6750); 401 otherwise.
-///
-/// Thread-safe if the functions are.
-class pages final : public http::handler {
- public:
+class live_feed;
+
+/// What a process shows beyond its metrics. Each member may be empty, and is thread-safe if the
+/// pages have to be.
+struct page_options {
   /// Returns why the process is not ready; empty if it is.
-  using readiness = std::function<std::string()>;
+  std::function<std::string()> not_ready = {};
   /// Returns JSON for the query of a URL ("state=failed&limit=10"). Sets `error`, for status 400,
   /// if the query is invalid.
-  using view = std::function<std::string(std::string_view query, std::string& error)>;
+  std::function<std::string(std::string_view query, std::string& error)> runtimes = {};
   /// Returns the current token; empty: there is none.
-  using token_source = std::function<std::string()>;
+  std::function<std::string()> token = {};
+  live_feed* live = nullptr;  ///< must outlive the pages
+};
 
-  pages(const core::metrics& metrics, readiness not_ready, view runtimes = {},
-        token_source token = {})
-      : metrics_(metrics),
-        not_ready_(std::move(not_ready)),
-        runtimes_(std::move(runtimes)),
-        token_(std::move(token)) {}
+/// The administrative pages of a process, read-only. GET and HEAD.
+///
+///     /metrics            in the Prometheus text format, or OpenMetrics for clients that ask for
+///     it /healthz, /livez    200 while the process responds /readyz             200, or 503 with
+///     the reasons, one a line /                   a page for browsers (page.html), which shows
+///     what /live sends /live               server-sent events (live_feed.hpp); 503 if there are
+///     too many viewers /runtimes           the runtimes, as JSON
+///
+/// The last three name the runtimes of a landscape, so they are served only to clients on the
+/// loopback interface, and to clients with the token: `Authorization: Bearer` (RFC 6750), or
+/// `Basic` with the token as password and any user name (RFC 7617), for which browsers ask. 401
+/// otherwise. A client on the loopback interface must have connected to a loopback name: a web site
+/// whose name resolves to 127.0.0.1 cannot read them (403).
+///
+/// The page runs only its own script, and connects only to where it came from, by its
+/// Content-Security-Policy.
+class pages final : public http::handler {
+ public:
+  pages(const core::metrics& metrics, page_options with)
+      : metrics_(metrics), with_(std::move(with)) {}
 
   std::size_t body_limit(const http::request&) const override { return 0; }
   boost::asio::awaitable<void> handle(http::request& from, http::response& into) override;
 
  private:
-  bool may_see(const http::request& from) const;
-  void show_runtimes(const http::request& from, std::string_view query, http::response& into) const;
+  bool is_private(std::string_view path) const;
+  bool has_token(const http::request& from) const;
+  bool may_see(const http::request& from, http::response& into) const;
+  void show_runtimes(std::string_view query, http::response& into) const;
+  void show_live(const http::request& from, http::response& into) const;
 
   const core::metrics& metrics_;
-  const readiness not_ready_;
-  const view runtimes_;
-  const token_source token_;
+  const page_options with_;
 };
 
 }  // namespace rw::admin

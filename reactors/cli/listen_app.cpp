@@ -17,7 +17,8 @@ listen_app::listen_app(services& with, listen_settings settings)
           {with.clock, with.watchdog, with.log, with.metrics})),
       output_(with.executor, STDOUT_FILENO),
       plain_(core::make_plain_transport()),
-      pages_(with.metrics, [this] { return std::string(stopping_ ? "stopping\n" : ""); }) {
+      pages_(with.metrics,
+             {.not_ready = [this] { return std::string(stopping_ ? "stopping\n" : ""); }}) {
   if (!settings_.metrics_address.host.empty()) {
     admin_ = std::make_unique<http::server>(
         with.executor,

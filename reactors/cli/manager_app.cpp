@@ -5,6 +5,7 @@
 #include "k8s/objects/types.hpp"
 #include "reactors/cli/listening.hpp"
 #include "reactors/cli/manager_options.hpp"
+#include "reactors/cli/manager_view.hpp"
 #include "reactors/listener/san_pinning.hpp"
 #include "reactors/shared/kyma_resources.hpp"
 #include "reactors/shared/trust_bundle.hpp"
@@ -82,12 +83,9 @@ manager_app::manager_app(services& with, manager_settings settings, manager_obse
       listener_(listener::register_component(with.executor, listener_options(),
                                              {with.clock, with.watchdog, with.log, with.metrics})),
       plain_(core::make_plain_transport()),
-      pages_(
-          with.metrics, [this] { return not_ready(); },
-          [this](std::string_view query, std::string& error) {
-            return show_runtimes(query, error);
-          },
-          [this] { return admin_token(); }),
+      view_(std::make_unique<view>(*this)),
+      live_(with.executor, with.clock, with.metrics, *view_),
+      pages_(with.metrics, page_options()),
       admin_(std::make_unique<http::server>(
           with.executor,
           http::server_options{
@@ -98,6 +96,14 @@ manager_app::manager_app(services& with, manager_settings settings, manager_obse
 }
 
 manager_app::~manager_app() = default;
+
+admin::page_options manager_app::page_options() {
+  return {.not_ready = [this] { return not_ready(); },
+          .runtimes = [this](std::string_view query,
+                             std::string& error) { return view_->runtimes(query, error); },
+          .token = [this] { return admin_token(); },
+          .live = &live_};
+}
 
 k8s::client_options manager_app::client_options(const std::string& name, bool fenced) const {
   k8s::client_options out{.name = name, .user_agent = "runtime-watcher-manager"};
@@ -212,6 +218,12 @@ asio::awaitable<void> manager_app::end_when_changed() {
   stop();
 }
 
+std::string manager_app::stands_back_text() const {
+  return "lifecycle-manager runs, as its Lease " + settings_.lifecycle_manager_lease +
+         " says: nothing is written before it ends, or --take-over says that its own part for "
+         "watchers is switched off";
+}
+
 void manager_app::stand_back() {
   stands_back_ = true;
   *dry_run_ = true;
@@ -292,6 +304,7 @@ asio::awaitable<int> manager_app::run() {
   core::task_group recording(services_.executor, fail_on_exception());
   background.spawn(services_.watchdog.run());
   background.spawn(admin_->run());
+  background.spawn(live_.run());
   if (reloader_) background.spawn(reloader_->run());
   for (const auto& each : informers_) background.spawn(each->run());
   if (runtime_config_) background.spawn(runtime_config_->watch());

@@ -8,6 +8,7 @@
 #include "k8s/controller/event_recorder.hpp"
 #include "k8s/controller/leader_election.hpp"
 #include "reactors/admin/admin.hpp"
+#include "reactors/admin/live_feed.hpp"
 #include "reactors/certificates/certificate_service.hpp"
 #include "reactors/cli/app.hpp"
 #include "reactors/cli/manager_observer.hpp"
@@ -26,9 +27,6 @@
 #include "reactors/watcher_installer/lifecycle_manager_lease.hpp"
 #include "reactors/watcher_installer/watcher_installer.hpp"
 #include "tls/reload.hpp"
-
-#include <boost/json/array.hpp>
-#include <boost/json/object.hpp>
 
 #include <memory>
 #include <string>
@@ -67,7 +65,12 @@ class manager_app final : public app {
   boost::asio::ip::tcp::endpoint address() const { return listener_.runnable->address(); }
   boost::asio::ip::tcp::endpoint metrics_address() const { return admin_->address(); }
 
+  /// What it shows beyond its metrics, for pages of a process that contains it.
+  admin::page_options page_options();
+
  private:
+  class view;
+
   k8s::client_options client_options(const std::string& name, bool fenced) const;
   k8s::client_options trying(k8s::client_options options) const;
   k8s::informer& inform(const k8s::resource_type& type, k8s::informer_options how);
@@ -76,10 +79,6 @@ class manager_app final : public app {
                                        std::string_view runtime_id) const;
   std::string not_ready() const;
   std::string admin_token() const;
-  std::string show_runtimes(std::string_view query, std::string& error) const;
-  void describe(const k8s::object_key& kyma, boost::json::object& row) const;
-  void describe_heartbeat(const k8s::object_key& kyma, boost::json::object& row) const;
-  boost::json::array conditions() const;
   std::string stands_back_text() const;
   void stand_back();
   boost::asio::awaitable<void> end_when_changed();
@@ -139,6 +138,8 @@ class manager_app final : public app {
   listener::registration listener_;
   std::unique_ptr<listener::leader_endpoint> endpoint_;  ///< null: the pod's address is unknown
   const std::unique_ptr<core::transport> plain_;
+  const std::unique_ptr<view> view_;
+  admin::live_feed live_;
   admin::pages pages_;
   std::unique_ptr<http::server> admin_;
   bool leads_ = false;

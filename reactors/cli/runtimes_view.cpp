@@ -52,6 +52,8 @@ runtimes_query runtimes_query::parse(std::string_view query, std::string& error)
       out.reason = std::move(text);
     } else if (name == "name") {
       out.name = std::move(text);
+    } else if (name == "kyma") {
+      out.kyma = std::move(text);
     } else if (name == "continue") {
       out.after = std::move(text);
     } else if (name == "limit") {
@@ -62,7 +64,7 @@ runtimes_query runtimes_query::parse(std::string_view query, std::string& error)
       out.at_least = std::chrono::seconds(seconds);
     } else {
       error = "unknown parameter " + std::string(name) +
-              ": there are state, heartbeat, reason, name, for, limit and continue";
+              ": there are state, heartbeat, reason, name, kyma, for, limit and continue";
       return out;
     }
     if (good) continue;
@@ -80,6 +82,7 @@ bool runtimes_query::matches(const runtime_summary& one,
   if (excludes(states, one.state) || excludes(heartbeats, one.heartbeat)) return false;
   if (one.reason.find(reason) == std::string_view::npos) return false;
   if (one.kyma.name.find(name) == std::string::npos) return false;
+  if (!kyma.empty() && one.kyma.name != kyma) return false;
   return at_least == std::chrono::seconds(0) || one.since + at_least <= now;
 }
 

@@ -24,13 +24,15 @@ struct runtime_summary {
 };
 
 /// Filter of runtimes, from the query of a URL: `state=failed,unreachable`,
-/// `heartbeat=silent,degraded`, `reason=TEXT` and `name=TEXT` (substrings), `for=SECONDS` (minimum
-/// time in that state), `limit=N` (of one page) and `continue=TOKEN` (from the previous page).
+/// `heartbeat=silent,degraded`, `reason=TEXT` and `name=TEXT` (substrings), `kyma=NAME` (exact),
+/// `for=SECONDS` (minimum time in that state), `limit=N` (of one page) and `continue=TOKEN` (from
+/// the previous page).
 struct runtimes_query {
   std::vector<std::string> states = {};      ///< empty: all
   std::vector<std::string> heartbeats = {};  ///< likewise
   std::string reason = {};
   std::string name = {};
+  std::string kyma = {};  ///< empty: all
   std::chrono::seconds at_least{0};
   std::size_t limit = 500;  ///< 1 to 5,000
   std::string after = {};   ///< the last Kyma of the previous page

@@ -74,7 +74,7 @@ webhook_app::webhook_app(services& with, webhook_settings settings)
       api_(connect(with, settings_)),
       pipeline_(with.executor, settings_, credentials_,
                 {with.clock, with.watchdog, with.log, with.metrics, &managers_, api_.get()}),
-      pages_(with.metrics, [this] { return not_ready(); }),
+      pages_(with.metrics, {.not_ready = [this] { return not_ready(); }}),
       admin_(with.executor,
              {"admin",
               listening_address({settings_.bind_address, settings_.metrics_port}, "BIND_ADDRESS"),

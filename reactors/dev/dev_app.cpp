@@ -48,15 +48,15 @@ dev_app::dev_app(services& with, const dev_settings& settings)
             [this](const event_trace& trace) { show(trace); }),
       clusters_(with, settings_, find_webhooks()),
       infrastructure_(with, settings_, clusters_.kcp(), find_backends()),
+      manager_(settings_.manager ? std::make_unique<manager_app>(*manager_services_,
+                                                                 settings_of_manager(), &view_)
+                                 : nullptr),
       plain_(core::make_plain_transport()),
-      pages_(with.metrics,
-             [this] {
-               return std::string(prepared_ < clusters_.runtimes().size() ? "starting\n" : "");
-             }),
+      pages_(with.metrics, page_options()),
       admin_(with.executor,
              {"dev-admin", listening_address(settings_.metrics_address, "--metrics-address"), {}},
              pages_, {*plain_, with.watchdog, with.log, with.metrics}),
-      webhook_pages_(webhook_metrics_, [] { return std::string(); }),
+      webhook_pages_(webhook_metrics_, {}),
       webhook_admin_(with.executor, {"webhook-admin", {admin_.address().address(), 0}, {}},
                      webhook_pages_, {*plain_, with.watchdog, with.log, with.metrics}),
       serving_(with.executor, fail_on_exception()),
@@ -65,9 +65,6 @@ dev_app::dev_app(services& with, const dev_settings& settings)
       configuring_(with.executor, fail_on_exception()),
       running_(with.executor, fail_on_exception()),
       starting_(with.executor, fail_on_exception()) {
-  if (settings_.manager) {
-    manager_ = std::make_unique<manager_app>(*manager_services_, settings_of_manager(), &view_);
-  }
   if (settings_.bootstrapper != bootstrapper_mode::off) {
     configuration_ = std::make_unique<configuration>(
         with, settings_, clusters_, infrastructure_.kcp(),
@@ -106,6 +103,15 @@ manager_settings dev_app::settings_of_manager() const {
   out.runtime_config.mode = settings_.bootstrapper;
   out.runtime_config.direct.create_for_runtimes = true;
   out.runtime_config.rollout.soak = std::chrono::seconds(1);
+  return out;
+}
+
+/// The manager's page, with the metrics of what surrounds it.
+admin::page_options dev_app::page_options() {
+  auto out = manager_ ? manager_->page_options() : admin::page_options();
+  out.not_ready = [this] {
+    return std::string(prepared_ < clusters_.runtimes().size() ? "starting\n" : "");
+  };
   return out;
 }
 

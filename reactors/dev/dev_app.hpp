@@ -39,6 +39,7 @@ class dev_app final : public cli::app {
 
  private:
   cli::manager_settings settings_of_manager() const;
+  admin::page_options page_options();
   k8s::devserver::service_resolver find_webhooks();
   dev_gateway::service_resolver find_backends();
   void write_manifests() const;

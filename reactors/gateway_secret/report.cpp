@@ -27,6 +27,17 @@ const step_words& words_for(step what) {
   return words[static_cast<std::size_t>(what)];
 }
 
+core::gauge& expiry_of(core::metrics& metrics, const char* certificate) {
+  return core::make_gauge(metrics, "rw_gateway_secret_certificate_expiry_timestamp_seconds",
+                          "Time at which the certificate expires that the gateway serves with, and "
+                          "that of the root; 0: unknown",
+                          {{"certificate", certificate}});
+}
+
+double seconds_of(time_point when) {
+  return std::chrono::duration<double>(when.time_since_epoch()).count();
+}
+
 bool needs_a_person(const plan& made) {
   return made.where == phase::blocked || made.where == phase::no_root;
 }
@@ -55,7 +66,9 @@ report::report(core::logger& log, core::metrics& metrics, k8s::event_recorder* e
           "is due")),
       close_to_expiry_(
           core::make_gauge(metrics, "lifecycle_mgr_gateway_secret_server_cert_close_to_expiry",
-                           "1 if the gateway's server certificate is about to expire")) {
+                           "1 if the gateway's server certificate is about to expire")),
+      served_until_(expiry_of(metrics, "served")),
+      root_until_(expiry_of(metrics, "root")) {
   for (std::size_t i = 0; i < phases; ++i) {
     phase_[i] =
         &core::make_gauge(metrics, "rw_gateway_secret_phase", "1 for the phase of the CA rotation",
@@ -68,8 +81,7 @@ void report::planned(const plan& made, const gateway_content* gateway,
   for (std::size_t i = 0; i < phases; ++i) phase_[i]->Set(i == std::size_t(made.where) ? 1 : 0);
   missing_.Set(static_cast<double>(made.missing));
   authorities_.Set(gateway == nullptr ? 0 : static_cast<double>(gateway->bundle.size()));
-  const auto until = made.deadline.value_or(time_point{}).time_since_epoch();
-  deadline_.Set(std::chrono::duration<double>(until).count());
+  deadline_.Set(seconds_of(made.deadline.value_or(time_point{})));
   const bool waits = made.where == phase::distributing;
   auto line = state_of(made) + (waits ? made.waiting : "");
   if (line == logged_) return;
@@ -117,8 +129,11 @@ void report::done(const plan& made, const k8s::object_reference& about) {
            made.left_behind);
 }
 
-void report::expiry(const std::optional<tls::certificate>& served, time_point now,
+void report::expiry(const std::optional<tls::certificate>& served,
+                    const std::optional<root_secret>& root, time_point now,
                     std::chrono::seconds window, const k8s::object_reference& about) {
+  served_until_.Set(served ? seconds_of(served->not_after()) : 0);
+  root_until_.Set(root ? seconds_of(root->server.not_after()) : 0);
   const bool close = served && served->not_after() - window <= now;
   close_to_expiry_.Set(close ? 1 : 0);
   if (close == close_) return;

@@ -24,9 +24,9 @@ class report {
                const k8s::object_reference& about);
   /// Reports that the plan's write succeeded.
   void done(const plan& made, const k8s::object_reference& about);
-  /// Reports whether the served certificate is about to expire.
-  void expiry(const std::optional<tls::certificate>& served, time_point now,
-              std::chrono::seconds window, const k8s::object_reference& about);
+  /// Reports when the served certificate and the root's expire, and whether the former is about to.
+  void expiry(const std::optional<tls::certificate>& served, const std::optional<root_secret>& root,
+              time_point now, std::chrono::seconds window, const k8s::object_reference& about);
 
  private:
   void emit(const k8s::object_reference& about, bool bad, std::string_view reason,
@@ -42,6 +42,8 @@ class report {
   core::gauge& missing_;
   core::gauge& deadline_;
   core::gauge& close_to_expiry_;
+  core::gauge& served_until_;
+  core::gauge& root_until_;
   std::string logged_;    ///< what was logged last
   std::string reported_;  ///< the state of the last event
   bool close_ = false;

@@ -78,7 +78,7 @@ class rotator::implementation {
     const auto about = reference();
     const auto* gateway = state_.gateway ? &*state_.gateway : nullptr;
     report_.planned(last_, gateway, about);
-    report_.expiry(gateway == nullptr ? std::nullopt : gateway->served, now,
+    report_.expiry(gateway == nullptr ? std::nullopt : gateway->served, state_.root, now,
                    options_.close_to_expiry, about);
     if (!last_.write) co_return later(now);
     auto object = write_gateway_secret(*last_.write, options_.gateway, gateway_.from.parse());

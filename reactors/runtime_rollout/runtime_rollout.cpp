@@ -96,6 +96,11 @@ bool runtime_rollout::holds(const std::string& runtime) const {
   return found != runtimes_.end() && !found->second.updated() && !found->second.admitted;
 }
 
+std::string_view runtime_rollout::content_of(const std::string& runtime) const {
+  const auto found = runtimes_.find(runtime);
+  return found == runtimes_.end() ? std::string_view() : found->second.in_place;
+}
+
 bool runtime_rollout::has_warmed_up() {
   if (warm_) return true;
   bool all = in_.resources.synced();

@@ -11,6 +11,7 @@
 #include <boost/asio/any_io_executor.hpp>
 
 #include <string>
+#include <string_view>
 #include <unordered_set>
 
 namespace rw::runtime_rollout {
@@ -62,6 +63,8 @@ class runtime_rollout final : public content_gate, private k8s::reconciler {
 
   /// True if the runtime waits for its turn.
   bool holds(const std::string& runtime) const;
+  /// Returns the revision that the runtime has; empty: none, or it is not known yet.
+  std::string_view content_of(const std::string& runtime) const;
 
  private:
   using result = k8s::reconcile_result;

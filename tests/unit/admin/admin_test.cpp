@@ -1,5 +1,11 @@
 #include "reactors/admin/admin.hpp"
 
+#include "core/clock.hpp"
+#include "k8s/objects/base64.hpp"
+#include "reactors/admin/live_feed.hpp"
+#include "tls/digest.hpp"
+
+#include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>
 
 BOOST_AUTO_TEST_SUITE(admin)
@@ -19,7 +25,7 @@ struct fixture {
 
   rw::core::metrics metrics;
   std::string reasons;
-  rw::admin::pages pages{metrics, [this] { return reasons; }};
+  rw::admin::pages pages{metrics, {.not_ready = [this] { return reasons; }}};
 };
 
 }  // namespace
@@ -60,13 +66,12 @@ BOOST_FIXTURE_TEST_CASE(other_paths_and_methods_are_refused, fixture) {
 BOOST_AUTO_TEST_CASE(runtimes_are_shown_to_loopback_and_to_who_has_the_token) {
   rw::core::metrics metrics;
   std::string token;
-  rw::admin::pages pages(
-      metrics, [] { return std::string(); },
-      [](std::string_view query, std::string& error) {
-        if (query == "bad") error = "unknown parameter bad";
-        return "{" + std::string(query) + "}";
-      },
-      [&] { return token; });
+  rw::admin::pages pages(metrics, {.runtimes =
+                                       [](std::string_view query, std::string& error) {
+                                         if (query == "bad") error = "unknown parameter bad";
+                                         return "{" + std::string(query) + "}";
+                                       },
+                                   .token = [&] { return token; }});
   const auto get = [&](const char* from, const char* authorization,
                        const char* target = "/runtimes?state=failed") {
     rw::http::request request;
@@ -95,10 +100,116 @@ BOOST_AUTO_TEST_CASE(runtimes_are_shown_to_loopback_and_to_who_has_the_token) {
        {"", "Bearer ", "Bearer secre", "Bearer secret2", "secret", "Basic secret"}) {
     const auto answer = get("10.0.0.1", shown);
     BOOST_TEST(answer.status == 401u);
-    BOOST_TEST(answer.headers.get("www-authenticate") == "Bearer");
+    BOOST_TEST(answer.headers.get("www-authenticate") == "Bearer, Basic realm=\"runtime-watcher\"");
     BOOST_TEST(answer.body.find("state") == std::string::npos);
   }
   BOOST_TEST(get("10.0.0.1", "Bearer secret").status == 200u);
+}
+
+namespace {
+
+struct no_rows final : rw::admin::live_source {
+  boost::json::object state() override { return {}; }
+  void for_each_row(const visitor&) override {}
+  boost::json::object row(std::string_view) override { return {}; }
+};
+
+/// Pages with a live page, and clients of them.
+struct live_fixture {
+  rw::http::response get(const char* target, const char* from = "127.0.0.1",
+                         const std::string& authorization = {}, const char* host = "localhost:1",
+                         const char* method = "GET") {
+    rw::http::request request;
+    request.method = method;
+    request.target = target;
+    request.peer.address = {boost::asio::ip::make_address(from), 1};
+    if (*host != 0) request.headers.add("host", host);
+    if (!authorization.empty()) request.headers.add("authorization", authorization);
+    rw::http::response response;
+    BOOST_TEST(!pages.handle(request, response).valid());
+    return response;
+  }
+
+  boost::asio::io_context context;
+  rw::core::real_clock clock;
+  rw::core::metrics metrics;
+  no_rows source;
+  rw::admin::live_feed feed{context.get_executor(), clock, metrics, source, {.viewers = 1}};
+  std::string token;
+  rw::admin::pages pages{metrics, {.token = [this] { return token; }, .live = &feed}};
+};
+
+/// Returns the text between two markers.
+std::string between(const std::string& text, const std::string& begin, const std::string& end) {
+  const auto from = text.find(begin) + begin.size();
+  return text.substr(from, text.find(end, from) - from);
+}
+
+std::string digest_of(const std::string& text) {
+  const auto digest = rw::tls::sha256(text);
+  return rw::k8s::base64_encode({reinterpret_cast<const char*>(digest.data()), digest.size()});
+}
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(page_runs_only_its_own_script_and_style, live_fixture) {
+  const auto page = get("/");
+  BOOST_TEST(page.status == 200u);
+  BOOST_TEST(page.headers.get("content-type") == "text/html; charset=utf-8");
+  BOOST_TEST(page.headers.get("cache-control") == "no-store");
+  const std::string policy(page.headers.get("content-security-policy"));
+  BOOST_TEST(policy.starts_with("default-src 'none'; "));
+  BOOST_TEST(policy.find("unsafe") == std::string::npos);
+  const auto script = digest_of(between(page.body, "<script>", "</script>"));
+  BOOST_TEST(policy.find("script-src 'sha256-" + script + "';") != std::string::npos);
+  const auto style = digest_of(between(page.body, "<style>", "</style>"));
+  BOOST_TEST(policy.find("style-src 'sha256-" + style + "';") != std::string::npos);
+}
+
+BOOST_FIXTURE_TEST_CASE(live_events_have_a_bounded_number_of_viewers, live_fixture) {
+  const auto first = get("/live");
+  BOOST_TEST(first.status == 200u);
+  BOOST_TEST(first.headers.get("content-type") == "text/event-stream");
+  BOOST_TEST((first.source != nullptr));
+  const auto second = get("/live");
+  BOOST_TEST(second.status == 503u);
+  BOOST_TEST(second.headers.get("retry-after") == "5");
+  BOOST_TEST(get("/live", "127.0.0.1", "", "localhost", "HEAD").status == 200u);
+}
+
+BOOST_FIXTURE_TEST_CASE(page_is_shown_to_browsers_that_know_the_token, live_fixture) {
+  const auto basic = [](const std::string& pair) {
+    return "Basic " + rw::k8s::base64_encode(pair);
+  };
+  for (const auto* path : {"/", "/live"}) {
+    BOOST_TEST(get(path, "10.0.0.1", basic(":")).status == 401u);
+    BOOST_TEST(get(path, "10.0.0.1", basic("")).status == 401u);
+  }
+  token = "secret:with colon";
+  for (const auto& wrong : {basic("anyone:secret"), basic("secret:with colon"), basic(token + ":"),
+                            std::string("Basic !"), std::string("Basic"), std::string("Bearer ")}) {
+    const auto answer = get("/", "10.0.0.1", wrong);
+    BOOST_TEST(answer.status == 401u, wrong);
+    BOOST_TEST(answer.headers.get("www-authenticate").find("Basic realm=") !=
+               std::string_view::npos);
+  }
+  BOOST_TEST(get("/", "10.0.0.1", basic(":" + token)).status == 200u);
+  BOOST_TEST(get("/", "10.0.0.1", basic("anyone:" + token), "manager.example").status == 200u);
+  BOOST_TEST(get("/live", "10.0.0.1", "bearer " + token).status == 200u);
+}
+
+BOOST_FIXTURE_TEST_CASE(web_site_whose_name_resolves_to_loopback_is_rejected, live_fixture) {
+  for (const auto* host :
+       {"localhost", "LOCALHOST:80", "127.0.0.1:8080", "127.9.9.9", "[::1]:80", "[::1]", ""}) {
+    BOOST_TEST(get("/", "127.0.0.1", "", host).status == 200u, host);
+  }
+  for (const auto* host :
+       {"attacker.example", "attacker.example:8080", "localhost.attacker.example",
+        "127.0.0.1.attacker.example", "10.0.0.1", "[::2]:80", "[", ":", "[]"}) {
+    for (const auto* path : {"/", "/live"}) {
+      BOOST_TEST(get(path, "127.0.0.1", "", host).status == 403u, host);
+    }
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

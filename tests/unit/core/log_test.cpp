@@ -179,5 +179,25 @@ BOOST_AUTO_TEST_CASE(lines_of_several_threads_are_whole_and_none_is_uncounted) {
   BOOST_TEST(b.lines.size() == 350U);
 }
 
+BOOST_AUTO_TEST_CASE(latest_warnings_are_kept_in_order) {
+  book b;
+  core::logger log(core::log_level::info, b.sink());
+  BOOST_TEST(log.latest_warnings().empty());
+  log.info("started");
+  log.warning("first", {{"n", 1}});
+  log.error("second", {{"text", std::string(3000, 'x')}});
+  auto kept = log.latest_warnings();
+  BOOST_REQUIRE(kept.size() == 2U);
+  BOOST_TEST(kept.front() + "\n" == b.lines.at(1));
+  const auto shortened = json::parse(kept.back()).as_object();
+  BOOST_TEST(shortened.at("msg").as_string() == "second");
+  BOOST_TEST(!shortened.contains("text"));
+  for (int i = 0; i < 40; ++i) log.warning("next", {{"n", i}});
+  kept = log.latest_warnings();
+  BOOST_REQUIRE(kept.size() == 32U);
+  BOOST_TEST(json::parse(kept.front()).at("n").to_number<int>() == 8);
+  BOOST_TEST(json::parse(kept.back()).at("n").to_number<int>() == 39);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 }  // namespace rw::core_test

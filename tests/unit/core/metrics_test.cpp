@@ -1,5 +1,6 @@
 #include "core/metrics.hpp"
 
+#include "core/metrics_snapshot.hpp"
 #include "core/process_metrics.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -154,6 +155,32 @@ BOOST_AUTO_TEST_CASE(threads_make_count_and_expose_at_once) {
     }
   }
   BOOST_TEST(has_line(core::expose(registry), "events_total 600"));
+}
+
+BOOST_AUTO_TEST_CASE(snapshot_finds_sums_by_labels) {
+  core::metrics registry;
+  core::make_counter(registry, "made_total", "Things", {{"of", "wood"}, {"for", "a"}}).Increment(2);
+  core::make_counter(registry, "made_total", "Things", {{"of", "wood"}, {"for", "b"}}).Increment(3);
+  core::make_counter(registry, "made_total", "Things", {{"of", "iron"}, {"for", "b"}}).Increment(5);
+  core::make_gauge(registry, "depth", "Depth").Set(7);
+  auto& one = core::make_histogram(registry, "time_seconds", "Time", {{"of", "a"}}, {0.1, 1});
+  auto& two = core::make_histogram(registry, "time_seconds", "Time", {{"of", "b"}}, {0.1, 1});
+  one.Observe(0.05);
+  one.Observe(5);
+  two.Observe(0.5);
+  const core::metrics_snapshot values(registry);
+  core::make_gauge(registry, "depth", "Depth").Set(9);
+  BOOST_TEST(values.sum("made_total") == 10);
+  BOOST_TEST(values.sum("made_total", {{"of", "wood"}}) == 5);
+  BOOST_TEST(values.sum("made_total", {{"of", "wood"}, {"for", "b"}}) == 3);
+  BOOST_TEST(values.sum("made_total", {{"of", "stone"}}) == 0);
+  BOOST_TEST(values.sum("depth") == 7);
+  BOOST_TEST(values.sum("unknown") == 0);
+  const auto times = values.histogram("time_seconds");
+  BOOST_TEST(times.bounds == (std::vector<double>{0.1, 1}), boost::test_tools::per_element());
+  BOOST_TEST(times.counts == (std::vector<double>{1, 2, 3}), boost::test_tools::per_element());
+  BOOST_TEST(times.sum == 5.55, boost::test_tools::tolerance(1e-9));
+  BOOST_TEST(values.histogram("unknown").counts.empty());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,402 @@
+// What the manager shows at /runtimes and on its page.
+
+#include "reactors/cli/manager_view.hpp"
+
+#include "core/hash.hpp"
+#include "core/text.hpp"
+#include "k8s/objects/types.hpp"
+#include "reactors/cli/manager_options.hpp"
+#include "reactors/shared/kyma_resources.hpp"
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace rw::cli {
+namespace {
+
+/// Seconds since 1970, or nothing.
+void add_time(boost::json::object& to, std::string_view member,
+              std::chrono::system_clock::time_point when) {
+  if (when.time_since_epoch().count() <= 0) return;
+  to[member] = std::chrono::floor<std::chrono::seconds>(when).time_since_epoch().count();
+}
+
+void add_text(boost::json::object& to, std::string_view member, std::string_view text) {
+  constexpr std::size_t longest = 300;
+  if (!text.empty()) to[member] = core::first_bytes(text, longest);
+}
+
+std::uint64_t whole(double value) {
+  return static_cast<std::uint64_t>(std::max(0.0, value));
+}
+
+}  // namespace
+
+/// What is known of one runtime; null: nothing.
+struct manager_app::view::runtime {
+  const rw::runtimes::status* installed = nullptr;
+  const heartbeats::runtime_health* health = nullptr;
+
+  /// "unknown": not reconciled since this process leads.
+  std::string_view state() const {
+    return installed != nullptr && installed->state ? to_string(*installed->state) : "unknown";
+  }
+};
+
+manager_app::view::runtime manager_app::view::find(const k8s::object_key& kyma) const {
+  return {of_.installer_->runtimes().find(kyma),
+          of_.heartbeats_ ? of_.heartbeats_->health().find(kyma) : nullptr};
+}
+
+runtime_summary manager_app::view::summary_of(const k8s::object_key& kyma) const {
+  const auto known = find(kyma);
+  runtime_summary out{.kyma = kyma, .state = known.state(), .reason = {}};
+  if (known.health != nullptr) out.heartbeat = to_string(known.health->state);
+  if (known.installed != nullptr && known.installed->state) {
+    out.reason = known.installed->reason;
+    out.since = known.installed->since;
+  }
+  return out;
+}
+
+std::string manager_app::view::runtimes(std::string_view query, std::string& error) const {
+  const auto wanted = runtimes_query::parse(query, error);
+  if (!error.empty()) return {};
+  std::vector<runtime_summary> all;
+  of_.kymas_.objects().for_each(
+      [&](const k8s::object& kyma) { all.push_back(summary_of(kyma.key())); });
+  auto page = runtimes_page(std::move(all), wanted, of_.services_.clock.wall(),
+                            [this](const auto& one, auto& row) { describe(one.kyma, row); });
+  page["leads"] = of_.leads_;
+  if (of_.heartbeats_) page["heartbeats"] = heartbeat_counts();
+  page["conditions"] = conditions();
+  page["rotation"] = rotation(nullptr);
+  return boost::json::serialize(page);
+}
+
+boost::json::object manager_app::view::heartbeat_counts() const {
+  using heartbeats::liveness;
+  boost::json::object out;
+  for (const auto state :
+       {liveness::live, liveness::degraded, liveness::silent, liveness::unknown}) {
+    out[to_string(state)] = of_.heartbeats_->health().count(state);
+  }
+  return out;
+}
+
+boost::json::object manager_app::view::rotation(const core::metrics_snapshot* values) const {
+  const auto& plan = of_.rotator_->last();
+  boost::json::object out{{"phase", gateway_secret::name_of(plan.where)},
+                          {"missing", plan.missing}};
+  if (!plan.waiting.empty()) out["waiting"] = plan.waiting;
+  if (plan.recheck_at) out["next"] = k8s::format_time(*plan.recheck_at);
+  if (plan.deadline) out["deadline"] = k8s::format_time(*plan.deadline);
+  if (values == nullptr) return out;
+  const auto add_expiry = [&](std::string_view member, const char* certificate) {
+    const auto seconds = values->sum("rw_gateway_secret_certificate_expiry_timestamp_seconds",
+                                     {{"certificate", certificate}});
+    if (seconds <= 0) return;
+    out[member] = k8s::format_time(std::chrono::system_clock::time_point(
+        std::chrono::seconds(static_cast<std::chrono::seconds::rep>(seconds))));
+  };
+  add_expiry("servedUntil", "served");
+  add_expiry("rootUntil", "root");
+  return out;
+}
+
+/// Returns conditions of the landscape, beyond the states of single runtimes, as Kubernetes
+/// conditions.
+boost::json::array manager_app::view::conditions() const {
+  boost::json::array out;
+  const auto add = [&](std::string_view type, std::string_view reason, std::string message,
+                       std::chrono::system_clock::time_point since) {
+    out.push_back({{"type", type},
+                   {"status", "True"},
+                   {"reason", reason},
+                   {"message", std::move(message)},
+                   {"lastTransitionTime", k8s::format_time(since)}});
+  };
+  if (of_.stands_back_)
+    add("StandsBack", "LifecycleManagerRuns", of_.stands_back_text(), of_.stands_since_);
+  if (of_.settings_.shadow)
+    add("StandsBack", "Shadow", "nothing is written, as --shadow says", of_.stands_since_);
+  const auto contested = of_.installer_->contested();
+  if (contested > 0) {
+    add("Contested", "WrittenByOthers",
+        std::to_string(contested) + " runtimes are left to " + of_.settings_.former_field_manager +
+            ", which writes to them, too",
+        of_.installer_->contested_since());
+  }
+  return out;
+}
+
+void manager_app::view::describe(const k8s::object_key& kyma, boost::json::object& row) const {
+  const auto value = of_.kymas_.objects().get(kyma).parse();
+  row["runtimeId"] = k8s::label(value, runtime_id_label).value_or("");
+  const auto* const seen = of_.installer_->runtimes().find(kyma);
+  if (seen != nullptr && !seen->message.empty()) row["message"] = seen->message;
+  if (k8s::label(value, skip_label) == "true") {
+    row["message"] = "left alone, as the label " + std::string(skip_label) + " says";
+  }
+  const auto* const changes = *of_.dry_run_ ? of_.installer_->changes(kyma) : nullptr;
+  if (changes != nullptr && !changes->empty()) {
+    row["reason"] = "would write " + std::to_string(changes->size()) + " objects";
+    auto& list = row["wouldWrite"].emplace_array();
+    for (const auto& one : *changes) list.emplace_back(one);
+  }
+  const auto kind = certificate_options(of_.settings_).certificates.kind;
+  const auto certificate =
+      of_.certificates_.objects()
+          .get({of_.settings_.istio_namespace, certificates::certificate_name(kyma.name)})
+          .parse();
+  if (const auto valid = certificates::validity_in_status(certificate, kind)) {
+    row["certificate"] = {{"notBefore", k8s::format_time(valid->not_before)},
+                          {"notAfter", k8s::format_time(valid->not_after)}};
+  }
+  if (of_.rollout_->holds(kyma.name)) row["rollout"] = "waits for its turn";
+  if (of_.heartbeats_) describe_heartbeat(kyma, row);
+  const auto* const entry = of_.tracker_.find(kyma);
+  if (entry == nullptr) return;
+  if (entry->observed) row["authorities"] = entry->observed->authorities.size();
+  if (const auto& demand = of_.rotator_->last().demand) {
+    const auto lacks = gateway_secret::lacks(*entry, *demand, rotation_options(of_.settings_),
+                                             of_.services_.clock.wall());
+    if (!lacks.reason.empty()) row["rotation"] = lacks.reason;
+  }
+  if (entry->unreachable_since) {
+    row["unreachableSince"] = k8s::format_time(*entry->unreachable_since);
+  }
+}
+
+void manager_app::view::describe_heartbeat(const k8s::object_key& kyma,
+                                           boost::json::object& row) const {
+  const auto* const known = of_.heartbeats_->health().find(kyma);
+  if (known == nullptr) return;
+  auto& out = row["heartbeat"].emplace_object();
+  out["state"] = to_string(known->state);
+  out["since"] = k8s::format_time(known->since);
+  if (!known->reason.empty()) out["reason"] = known->reason;
+  if (!known->message.empty()) out["message"] = known->message;
+  out["gaps"] = known->gaps;
+  if (!known->gap.empty()) out["gap"] = known->gap;
+  if (known->probe) {
+    auto& probe = out["probe"].emplace_object();
+    probe["last"] = k8s::format_time(*known->probed);
+    probe["stage"] = to_string(known->probe->stage);
+    if (!known->probe->reason.empty()) probe["reason"] = known->probe->reason;
+    if (!known->probe->message.empty()) probe["message"] = known->probe->message;
+    if (known->probe->took) {
+      probe["milliseconds"] = *known->probe->took / std::chrono::milliseconds(1);
+    }
+  }
+  if (!known->heard) return;
+  const auto& last = known->last;
+  out["last"] = k8s::format_time(*known->heard);
+  out["version"] = last.version;
+  out["source"] = last.source;
+  out["ledger"] = last.ledger;
+  out["lostEvents"] = last.events.lost;
+  out["oldestUndeliveredMilliseconds"] = last.oldest_undelivered.count();
+  if (last.delivery) out["deliveryMilliseconds"] = last.delivery->count();
+}
+
+// The live page.
+
+boost::json::object manager_app::view::state() {
+  boost::json::object out{{"version", RW_VERSION}, {"leads", of_.leads_}};
+  if (const auto reasons = of_.not_ready(); !reasons.empty()) {
+    auto& list = out["notReady"].emplace_array();
+    for (std::string_view rest = reasons; !rest.empty();) {
+      const auto line = rest.substr(0, rest.find('\n'));
+      list.emplace_back(line);
+      rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    }
+  }
+  out["conditions"] = conditions();
+  out["total"] = totals_.runtimes;
+  auto& states = out["states"].emplace_object();
+  for (const auto& [state, count] : totals_.states) states[state] = count;
+  if (of_.heartbeats_) {
+    out["heartbeats"] = heartbeat_counts();
+    out["events"] = events();
+    out["certificates"] = certificates();
+  }
+  const core::metrics_snapshot values(of_.services_.metrics);
+  add_flow(values, out);
+  out["rotation"] = rotation(&values);
+  out["rollouts"] = rollouts();
+  auto& warnings = out["warnings"].emplace_array();
+  for (const auto& line : of_.services_.log.latest_warnings()) {
+    boost::system::error_code error;
+    auto parsed = boost::json::parse(line, error);
+    if (!error) warnings.push_back(std::move(parsed));
+  }
+  return out;
+}
+
+boost::json::object manager_app::view::events() const {
+  const auto& sum = totals_.events;
+  return {{"accepted", sum.accepted},
+          {"delivered", sum.delivered},
+          {"lost", sum.lost},
+          {"rejected", sum.rejected},
+          {"notPersisted", sum.not_persisted},
+          {"resyncs", sum.resyncs},
+          {"holding", totals_.holding},
+          {"oldestMilliseconds", totals_.oldest.count()}};
+}
+
+boost::json::object manager_app::view::certificates() const {
+  boost::json::object out{{"expiring", totals_.expiring}};
+  add_time(out, "earliest", totals_.earliest);
+  add_text(out, "earliestRuntime", totals_.earliest_runtime);
+  return out;
+}
+
+/// Adds what the manager's metrics say of the way of events through it.
+void manager_app::view::add_flow(const core::metrics_snapshot& values,
+                                 boost::json::object& to) const {
+  const auto delivery = values.histogram("rw_event_delivery_seconds");
+  const std::vector<std::uint64_t> counts(delivery.counts.begin(), delivery.counts.end());
+  to["delivery"] = {{"bounds", boost::json::array(delivery.bounds.begin(), delivery.bounds.end())},
+                    {"counts", boost::json::array(counts.begin(), counts.end())},
+                    {"sum", delivery.sum}};
+  to["listener"] = {
+      {"requests", whole(values.sum("watcher_listener_requests_total"))},
+      {"errors", whole(values.sum("watcher_listener_request_errors_total"))},
+      {"inflight", whole(values.sum("watcher_listener_inflight_requests"))},
+      {"connections", whole(values.sum("rw_http_open_connections", {{"server", "listener"}}))}};
+  to["channel"] = {{"size", of_.listener_.events->size()},
+                   {"capacity", of_.listener_.events->capacity()}};
+  const core::labels queue{{"name", "watcher-installer"}};
+  to["queue"] = {
+      {"depth", whole(values.sum("workqueue_depth", queue))},
+      {"adds", whole(values.sum("workqueue_adds_total", queue))},
+      {"retries", whole(values.sum("workqueue_retries_total", queue))},
+      {"longestSeconds", values.sum("workqueue_longest_running_processor_seconds", queue)}};
+  const core::labels controller{{"controller", "watcher-installer"}};
+  to["reconciles"] = {
+      {"total", whole(values.sum("controller_runtime_reconcile_total", controller))},
+      {"errors", whole(values.sum("controller_runtime_reconcile_errors_total", controller))},
+      {"active", whole(values.sum("controller_runtime_active_workers", controller))}};
+}
+
+boost::json::array manager_app::view::rollouts() const {
+  boost::json::array out;
+  of_.rollouts_.objects().for_each([&](const k8s::object& object) {
+    const auto value = object.parse();
+    const auto* const status = k8s::find(value, {"status"});
+    if (status == nullptr) return;
+    boost::json::object one{{"component", object.name()}};
+    for (const auto* const member : {"phase", "reason", "message", "content"}) {
+      add_text(one, member, k8s::find_string(*status, {member}));
+    }
+    auto& counts = one["counts"].emplace_object();
+    for (const auto& [name, pointer] : runtime_rollout::count_names) {
+      if (const auto* const count = k8s::find(*status, {name})) counts[name] = *count;
+    }
+    out.push_back(std::move(one));
+  });
+  return out;
+}
+
+void manager_app::view::add(const k8s::object_key& kyma, const heartbeat& last) {
+  constexpr std::chrono::hours notice(72);
+  auto& sum = totals_.events;
+  sum.accepted += last.events.accepted;
+  sum.delivered += last.events.delivered;
+  sum.lost += last.events.lost;
+  sum.rejected += last.events.rejected;
+  sum.not_persisted += last.events.not_persisted;
+  sum.resyncs += last.events.resyncs;
+  if (last.oldest_undelivered.count() > 0) ++totals_.holding;
+  totals_.oldest = std::max(totals_.oldest, last.oldest_undelivered);
+  const auto until = last.certificate_not_after;
+  if (!until) return;
+  if (*until < of_.services_.clock.wall() + notice) ++totals_.expiring;
+  if (totals_.earliest_runtime.empty() || *until < totals_.earliest) {
+    totals_.earliest = *until;
+    totals_.earliest_runtime = kyma.name;
+  }
+}
+
+void manager_app::view::for_each_row(const visitor& visit) {
+  totals_ = {};
+  of_.kymas_.objects().for_each([&](const k8s::object& object) {
+    const auto kyma = object.key();
+    const auto known = find(kyma);
+    ++totals_.runtimes;
+    ++totals_.states[known.state()];
+    if (known.health != nullptr && known.health->heard) add(kyma, known.health->last);
+    visit(kyma.name, digest_of(object, known));
+  });
+}
+
+/// A digest of all that `row` reads.
+std::uint64_t manager_app::view::digest_of(const k8s::object& kyma, const runtime& known) const {
+  std::array<std::int64_t, 8> numbers{};
+  core::string_hash hash;
+  hash.add(kyma.resource_version()).add(of_.rollout_->content_of(std::string(kyma.name())));
+  if (const auto* const now = known.installed; now != nullptr) {
+    hash.add(known.state()).add(now->reason).add(now->message);
+    numbers[0] = now->since.time_since_epoch().count();
+  }
+  if (const auto* const now = known.health; now != nullptr) {
+    hash.add(now->reason).add(now->message).add(now->last.version);
+    numbers[1] = static_cast<int>(now->state);
+    numbers[2] =
+        now->heard.value_or(std::chrono::system_clock::time_point()).time_since_epoch().count();
+    numbers[3] = static_cast<std::int64_t>(now->gaps);
+    if (now->probe) {
+      hash.add(now->probe->reason);
+      numbers[4] = static_cast<int>(now->probe->stage) + 1;
+    }
+  }
+  const std::string_view bytes(reinterpret_cast<const char*>(numbers.data()), sizeof numbers);
+  return hash.add(bytes).value();
+}
+
+boost::json::object manager_app::view::row(std::string_view name) {
+  const k8s::object_key kyma{std::string(kcp_namespace), std::string(name)};
+  const auto known = find(kyma);
+  boost::json::object out{{"kyma", name}, {"state", known.state()}};
+  const auto value = of_.kymas_.objects().get(kyma).parse();
+  add_text(out, "id", k8s::label(value, runtime_id_label).value_or(""));
+  add_text(out, "content", of_.rollout_->content_of(kyma.name));
+  const bool is_unmanaged = k8s::label(value, skip_label) == "true";
+  const bool is_installed =
+      known.installed == nullptr || known.installed->state == runtime_state::installed;
+  if (is_unmanaged) {
+    add_text(out, "message", "left alone, as the label " + std::string(skip_label) + " says");
+  } else if (!is_installed) {
+    add_text(out, "reason", known.installed->reason);
+    add_text(out, "message", known.installed->message);
+  } else if (known.health != nullptr) {
+    add_text(out, "reason", known.health->reason);
+    add_text(out, "message", known.health->message);
+  }
+  if (known.installed != nullptr) add_time(out, "since", known.installed->since);
+  if (known.health == nullptr) return out;
+  const auto& health = *known.health;
+  out["heartbeat"] = to_string(health.state);
+  out["gaps"] = health.gaps;
+  if (health.probe) {
+    out["probe"] = to_string(health.probe->stage);
+    add_text(out, "probeReason", health.probe->reason);
+  }
+  if (!health.heard) return out;
+  add_time(out, "heard", *health.heard);
+  add_text(out, "version", health.last.version);
+  out["oldest"] = health.last.oldest_undelivered.count();
+  if (health.last.delivery) out["lag"] = health.last.delivery->count();
+  if (health.last.certificate_not_after) {
+    add_time(out, "certificate", *health.last.certificate_not_after);
+  }
+  return out;
+}
+
+}  // namespace rw::cli

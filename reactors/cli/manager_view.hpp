@@ -1,0 +1,64 @@
+#pragma once
+
+#include "core/metrics_snapshot.hpp"
+#include "reactors/admin/live_feed.hpp"
+#include "reactors/cli/manager_app.hpp"
+#include "reactors/cli/runtimes_view.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace rw::cli {
+
+/// What a manager shows of itself and of all runtimes: the JSON of `/runtimes`, and the state and
+/// rows of the live page (reactors/admin/page.html). Reads what the reactors keep in memory.
+class manager_app::view final : public admin::live_source {
+ public:
+  explicit view(const manager_app& of) : of_(of) {}
+
+  /// Returns a page of runtimes (runtimes_view.hpp), and the state of the landscape.
+  std::string runtimes(std::string_view query, std::string& error) const;
+
+  boost::json::object state() override;
+  void for_each_row(const visitor& visit) override;
+  boost::json::object row(std::string_view kyma) override;
+
+ private:
+  struct runtime;
+  /// Sums over all runtimes; of their latest heartbeats, but for the first two.
+  struct totals {
+    std::size_t runtimes = 0;
+    std::map<std::string_view, std::size_t> states = {};
+    event_counts events = {};
+    std::size_t holding = 0;  ///< runtimes with events that are not delivered
+    std::chrono::milliseconds oldest{0};
+    std::chrono::system_clock::time_point earliest = {};  ///< expiry of a client certificate
+    std::string earliest_runtime = {};
+    std::size_t expiring = 0;  ///< client certificates that expire within three days
+  };
+
+  runtime find(const k8s::object_key& kyma) const;
+  runtime_summary summary_of(const k8s::object_key& kyma) const;
+  void add(const k8s::object_key& kyma, const heartbeat& last);
+  std::uint64_t digest_of(const k8s::object& kyma, const runtime& known) const;
+  void describe(const k8s::object_key& kyma, boost::json::object& row) const;
+  void describe_heartbeat(const k8s::object_key& kyma, boost::json::object& row) const;
+  boost::json::object heartbeat_counts() const;
+  boost::json::array conditions() const;
+  boost::json::object rotation(const core::metrics_snapshot* values) const;
+  boost::json::array rollouts() const;
+  boost::json::object events() const;
+  boost::json::object certificates() const;
+  void add_flow(const core::metrics_snapshot& values, boost::json::object& to) const;
+
+  const manager_app& of_;
+  totals totals_ = {};  ///< of the latest pass over all rows
+};
+
+}  // namespace rw::cli
