@@ -150,17 +150,17 @@ void live_feed::update() {
   const bool have_rows_changed = note_rows(changed, gone);
   auto state = source_.state();
   auto text = json::serialize(state);
-  const bool news = have_rows_changed || text != state_;
+  const bool is_due = clock_.now() - sent_ >= options_.keep_alive;
+  const bool is_news = have_rows_changed || text != state_ || is_due;
   state_ = std::move(text);
   const auto wall = clock_.wall().time_since_epoch();
   state["now"] = std::chrono::duration_cast<std::chrono::milliseconds>(wall).count();
-  const bool is_silent = clock_.now() - sent_ >= options_.keep_alive;
   frame full;
   frame part;
   for (const auto& each : viewers_) {
     const auto viewer = each.lock();
     if (!viewer) continue;
-    if (news && viewer->pending.size() >= options_.pending_frames) {
+    if (is_news && viewer->pending.size() >= options_.pending_frames) {
       dropped_.Increment(static_cast<double>(viewer->shed()));
     }
     if (viewer->needs_full) {
@@ -168,13 +168,14 @@ void live_feed::update() {
       if (!full) {
         std::vector<std::string> all;
         for (const auto& row : rows_) all.push_back(row.first);
+        std::ranges::sort(all);
         auto data = state;
         data["rows"] = rows_of(all);
         full = make_event("full", data);
       }
       viewer->needs_full = false;
       viewer->push(full);
-    } else if (news) {
+    } else if (is_news) {
       if (!part) {
         auto data = state;
         data["rows"] = rows_of(changed);
@@ -182,11 +183,9 @@ void live_feed::update() {
         part = make_event("update", data);
       }
       viewer->push(part);
-    } else if (is_silent && viewer->pending.empty()) {
-      viewer->push(std::make_shared<const std::string>(": nothing changed\n\n"));
     }
   }
-  if (news || is_silent) sent_ = clock_.now();
+  if (is_news) sent_ = clock_.now();
 }
 
 }  // namespace rw::admin

@@ -41,7 +41,7 @@ class live_source {
 
 struct live_feed_options {
   core::duration interval = std::chrono::seconds(1);     ///< between updates
-  core::duration keep_alive = std::chrono::seconds(15);  ///< until a comment, if nothing changes
+  core::duration keep_alive = std::chrono::seconds(15);  ///< until an update, if nothing changes
   std::size_t viewers = 16;
   /// Waiting for one viewer; beyond it that viewer gets all anew when it has taken what it began.
   std::size_t pending_frames = 4;
@@ -49,7 +49,7 @@ struct live_feed_options {
 
 /// Sends a source to the browsers that look at it, as server-sent events (HTML Living Standard,
 /// section 9.2): `full` first, then `update` whenever something changed, at most one in an
-/// interval. `data` is the source's state as a JSON object with these members added:
+/// interval, and one in `keep_alive` in any case. `data` is the source's state as a JSON object with these members added:
 ///
 ///     now     the clock, milliseconds since 1970
 ///     rows    all rows, or those that changed

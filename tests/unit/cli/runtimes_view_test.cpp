@@ -78,9 +78,9 @@ BOOST_AUTO_TEST_CASE(pages_follow_each_other) {
 }
 
 BOOST_AUTO_TEST_CASE(invalid_queries_are_rejected) {
-  BOOST_TEST(
-      error_of("color=red") ==
-      "unknown parameter color: there are state, heartbeat, reason, name, for, limit and continue");
+  BOOST_TEST(error_of("color=red") ==
+             "unknown parameter color: there are state, heartbeat, reason, name, kyma, for, limit "
+             "and continue");
   for (const auto* bad : {"limit=0", "limit=5001", "limit=x", "limit=", "limit=1x", "for=-1",
                           "for=1h", "reason=%zz"}) {
     BOOST_TEST(error_of(bad).starts_with("the parameter "), bad);

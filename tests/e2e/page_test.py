@@ -1,0 +1,328 @@
+#!/usr/bin/env python3
+"""The manager's page in headless Chromium: of a real manager (`dev`), and with states that a test makes up, such as 5,000
+runtimes of which some are ill and hostile.
+"""
+
+import http.server
+import json
+import re
+import threading
+import time
+
+from browser import Browser, need_browser
+from dev import WATCHED, Dev
+from harness import ROOT, TestCase, main
+
+need_browser()
+
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+
+PAGE = ROOT / "reactors" / "admin" / "page.html"
+# What an expression below may use.
+ROWS = "[...document.querySelectorAll('#rows .row')]"
+CELLS = "[...document.querySelectorAll('#rows .row')].map((row) => [...row.children].map((cell) => cell.innerText))"
+# The least contrast of texts with what is behind them (WCAG 2.1, 1.4.3), by the page's computed colours.
+CONTRAST = """
+  const parts = (color) => color.match(/[\\d.]+/g).map(Number);
+  const luminance = (color) => parts(color).slice(0, 3).map((c) => c / 255)
+    .map((c) => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = (node) => {
+    for (; node; node = node.parentElement) {
+      const color = getComputedStyle(node).backgroundColor;
+      if ((parts(color)[3] ?? 1) === 1) return color;
+    }
+    return "rgb(255, 255, 255)";
+  };
+  let least = [99, ""];
+  for (const node of document.querySelectorAll("body *")) {
+    const own = [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim());
+    if (!own || !node.offsetParent || ["SCRIPT", "STYLE"].includes(node.tagName)) continue;
+    const [light, dark] = [luminance(getComputedStyle(node).color), luminance(behind(node))].sort((a, b) => b - a);
+    const ratio = (light + 0.05) / (dark + 0.05);
+    if (ratio < least[0]) least = [ratio, node.outerHTML.slice(0, 120)];
+  }
+  return least;
+"""
+
+
+def row_of(index, **changes):
+    now = int(time.time())
+    return {"kyma": f"runtime-{index}", "id": f"id-{index}", "state": "installed", "since": now - 5000, "heartbeat": "live",
+            "heard": now - index % 20, "probe": "complete", "lag": index % 90, "oldest": 0, "version": "0.1.0",
+            "content": "0123456789abcdef", "certificate": now + 86400 * 30, "gaps": 0, **changes}
+
+
+def state_of(rows, **changes):
+    live = sum(row["heartbeat"] == "live" for row in rows)
+    return {"now": int(time.time() * 1000), "version": "0.1.0", "leads": True, "conditions": [], "total": len(rows),
+            "states": {"installed": len(rows)}, "heartbeats": {"live": live, "silent": len(rows) - live},
+            "events": {"accepted": 10, "delivered": 10, "lost": 0, "rejected": 0, "notPersisted": 0, "resyncs": 0,
+                       "holding": 0, "oldestMilliseconds": 0},
+            "delivery": {"bounds": [0.001, 0.01, 0.1], "counts": [0, 0, 0, 0], "sum": 0},
+            "listener": {"requests": 0, "errors": 0, "inflight": 0, "connections": 1}, "channel": {"size": 0, "capacity": 4096},
+            "queue": {"depth": 0, "adds": 0, "retries": 0, "longestSeconds": 0},
+            "reconciles": {"total": 0, "errors": 0, "active": 0}, "rotation": {"phase": "settled", "missing": 0},
+            "certificates": {"expiring": 0}, "rollouts": [], "warnings": [], **changes}
+
+
+class MadeUp(http.server.ThreadingHTTPServer):
+    """Serves the page as the manager does, and sends events that the test makes up."""
+
+    daemon_threads = True
+
+    def __init__(self, first):
+        super().__init__(("127.0.0.1", 0), Answer)
+        self.news = threading.Condition()
+        self.events = [("full", first)]
+        self.closed = False
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def address(self):
+        return f"http://127.0.0.1:{self.server_port}/"
+
+    def send(self, name, data):
+        with self.news:
+            self.events.append((name, data))
+            self.news.notify_all()
+
+    def kill(self):
+        with self.news:
+            self.closed = True
+            self.news.notify_all()
+        self.shutdown()
+        self.server_close()
+
+    def tail(self):
+        return f"  [made up] {len(self.events)} events"
+
+
+class Answer(http.server.BaseHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):
+        self.send_response(200)
+        if self.path == "/live":
+            self.send_header("Content-Type", "text/event-stream")
+            self.end_headers()
+            sent = 0
+            while not self.server.closed:
+                with self.server.news:
+                    self.server.news.wait_for(lambda: self.server.closed or len(self.server.events) > sent)
+                    events, sent = self.server.events[sent:], len(self.server.events)
+                for name, data in events:
+                    self.wfile.write(f"event: {name}\ndata: {json.dumps(data)}\n\n".encode())
+            return
+        body = PAGE.read_bytes() if self.path == "/" else json.dumps({"runtimes": [{"kyma": "runtime-1", "state": "installed"}]}).encode()
+        self.send_header("Content-Type", "text/html; charset=utf-8" if self.path == "/" else "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+class PageTest(TestCase):
+    browser = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.browser = Browser()
+        cls.addClassCleanup(cls.browser.kill)
+
+    def setUp(self):
+        super().setUp()
+        self.browser.open("about:blank")
+        self.browser.prefer("light")
+        self.browser.console()
+        self.browser.origins()
+
+    def open(self, address):
+        self.browser.open(address)
+        self.address = address
+        self.browser.wait("document.querySelector('#connection').innerText === '● live'", "the page is live")
+
+    def check_quiet(self):
+        """Nothing in the console, and no request to another origin."""
+        self.assertEqual(self.browser.console(), [])
+        self.assertEqual(self.browser.origins(), {self.address.rstrip("/")})
+
+    def names(self):
+        return self.browser.run(f"return {CELLS}.map((cells) => cells[0])")
+
+
+class WithManager(PageTest):
+    def test_page_follows_a_change_on_a_runtime(self):
+        dev = self.start(Dev(self.folder / "dev", 8)).wait_up()
+        page = f"http://127.0.0.1:{dev.wait_listening('dev-admin')}/"
+        self.open(page)
+        self.browser.wait(f"{CELLS}.filter((cells) => cells[1] === '✓ installed' && cells[2] === '✓ live').length === 8",
+                          "8 runtimes are live", timeout=40)
+        self.assertEqual(self.names(), [f"runtime-{i}" for i in range(1, 9)])
+        self.assertIn("leads · 8 runtimes", self.browser.text("#role"))
+        self.assertEqual(self.browser.texts("#stages h3"), ["Runtimes", "Webhooks", "Gateway", "Listener", "Channel", "Queue", "Reconcile"])
+        self.assertEqual(self.browser.text("#phases [aria-current]"), "settled")
+        self.assertIn("watcher", self.browser.text("#rollouts"))
+
+        ended = self.browser.run("return latest.reconciles.total")
+        dev.skr("runtime-3").patch(WATCHED, {"spec": {"channel": "fast"}})
+        self.browser.wait("latest.reconciles.total > arguments[0]", "the page counts the reconcile", ended)
+        self.browser.wait("document.querySelectorAll('#stages li')[6].querySelector('.value').innerText[0] !== '0'",
+                          "the stage shows a rate")
+        heard = self.browser.run("return rows.get('runtime-3').heard")
+        self.browser.wait("rows.get('runtime-3').heard > arguments[0]", "the next heartbeat comes without a reload", heard, timeout=40)
+
+        # Details of a runtime, by keyboard alone.
+        self.browser.run("document.querySelector('#table').focus()")
+        self.browser.press(Keys.HOME, Keys.ARROW_DOWN, Keys.ARROW_DOWN, Keys.ENTER)
+        self.browser.wait("document.querySelector('#details').open", "Enter opens the details")
+        self.browser.wait("document.querySelector('#details-body').innerText.includes('runtimeId')", "they are read")
+        self.assertEqual(self.browser.text("#details-title"), "runtime-3")
+        self.browser.press(Keys.ESCAPE)
+        self.browser.wait("!document.querySelector('#details').open", "Escape closes them")
+        self.check_quiet()
+
+        # It says so when the manager is gone.
+        dev.kill()
+        self.browser.wait("document.querySelector('#connection').innerText.includes('does not respond; last update')", "the loss is shown")
+        self.browser.wait("document.body.classList.contains('stale')", "what is shown looks old")
+
+
+class WithStates(PageTest):
+    def serve(self, rows, **changes):
+        server = self.start(MadeUp({**state_of(rows, **changes), "rows": rows}))
+        self.open(server.address)
+        return server
+
+    def test_search_and_filters_narrow_the_table(self):
+        rows = [row_of(i) for i in range(1, 41)]
+        rows[6].update(heartbeat="silent", reason="NoHeartbeat", message="none for 60 s; look at the pod")
+        self.serve(rows)
+        self.assertEqual(self.names()[:3], ["runtime-7", "runtime-1", "runtime-2"], "the ill come first")
+        self.assertIn("1 of 40 runtimes are silent", self.browser.text("#notices"))
+        self.assertEqual(self.browser.run("return document.title"), "(1 silent) Runtime Watcher")
+        self.assertEqual(self.browser.text("#summary"), "1 silent")
+        self.browser.press("/")
+        self.assertEqual(self.browser.run("return document.activeElement.id"), "search")
+        self.browser.press("look at")
+        self.browser.wait("visible.length === 1", "the search goes through the reasons")
+        self.assertEqual(self.browser.text("#shown"), "1 of 40 runtimes")
+        self.browser.press(Keys.ESCAPE)
+        self.browser.wait("visible.length === 40", "Escape clears the search")
+        self.assertEqual(self.browser.run("return document.activeElement.id"), "table")
+        self.browser.click("#filters [data-value='heartbeat=silent']")
+        self.browser.wait("visible.length === 1", "the filter leaves one")
+        self.assertEqual(self.browser.run("return document.activeElement.getAttribute('aria-pressed')"), "true")
+        self.browser.press(Keys.ENTER)
+        self.browser.wait("visible.length === 40", "the filter is off again")
+        self.check_quiet()
+
+    def test_columns_sort_both_ways(self):
+        self.serve([row_of(i) for i in range(1, 101)])
+        self.assertEqual(self.names()[8:11], ["runtime-9", "runtime-10", "runtime-11"], "numbers count")
+        lag = "#heads [role=columnheader]:nth-child(6)"
+        self.browser.click(f"{lag} button")
+        self.assertEqual(self.browser.run(f"return document.querySelector('{lag}').getAttribute('aria-sort')"), "ascending")
+        self.assertEqual(self.names()[0], "runtime-90")
+        self.browser.press(Keys.ENTER)
+        self.assertEqual(self.browser.run(f"return document.querySelector('{lag}').getAttribute('aria-sort')"), "descending")
+        self.assertEqual(self.names()[0], "runtime-89")
+        self.assertEqual(len(self.browser.run("return [...document.querySelectorAll('[aria-sort]:not([aria-sort=none])')]")), 1)
+        self.check_quiet()
+
+    def test_five_thousand_runtimes_stay_smooth(self):
+        rows = [row_of(i) for i in range(1, 5001)]
+        server = self.serve(rows)
+        self.browser.wait("visible.length === 5000", "all are there")
+        self.assertEqual(self.browser.run("return document.querySelector('#table').getAttribute('aria-rowcount')"), "5001")
+        self.assertLess(self.browser.run("return document.querySelectorAll('*').length"), 900, "only what is seen is in the document")
+        self.browser.run("document.querySelector('#table').focus()")
+        self.browser.press(Keys.END)
+        self.browser.wait(f"{CELLS}.some((cells) => cells[0] === 'runtime-5000')", "End shows the last row")
+        self.assertEqual(self.browser.run("return document.getElementById(document.querySelector('#table')"
+                                          ".getAttribute('aria-activedescendant')).getAttribute('aria-rowindex')"), "5001")
+        # 250 rows a second, while the table scrolls: the frames between must come.
+        self.browser.run("""
+          window.gaps = []; let last = performance.now(); let step = 0;
+          const frame = (time) => { gaps.push(time - last); last = time;
+            document.querySelector('#viewport').scrollTop = (++step * 97) % 130000; requestAnimationFrame(frame); };
+          requestAnimationFrame(frame);""")
+        for second in range(6):
+            changed = [row_of(i, lag=500 + second) for i in range(1 + second * 250, 251 + second * 250)]
+            rows[second * 250:(second + 1) * 250] = changed
+            server.send("update", {**state_of(rows), "rows": changed, "gone": []})
+            self.browser.wait("rows.get(arguments[0]).lag === arguments[1]", "the update is taken", changed[0]["kyma"], 500 + second)
+            self.browser.wait("gaps.length > arguments[0]", "frames come", 30 * (second + 1))
+        gaps = sorted(self.browser.run("return gaps"))
+        self.note(f"{len(gaps)} frames, median {gaps[len(gaps) // 2]:.0f} ms, longest {gaps[-1]:.0f} ms")
+        self.assertLess(gaps[len(gaps) // 2], 100)
+        server.send("update", {**state_of(rows[:-1]), "rows": [], "gone": ["runtime-5000"]})
+        self.browser.wait("visible.length === 4999", "a runtime that is gone goes")
+        self.check_quiet()
+
+    def test_texts_of_runtimes_are_shown_as_text(self):
+        evil = "<img src=x onerror=window.owned=1><script>window.owned=1</script>"
+        rows = [row_of(1, kyma="a", id=evil, reason=evil, message=evil, version=evil, content=evil, probeReason=evil,
+                       heartbeat=evil, state=evil)]
+        self.serve(rows, conditions=[{"type": evil, "reason": evil, "message": evil}], states={evil: 1}, heartbeats={evil: 1},
+                   rotation={"phase": evil, "missing": 1, "waiting": evil}, notReady=[evil],
+                   rollouts=[{"component": evil, "phase": evil, "reason": evil, "message": evil, "counts": {evil: 1}}],
+                   warnings=[{"time": evil, "level": evil, "msg": evil, evil: evil}])
+        self.browser.wait(f"{CELLS}[0]?.at(-1).includes('<script>')", "it is text")
+        self.assertEqual(self.browser.run("return [window.owned ?? null, document.querySelectorAll('main img, main script').length]"), [None, 0])
+        self.check_quiet()
+
+    def test_states_catch_the_eye(self):
+        rows = [row_of(i) for i in range(1, 21)]
+        self.serve(rows, leads=False, notReady=["not in step with KCP: kymas"],
+                   events={**state_of(rows)["events"], "oldestMilliseconds": 90000, "holding": 3},
+                   channel={"size": 4000, "capacity": 4096},
+                   rotation={"phase": "distributing", "missing": 2, "waiting": "2 runtimes", "deadline": "2031-01-01T00:00:00Z"},
+                   rollouts=[{"component": "watcher", "phase": "Paused", "reason": "CanaryFailed", "message": "runtime-3 crashes",
+                              "counts": {"total": 20, "ready": 1, "failed": 1}}])
+        self.assertEqual(self.browser.texts("#stages .level")[1], "■ events wait")
+        self.assertEqual(self.browser.texts("#stages .level")[4], "■ full")
+        self.assertIn("waiting for runtimes", self.browser.text("#phases [aria-current]"))
+        self.assertIn("The roll-out of watcher is paused (CanaryFailed): runtime-3 crashes", self.browser.text("#notices"))
+        self.assertIn("does not lead", self.browser.text("#notices"))
+        self.check_quiet()
+
+    def test_both_colour_schemes_have_contrast(self):
+        rows = [row_of(i) for i in range(1, 21)]
+        rows[2].update(heartbeat="silent", reason="NoHeartbeat", probeReason="GatewayUnreachable", state="failed")
+        rows[3].update(heartbeat="degraded", state="not_ready")
+        colours = set()
+        for scheme in ("light", "dark"):
+            self.browser.prefer(scheme)
+            self.serve(rows, conditions=[{"type": "StandsBack", "reason": "Shadow", "message": "nothing is written"}],
+                       warnings=[{"time": "2026-11-23T18:32:42.814Z", "level": "error", "msg": "m", "a": 1}])
+            self.browser.run("document.querySelector('#table').focus()")
+            self.browser.press(Keys.HOME)
+            least, where = self.browser.run(CONTRAST)
+            self.assertGreaterEqual(least, 4.5, f"{scheme}: {where}")
+            colours.add(self.browser.run("return getComputedStyle(document.body).backgroundColor"))
+            self.check_quiet()
+        self.assertEqual(len(colours), 2)
+        self.browser.click("#theme")
+        self.browser.click("#theme")
+        self.assertEqual(self.browser.text("#theme"), "Colours: dark")
+
+    def test_page_fits_narrow_windows(self):
+        self.serve([row_of(i) for i in range(1, 21)])
+        self.addCleanup(self.browser.driver.execute_cdp_cmd, "Emulation.clearDeviceMetricsOverride", {})
+        for width in (1600, 1280, 800, 420):
+            self.browser.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                                                {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False})
+            self.browser.wait("document.documentElement.scrollWidth <= innerWidth", f"nothing is cut off at {width} pixels")
+
+
+class PolicyTest(TestCase):
+    def test_page_needs_nothing_but_itself(self):
+        text = PAGE.read_text()
+        self.assertEqual((text.count("<script"), text.count("<style")), (1, 1))
+        self.assertEqual(re.findall(r"https?://(?!www\.w3\.org/2000/svg)[^\s\"']+", text), [])
+        self.assertEqual(re.findall(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b| style=| on\w+=\"", text), [])
+
+
+if __name__ == "__main__":
+    main()
