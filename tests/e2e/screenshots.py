@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""Makes the README's pictures of the manager's page, each of a real system in that state.
+
+    tests/e2e/screenshots.py [--runtimes N] [FOLDER]     default: 5000 runtimes, deploy/screenshots
+"""
+
+import argparse
+import pathlib
+import shutil
+import sys
+import tempfile
+import threading
+
+from browser import Browser, need_browser
+from dev import WATCHED, Dev
+from harness import BINARY, ROOT, Process, lasting_port, pause
+
+need_browser()
+
+LIVE = "rows.size === arguments[0] && [...rows.values()].every((row) => row.heartbeat === 'live')"
+
+
+class Load(threading.Thread):
+    """Changes the watched object of one runtime after the other."""
+
+    def __init__(self, dev, runtimes, every):
+        super().__init__(daemon=True)
+        self.apis = [dev.skr(f"runtime-{i}") for i in range(1, runtimes + 1)]
+        self.every = every
+        self.ended = threading.Event()
+        self.start()
+
+    def run(self):
+        for i in range(100000):
+            if self.ended.wait(self.every):
+                return
+            self.apis[i % len(self.apis)].patch(WATCHED, {"spec": {"channel": f"channel-{i}"}})
+
+    def end(self):
+        self.ended.set()
+        self.join()
+
+
+def managed(folder, runtimes, processes):
+    """`dev`, and a manager of its own behind the gateway, which reports silence soon."""
+    backend = lasting_port()
+    dev = Dev(folder, runtimes, "--no-manager", "--backend", f"127.0.0.1:{backend}")
+    processes.append(dev)
+    dev.wait_up(60 + runtimes // 10)
+    return dev, lambda port: manage(dev, port or backend, processes)
+
+
+def manage(dev, port, processes):
+    manager = Process("manager", [
+        BINARY, "manager", "--kubeconfig", dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{port}",
+        "--metrics-address", "127.0.0.1:0", "--no-watch-runtimes", "--no-leader-elect", "--ca-propagation", "1s",
+        "--heartbeat-timeout", "25s", "--probe-interval", "5s"])
+    processes.append(manager)
+    return manager, f"http://127.0.0.1:{manager.wait_listening('admin', 60)}/"
+
+
+def healthy(browser, folder, processes):
+    dev = Dev(folder, 20)
+    processes.append(dev)
+    dev.wait_up()
+    browser.open(f"http://127.0.0.1:{dev.wait_listening('dev-admin')}/")
+    browser.wait(LIVE, "all are live", 20, timeout=60)
+    load = Load(dev, 20, 0.02)
+    pause(70)
+    return load.end
+
+
+def upstream_down(browser, folder, processes):
+    dev, start = managed(folder, 20, processes)
+    manager, page = start(None)
+    browser.open(page)
+    browser.wait(LIVE, "all are live", 20, timeout=60)
+    manager.terminate(30)
+    _, page = start(lasting_port())  # where the gateway does not look for it
+    browser.open(page)
+    browser.wait("latest && latest.heartbeats.silent === 20", "all are silent", timeout=90)
+    load = Load(dev, 20, 0.2)
+    browser.wait("[...rows.values()].filter((row) => row.probeReason).length === 20", "probes have failed", timeout=90)
+    return load.end
+
+
+def rotation(browser, folder, processes):
+    dev = Dev(folder, 20, "--rotate-root-every", "15s", "--ca-grace-period", "2m")
+    processes.append(dev)
+    dev.wait_up()
+    browser.open(f"http://127.0.0.1:{dev.wait_listening('dev-admin')}/")
+    browser.wait(LIVE, "all are live", 20, timeout=60)
+    load = Load(dev, 20, 0.1)
+    browser.wait("latest.rotation.phase === 'grace'", "a rotation is under way", timeout=60)
+    pause(20)
+    return load.end
+
+
+def many(browser, folder, processes, runtimes):
+    dev, start = managed(folder, runtimes, processes)
+    _, page = start(None)
+    browser.open(page)
+    browser.wait("rows.size === arguments[0] && latest.heartbeats.live > 0.999 * arguments[0]", "all are live", runtimes,
+                 timeout=1500)
+    load = Load(dev, min(runtimes, 200), 0.02)
+    dev.skr("runtime-17").delete("/apis/apps/v1/namespaces/kyma-system/deployments/skr-webhook")
+    browser.wait("latest.heartbeats.silent > 0", "a runtime is silent", timeout=120)
+    pause(30)
+    return load.end
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runtimes", type=int, default=5000)
+    parser.add_argument("folder", nargs="?", type=pathlib.Path, default=ROOT / "deploy" / "screenshots")
+    asked = parser.parse_args()
+    asked.folder.mkdir(exist_ok=True)
+    scenes = {"healthy": ("light", healthy), "upstream-down": ("dark", upstream_down), "rotation": ("light", rotation),
+              "many": ("dark", lambda *of: many(*of, asked.runtimes))}
+    browser = Browser(1280, 1000)
+    try:
+        for name, (scheme, show) in scenes.items():
+            processes, folder = [], pathlib.Path(tempfile.mkdtemp(prefix="rw-screenshots-"))
+            try:
+                browser.prefer(scheme)
+                end = show(browser, folder, processes)
+                browser.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+                    "width": 1280, "height": browser.run("return document.documentElement.scrollHeight"), "deviceScaleFactor": 1,
+                    "mobile": False})
+                pause(1)
+                browser.screenshot(asked.folder / f"{name}.png")
+                browser.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+                end()
+                print(f"{name}.png", (asked.folder / f"{name}.png").stat().st_size // 1024, "KiB", flush=True)
+            finally:
+                browser.open("about:blank")
+                for each in reversed(processes):
+                    each.kill()
+                shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        browser.kill()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
