@@ -8,6 +8,7 @@
 #include <boost/system/system_error.hpp>
 
 #include <cstdio>
+#include <algorithm>
 #include <filesystem>
 #include <sys/resource.h>
 #include <utility>
@@ -25,16 +26,20 @@ constexpr auto settle_limit = std::chrono::seconds(5);
 constexpr auto poll_interval = std::chrono::milliseconds(5);
 
 /// Raises the limit of descriptors: each runtime needs about ten, as both ends of its connections
-/// are in this process.
-void allow_many_files() {
+/// are in this process. Beyond the hard limit only with the privilege to do so.
+void allow_many_files(std::size_t runtimes) {
+  const rlim_t needed = 1000 + 12 * runtimes;
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = std::max(limit.rlim_max, needed);
+  rlimit raised{limit.rlim_cur, limit.rlim_cur};
+  if (setrlimit(RLIMIT_NOFILE, &raised) == 0) return;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 const dev_settings& prepared(const dev_settings& settings) {
-  allow_many_files();
+  allow_many_files(settings.runtimes);
   return settings;
 }
 
