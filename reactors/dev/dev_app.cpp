@@ -7,8 +7,8 @@
 #include <boost/asio/error.hpp>
 #include <boost/system/system_error.hpp>
 
-#include <cstdio>
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <sys/resource.h>
 #include <utility>
