@@ -1,11 +1,9 @@
 #!/usr/bin/env python3
-"""What the manager's page costs: a real manager process, and `dev` with all runtimes in another process, each with its
-webhook that sends heartbeats. Compares the manager's CPU time without viewers and with some, and prints what one viewer
-receives. Prints one line of JSON for each figure. Ends with 1 if a figure is over its limit.
+"""What the manager's page costs: a real manager process with many installed runtimes (quiet_fleet.py), each of which sends
+a heartbeat every 20 s. Compares the manager's CPU time without viewers and with some, and prints what one viewer receives.
+Prints one line of JSON for each figure. Ends with 1 if a figure is over its limit.
 
     bench/page.py [--runtimes N] [--viewers N] [--seconds S]
-
-N runtimes take about 0.6 MiB each, and some minutes for 5,000.
 """
 
 import argparse
@@ -18,9 +16,10 @@ import tempfile
 import threading
 import time
 
+from quiet_fleet import QuietFleet
 from system import missed, say
 
-from harness import BINARY, DEV_BINARY, Process, free_port, pause, wait_until  # noqa: E402  (system.py says where)
+from harness import pause, wait_until  # noqa: E402  (system.py says where it is)
 
 
 class Viewer(threading.Thread):
@@ -58,14 +57,6 @@ def measure(manager, seconds):
     return (manager.cpu_seconds() - cpu) / (time.monotonic() - begun)
 
 
-def get(port, path):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-    connection.request("GET", path)
-    body = connection.getresponse().read()
-    connection.close()
-    return json.loads(body)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runtimes", type=int, default=5000)
@@ -73,23 +64,13 @@ def main():
     parser.add_argument("--seconds", type=float, default=40, help="of each measurement")
     asked = parser.parse_args()
     folder = pathlib.Path(tempfile.mkdtemp(prefix="rw-bench-"))
-    listener = free_port()
-    clusters = manager = None
+    fleet = None
     try:
-        clusters = Process("dev", [DEV_BINARY, "dev", "--no-manager", "--backend", f"127.0.0.1:{listener}", "--runtimes",
-                                   str(asked.runtimes), "--dir", folder / "dev", "--metrics-address", "127.0.0.1:0"])
-        wait_until(lambda: (folder / "dev" / "kcp.yaml").exists(), 60, "KCP's kubeconfig is written")
-        clusters.wait_listening("gateway", 120)
-        manager = Process("manager", [
-            BINARY, "manager", "--kubeconfig", folder / "dev" / "kcp.yaml", "--leader-elect=false", "--pin-san",
-            "--skr-image=example.com/runtime-watcher:1", f"--listen-address=127.0.0.1:{listener}",
-            "--metrics-address=127.0.0.1:0", "--no-watch-runtimes"])
-        port = manager.wait_listening("admin", 60)
-        # The first connection makes the gateway; the webhooks report for themselves.
-        wait_until(lambda: get(port, "/runtimes?limit=1")["heartbeats"]["live"] >= asked.runtimes, 1500,
-                   lambda: f"all runtimes send heartbeats: {get(port, '/runtimes?limit=1')}", every=2)
-        say("installed", time.monotonic() - manager.started, "s", runtimes=asked.runtimes,
-            rss_mib=round(manager.rss() / 2**20, 1))
+        fleet = QuietFleet(folder, asked.runtimes)
+        begun = time.monotonic()
+        port = fleet.install()
+        manager = fleet.manager
+        say("installed", time.monotonic() - begun, "s", runtimes=asked.runtimes, rss_mib=round(manager.rss() / 2**20, 1))
         pause(30)
         rounds = []
         for _ in range(2):
@@ -114,9 +95,8 @@ def main():
         if manager.terminate(60) != 0:
             raise AssertionError(f"the manager ended badly:\n{manager.tail()}")
     finally:
-        for one in (manager, clusters):
-            if one:
-                one.kill()
+        if fleet:
+            fleet.kill()
         shutil.rmtree(folder, ignore_errors=True)
     return 1 if missed else 0
 

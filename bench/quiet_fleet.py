@@ -1,0 +1,167 @@
+"""Many runtimes of one manager that are installed and send heartbeats, for measurements of the manager: KCP and the clusters
+are those of an embedded API server in one process, and this script does the rest's part, in the order of the real ones: it
+issues the Certificates, says that Deployments are ready, and posts the heartbeats of the webhooks, as KCP's gateway hands
+them on. Nothing runs on the runtimes.
+"""
+
+import datetime
+import http.client
+import json
+import os
+import subprocess
+import threading
+import time
+import urllib.parse
+
+from system import ROOT  # noqa: F401  (makes the next imports possible)
+
+from api import Api, collection  # noqa: E402
+from harness import BINARY, DEV_BINARY, Pki, Process, free_port, pause, wait_until  # noqa: E402
+from landscape import encoded  # noqa: E402
+from manager import add_runtime, define, fill  # noqa: E402
+
+CERTIFICATES = collection("certificates", "istio-system", "cert-manager.io")
+SECRETS = collection("secrets", "istio-system")
+DEPLOYMENT = collection("deployments", "kyma-system", "apps") + "/skr-webhook"
+PERIOD = 20  # seconds between two heartbeats of a runtime
+
+
+def rfc3339(seconds):
+    return datetime.datetime.fromtimestamp(int(seconds), datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class QuietFleet:
+    """`silent` holds the names of runtimes that send none."""
+
+    def __init__(self, folder, runtimes):
+        self.folder = folder
+        self.names = [f"runtime-{i + 1}" for i in range(runtimes)]
+        self.certificates = {}  # name -> percent-encoded PEM
+        self.silent = set()
+        self.ended = threading.Event()
+        self.port = free_port()
+        self.sent = 0
+        self.failure = None
+        clusters = folder / "clusters"
+        self.server = Process("api-server", [DEV_BINARY, "api-server", "--address", "127.0.0.1:0", "--dir", clusters, "--cluster",
+                                             ",".join(["kcp", *self.names])])
+        self.manager = None
+        self.server.wait_listening("api-server", 120)
+        self.kubeconfig = clusters / "kcp.kubeconfig"
+        self.kcp = Api(self.kubeconfig)
+        self.pki = Pki(folder / "pki")
+        define(self.kcp)
+        fill(self.kcp, self.pki)
+        for name in self.names:
+            add_runtime(self.kcp, clusters, name)
+
+    def kill(self):
+        self.ended.set()
+        for one in (self.manager, self.server):
+            if one:
+                one.kill()
+
+    def install(self):
+        """Starts the manager, and returns the port of its page once all runtimes are installed and live."""
+        self.manager = Process("manager", [
+            BINARY, "manager", "--kubeconfig", self.kubeconfig, "--skr-image=example.com/runtime-watcher:1", "--no-leader-elect",
+            f"--listen-address=127.0.0.1:{self.port}", "--metrics-address=127.0.0.1:0", "--no-watch-runtimes",
+            "--probe-interval=0", "--rollout-max-unavailable=100%", "--rollout-canary-soak=1s"])
+        page = self.manager.wait_listening("admin", 60)
+        threading.Thread(target=self._guard, args=(self._play_controllers,), daemon=True).start()
+        for part in range(4):
+            threading.Thread(target=self._guard, args=(self._send_heartbeats, self.names[part::4]), daemon=True).start()
+        wait_until(lambda: self._live(page) == len(self.names), 1200,
+                   lambda: f"all runtimes are live: {get(page, '/runtimes?limit=1')}\n{self.manager.tail(5)}", every=1)
+        return page
+
+    def _live(self, page):
+        if self.failure:
+            raise self.failure
+        shown = get(page, "/runtimes?limit=1")
+        return min(shown["states"].get("installed", 0), shown["heartbeats"]["live"])
+
+    def _guard(self, run, *arguments):
+        try:
+            run(*arguments)
+        except Exception as error:
+            self.failure = error
+
+    # --- issuer and the Deployments' controllers ------------------------------------------
+
+    def _play_controllers(self):
+        self.key = self.folder / "client.key"
+        subprocess.run(["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", self.key], check=True, timeout=60)
+        self.public = self.folder / "client.pub"
+        subprocess.run(["openssl", "pkey", "-in", self.key, "-pubout", "-out", self.public], check=True, timeout=60)
+        kcp = Api(self.kubeconfig)
+        ready = set()
+        while not self.ended.is_set() and len(ready) < len(self.names):
+            for each in kcp.get(f"{CERTIFICATES}?limit=10000")["items"]:
+                name = each["spec"]["commonName"]
+                if name not in self.certificates:
+                    self._issue(kcp, each, name)
+            for name in self.certificates:
+                if name in ready:
+                    continue
+                runtime = Api(self.folder / "clusters" / f"{name}.kubeconfig")
+                found = runtime.get(DEPLOYMENT)
+                if found:
+                    runtime.patch(f"{DEPLOYMENT}/status", {"status": {
+                        "observedGeneration": found["metadata"]["generation"], "replicas": 1, "updatedReplicas": 1,
+                        "readyReplicas": 1, "availableReplicas": 1}})
+                    ready.add(name)
+                runtime.close()
+            pause(0.2)
+
+    def _issue(self, kcp, certificate, name):
+        spec, meta = certificate["spec"], certificate["metadata"]
+        names = ",".join(f"DNS:{each}" for each in spec["dnsNames"])
+        pem = subprocess.run(["openssl", "x509", "-new", "-subj", f"/CN={name}", "-force_pubkey", self.public, "-CA",
+                              self.pki.folder / "ca.crt", "-CAkey", self.pki.folder / "ca.key", "-days", "60", "-extfile", "/dev/stdin"],
+                             input=f"subjectAltName={names}\n".encode(), check=True, capture_output=True, timeout=60).stdout
+        kcp.request("POST", SECRETS, {
+            "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls",
+            "metadata": {"name": spec["secretName"], "namespace": meta["namespace"], "labels": spec["secretTemplate"]["labels"]},
+            "data": {"tls.crt": encoded(pem), "tls.key": encoded(self.key.read_bytes()),
+                     "ca.crt": encoded((self.pki.folder / "ca.crt").read_bytes())}})
+        now = time.time()
+        kcp.patch(f"{CERTIFICATES}/{meta['name']}/status", {"status": {
+            "conditions": [{"type": "Ready", "status": "True", "reason": "Ready", "message": "issued",
+                            "observedGeneration": meta["generation"], "lastTransitionTime": rfc3339(now)}],
+            "notBefore": rfc3339(now - 60), "notAfter": rfc3339(now + 60 * 86400), "renewalTime": rfc3339(now + 40 * 86400)}})
+        self.certificates[name] = urllib.parse.quote(pem.decode(), safe="")
+
+    # --- the webhooks' heartbeats ---------------------------------------------------------
+
+    def _send_heartbeats(self, names):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        sequence, boot = 0, os.urandom(8).hex()
+        while not self.ended.is_set():
+            begun = time.monotonic()
+            sequence += 1
+            for i, name in enumerate(names):
+                if name in self.certificates and name not in self.silent:
+                    self._send(connection, name, boot, sequence)
+                self.ended.wait(max(0, begun + PERIOD * i / len(names) - time.monotonic()))
+            self.ended.wait(max(0, begun + PERIOD - time.monotonic()))
+
+    def _send(self, connection, name, boot, sequence):
+        events = 3 * sequence
+        connection.request("POST", "/v2/runtime-watcher/event", json.dumps({
+            "version": "0.1.0", "bootId": boot, "sequence": sequence, "intervalSeconds": PERIOD, "source": "both", "ledger": "read",
+            "events": {"accepted": events, "delivered": events}, "oldestUndeliveredMilliseconds": 0,
+            "deliveryMilliseconds": 3 + (hash(name) + sequence) % 9,
+            "certificateNotAfter": rfc3339(time.time() + 60 * 86400), "watches": []}), {
+                "Content-Type": "application/vnd.runtime-watcher.heartbeat+json",
+                "X-Forwarded-Client-Cert": "Cert=" + self.certificates[name]})
+        connection.getresponse().read()
+        self.sent += 1
+
+
+def get(port, path):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection.request("GET", path)
+    body = connection.getresponse().read()
+    connection.close()
+    return json.loads(body)
