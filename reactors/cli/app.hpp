@@ -28,6 +28,9 @@ namespace rw::cli {
 struct services {
   services(boost::asio::any_io_executor ex, core::log_level level)
       : executor(ex), clock(real_clock_), log(level), watchdog(clock, ex) {}
+  /// `to` receives log lines, in place of standard error.
+  services(boost::asio::any_io_executor ex, core::log_level level, core::logger::sink to)
+      : executor(ex), clock(real_clock_), log(level, std::move(to)), watchdog(clock, ex) {}
   /// `time` must outlive this; `to` receives log lines; `tick` is the watchdog's.
   services(boost::asio::any_io_executor ex, core::clock& time, core::logger::sink to,
            core::duration tick)

@@ -106,10 +106,16 @@ int report(const std::string& program, const std::exception_ptr& failure,
   }
 }
 
+services services_of(const command& chosen, core::log_level least, asio::io_context& context) {
+  if (!chosen.log_to) return {context.get_executor(), least};
+  auto sink = chosen.log_to(least);
+  return {context.get_executor(), least, std::move(sink)};
+}
+
 int run(const std::string& program, const command& chosen, const command_line& line) {
   std::signal(SIGPIPE, SIG_IGN);
   asio::io_context context(1);
-  services with(context.get_executor(), line.log_level);
+  auto with = services_of(chosen, line.log_level, context);
   const auto running = chosen.make(with);
   asio::signal_set signals(context, SIGTERM, SIGINT);
   stop_on_signal(signals, *running);

@@ -36,6 +36,9 @@ struct command {
   /// Makes the app that runs until a signal or its end. Null: `act` is the whole command.
   std::function<std::unique_ptr<app>(services&)> make = {};
   std::function<void()> act = {};
+  /// Returns what receives log lines; called with the minimum level, which it may raise. Null: they
+  /// go to standard error.
+  std::function<core::logger::sink(core::log_level&)> log_to = {};
   /// The variables of its flags have no prefix RW_: the existing system uses these names.
   bool has_known_variables = false;
 };
