@@ -28,12 +28,15 @@
 #include "reactors/watcher_installer/watcher_installer.hpp"
 #include "tls/reload.hpp"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace rw::cli {
+
+struct runtime_summary;
 
 /// `runtime-watcher manager`: the control plane's part of the system. Every replica runs the
 /// informers; the leader runs the controllers, and accepts the events:
@@ -64,6 +67,9 @@ class manager_app final : public app {
 
   boost::asio::ip::tcp::endpoint address() const { return listener_.runnable->address(); }
   boost::asio::ip::tcp::endpoint metrics_address() const { return admin_->address(); }
+  /// Calls `visit` with each runtime, in no order. On the manager's executor; what a summary refers
+  /// to is valid during the call.
+  void for_each_runtime(const std::function<void(const runtime_summary&)>& visit) const;
 
   /// What it shows beyond its metrics, for pages of a process that contains it.
   admin::page_options page_options();
