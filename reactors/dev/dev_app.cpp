@@ -2,13 +2,13 @@
 
 #include "reactors/dev/apply.hpp"
 #include "reactors/dev/manifests.hpp"
+#include "reactors/dev/runtime_log.hpp"
 #include "reactors/dev/write_file.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/system/system_error.hpp>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <sys/resource.h>
 #include <utility>
@@ -45,10 +45,11 @@ const dev_settings& prepared(const dev_settings& settings) {
 
 }  // namespace
 
-dev_app::dev_app(services& with, const dev_settings& settings)
+dev_app::dev_app(services& with, const dev_settings& settings, terminal& on)
     : app(with),
       settings_(prepared(settings)),
-      manager_services_(std::make_unique<services>(with.executor, with.log.least())),
+      manager_services_(std::make_unique<services>(with.executor, with.log.least(),
+                                                   [&on](std::string_view line) { on.log(line); })),
       view_(with.clock, with.metrics, settings.manager,
             [this](const event_trace& trace) { show(trace); }),
       clusters_(with, settings_, find_webhooks()),
@@ -64,6 +65,7 @@ dev_app::dev_app(services& with, const dev_settings& settings)
       webhook_pages_(webhook_metrics_, {}),
       webhook_admin_(with.executor, {"webhook-admin", {admin_.address().address(), 0}, {}},
                      webhook_pages_, {*plain_, with.watchdog, with.log, with.metrics}),
+      showing_(with.executor, fail_on_exception()),
       serving_(with.executor, fail_on_exception()),
       supporting_(with.executor, fail_on_exception()),
       managing_(with.executor, fail_on_exception()),
@@ -88,9 +90,14 @@ dev_app::dev_app(services& with, const dev_settings& settings)
                       .kubeconfig = one.kubeconfig,
                       .pod_address = settings_.pod_address,
                       .log_level = services_.log.least(),
+                      .log_to = name_runtime(one.name, on),
                       .on_event = observer};
     nodes_.push_back(std::make_unique<node>(with, webhook_metrics_, std::move(how)));
     nodes_by_name_.emplace(one.name, nodes_.back().get());
+  }
+  if (shows_table(settings_, on)) {
+    live_ =
+        std::make_unique<live_view>(with.executor, with.clock, on, [this] { return read_state(); });
   }
   write_manifests();
 }
@@ -228,10 +235,12 @@ asio::awaitable<int> dev_app::run() {
   log_listening(services_.log, "gateway", infrastructure_.gateway());
   log_listening(services_.log, "dev-admin", admin_.address());
   log_listening(services_.log, "webhook-admin", webhook_admin_.address());
+  if (live_) showing_.spawn(live_->run());
   starting_.spawn(start());
 
   co_await stop_.wait();
 
+  co_await end_table();
   services_.log.info("stopping: no new events, delivering what was accepted");
   const auto end = services_.clock.now() + settings_.drain_timeout;
   co_await end_in_order(end);
@@ -263,46 +272,6 @@ asio::awaitable<void> dev_app::end_in_order(core::time_point end) {
   co_await infrastructure_.kcp().close();
   clusters_.drain();
   co_await join_by(serving_, end);
-}
-
-void dev_app::say(const std::string& line) const {
-  std::printf("%s\n", line.c_str());
-  std::fflush(stdout);
-}
-
-void dev_app::show(const event_trace& trace) const {
-  const auto now = services_.clock.wall();
-  say(settings_.json ? json_line_of(trace, now) : line_of(trace, now));
-}
-
-void dev_app::show(const arrival& what) const {
-  const auto now = services_.clock.wall();
-  if (settings_.json) return say(json_line_of(what, now));
-  if (is_milestone(what)) say(line_of(what, now));
-}
-
-void dev_app::say_what_to_try() const {
-  services_.log.info("the system is up", {{"runtimes", nodes_.size()}, {"dir", settings_.dir}});
-  if (settings_.json) return;
-  const auto& first = clusters_.runtimes().front();
-  const auto kcp = "  kubectl --kubeconfig " + clusters_.kcp().file;
-  std::string text = "KCP and " + std::to_string(nodes_.size()) + " runtimes are up. ";
-  if (settings_.bare) {
-    text += "Watch something, and add a runtime to KCP:\n" + kcp + " apply -f " + settings_.dir +
-            "/watcher.yaml -f " + settings_.dir + "/access-" + first.name + ".yaml -f " +
-            settings_.dir + "/kyma-" + first.name + ".yaml" +
-            (configuration_ ? " -f " + settings_.dir + "/runtime-" + first.name + ".yaml" : "") +
-            "\n";
-  } else {
-    text += "How they are:\n" + kcp + " get watchers,kymas,events -A\n";
-  }
-  text +=
-      "Change what is watched on a runtime, and see the event here:\n  kubectl --kubeconfig " +
-      first.file +
-      " -n kyma-system patch kyma default --type merge -p '{\"spec\":{\"channel\":\"fast\"}}'\n";
-  if (configuration_) text += what_to_try(kcp, settings_.bootstrapper, first.name);
-  std::printf("%s", text.c_str());
-  std::fflush(stdout);
 }
 
 }  // namespace rw::dev

@@ -8,8 +8,10 @@
 #include "reactors/dev/configuration.hpp"
 #include "reactors/dev/event_view.hpp"
 #include "reactors/dev/infrastructure.hpp"
+#include "reactors/dev/live_view.hpp"
 #include "reactors/dev/node.hpp"
 #include "reactors/dev/settings.hpp"
+#include "reactors/dev/terminal.hpp"
 
 #include <functional>
 #include <map>
@@ -29,11 +31,12 @@ namespace rw::dev {
 ///     configuration   with --bootstrapper-mode: the sources of the runtimes' configuration, and
 ///                     its progress
 ///     event_view      prints events
+///     live_view       on a terminal: its progress, then a table of the runtimes
 class dev_app final : public cli::app {
  public:
   /// Binds, and writes kubeconfigs and manifests. Throws an exception that names the invalid
-  /// setting.
-  dev_app(cli::services& with, const dev_settings& settings);
+  /// setting. `with` logs to `on`.
+  dev_app(cli::services& with, const dev_settings& settings, terminal& on);
 
   boost::asio::awaitable<int> run() override;
 
@@ -54,6 +57,9 @@ class dev_app final : public cli::app {
   void show(const event_trace& trace) const;
   void show(const arrival& what) const;
   void say_what_to_try() const;
+  void print(const std::string& text) const;
+  live_state read_state() const;
+  boost::asio::awaitable<void> end_table();
 
   const dev_settings settings_;
   core::metrics webhook_metrics_;
@@ -75,6 +81,8 @@ class dev_app final : public cli::app {
   admin::pages webhook_pages_;
   http::server webhook_admin_;
 
+  std::unique_ptr<live_view> live_;  ///< null: lines only
+  core::task_group showing_;
   core::task_group serving_;
   core::task_group supporting_;
   core::task_group managing_;

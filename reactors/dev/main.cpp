@@ -2,6 +2,9 @@
 #include "reactors/dev/api_server_app.hpp"
 #include "reactors/dev/dev_app.hpp"
 #include "reactors/dev/settings.hpp"
+#include "reactors/dev/terminal.hpp"
+
+#include <algorithm>
 
 namespace {
 
@@ -16,12 +19,22 @@ constexpr auto about =
 int main(int argc, char** argv) {
   dev::dev_settings whole;
   dev::api_server_settings server;
+  dev::terminal terminal(dev::terminal_options::of_process());
   const std::vector<cli::command> commands{
       {.name = "dev",
        .help = "Runs the whole system in one process, clusters included",
        .describe = [&](CLI::App& app) { dev::describe_dev(app, whole); },
        .check = [&](CLI::App&, const cli::command_line&) { dev::check_dev(whole); },
-       .make = [&](cli::services& with) { return std::make_unique<dev::dev_app>(with, whole); }},
+       .make =
+           [&](cli::services& with) {
+             return std::make_unique<dev::dev_app>(with, whole, terminal);
+           },
+       .log_to =
+           [&](core::log_level& least) {
+             const bool shared = dev::shows_table(whole, terminal) && terminal.shows_errors();
+             if (shared) least = std::max(least, core::log_level::warning);
+             return [&terminal](std::string_view line) { terminal.log(line); };
+           }},
       {.name = "api-server",
        .help = "Runs an API server in memory that kubectl, controllers and validating webhooks "
                "(called at their clientConfig.url) can be tried on",

@@ -7,7 +7,6 @@
 #include "k8s/objects/types.hpp"
 #include "reactors/cli/join_by.hpp"
 #include "reactors/dev/deployment_status.hpp"
-#include "reactors/dev/runtime_log.hpp"
 #include "reactors/shared/kyma_resources.hpp"
 #include "reactors/watcher_installer/templates.hpp"
 
@@ -103,7 +102,7 @@ node::node(services& with, core::metrics& webhooks, options how)
     : services_(with),
       metrics_(webhooks),
       how_(std::move(how)),
-      log_(how_.log_level, name_runtime(how_.runtime)),
+      log_(how_.log_level, how_.log_to),
       api_(with.executor, config_of(how_.runtime, how_.kubeconfig),
            {.name = "node", .user_agent = "runtime-watcher-dev"},
            {with.clock, with.watchdog, log_, with.metrics}),

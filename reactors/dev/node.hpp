@@ -46,6 +46,7 @@ class node {
     std::string kubeconfig = {};
     std::string pod_address = "127.0.0.1";  ///< where pods listen
     core::log_level log_level = core::log_level::info;
+    core::logger::sink log_to;
     observer on_event = {};
   };
 

@@ -2,9 +2,6 @@
 
 #include "core/json_text.hpp"
 
-#include <cerrno>
-#include <unistd.h>
-
 namespace rw::dev {
 namespace {
 
@@ -14,21 +11,12 @@ std::string with_field(std::string_view line, const std::string& field) {
   return out + field + "}\n";
 }
 
-void write_stderr(std::string_view line) {
-  while (!line.empty()) {
-    const auto n = ::write(STDERR_FILENO, line.data(), line.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;  // standard error is closed
-    line.remove_prefix(static_cast<std::size_t>(n));
-  }
-}
-
 }  // namespace
 
-core::logger::sink name_runtime(const std::string& runtime) {
+core::logger::sink name_runtime(const std::string& runtime, terminal& on) {
   std::string field = ",\"runtime\":";
   core::append_json_string(field, runtime);
-  return [field](std::string_view line) { write_stderr(with_field(line, field)); };
+  return [field, &on](std::string_view line) { on.log(with_field(line, field)); };
 }
 
 }  // namespace rw::dev

@@ -103,6 +103,18 @@ void describe_dev(CLI::App& app, dev_settings& to) {
          "How events are shown on standard output")
       ->check(CLI::IsMember({"text", "json"}))
       ->default_str("text");
+  app.add_option_function<std::string>(
+         "--table",
+         [&to](const std::string& text) {
+           to.table = text == "always"  ? table_mode::always
+                      : text == "never" ? table_mode::never
+                                        : table_mode::automatic;
+         },
+         "Keep a table of the runtimes below the events; auto: if standard output is a terminal. "
+         "Then a terminal gets only warnings and errors of the log: redirect standard error for "
+         "all of it")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->default_str("auto");
   add_listening_address(
       app, "--metrics-address", to.metrics_address,
       "Where /metrics of all but the manager and the webhooks is served; the addresses of "
@@ -133,6 +145,9 @@ void check_dev(const dev_settings& of) {
     if (of.hanging_runtimes > 0) {
       wrong.add("--hanging-runtimes must leave one of the embedded --runtimes that responds");
     }
+  }
+  if (of.json && of.table == table_mode::always) {
+    wrong.add("--table always and --events json exclude each other");
   }
   if (of.dir.empty()) wrong.add("--dir must not be empty");
   wrong.raise();

@@ -14,6 +14,13 @@ class App;
 
 namespace rw::dev {
 
+/// When `dev` shows a table of its runtimes in place of lines alone.
+enum class table_mode : std::uint8_t {
+  automatic,  ///< on a terminal that can move its cursor
+  always,
+  never,
+};
+
 /// `runtime-watcher-dev dev`.
 struct dev_settings {
   std::string dir = "rw-dev";
@@ -22,6 +29,7 @@ struct dev_settings {
   std::vector<std::string> skr_kubeconfigs;  ///< of the first runtimes; the others are embedded
   bool bare = false;                         ///< neither Watcher nor Kymas
   bool json = false;                         ///< events on standard output as JSON
+  table_mode table = table_mode::automatic;  ///< of no effect with `json`
   std::uint16_t api_port = 0;
   std::uint16_t gateway_port = 0;
   std::string pod_address = "127.0.0.1";  ///< where the webhooks listen

@@ -1,0 +1,88 @@
+// What `dev` prints, and what its table shows.
+
+#include "reactors/cli/runtimes_view.hpp"
+#include "reactors/dev/dev_app.hpp"
+#include "reactors/dev/manifests.hpp"
+
+#include <cstdio>
+
+namespace rw::dev {
+
+namespace asio = boost::asio;
+
+/// Returns what the progress of the start, and the table, are made of.
+live_state dev_app::read_state() const {
+  live_state out;
+  if (prepared_ < nodes_.size()) {
+    out.progress = {.issuer = infrastructure_.has_root(),
+                    .manager = managing_.size() > 0,
+                    .gateway = infrastructure_.serves(),
+                    .without_manager = !manager_,
+                    .prepared = prepared_,
+                    .runtimes = nodes_.size()};
+  }
+  if (!manager_) return out;
+  out.runtimes.emplace();
+  manager_->for_each_runtime([&](const cli::runtime_summary& one) {
+    out.runtimes->push_back({one.kyma.name, one.state, one.heartbeat, std::string(one.reason)});
+  });
+  return out;
+}
+
+asio::awaitable<void> dev_app::end_table() {
+  if (!live_) co_return;
+  showing_.cancel();
+  co_await showing_.join();
+  live_->end();
+  live_->print("stopping: no new events, delivering what was accepted\n");
+}
+
+void dev_app::print(const std::string& text) const {
+  if (live_) return live_->print(text);
+  std::printf("%s", text.c_str());
+  std::fflush(stdout);
+}
+
+/// Prints a line of which parts come from runtimes.
+void dev_app::say(const std::string& line) const {
+  if (live_) return live_->print(printable(line) + "\n");
+  std::printf("%s\n", line.c_str());
+  std::fflush(stdout);
+}
+
+void dev_app::show(const event_trace& trace) const {
+  const auto now = services_.clock.wall();
+  if (live_) live_->add(trace);
+  say(settings_.json ? json_line_of(trace, now) : line_of(trace, now));
+}
+
+void dev_app::show(const arrival& what) const {
+  const auto now = services_.clock.wall();
+  if (settings_.json) return say(json_line_of(what, now));
+  if (is_milestone(what)) say(line_of(what, now));
+}
+
+void dev_app::say_what_to_try() const {
+  services_.log.info("the system is up", {{"runtimes", nodes_.size()}, {"dir", settings_.dir}});
+  if (settings_.json) return;
+  const auto& first = clusters_.runtimes().front();
+  const auto kcp = "  kubectl --kubeconfig " + clusters_.kcp().file;
+  std::string text = "KCP and " + std::to_string(nodes_.size()) + " runtimes are up. ";
+  if (settings_.bare) {
+    text += "Watch something, and add a runtime to KCP:\n" + kcp + " apply -f " + settings_.dir +
+            "/watcher.yaml -f " + settings_.dir + "/access-" + first.name + ".yaml -f " +
+            settings_.dir + "/kyma-" + first.name + ".yaml" +
+            (configuration_ ? " -f " + settings_.dir + "/runtime-" + first.name + ".yaml" : "") +
+            "\n";
+  } else {
+    text += "How they are:\n" + kcp + " get watchers,kymas,events -A\n";
+  }
+  text +=
+      "Change what is watched on a runtime, and see the event here:\n  kubectl --kubeconfig " +
+      first.file +
+      " -n kyma-system patch kyma default --type merge -p '{\"spec\":{\"channel\":\"fast\"}}'\n";
+  if (configuration_) text += what_to_try(kcp, settings_.bootstrapper, first.name);
+  print(text);
+}
+
+}  // namespace rw::dev
