@@ -90,19 +90,22 @@ def quantile(values, q):
 
 
 class Process:
-    """A child process. Its standard error is kept with arrival times; its standard output goes to `on_line(time, bytes)`.
+    """A child process. Its standard error is kept with arrival times; its standard output goes to `on_line(time, bytes)`, or
+    to the descriptor `stdout`.
 
     It dies with this script. Start it from the main thread, whose end the kernel takes for the script's.
     """
 
-    def __init__(self, name, argv, env=None, on_line=None, dies_by="KILL"):
+    def __init__(self, name, argv, env=None, on_line=None, dies_by="KILL", stdout=None):
         self.name = name
         self.log = []  # (monotonic arrival, text) of every line on standard error
         self.started = time.monotonic()
         self.popen = subprocess.Popen(
             ["setpriv", "--pdeathsig", dies_by, "--", *map(str, argv)], stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, start_new_session=True)
-        self._pumps = [self._pump(self.popen.stderr, self._keep), self._pump(self.popen.stdout, on_line or self._keep)]
+            stdout=subprocess.PIPE if stdout is None else stdout, stderr=subprocess.PIPE, env=env, start_new_session=True)
+        self._pumps = [self._pump(self.popen.stderr, self._keep)]
+        if stdout is None:
+            self._pumps.append(self._pump(self.popen.stdout, on_line or self._keep))
 
     def _keep(self, arrival, line):
         text = line.decode("utf-8", "replace").rstrip("\n")
