@@ -187,6 +187,7 @@ class Table(harness.TestCase):
         self.assertIn(b"starting: KCP's API server", dev.raw)
         self.assertEqual(sum(line.startswith("starting:") for line in dev.screen.lines), 0, dev.tail())
         self.assertIn("KCP and 3 runtimes are up. How they are:", dev.screen.lines)
+        self.assertIn(f"  http://127.0.0.1:{dev.wait_listening('dev-admin')}/", dev.screen.lines)
         dev.skr("runtime-2").patch(WATCHED, {"spec": {"channel": "fast"}})
         def row():
             return self.dev.table().get("runtime-2", "").split()
