@@ -11,11 +11,12 @@ import termios
 import threading
 
 import harness
-from api import Api
+from api import Api, collection
 from dev import SECRET, WATCHED
 from harness import DEV_BINARY, wait_until
 
 PATIENCE = 30
+LEASE = collection("leases", "kcp-system", "coordination.k8s.io") + "/runtime-watcher-manager"
 
 
 class Screen:
@@ -118,8 +119,9 @@ class OnTerminal(harness.Process):
         self.screen.rows, self.screen.columns = rows, columns
         fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
-    def skr(self, runtime):
-        self._apis.append(Api(self.folder / f"skr-{runtime}.yaml"))
+    def api(self, name):
+        """A connection to "kcp", or to a runtime as in "skr-runtime-1"; closed with the process."""
+        self._apis.append(Api(self.folder / f"{name}.yaml"))
         return self._apis[-1]
 
     def interrupt(self):
@@ -188,7 +190,7 @@ class Table(harness.TestCase):
         self.assertEqual(sum(line.startswith("starting:") for line in dev.screen.lines), 0, dev.tail())
         self.assertIn("KCP and 3 runtimes are up. How they are:", dev.screen.lines)
         self.assertIn(f"  http://127.0.0.1:{dev.wait_listening('dev-admin')}/", dev.screen.lines)
-        dev.skr("runtime-2").patch(WATCHED, {"spec": {"channel": "fast"}})
+        dev.api("skr-runtime-2").patch(WATCHED, {"spec": {"channel": "fast"}})
         def row():
             return self.dev.table().get("runtime-2", "").split()
         self.until(lambda: len(row()) > 6 and int(row()[3]) > 0 and row()[6] == "Kyma", "the table has the event")
@@ -223,7 +225,7 @@ class Table(harness.TestCase):
     def test_warnings_appear_above_the_table_without_colours(self):
         dev = self.start_dev("--runtimes", 1, errors=True, NO_COLOR="1")
         self.until(lambda: self.all_live(1), "the runtime is live")
-        dev.skr("runtime-1").patch(SECRET, {"data": {"tls.key": "bm8ga2V5"}})
+        dev.api("skr-runtime-1").patch(SECRET, {"data": {"tls.key": "bm8ga2V5"}})
         self.until(lambda: '"msg":"the webhook stays as it is"' in "".join(dev.screen.lines), "the warning is shown")
         self.until(lambda: "runtime-1" in dev.table(), "the table is there")
         self.check_drawings(dev.screen)
@@ -231,6 +233,17 @@ class Table(harness.TestCase):
         self.assertEqual(dev.interrupt(), 0, dev.tail())
         self.assertNotRegex(dev.raw, rb"\x1b\[[0-9;]*m")
         self.assertNotIn("RUNTIME ", "".join(dev.screen.lines))
+
+    def test_table_is_erased_when_the_manager_fails(self):
+        dev = self.start_dev("--runtimes", 1, errors=True)
+        self.until(lambda: self.all_live(1), "the runtime is live")
+        dev.api("kcp").patch(LEASE, {"spec": {"holderIdentity": "another"}})
+        self.assertEqual(dev.wait(PATIENCE), 1, dev.tail())
+        dev.read_all()
+        self.check_drawings(dev.screen)
+        self.assertTrue(dev.screen.cursor)
+        self.assertNotIn("RUNTIME ", "".join(dev.screen.lines))
+        self.assertIn("this replica no longer leads and ends", "".join(dev.screen.lines))
 
     def test_terminal_that_cannot_move_its_cursor_gets_lines(self):
         dev = self.start_dev("--runtimes", 1, TERM="dumb")
