@@ -63,6 +63,19 @@ runtime_summary manager_app::view::summary_of(const k8s::object_key& kyma) const
   return out;
 }
 
+void manager_app::for_each_runtime(const std::function<void(const runtime_summary&)>& visit) const {
+  kymas_.objects().for_each([&](const k8s::object& kyma) {
+    auto one = view_->summary_of(kyma.key());
+    if (one.reason.empty()) one.reason = view_->reason_of_heartbeats(one.kyma);
+    visit(one);
+  });
+}
+
+std::string_view manager_app::view::reason_of_heartbeats(const k8s::object_key& kyma) const {
+  const auto* const health = find(kyma).health;
+  return health == nullptr ? std::string_view() : std::string_view(health->reason);
+}
+
 std::string manager_app::view::runtimes(std::string_view query, std::string& error) const {
   const auto wanted = runtimes_query::parse(query, error);
   if (!error.empty()) return {};

@@ -25,6 +25,11 @@ class manager_app::view final : public admin::live_source {
   /// Returns a page of runtimes (runtimes_view.hpp), and the state of the landscape.
   std::string runtimes(std::string_view query, std::string& error) const;
 
+  /// Its reason is that of the installation.
+  runtime_summary summary_of(const k8s::object_key& kyma) const;
+  /// Empty if they are in order, or none are known. Valid until the next one.
+  std::string_view reason_of_heartbeats(const k8s::object_key& kyma) const;
+
   boost::json::object state() override;
   void for_each_row(const visitor& visit) override;
   boost::json::object row(std::string_view kyma) override;
@@ -44,7 +49,6 @@ class manager_app::view final : public admin::live_source {
   };
 
   runtime find(const k8s::object_key& kyma) const;
-  runtime_summary summary_of(const k8s::object_key& kyma) const;
   void add(const k8s::object_key& kyma, const heartbeat& last);
   std::uint64_t digest_of(const k8s::object& kyma, const runtime& known) const;
   void describe(const k8s::object_key& kyma, boost::json::object& row) const;
