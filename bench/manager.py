@@ -13,64 +13,17 @@ certificate on its cluster. There are no controllers: no Deployment becomes read
 import argparse
 import os
 import pathlib
-import re
 import shutil
 import sys
 import tempfile
 import time
 import urllib.request
 
-from system import ROOT, missed, say
+from system import missed, say
 
-import bootstrapper_sources as sources  # noqa: E402  (system.py says where they are)
-from api import Api, collection, kymas  # noqa: E402
+from api import Api  # noqa: E402  (system.py says where they are)
 from harness import BINARY, DEV_BINARY, Pki, Process, metric_sum, pause, runtime_watcher, wait_until  # noqa: E402
-from landscape import RUNTIME_SPEC, encoded  # noqa: E402
-
-KCP = "kcp-system"
-CRDS = collection("customresourcedefinitions", None, "apiextensions.k8s.io")
-RUNTIMES = collection("runtimes", KCP, "infrastructuremanager.kyma-project.io", "v1")
-
-
-def define(kcp):
-    for path in [*sorted((ROOT / "deploy/crds").glob("*.yaml")), *sorted((ROOT / "deploy/dev").glob("*.yaml"))]:
-        for document in re.split(r"^---\s*$", path.read_text(), flags=re.MULTILINE):
-            if "kind: CustomResourceDefinition" in document:
-                name = re.search(r"^  name: ([\w.-]+)", document, flags=re.MULTILINE)[1]
-                kcp.apply(f"{CRDS}/{name}", document)
-
-
-def fill(kcp, pki):
-    for ns in (KCP, "istio-system", "runtime-watcher-system"):
-        kcp.apply(f"/api/v1/namespaces/{ns}", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": ns}})
-    certificate, key = (encoded((pki.folder / name).read_bytes()) for name in ("ca.crt", "ca.key"))
-    kcp.request("POST", collection("secrets", "istio-system"), {
-        "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls",
-        "metadata": {"name": "klm-watcher", "namespace": "istio-system"},
-        "data": {"tls.crt": certificate, "tls.key": key, "ca.crt": certificate}})
-    gateway = (ROOT / "deploy/pki/gateway.yaml").read_text()
-    document = next(d for d in re.split(r"^---\s*$", gateway, flags=re.MULTILINE) if "kind: Gateway" in d)
-    gateways = collection("gateways", KCP, "networking.istio.io", "v1beta1")
-    kcp.apply(f"{gateways}/klm-watcher", document)
-    for each in (sources.configuration_source(sources.configuration(False)), sources.pull_secret("first"),
-                 sources.manifests_source(sources.manifests("1.0.0"))):
-        kcp.request("POST", collection("secrets" if each["kind"] == "Secret" else "configmaps", KCP), each)
-
-
-def add_runtime(kcp, folder, name):
-    kcp.request("POST", collection("secrets", KCP), {
-        "apiVersion": "v1", "kind": "Secret",
-        "metadata": {"name": f"kubeconfig-{name}", "namespace": KCP, "labels": {"operator.kyma-project.io/kyma-name": name}},
-        "data": {"config": encoded((folder / f"{name}.kubeconfig").read_bytes())}})
-    kcp.request("POST", kymas(KCP), {
-        "apiVersion": "operator.kyma-project.io/v1beta2", "kind": "Kyma",
-        "metadata": {"name": name, "namespace": KCP, "labels": {"kyma-project.io/runtime-id": name},
-                     "annotations": {"skr-domain": f"{name}.example.com"}},
-        "spec": {"channel": "regular"}})
-    kcp.request("POST", RUNTIMES, {
-        "apiVersion": "infrastructuremanager.kyma-project.io/v1", "kind": "Runtime",
-        "metadata": {"name": name, "namespace": KCP, "labels": {"operator.kyma-project.io/kyma-name": name}},
-        "spec": RUNTIME_SPEC})
+from quiet_fleet import add_runtime, define, fill  # noqa: E402
 
 
 def manage(kubeconfig, runtimes, *options):

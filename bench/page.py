@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the manager's page costs: a real manager process with many installed runtimes (quiet_fleet.py), each of which sends
+"""What the manager's page costs: a real manager process with many installed runtimes (tests/e2e/quiet_fleet.py), each of which sends
 a heartbeat every 20 s. Compares the manager's CPU time without viewers and with some, and prints what one viewer receives.
 Prints one line of JSON for each figure. Ends with 1 if a figure is over its limit.
 
@@ -16,10 +16,10 @@ import tempfile
 import threading
 import time
 
-from quiet_fleet import QuietFleet
 from system import missed, say
 
-from harness import pause, wait_until  # noqa: E402  (system.py says where it is)
+from harness import pause, wait_until  # noqa: E402  (system.py says where they are)
+from quiet_fleet import QuietFleet  # noqa: E402
 
 
 class Viewer(threading.Thread):

@@ -14,6 +14,7 @@ import threading
 from browser import Browser, need_browser
 from dev import WATCHED, Dev
 from harness import BINARY, ROOT, Process, lasting_port, pause
+from quiet_fleet import QuietFleet
 
 need_browser()
 
@@ -97,16 +98,14 @@ def rotation(browser, folder, processes):
 
 
 def many(browser, folder, processes, runtimes):
-    dev, start = managed(folder, runtimes, processes)
-    _, page = start(None)
-    browser.open(page)
-    browser.wait("rows.size === arguments[0] && latest.heartbeats.live > 0.999 * arguments[0]", "all are live", runtimes,
-                 timeout=1500)
-    load = Load(dev, min(runtimes, 200), 0.02)
-    dev.skr("runtime-17").delete("/apis/apps/v1/namespaces/kyma-system/deployments/skr-webhook")
-    browser.wait("latest.heartbeats.silent > 0", "a runtime is silent", timeout=120)
+    fleet = QuietFleet(folder, runtimes)
+    processes.append(fleet)
+    browser.open(f"http://127.0.0.1:{fleet.install()}/")
+    browser.wait(LIVE, "all are live", runtimes, timeout=120)
+    fleet.silent.update({"runtime-17", "runtime-1204", "runtime-3999"})
+    browser.wait("latest.heartbeats.silent === 3", "three are silent", timeout=120)
     pause(30)
-    return load.end
+    return lambda: None
 
 
 def main():

@@ -8,18 +8,20 @@ import datetime
 import http.client
 import json
 import os
+import re
 import subprocess
 import threading
 import time
 import urllib.parse
 
-from system import ROOT  # noqa: F401  (makes the next imports possible)
+import bootstrapper_sources as sources
+from api import Api, collection, kymas
+from harness import BINARY, DEV_BINARY, ROOT, Pki, Process, free_port, pause, wait_until
+from landscape import RUNTIME_SPEC, encoded
 
-from api import Api, collection  # noqa: E402
-from harness import BINARY, DEV_BINARY, Pki, Process, free_port, pause, wait_until  # noqa: E402
-from landscape import encoded  # noqa: E402
-from manager import add_runtime, define, fill  # noqa: E402
-
+KCP = "kcp-system"
+CRDS = collection("customresourcedefinitions", None, "apiextensions.k8s.io")
+RUNTIMES = collection("runtimes", KCP, "infrastructuremanager.kyma-project.io", "v1")
 CERTIFICATES = collection("certificates", "istio-system", "cert-manager.io")
 SECRETS = collection("secrets", "istio-system")
 DEPLOYMENT = collection("deployments", "kyma-system", "apps") + "/skr-webhook"
@@ -28,6 +30,47 @@ PERIOD = 20  # seconds between two heartbeats of a runtime
 
 def rfc3339(seconds):
     return datetime.datetime.fromtimestamp(int(seconds), datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def define(kcp):
+    for path in [*sorted((ROOT / "deploy/crds").glob("*.yaml")), *sorted((ROOT / "deploy/dev").glob("*.yaml"))]:
+        for document in re.split(r"^---\s*$", path.read_text(), flags=re.MULTILINE):
+            if "kind: CustomResourceDefinition" in document:
+                name = re.search(r"^  name: ([\w.-]+)", document, flags=re.MULTILINE)[1]
+                kcp.apply(f"{CRDS}/{name}", document)
+
+
+def fill(kcp, pki):
+    for ns in (KCP, "istio-system", "runtime-watcher-system"):
+        kcp.apply(f"/api/v1/namespaces/{ns}", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": ns}})
+    certificate, key = (encoded((pki.folder / name).read_bytes()) for name in ("ca.crt", "ca.key"))
+    kcp.request("POST", collection("secrets", "istio-system"), {
+        "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls",
+        "metadata": {"name": "klm-watcher", "namespace": "istio-system"},
+        "data": {"tls.crt": certificate, "tls.key": key, "ca.crt": certificate}})
+    gateway = (ROOT / "deploy/pki/gateway.yaml").read_text()
+    document = next(d for d in re.split(r"^---\s*$", gateway, flags=re.MULTILINE) if "kind: Gateway" in d)
+    gateways = collection("gateways", KCP, "networking.istio.io", "v1beta1")
+    kcp.apply(f"{gateways}/klm-watcher", document)
+    for each in (sources.configuration_source(sources.configuration(False)), sources.pull_secret("first"),
+                 sources.manifests_source(sources.manifests("1.0.0"))):
+        kcp.request("POST", collection("secrets" if each["kind"] == "Secret" else "configmaps", KCP), each)
+
+
+def add_runtime(kcp, folder, name):
+    kcp.request("POST", collection("secrets", KCP), {
+        "apiVersion": "v1", "kind": "Secret",
+        "metadata": {"name": f"kubeconfig-{name}", "namespace": KCP, "labels": {"operator.kyma-project.io/kyma-name": name}},
+        "data": {"config": encoded((folder / f"{name}.kubeconfig").read_bytes())}})
+    kcp.request("POST", kymas(KCP), {
+        "apiVersion": "operator.kyma-project.io/v1beta2", "kind": "Kyma",
+        "metadata": {"name": name, "namespace": KCP, "labels": {"kyma-project.io/runtime-id": name},
+                     "annotations": {"skr-domain": f"{name}.example.com"}},
+        "spec": {"channel": "regular"}})
+    kcp.request("POST", RUNTIMES, {
+        "apiVersion": "infrastructuremanager.kyma-project.io/v1", "kind": "Runtime",
+        "metadata": {"name": name, "namespace": KCP, "labels": {"operator.kyma-project.io/kyma-name": name}},
+        "spec": RUNTIME_SPEC})
 
 
 class QuietFleet:
