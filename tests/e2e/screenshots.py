@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the README's pictures of the manager's page, each of a real system in that state.
 
-    tests/e2e/screenshots.py [--runtimes N] [FOLDER]     default: 5000 runtimes, deploy/screenshots
+    tests/e2e/screenshots.py [--runtimes N] [--only NAME] [FOLDER]     default: 5000 runtimes, deploy/screenshots
 """
 
 import argparse
@@ -111,6 +111,7 @@ def many(browser, folder, processes, runtimes):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runtimes", type=int, default=5000)
+    parser.add_argument("--only", help="healthy, upstream-down, rotation or many")
     parser.add_argument("folder", nargs="?", type=pathlib.Path, default=ROOT / "deploy" / "screenshots")
     asked = parser.parse_args()
     asked.folder.mkdir(exist_ok=True)
@@ -119,6 +120,8 @@ def main():
     browser = Browser(1280, 1000)
     try:
         for name, (scheme, show) in scenes.items():
+            if asked.only not in (None, name):
+                continue
             processes, folder = [], pathlib.Path(tempfile.mkdtemp(prefix="rw-screenshots-"))
             try:
                 browser.prefer(scheme)
