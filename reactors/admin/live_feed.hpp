@@ -49,7 +49,8 @@ struct live_feed_options {
 
 /// Sends a source to the browsers that look at it, as server-sent events (HTML Living Standard,
 /// section 9.2): `full` first, then `update` whenever something changed, at most one in an
-/// interval, and one in `keep_alive` in any case. `data` is the source's state as a JSON object with these members added:
+/// interval, and one in `keep_alive` in any case. `data` is the source's state as a JSON object
+/// with these members added:
 ///
 ///     now     the clock, milliseconds since 1970
 ///     rows    all rows, or those that changed
