@@ -36,6 +36,20 @@ const std::string& content_security_policy() {
   return policy;
 }
 
+/// So is 127.0.0.1 on a dual-stack socket, ::ffff:127.0.0.1 (RFC 4291, section 2.5.5.2).
+bool is_loopback(const boost::asio::ip::address& address) {
+  if (!address.is_v6() || !address.to_v6().is_v4_mapped()) return address.is_loopback();
+  return boost::asio::ip::make_address_v4(boost::asio::ip::v4_mapped, address.to_v6())
+      .is_loopback();
+}
+
+/// Browsers say by which site a request is made (Fetch Metadata): only the page's own, and a
+/// person, may.
+bool is_from_another_site(const http::request& from) {
+  const auto site = from.headers.get("sec-fetch-site");
+  return !site.empty() && site != "same-origin" && site != "none";
+}
+
 /// "localhost:8080", "127.0.0.1" and "[::1]:8080" are; so is a request without the field, which no
 /// browser sends.
 bool is_loopback_name(std::string_view host) {
@@ -46,7 +60,7 @@ bool is_loopback_name(std::string_view host) {
   if (core::iequals(name, "localhost")) return true;
   boost::system::error_code error;
   const auto address = boost::asio::ip::make_address(name, error);
-  return !error && address.is_loopback();
+  return !error && is_loopback(address);
 }
 
 /// Compares in constant time, so that the response time reveals nothing of the token.
@@ -81,7 +95,9 @@ boost::asio::awaitable<void> pages::handle(http::request& from, http::response& 
     const auto reasons = with_.not_ready ? with_.not_ready() : std::string();
     into.text(reasons.empty() ? 200 : 503, reasons.empty() ? "ok" : reasons);
   } else if (!is_private(path)) {
-    into.text(404, "not found: try /metrics, /healthz, /livez or /readyz");
+    into.text(404, std::string("not found: try ") +
+                       (with_.live != nullptr ? "/, /runtimes, " : "") +
+                       "/metrics, /healthz, /livez or /readyz");
   } else if (may_see(from, into)) {
     into.headers.add("cache-control", "no-store");
     into.headers.add("x-content-type-options", "nosniff");
@@ -116,8 +132,12 @@ bool pages::has_token(const http::request& from) const {
 }
 
 bool pages::may_see(const http::request& from, http::response& into) const {
+  if (is_from_another_site(from)) {
+    into.text(403, "another web site may not request this");
+    return false;
+  }
   if (has_token(from)) return true;
-  if (!from.peer.address.address().is_loopback()) {
+  if (!is_loopback(from.peer.address.address())) {
     into.headers.add("www-authenticate", R"(Bearer, Basic realm="runtime-watcher")");
     into.text(401,
               "the runtimes are shown to clients on the loopback interface, and to those with "

@@ -26,17 +26,18 @@ struct page_options {
 
 /// The administrative pages of a process, read-only. GET and HEAD.
 ///
-///     /metrics            in the Prometheus text format, or OpenMetrics for clients that ask for
-///     it /healthz, /livez    200 while the process responds /readyz             200, or 503 with
-///     the reasons, one a line /                   a page for browsers (page.html), which shows
-///     what /live sends /live               server-sent events (live_feed.hpp); 503 if there are
-///     too many viewers /runtimes           the runtimes, as JSON
+///     /metrics            in Prometheus' text format, or OpenMetrics where it is asked for
+///     /healthz, /livez    200 while the process responds
+///     /readyz             200, or 503 with the reasons, one a line
+///     /                   a page for browsers (page.html), which shows what /live sends
+///     /live               server-sent events (live_feed.hpp); 503 to too many viewers
+///     /runtimes           the runtimes, as JSON
 ///
 /// The last three name the runtimes of a landscape, so they are served only to clients on the
 /// loopback interface, and to clients with the token: `Authorization: Bearer` (RFC 6750), or
 /// `Basic` with the token as password and any user name (RFC 7617), for which browsers ask. 401
 /// otherwise. A client on the loopback interface must have connected to a loopback name: a web site
-/// whose name resolves to 127.0.0.1 cannot read them (403).
+/// whose name resolves to 127.0.0.1 cannot read them, and one that embeds them is no viewer (403).
 ///
 /// The page runs only its own script, and connects only to where it came from, by its
 /// Content-Security-Policy.

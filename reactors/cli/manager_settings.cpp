@@ -43,7 +43,9 @@ void describe_intake(CLI::App& app, manager_settings& to) {
                "Period of the probes of a runtime, which prove the way of events without writing "
                "anything; a failed one is repeated after 30 s; 0: no probes");
   add(app, "--admin-token-file", to.admin_token_file, "FILE",
-      "Clients that send the token in it may read /runtimes from outside the loopback interface");
+      "Clients that send the token in it may read the page (/), /live and /runtimes from outside "
+      "the "
+      "loopback interface");
   add_listening_address(app, "--metrics-address", to.metrics_address,
                         "Where /metrics, /healthz, /livez and /readyz are served (plain HTTP)");
 }

@@ -118,6 +118,8 @@ boost::json::object manager_app::view::rotation(const core::metrics_snapshot* va
   };
   add_expiry("servedUntil", "served");
   add_expiry("rootUntil", "root");
+  const auto close = values->sum("lifecycle_mgr_gateway_secret_server_cert_close_to_expiry");
+  out["closeToExpiry"] = close > 0;
   return out;
 }
 
@@ -252,7 +254,7 @@ boost::json::object manager_app::view::state() {
 }
 
 boost::json::object manager_app::view::events() const {
-  const auto& sum = totals_.events;
+  const auto& sum = of_.heartbeats_->health().observed_events();
   return {{"accepted", sum.accepted},
           {"delivered", sum.delivered},
           {"lost", sum.lost},
@@ -283,7 +285,12 @@ void manager_app::view::add_flow(const core::metrics_snapshot& values,
       {"errors", whole(values.sum("watcher_listener_request_errors_total"))},
       {"inflight", whole(values.sum("watcher_listener_inflight_requests"))},
       {"connections", whole(values.sum("rw_http_open_connections", {{"server", "listener"}}))}};
-  to["channel"] = {{"size", of_.listener_.events->size()},
+  double taken = 0;
+  for (const auto* const outcome : {"routed", "held", "waiting"}) {
+    taken += values.sum("rw_kyma_router_events_total", {{"outcome", outcome}});
+  }
+  to["channel"] = {{"taken", whole(taken)},
+                   {"size", of_.listener_.events->size()},
                    {"capacity", of_.listener_.events->capacity()}};
   const core::labels queue{{"name", "watcher-installer"}};
   to["queue"] = {
@@ -319,13 +326,6 @@ boost::json::array manager_app::view::rollouts() const {
 
 void manager_app::view::add(const k8s::object_key& kyma, const heartbeat& last) {
   constexpr std::chrono::hours notice(72);
-  auto& sum = totals_.events;
-  sum.accepted += last.events.accepted;
-  sum.delivered += last.events.delivered;
-  sum.lost += last.events.lost;
-  sum.rejected += last.events.rejected;
-  sum.not_persisted += last.events.not_persisted;
-  sum.resyncs += last.events.resyncs;
   if (last.oldest_undelivered.count() > 0) ++totals_.holding;
   totals_.oldest = std::max(totals_.oldest, last.oldest_undelivered);
   const auto until = last.certificate_not_after;
@@ -344,7 +344,11 @@ void manager_app::view::for_each_row(const visitor& visit) {
     const auto known = find(kyma);
     ++totals_.runtimes;
     ++totals_.states[known.state()];
-    if (known.health != nullptr && known.health->heard) add(kyma, known.health->last);
+    // What a runtime that is silent now reported last says nothing of its events.
+    const bool is_heard = known.health != nullptr && known.health->heard;
+    if (is_heard && known.health->state != heartbeats::liveness::silent) {
+      add(kyma, known.health->last);
+    }
     visit(kyma.name, digest_of(object, known));
   });
 }

@@ -36,11 +36,10 @@ class manager_app::view final : public admin::live_source {
 
  private:
   struct runtime;
-  /// Sums over all runtimes; of their latest heartbeats, but for the first two.
+  /// Sums over all runtimes. All but the first two are of the latest heartbeats.
   struct totals {
     std::size_t runtimes = 0;
     std::map<std::string_view, std::size_t> states = {};
-    event_counts events = {};
     std::size_t holding = 0;  ///< runtimes with events that are not delivered
     std::chrono::milliseconds oldest{0};
     std::chrono::system_clock::time_point earliest = {};  ///< expiry of a client certificate

@@ -132,6 +132,9 @@ fleet_health::receipt fleet_health::receive(const k8s::object_key& kyma, heartbe
     probe->reason.clear();  // it reaches KCP now
     probe->message.clear();
   }
+  if (shown.heard && shown.last.boot_id == content.boot_id) {
+    events_.add_increase(shown.last.events, content.events);
+  }
   runtime.silent = false;
   runtime.heard = at.now;
   shown.heard = at.wall;

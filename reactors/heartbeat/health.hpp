@@ -126,6 +126,10 @@ class fleet_health {
   /// Returns null if nothing is known. Valid until the next change.
   const runtime_health* find(const k8s::object_key& kyma) const;
 
+  /// Returns the events that were counted between heartbeats, of all runtimes. It only grows. What
+  /// a process counted before its first heartbeat here is not in it.
+  const event_counts& observed_events() const noexcept { return events_; }
+
   std::size_t count(liveness of) const noexcept { return counts_[static_cast<std::size_t>(of)]; }
 
  private:
@@ -150,6 +154,7 @@ class fleet_health {
   const health_options options_;
   std::unordered_map<k8s::object_key, record, k8s::object_key_hash> records_;
   std::array<std::size_t, liveness_count> counts_{};
+  event_counts events_;
 };
 
 }  // namespace rw::heartbeats

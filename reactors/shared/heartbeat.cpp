@@ -166,6 +166,14 @@ coverage coverage_of(const heartbeat& content) {
 
 }  // namespace
 
+void event_counts::add_increase(const event_counts& before, const event_counts& now) noexcept {
+  for (const auto& each : event_count_names) {
+    const auto from = before.*each.value;
+    const auto to = now.*each.value;
+    if (to > from) this->*each.value += to - from;
+  }
+}
+
 std::string_view to_string(watch_state state) noexcept {
   switch (state) {
     case watch_state::live:

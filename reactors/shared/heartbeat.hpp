@@ -65,6 +65,9 @@ struct event_counts {
   /// Expired and overflowed events that no watch tells of again.
   std::uint64_t lost = 0;
 
+  /// Adds how much `now` exceeds `before`, another count of the same process.
+  void add_increase(const event_counts& before, const event_counts& now) noexcept;
+
   friend bool operator==(const event_counts&, const event_counts&) = default;
 };
 

@@ -60,7 +60,7 @@ def state_of(rows, **changes):
             "events": {"accepted": 10, "delivered": 10, "lost": 0, "rejected": 0, "notPersisted": 0, "resyncs": 0,
                        "holding": 0, "oldestMilliseconds": 0},
             "delivery": {"bounds": [0.001, 0.01, 0.1], "counts": [0, 0, 0, 0], "sum": 0},
-            "listener": {"requests": 0, "errors": 0, "inflight": 0, "connections": 1}, "channel": {"size": 0, "capacity": 4096},
+            "listener": {"requests": 0, "errors": 0, "inflight": 0, "connections": 1}, "channel": {"taken": 0, "size": 0, "capacity": 4096},
             "queue": {"depth": 0, "adds": 0, "retries": 0, "longestSeconds": 0},
             "reconciles": {"total": 0, "errors": 0, "active": 0}, "rotation": {"phase": "settled", "missing": 0},
             "certificates": {"expiring": 0}, "rollouts": [], "warnings": [], **changes}
@@ -76,6 +76,8 @@ class MadeUp(http.server.ThreadingHTTPServer):
         self.news = threading.Condition()
         self.events = [("full", first)]
         self.closed = False
+        self.slow = threading.Event()  # set: the details of runtime-1 come
+        self.slow.set()
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     @property
@@ -115,7 +117,10 @@ class Answer(http.server.BaseHTTPRequestHandler):
                 for name, data in events:
                     self.wfile.write(f"event: {name}\ndata: {json.dumps(data)}\n\n".encode())
             return
-        body = PAGE.read_bytes() if self.path == "/" else json.dumps({"runtimes": [{"kyma": "runtime-1", "state": "installed"}]}).encode()
+        name = self.path.rpartition("=")[2]
+        if name == "runtime-1":
+            self.server.slow.wait(30)
+        body = PAGE.read_bytes() if self.path == "/" else json.dumps({"runtimes": [{"kyma": name, "state": "installed"}]}).encode()
         self.send_header("Content-Type", "text/html; charset=utf-8" if self.path == "/" else "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -164,11 +169,12 @@ class WithManager(PageTest):
         self.assertEqual(self.browser.text("#phases [aria-current]"), "settled")
         self.assertIn("watcher", self.browser.text("#rollouts"))
 
+        rate = "parseFloat(document.querySelectorAll('#stages li')[6].querySelector('.value').innerText)"
+        self.browser.wait(f"{rate} === 0", "the reconciles of the start are over", timeout=60)
         ended = self.browser.run("return latest.reconciles.total")
         dev.skr("runtime-3").patch(WATCHED, {"spec": {"channel": "fast"}})
         self.browser.wait("latest.reconciles.total > arguments[0]", "the page counts the reconcile", ended)
-        self.browser.wait("document.querySelectorAll('#stages li')[6].querySelector('.value').innerText[0] !== '0'",
-                          "the stage shows a rate")
+        self.browser.wait(f"{rate} > 0", "the stage shows a rate")
         heard = self.browser.run("return rows.get('runtime-3').heard")
         self.browser.wait("rows.get('runtime-3').heard > arguments[0]", "the next heartbeat comes without a reload", heard, timeout=40)
 
@@ -272,11 +278,44 @@ class WithStates(PageTest):
         self.assertEqual(self.browser.run("return [window.owned ?? null, document.querySelectorAll('main img, main script').length]"), [None, 0])
         self.check_quiet()
 
+    def test_details_are_those_of_the_runtime_that_was_opened_last(self):
+        server = self.serve([row_of(i) for i in range(1, 4)])
+        server.slow.clear()
+        self.browser.run("showDetails('runtime-1')")
+        self.browser.run("showDetails('runtime-2')")
+        self.browser.wait("document.querySelector('#details-body').innerText.includes('runtime-2')", "the second one's are shown")
+        server.slow.set()
+        self.browser.wait("performance.getEntriesByType('resource').some((each) => each.name.endsWith('=runtime-1'))", "the first answer came")
+        self.assertIn("runtime-2", self.browser.text("#details-body"))
+        self.assertEqual(self.browser.text("#details-title"), "runtime-2")
+
+    def test_full_state_replaces_all_rows(self):
+        server = self.serve([row_of(i) for i in range(1, 6)])
+        self.assertEqual(len(self.names()), 5)
+        server.send("full", {**state_of([]), "rows": []})
+        self.browser.wait("document.querySelectorAll('#rows .row').length === 0", "no row is left")
+        self.assertEqual(self.browser.text("#shown"), "0 runtimes")
+        self.assertEqual(self.browser.text("#summary"), "there are no runtimes")
+
+    def test_unknown_states_are_not_well(self):
+        rows = [row_of(i, state="unknown", heartbeat="unknown") for i in range(1, 6)]
+        server = self.serve(rows, states={"unknown": 5}, heartbeats={"unknown": 5})
+        self.assertEqual(self.browser.text("#summary"), "5 unknown")
+        server.send("update", {**state_of(rows, leads=False, states={"unknown": 5}), "rows": [], "gone": []})
+        self.browser.wait("document.querySelector('#summary').innerText === 'this replica does not lead'", "it says so")
+
+    def test_hidden_page_takes_no_place_of_a_viewer(self):
+        self.serve([row_of(1)])
+        self.browser.run("Object.defineProperty(document, 'hidden', {value: true, configurable: true}); onVisibility()")
+        self.assertEqual(self.browser.run("return source.readyState"), 2)
+        self.browser.run("Object.defineProperty(document, 'hidden', {value: false}); onVisibility()")
+        self.browser.wait("source.readyState === 1", "it is connected again")
+
     def test_states_catch_the_eye(self):
         rows = [row_of(i) for i in range(1, 21)]
         self.serve(rows, leads=False, notReady=["not in step with KCP: kymas"],
                    events={**state_of(rows)["events"], "oldestMilliseconds": 90000, "holding": 3},
-                   channel={"size": 4000, "capacity": 4096},
+                   channel={"taken": 9, "size": 4000, "capacity": 4096},
                    rotation={"phase": "distributing", "missing": 2, "waiting": "2 runtimes", "deadline": "2031-01-01T00:00:00Z"},
                    rollouts=[{"component": "watcher", "phase": "Paused", "reason": "CanaryFailed", "message": "runtime-3 crashes",
                               "counts": {"total": 20, "ready": 1, "failed": 1}}])

@@ -199,8 +199,10 @@ BOOST_FIXTURE_TEST_CASE(page_is_shown_to_browsers_that_know_the_token, live_fixt
 }
 
 BOOST_FIXTURE_TEST_CASE(web_site_whose_name_resolves_to_loopback_is_rejected, live_fixture) {
-  for (const auto* host :
-       {"localhost", "LOCALHOST:80", "127.0.0.1:8080", "127.9.9.9", "[::1]:80", "[::1]", ""}) {
+  BOOST_TEST(get("/", "::ffff:127.0.0.1").status == 200u);
+  BOOST_TEST(get("/", "::ffff:10.0.0.1").status == 401u);
+  for (const auto* host : {"localhost", "LOCALHOST:80", "127.0.0.1:8080", "127.9.9.9", "[::1]:80",
+                           "[::1]", "[::ffff:127.0.0.1]:80", ""}) {
     BOOST_TEST(get("/", "127.0.0.1", "", host).status == 200u, host);
   }
   for (const auto* host :
@@ -210,6 +212,24 @@ BOOST_FIXTURE_TEST_CASE(web_site_whose_name_resolves_to_loopback_is_rejected, li
       BOOST_TEST(get(path, "127.0.0.1", "", host).status == 403u, host);
     }
   }
+}
+
+BOOST_FIXTURE_TEST_CASE(another_web_site_takes_no_place_of_a_viewer, live_fixture) {
+  const auto get_from = [this](const char* site) {
+    rw::http::request request;
+    request.method = "GET";
+    request.target = "/live";
+    request.peer.address = {boost::asio::ip::make_address("127.0.0.1"), 1};
+    request.headers.add("host", "127.0.0.1:8080");
+    request.headers.add("sec-fetch-site", site);
+    rw::http::response response;
+    BOOST_TEST(!pages.handle(request, response).valid());
+    return response.status;
+  };
+  for (const auto* site : {"cross-site", "same-site", "other"}) {
+    BOOST_TEST(get_from(site) == 403u, site);
+  }
+  for (const auto* site : {"same-origin", "none"}) BOOST_TEST(get_from(site) == 200u, site);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

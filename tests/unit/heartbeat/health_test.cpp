@@ -209,4 +209,26 @@ BOOST_FIXTURE_TEST_CASE(short_timeout_is_heeded, fleet) {
   BOOST_TEST(out == "a");
 }
 
+BOOST_FIXTURE_TEST_CASE(events_are_counted_between_heartbeats_of_one_process, fleet) {
+  const auto report = [this](const char* boot, std::uint64_t accepted, std::uint64_t lost) {
+    auto one = good_heartbeat();
+    one.boot_id = boot;
+    one.events.accepted = accepted;
+    one.events.lost = lost;
+    receive(one);
+    const auto& sum = under_test.observed_events();
+    return std::to_string(sum.accepted) + " " + std::to_string(sum.lost);
+  };
+  BOOST_TEST(report("b1", 1000, 3) == "0 0");  // before this process began
+  BOOST_TEST(report("b1", 1010, 3) == "10 0");
+  BOOST_TEST(report("b1", 1010, 4) == "10 1");
+  BOOST_TEST(report("b2", 500, 0) == "10 1");  // another process
+  BOOST_TEST(report("b2", 501, 0) == "11 1");
+  BOOST_TEST(report("b2", 400, 0) == "11 1");  // a claim that cannot be
+  auto other = good_heartbeat();
+  other.events.accepted = 7;
+  under_test.receive(b, other, at);
+  BOOST_TEST(under_test.observed_events().accepted == 11u);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
