@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 """The manager's page in headless Chromium: of a real manager (`dev`), and with states that a test makes up, such as 5,000
-runtimes of which some are ill and hostile.
+runtimes of which some are ill and hostile. RW_AXE names axe-core (tests/provide-axe.sh), which looks for barriers.
 """
 
 import base64
 import hashlib
 import http.server
 import json
+import os
+import pathlib
 import re
 import threading
 import time
+import unittest
 
 from browser import Browser, need_browser
 from dev import WATCHED, Dev
@@ -327,6 +330,8 @@ class WithStates(PageTest):
                 self.open(server.address)
                 self.browser.wait(f"{CELLS}.length === 2", "the table is shown")
                 self.assertNotRegex(self.browser.text("body"), r"NaN|undefined|Invalid")
+                if "heartbeats" in omitted:
+                    self.assertEqual(self.browser.texts("#stages .level")[0], "○ not reported")
                 self.check_quiet()
         self.assertEqual(set(self.browser.texts("#stages .level")), {"○ not reported"})
         self.assertEqual({text.split()[0] for text in self.browser.texts("#stages .value")}, {"–"})
@@ -405,6 +410,28 @@ class WithStates(PageTest):
         self.browser.click("#theme")
         self.browser.click("#theme")
         self.assertEqual(self.browser.text("#theme"), "Colours: dark")
+
+    @unittest.skipUnless(os.environ.get("RW_AXE"), "RW_AXE does not name axe-core (tests/provide-axe.sh)")
+    def test_axe_finds_no_barrier(self):
+        rows = [row_of(i) for i in range(1, 21)]
+        rows[2].update(heartbeat="silent", reason="NoHeartbeat", probeReason="GatewayUnreachable", state="failed")
+        self.serve(rows, conditions=[{"type": "StandsBack", "reason": "Shadow", "message": "nothing is written"}],
+                   warnings=[{"time": "2026-11-23T18:32:42.814Z", "level": "error", "msg": "m"}],
+                   rollouts=[{"component": "watcher", "phase": "Paused", "counts": {"total": 20, "ready": 1}}])
+        self.browser.run(pathlib.Path(os.environ["RW_AXE"]).read_text())
+        for scheme in ("light", "dark"):
+            self.browser.prefer(scheme)
+            for place in ("page", "dialog"):
+                if place == "dialog":
+                    self.browser.run("document.querySelector('#table').focus()")
+                    self.browser.press(Keys.HOME, Keys.ENTER)
+                    self.browser.wait("document.querySelector('#details dl')", "the details are shown")
+                found = self.browser.run("""return axe.run(document, {resultTypes: ['violations']}).then(({violations}) => violations
+                  .filter(({impact}) => ['serious', 'critical'].includes(impact))
+                  .map(({id, nodes}) => [id, ...nodes.map(({html}) => html.slice(0, 200))]))""")
+                self.assertEqual(found, [], f"{place}, {scheme}")
+            self.browser.press(Keys.ESCAPE)
+            self.browser.run("document.querySelector('#details-body').replaceChildren()")
 
     def test_page_fits_narrow_windows(self):
         self.serve([row_of(i) for i in range(1, 21)])
