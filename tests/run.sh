@@ -39,6 +39,13 @@ else
   echo "run.sh: the tests of the charts are skipped"
 fi
 
+step "axe-core"
+if RW_AXE="$("$root/tests/provide-axe.sh")"; then
+  export RW_AXE
+else
+  echo "run.sh: the test of the page's accessibility is skipped"
+fi
+
 step "A root file system for the image's Dockerfile"
 if RW_IMAGE_BASE="$("$root/tests/provide-base.sh")"; then
   export RW_IMAGE_BASE
