@@ -333,7 +333,7 @@ class WithStates(PageTest):
         rows = [row_of(i, state="unknown", heartbeat="unknown") for i in range(1, 6)]
         server = self.serve(rows, states={"unknown": 5}, heartbeats={"unknown": 5})
         self.assertEqual(self.browser.text("#summary"), "5 unknown")
-        server.send("update", {**state_of(rows, leads=False, states={"unknown": 5}), "rows": [], "gone": []})
+        server.send("update", {**state_of(rows, leads=False, states={"unknown": 5}, heartbeats={"unknown": 5}), "rows": [], "gone": []})
         self.browser.wait("document.querySelector('#summary').innerText === 'this replica does not lead'", "it says so")
 
     def test_hidden_page_takes_no_place_of_a_viewer(self):
