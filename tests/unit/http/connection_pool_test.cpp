@@ -105,7 +105,11 @@ BOOST_AUTO_TEST_CASE(requests_queued_beyond_the_streams_that_the_peer_allows_are
   running_server server(f.here, *f.transport, answers, {.streams = 3});
   f.use(server.address.port(), {.connections = 1});
   std::vector<std::future<outcome>> all;
-  for (int i = 0; i < 10; ++i) all.push_back(f.begin("/wait"));
+  // All of them before the connection exists: a request that comes when the peer's limit is known
+  // waits for a free stream instead.
+  f.here.on_thread([&] {
+    for (int i = 0; i < 10; ++i) all.push_back(f.begin("/wait"));
+  });
   BOOST_TEST(eventually([&] { return answers.waiting == 3; }));
   // The other seven were not sent; what waits for a connection gets one that the first three leave.
   int given_back = 0;
