@@ -36,17 +36,19 @@ const std::string& content_security_policy() {
   return policy;
 }
 
-/// So is 127.0.0.1 on a dual-stack socket, ::ffff:127.0.0.1 (RFC 4291, section 2.5.5.2).
+/// True also for ::ffff:127.0.0.1, the peer 127.0.0.1 of a dual-stack socket (RFC 4291,
+/// section 2.5.5.2).
 bool is_loopback(const boost::asio::ip::address& address) {
   if (!address.is_v6() || !address.to_v6().is_v4_mapped()) return address.is_loopback();
   return boost::asio::ip::make_address_v4(boost::asio::ip::v4_mapped, address.to_v6())
       .is_loopback();
 }
 
-/// Browsers say by which site a request is made (Fetch Metadata): only the page's own, and a
-/// person, may.
+/// Returns true if a browser says that another site makes the request (Fetch Metadata). A link to
+/// the page is no such request: the page itself names no runtime.
 bool is_from_another_site(const http::request& from) {
   const auto site = from.headers.get("sec-fetch-site");
+  if (from.target == "/") return false;
   return !site.empty() && site != "same-origin" && site != "none";
 }
 

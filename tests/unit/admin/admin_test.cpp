@@ -215,10 +215,10 @@ BOOST_FIXTURE_TEST_CASE(web_site_whose_name_resolves_to_loopback_is_rejected, li
 }
 
 BOOST_FIXTURE_TEST_CASE(another_web_site_takes_no_place_of_a_viewer, live_fixture) {
-  const auto get_from = [this](const char* site) {
+  const auto get_from = [this](const char* site, const char* target = "/live") {
     rw::http::request request;
     request.method = "GET";
-    request.target = "/live";
+    request.target = target;
     request.peer.address = {boost::asio::ip::make_address("127.0.0.1"), 1};
     request.headers.add("host", "127.0.0.1:8080");
     request.headers.add("sec-fetch-site", site);
@@ -229,6 +229,7 @@ BOOST_FIXTURE_TEST_CASE(another_web_site_takes_no_place_of_a_viewer, live_fixtur
   for (const auto* site : {"cross-site", "same-site", "other"}) {
     BOOST_TEST(get_from(site) == 403u, site);
   }
+  BOOST_TEST(get_from("cross-site", "/") == 200u);  // a link to the page
   for (const auto* site : {"same-origin", "none"}) BOOST_TEST(get_from(site) == 200u, site);
 }
 
