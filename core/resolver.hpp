@@ -40,6 +40,8 @@ struct resolved {
 /// abandoned look-up that has not started is skipped. Beyond `waiting` hosts in a lookup_queue
 /// further hosts fail at once.
 ///
+/// "localhost" and the names below it are the loopback addresses, at once (RFC 6761, section 6.3).
+///
 /// There is one resolver for each execution context (an Asio service, as Asio's own is). When the
 /// context is destroyed it waits for the look-ups under way, as Asio's own does.
 ///

@@ -103,15 +103,32 @@ BOOST_FIXTURE_TEST_CASE(a_name_is_looked_up_and_one_without_addresses_says_why, 
   BOOST_TEST(none->problem == "no such name");
 }
 
-BOOST_AUTO_TEST_CASE(the_system_knows_localhost) {
+BOOST_FIXTURE_TEST_CASE(localhost_is_loopback_and_nobody_is_asked, fixture) {
+  const addresses loopback{asio::ip::make_address("127.0.0.1"), asio::ip::make_address("::1")};
+  for (const auto* name :
+       {"localhost", "LocalHost", "localhost.", "a.localhost", "a.b.localhost."}) {
+    const auto known = begin("a", name);
+    auto found = end(known);
+    BOOST_TEST_REQUIRE(comes(found), name);
+    BOOST_TEST((found.get() == loopback), name);
+    BOOST_TEST(known->problem.empty());
+    BOOST_TEST(servers.asked(name) == 0);
+  }
+  for (const auto* name : {"nolocalhost", "localhost.example", ".", "localhost.."}) {
+    auto found = end(begin("a", name));
+    BOOST_TEST_REQUIRE(comes(found), name);
+    BOOST_TEST(servers.asked(name) == 1, name);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_system_is_asked_for_other_names) {
   asio::io_context context{1};
-  const auto found = rw::core::resolver::of(context.get_executor())
-                         .begin(context.get_executor(), "a", "localhost");
-  auto got = asio::co_spawn(context, wait(found), asio::use_future);
+  const auto failed = rw::core::resolver::of(context.get_executor())
+                          .begin(context.get_executor(), "a", "no such name");
+  auto got = asio::co_spawn(context, wait(failed), asio::use_future);
   context.run();
-  const auto all = got.get();
-  BOOST_TEST_REQUIRE(!all.empty(), found->problem);
-  BOOST_TEST(all.front().is_loopback());
+  BOOST_TEST(got.get().empty());
+  BOOST_TEST(!failed->problem.empty());
 }
 
 BOOST_FIXTURE_TEST_CASE(names_that_hang_delay_neither_those_beside_them_nor_other_lanes, fixture) {
