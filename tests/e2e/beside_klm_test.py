@@ -205,7 +205,7 @@ class Embedded(Beside, landscape.Embedded, harness.TestCase):
 
 class Real(Beside, landscape.Real, harness.TestCase):
     def tearDown(self):
-        self.assertEqual(self.audit.refused(), [])
+        self.kcp.audit.check_none_refused()
         super().tearDown()
 
 

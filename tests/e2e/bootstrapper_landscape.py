@@ -97,6 +97,7 @@ class Bootstrapped:
     def until(self, what, good):
         """Waits until the RuntimeBootstrapper is as `good` says, and returns it."""
         def look():
+            self.kcp.check_none_refused()
             found = self.resource()
             return found if found and good(found) else None
         return wait_until(look, PATIENCE, lambda: f"{what}; it is {json.dumps(self.resource(), indent=1)}\n{self.manager.tail(8)}",

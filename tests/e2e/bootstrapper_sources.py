@@ -9,6 +9,16 @@ MANIFESTS = "runtime-bootstrapper-manifests"
 PULL_SECRET = "registry-credentials"
 TRUST_BUNDLE = "rt-bootstrapper-trust-bundle"
 DEPLOYMENT = "rt-bootstrapper-controller-manager"
+# The kind, for API servers that do not have it (KEP-3257). The API server asks for the annotation in its own groups.
+TRUST_BUNDLES = {
+    "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+    "metadata": {"name": "clustertrustbundles.certificates.k8s.io",
+                 "annotations": {"api-approved.kubernetes.io": "unapproved, for tests"}},
+    "spec": {"group": "certificates.k8s.io", "scope": "Cluster",
+             "names": {"kind": "ClusterTrustBundle", "plural": "clustertrustbundles", "singular": "clustertrustbundle"},
+             "versions": [{"name": "v1beta1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {
+                 "type": "object", "properties": {"spec": {"type": "object", "properties": {
+                     "signerName": {"type": "string"}, "trustBundle": {"type": "string"}}}}}}}]}}
 FEATURE = "rt-cfg.kyma-project.io/"
 
 BROKEN_DOCUMENT = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: broken, namespace: kyma-system\n"

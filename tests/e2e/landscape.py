@@ -79,11 +79,17 @@ class Issuer:
 
 
 class Cluster:
-    """kubectl for one cluster."""
+    """kubectl for one cluster, which may have an Audit. Each wait ends as soon as one of the `audits` shows a refusal."""
 
-    def __init__(self, kubeconfig, cache):
+    def __init__(self, kubeconfig, cache, audit=None, audits=()):
         self.kubeconfig = pathlib.Path(kubeconfig)
+        self.audit = audit
+        self._audits = audits
         self._cache = cache
+
+    def check_none_refused(self):
+        for audit in self._audits:
+            audit.check_none_refused()
 
     def attempt(self, *arguments, stdin=None):
         text = stdin if stdin is None or isinstance(stdin, str) else json.dumps(stdin)
@@ -112,9 +118,17 @@ class Cluster:
     def until(self, kind, name, ns, good, what):
         """Waits until the object is there and as `good` says, and returns it."""
         def look():
+            self.check_none_refused()
             found = self.get(kind, name, ns)
             return found if found is not None and good(found) else None
         return wait_until(look, PATIENCE, lambda: f"{kind} {name} {what}; it is {self.get(kind, name, ns)}", every=0.1)
+
+    def may(self, verb, what, ns):
+        """Whether the user of the Audit may do that, says the server."""
+        answer = self.attempt("auth", "can-i", verb, what, "-n", ns, "--as", self.audit.user)
+        if answer.stdout.strip() not in ("yes", "no"):
+            raise AssertionError(f"{verb} {what}: {answer.stderr}")
+        return answer.stdout.strip() == "yes"
 
     def until_gone(self, kind, name, ns):
         wait_until(lambda: self.get(kind, name, ns) is None, PATIENCE, f"{kind} {name} is gone", every=0.1)
@@ -159,10 +173,14 @@ class Landscape:
                     {"hosts": hosts, "port": {"name": "https", "number": self.port, "protocol": "HTTPS"},
                      "tls": {"mode": "MUTUAL", "credentialName": "klm-istio-gateway"}}]}}
 
+    def manifests(self):
+        """Of the manager, for kustomize."""
+        return ROOT / "deploy" / "manager"
+
     def deploy_manager(self):
-        """What deploy/manager says; nobody makes pods of it."""
+        """What the manifests say; nobody makes pods of it."""
         served = self.kcp.kubectl("api-versions").split()
-        text = self.kcp.kubectl("kustomize", ROOT / "deploy" / "manager")
+        text = self.kcp.kubectl("kustomize", self.manifests())
         parts = [part for part in re.split(r"^---$", text, flags=re.MULTILINE)
                  if re.search(r"^apiVersion: (.*)$", part, flags=re.MULTILINE)[1] in served]
         self.assertGreaterEqual(len(parts), 10, "Kubernetes before 1.21 has no policy/v1, everything else")
@@ -219,6 +237,9 @@ class Embedded(Landscape):
     def manager_kubeconfig(self):
         return self.kcp.kubeconfig
 
+    def watcher_kubeconfig(self):
+        return self.skr.kubeconfig
+
     def definitions(self):
         return [ROOT / "deploy" / "crds", ROOT / "deploy" / "dev"]
 
@@ -235,12 +256,14 @@ class Embedded(Landscape):
 @unittest.skipUnless(os.environ.get("KUBEBUILDER_ASSETS"), "KUBEBUILDER_ASSETS names no real API server")
 class Real(Landscape):
     """Two real control planes; the kinds' true schemas where they are given. In KCP the manager is its ServiceAccount, with
-    the rights that deploy/manager gives to that, and `audit` knows what it asked for."""
+    the rights that deploy/manager gives to that; on the runtime the watcher is its own, with those that the manager gives to
+    that. The clusters have Audits of the two."""
 
     WANTED = ("watchers.operator.kyma-project.io", "kymas.operator.kyma-project.io", "gateways.networking.istio.io",
               "virtualservices.networking.istio.io", "certificates.cert-manager.io", "issuers.cert-manager.io")
-    # Files of deploy/crds, of which nobody else has a truer form.
-    OURS = ("operator.kyma-project.io_runtimerollouts.yaml",)
+    # Files of deploy, of which there is no truer form here.
+    OURS = ("crds/operator.kyma-project.io_runtimerollouts.yaml",)
+    SERVER_OPTIONS = ()
 
     def definitions(self):
         """Those that are needed only: a kube-apiserver takes a minute over all of them."""
@@ -255,26 +278,32 @@ class Real(Landscape):
                     found.append(self.folder / f"{name[1]}.yaml")
                     found[-1].write_text(document)
         self.assertEqual(len(found), len(self.WANTED), found)
-        return [*found, *(ROOT / "deploy" / "crds" / name for name in self.OURS)]
+        return [*found, *(ROOT / "deploy" / name for name in self.OURS)]
 
     def start_clusters(self):
-        clusters = []
-        self.audit = Audit(self.folder, f"system:serviceaccount:kcp-system:{MANAGER}")
-        for name, options in (("kcp", self.audit.options), ("skr", ())):
+        clusters, audits = [], []
+        for name, account in (("kcp", ("kcp-system", MANAGER)), ("skr", ("kyma-system", "skr-webhook"))):
             owner = types.SimpleNamespace(folder=self.folder / name, start=self.start)
             owner.folder.mkdir()
-            plane = control_plane.ControlPlane(owner, options=options)
+            audits.append(Audit(owner.folder, *account))
+            plane = control_plane.ControlPlane(owner, options=(*audits[-1].options, *self.SERVER_OPTIONS))
             kubeconfig = plane.kubeconfig_with_authority(owner.folder / "kubeconfig")
-            clusters.append(Cluster(kubeconfig, owner.folder / "cache"))
+            clusters.append(Cluster(kubeconfig, owner.folder / "cache", audits[-1], audits))
         return clusters
 
     def manager_kubeconfig(self):
+        return self.kubeconfig_of(self.kcp, "kcp-system", MANAGER)
+
+    def watcher_kubeconfig(self):
+        return self.kubeconfig_of(self.skr, "kyma-system", "skr-webhook")
+
+    def kubeconfig_of(self, cluster, ns, account):
         """The admin's, with a token of the ServiceAccount in place of the admin's, as a pod would have it."""
         request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
-        path = f"/api/v1/namespaces/kcp-system/serviceaccounts/{MANAGER}/token"
-        answer = json.loads(self.kcp.kubectl("create", "--raw", path, "-f", "-", stdin=request))
-        config = json.loads(self.kcp.kubeconfig.read_text())
+        path = f"/api/v1/namespaces/{ns}/serviceaccounts/{account}/token"
+        answer = json.loads(cluster.kubectl("create", "--raw", path, "-f", "-", stdin=request))
+        config = json.loads(cluster.kubeconfig.read_text())
         config["users"][0]["user"] = {"token": answer["status"]["token"]}
-        file = self.folder / "manager.kubeconfig"
+        file = self.folder / f"{account}.kubeconfig"
         file.write_text(json.dumps(config))
         return file

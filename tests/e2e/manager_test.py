@@ -8,6 +8,7 @@ has put on the runtime.
 
 import base64
 import json
+import os
 import re
 import ssl
 import urllib.error
@@ -27,6 +28,8 @@ EVENTS = "runtime-watcher-manager-events"  # the Service, and its one slice
 class Story:
     """The tests."""
 
+    OPTIONS = ("--rollout-canary-soak=1s",)
+
     def run_webhook(self):
         """The pod, and the gateway in front of the manager, with what lies in the clusters."""
         secret = self.skr.get("secret", "skr-webhook-tls", "kyma-system")
@@ -44,7 +47,20 @@ class Story:
         return self.start(Webhook(files["skr", "tls.crt"], files["skr", "tls.key"], files["skr", "ca.crt"],
                                   environment["KCP_ADDR"], contract=environment["KCP_CONTRACT"],
                                   env={"MANAGERS_FILE": str(files["skr", "managers.json"]),
-                                       "HEARTBEAT_INTERVAL": "20s"})).ready()
+                                       "KUBECONFIG": str(self.watcher_kubeconfig()), "HEARTBEAT_INTERVAL": "20s"})).ready()
+
+    def set_channel(self, channel):
+        """Of the Kyma on the runtime that the Watcher names. This script calls no webhook for it."""
+        self.skr.apply({"apiVersion": "operator.kyma-project.io/v1beta2", "kind": "Kyma", "spec": {"channel": channel},
+                        "metadata": {"name": "default", "namespace": "kyma-system",
+                                     "labels": {"operator.kyma-project.io/watched-by": "kyma"}}})
+
+    def expect_event(self, webhook, cause):
+        """The Kyma is requeued, at once or, soon after the last time, held a little."""
+        events = lambda: sum(self.metric("rw_kyma_router_events_total", outcome=outcome) for outcome in ("routed", "held"))
+        before = events()
+        cause()
+        wait_until(lambda: events() > before, PATIENCE, lambda: f"the event has come:\n{webhook.tail()}\n{self.manager.tail()}")
 
     def review(self, webhook, configuration, manager=None):
         """As the runtime's API server would: posts a review, trusting the webhook's caBundle."""
@@ -144,6 +160,7 @@ class Story:
         until_completed()
         pause(True)
         self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
+        self.check_watcher_rights()  # while nobody restores them
         self.manager = self.start_manager(*self.OPTIONS, image="example.com/runtime-watcher:2")
         self.kcp.until(rollouts, "watcher", "kcp-system", lambda r: r["status"].get("reason") == "ByHand" and
                        r["status"]["waiting"] == 1, "is paused, and has one waiting")
@@ -162,23 +179,6 @@ class Story:
     def resource_of(text):
         group = re.search(r"^apiVersion: ([\w.-]+)/", text, flags=re.MULTILINE)[1]
         return re.search(r"^kind: (\w+)", text, flags=re.MULTILINE)[1].lower() + "s." + group
-
-    def check_watcher_rights(self):
-        """The watcher may read what the Watchers name, and nothing else."""
-        role = self.skr.get("clusterrole", "skr-webhook")
-        self.assertEqual([(r["apiGroups"], r["resources"], r["verbs"]) for r in role["rules"]],
-                         [(["operator.kyma-project.io"], ["kymas"], ["get", "list", "watch"])])
-        if not isinstance(self, landscape.Real):
-            return  # the embedded server grants all to everyone
-        def may(verb, group, resource):
-            review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": {
-                "user": "system:serviceaccount:kyma-system:skr-webhook",
-                "resourceAttributes": {"verb": verb, "group": group, "resource": resource}}}
-            return json.loads(self.skr.kubectl("create", "-f", "-", "-o", "json", stdin=review))["status"]["allowed"]
-        for verb in ("get", "list", "watch"):
-            self.assertTrue(may(verb, "operator.kyma-project.io", "kymas"), verb)
-        self.assertFalse(may("patch", "operator.kyma-project.io", "kymas"))
-        self.assertFalse(may("list", "", "secrets"))
 
     def until_led_to(self, address):
         self.kcp.until("endpointslices", EVENTS, "kcp-system",
@@ -250,14 +250,17 @@ class Story:
                            ("networkpolicy", "kyma-project.io--watcher-to-apiserver")):
             self.assertIsNotNone(self.skr.get(kind, name, "kyma-system"), name)
         self.assertIsNotNone(self.skr.get("priorityclass", "skr-webhook-priority"))
-        self.check_watcher_rights()
 
-        # An event of the runtime requeues its Kyma, through webhook, mutual TLS, gateway and listener.
+        # An event of the runtime requeues its Kyma, through watch or review, mutual TLS, gateway and listener.
+        self.skr.kubectl("apply", "-f", ROOT / "deploy" / "dev" / "operator.kyma-project.io_kymas.yaml")
+        self.skr.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", "--all")
         webhook = self.run_webhook()
-        before = self.metric("rw_kyma_router_events_total", outcome="routed")
+        self.expect_event(webhook, lambda: self.set_channel("regular"))
+        self.expect_event(webhook, lambda: self.set_channel("fast"))
+        # A review that no watch confirms is checked by a read.
         self.review(webhook, configuration)
-        wait_until(lambda: self.metric("rw_kyma_router_events_total", outcome="routed") > before, PATIENCE,
-                   lambda: f"the event has come:\n{webhook.tail()}\n{self.manager.tail()}")
+        wait_until(lambda: webhook.metric("rw_observation_confirmations_total"), PATIENCE,
+                   lambda: f"the object is read:\n{webhook.get('/metrics')[1]}\n{webhook.tail()}", every=0.1)
 
         # One of an invented manager does not; it is known once the file that the runtime has names it.
         self.review(webhook, configuration, manager="other")
@@ -282,6 +285,7 @@ class Story:
         self.installed(["second"])
         self.kcp.until_gone("virtualservices.networking.istio.io", "kyma", "kcp-system")
 
+        webhook.kill()  # the event for the manager `other`, which nobody takes, would keep it for 20 s
         self.check_rollout()
 
         # What is wrong again is told again, by the same Event.
@@ -312,7 +316,8 @@ class Story:
 
 
 class Embedded(Story, landscape.Embedded, harness.TestCase):
-    pass
+    def check_watcher_rights(self):
+        pass  # this server grants all to everyone
 
 
 class Real(Story, landscape.Real, harness.TestCase):
@@ -321,12 +326,9 @@ class Real(Story, landscape.Real, harness.TestCase):
         self.check_rights()
 
     def check_rights(self):
-        """Each right that the roles give was needed, none was missing, and some things are out of reach."""
-        self.assertEqual(self.audit.refused(), [])
-        roles = [self.kcp.get("clusterrole", MANAGER), self.kcp.get("role", f"{MANAGER}-certificates", "istio-system"),
-                 *(self.kcp.get("role", MANAGER, ns) for ns in ("kcp-system", "istio-system", STATE))]
-        self.audit.until_used(roles)
+        """Manager and watcher need each of their rights, and no other; some things are out of reach."""
         self.check_doctor()
+        self.kcp.audit.check(self.kcp, *self.roles())
         for verb, what, ns in (("delete", "secrets", "kcp-system"), ("get", "secrets", "kcp-system"),
                                ("update", "secrets/klm-watcher", "istio-system"), ("list", "secrets", "default"),
                                ("delete", "kymas.operator.kyma-project.io", "kcp-system"),
@@ -334,21 +336,36 @@ class Real(Story, landscape.Real, harness.TestCase):
                                ("create", "pods", "kcp-system"), ("create", "serviceaccounts/token", "kcp-system"),
                                ("create", "clusterrolebindings.rbac.authorization.k8s.io", "kcp-system"),
                                ("impersonate", "serviceaccounts", "kcp-system")):
-            answer = self.kcp.attempt("auth", "can-i", verb, what, "-n", ns, "--as", self.audit.user)
-            self.assertEqual((answer.returncode, answer.stdout.strip()), (1, "no"), f"{verb} {what}: {answer.stderr}")
+            self.assertFalse(self.kcp.may(verb, what, ns), f"{verb} {what}")
 
+    def check_watcher_rights(self):
+        """What the manager gives to the watcher is what deploy/skr says, with the resources of the Watchers."""
+        role = self.skr.get("clusterrole", "skr-webhook")
+        self.skr.audit.check(self.skr, role)
+        for verb, what in (("patch", "kymas.operator.kyma-project.io"), ("list", "secrets")):
+            self.assertFalse(self.skr.may(verb, what, "kyma-system"), f"{verb} {what}")
+        text = self.skr.kubectl("create", "--dry-run=client", "-f", ROOT / "deploy" / "skr" / "rights.yaml", "-o", "json")
+        parts = json.loads("[" + re.sub(r"^}\n{", "},{", text, flags=re.MULTILINE) + "]")
+        self.assertEqual([part["rules"] for part in parts if part["kind"] == "ClusterRole"], [role["rules"]])
+
+    def roles(self):
+        return [self.kcp.get("clusterrole", MANAGER), self.kcp.get("role", f"{MANAGER}-certificates", "istio-system"),
+                *(self.kcp.get("role", MANAGER, ns) for ns in ("kcp-system", "istio-system", STATE))]
 
     def check_doctor(self):
-        """It finds the right that is missing, and nothing while none is."""
-        def rights():
+        """It finds each right that is missing, and nothing while none is."""
+        def missing():
             told = runtime_watcher("doctor", "--kubeconfig", self.kcp.kubeconfig, "--runtime", "kyma-1")
-            return [line for line in told.stdout.splitlines() if re.match(r"\w+ +rights ", line)]
-        self.assertRegex(rights()[0], r"^ok .* rights that the manager needs$")
-        role = self.kcp.get("clusterrole", MANAGER)
-        self.kcp.kubectl("patch", "clusterrole", MANAGER, "--type=json", "-p", '[{"op": "remove", "path": "/rules/1"}]')
-        wait_until(lambda: any("may not patch watchers.operator.kyma-project.io/status in all namespaces" in line for line in rights()),
-                   PATIENCE, rights)
-        self.kcp.kubectl("patch", "clusterrole", MANAGER, "--type=merge", "-p", json.dumps({"rules": role["rules"]}))
+            return re.findall(r"FAILED +rights +.* may not (\w+) ([\w.-]+)", told.stdout)
+        self.assertEqual(missing(), [])
+        for role in self.roles():
+            kind, name, ns = (role["kind"], role["metadata"]["name"], role["metadata"].get("namespace", "default"))
+            for i, rule in enumerate(role["rules"]):
+                self.kcp.kubectl("patch", kind, name, "-n", ns, "--type=json", "-p", json.dumps([{"op": "remove", "path": f"/rules/{i}"}]))
+                expected = {(verb, ".".join(filter(None, (resource.split("/")[0], *rule["apiGroups"]))))
+                            for verb in rule["verbs"] for resource in rule["resources"]}
+                wait_until(lambda: set(missing()) == expected, 10, lambda: f"{expected} are missing, not {missing()}", every=0.1)
+                self.kcp.kubectl("patch", kind, name, "-n", ns, "--type=merge", "-p", json.dumps({"rules": role["rules"]}))
 
 
 class Signalling(landscape.Real, harness.TestCase):
@@ -359,7 +376,7 @@ class Signalling(landscape.Real, harness.TestCase):
     NAME = f"{MANAGER}-signal"
 
     WANTED = (*landscape.Real.WANTED, "runtimes.infrastructuremanager.kyma-project.io")
-    OURS = (*landscape.Real.OURS, "operator.kyma-project.io_runtimebootstrappers.yaml")
+    OURS = (*landscape.Real.OURS, "crds/operator.kyma-project.io_runtimebootstrappers.yaml")
 
     def deploy_manager(self):
         super().deploy_manager()
@@ -383,12 +400,34 @@ class Signalling(landscape.Real, harness.TestCase):
         self.kcp.until("configmap", record["metadata"]["name"], "kcp-system",
                        lambda c: c["metadata"]["resourceVersion"] != record["metadata"]["resourceVersion"], "is written anew")
         self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
-        self.assertEqual(self.audit.refused(), [])
-        self.audit.until_used([self.kcp.get("role", self.NAME, "kcp-system")])
+        self.kcp.audit.check(self.kcp, self.kcp.get("role", self.NAME, "kcp-system"))
         for verb, what in (("create", "runtimes.infrastructuremanager.kyma-project.io"), ("update", "configmaps/rt-bootstrapper-config"),
                            ("delete", "configmaps"), ("get", "secrets")):
-            answer = self.kcp.attempt("auth", "can-i", verb, what, "-n", "kcp-system", "--as", self.audit.user)
-            self.assertEqual(answer.stdout.strip(), "no", f"{verb} {what}: {answer.stderr}")
+            self.assertFalse(self.kcp.may(verb, what, "kcp-system"), f"{verb} {what}")
+
+
+class Gardener(landscape.Real, harness.TestCase):
+    """With certificates of Gardener's cert-management, as deploy/manager/gardener says."""
+
+    OURS = (*landscape.Real.OURS, "dev/cert.gardener.cloud_certificates.yaml")
+    CERTIFICATE = ("certificates.cert.gardener.cloud", "kyma-1-webhook-tls", "istio-system")
+
+    def manifests(self):
+        overlay = self.folder / "overlay"
+        overlay.mkdir()
+        manager = os.path.relpath(ROOT / "deploy" / "manager", overlay)
+        (overlay / "kustomization.yaml").write_text(f"resources: [{manager}]\ncomponents: [{manager}/gardener]\n")
+        return overlay
+
+    def test_the_rights_to_certificates_are_those_that_it_needs(self):
+        self.add_kyma()
+        self.kcp.until(*self.CERTIFICATE, lambda c: c["spec"]["commonName"] == RUNTIME, "asks for the runtime's certificate")
+        self.kcp.kubectl("delete", "kyma", "kyma-1", "-n", "kcp-system", "--timeout=60s")
+        self.assertIsNone(self.kcp.get(*self.CERTIFICATE))
+        self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
+        role = self.kcp.get("role", f"{MANAGER}-certificates", "istio-system")
+        self.assertEqual([rule["apiGroups"] for rule in role["rules"]], [["cert.gardener.cloud"]])
+        self.kcp.audit.check(self.kcp, role)
 
 
 if __name__ == "__main__":
