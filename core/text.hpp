@@ -61,6 +61,25 @@ std::optional<Number> parse_number(std::string_view text) {
   return complete ? std::optional(out) : std::nullopt;
 }
 
+/// Returns the text with a space for each tab and end of a line, and a `?` for each other character
+/// that is not printable ASCII: nothing in it controls a terminal (U+0080 to U+009F would in UTF-8,
+/// too), and each byte takes one column.
+inline std::string printable(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool continues = (byte & 0xC0U) == 0x80U;  // a character of several bytes (RFC 3629)
+    if (byte >= ' ' && byte <= '~') {
+      out += c;
+    } else if (c == '\t' || c == '\r' || c == '\n') {
+      out += ' ';
+    } else if (!continues) {
+      out += '?';
+    }
+  }
+  return out;
+}
+
 /// Returns true if `text` is valid in a header field: no control characters, which could end it and
 /// begin another (RFC 9110, section 5.5).
 inline bool is_field_value(std::string_view text) {

@@ -129,8 +129,7 @@ std::string quoted_line(std::string_view text) {
   text.remove_prefix(static_cast<std::size_t>(begin - text.begin()));
   text = text.substr(0, text.find_first_of("\r\n"));
   const bool cut = text.size() > quoted_at_most;
-  std::string out(text.substr(0, quoted_at_most));
-  std::ranges::replace_if(out, [](unsigned char c) { return c < ' ' || c == 0x7F; }, '?');
+  auto out = core::printable(text.substr(0, quoted_at_most));
   while (out.ends_with(' ')) out.pop_back();
   if (cut) out += "...";
   return out;

@@ -1,5 +1,6 @@
 #include "reactors/cli/doctor_report.hpp"
 
+#include "core/text.hpp"
 #include "k8s/objects/manifests.hpp"
 #include "k8s/objects/types.hpp"
 
@@ -18,11 +19,6 @@ namespace json = boost::json;
 
 constexpr std::size_t state_width = 9;
 constexpr std::size_t check_width = 14;
-
-std::string without_controls(std::string text) {
-  std::ranges::replace_if(text, [](unsigned char c) { return c < 0x20 || c == 0x7F; }, ' ');
-  return text;
-}
 
 std::string padded(std::string_view text, std::size_t width) {
   std::string out(text);
@@ -63,10 +59,10 @@ std::string_view to_string(finding_state state) noexcept {
 std::string text_of(const finding& of) {
   const auto state = of.state == finding_state::failed ? "FAILED" : to_string(of.state);
   auto out = padded(state, state_width) + padded(of.check, check_width) +
-             without_controls(of.message) + "\n";
+             core::printable(of.message) + "\n";
   if (!of.remedy.empty()) {
     out +=
-        std::string(state_width + check_width, ' ') + "fix: " + without_controls(of.remedy) + "\n";
+        std::string(state_width + check_width, ' ') + "fix: " + core::printable(of.remedy) + "\n";
   }
   return out;
 }

@@ -1,12 +1,12 @@
 #include "reactors/cli/replay_app.hpp"
 
+#include "core/text.hpp"
 #include "k8s/objects/types.hpp"
 #include "tls/files.hpp"
 #include "tls/transport.hpp"
 
 #include <boost/json/parse.hpp>
 
-#include <algorithm>
 #include <unistd.h>
 #include <utility>
 
@@ -32,9 +32,7 @@ std::unique_ptr<core::transport> transport_of(const replay_settings& settings) {
 }
 
 std::string text_at(const json::value& of, std::initializer_list<std::string_view> path) {
-  std::string out(k8s::find_string(of, path));
-  std::ranges::replace_if(out, [](unsigned char c) { return c < 0x20 || c == 0x7F; }, ' ');
-  return out;
+  return core::printable(k8s::find_string(of, path));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "reactors/cli/status_app.hpp"
 
+#include "core/text.hpp"
 #include "k8s/objects/types.hpp"
 #include "k8s/objects/url.hpp"
 
@@ -57,11 +58,9 @@ std::string number_at(const json::value& object, std::string_view name) {
   return at == nullptr ? "-" : json::serialize(*at);
 }
 
-/// Removes control characters: text from a runtime must not control a terminal.
+/// Text from a runtime, which must not control a terminal.
 std::string printable(std::string_view text) {
-  std::string out(text.empty() ? "-" : text);
-  std::ranges::replace_if(out, [](unsigned char c) { return c < 0x20 || c == 0x7F; }, ' ');
-  return out;
+  return text.empty() ? "-" : core::printable(text);
 }
 
 /// The text of the installation's state, or of the heartbeats' where only those are not well.

@@ -1,5 +1,6 @@
 // What `dev` prints, and what its table shows.
 
+#include "core/text.hpp"
 #include "reactors/cli/runtimes_view.hpp"
 #include "reactors/dev/dev_app.hpp"
 #include "reactors/dev/manifests.hpp"
@@ -46,7 +47,7 @@ void dev_app::print(const std::string& text) const {
 
 /// Prints a line of which parts come from runtimes.
 void dev_app::say(const std::string& line) const {
-  if (live_) return live_->print(printable(line) + "\n");
+  if (live_) return live_->print(core::printable(line) + "\n");
   std::printf("%s\n", line.c_str());
   std::fflush(stdout);
 }

@@ -1,5 +1,6 @@
 #include "reactors/dev/live_table.hpp"
 
+#include "core/text.hpp"
 #include "k8s/objects/types.hpp"
 
 #include <algorithm>
@@ -201,7 +202,7 @@ std::string live_table::line_for(const row& of, std::size_t name_width) const {
 /// The only place that adds control characters: what a line is made of may come from a runtime.
 std::string live_table::finish(const std::string& line, std::size_t columns,
                                std::string_view colour) const {
-  auto out = printable(line).substr(0, columns);
+  auto out = core::printable(line).substr(0, columns);
   out.erase(out.find_last_not_of(' ') + 1);
   if (!colours_ || colour.empty()) return out;
   return std::string(colour) + out + std::string(plain_text);

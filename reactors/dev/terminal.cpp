@@ -1,5 +1,7 @@
 #include "reactors/dev/terminal.hpp"
 
+#include "core/text.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
@@ -41,20 +43,6 @@ std::size_t columns_of(std::string_view line) {
 }
 
 }  // namespace
-
-std::string printable(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool continues = (byte & 0xC0) == 0x80;  // a character of several bytes (RFC 3629)
-    if (byte >= 0x20 && byte < 0x7F) {
-      out += c;
-    } else if (!continues) {
-      out += '?';
-    }
-  }
-  return out;
-}
 
 terminal_options terminal_options::of_process() {
   const auto kind = environment("TERM");
@@ -106,7 +94,7 @@ void terminal::draw(std::string_view above, std::string region) {
 }
 
 void terminal::log(std::string_view line) {
-  const auto text = shows_errors() ? printable(line.substr(0, line.rfind('\n'))) + "\n" : "";
+  const auto text = shows_errors() ? core::printable(line.substr(0, line.rfind('\n'))) + "\n" : "";
   const std::lock_guard lock(mutex_);
   auto region = region_;
   if (!text.empty()) write_to_descriptor(options_.out, erase());

@@ -14,10 +14,6 @@ struct screen_size {
   friend bool operator==(const screen_size&, const screen_size&) = default;
 };
 
-/// Returns the text with a `?` for each character that is not printable ASCII, tabs and ends of
-/// lines included: nothing in it controls a terminal, and each byte takes one column.
-std::string printable(std::string_view text);
-
 /// Descriptors, and what their terminal can show.
 struct terminal_options {
   int out = -1;

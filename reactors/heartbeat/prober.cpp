@@ -73,9 +73,7 @@ const known_failure* find_failure(std::span<const known_failure> among, std::str
 
 /// Text from a runtime, whose owner may have written it.
 std::string as_cause(std::string_view text) {
-  std::string out(text.substr(0, longest_cause));
-  std::ranges::replace_if(out, [](char c) { return c < ' ' || c > '~'; }, ' ');
-  return " (" + out + ")";
+  return " (" + core::printable(text.substr(0, longest_cause)) + ")";
 }
 
 probe_result failed(probe_stage stage, std::string_view reason, std::string message) {

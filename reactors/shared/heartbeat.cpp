@@ -1,5 +1,6 @@
 #include "reactors/shared/heartbeat.hpp"
 
+#include "core/text.hpp"
 #include "k8s/objects/types.hpp"
 #include "reactors/shared/events.hpp"
 
@@ -110,13 +111,6 @@ std::chrono::milliseconds milliseconds(std::uint64_t number) {
   return std::chrono::milliseconds(std::min(number, static_cast<std::uint64_t>(most)));
 }
 
-/// Returns the text as a reader takes it: printable ASCII, not too long.
-std::string printable(std::string_view text) {
-  std::string out(text.substr(0, max_name));
-  std::ranges::replace_if(out, [](char c) { return c < ' ' || c > '~'; }, '?');
-  return out;
-}
-
 json::object value_of(const heartbeat& from, std::size_t watches) {
   json::object events;
   for (const auto& each : event_count_names) events[each.name] = from.events.*each.value;
@@ -144,7 +138,9 @@ json::object value_of(const heartbeat& from, std::size_t watches) {
                                                {"resource", each.resource},
                                                {"field", each.field},
                                                {"state", to_string(each.state)}});
-    if (!each.reason.empty()) one.as_object()["reason"] = printable(each.reason);
+    if (!each.reason.empty())
+      one.as_object()["reason"] =
+          core::printable(std::string_view(each.reason).substr(0, max_name));
   }
   const auto more = from.more_watches + from.watches.size() - watches;
   if (more > 0) out["moreWatches"] = more;

@@ -1,5 +1,7 @@
 #include "reactors/shared/probe.hpp"
 
+#include "core/text.hpp"
+
 #include <algorithm>
 #include <charconv>
 
@@ -41,8 +43,8 @@ std::string render_probe_report(const probe_report& from) {
   out += from.nonce.substr(0, longest_name) + " boot=" + from.boot_id.substr(0, longest_name) +
          " undelivered=" + std::to_string(from.undelivered) +
          " oldest=" + std::to_string(from.oldest.count()) + " upstream=" + from.upstream;
-  std::ranges::replace_if(
-      out, [](char c) { return c < ' ' || c > '~' || c == '"' || c == '\\'; }, ' ');
+  out = core::printable(out);
+  std::ranges::replace_if(out, [](char c) { return c == '"' || c == '\\'; }, '?');
   return out.substr(0, longest);
 }
 

@@ -7,20 +7,8 @@
 
 BOOST_AUTO_TEST_SUITE(terminal)
 
-using rw::dev::printable;
 using rw::test::conduit;
 using rw::test::drawing;
-
-BOOST_AUTO_TEST_CASE(printable_replaces_each_character_that_is_not_ascii_once) {
-  BOOST_TEST(printable("az AZ 09 ~") == "az AZ 09 ~");
-  BOOST_TEST(printable("\x1b[2J\r\n\t\x7f") == "?[2J????");
-  BOOST_TEST(printable("\xc3\xa4\xe2\x80\xae\xf0\x9f\x98\x80!\xff") == "??\?!?");
-  BOOST_TEST(printable("\xc2\x9b"
-                       "2J") == "?2J");
-  BOOST_TEST(printable("\x9b"
-                       "2J") == "2J");
-  BOOST_TEST(printable("") == "");
-}
 
 BOOST_AUTO_TEST_CASE(terminal_replaces_its_region_in_one_write) {
   const conduit out;

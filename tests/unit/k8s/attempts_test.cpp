@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(text_of_a_proxy_is_the_message) {
   const auto got = f.call(write(f.api()));
   BOOST_REQUIRE(got.has_error());
   BOOST_TEST(got.error().message ==
-             "cannot update configmaps team/a: Blocked by?policy (403 Forbidden)");
+             "cannot update configmaps team/a: Blocked by policy (403 Forbidden)");
   f.script.answers(502, "");
   const auto empty = f.call(write(f.api()));
   BOOST_REQUIRE(empty.has_error());
