@@ -183,7 +183,8 @@ void manager_app::route(const k8s::object_key& kyma, core::duration after) {
 /// then.
 asio::awaitable<void> manager_app::take_events() {
   const bool synced = co_await kymas_.wait_synced();
-  if (synced && !stopping_) co_await listener_.runnable->run();
+  takes_events_ = synced && !stopping_;
+  if (takes_events_) co_await listener_.runnable->run();
   listener_.events->close();
 }
 
@@ -324,6 +325,7 @@ asio::awaitable<int> manager_app::run() {
   const auto end = services_.clock.now() + settings_.drain_timeout;
   services_.log.info("stopping: no new events, ending what is under way");
   listener_.runnable->drain();
+  if (!takes_events_) intake.cancel();  // it waits for Kymas that may never come
   co_await join_by(intake, end - settings_.drain_timeout / 2);
   // Releases the lease once the controllers have ended.
   leading.cancel();

@@ -154,6 +154,7 @@ class manager_app final : public app {
   std::chrono::system_clock::time_point stands_since_ = {};
   bool lost_ = false;
   bool stopping_ = false;
+  bool takes_events_ = false;
 };
 
 }  // namespace rw::cli

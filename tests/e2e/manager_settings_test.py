@@ -1,11 +1,12 @@
-"""What the manager refuses at its start: manifests for the runtimes that no runtime would take."""
+"""What the manager refuses at its start: manifests for the runtimes that no runtime would take; and how it ends when it never
+got beyond its start."""
 
 import json
 import os
 import shutil
 
 import harness
-from harness import ROOT, runtime_watcher
+from harness import BINARY, ROOT, Process, runtime_watcher
 
 # A file of deploy/skr, what stands there, what is to stand there, and what is said then.
 WRONG = [
@@ -45,6 +46,13 @@ class ManagerSettings(harness.TestCase):
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn("POD_IP: must be", done.stderr)
             self.assertIn(address, done.stderr)
+
+    def test_it_ends_at_once_where_kcp_never_responded(self):
+        manager = self.start(Process("manager", [
+            BINARY, "manager", "--kubeconfig", self.kubeconfig, "--listen-address", "127.0.0.1:0", "--metrics-address", "127.0.0.1:0",
+            "--skr-image", "example.com/runtime-watcher:1", "--drain-timeout", "60s"]))
+        manager.wait_listening("admin")
+        self.assertEqual(manager.terminate(timeout=15), 0, manager.tail())
 
 
 if __name__ == "__main__":
