@@ -111,6 +111,7 @@ readonly deployment=/apis/apps/v1/namespaces/kyma-system/deployments/skr-webhook
 readonly watched=/apis/operator.kyma-project.io/v1beta2/namespaces/kyma-system/kymas/default
 
 log_says() { grep -q "\"msg\":\"$1\"" "$work/log"; }
+told() { grep -q "\"runtime\":\"$runtime\"" "$work/events"; }
 # The event of the change: what the watcher sends once for each object when it starts has no time.
 change_event() { grep "\"runtime\":\"$runtime\"" "$work/events" | grep -E '"reconciledAfterMs":[0-9]' | head -n 1; }
 requeued() { [[ -n $(change_event) ]]; }
@@ -146,6 +147,9 @@ wait_for 30 "the webhook runs on the runtime: Deployment skr-webhook has a ready
 wait_for 10 "the runtime's API server calls it: webhook configuration skr-webhook" \
   has "$runtime" "$configuration" '"/validate/lifecycle-manager"'
 wait_for 30 "the control plane knows: event WatcherInstalled of the Kyma" has kcp "$events" 'WatcherInstalled'
+
+wait_for 10 "KCP has been told of the object that was there already" told
+sleep 1  # a Kyma is requeued at once, but once a second at most
 
 step "Change the watched object on the runtime"
 change "$runtime" "$watched" '{"spec":{"channel":"fast"}}' -n kyma-system kyma default

@@ -1,5 +1,7 @@
 #include "reactors/capi/host_thread.hpp"
 
+#include "reactors/cli/command_line.hpp"
+
 #include <CLI/CLI.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
@@ -18,7 +20,10 @@ core::logger::sink sink_of(const rw_callbacks* callbacks) {
   }
   return [log = callbacks->log, context = callbacks->context](std::string_view line) {
     if (line.ends_with('\n')) line.remove_suffix(1);
-    log(context, std::string(line).c_str());
+    try {
+      log(context, std::string(line).c_str());
+    } catch (...) {  // nobody is left who could be told
+    }
   };
 }
 
@@ -33,9 +38,8 @@ void parse_flags(const char* name, const char* const* flags,
   parser.set_help_flag();
   std::vector<std::string> arguments;
   for (auto at = flags; at != nullptr && *at != nullptr; ++at) arguments.emplace_back(*at);
-  std::ranges::reverse(arguments);  // as CLI11 takes them
   try {
-    parser.parse(std::move(arguments));
+    cli::parse(parser, arguments);
   } catch (const CLI::ParseError& e) {
     throw cli::setting_error(e.what());
   }
@@ -61,6 +65,9 @@ void host_thread::start(std::function<boost::asio::awaitable<int>()> body) {
       if (failure) std::rethrow_exception(failure);
     } catch (const std::exception& e) {
       services_.log.error("failed", {{"error", e.what()}});
+      result_ = 1;
+    } catch (...) {
+      services_.log.error("failed", {{"error", "not a std::exception"}});
       result_ = 1;
     }
   });

@@ -106,16 +106,19 @@ asio::awaitable<void> rw_listener::hand_over() {
 }
 
 asio::awaitable<int> rw_listener::run() {
-  core::task_group background(services().executor);
-  core::task_group intake(services().executor, [this](std::exception_ptr failure) {
+  const auto fail = [this](std::exception_ptr failure) {
     try {
       std::rethrow_exception(failure);
     } catch (const std::exception& e) {
       services().log.error("listener failed", {{"error", e.what()}});
+    } catch (...) {
+      services().log.error("listener failed", {{"error", "not a std::exception"}});
     }
     stopping.set();
-  });
-  core::task_group handing(services().executor);
+  };
+  core::task_group background(services().executor, fail);
+  core::task_group intake(services().executor, fail);
+  core::task_group handing(services().executor, fail);
   background.spawn(services().watchdog.run());
   if (reloader) background.spawn(reloader->run());
   background.spawn(abandon(&handing));

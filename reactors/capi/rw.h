@@ -13,7 +13,7 @@
  * argument lives.
  *
  * The ABI: functions are never removed or changed within a version of the library's name (librw.so.0), and new ones carry a
- * new symbol version. A test compares this header with the recorded `capi/rw.abi`.
+ * new symbol version. A test compares this header with the recorded `reactors/capi/rw.abi`.
  */
 #ifndef RW_H
 #define RW_H
@@ -47,7 +47,12 @@ const char* rw_event_name(const rw_event* event);
 /** Frees an event that rw_listener_next() returned. Null is ignored. */
 void rw_event_free(rw_event* event);
 
-/** What the library calls, on its own thread. A callback returns soon: nothing else happens meanwhile. Any may be null. */
+/**
+ * What the library calls, on its own thread. A callback returns soon: nothing else happens meanwhile. Any may be null.
+ *
+ * None may throw. A listener whose event callback does ends: its port rejects everything, the log says "listener failed", and
+ * rw_listener_free() is still to be called. What a log callback throws is ignored.
+ */
 typedef struct rw_callbacks {
   /** An event; it is freed when this returns. Null: events wait for rw_listener_next(). */
   void (*event)(void* context, const rw_event* event);
@@ -83,7 +88,7 @@ int rw_listener_fd(const rw_listener* listener);
 typedef enum rw_outcome {
   RW_ENDED = -1, /**< no further event will come */
   RW_NONE = 0,   /**< there is no event now */
-  RW_EVENT = 1,  /**< there is an event */
+  RW_EVENT = 1   /**< there is an event */
 } rw_outcome;
 
 /**

@@ -152,6 +152,17 @@ std::string command_line::as_given(std::string message) const {
   return message;
 }
 
+void parse(CLI::App& parser, const std::vector<std::string>& arguments) {
+  std::vector<std::string> out;
+  for (const auto& each : arguments) {
+    const bool empty_value = each.starts_with("--") && each.find('=') == each.size() - 1;
+    out.push_back(empty_value ? each.substr(0, each.size() - 1) : each);
+    if (empty_value) out.emplace_back();
+  }
+  std::ranges::reverse(out);  // as CLI11 takes them
+  parser.parse(std::move(out));
+}
+
 command_line parse_command_line(const std::string& program, const std::string& about,
                                 const std::vector<command>& commands, int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
@@ -185,7 +196,7 @@ command_line parse_command_line(const std::string& program, const std::string& a
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));
   try {
-    parser.parse(argc, argv);
+    parse(parser, arguments);
     note_variables(parser, arguments, result.variables);
     core::parse_log_level(level, result.log_level);
     if (*version) std::cout << program << " " RW_VERSION "\n";

@@ -25,6 +25,10 @@ struct command_line {
   std::string as_given(std::string message) const;
 };
 
+/// Parses arguments, of which `--flag=` sets an empty value: CLI11 alone would take the next
+/// argument as the value. Throws `CLI::ParseError`.
+void parse(CLI::App& parser, const std::vector<std::string>& arguments);
+
 /// A command of a program, such as `manager`: its options, and the code that runs with them.
 struct command {
   std::string name;

@@ -84,7 +84,7 @@ void dev_app::say_what_to_try() const {
       first.file +
       " -n kyma-system patch kyma default --type merge -p '{\"spec\":{\"channel\":\"fast\"}}'\n";
   if (configuration_) text += what_to_try(kcp, settings_.bootstrapper, first.name);
-  if (live_ && manager_) {  // the log, which has the address, may not be shown
+  if (manager_) {
     std::ostringstream address;
     address << admin_.address();
     text += "See all of it in a browser:\n  http://" + address.str() + "/\n";

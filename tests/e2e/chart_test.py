@@ -153,6 +153,9 @@ class Rendering(Helm, harness.TestCase):
                              ({"replica": 2}, "replica"), ({"replicas": 0}, "replicas"), ({"replicas": "2"}, "replicas"),
                              ({"gateway": {"trustedProxies": []}}, "gateway.trustedProxies"),
                              ({"gateway": {"trustedProxies": ["0.0.0.0/0"]}}, "gateway.trustedProxies.0"),
+                             ({"gateway": {"trustedProxies": ["0.0.0.0/00"]}}, "gateway.trustedProxies.0"),
+                             ({"gateway": {"trustedProxies": ["0.0.0.0/1", "128.0.0.0/1"]}}, "gateway.trustedProxies.0"),
+                             ({"extraArgs": ["--pin-san=false"]}, "extraArgs.0"), ({"adminToken": {"key": ".."}}, "adminToken.key"),
                              ({"gateway": {"podLabels": {"istio": 1}}}, "gateway.podLabels.istio"),
                              ({"image": {"digest": "latest"}}, "image.digest"), ({"image": {"repository": "a b"}}, "image.repository"),
                              ({"skr": {"memoryLimit": "much"}}, "skr.memoryLimit"), ({"extraArgs": ["--skr-image=x"]}, "extraArgs.0"),
@@ -165,6 +168,9 @@ class Rendering(Helm, harness.TestCase):
     def test_values_of_a_runtime_that_cannot_work_are_refused_with_their_name(self):
         watch = {"name": "w", "manager": "m", "group": "", "version": "v1", "resource": "secrets", "field": "spec"}
         for values, name in (({"kcpAddress": ""}, "kcpAddress"), ({"kcpAddress": "https://kcp:443"}, "kcpAddress"),
+                             ({"kcpAddress": "kcp:0443"}, "kcpAddress"), ({"kcpAddress": "kcp:0"}, "kcpAddress"),
+                             ({"kcpAddress": "kcp:65536"}, "kcpAddress"), ({"watches": [watch, watch]}, "the name w is there twice"),
+                             ({"watches": [{**watch, "name": "w" * 201}]}, "watches.0.name"),
                              ({"webhookCA": ""}, "webhookCA"), ({"webhookCA": "file.pem"}, "webhookCA"),
                              ({"tls": {**SKR_VALUES["tls"], "key": ""}}, "tls.key"), ({"watches": []}, "watches"),
                              ({"watches": [{**watch, "field": "metadata"}]}, "watches.0.field"),
@@ -173,6 +179,28 @@ class Rendering(Helm, harness.TestCase):
             with self.subTest(values):
                 self.assertIn(name, self.refused({**SKR_VALUES, **values}, SKR_CHART, "kyma-system"))
         self.assertIn("--namespace kyma-system", self.refused(SKR_VALUES, SKR_CHART, "default"))
+
+    def test_values_that_are_null_are_refused(self):
+        """Null takes a default away, which no rule of a schema sees but that the value is required."""
+        for chart, ns, good in ((CHART, "kcp-system", {}), (SKR_CHART, "kyma-system", SKR_VALUES)):
+            nulls, parent = [], None
+            for indent, name in re.findall(r"^(  )?(\w+):", (chart / "values.yaml").read_text(), flags=re.MULTILINE):
+                if not indent:
+                    parent = name
+                    nulls.append(({name: None}, name))
+                elif parent != "resources":
+                    nulls.append(({parent: {**good.get(parent, {}), name: None}}, name))
+            self.assertGreater(len(nulls), 15)
+            for values, name in nulls:
+                with self.subTest(values):
+                    self.assertIn(f"{name} is required", self.refused({**good, **values}, chart, ns))
+
+    def test_names_stay_texts_and_one_replica_may_be_evicted(self):
+        text = self.rendered({"image": {"pullSecrets": ["123", "true"]}, "priorityClassName": "1e6", "replicas": 1})
+        for line in ('- name: "123"', '- name: "true"', 'priorityClassName: "1e6"'):
+            self.assertIn(line, text)
+        self.assertNotIn("PodDisruptionBudget", text)
+        self.assertIn('- name: "123"', self.rendered({**SKR_VALUES, "image": {"pullSecrets": ["123"]}}, SKR_CHART, "kyma-system"))
 
     def test_packaged_charts_are_complete(self):
         for chart, ns, values in ((CHART, "kcp-system", {}), (SKR_CHART, "kyma-system", SKR_VALUES)):

@@ -170,6 +170,21 @@ class CLibrary(Base):
         self.assertEqual(self.rw.rw_listener_free(listener), 0)
         self.assertEqual(self.log_of("listening"), 1)
 
+    def test_callback_that_throws_ends_the_listener_which_can_be_freed(self):
+        """The callback is a function of the C++ library that throws std::bad_alloc."""
+        throws = self.example.EVENT(("_ZSt17__throw_bad_allocv", ctypes.CDLL("libstdc++.so.6")))
+        self.callbacks.event = throws
+        listener = self.begin("listener", "--address=127.0.0.1:0", "--component=lifecycle-manager", "--drain-timeout=1s")
+        port = self.rw.rw_listener_port(listener)
+        self.assertEqual(self.send(port, "o0"), 200)
+        until(lambda: self.log_of("listener failed") == 1, lambda: f"the failure is in the log: {self.log}")
+        with self.assertRaises(OSError):
+            for i in range(100000):
+                self.send(port, f"later-{i}")
+        begun = time.monotonic()
+        self.rw.rw_listener_free(listener)
+        self.assertLess(time.monotonic() - begun, PATIENCE)
+
     def log_of(self, message):
         return sum(f'"msg":"{message}"' in line for line in self.log)
 

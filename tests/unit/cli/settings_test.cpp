@@ -80,6 +80,14 @@ const std::vector<std::string> listen = {"listen", "--address", "127.0.0.1:0", "
 
 }  // namespace
 
+BOOST_AUTO_TEST_CASE(empty_value_is_a_value_and_not_the_next_flag) {
+  const auto given = read({"doctor", "--kubeconfig", "k", "--service-account=", "--runtime=a"});
+  BOOST_TEST(given.doctor.service_account.empty());
+  BOOST_TEST(given.doctor.runtimes.size() == 1U);
+  BOOST_TEST(says(refusal(with(webhook, {"--kcp-addr=", "--log-level=debug"})), "--kcp-addr"));
+  BOOST_TEST(!says(refusal(with(webhook, {"--kcp-addr=", "--log-level=debug"})), "debug"));
+}
+
 BOOST_AUTO_TEST_CASE(webhook_takes_reviews_for_5_s_after_sigterm_by_default) {
   BOOST_TEST(read(webhook).webhook.shutdown_delay.count() == 5000);
   BOOST_TEST(read(with(webhook, {"--shutdown-delay", "0"})).webhook.shutdown_delay.count() == 0);
