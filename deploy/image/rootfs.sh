@@ -23,7 +23,8 @@ done
 
 umask 022
 mkdir -p "$root"/{usr/bin,usr/lib,usr/share/doc/runtime-watcher,etc/ssl/certs}
-strip -o "$root/usr/bin/runtime-watcher" "$binary"
+# The build id is a digest of more than this file: of names that contain where it was built.
+strip --remove-section=.note.gnu.build-id -o "$root/usr/bin/runtime-watcher" "$binary"
 
 # As the executable finds them: /lib and /lib64 lead to usr/ on every Debian since 12.
 ln -s usr/lib "$root/lib"
