@@ -81,7 +81,13 @@ void note_variables(const CLI::App& app, const std::vector<std::string>& argumen
   }
 }
 
-/// SIGTERM and SIGINT end the app gracefully, a second signal at once.
+/// True where the parent had it ignored, as nohup does.
+bool is_ignored(int number) {
+  struct ::sigaction current = {};
+  return ::sigaction(number, nullptr, &current) == 0 && current.sa_handler == SIG_IGN;
+}
+
+/// SIGTERM, SIGINT and SIGHUP end the app gracefully, a second signal at once.
 void stop_on_signal(asio::signal_set& signals, app& running) {
   signals.async_wait([&signals, &running](boost::system::error_code error, int) {
     if (error) return;
@@ -118,6 +124,7 @@ int run(const std::string& program, const command& chosen, const command_line& l
   auto with = services_of(chosen, line.log_level, context);
   const auto running = chosen.make(with);
   asio::signal_set signals(context, SIGTERM, SIGINT);
+  if (!is_ignored(SIGHUP)) signals.add(SIGHUP);
   stop_on_signal(signals, *running);
   std::optional<int> code;
   std::exception_ptr failure;

@@ -52,9 +52,9 @@ struct command {
 command_line parse_command_line(const std::string& program, const std::string& about,
                                 const std::vector<command>& commands, int argc, char** argv);
 
-/// Parses, and runs the command on one thread; SIGTERM and SIGINT end it gracefully, a second
-/// signal at once. Returns the exit code: 0, 1 for a failure, 2 for an invalid setting; messages
-/// are on standard error.
+/// Parses, and runs the command on one thread; SIGTERM, SIGINT and, unless it is ignored, SIGHUP
+/// end it gracefully, a second signal at once. Returns the exit code: 0, 1 for a failure, 2 for an
+/// invalid setting; messages are on standard error.
 int run_program(const std::string& program, const std::string& about,
                 const std::vector<command>& commands, int argc, char** argv);
 

@@ -1,5 +1,5 @@
-"""SIGTERM under load: intake stops, everything accepted is delivered, and the process ends with 0 in time; a second
-SIGTERM ends it at once."""
+"""SIGTERM or SIGHUP under load: intake stops, everything accepted is delivered, and the process ends with 0 in time; a
+second signal ends it at once."""
 
 import signal
 import time
@@ -21,13 +21,13 @@ class Shutdown(harness.TestCase):
         return self.start(Webhook(self.certificate, self.key, self.pki.ca, kcp,
                                   options=["--drain-timeout", f"{DRAIN_SECONDS}s"])).ready()
 
-    def stop_under_load(self, kcp, events):
+    def stop_under_load(self, kcp, events, number=signal.SIGTERM):
         webhook = self.webhook(kcp)
         plans = [load.Plan(names, seconds=60, stops=True) for names in load.names(4_000, 16)]
         running = load.Load(plans, webhook.port, self.pki.ca)
         wait_until(lambda: len(events.lines) > 500, 20, "load is under way")
         asked = time.monotonic()
-        webhook.send(signal.SIGTERM)
+        webhook.send(number)
         wait_until(lambda: not can_connect(webhook.port), 2, "new connections are refused")
         refused = time.monotonic() - asked
         code = webhook.wait(DRAIN_SECONDS + 5)
@@ -55,6 +55,22 @@ class Shutdown(harness.TestCase):
                                        client_ca=self.pki.ca))
         self.stop_under_load(f"localhost:{listener.port}", events)
         self.assertEqual(listener.terminate(), 0)
+
+    def test_hangup_delivers_what_was_accepted(self):
+        events = EventLog()
+        listener = self.start(Listener(events, "lifecycle-manager", tls=self.pki.issue("server", "listener"),
+                                       client_ca=self.pki.ca))
+        self.stop_under_load(f"localhost:{listener.port}", events, signal.SIGHUP)
+
+    def test_ignored_hangup_stays_ignored(self):
+        usual = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does, for the child
+        try:
+            webhook = self.webhook(f"localhost:{free_port()}")
+        finally:
+            signal.signal(signal.SIGHUP, usual)
+        webhook.send(signal.SIGHUP)
+        pause(0.5)
+        self.assertTrue(webhook.running() and can_connect(webhook.port), webhook.tail())
 
     def test_reviews_are_still_taken_until_api_servers_know(self):
         events = EventLog()
