@@ -38,7 +38,6 @@ dispatch::dispatch_options dispatch_options(const webhook_settings& s,
 dispatch::schedule::outcome_handler report_to(
     const std::unique_ptr<observation::observation>& observer) {
   return [&observer](const watch_event& event, std::uint64_t mark, dispatch::outcome outcome) {
-    // A rejected event would be rejected again.
     if (outcome == dispatch::outcome::lost) observer->lost(event, mark);
     if (outcome != dispatch::outcome::lost) observer->delivered(event, mark);
   };

@@ -9,8 +9,7 @@ namespace {
 constexpr std::size_t labelled_managers = 32;
 
 /// In the order of `loss`.
-constexpr std::array lost_counts{&dispatch_counts::rejected, &dispatch_counts::expired,
-                                 &dispatch_counts::overflowed};
+constexpr std::array lost_counts{&dispatch_counts::expired, &dispatch_counts::overflowed};
 
 core::counter& events_total(core::metrics& registry, const char* outcome) {
   return core::make_counter(registry, "rw_dispatch_events_total", "Events, by what became of them",
@@ -33,14 +32,14 @@ dispatch_metrics::dispatch_metrics(core::metrics& r, core::logger& log)
     : delivered(events_total(r, "delivered")),
       coalesced(events_total(r, "coalesced")),
       retried(events_total(r, "retried")),
+      rejected(events_total(r, "rejected")),
       abandoned(events_total(r, "abandoned")),
       requests(core::make_counter(r, "watcher_kcp_requests_total", "Requests sent to KCP")),
       batch_events(r, "rw_dispatch_batch_events", "Events in one request", {},
                    {1, 2, 4, 8, 16, 32, 64, 128, 256, 512}),
       registry_(r),
       log_(log),
-      lost_{&events_total(r, "rejected"), &events_total(r, "expired"),
-            &events_total(r, "overflow")},
+      lost_{&events_total(r, "expired"), &events_total(r, "overflow")},
       delivery_seconds_(r, "rw_dispatch_delivery_seconds",
                         "Seconds from taking an event off the channel to its delivery", {},
                         core::latency_bounds()),
@@ -61,14 +60,14 @@ dispatch_metrics::dispatch_metrics(core::metrics& r, core::logger& log)
 }
 
 void dispatch_metrics::lost(loss what, const watch_event& event) {
-  static constexpr std::array<std::string_view, 3> reasons = {
-      "rejected by its receiver", "not accepted by its receiver in time", "no capacity left"};
+  static constexpr std::array<std::string_view, 2> reasons = {
+      "not accepted by its receiver in time", "no capacity left"};
   const auto i = static_cast<std::size_t>(what);
   lost_[i]->Increment();
   ++(counts_.*lost_counts[i]);
-  if (what != loss::rejected && event.mark == 0) ++counts_.lost;
+  if (event.mark == 0) ++counts_.lost;
   log_.limited(loss_logs_[i], core::log_level::error,
-               "event dropped; the object's next change makes up for it",
+               event.mark == 0 ? "event dropped" : "event dropped, its object is sent again",
                {{"reason", reasons[i]},
                 {"manager", event.manager},
                 {"kind", event.gvk.kind},
@@ -85,15 +84,17 @@ void dispatch_metrics::delivered_after(core::duration since_acceptance) {
 void dispatch_metrics::answered(const std::string& manager, unsigned status,
                                 const batch_result& result) {
   delivered.Increment(static_cast<double>(result.delivered));
-  if (result.retried == 0 && result.lost == 0) return;
+  if (result.retried == 0 && result.rejected == 0) return;
   retried.Increment(static_cast<double>(result.retried));
+  rejected.Increment(static_cast<double>(result.rejected));
+  counts_.rejected += result.rejected;
   failed_.Increment();
   series_of(manager, status != 404).failures.Increment();
   log_.limited(failure_log_, core::log_level::warning, "KCP did not accept events",
                {{"manager", manager},
                 {"status", std::uint64_t{status}},
                 {"to_be_repeated", result.retried},
-                {"rejected", result.lost}});
+                {"rejected", result.rejected}});
 }
 
 void dispatch_metrics::failed(const std::string& manager, const std::string& error) {

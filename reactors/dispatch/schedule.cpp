@@ -254,25 +254,27 @@ batch_result schedule::answered(std::unique_ptr<batch> sent, const answer& what,
 batch_result schedule::settle(destination& one, const batch& sent, const answer& what,
                               core::time_point now) {
   batch_result result;
+  bool is_known = true;  // that all which were not delivered are rejected
   for (std::size_t i = 0; i < sent.events.size(); ++i) {
     const auto& event = sent.events[i];
     const auto judged = judge(what.status_of(i));
-    if (judged == verdict::retry) {
-      ++result.retried;
-      repeat_later(one, event, what.retry_after, now);
+    if (judged == verdict::delivered) {
+      ++result.delivered;
+      tell_outcome(event.key(), event.mark(), outcome::delivered);
+      finish(one, event);
       continue;
     }
-    ++(judged == verdict::delivered ? result.delivered : result.lost);
-    if (judged == verdict::rejected) on_loss_(loss::rejected, event.key());
-    tell_outcome(event.key(), event.mark(),
-                 judged == verdict::delivered ? outcome::delivered : outcome::rejected);
-    finish(one, event);
+    ++(judged == verdict::rejected ? result.rejected : result.retried);
+    is_known = is_known && judged == verdict::rejected && event.attempts() > 0;
+    repeat_later(one, event, what.retry_after, now);
   }
   if (sent.as_batch && result.delivered > 0) one.refusals = 0;
-  if (result.delivered + result.lost == 0) {
+  if (result.delivered > 0) {
+    if (one.gate.succeed()) one.events.wake(core::time_point::max());
+  } else if (is_known && !one.gate.open()) {
+    one.gate.abandon(sent.destination_attempt);
+  } else {
     one.gate.fail(sent.destination_attempt, now, what.retry_after);
-  } else if (one.gate.succeed()) {
-    one.events.wake(core::time_point::max());
   }
   return result;
 }

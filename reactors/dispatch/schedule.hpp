@@ -38,7 +38,7 @@ using event_set = core::coalescing_set<watch_event, watch_event_hash>;
 enum class verdict : std::uint8_t {
   delivered,  ///< 2xx: it is in the receiver's channel
   retry,      ///< the receiver or the way to it may recover: 401, 403, 404, 408, 429, 3xx, 5xx
-  rejected,   ///< the receiver will never take it: 400, 405, 413 and any other 4xx
+  rejected,   ///< this event may be at fault: 400, 405, 413 and any other 4xx; it is sent again
 };
 
 verdict judge(unsigned status) noexcept;
@@ -49,13 +49,12 @@ std::chrono::seconds retry_after(std::string_view header) noexcept;
 
 /// What became of an event that will not be delivered.
 enum class loss : std::uint8_t {
-  rejected,  ///< its receiver will never take it
   expired,   ///< nobody took it in time
   overflow,  ///< there was no capacity left for it
 };
 
 /// What became of an event with a mark.
-enum class outcome : std::uint8_t { delivered, rejected, lost };
+enum class outcome : std::uint8_t { delivered, lost };
 
 /// The answer to a request, as far as it says what becomes of the events in it.
 struct answer {
@@ -82,7 +81,7 @@ enum class failure : std::uint8_t {
 struct batch_result {
   std::size_t delivered = 0;
   std::size_t retried = 0;
-  std::size_t lost = 0;
+  std::size_t rejected = 0;  ///< sent again, too
 };
 
 /// Decides what is sent next: which events, to which manager, and when after a failure. Knows no
@@ -105,6 +104,11 @@ struct batch_result {
 ///   of the way to KCP is opened by connections that can't be opened, and, for the destinations
 ///   that fail, by connections that break under requests of different managers with no answer in
 ///   between.
+///
+/// Nothing but 2xx ends an event: a gateway in a wrong state answers 400 for events that its
+/// receiver would accept. One that is rejected while others are accepted counts once against its
+/// destination's breaker, so that a few bad events do not hold back the others; where every event
+/// is rejected the breaker opens.
 ///
 /// An event that failed waits for its own backoff (full jitter), or until its destination's breaker
 /// closes again, which shows that the receiver is back. Whatever its state, it expires when its

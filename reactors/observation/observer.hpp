@@ -114,7 +114,7 @@ class observer {
   void close() { closed_ = true; }
   /// The result of a confirmation.
   confirmed confirm(const confirmation& read, const confirm_result& result, core::time_point now);
-  /// The outcome of an event with a mark. Rejected counts as delivered: it will not be accepted.
+  /// The outcome of an event with a mark.
   void delivered(const watch_event& event, std::uint64_t sequence);
   void lost(const watch_event& event, std::uint64_t sequence, core::time_point now);
 

@@ -70,7 +70,7 @@ struct runtime::process {
         intake(of.in_.executor()),
         delivery(of.in_.executor()),
         reporting(of.in_.executor()) {
-    for (const auto* outcome : {"retried", "expired", "overflow", "abandoned"}) {
+    for (const auto* outcome : {"retried", "rejected", "expired", "overflow", "abandoned"}) {
       repeats.push_back(&counter("rw_dispatch_events_total", "outcome", outcome));
     }
     for (const auto* cause : {"review", "unverified"}) {
@@ -273,7 +273,7 @@ void runtime::check_counters() {
     sent += running_->counter("rw_observation_events_total", "cause", cause).Value();
   }
   double ended = static_cast<double>(running_->dispatcher.pending());
-  for (const auto* outcome : {"delivered", "rejected", "expired", "overflow"}) {
+  for (const auto* outcome : {"delivered", "expired", "overflow"}) {
     ended += running_->counter("rw_dispatch_events_total", "outcome", outcome).Value();
   }
   const auto coalesced =

@@ -302,7 +302,7 @@ void scenario::remove_webhooks() {
 }
 
 void scenario::fail_gateway() {
-  static constexpr std::array<unsigned, 4> codes = {404, 429, 502, 503};
+  static constexpr std::array<unsigned, 6> codes = {400, 404, 421, 429, 502, 503};
   kcp_.now.failing = codes.at(in_.chance.draw(codes.size()));
   in_.note("gateway answers " + std::to_string(kcp_.now.failing));
   at(up_to(seconds(30)), [this] { kcp_.now.failing = 0; });

@@ -477,16 +477,73 @@ BOOST_AUTO_TEST_CASE(accepted_probe_releases_all_that_waits_for_its_backoff) {
   BOOST_TEST(b.plan.empty());
 }
 
-BOOST_AUTO_TEST_CASE(rejection_does_not_open_the_breaker_and_names_what_is_lost) {
+BOOST_AUTO_TEST_CASE(rejected_event_is_sent_again_until_it_is_accepted) {
+  for (const unsigned status : {400U, 405U, 413U, 421U, 426U, 431U, 451U, 495U}) {
+    bench b;
+    b.draw(100ms);
+    b.offer("x");
+    for (int i = 0; i < 3; ++i) {
+      BOOST_TEST(b.send_next(status).rejected == 1U);
+      BOOST_TEST(b.plan.size() == 1U);
+      b.now += 30s;
+    }
+    BOOST_TEST(b.send_next(200).delivered == 1U);
+    BOOST_TEST(b.plan.empty());
+    BOOST_TEST(b.lost.empty());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(rejected_event_expires_as_lost) {
+  schedule_options options;
+  options.max_age = 60s;
+  bench b(options);
+  b.offer("x");
+  b.send_next(400);
+  b.now += 60s;
+  BOOST_TEST(!b.ready());
+  BOOST_TEST(b.plan.empty());
+  BOOST_TEST(b.losses[loss::expired] == 1);
+}
+
+BOOST_AUTO_TEST_CASE(rejected_events_do_not_open_the_breaker_while_others_are_accepted) {
   bench b;
+  b.draw(30s);
   for (int i = 0; i < 20; ++i) {
-    b.offer("x" + std::to_string(i));
-    BOOST_TEST(b.send_next(400).lost == 1U);
+    b.offer("bad" + std::to_string(i));
+    BOOST_TEST(b.send_next(400).rejected == 1U);
+    b.offer("good" + std::to_string(i));
+    BOOST_TEST(b.send_next(200).delivered == 1U);
   }
   BOOST_TEST(b.open_circuits() == 0U);
-  BOOST_TEST(b.plan.empty());
-  BOOST_TEST(b.losses[loss::rejected] == 20);
-  BOOST_TEST(b.lost.front() == "m/x0");
+  BOOST_TEST(b.plan.size() == 20U);
+}
+
+BOOST_AUTO_TEST_CASE(one_rejected_event_never_opens_the_breaker) {
+  bench b;
+  b.draw(100ms);
+  b.offer("bad");
+  for (int i = 0; i < 20; ++i) {
+    b.send_next(400);
+    b.now += 30s;
+  }
+  BOOST_TEST(b.open_circuits() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(rejection_of_every_event_leaves_probes_and_the_first_success_releases_all) {
+  bench b;
+  b.draw(3s);
+  b.offer_many(1000);
+  for (int i = 0; i < 5; ++i) b.send_next(400);
+  BOOST_TEST(b.open_circuits() == 1U);
+  BOOST_TEST(!b.ready());
+  b.now += 3s;
+  auto probe = b.next();
+  BOOST_TEST(!b.ready());
+  b.reply(std::move(probe), 200);
+  BOOST_TEST(b.delayed() == 0U);
+  BOOST_TEST(b.plan.size() == 999U);
+  while (!b.plan.empty()) b.send_next(200);
+  BOOST_TEST(b.lost.empty());
 }
 
 BOOST_AUTO_TEST_CASE(schedule_sends_only_a_probe_while_no_connection_can_be_opened) {
@@ -857,13 +914,13 @@ BOOST_AUTO_TEST_CASE(each_event_of_a_batch_has_its_own_outcome) {
       b.plan.answered(std::move(load), {.status = 207, .each = {200, 503, 400}}, b.now);
   BOOST_TEST(result.delivered == 1U);
   BOOST_TEST(result.retried == 1U);
-  BOOST_TEST(result.lost == 1U);
-  BOOST_TEST(b.lost == strings{"m/bad"});
+  BOOST_TEST(result.rejected == 1U);
+  BOOST_TEST(b.lost.empty());
   BOOST_TEST(b.open_circuits() == 0U);
-  BOOST_TEST(b.plan.size() == 1U);
+  BOOST_TEST(b.plan.size() == 2U);
   BOOST_TEST((b.next_time() == b.now + 100ms));
   b.now += 100ms;
-  BOOST_TEST(names(b.next()) == strings{"busy"});
+  BOOST_TEST((names(b.next()) == strings{"busy", "bad"}));
 }
 
 BOOST_AUTO_TEST_CASE(refused_batch_is_sent_one_by_one_and_counts_no_attempt) {
@@ -980,7 +1037,6 @@ class model {
 
   void lose(loss what, const rw::watch_event& e) {
     const auto k = key_of(e);
-    if (what == loss::rejected) return;  // `land` knows
     BOOST_TEST(loses_);
     BOOST_TEST(!in_flight_.contains(k));
     if (what == loss::expired) BOOST_TEST((now_ - pending_.at(k).latest >= 2s));
@@ -1061,7 +1117,11 @@ class model {
       return;
     }
     plan_.connected(random_() % 12);
-    answer a{.status = how == 4 ? 503U : how == 5 ? 404U : 200U, .batch_offer = random_() % 6};
+    answer a{.status = how == 4   ? 503U
+                       : how == 5 ? 404U
+                       : how == 7 ? 400U
+                                  : 200U,
+             .batch_offer = random_() % 6};
     if (how == 6 && one.load->as_batch) {
       a.status = 207;
       for (const auto& e : one.load->events) a.each.push_back(e.attempts() % 2 == 0 ? 503 : 200);

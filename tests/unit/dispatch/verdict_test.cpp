@@ -23,8 +23,8 @@ BOOST_AUTO_TEST_CASE(what_may_recover_is_tried_again) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_the_receiver_will_never_take_is_final) {
-  for (const unsigned status : {400, 405, 413, 402, 406, 410, 415, 418, 431, 499}) {
+BOOST_AUTO_TEST_CASE(other_4xx_is_a_rejection_of_the_event) {
+  for (const unsigned status : {400, 405, 413, 402, 406, 410, 415, 418, 421, 426, 431, 451, 499}) {
     BOOST_TEST((judge(status) == rw::dispatch::verdict::rejected), status);
   }
 }
