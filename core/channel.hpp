@@ -11,7 +11,6 @@
 #include <boost/system/error_code.hpp>
 #include <boost/system/result.hpp>
 
-#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -49,8 +48,9 @@ namespace rw::core {
 /// within a call to the channel. It uses the associated allocator for the operation's memory and
 /// honours the associated cancellation slot (every type but `none`; the caller emits the signal, as
 /// always in Asio, where the operation's executor runs).
-/// - A cancelled receive has taken nothing. A cancelled or timed-out send has delivered nothing,
-///   and its value is destroyed.
+/// - A cancelled receive has taken nothing. A cancelled send has delivered nothing, and its value
+/// is
+///   destroyed.
 /// - An operation that was woken when it is cancelled tries once more: it may then succeed.
 /// - Handlers of operations that are still suspended when their execution context is destroyed are
 ///   destroyed uncalled, with what they own. (No other thread may use the channel in that moment.)
@@ -68,7 +68,6 @@ class channel {
 
  public:
   using value_type = T;
-  using clock = std::chrono::steady_clock;
 
   /// Holds exactly `capacity` items, from 1 to 2^30; otherwise throws std::invalid_argument.
   explicit channel(std::size_t capacity)
@@ -114,15 +113,7 @@ class channel {
   template <typename CompletionToken>
   auto async_send(T value, CompletionToken&& token) {
     return initiate<void(boost::system::error_code)>(
-        channel_detail::send_action<T>{std::move(value), std::nullopt}, token);
-  }
-
-  /// Sends; waits for room until `until` at most. Then the error is `timed_out`, and the value was
-  /// not delivered. The handler's executor must convert to any_io_executor.
-  template <typename CompletionToken>
-  auto async_send_until(T value, clock::time_point until, CompletionToken&& token) {
-    return initiate<void(boost::system::error_code)>(
-        channel_detail::send_action<T>{std::move(value), until}, token);
+        channel_detail::send_action<T>{std::move(value)}, token);
   }
 
   /// Receives the oldest item; waits for one. Handler: `void(error_code, std::optional<T>)`, with a
@@ -151,12 +142,7 @@ class channel {
 
   /// As async_send.
   boost::asio::awaitable<boost::system::error_code> send(T value) {
-    return send_by({std::move(value), std::nullopt});
-  }
-
-  /// As async_send_until.
-  boost::asio::awaitable<boost::system::error_code> send_until(T value, clock::time_point until) {
-    return send_by({std::move(value), until});
+    return send_by({std::move(value)});
   }
 
   /// As async_receive.

@@ -7,9 +7,8 @@
 
 namespace rw::core {
 
-/// Errors of an operation on a channel (core/channel.hpp), besides two of Asio's own:
-/// `boost::asio::error::operation_aborted` (cancelled) and `boost::asio::error::timed_out`
-/// (deadline).
+/// Errors of an operation on a channel (core/channel.hpp), besides Asio's own
+/// `boost::asio::error::operation_aborted` (cancelled).
 enum class channel_errc : std::uint8_t {
   /// A send: the channel no longer accepts items. A receive: it is closed and every item sent has
   /// been received. Final in both cases.

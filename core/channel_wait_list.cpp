@@ -31,8 +31,8 @@ void wait_list::push(const wait_node_ptr& node) noexcept {
   } while (!incoming_.compare_exchange_weak(head, raw));
 }
 
-void wait_list::stop(wait_node& node, stop_reason reason) noexcept {
-  node.ask_to_stop(reason);
+void wait_list::stop(wait_node& node) noexcept {
+  node.ask_to_stop();
   if (take_back(node)) node.op().stop();
 }
 

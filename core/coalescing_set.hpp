@@ -29,8 +29,7 @@ enum class insert_result : std::uint8_t {
 /// back when the flight ends; it is never in flight twice at a time.
 ///
 /// Each key carries the time of the oldest change not yet delivered, and of the newest. `expire`
-/// removes the keys whose newest change is old. Where keys have a member `mark`, an integer that is
-/// no part of their equality, a key carries the newest one that is not 0.
+/// removes the keys whose newest change is old.
 ///
 /// The times passed in must not decrease. All operations are O(1) on average, `take` in the number
 /// of keys taken; a delay costs O(log n). Entries use blocks that are reused, and freed when the
@@ -39,7 +38,6 @@ enum class insert_result : std::uint8_t {
 template <typename Key, typename Hash = std::hash<Key>>
 class coalescing_set {
   struct entry;
-  static constexpr bool has_mark = requires(Key key) { key.mark; };
 
  public:
   using time_point = std::chrono::steady_clock::time_point;
@@ -51,21 +49,18 @@ class coalescing_set {
     /// When the oldest, and the newest, change of this flight was accepted.
     time_point first_accepted() const noexcept { return first_; }
     time_point latest_accepted() const noexcept { return latest_; }
-    /// The key's newest mark when it was taken; 0 for keys without one.
-    std::uint64_t mark() const noexcept { return mark_; }
+    /// Inserted again since it was taken.
+    bool changed() const noexcept { return entry_->dirty; }
     /// Flights before this one that ended in a counted retry.
     std::uint32_t attempts() const noexcept { return entry_->attempts; }
 
    private:
     friend class coalescing_set;
-    explicit taken(entry& of) : entry_(&of), first_(of.first), latest_(of.latest) {
-      if constexpr (has_mark) mark_ = of.key.mark;
-    }
+    explicit taken(entry& of) : entry_(&of), first_(of.first), latest_(of.latest) {}
 
     entry* entry_;
     time_point first_;
     time_point latest_;
-    std::uint64_t mark_ = 0;
   };
 
   coalescing_set() = default;
@@ -73,7 +68,9 @@ class coalescing_set {
   coalescing_set& operator=(const coalescing_set&) = delete;
 
   /// Records a change of `key`, accepted at `now`. Moves from `key` only if it returns `added`.
-  insert_result insert(Key&& key, time_point now) {
+  insert_result insert(Key&& key, time_point now) { return insert(std::move(key), now, now); }
+  /// Likewise, of a change that was accepted elsewhere at `first`.
+  insert_result insert(Key&& key, time_point now, time_point first) {
     if (size() == buckets_.size()) grow();
     typename index::insert_commit_data where_to;
     const auto [known, added] = index_.insert_check(key, where_to);
@@ -81,11 +78,10 @@ class coalescing_set {
     what.latest = now;
     if (added) {
       what.key = std::move(key);
-      what.first = now;
+      what.first = first;
       index_.insert_commit(what, where_to);
       enqueue(what);
     } else {
-      if constexpr (has_mark) what.key.mark = key.mark != 0 ? key.mark : what.key.mark;
       if (what.age.is_linked()) ages_.erase(ages_.iterator_to(what));
       if (what.place == where::in_flight && !std::exchange(what.dirty, true)) what.since = now;
       if (what.place == where::delayed) what.attempts = 0;

@@ -4,7 +4,6 @@
 #include "core/channel/wait_list.hpp"
 #include "core/channel_error.hpp"
 
-#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/associated_allocator.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>
@@ -16,9 +15,7 @@
 #include <boost/asio/prefer.hpp>
 #include <boost/asio/query.hpp>
 #include <boost/asio/recycling_allocator.hpp>
-#include <boost/asio/steady_timer.hpp>
 
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <type_traits>
@@ -27,14 +24,11 @@
 
 namespace rw::core::channel_detail {
 
-using deadline = std::chrono::steady_clock::time_point;
-
-/// The action of an operation. `attempt` tries and returns true when the operation is over, `fail`
-/// ends it with an error, `finish` passes the result to the handler.
+/// The action of an operation. `attempt` tries and returns true when the operation is over,
+/// `cancel` ends it with an error, `finish` passes the result to the handler.
 template <typename T>
 struct send_action {
   T value;
-  std::optional<deadline> until;
   boost::system::error_code error{};
 
   bool attempt(state<T>& channel) noexcept {
@@ -44,7 +38,7 @@ struct send_action {
   }
   static bool ready(const state<T>& channel) noexcept { return channel.may_send(); }
   static wait_list& peers(state<T>& channel) noexcept { return channel.senders(); }
-  void fail(boost::system::error_code why) noexcept { error = why; }
+  void cancel() noexcept { error = boost::asio::error::operation_aborted; }
   template <typename Handler>
   void finish(Handler& handler) {
     std::move(handler)(error);
@@ -54,7 +48,6 @@ struct send_action {
 /// Common part of both receive actions.
 template <typename T>
 struct receiving {
-  std::optional<deadline> until{};
   boost::system::error_code error{};
 
   bool is_over(receive_status status) noexcept {
@@ -63,7 +56,7 @@ struct receiving {
   }
   static bool ready(const state<T>& channel) noexcept { return channel.may_receive(); }
   static wait_list& peers(state<T>& channel) noexcept { return channel.receivers(); }
-  void fail(boost::system::error_code why) noexcept { error = why; }
+  void cancel() noexcept { error = boost::asio::error::operation_aborted; }
 };
 
 template <typename T>
@@ -119,7 +112,7 @@ class operation final : public wait_op {
   void wake() noexcept override { post_as(purpose::retry); }
 
   void stop() noexcept override {
-    action_.fail(why(node_->reason()));
+    action_.cancel();
     post_as(purpose::complete);
   }
 
@@ -170,7 +163,7 @@ class operation final : public wait_op {
 
     void operator()(boost::asio::cancellation_type type) const noexcept {
       if (type == boost::asio::cancellation_type::none) return;
-      Action::peers(*channel).stop(*node, stop_reason::cancelled);
+      Action::peers(*channel).stop(*node);
     }
   };
 
@@ -185,19 +178,14 @@ class operation final : public wait_op {
     return boost::asio::get_associated_allocator(handler, boost::asio::recycling_allocator<void>());
   }
 
-  static boost::system::error_code why(stop_reason reason) noexcept {
-    return reason == stop_reason::timed_out ? boost::asio::error::timed_out
-                                            : boost::asio::error::operation_aborted;
-  }
-
   /// Runs one round: tries, and suspends if it must wait. `on_executor`: the handler may be called
   /// right here.
   void go(bool on_executor) {
     for (;;) {
-      const stop_reason reason = node_ != nullptr ? node_->reason() : stop_reason::none;
+      const bool cancelled = node_ != nullptr && node_->asked_to_stop();
       bool over = action_.attempt(*channel_);
-      if (!over && reason != stop_reason::none) {
-        action_.fail(why(reason));
+      if (!over && cancelled) {
+        action_.cancel();
         over = true;
       }
       if (over) {
@@ -225,7 +213,6 @@ class operation final : public wait_op {
     }
     register_with_context(node);
     // From here on the operation can be claimed.
-    if (action_.until) arm(node, channel);
     peers.push(node);
     return Action::ready(*channel) && peers.take_back(*node);
   }
@@ -235,18 +222,6 @@ class operation final : public wait_op {
                                          boost::asio::execution::context_t>::value) {
       wait_registry::of(boost::asio::query(work_, boost::asio::execution::context)).add(node);
     }
-  }
-
-  void arm(const wait_node_ptr& node, const std::shared_ptr<state<T>>& channel) {
-    if (!timer_) {
-      timer_ = std::make_shared<boost::asio::steady_timer>(boost::asio::any_io_executor(work_));
-    }
-    // Once the timer runs, another thread may end the operation before async_wait returns.
-    const std::shared_ptr<boost::asio::steady_timer> timer = timer_;
-    timer->expires_at(*action_.until);
-    timer->async_wait([node, channel](boost::system::error_code error) {
-      if (!error) Action::peers(*channel).stop(*node, stop_reason::timed_out);
-    });
   }
 
   /// Running out of memory here would lose the operation: it ends the process (noexcept).
@@ -282,8 +257,7 @@ class operation final : public wait_op {
   Action action_;
   work_type work_;
   Handler handler_;
-  wait_node_ptr node_;                                ///< of the latest suspension
-  std::shared_ptr<boost::asio::steady_timer> timer_;  ///< made at the first suspension, if at all
+  wait_node_ptr node_;  ///< of the latest suspension
 };
 
 }  // namespace rw::core::channel_detail

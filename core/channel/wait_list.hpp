@@ -11,16 +11,13 @@
 
 namespace rw::core::channel_detail {
 
-/// Why a suspended operation ended before it succeeded.
-enum class stop_reason : std::uint8_t { none, cancelled, timed_out };
-
 /// A suspended operation. Exactly one party may act on it at a time: the one that claimed its node.
 /// None of the calls runs the handler before it returns.
 class wait_op {
  public:
   /// Claimed by a signal: makes the operation try again on its own executor.
   virtual void wake() noexcept = 0;
-  /// Claimed by a cancellation or a deadline: completes the operation on its own executor.
+  /// Claimed by a cancellation: completes the operation on its own executor.
   virtual void stop() noexcept = 0;
   /// Claimed by the shutdown of its execution context: destroys it without calling its handler.
   virtual void abandon() noexcept = 0;
@@ -43,13 +40,10 @@ class wait_node {
   /// The operation; only the party that claimed the node may touch it.
   wait_op& op() const noexcept { return *op_; }
 
-  /// Records a reason to end. The reason stays even if the claim fails, so that an operation woken
-  /// at the same time does not suspend again.
-  void ask_to_stop(stop_reason reason) noexcept {
-    stop_reason expected = stop_reason::none;
-    reason_.compare_exchange_strong(expected, reason);
-  }
-  stop_reason reason() const noexcept { return reason_.load(); }
+  /// Records a cancellation. It stays even if the claim fails, so that an operation woken at the
+  /// same time does not suspend again.
+  void ask_to_stop() noexcept { stop_.store(true); }
+  bool asked_to_stop() const noexcept { return stop_.load(); }
 
   friend void intrusive_ptr_add_ref(wait_node* node) noexcept {
     node->references_.fetch_add(1, std::memory_order_relaxed);  // from a reference that exists
@@ -64,7 +58,7 @@ class wait_node {
   friend class wait_registry;
 
   std::atomic<bool> waiting_{true};
-  std::atomic<stop_reason> reason_{stop_reason::none};
+  std::atomic<bool> stop_{false};
   std::atomic<std::uint32_t> references_{0};
   wait_op* const op_;
   wait_node* next_waiting_ = nullptr;     ///< link of the wait list, which holds a reference
@@ -111,8 +105,8 @@ class wait_list {
   void notify_all() noexcept { signal(all); }
 
   /// Ends the wait of one waiter, for example from its cancellation slot. If the waiter was woken
-  /// before, only records the reason in the node.
-  void stop(wait_node& node, stop_reason reason) noexcept;
+  /// before, only records the cancellation in the node.
+  void stop(wait_node& node) noexcept;
 
   /// Takes the waiter's own operation back after a push. Returns false if another party claimed it.
   bool take_back(wait_node& node) noexcept;

@@ -6,10 +6,16 @@
 #include "k8s/cache/reflector.hpp"
 #include "k8s/cache/watch_decoder.hpp"
 
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/error.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
 
 #include <array>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <utility>
@@ -56,11 +62,11 @@ struct watch_attempt final : watch_sink {
     at_head();
   }
   bool take(std::string_view bytes) override {
-    if (restarted) return false;
+    if (given_up) return false;
     begin();
     const bool go_on = decoder.feed(bytes);
     after_bytes();
-    return go_on && !restarted;
+    return go_on && !given_up;
   }
   void end(boost::system::error_code how) override {
     if (how != http::client_error::abandoned) error = how;  // it had enough
@@ -76,7 +82,7 @@ struct watch_attempt final : watch_sink {
   std::optional<core::time_point> began;
   boost::system::error_code error;  ///< that an opened one ended with
   core::wake over;                  ///< set when an opened one has ended, or is to be ended
-  bool restarted = false;           ///< given up by `restart_watch`
+  bool given_up = false;            ///< by `list_again`
 };
 
 /// Makes an attempt known while it lasts.
@@ -106,7 +112,7 @@ class list_watch::implementation {
         format_(type, options_.what.metadata_only, options_.any_version) {}
 
   asio::awaitable<void> run();
-  void restart_watch();
+  void list_again();
 
   const resource_type type;
   informer_metrics metrics;
@@ -119,6 +125,8 @@ class list_watch::implementation {
   asio::awaitable<action> list(const action& what);
   asio::awaitable<action> watch(const action& what);
   asio::awaitable<action> pause(const action& what);
+  template <typename T>
+  asio::awaitable<std::optional<T>> unless_given_up(asio::awaitable<T> request);
 
   bool take(const watch_event& event);
   action page_failed(phase where, const failure& why);
@@ -135,11 +143,14 @@ class list_watch::implementation {
   core::log_limit log_limit_;
   object_sink& sink_;
   const object_format format_;
-  watch_attempt* watch_ = nullptr;  ///< under way
+  watch_attempt* watch_ = nullptr;                ///< under way
+  asio::cancellation_signal* request_ = nullptr;  ///< likewise
+  bool again_ = false;                            ///< what comes next is to be a list
   bool live_ = false;
 };
 
 asio::awaitable<void> list_watch::implementation::run() {
+  again_ = false;
   auto next = reflector.begin();
   for (;;) {
     switch (next.what) {
@@ -155,6 +166,10 @@ asio::awaitable<void> list_watch::implementation::run() {
       case action::kind::wait:
         next = co_await pause(next);
         break;
+    }
+    if (again_ && next.what != action::kind::wait) {
+      again_ = false;
+      next = reflector.list_again();
     }
     if (next.whole) sink_.end_listing();
     sink_.after_input();
@@ -180,7 +195,10 @@ asio::awaitable<action> list_watch::implementation::probe() {
 
 asio::awaitable<action> list_watch::implementation::list(const action& what) {
   if (what.anew) begin_listing();
-  const auto body = co_await api_->list_text(type, options_.what, what.page);
+  auto request = api_->list_text(type, options_.what, what.page);
+  const auto answer = co_await unless_given_up(std::move(request));
+  if (!answer) co_return what;  // void
+  const auto& body = *answer;
   if (!body) co_return page_failed(phase::list, body.error());
   auto page = decode_list(*body, format_, options_.keep);
   if (!page) {
@@ -193,6 +211,7 @@ asio::awaitable<action> list_watch::implementation::list(const action& what) {
 }
 
 action list_watch::implementation::page_failed(phase where, const failure& why) {
+  set_live(false);
   metrics.failure(where);
   sink_.request_failed(why);
   auto next = reflector.failed(why);
@@ -207,16 +226,24 @@ asio::awaitable<action> list_watch::implementation::watch(const action& what) {
   // A streaming list is live once it is complete.
   const bool complete = !what.anew;
   watch_attempt attempt(
-      api_->get_executor(), clock_, std::move(decoder), [this, complete] { set_live(complete); },
+      api_->get_executor(), clock_, std::move(decoder),
+      [this, complete] {
+        if (complete) set_live(true);
+      },
       [this] { sink_.after_input(); });
   const watch_guard guard(watch_, attempt);
   auto bounds = what.watch;
   bounds.silence = options_.silence;
-  const auto opened = co_await api_->open_watch(type, options_.what, std::move(bounds), attempt);
-  if (!opened) co_return watch_ended(attempt, opened.error());
-  if (*opened) {
+  auto request = api_->open_watch(type, options_.what, std::move(bounds), attempt);
+  const auto opened = co_await unless_given_up(std::move(request));
+  if (opened && !*opened && !attempt.given_up) co_return watch_ended(attempt, opened->error());
+  if (opened && *opened && **opened) {
     const auto cancelled = co_await attempt.over.wait();
     if (cancelled) throw_cancelled();
+  }
+  if (attempt.given_up) {
+    metrics.watch(informer_metrics::watch_end::ended);
+    co_return what;  // void
   }
   failure why;
   if (attempt.error) {
@@ -277,7 +304,7 @@ action list_watch::implementation::watch_ended(const watch_attempt& attempt, fai
   auto next = reflector.watch_ended(ended, why, attempt.lasted());
   if (ended != how::in_order) {
     if (ended != how::bad_event) metrics.failure(phase::watch);
-    if (!attempt.restarted) sink_.request_failed(why);
+    sink_.request_failed(why);
     tell_failure("a watch broke off", why, next);
   }
   return next;
@@ -304,11 +331,46 @@ void list_watch::implementation::set_live(bool live) {
   if (std::exchange(live_, live) != live) sink_.live(live);
 }
 
-void list_watch::implementation::restart_watch() {
-  set_live(false);
-  if (watch_ == nullptr) return;
-  watch_->restarted = true;
-  watch_->over.set();
+/// Awaits a request that `list_again` cancels, or that ends with its caller. Nothing: it was given
+/// up.
+template <typename T>
+asio::awaitable<std::optional<T>> list_watch::implementation::unless_given_up(
+    asio::awaitable<T> request) {
+  asio::cancellation_signal signal;
+  const auto caller = co_await asio::this_coro::cancellation_state;
+  auto slot = caller.slot();
+  if (slot.is_connected()) {
+    slot.assign([&signal](asio::cancellation_type type) { signal.emit(type); });
+  }
+  request_ = &signal;
+  std::optional<T> answer;
+  std::exception_ptr thrown;
+  bool given_up = false;
+  try {
+    answer =
+        co_await asio::co_spawn(api_->get_executor(), std::move(request),
+                                asio::bind_cancellation_slot(signal.slot(), asio::use_awaitable));
+  } catch (const boost::system::system_error& error) {
+    thrown = std::current_exception();
+    given_up = again_ && error.code() == asio::error::operation_aborted;
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  // `list_again` may still be called when the driver has ended.
+  request_ = nullptr;
+  slot.clear();
+  given_up = given_up && caller.cancelled() == asio::cancellation_type::none;
+  if (thrown && !given_up) std::rethrow_exception(thrown);
+  co_return answer;
+}
+
+void list_watch::implementation::list_again() {
+  again_ = true;
+  if (watch_ != nullptr) {
+    watch_->given_up = true;
+    watch_->over.set();
+  }
+  if (request_ != nullptr) request_->emit(asio::cancellation_type::terminal);
 }
 
 list_watch::list_watch(std::shared_ptr<api_source> api, resource_type type,
@@ -323,8 +385,8 @@ asio::awaitable<void> list_watch::run() {
   return impl_->run();
 }
 
-void list_watch::restart_watch() {
-  impl_->restart_watch();
+void list_watch::list_again() {
+  impl_->list_again();
 }
 
 void list_watch::report(std::size_t objects, std::size_t pending) {

@@ -84,9 +84,10 @@ class list_watch {
   /// Runs until cancelled.
   boost::asio::awaitable<void> run();
 
-  /// Ends the watch under way, to resume from its version; it is not live from now on. A source
-  /// whose `open_watch` returns only at the watch's end (HTTP/1.1) notices it at the next byte.
-  void restart_watch();
+  /// What was read is proven wrong: cancels the request under way, a list's too, and lists from the
+  /// start. The sink stays as live as it is unless that fails. A pause after a failure is not
+  /// shortened; the list follows it.
+  void list_again();
 
   /// Publishes the metrics.
   void report(std::size_t objects, std::size_t pending);

@@ -1,11 +1,13 @@
 #pragma once
 
+#include "core/clock.hpp"
 #include "core/lru_map.hpp"
 #include "k8s/objects/names.hpp"
 #include "k8s/objects/object.hpp"
 
 #include <boost/json/value.hpp>
 
+#include <chrono>
 #include <cstddef>
 
 namespace rw::k8s {
@@ -17,13 +19,18 @@ namespace rw::k8s {
 /// Versions of one resource are compared as the decimal numbers that they are with every API server
 /// whose storage is etcd (KEP-5504, "Comparable Resource Version"). Where they are none, the store
 /// counts. After a conflict the caller forgets the object: whatever was written, it is not the
-/// newest.
+/// newest. A write that the store does not show within a minute is forgotten too: where the
+/// server's storage was restored to an older state, no store will ever show it.
 ///
 /// Holds `capacity` objects; what was written longest ago is forgotten first, which costs a
 /// conflict. Not thread-safe.
 class own_writes {
  public:
-  explicit own_writes(std::size_t capacity = 4096) : written_(capacity) {}
+  static constexpr core::duration lifetime = std::chrono::minutes(1);
+
+  /// The clock must outlive it.
+  explicit own_writes(core::clock& clock, std::size_t capacity = 4096)
+      : clock_(clock), written_(capacity) {}
 
   /// A write was answered with this state of the object.
   void wrote(const boost::json::value& after);
@@ -37,7 +44,13 @@ class own_writes {
   std::size_t size() const noexcept { return written_.size(); }
 
  private:
-  core::lru_map<object_key, boost::json::value, object_key_hash> written_;
+  struct write {
+    boost::json::value after;
+    core::time_point until;
+  };
+
+  core::clock& clock_;
+  core::lru_map<object_key, write, object_key_hash> written_;
 };
 
 }  // namespace rw::k8s

@@ -205,8 +205,14 @@ reflector::verdict reflector::event(const watch_event& what) {
     progressed_ = true;
     return verdict::whole;
   }
-  resource_version_ = what.resource_version;
   progressed_ = true;
+  if (is_older_version(what.resource_version, resource_version_)) {
+    error_event_ = {.code = errc::gone,
+                    .message = "the server's versions went backward, from " + resource_version_ +
+                               " to " + std::string(what.resource_version)};
+    return verdict::stop;
+  }
+  resource_version_ = what.resource_version;
   return bookmark ? verdict::nothing : verdict::apply;
 }
 

@@ -28,12 +28,13 @@ struct reflector_options {
 /// **What it relies on** (Kubernetes API concepts, "Resource versions"): a list without
 /// resourceVersion is at least as new as everything that was seen before it; a watch continues
 /// exactly where its resourceVersion is. One request at a time, and each event taken in its order,
-/// then make every object go forward only, and no resourceVersion need be understood: they are
-/// opaque, kept, and sent back.
+/// then make every object go forward only.
 ///
 /// **Resuming.** A watch that ended or broke is begun anew from the last event or bookmark. A list
 /// is begun anew only where the server does not know that version any more (410), or where an event
-/// could not be read, or when five watches in a row were refused.
+/// could not be read, or when five watches in a row were refused, or where the server's versions
+/// went backward (its storage was restored): `list_again` says so, or an event that is older than
+/// the watch. What such a list brings may be older than what was seen before it.
 ///
 /// **Pauses.** Exponential backoff with full jitter, the only one there is: the source makes one
 /// attempt. A watch that lasted, reckoned from its answer's first byte (its own timeout, or the
@@ -75,7 +76,7 @@ class reflector {
     apply,
     nothing,
     whole,  ///< nothing; and all there is was listed
-    stop,   ///< give up the watch
+    stop,   ///< give up the watch; nothing that follows counts
   };
 
   reflector(reflector_options options, core::random_source random);
@@ -92,6 +93,8 @@ class reflector {
   /// began: time that went by without one counts for nothing.
   action watch_ended(watch_end how, const failure& why, core::duration lasted);
   action waited();
+  /// Whatever the action before was, a list is to follow: what was seen is proven wrong.
+  action list_again() { return begin(); }
 
   /// Each event of the watch that is under way.
   verdict event(const watch_event& what);
@@ -99,7 +102,8 @@ class reflector {
   reflector::state state() const noexcept { return state_; }
   /// What the watch goes on from; empty before the first list.
   const std::string& resource_version() const noexcept { return resource_version_; }
-  /// The ERROR event that the latest watch ended with; no code if it did not.
+  /// The ERROR event that the latest watch ended with, or that it went backward (as `gone`); no
+  /// code if neither.
   const failure& error_event() const noexcept { return error_event_; }
 
  private:

@@ -83,12 +83,11 @@ asio::awaitable<result<std::vector<discovered_resource>>> ask_resources(session_
 }
 
 asio::awaitable<result<std::vector<std::string>>> ask_versions(session_ptr api, std::string group) {
-  auto what = discover_call(group.empty() ? "/api" : "/apis/" + group);
+  auto what = discover_call(group.empty() ? "/api" : "/apis");
   auto answer = co_await ask(api, what);
-  if (!answer && answer.error().is(errc::not_found)) co_return std::vector<std::string>();
   if (!answer) co_return answer.error();
-  auto found = versions_of(*answer);
-  if (!found) co_return bad_answer(what, {}, "the answer is neither APIVersions nor APIGroup");
+  auto found = versions_of(*answer, group);
+  if (!found) co_return bad_answer(what, {}, "the answer is neither APIVersions nor APIGroupList");
   co_return std::move(*found);
 }
 
@@ -276,6 +275,9 @@ asio::awaitable<void> client::close() {
 
 const config& client::configuration() const noexcept {
   return impl_->api->configuration();
+}
+core::clock& client::clock() const noexcept {
+  return impl_->api->environment().clock;
 }
 const std::string& client::name() const noexcept {
   return impl_->api->options().name;

@@ -217,7 +217,8 @@ class client {
   /// not served.
   boost::asio::awaitable<result<std::vector<discovered_resource>>> resources(
       std::string api_version);
-  /// The versions that a group is served in, the preferred one first; empty if it is not served.
+  /// The versions that a group is served in, the preferred one first; empty if the list of groups
+  /// was read and lacks it.
   boost::asio::awaitable<result<std::vector<std::string>>> versions(std::string group);
   /// Finds the resource of a kind by discovery. Answers are kept for ten minutes, misses not.
   boost::asio::awaitable<result<resource_type>> find(group_version_kind gvk);
@@ -240,6 +241,7 @@ class client {
   const config& configuration() const noexcept;
   const std::string& name() const noexcept;
   boost::asio::any_io_executor get_executor() const noexcept;
+  core::clock& clock() const noexcept;
 
  private:
   class implementation;

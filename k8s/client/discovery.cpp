@@ -57,19 +57,23 @@ std::optional<std::vector<discovered_resource>> resources_of(const json::value& 
   return out;
 }
 
-std::optional<std::vector<std::string>> versions_of(const json::value& answer) {
-  const auto* list = find_array(answer, {"versions"});
-  if (list == nullptr) return std::nullopt;
-  // The core group's versions are names, another one's are objects.
-  auto out = strings(*list);
-  for (const auto& one : *list) {
-    if (one.is_object()) out.emplace_back(find_string(one, {"version"}));
+std::optional<std::vector<std::string>> versions_of(const json::value& answer,
+                                                    std::string_view group) {
+  if (group.empty()) {
+    const auto* versions = find_array(answer, {"versions"});
+    return versions == nullptr ? std::nullopt : std::optional(strings(*versions));
   }
-  const auto* preferred = find(answer, {"preferredVersion"});
-  if (preferred != nullptr && preferred->is_object()) {
-    const auto at = std::ranges::find(out, find_string(*preferred, {"version"}));
-    if (at != out.end()) std::rotate(out.begin(), at, at + 1);
-  }
+  const auto* groups = find_array(answer, {"groups"});
+  if (groups == nullptr) return std::nullopt;
+  std::vector<std::string> out;
+  const auto at = std::ranges::find_if(
+      *groups, [&](const json::value& one) { return find_string(one, {"name"}) == group; });
+  if (at == groups->end()) return out;
+  const auto* versions = find_array(*at, {"versions"});
+  if (versions == nullptr) return std::nullopt;
+  for (const auto& one : *versions) out.emplace_back(find_string(one, {"version"}));
+  const auto preferred = std::ranges::find(out, find_string(*at, {"preferredVersion", "version"}));
+  if (preferred != out.end()) std::rotate(out.begin(), preferred, preferred + 1);
   return out;
 }
 

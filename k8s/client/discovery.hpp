@@ -22,8 +22,10 @@ namespace rw::k8s {
 /// An APIResourceList: subresources are left out.
 std::optional<std::vector<discovered_resource>> resources_of(const boost::json::value& answer,
                                                              const group_version_kind& of);
-/// An APIVersions (of the core group) or APIGroup: the preferred version first.
-std::optional<std::vector<std::string>> versions_of(const boost::json::value& answer);
+/// The group's versions, the preferred one first, in an APIVersions (of the core group, "") or in
+/// an APIGroupList; empty if that lacks the group.
+std::optional<std::vector<std::string>> versions_of(const boost::json::value& answer,
+                                                    std::string_view group);
 /// The server's version Info: numbers such as "32" or "20+".
 std::optional<std::pair<unsigned, unsigned>> server_version_of(const boost::json::value& answer);
 

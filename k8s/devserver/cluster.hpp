@@ -32,8 +32,8 @@ struct cluster {
   devserver::faults faults;
 
   cluster_backup back_up() const { return {objects.save(), kinds, owners}; }
-  void restore(const cluster_backup& from) {
-    objects.restore(from.objects);
+  void restore(const cluster_backup& from, bool reuse_versions) {
+    objects.restore(from.objects, reuse_versions);
     kinds = from.kinds;
     owners = from.owners;
     gc_tasks.open.clear();

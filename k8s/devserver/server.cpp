@@ -280,8 +280,8 @@ std::shared_ptr<server_memory> server::memory() const {
 std::shared_ptr<const cluster_backup> server::back_up(std::string_view cluster) const {
   return std::make_shared<const cluster_backup>(impl_->of(cluster).back_up());
 }
-void server::restore(std::string_view cluster, const cluster_backup& from) {
-  impl_->of(cluster).restore(from);
+void server::restore(std::string_view cluster, const cluster_backup& from, bool reuse_versions) {
+  impl_->of(cluster).restore(from, reuse_versions);
 }
 void server::drop_connections() {
   impl_->http_.drop_connections();

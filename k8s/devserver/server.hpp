@@ -108,8 +108,10 @@ class server {
   std::shared_ptr<const cluster_backup> back_up(std::string_view cluster) const;
   /// Replaces a cluster's stored objects by a backup, as etcd is restored for Kubernetes (etcd,
   /// "Disaster recovery": --bump-revision --mark-compacted): objects have their old content and
-  /// versions; all watches end, and none may resume from before.
-  void restore(std::string_view cluster, const cluster_backup& from);
+  /// versions; all watches end, and none may resume from before. With `reuse_versions` as without
+  /// these options: the server hands out again what came after the backup, and a watch from such a
+  /// version is silent until then.
+  void restore(std::string_view cluster, const cluster_backup& from, bool reuse_versions = false);
   /// Simulates a restart of the process: closes all connections; objects stay.
   void drop_connections();
 

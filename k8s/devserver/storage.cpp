@@ -237,8 +237,14 @@ storage::contents storage::save() const {
   return out;
 }
 
-void storage::restore(const contents& from) {
+void storage::restore(const contents& from, bool reuse_versions) {
   const auto before = std::exchange(collections_, {});
+  if (reuse_versions) {
+    version_ = 0;
+    for (const auto& [key, objects] : from) {
+      for (const auto& one : objects) version_ = std::max(version_, one->version());
+    }
+  }
   forgotten_ = ++version_;
   for (const auto& [key, objects] : from) {
     open(key)->objects_.insert(objects.begin(), objects.end());

@@ -186,8 +186,10 @@ class storage {
   /// Returns all objects, by the keys of their collections.
   contents save() const;
   /// Replaces all objects by these, at their old versions. All watches end. The counter continues
-  /// beyond all versions ever used, and no watch may resume from any of those.
-  void restore(const contents& from);
+  /// beyond all versions ever used, and no watch may resume from any of those. With
+  /// `reuse_versions` it continues behind the newest of these, and later versions are handed out
+  /// once more.
+  void restore(const contents& from, bool reuse_versions = false);
 
   void each(const std::function<void(const std::string& key, collection& one)>& visit) const;
 

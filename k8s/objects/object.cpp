@@ -71,4 +71,13 @@ object object_builder::finish(std::string_view head, const place (&fields)[4]) c
   return made;
 }
 
+bool is_older_version(std::string_view a, std::string_view b) noexcept {
+  const auto is_number = [](std::string_view version) {
+    return !version.empty() && version.front() != '0' &&
+           std::ranges::all_of(version, [](char c) { return c >= '0' && c <= '9'; });
+  };
+  if (!is_number(a) || !is_number(b)) return false;
+  return a.size() != b.size() ? a.size() < b.size() : a < b;
+}
+
 }  // namespace rw::k8s

@@ -96,4 +96,9 @@ inline bool same_state(const object& a, const object& b) noexcept {
   return a.resource_version() == b.resource_version() && a.uid() == b.uid();
 }
 
+/// Returns true if resourceVersion `a` is older than `b`, both of the same resource. Decimal
+/// numbers are compared (Kubernetes API concepts, "Resource versions"; KEP-5504); others are not
+/// comparable.
+bool is_older_version(std::string_view a, std::string_view b) noexcept;
+
 }  // namespace rw::k8s

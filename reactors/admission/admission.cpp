@@ -1,10 +1,12 @@
 #include "reactors/admission/admission.hpp"
 
+#include "core/within.hpp"
 #include "k8s/objects/types.hpp"
 #include "reactors/admission/review.hpp"
 #include "reactors/shared/heartbeat.hpp"
 #include "reactors/shared/probe.hpp"
 
+#include <boost/asio/error.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
 
@@ -125,9 +127,10 @@ class webhook::waiting_event {
     if (owner_ != nullptr) owner_->lose(*this, "the connection ended");
   }
 
+  /// Only the first call counts.
   void settle(boost::system::error_code error) {
     auto* const owner = std::exchange(owner_, nullptr);
-    if (error) owner->lose(*this, error.message());
+    if (error && owner != nullptr) owner->lose(*this, error.message());
   }
 
   const decision decided;
@@ -285,23 +288,35 @@ void webhook::count(const decision& decided, const http::request& from) {
 asio::awaitable<void> webhook::wait_for_room(waiting_event waiting, http::response* into,
                                              core::time_point start) {
   const auto until = clock_.now() + options_.wait;
-  auto event = waiting.decided.event;
-  const auto error = co_await events_.send_until(std::move(event), until);
-  waiting.settle(error);
-  if (error) {
-    answer(waiting.decided, *into, std::array{overflow_warning});
-  } else {
+  bool sent = false;
+  auto sending = send(&waiting, &sent);
+  co_await core::within(clock_, until, std::move(sending));
+  waiting.settle(make_error_code(boost::system::errc::timed_out));
+  if (sent) {
     answer(waiting.decided, *into);
+  } else {
+    answer(waiting.decided, *into, std::array{overflow_warning});
   }
   finish(start);
+}
+
+/// Settles the event unless it is cancelled first: then its caller says why.
+asio::awaitable<bool> webhook::send(waiting_event* waiting, bool* sent) {
+  auto event = waiting->decided.event;
+  const auto error = co_await events_.send(std::move(event));
+  *sent = !error;
+  if (error != asio::error::operation_aborted) waiting->settle(error);
+  co_return true;
 }
 
 void webhook::lose(const waiting_event& waiting, std::string_view error) {
   const auto& event = waiting.decided.event;
   counters_->overflow.Increment();
   ++counters_->overflowed;
+  const bool replaced = options_.on_loss && options_.on_loss(event);
   log_.limited(overflow_log_, core::log_level::error,
-               "event dropped: no room in the queue; the object's next change makes up for it",
+               replaced ? "no capacity for a review, its resource is listed instead"
+                        : "event dropped, no capacity left",
                {{"manager", event.manager},
                 {"kind", event.gvk.kind},
                 {"namespace", event.watched.ns},

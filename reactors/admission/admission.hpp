@@ -29,6 +29,10 @@ using event_observer = std::function<void(const watch_event&)>;
 /// of the response. On the connection's executor. Must not block.
 using probe_observer = std::function<std::string(std::string_view nonce)>;
 
+/// Called with an event that is lost because the channel is full. Returns true if something makes
+/// up for it. On the connection's executor. Must not block.
+using loss_observer = std::function<bool(const watch_event&)>;
+
 struct webhook_options {
   rw::contract contract = rw::contract::v2;
   std::size_t body_limit = 8u << 20;  ///< of one review, in bytes
@@ -36,7 +40,8 @@ struct webhook_options {
   std::chrono::milliseconds wait = std::chrono::milliseconds(250);
   event_observer on_event = {};
   const managers_in_use* managers =
-      nullptr;                ///< null: every manager is known; outlives the webhook
+      nullptr;  ///< null: every manager is known; outlives the webhook
+  loss_observer on_loss = {};
   probe_observer probe = {};  ///< null: probes are reviews of an unknown manager
 };
 
@@ -51,7 +56,7 @@ struct admission_statistics {
 ///
 /// It responds once the event is in the channel. If the channel is full it waits
 /// `webhook_options::wait` at most; then it allows the write with a warning, and counts the event
-/// as overflowed: the object's next change, or a resync, replaces it.
+/// as overflowed.
 ///
 /// A review for a manager that `webhook_options::managers` does not name is allowed and counted,
 /// and gives no event.
@@ -94,6 +99,7 @@ class webhook final : public http::handler {
                                       std::string_view manager, core::time_point start);
   boost::asio::awaitable<void> wait_for_room(waiting_event waiting, http::response* into,
                                              core::time_point start);
+  boost::asio::awaitable<bool> send(waiting_event* waiting, bool* sent);
   bool is_probe(std::string_view manager) const;
   void answer_probe(const http::request& from, const decision& decided, http::response& into) const;
   void observe(const watch_event& event) noexcept;

@@ -2,6 +2,14 @@
 
 #include "tls/files.hpp"
 
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <csignal>
+#include <map>
+#include <memory>
+#include <string>
+
 namespace rw::dev {
 
 using namespace cli;
@@ -17,6 +25,7 @@ k8s::devserver::server_options options_of(const api_server_settings& settings) {
   result.address = listening_address(settings.address, "--address");
   result.host_names = settings.host_names;
   result.history = settings.history;
+  if (settings.http1) result.protocols = {"http/1.1"};
   result.storage_delay = settings.storage_delay;
   return result;
 }
@@ -47,10 +56,27 @@ void api_server_app::write_kubeconfigs() {
   if (written.has_error()) throw setting_error("--dir: " + written.error().message());
 }
 
+/// SIGUSR1 saves all clusters, SIGUSR2 restores them.
+asio::awaitable<void> api_server_app::save_and_restore() {
+  asio::signal_set signals(services_.executor, SIGUSR1, SIGUSR2);
+  std::map<std::string, std::shared_ptr<const k8s::devserver::cluster_backup>> backups;
+  for (;;) {
+    const int signal = co_await signals.async_wait(asio::use_awaitable);
+    for (const auto& cluster : settings_.clusters) {
+      auto& backup = backups[cluster];
+      if (signal == SIGUSR1) backup = server_.back_up(cluster);
+      if (signal == SIGUSR2 && backup) server_.restore(cluster, *backup, true);
+    }
+    if (signal == SIGUSR2) server_.drop_connections();
+    services_.log.info(signal == SIGUSR1 ? "clusters saved" : "clusters restored");
+  }
+}
+
 asio::awaitable<int> api_server_app::run() {
   core::task_group background(services_.executor, fail_on_exception());
   core::task_group serving(services_.executor, fail_on_exception());
   background.spawn(services_.watchdog.run());
+  background.spawn(save_and_restore());
   serving.spawn(server_.run());
   log_listening(services_.log, "api-server", server_.address());
   for (const auto& cluster : settings_.clusters) {

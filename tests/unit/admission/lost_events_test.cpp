@@ -10,6 +10,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "review_text.hpp"
+#include "tests/unit/manual_clock.hpp"
 #include <malloc.h>
 #include <stdexcept>
 #include <string>
@@ -58,7 +59,7 @@ struct direct {
   bool logged(const std::string& part) const { return lines.find(part) != std::string::npos; }
 
   std::string lines;
-  rw::core::real_clock clock;  // as the channel's
+  rw::core::manual_clock clock;
   rw::core::metrics metrics;
   rw::core::logger log{rw::core::log_level::debug,
                        [this](std::string_view line) { lines += line; }};
@@ -126,6 +127,27 @@ BOOST_AUTO_TEST_CASE(event_that_finds_room_late_is_not_counted_as_lost) {
   BOOST_TEST(f.events.try_receive().has_value());
   BOOST_TEST(f.overflows() == 0);
   BOOST_TEST(f.response.body.find("warnings") == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(event_that_finds_no_room_in_its_time_is_counted_and_the_write_allowed) {
+  full f;
+  boost::asio::io_context context;
+  bool done = false;
+  boost::asio::co_spawn(context, f.review(), [&](std::exception_ptr) { done = true; });
+  context.poll();
+  f.clock.advance(std::chrono::milliseconds(9'999));
+  context.restart();
+  context.poll();
+  BOOST_TEST(!done);
+  f.clock.advance(std::chrono::milliseconds(1));
+  context.restart();
+  context.poll();
+  BOOST_TEST(done);
+  BOOST_TEST(f.overflows() == 1);
+  BOOST_TEST(f.response.status == 200u);
+  BOOST_TEST(f.response.body.find(R"("warnings":[)") != std::string::npos);
+  BOOST_TEST(f.events.try_receive().has_value());
+  BOOST_TEST(!f.events.try_receive().has_value());
 }
 
 BOOST_AUTO_TEST_CASE(event_of_a_closed_channel_is_counted_and_the_write_allowed) {

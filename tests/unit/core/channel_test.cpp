@@ -414,54 +414,6 @@ BOOST_AUTO_TEST_CASE(repeated_cancelled_receives_on_a_silent_channel_keep_memory
   BOOST_CHECK_EQUAL(waiting->value.value(), 3);
 }
 
-BOOST_AUTO_TEST_CASE(a_send_with_a_deadline_times_out_and_delivers_nothing) {
-  asio::io_context io;
-  core::channel<int> ch(1);
-  run(io, [&]() -> asio::awaitable<void> {
-    const error_code in_time = co_await ch.send_until(1, clock_type::now() + 1h);
-    BOOST_CHECK(!in_time);
-    const auto before = clock_type::now();
-    const error_code late = co_await ch.send_until(2, before + 5ms);
-    BOOST_CHECK(late == asio::error::timed_out);
-    BOOST_CHECK(clock_type::now() - before >= 5ms);
-    const error_code past = co_await ch.send_until(3, before);
-    BOOST_CHECK(past == asio::error::timed_out);
-  });
-  BOOST_CHECK_EQUAL(ch.try_receive().value(), 1);
-  BOOST_CHECK(!ch.try_receive().has_value());
-}
-
-BOOST_AUTO_TEST_CASE(a_send_with_a_deadline_is_delivered_when_room_comes_in_time) {
-  asio::io_context io;
-  core::channel<int> ch(1);
-  ch.try_send(1);
-  const auto end = std::make_shared<outcome<int>>();
-  ch.async_send_until(2, clock_type::now() + 1h, into_send(io, end));
-  settle(io);
-  BOOST_CHECK_EQUAL(ch.try_receive().value(), 1);
-  // The timer must not hold the context back: run returns by itself.
-  io.restart();
-  io.run();
-  BOOST_CHECK_EQUAL(end->calls, 1);
-  BOOST_CHECK(!end->error);
-  BOOST_CHECK_EQUAL(ch.try_receive().value(), 2);
-}
-
-BOOST_AUTO_TEST_CASE(a_send_with_a_deadline_can_be_cancelled) {
-  asio::io_context io;
-  core::channel<int> ch(1);
-  ch.try_send(1);
-  asio::cancellation_signal signal;
-  const auto end = std::make_shared<outcome<int>>();
-  ch.async_send_until(2, clock_type::now() + 1h, into_send(io, end, signal.slot()));
-  settle(io);
-  signal.emit(asio::cancellation_type::terminal);
-  io.restart();
-  io.run();
-  BOOST_CHECK(end->error == asio::error::operation_aborted);
-  BOOST_CHECK_EQUAL(ch.size(), 1U);
-}
-
 BOOST_AUTO_TEST_CASE(a_suspended_operation_keeps_its_context_running) {
   asio::io_context io;
   core::channel<int> ch(1);
@@ -530,7 +482,7 @@ BOOST_AUTO_TEST_CASE(a_context_destroyed_with_suspended_operations_destroys_thei
   {
     asio::io_context io;
     ch.async_receive(into<int>(io, witness));
-    full.async_send_until(2, clock_type::now() + 1h, into_send(io, witness));
+    full.async_send(2, into_send(io, witness));
     asio::co_spawn(
         io,
         [](core::channel<int>& from, std::shared_ptr<outcome<int>> kept) -> asio::awaitable<void> {
@@ -587,8 +539,6 @@ BOOST_AUTO_TEST_CASE(a_type_that_can_only_be_moved_passes_through_every_operatio
   run(io, [&]() -> asio::awaitable<void> {
     const error_code first = co_await ch.send(std::make_unique<int>(1));
     BOOST_CHECK(!first);
-    const error_code late = co_await ch.send_until(std::make_unique<int>(2), clock_type::now());
-    BOOST_CHECK(late == asio::error::timed_out);
     auto got = co_await ch.receive();
     BOOST_CHECK_EQUAL(*got.value(), 1);
     ch.try_send(std::make_unique<int>(3));

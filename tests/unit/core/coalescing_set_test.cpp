@@ -279,37 +279,18 @@ BOOST_AUTO_TEST_CASE(set_matches_a_naive_model) {
   }
 }
 
-namespace {
-
-struct marked {
-  std::string name = {};
-  std::uint64_t mark = 0;
-  friend bool operator==(const marked& a, const marked& b) { return a.name == b.name; }
-};
-struct marked_hash {
-  std::size_t operator()(const marked& key) const { return std::hash<std::string>()(key.name); }
-};
-using marked_set = rw::core::coalescing_set<marked, marked_hash>;
-
-}  // namespace
-
-BOOST_AUTO_TEST_CASE(key_carries_its_newest_mark) {
-  marked_set under_test;
-  under_test.insert({"a", 3}, at(0));
-  under_test.insert({"a", 5}, at(1));
-  under_test.insert({"a", 0}, at(2));
-  std::vector<marked_set::taken> first;
-  under_test.take(first, 1);
-  BOOST_TEST(first.at(0).mark() == 5U);
-  under_test.insert({"a", 8}, at(3));
-  BOOST_TEST(first.at(0).mark() == 5U, "a flight keeps the mark that it was taken with");
-  under_test.done(first.at(0));
-  std::vector<marked_set::taken> second;
-  under_test.take(second, 1);
-  BOOST_TEST(second.at(0).mark() == 8U);
-  under_test.retry(second.at(0));
-  under_test.expire(at(9), [](const marked& key) { BOOST_TEST(key.mark == 8U); });
-  BOOST_TEST(under_test.empty());
+BOOST_AUTO_TEST_CASE(flight_says_whether_its_key_has_changed) {
+  rw::core::coalescing_set<int> under_test;
+  under_test.insert(1, at(3), at(1));
+  std::vector<rw::core::coalescing_set<int>::taken> flights;
+  under_test.take(flights, 1);
+  BOOST_TEST((flights.at(0).first_accepted() == at(1)));
+  BOOST_TEST((flights.at(0).latest_accepted() == at(3)));
+  BOOST_TEST(!flights.at(0).changed());
+  under_test.insert(1, at(4));
+  BOOST_TEST(flights.at(0).changed());
+  under_test.done(flights.at(0));
+  BOOST_TEST(under_test.queued() == 1U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

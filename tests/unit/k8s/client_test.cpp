@@ -402,10 +402,11 @@ BOOST_AUTO_TEST_CASE(discovery_finds_the_resource_of_a_kind) {
           {"name":"deployments","kind":"Deployment","namespaced":true,"verbs":["get","list"]},
           {"name":"deployments/scale","group":"autoscaling","kind":"Scale","namespaced":true}]})");
     }
-    if (from.target == "/apis/apps") {
-      return reply(into, 200, R"({"kind":"APIGroup","name":"apps",
+    if (from.target == "/apis") {
+      return reply(into, 200, R"({"kind":"APIGroupList","groups":[
+          {"name":"none.at.all","versions":[]},{"name":"apps",
           "versions":[{"version":"v1beta1"},{"version":"v1"}],
-          "preferredVersion":{"groupVersion":"apps/v1","version":"v1"}})");
+          "preferredVersion":{"groupVersion":"apps/v1","version":"v1"}}]})");
     }
     if (from.target == "/api")
       return reply(into, 200, R"({"kind":"APIVersions","versions":["v1"]})");

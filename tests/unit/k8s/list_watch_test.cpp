@@ -134,24 +134,24 @@ RW_COROUTINE_TEST(refused_watch_is_reported_to_the_sink, environment) {
   BOOST_TEST(env->sink.take() == "failed:404 ");
 }
 
-RW_COROUTINE_TEST(restarted_watch_resumes_from_its_version, environment) {
+RW_COROUTINE_TEST(silent_watch_ends_at_once_for_a_list_when_told_to_list_again, environment) {
   auto& source = *env->source;
   env->tasks.spawn(env->under_test.run());
   co_await env->expect("list 500");
-  source.answer(list("10", {configmap("a", "1")}));
-  co_await env->expect("watch 10");
-  source.send(event("MODIFIED", configmap("a", "12")));
-  env->sink.take();
-  env->under_test.restart_watch();
-  BOOST_TEST(env->sink.take() == "down ");
-  // The source that returns at the watch's end notices with the next bytes.
-  BOOST_TEST(!source.send(event("MODIFIED", configmap("a", "13"))));
-  BOOST_TEST(env->sink.take() == "");
-  co_await env->expect_after_pause("watch 12");
-  BOOST_TEST(env->sink.take() == "live ");
+  source.answer(list("1004", {configmap("a", "1"), configmap("b", "1004")}));
+  co_await env->expect("watch 1004");
+  BOOST_TEST(env->sink.take() == "[ +a +b ] live ");
+  env->under_test.list_again();
+  co_await env->expect("list 500");
+  BOOST_TEST(env->sink.take() == "[ ");
+  source.answer(list("500", {configmap("a", "500")}));
+  co_await env->expect("watch 500");
+  BOOST_TEST(source.send(event("MODIFIED", configmap("a", "501"))));
+  BOOST_TEST(env->sink.take() == "+a ] +a ");
+  BOOST_TEST(env->under_test.resource_version() == "501");
 }
 
-RW_COROUTINE_TEST(restart_closes_an_opened_watch_at_once, environment) {
+RW_COROUTINE_TEST(opened_watch_is_closed_at_once_when_told_to_list_again, environment) {
   auto& source = *env->source;
   env->tasks.spawn(env->under_test.run());
   co_await env->expect("list 500");
@@ -161,20 +161,91 @@ RW_COROUTINE_TEST(restart_closes_an_opened_watch_at_once, environment) {
   source.open(std::make_unique<opened_exchange>(closed));
   const bool idle = co_await rw::test::eventually([&] { return source.call.empty(); });
   BOOST_TEST(idle);
-  co_await rw::test::turn();
-  env->under_test.restart_watch();
-  co_await env->expect_after_pause("watch 10");
+  for (int i = 0; i < 5; ++i) co_await rw::test::turn();
+  env->under_test.list_again();
+  co_await env->expect("list 500");
   BOOST_TEST(closed);
-  BOOST_TEST(env->sink.take() == "[ ] live down live ");
+  BOOST_TEST(env->sink.take() == "[ ] live [ ");
 }
 
-RW_COROUTINE_TEST(restart_without_a_watch_has_no_effect, environment) {
+RW_COROUTINE_TEST(listing_begins_anew_when_told_to_list_again, environment) {
+  auto& source = *env->source;
   env->tasks.spawn(env->under_test.run());
   co_await env->expect("list 500");
-  env->under_test.restart_watch();
-  env->source->answer(list("10", {}));
+  source.answer(list("10", {configmap("a", "1")}, "more"));
+  co_await env->expect("list 500 more=more");
+  env->under_test.list_again();
+  co_await env->expect("list 500");
+  source.answer(list("7", {configmap("b", "2")}));
+  co_await env->expect("watch 7");
+  BOOST_TEST(env->sink.take() == "[ +a [ +b ] live ");
+}
+
+RW_COROUTINE_TEST(sink_is_no_longer_live_when_the_list_told_of_fails, environment) {
+  auto& source = *env->source;
+  env->tasks.spawn(env->under_test.run());
+  co_await env->expect("list 500");
+  source.answer(list("10", {}));
   co_await env->expect("watch 10");
-  BOOST_TEST(env->sink.take() == "[ ] live ");
+  env->under_test.list_again();
+  co_await env->expect("list 500");
+  env->sink.take();
+  source.fail(errc::unreachable);
+  co_await env->expect_after_pause("list 500");
+  BOOST_TEST(env->sink.take() == "down failed:0 ");
+  source.answer(list("10", {}));
+  co_await env->expect("watch 10");
+  BOOST_TEST(env->sink.take() == "] live ");
+}
+
+RW_COROUTINE_TEST(pause_after_a_failure_is_not_shortened_when_told_to_list_again, environment) {
+  auto& source = *env->source;
+  env->tasks.spawn(env->under_test.run());
+  co_await env->expect("list 500");
+  source.answer(list("10", {}));
+  co_await env->expect("watch 10");
+  source.fail(errc::unreachable);
+  const bool waits = co_await rw::test::eventually(
+      [&] { return env->clock.next_alarm() != core::time_point::max(); });
+  BOOST_TEST(waits);
+  env->sink.take();
+  const auto due = env->clock.next_alarm();
+  env->under_test.list_again();
+  for (int i = 0; i < 20; ++i) co_await rw::test::turn();
+  BOOST_TEST(source.call == "");
+  BOOST_TEST((env->clock.next_alarm() == due));
+  co_await env->expect_after_pause("list 500");
+  BOOST_TEST(env->sink.take() == "[ ");
+}
+
+RW_COROUTINE_TEST(watch_that_goes_backward_is_followed_by_a_list, environment) {
+  auto& source = *env->source;
+  env->tasks.spawn(env->under_test.run());
+  co_await env->expect("list 500");
+  source.answer(list("1004", {configmap("a", "1")}));
+  co_await env->expect("watch 1004");
+  BOOST_TEST(!source.send(bookmark("500")));
+  co_await env->expect_after_pause("list 500");
+  BOOST_TEST(env->sink.take() == "[ +a ] live down failed:0 [ ");
+}
+
+RW_COROUTINE_TEST(cancelled_driver_ends_in_any_request_and_lists_no_more, environment) {
+  auto& source = *env->source;
+  for (const bool in_a_watch : {false, true}) {
+    core::task_group tasks(env->context.get_executor());
+    tasks.spawn(env->under_test.run());
+    co_await env->expect("list 500");
+    if (in_a_watch) {
+      source.answer(list("10", {}));
+      co_await env->expect("watch 10");
+      env->under_test.list_again();
+    }
+    tasks.cancel();
+    co_await tasks.join();
+    env->under_test.list_again();
+    for (int i = 0; i < 20; ++i) co_await rw::test::turn();
+    BOOST_TEST(source.call == "");
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -6,6 +6,8 @@
 #include <boost/json/value.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include "tests/unit/manual_clock.hpp"
+#include <chrono>
 #include <string>
 #include <string_view>
 
@@ -31,7 +33,8 @@ std::string newest(k8s::own_writes& writes, std::string_view version) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(own_write_is_the_newest_state_until_the_store_has_it) {
-  k8s::own_writes writes;
+  rw::core::manual_clock clock;
+  k8s::own_writes writes(clock);
   BOOST_TEST(newest(writes, "1") == "1");
   writes.wrote(at("2"));
   BOOST_TEST(newest(writes, "1") == "2");
@@ -41,7 +44,8 @@ BOOST_AUTO_TEST_CASE(own_write_is_the_newest_state_until_the_store_has_it) {
 }
 
 BOOST_AUTO_TEST_CASE(a_store_may_be_behind_by_several_writes) {
-  k8s::own_writes writes;
+  rw::core::manual_clock clock;
+  k8s::own_writes writes(clock);
   writes.wrote(at("2"));
   writes.wrote(at("5"));
   BOOST_TEST(newest(writes, "1") == "5");
@@ -50,7 +54,8 @@ BOOST_AUTO_TEST_CASE(a_store_may_be_behind_by_several_writes) {
 }
 
 BOOST_AUTO_TEST_CASE(later_foreign_write_replaces_an_own_write) {
-  k8s::own_writes writes;
+  rw::core::manual_clock clock;
+  k8s::own_writes writes(clock);
   writes.wrote(at("2"));
   BOOST_TEST(newest(writes, "7") == "7");
   BOOST_TEST(writes.size() == 0U);
@@ -59,7 +64,8 @@ BOOST_AUTO_TEST_CASE(later_foreign_write_replaces_an_own_write) {
 }
 
 BOOST_AUTO_TEST_CASE(newest_is_the_latest_own_write_when_others_wrote_between) {
-  k8s::own_writes writes;
+  rw::core::manual_clock clock;
+  k8s::own_writes writes(clock);
   writes.wrote(at("2"));  // at 1
   writes.wrote(at("4"));  // at 3, which somebody else wrote
   for (const auto* stored : {"1", "2", "3"}) BOOST_TEST(newest(writes, stored) == "4");
@@ -68,7 +74,8 @@ BOOST_AUTO_TEST_CASE(newest_is_the_latest_own_write_when_others_wrote_between) {
 }
 
 BOOST_AUTO_TEST_CASE(own_writes_forgets_the_oldest_beyond_its_capacity) {
-  k8s::own_writes writes(2);
+  rw::core::manual_clock clock;
+  k8s::own_writes writes(clock, 2);
   const auto named = [](const char* name) {
     return json::value{
         {"metadata", {{"namespace", "n"}, {"name", name}, {"uid", "u"}, {"resourceVersion", "5"}}}};
@@ -78,21 +85,35 @@ BOOST_AUTO_TEST_CASE(own_writes_forgets_the_oldest_beyond_its_capacity) {
   BOOST_TEST(newest(writes, "1") == "1");
 }
 
+BOOST_AUTO_TEST_CASE(write_that_a_restored_store_never_shows_is_forgotten_after_a_minute) {
+  rw::core::manual_clock clock;
+  k8s::own_writes writes(clock);
+  writes.wrote(at("1004"));
+  clock.advance(k8s::own_writes::lifetime - std::chrono::seconds(1));
+  BOOST_TEST(newest(writes, "500") == "1004");
+  clock.advance(std::chrono::seconds(1));
+  BOOST_TEST(newest(writes, "500") == "500");
+  BOOST_TEST(writes.size() == 0U);
+}
+
 BOOST_AUTO_TEST_CASE(newest_is_the_stores_where_versions_are_no_numbers) {
-  k8s::own_writes writes;
+  rw::core::manual_clock clock;
+  k8s::own_writes writes(clock);
   writes.wrote(at("x2"));
   BOOST_TEST(newest(writes, "x1") == "x1");
 }
 
 BOOST_AUTO_TEST_CASE(a_write_that_changed_nothing_is_not_waited_for) {
-  k8s::own_writes writes;
+  rw::core::manual_clock clock;
+  k8s::own_writes writes(clock);
   writes.wrote(at("1"));
   BOOST_TEST(newest(writes, "1") == "1");
   BOOST_TEST(writes.size() == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(an_object_made_anew_is_another_one) {
-  k8s::own_writes writes;
+  rw::core::manual_clock clock;
+  k8s::own_writes writes(clock);
   writes.wrote(at("2"));
   BOOST_TEST(k8s::uid_of(writes.newest(stored("1", "other"))) == "other");
   writes.wrote(at("2"));

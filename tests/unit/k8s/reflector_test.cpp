@@ -316,6 +316,78 @@ BOOST_AUTO_TEST_CASE(a_watch_that_lasted_ends_all_suspicion) {
   BOOST_TEST((next.delay <= 800ms));
 }
 
+BOOST_AUTO_TEST_CASE(list_follows_whatever_was_under_way_when_told_to_list_again) {
+  auto in_a_watch = watching(longest(in_pages()));
+  BOOST_TEST(words(in_a_watch.list_again()) == "list 500!");
+  auto in_a_page = shortest(in_pages());
+  in_a_page.begin();
+  in_a_page.listed("10", "b");
+  BOOST_TEST(words(in_a_page.list_again()) == "list 500!");
+  BOOST_TEST(words(in_a_page.listed("4", "")) == ". watch 4");
+  auto after_a_pause = watching(longest(in_pages()));
+  after_a_pause.watch_ended(end::broken, broken, 1s);
+  after_a_pause.waited();
+  BOOST_TEST(words(after_a_pause.list_again()) == "list 500!");
+  auto in_a_stream = shortest();
+  in_a_stream.begin();
+  BOOST_TEST(words(in_a_stream.list_again()) == "probe");
+  in_a_stream.version(1, 32);
+  BOOST_TEST(words(in_a_stream.list_again()) == "stream!");
+}
+
+BOOST_AUTO_TEST_CASE(bookmark_or_object_before_the_watchs_version_leads_to_a_list) {
+  for (const auto kind : {watch_event::kind::added, watch_event::kind::modified,
+                          watch_event::kind::deleted, watch_event::kind::bookmark}) {
+    auto made = watching(longest(in_pages()));
+    made.event(changed("1004"));
+    BOOST_TEST((made.event({.what = kind, .resource_version = "500"}) == verdict::stop));
+    BOOST_TEST(made.resource_version() == "1004");
+    BOOST_TEST(words(made.watch_ended(end::in_order, {}, 1s)) == "list 500!");
+    BOOST_TEST(words(made.listed("501", "")) == ". watch 501");
+    BOOST_TEST((made.event(changed("502")) == verdict::apply));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(versions_that_went_backward_are_listed_within_seconds) {
+  auto made = watching(longest(in_pages()));
+  BOOST_TEST((made.event(changed("9")) == verdict::stop));
+  BOOST_TEST(words(made.watch_ended(end::in_order, {}, 1s)) == "list 500!");
+  made.listed("10", "");
+  pause_after(made, 10, false);
+  BOOST_TEST((made.event(changed("9")) == verdict::stop));
+  const auto next = made.watch_ended(end::in_order, {}, 1s);
+  BOOST_TEST(words(next) == "wait");
+  BOOST_TEST((next.delay <= 3200ms));
+}
+
+BOOST_AUTO_TEST_CASE(versions_that_are_equal_or_no_numbers_go_on) {
+  auto made = watching(shortest(in_pages()));
+  const auto bookmark = [](std::string_view version) {
+    return watch_event{.what = watch_event::kind::bookmark, .resource_version = version};
+  };
+  BOOST_TEST((made.event(bookmark("10")) == verdict::nothing));
+  BOOST_TEST((made.event(bookmark("9a")) == verdict::nothing));
+  BOOST_TEST((made.event(bookmark("8")) == verdict::nothing));
+  BOOST_TEST((made.event(bookmark("07")) == verdict::nothing));
+}
+
+BOOST_AUTO_TEST_CASE(objects_of_a_stream_come_in_any_order_of_versions) {
+  auto made = shortest();
+  made.begin();
+  made.version(1, 32);
+  made.event(
+      {.what = watch_event::kind::bookmark, .resource_version = "90", .initial_events_end = true});
+  BOOST_TEST(words(made.list_again()) == "stream!");
+  for (const auto* version : {"50", "3", "7"}) {
+    BOOST_TEST((made.event({.what = watch_event::kind::added, .resource_version = version}) ==
+                verdict::apply));
+  }
+  made.event(
+      {.what = watch_event::kind::bookmark, .resource_version = "60", .initial_events_end = true});
+  BOOST_TEST(made.resource_version() == "60");
+  BOOST_TEST((made.event(changed("59")) == verdict::stop));
+}
+
 BOOST_AUTO_TEST_CASE(pages_that_are_too_large_are_halved) {
   auto made = shortest(in_pages());
   made.begin();
