@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What observation and its ledger cost the webhook: CPU of its process for each write, with SOURCE=both and a ledger, against
+"""What observation and its journal cost the webhook: CPU of its process for each write, with SOURCE=both and a journal, against
 reviews alone, in turns on the embedded API server; and resident memory, idle, with 1,000 watched objects. Prints one line of
 JSON for each figure. Ends with 1 if a limit is missed.
 

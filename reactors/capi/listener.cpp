@@ -63,14 +63,18 @@ struct rw_listener {
 
   cli::services& services() { return thread.services(); }
   listener::listener_options options() {
-    return cli::listening_options(services(), settings.listening, "--address", reloader);
+    auto out = cli::listening_options(services(), settings.listening, "--address", reloader);
+    out.drain_requests = settings.drain_timeout;
+    return out;
   }
 
   asio::awaitable<int> run();
   asio::awaitable<void> hand_over();
-  asio::awaitable<void> abandon(core::task_group* what) {
+  asio::awaitable<void> abandon(core::task_group* intake, core::task_group* handing) {
     const auto aborted = co_await abandoning.wait();
-    if (!aborted) what->cancel();
+    if (aborted) co_return;
+    intake->cancel();
+    handing->cancel();
   }
 
   const rw_callbacks callbacks;
@@ -80,7 +84,7 @@ struct rw_listener {
   listener::registration registered;
   core::wake stopping;
   core::wake abandoning;  ///< the host takes no more events
-  core::channel<rw_event> ready{256};
+  core::channel<rw_event> ready{listener::listener::channel_capacity};
   std::atomic<bool> ended = false;  ///< set after the last event went into `ready`
   event_descriptor readable;
   std::size_t dropped = 0;
@@ -114,6 +118,7 @@ asio::awaitable<int> rw_listener::run() {
     } catch (...) {
       services().log.error("listener failed", {{"error", "not a std::exception"}});
     }
+    registered.events->close();  // it may have no reader any more
     stopping.set();
   };
   core::task_group background(services().executor, fail);
@@ -121,7 +126,7 @@ asio::awaitable<int> rw_listener::run() {
   core::task_group handing(services().executor, fail);
   background.spawn(services().watchdog.run());
   if (reloader) background.spawn(reloader->run());
-  background.spawn(abandon(&handing));
+  background.spawn(abandon(&intake, &handing));
   handing.spawn(hand_over());
   intake.spawn(registered.runnable->run());
   cli::log_listening(services().log, "listener", registered.runnable->address());
@@ -129,7 +134,7 @@ asio::awaitable<int> rw_listener::run() {
   co_await stopping.wait();
 
   registered.runnable->drain();
-  co_await cli::join_by(services().clock, intake, services().clock.now() + settings.drain_timeout);
+  co_await cli::join_all(intake);
   co_await handing.join();
   background.cancel();
   co_await background.join();
@@ -211,8 +216,8 @@ size_t rw_listener_free(rw_listener* listener) {
     if (listener->callbacks.event == nullptr) listener->abandoning.set();
   });
   listener->thread.join();
-  const auto lost =
-      listener->ready.size() + listener->registered.events->size() + listener->dropped;
+  const auto lost = listener->ready.size() + listener->registered.events->size() +
+                    listener->registered.runnable->pending() + listener->dropped;
   delete listener;
   return lost;
 }

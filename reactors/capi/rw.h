@@ -61,7 +61,12 @@ typedef struct rw_callbacks {
   void* context; /**< given to both */
 } rw_callbacks;
 
-/** Receives events for one component in the control plane. */
+/**
+ * Receives events for one component in the control plane, and hands them over in turns over the runtimes that sent them.
+ *
+ * An event that it accepted (200) is in the memory of this process only, and lost if that crashes: a host reconciles
+ * everything when it starts.
+ */
 typedef struct rw_listener rw_listener;
 
 /**
@@ -92,7 +97,8 @@ typedef enum rw_outcome {
 } rw_outcome;
 
 /**
- * Takes the next event, without waiting. While nobody takes events senders get 503, and send them again later.
+ * Takes the next event, without waiting. While nobody takes events a bounded number is accepted from each runtime; then its
+ * sender gets 503, and sends them again later.
  *
  * @param listener to take it from
  * @param event set if the result is RW_EVENT; to be freed with rw_event_free()

@@ -12,9 +12,8 @@ namespace asio = boost::asio;
 listen_app::listen_app(services& with, listen_settings settings)
     : app(with),
       settings_(std::move(settings)),
-      listener_(listener::register_component(
-          with.executor, listening_options(with, settings_.listening, "--address", reloader_),
-          {with.clock, with.watchdog, with.log, with.metrics})),
+      listener_(listener::register_component(with.executor, listener_options(),
+                                             {with.clock, with.watchdog, with.log, with.metrics})),
       output_(with.executor, STDOUT_FILENO),
       plain_(core::make_plain_transport()),
       pages_(with.metrics,
@@ -28,8 +27,15 @@ listen_app::listen_app(services& with, listen_settings settings)
   }
 }
 
-/// Prints events; writes all events of one wake-up at once. Meanwhile the channel fills, and
-/// senders then get 503.
+listener::listener_options listen_app::listener_options() {
+  auto out = listening_options(services_, settings_.listening, "--address", reloader_);
+  // Slow senders may use half of the time; the rest is for accepted events.
+  out.drain_requests = settings_.drain_timeout / 2;
+  return out;
+}
+
+/// Prints events; writes all events of one wake-up at once. Meanwhile the listener's queue fills,
+/// and senders then get 503.
 asio::awaitable<void> listen_app::print_events() {
   std::vector<listener::received_event> received;
   for (;;) {
@@ -68,12 +74,11 @@ asio::awaitable<int> listen_app::run() {
   const auto end = services_.clock.now() + settings_.drain_timeout;
   services_.log.info("stopping: no new events");
   listener_.runnable->drain();
-  // Slow senders may use half of the time; the rest is for accepted events.
-  co_await join_by(intake, end - settings_.drain_timeout / 2);
+  co_await join_by(intake, end);
   co_await join_by(printing, end);
   background.cancel();
   co_await background.join();
-  const auto lost = output_.unwritten() + listener_.events->size();
+  const auto lost = output_.unwritten() + listener_.events->size() + listener_.runnable->pending();
   if (lost > 0) {
     services_.log.error("events not written to standard output", {{"events", lost}});
   }

@@ -13,8 +13,8 @@
 namespace rw::cli {
 
 /// `runtime-watcher listen`: listener -> channel -> lines on standard output. A stalled reader
-/// fills the channel; the log counts the events that are not written at the end, and the exit code
-/// is 1.
+/// fills the listener's queue; the log counts the events that are not written at the end, and the
+/// exit code is 1.
 class listen_app final : public app {
  public:
   /// Loads the certificates and binds. Throws an exception that names the invalid setting.
@@ -25,6 +25,7 @@ class listen_app final : public app {
   boost::asio::ip::tcp::endpoint address() const { return listener_.runnable->address(); }
 
  private:
+  listener::listener_options listener_options();
   boost::asio::awaitable<void> print_events();
 
   const listen_settings settings_;

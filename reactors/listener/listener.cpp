@@ -26,6 +26,7 @@ struct decrement {
 };
 
 constexpr std::string_view full_queue = "the queue is full; come again";
+constexpr std::string_view full_share = "this runtime's part of the queue is full; come again";
 
 }  // namespace
 
@@ -47,9 +48,28 @@ struct listener::counters {
         delivery(core::make_histogram(r, "rw_event_delivery_seconds",
                                       "Age of the oldest event of a request since its acceptance, "
                                       "as its sender states it, in seconds",
-                                      {}, core::latency_bounds())) {}
+                                      {}, core::latency_bounds())),
+        pending(core::make_gauge(r, "rw_listener_pending_events",
+                                 "Number of accepted events that the channel has not taken")),
+        in_channel(core::make_gauge(r, "rw_listener_channel_events",
+                                    "Number of events in the channel after the latest was sent")),
+        waited(core::make_histogram(r, "rw_listener_pending_seconds",
+                                    "Time from the acceptance of an event until it is the next for "
+                                    "the channel, in seconds",
+                                    {}, core::latency_bounds())),
+        coalesced(core::make_counter(r, "rw_listener_coalesced_events_total",
+                                     "Number of accepted events that were pending already")),
+        abandoned(core::make_counter(r, "rw_listener_abandoned_events_total",
+                                     "Number of accepted events that were lost at the end")),
+        share_full(rejected("share")),
+        full(rejected("full")),
+        closed(rejected("closed")) {}
 
   static core::labels server() { return {{"server_name", "listener"}}; }
+  core::counter& rejected(const std::string& reason) {
+    return core::make_counter(registry, "rw_listener_rejected_events_total",
+                              "Number of events rejected with 503", {{"reason", reason}});
+  }
   core::counter& refused_by_verify(const std::string& path) {
     return core::make_counter(registry, "watcher_listener_failed_verification_requests_total",
                               "Number of events rejected by verification",
@@ -63,11 +83,19 @@ struct listener::counters {
   core::histogram& duration;
   core::counter& too_large;
   core::histogram& delivery;
+  core::gauge& pending;
+  core::gauge& in_channel;
+  core::histogram& waited;
+  core::counter& coalesced;
+  core::counter& abandoned;
+  core::counter& share_full;
+  core::counter& full;
+  core::counter& closed;
 };
 
 /// One event of a request, with the status of its response.
 struct listener::element {
-  received_event event;
+  watch_event event;
   unsigned status = 200;
   std::string_view reason = {};  ///< of another status; static storage
 };
@@ -84,14 +112,15 @@ struct listener::exchange {
 };
 
 listener::listener(asio::any_io_executor executor, listener_options options,
-                   std::shared_ptr<core::channel<received_event>> events,
                    listener_environment environment)
     : executor_(executor),
       component_(options.component),
       verify_(options.verify),
       takes_events_(options.takes_events),
-      wait_(options.wait),
-      events_(std::move(events)),
+      drain_requests_(options.drain_requests),
+      queue_(options.runtime_events, options.events),
+      next_set_(executor),
+      events_(std::make_shared<core::channel<received_event>>(channel_capacity)),
       heartbeats_(std::move(options.heartbeats)),
       heartbeat_component_(heartbeats_ ? std::move(options.heartbeat_component) : std::string()),
       environment_(environment),
@@ -99,7 +128,8 @@ listener::listener(asio::any_io_executor executor, listener_options options,
           identity_options{options.tls != nullptr, network_list::parse(options.trusted_proxies),
                            options.tls ? options.tls : options.client_ca},
           environment.clock)),
-      counters_(std::make_unique<counters>(environment.metrics)) {
+      counters_(std::make_unique<counters>(environment.metrics)),
+      requests_end_(environment.watchdog.watch(executor, [this] { server_->drop_connections(); })) {
   if (!is_path_segment(component_)) {
     throw std::runtime_error("a listener's component must be one element of a path, not: " +
                              component_);
@@ -139,7 +169,7 @@ asio::awaitable<void> listener::handle(http::request& from, http::response& into
                    .response = &into,
                    .start = start,
                    .in_flight = std::unique_ptr<core::gauge, decrement>(&counters_->in_flight)};
-  if (receive(current)) return wait_for_room(std::move(current));
+  receive(current);
   finish(current);
   return {};
 }
@@ -150,10 +180,9 @@ void listener::finish(exchange& current) {
   counters_->duration.Observe(took.count());
 }
 
-bool listener::refuse(exchange& current, unsigned status, std::string_view reason) {
+void listener::refuse(exchange& current, unsigned status, std::string_view reason) {
   current.response->text(status, reason);
   log_refusal(current, reason, 0);
-  return false;
 }
 
 void listener::log_refusal(const exchange& current, std::string_view reason, std::size_t events) {
@@ -168,9 +197,8 @@ void listener::log_refusal(const exchange& current, std::string_view reason, std
        {"events", events}});
 }
 
-/// Sends the events of a request to the channel and writes the response. Returns true if some must
-/// wait for room.
-bool listener::receive(exchange& current) {
+/// Puts the events of a request into the queue and writes the response.
+void listener::receive(exchange& current) {
   const auto where = find_route(current.request->target, component_, heartbeat_component_);
   if (!where) {
     return refuse(current, 404, "not found: events are taken at /v2/" + component_ + "/event");
@@ -186,26 +214,61 @@ bool listener::receive(exchange& current) {
   }
   if (is_heartbeat(current)) return receive_heartbeat(current);
   if (current.where.heartbeats) return refuse(current, 415, "only heartbeats are taken here");
-  if (!identify(current) || !read(current)) return false;
+  if (!identify(current) || !read(current)) return;
   const auto age = parse_event_age(current.request->headers.get(event_age_header));
   if (age) counters_->delivery.Observe(std::chrono::duration<double>(*age).count());
-  bool full = false;
   for (auto& one : current.elements) {
     if (one.status == 200) judge(current, one);
-    if (one.status != 200) continue;
-    one.event.contract = current.where.contract;
-    one.event.runtime_id = current.who->runtime_id;
-    one.event.event.manager = component_;
-    log_event(one.event);
-    const auto sent = full ? core::send_status::full : events_->try_send(one.event);
-    full = sent == core::send_status::full;
-    if (sent != core::send_status::sent) {
-      one.status = 503;
-      one.reason = full_queue;
+    if (one.status == 200) accept(current, one);
+  }
+  fill_channel();
+  answer(current);
+}
+
+/// Puts an event into the queue, or rejects it for now.
+void listener::accept(exchange& current, element& of) {
+  log_event(current, of.event);
+  const auto reject = [&](core::counter& count, std::string_view reason) {
+    count.Increment();
+    of.status = 503;
+    of.reason = reason;
+  };
+  if (events_->is_closed()) return reject(counters_->closed, "events are no longer taken");
+  const auto offered = queue_.offer(current.who->runtime_id, current.where.contract,
+                                    std::move(of.event), current.start);
+  if (offered == offer_result::merged) counters_->coalesced.Increment();
+  if (offered == offer_result::share_full) reject(counters_->share_full, full_share);
+  if (offered == offer_result::full) reject(counters_->full, full_queue);
+}
+
+/// Moves events from the queue into the channel until that is full.
+void listener::fill_channel() {
+  while (!next_) {
+    auto taken = queue_.take();
+    if (!taken) break;
+    counters_->waited.Observe(core::seconds(environment_.clock.now() - taken->since));
+    taken->event.event.manager = component_;
+    if (events_->try_send(taken->event) == core::send_status::sent) continue;
+    next_ = std::move(taken->event);
+    next_set_.set();
+  }
+  counters_->pending.Set(static_cast<double>(pending()));
+  counters_->in_channel.Set(static_cast<double>(events_->size()));
+}
+
+/// Waits for room in the channel whenever there is none. Ends with the channel, or after the last
+/// event.
+asio::awaitable<void> listener::hand_over() {
+  while (next_ || !served_) {
+    const auto cancelled = co_await next_set_.wait();
+    if (cancelled) co_return;
+    while (next_) {
+      const auto error = co_await events_->send(std::move(*next_));
+      if (error) co_return;  // it still counts as pending
+      next_.reset();
+      fill_channel();
     }
   }
-  if (!full) answer(current);
-  return full;
 }
 
 /// Identifies the sender. Returns false if the request as a whole is rejected.
@@ -231,27 +294,27 @@ bool listener::is_heartbeat(const exchange& current) const {
          core::iequals(type.substr(0, type.find(';')), heartbeat_media_type);
 }
 
-/// Sends a heartbeat to its channel and writes the response. Returns false: nothing has to wait.
-bool listener::receive_heartbeat(exchange& current) {
-  if (!identify(current)) return false;
+/// Sends a heartbeat to its channel and writes the response.
+void listener::receive_heartbeat(exchange& current) {
+  if (!identify(current)) return;
   auto content = parse_heartbeat(current.request->body);
   if (content.has_error()) return refuse(current, 400, "no heartbeat: " + content.error().message);
   element claimed;
-  claimed.event.event.manager = component_;
+  claimed.event.manager = component_;
   judge(current, claimed);
   if (claimed.status != 200) return refuse(current, claimed.status, claimed.reason);
   received_heartbeat received{current.who->runtime_id, std::move(*content)};
-  if (heartbeats_->try_send(std::move(received)) == core::send_status::sent) return false;
+  if (heartbeats_->try_send(std::move(received)) == core::send_status::sent) return;
   current.response->headers.add("retry-after", "1");
-  return refuse(current, 503, full_queue);
+  refuse(current, 503, full_queue);
 }
 
-void listener::log_event(const received_event& event) {
+void listener::log_event(const exchange& current, const watch_event& event) {
   if (!environment_.log.enabled(core::log_level::debug)) return;
-  environment_.log.debug("event received", {{"runtime_id", event.runtime_id},
-                                            {"kind", event.event.gvk.kind},
-                                            {"namespace", event.event.watched.ns},
-                                            {"name", event.event.watched.name}});
+  environment_.log.debug("event received", {{"runtime_id", current.who->runtime_id},
+                                            {"kind", event.gvk.kind},
+                                            {"namespace", event.watched.ns},
+                                            {"name", event.watched.name}});
 }
 
 /// Reads the body. Returns false if the request as a whole is rejected.
@@ -260,7 +323,7 @@ bool listener::read(exchange& current) {
   const auto add = [&](wire_result event) {
     auto& one = current.elements.emplace_back();
     if (event.has_value()) {
-      one.event.event = std::move(*event);
+      one.event = std::move(*event);
     } else {
       one.status = 400;
       one.reason = reason(event.error());
@@ -273,7 +336,8 @@ bool listener::read(exchange& current) {
   auto events = parse_wire_batch(body, current.where.contract, batch_events);
   if (events.has_error()) {
     const bool too_many = events.error() == wire_error::too_many_events;
-    return refuse(current, too_many ? 413 : 400, reason(events.error()));
+    refuse(current, too_many ? 413 : 400, reason(events.error()));
+    return false;
   }
   current.elements.reserve(events->size());
   for (auto& event : *events) add(std::move(event));
@@ -286,13 +350,13 @@ void listener::judge(exchange& current, element& of) {
     environment_.log.limited(failure_log_, core::log_level::error, "verification failed",
                              {{"error", error},
                               {"runtime_id", current.who->runtime_id},
-                              {"namespace", of.event.event.watched.ns},
-                              {"name", of.event.event.watched.name}});
+                              {"namespace", of.event.watched.ns},
+                              {"name", of.event.watched.name}});
     of.status = 500;
     of.reason = "verification failed";
   };
   try {
-    if (!verify_ || verify_(*current.request, of.event.event, *current.who)) return;
+    if (!verify_ || verify_(*current.request, of.event, *current.who)) return;
     const auto path = current.request->target.substr(0, current.request->target.find('?'));
     counters_->refused_by_verify(path).Increment();
     of.status = 403;
@@ -302,18 +366,6 @@ void listener::judge(exchange& current, element& of) {
   } catch (...) {
     fail("an exception of unknown type");
   }
-}
-
-asio::awaitable<void> listener::wait_for_room(exchange current) {
-  const auto until = environment_.clock.now() + wait_;
-  for (auto& one : current.elements) {
-    if (one.status != 503) continue;
-    const auto error = co_await events_->send_until(std::move(one.event), until);
-    if (error) break;
-    one.status = 200;
-  }
-  answer(current);
-  finish(current);
 }
 
 void listener::answer(exchange& current) {
@@ -362,22 +414,40 @@ void listener::drop_outdated() {
              [identifier = identifier_, generation] { identifier->connected_since(generation); });
 }
 
+void listener::drain() {
+  server_->drain();
+  requests_end_.arm(environment_.watchdog.time().now() + drain_requests_);
+}
+
+asio::awaitable<void> listener::serve() {
+  co_await server_->run();
+  served_ = true;
+  next_set_.set();
+}
+
 asio::awaitable<void> listener::run() {
+  core::task_group tasks(executor_);
+  tasks.spawn(serve());
+  tasks.spawn(hand_over());
   std::exception_ptr failure;
   try {
-    co_await server_->run();
+    co_await tasks.join();
   } catch (...) {
     failure = std::current_exception();
   }
+  requests_end_.disarm();
   events_->close();
+  if (pending() > 0) {
+    counters_->abandoned.Increment(static_cast<double>(pending()));
+    environment_.log.error("accepted events lost at the end", {{"events", pending()}});
+  }
   if (failure) std::rethrow_exception(failure);
 }
 
 registration register_component(asio::any_io_executor executor, listener_options options,
                                 listener_environment environment) {
-  auto events = std::make_shared<core::channel<received_event>>(options.channel_capacity);
-  auto runnable =
-      std::make_unique<listener>(std::move(executor), std::move(options), events, environment);
+  auto runnable = std::make_unique<listener>(std::move(executor), std::move(options), environment);
+  auto events = runnable->events();
   return {std::move(runnable), std::move(events)};
 }
 

@@ -2,9 +2,9 @@
 
 #include "core/channel.hpp"
 #include "core/http/server.hpp"
+#include "core/wake.hpp"
+#include "reactors/listener/fair_queue.hpp"
 #include "reactors/listener/identity.hpp"
-#include "reactors/shared/event_json.hpp"
-#include "reactors/shared/events.hpp"
 #include "reactors/shared/heartbeat.hpp"
 #include "tls/material.hpp"
 
@@ -15,16 +15,10 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace rw::listener {
-
-/// An event, and its sender.
-struct received_event {
-  rw::contract contract = rw::contract::v2;
-  std::string runtime_id;  ///< common name of the sender's certificate
-  watch_event event;       ///< its manager is the listener's component
-};
 
 /// Returns false to reject an event (403, not delivered). An exception counts as an error of the
 /// listener (500), and the sender retries. Called on the connection's executor, with a request
@@ -39,9 +33,12 @@ struct listener_options {
   verify_function verify;                  ///< null: every identified sender may send
   /// False while another process takes the events: 503 with Retry-After. Null: always true.
   std::function<bool()> takes_events = {};
-  std::size_t channel_capacity = 4096;
-  /// Maximum time that a sender waits for room in the channel; then it gets 503.
-  std::chrono::milliseconds wait = std::chrono::seconds(1);
+  /// Bounds of the queue in front of the channel (fair_queue.hpp): pending events of one runtime,
+  /// and of all.
+  std::size_t runtime_events = 1024;
+  std::size_t events = 18'000;
+  /// After `drain`, requests under way may take so long; then their connections are closed.
+  std::chrono::milliseconds drain_requests = std::chrono::seconds(10);
 
   /// Where heartbeats go; null: they are rejected. A heartbeat without room in it gets 503: the
   /// next one replaces it.
@@ -76,12 +73,19 @@ struct listener_environment {
 /// offered to senders by a header). Accepts heartbeats of the senders, if it is told where they go:
 /// `POST /v2/<component>/event` with the content type of `shared/heartbeat.hpp`.
 ///
-/// 200: the event is in the channel. 400: the body is not an event, or the sender has no name.
+/// Events reach the channel through a `fair_queue`, so that a runtime that floods delays and fills
+/// its own part alone. The channel holds few events (`channel_capacity`), as what is in it can't be
+/// overtaken; a host that needs more at hand moves them on.
+///
+/// 200: the event is in the queue or the channel, in the memory of this process; or an equal one of
+/// the same runtime is in the queue. An event that the host has not taken when the process ends is
+/// lost, so a host reconciles everything when it starts.
+/// 400: the body is not an event, or the sender has no name.
 /// 401: the sender could not be identified. 403: `verify` rejects it. 404: another path or
 /// component. 405: another method. 413: more than 16 KiB for one event, 1 MiB for a batch. 415: an
-/// event at the path of heartbeats. 500: `verify` threw. 503 with Retry-After: the channel is full,
-/// or another process takes the events. Each element of a batch is handled alone; if not all are
-/// accepted the response is 207 with
+/// event at the path of heartbeats. 500: `verify` threw. 503 with Retry-After: the queue has no
+/// room for this runtime, or another process takes the events. Each element of a batch is handled
+/// alone; if not all are accepted the response is 207 with
 /// `[{"index":3,"status":403}, ...]` for the others. A response other than 200 counts as an error
 /// and is logged, rate-limited, with the peer and the path.
 ///
@@ -92,26 +96,40 @@ struct listener_environment {
 /// Metrics: `watcher_listener_requests_total`, `watcher_listener_request_errors_total`,
 /// `watcher_listener_inflight_requests`, `watcher_listener_request_duration`,
 /// `watcher_listener_exceeding_size_limit_requests_total` (all with server_name="listener"), and
-/// `watcher_listener_failed_verification_requests_total{server_name,request_uri_label}`; and
+/// `watcher_listener_failed_verification_requests_total{server_name,request_uri_label}`;
 /// `rw_event_delivery_seconds`, the age of the oldest event of each request, as its sender states
-/// it.
+/// it; `rw_listener_pending_events`, `rw_listener_channel_events`, `rw_listener_pending_seconds`,
+/// `rw_listener_coalesced_events_total`, `rw_listener_abandoned_events_total`, and
+/// `rw_listener_rejected_events_total{reason}` with `share` (the runtime has its maximum pending),
+/// `full` (the queue is full for a runtime with so many pending) and `closed` (the channel is).
 class listener final : private http::handler {
  public:
+  /// Events that the channel holds at most.
+  static constexpr std::size_t channel_capacity = 16;
+
   /// Binds. Throws `std::runtime_error` that names the invalid option.
   listener(boost::asio::any_io_executor executor, listener_options options,
-           std::shared_ptr<core::channel<received_event>> events, listener_environment environment);
+           listener_environment environment);
   ~listener() override;
   listener(const listener&) = delete;
   listener& operator=(const listener&) = delete;
 
   boost::asio::ip::tcp::endpoint address() const { return server_->address(); }
 
+  /// The host reads it, in any threads. A host that closes it ends what the listener accepts.
+  const std::shared_ptr<core::channel<received_event>>& events() const { return events_; }
+
   /// Serves until drained or cancelled, then closes the channel, so that its reader reaches the
-  /// end.
+  /// end. If drained, it first waits until the channel has taken all pending events; a host whose
+  /// reader may hang cancels it at a deadline. What is then pending is counted and logged.
   boost::asio::awaitable<void> run();
 
   /// Begins a graceful end. Thread-safe.
-  void drain() { server_->drain(); }
+  void drain();
+
+  /// Number of accepted events that the channel has not taken. On the listener's executor, or when
+  /// `run` has ended.
+  std::size_t pending() const { return queue_.size() + (next_ ? 1 : 0); }
 
  private:
   struct counters;
@@ -122,18 +140,21 @@ class listener final : private http::handler {
   boost::asio::awaitable<void> handle(http::request& from, http::response& into) override;
   void refused(unsigned status) noexcept override;
 
-  bool receive(exchange& current);
+  void receive(exchange& current);
+  void accept(exchange& current, element& of);
   bool identify(exchange& current);
   bool read(exchange& current);
   void judge(exchange& current, element& of);
   bool is_heartbeat(const exchange& current) const;
-  bool receive_heartbeat(exchange& current);
+  void receive_heartbeat(exchange& current);
   bool offers_heartbeats() const { return heartbeats_ && heartbeat_component_.empty(); }
-  void log_event(const received_event& event);
-  boost::asio::awaitable<void> wait_for_room(exchange current);
+  void log_event(const exchange& current, const watch_event& event);
+  void fill_channel();
+  boost::asio::awaitable<void> serve();
+  boost::asio::awaitable<void> hand_over();
   void answer(exchange& current);
   void finish(exchange& current);
-  bool refuse(exchange& current, unsigned status, std::string_view reason);
+  void refuse(exchange& current, unsigned status, std::string_view reason);
   void log_refusal(const exchange& current, std::string_view reason, std::size_t events);
   void drop_outdated();
 
@@ -141,7 +162,11 @@ class listener final : private http::handler {
   const std::string component_;
   const verify_function verify_;
   const std::function<bool()> takes_events_;
-  const std::chrono::milliseconds wait_;
+  const std::chrono::milliseconds drain_requests_;
+  fair_queue queue_;
+  std::optional<received_event> next_;  ///< waits for room in the channel
+  core::wake next_set_;                 ///< set with `next_`, and at the end
+  bool served_ = false;                 ///< no further event will be accepted
   const std::shared_ptr<core::channel<received_event>> events_;
   const std::shared_ptr<core::channel<received_heartbeat>> heartbeats_;
   const std::string heartbeat_component_;
@@ -150,6 +175,7 @@ class listener final : private http::handler {
   const std::unique_ptr<counters> counters_;
   core::log_limit refusal_log_;
   core::log_limit failure_log_;
+  core::deadline requests_end_;
   std::unique_ptr<core::transport> transport_;
   std::unique_ptr<http::server> server_;
 };

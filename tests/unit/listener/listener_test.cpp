@@ -25,6 +25,18 @@ constexpr std::string_view event_json =
     R"({"watched":{"Namespace":"kyma-system","Name":"default"},)"
     R"("watchedGvk":{"group":"operator.kyma-project.io","version":"v1beta2","kind":"Kyma"}})";
 
+std::string event_of(const std::string& name) {
+  return R"({"watched":{"Namespace":"n","Name":")" + name +
+         R"("},"watchedGvk":{"version":"v1","kind":"Pod"}})";
+}
+
+/// Distinct events, `first` and on.
+std::string batch_of(int count, int first = 0) {
+  std::string all = "[";
+  for (int i = 0; i < count; ++i) all += (i > 0 ? "," : "") + event_of(std::to_string(first + i));
+  return all + "]";
+}
+
 std::string url_encoded(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -44,7 +56,6 @@ listener_options plain_options() {
   listener_options options;
   options.address = {boost::asio::ip::address_v4::loopback(), 0};
   options.component = "klm";
-  options.wait = std::chrono::milliseconds(50);
   return options;
 }
 
@@ -242,7 +253,7 @@ BOOST_AUTO_TEST_CASE(an_event_of_more_than_16_kib_is_refused) {
 BOOST_AUTO_TEST_CASE(one_bad_element_does_not_spoil_a_batch) {
   fixture f;
   const auto batch =
-      "[" + std::string(event_json) + R"(,{"watched":17},)" + std::string(event_json) + "]";
+      "[" + std::string(event_json) + R"(,{"watched":17},)" + event_of("another") + "]";
   const auto got = f.send("/v2/klm/events", batch, f.good_sender);
   BOOST_TEST(got.status == 207u);
   BOOST_TEST(got.body == R"([{"index":1,"status":400}])");
@@ -279,17 +290,162 @@ BOOST_AUTO_TEST_CASE(an_event_that_verification_refuses_is_not_delivered) {
   f.check_good_event();
 }
 
-BOOST_AUTO_TEST_CASE(a_full_channel_asks_the_sender_to_come_again) {
+// --- the fair queue ------------------------------------------------------------------------------
+
+namespace {
+
+/// What the listener holds outside of its queue when nobody reads: the channel, and the next event.
+constexpr int in_front = rw::listener::listener::channel_capacity + 1;
+
+listener_options bounded(std::size_t runtime_events, std::size_t events = 18000) {
   auto options = plain_options();
-  options.channel_capacity = 1;
-  fixture f(options);
-  BOOST_TEST(f.send("/v2/klm/event", event_json, f.good_sender).status == 200u);
+  options.runtime_events = runtime_events;
+  options.events = events;
+  return options;
+}
+
+struct with_other : fixture {
+  using fixture::fixture;
+  answer send_batch(int count, int first = 0) {
+    return send("/v2/klm/events", batch_of(count, first), good_sender);
+  }
+  answer send_other(const std::string& name) {
+    return send("/v2/klm/event", event_of(name), other_sender);
+  }
+  /// Sends events 0 and on, which all leave the queue.
+  void fill_channel() {
+    for (int i = 0; i < in_front; ++i) BOOST_TEST(send_batch(1, i).status == 200u);
+  }
+  double rejected(const std::string& reason) {
+    return here.metric("rw_listener_rejected_events_total{reason=\"" + reason + "\"}");
+  }
+  /// Reads `count` events; returns the runtimes' ids.
+  std::vector<std::string> read(int count) {
+    std::vector<std::string> out;
+    for (int i = 0; i < count; ++i) {
+      std::optional<received_event> one;
+      if (!eventually([&] { return (one = made.events->try_receive()).has_value(); })) break;
+      BOOST_TEST(one->event.manager == "klm");
+      out.push_back(one->runtime_id);
+    }
+    return out;
+  }
+
+  std::string other_sender =
+      xfcc(good(the_pki().ca.issue({.common_name = "runtime-2", .client_auth = true})).certificate);
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(full_share_is_refused_to_its_runtime_alone) {
+  with_other f(bounded(2));
+  f.fill_channel();
+  BOOST_TEST(f.send_batch(2, in_front).status == 200u);
   const auto got = f.send("/v2/klm/event", event_json, f.good_sender);
   BOOST_TEST(got.status == 503u);
   BOOST_TEST(got.says("retry-after: 1\r\n"));
-  const auto two = "[" + std::string(event_json) + "," + std::string(event_json) + "]";
-  BOOST_TEST(f.send("/v2/klm/events", two, f.good_sender).status == 207u);
+  BOOST_TEST(f.rejected("share") == 1);
+  BOOST_TEST(f.logged(R"("status":503)"));
+  BOOST_TEST(f.logged(R"("runtime_id":"runtime-1")"));
+  BOOST_TEST(f.send_other("x").status == 200u);
+  f.read(in_front + 3);
   f.check_good_event();
+}
+
+BOOST_AUTO_TEST_CASE(batch_beyond_its_share_is_accepted_in_part) {
+  with_other f(bounded(2));
+  const auto got = f.send_batch(4);
+  BOOST_TEST(got.status == 207u);
+  BOOST_TEST(got.says("retry-after: 1\r\n"));
+  BOOST_TEST(got.body == R"([{"index":2,"status":503},{"index":3,"status":503}])");
+  BOOST_TEST(f.rejected("share") == 2);
+  BOOST_TEST(f.read(2).size() == 2u);
+  BOOST_TEST(f.send_batch(2, 2).status == 200u);
+}
+
+BOOST_AUTO_TEST_CASE(full_queue_is_refused_to_the_runtime_that_fills_it_alone) {
+  with_other f(bounded(100, 12));
+  f.fill_channel();
+  BOOST_TEST(f.send_batch(4, in_front).status == 200u);
+  BOOST_TEST(f.send_batch(1, 99).body == R"([{"index":0,"status":503}])");
+  BOOST_TEST(f.rejected("full") == 1);
+  BOOST_TEST(f.send_other("x").status == 200u);
+}
+
+BOOST_AUTO_TEST_CASE(runtime_is_not_overtaken_by_another_that_floods) {
+  with_other f;
+  BOOST_TEST(f.send_batch(512).status == 200u);
+  BOOST_TEST(f.send_other("x").status == 200u);
+  const auto order = f.read(in_front + 2);
+  BOOST_TEST(std::ranges::count(order, "runtime-2") == 1);
+}
+
+BOOST_AUTO_TEST_CASE(equal_pending_event_is_accepted_as_the_same) {
+  with_other f(bounded(1));
+  f.fill_channel();
+  BOOST_TEST(f.send_batch(1, in_front).status == 200u);
+  BOOST_TEST(f.send_batch(1, in_front).status == 200u);
+  BOOST_TEST(f.here.metric("rw_listener_coalesced_events_total") == 1);
+  BOOST_TEST(f.read(in_front + 1).size() == std::size_t{in_front + 1});
+  f.here.on_thread([] {});
+  BOOST_TEST(!f.made.events->try_receive());
+}
+
+BOOST_AUTO_TEST_CASE(pending_events_are_measured) {
+  with_other f;
+  f.send_batch(in_front + 5);
+  BOOST_TEST(f.here.metric("rw_listener_pending_events") == 6);
+  BOOST_TEST(f.here.metric("rw_listener_channel_events") == in_front - 1);
+  BOOST_TEST(f.here.metric("rw_listener_pending_seconds_count") == in_front);
+  f.read(in_front + 5);
+  BOOST_TEST(eventually([&] { return f.here.metric("rw_listener_pending_events") == 0; }));
+  BOOST_TEST(f.here.metric("rw_listener_pending_seconds_count") == in_front + 5);
+}
+
+BOOST_AUTO_TEST_CASE(drained_listener_hands_over_what_is_pending_and_then_closes_its_channel) {
+  with_other f;
+  BOOST_TEST(f.send_batch(512).status == 200u);
+  f.made.runnable->drain();
+  BOOST_TEST(f.read(512).size() == 512u);
+  BOOST_TEST(eventually([&] { return f.made.events->is_closed(); }));
+  BOOST_TEST(f.here.metric("rw_listener_abandoned_events_total") == 0);
+}
+
+BOOST_AUTO_TEST_CASE(events_that_are_pending_at_cancellation_are_counted_and_logged) {
+  with_other f;
+  BOOST_TEST(f.send_batch(100).status == 200u);
+  f.made.runnable->drain();
+  f.here.stop();
+  BOOST_TEST(f.made.runnable->pending() == 100u - in_front + 1);
+  BOOST_TEST(f.here.metric("rw_listener_abandoned_events_total") == 100 - in_front + 1);
+  BOOST_TEST(f.logged(R"("accepted events lost at the end")"));
+  BOOST_TEST(f.read(in_front - 1).size() == std::size_t{in_front - 1});
+  BOOST_TEST(f.made.events->is_closed());
+}
+
+BOOST_AUTO_TEST_CASE(event_is_refused_when_the_host_has_closed_the_channel) {
+  with_other f;
+  f.send_batch(100);
+  f.made.events->close();
+  BOOST_TEST(f.send_other("x").status == 503u);
+  BOOST_TEST(f.rejected("closed") == 1);
+  f.made.runnable->drain();
+  BOOST_TEST(
+      eventually([&] { return f.here.metric("rw_listener_abandoned_events_total") == 83 + 1; }));
+}
+
+BOOST_AUTO_TEST_CASE(request_that_does_not_end_while_draining_has_its_connection_closed) {
+  auto options = plain_options();
+  options.drain_requests = std::chrono::milliseconds(1);
+  with_other f(options);
+  auto slow = f.connect();
+  const auto request = post("/v2/klm/event", event_json, f.good_sender);
+  slow.send(request.substr(0, request.size() - 1));
+  BOOST_TEST(f.send_other("x").status == 200u);
+  f.made.runnable->drain();
+  BOOST_TEST(f.read(1).size() == 1u);
+  BOOST_TEST(read_answer(slow).status == 0u);
+  BOOST_TEST(eventually([&] { return f.made.events->is_closed(); }));
 }
 
 BOOST_AUTO_TEST_CASE(sender_is_told_to_come_again_while_another_replica_takes_the_events) {
@@ -335,16 +491,6 @@ BOOST_AUTO_TEST_CASE(each_refusal_is_logged_with_its_peer_and_path) {
   check(413, "/v2/klm/events", all + "]", true);
 }
 
-BOOST_AUTO_TEST_CASE(full_channel_is_logged) {
-  auto options = plain_options();
-  options.channel_capacity = 1;
-  fixture f(options);
-  BOOST_TEST(f.send("/v2/klm/event", event_json, f.good_sender).status == 200u);
-  BOOST_TEST(f.send("/v2/klm/event", event_json, f.good_sender).status == 503u);
-  BOOST_TEST(f.logged(R"("status":503)"));
-  BOOST_TEST(f.logged(R"("runtime_id":"runtime-1")"));
-}
-
 BOOST_AUTO_TEST_CASE(batch_with_failed_elements_counts_as_an_error) {
   fixture f;
   const auto batch = "[" + std::string(event_json) + R"(,{"watched":17}])";
@@ -375,10 +521,7 @@ BOOST_AUTO_TEST_CASE(verification_that_throws_is_an_error_of_the_server_and_deli
 
 BOOST_AUTO_TEST_CASE(event_with_a_name_over_253_bytes_is_refused) {
   fixture f;
-  const auto event = [](std::size_t size) {
-    return R"({"watched":{"Namespace":"n","Name":")" + std::string(size, 'n') +
-           R"("},"watchedGvk":{"version":"v1","kind":"Pod"}})";
-  };
+  const auto event = [](std::size_t size) { return event_of(std::string(size, 'n')); };
   BOOST_TEST(f.send("/v2/klm/event", event(253), f.good_sender).status == 200u);
   BOOST_TEST(f.made.events->try_receive().has_value());
   f.check_refused(400, f.good_sender, event(254));

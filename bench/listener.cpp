@@ -1,0 +1,253 @@
+// What a runtime that floods costs another: the time from sending an event until the host has it.
+// The host takes 1,000 events a second. The one that floods sends batches of 512 events over 8
+// connections without a pause, whatever the responses; the other sends one event at a time, and
+// repeats it after 100 ms when it gets 503. Medians of five rounds, in turns: without the flood,
+// with it, and with it where both have one certificate and thus one share of the listener's queue,
+// which is what every runtime would have without shares. Prints one line of JSON for each figure,
+// with its limit; ends with 1 where one is missed.
+//
+//   bench_listener
+
+#include "reactors/listener/listener.hpp"
+
+#include "tls/issuer.hpp"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/read_until.hpp>
+#include <boost/asio/use_future.hpp>
+#include <boost/asio/write.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <exception>
+#include <future>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace {
+
+namespace asio = boost::asio;
+using namespace rw;
+using clock_type = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+constexpr int rounds = 5;
+constexpr auto patience = 3s;  // an event that takes longer counts as this
+
+double milliseconds(clock_type::duration of) {
+  return std::chrono::duration<double, std::milli>(of).count();
+}
+
+std::string event_of(const std::string& name) {
+  return R"({"watched":{"Namespace":"kyma-system","Name":")" + name +
+         R"("},"watchedGvk":{"group":"","version":"v1","kind":"ConfigMap"}})";
+}
+
+/// The header by which a gateway names a runtime.
+std::string sender_of(const std::string& runtime) {
+  const auto made = tls::issuer::create({.common_name = runtime});
+  if (!made) throw std::runtime_error(made.error().message());
+  std::string header = "x-forwarded-client-cert: Cert=\"";
+  for (const char each : made->certificate_pem()) {
+    std::array<char, 4> code{};
+    std::snprintf(code.data(), code.size(), "%%%02X", static_cast<unsigned>(each));
+    header += code.data();
+  }
+  return header + "\"\r\n";
+}
+
+/// A connection that waits for each response.
+class connection {
+ public:
+  explicit connection(const asio::ip::tcp::endpoint& to) {
+    socket_.connect(to);
+    socket_.set_option(asio::ip::tcp::no_delay(true));
+  }
+
+  static std::string request(const std::string& form, const std::string& sender,
+                             const std::string& body) {
+    return "POST /v2/m/" + form + " HTTP/1.1\r\nhost: h\r\n" + sender +
+           "content-length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+  }
+
+  /// Returns the status.
+  int send(const std::string& request) {
+    asio::write(socket_, asio::buffer(request));
+    const auto head = asio::read_until(socket_, asio::dynamic_buffer(in_), "\r\n\r\n");
+    const auto length = in_.find("content-length: ");
+    const auto body = length < head ? std::stoul(in_.substr(length + 16)) : 0;
+    const auto rest = head + body - std::min(in_.size(), head + body);
+    asio::read(socket_, asio::dynamic_buffer(in_), asio::transfer_exactly(rest));
+    const auto status = std::stoi(in_.substr(9, 3));
+    in_.erase(0, head + body);
+    return status;
+  }
+
+ private:
+  asio::io_context context_;
+  asio::ip::tcp::socket socket_{context_};
+  std::string in_;
+};
+
+/// A listener on a thread of its own, and a host that takes 1,000 events a second.
+class control_plane {
+ public:
+  control_plane() {
+    tasks_.spawn(watchdog_.run());
+    tasks_.spawn(made_.runnable->run());
+    library_ = std::jthread([this] { context_.run(); });
+    host_ = std::jthread([this](std::stop_token stop) { take(stop); });
+  }
+  ~control_plane() {
+    host_.request_stop();
+    tasks_.cancel();
+    asio::co_spawn(context_, tasks_.join(), asio::use_future).get();
+  }
+  control_plane(const control_plane&) = delete;
+  control_plane& operator=(const control_plane&) = delete;
+
+  asio::ip::tcp::endpoint address() const { return made_.runnable->address(); }
+
+  /// Waits until the host has the object's event; returns when that was, or `until`.
+  clock_type::time_point arrival(const std::string& name, clock_type::time_point until) {
+    std::unique_lock lock(guard_);
+    const bool seen = arrived_.wait_until(lock, until, [&] { return seen_.contains(name); });
+    return seen ? seen_.extract(name).mapped() : until;
+  }
+
+ private:
+  void take(const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      std::promise<std::string> next;
+      auto name = next.get_future();
+      made_.events->async_receive(
+          [&next](boost::system::error_code, std::optional<listener::received_event> one) {
+            next.set_value(one ? one->event.watched.name : "");
+          });
+      const auto got = name.get();
+      if (got.starts_with("other")) {
+        const std::lock_guard lock(guard_);
+        seen_[got] = clock_type::now();
+        arrived_.notify_all();
+      }
+      std::this_thread::sleep_for(1ms);
+    }
+  }
+
+  static listener::listener_options options() {
+    listener::listener_options out;
+    out.address = {asio::ip::address_v4::loopback(), 0};
+    out.component = "m";
+    return out;
+  }
+
+  asio::io_context context_{1};
+  core::real_clock clock_;
+  core::metrics metrics_;
+  core::logger log_{core::log_level::error, [](std::string_view) {}};
+  core::watchdog watchdog_{clock_, context_.get_executor()};
+  listener::registration made_ = listener::register_component(context_.get_executor(), options(),
+                                                              {clock_, watchdog_, log_, metrics_});
+  core::task_group tasks_{context_.get_executor()};
+  std::mutex guard_;
+  std::condition_variable arrived_;
+  std::map<std::string, clock_type::time_point> seen_;
+  std::jthread library_;
+  std::jthread host_;
+};
+
+/// Floods until it is destroyed.
+class flood {
+ public:
+  flood(const asio::ip::tcp::endpoint& to, const std::string& sender) {
+    for (int number = 0; number < 8; ++number) {
+      threads_.emplace_back([=](std::stop_token stop) {
+        std::vector<std::string> requests;
+        for (int batch = 0; batch < 16; ++batch) {
+          std::string body;
+          for (int i = 0; i < 512; ++i) {
+            const auto name = std::to_string(number * 16 + batch) + "-" + std::to_string(i);
+            body += (i == 0 ? "[" : ",") + event_of(name);
+          }
+          requests.push_back(connection::request("events", sender, body + "]"));
+        }
+        connection own(to);
+        for (std::size_t i = 0; !stop.stop_requested(); ++i) own.send(requests[i % 16]);
+      });
+    }
+    std::this_thread::sleep_for(500ms);  // until it has filled what it can
+  }
+
+ private:
+  std::vector<std::jthread> threads_;
+};
+
+/// Sends events one at a time; returns the 99th percentile of their times in milliseconds.
+double late(control_plane& to, const std::string& sender, int events) {
+  static int number = 0;
+  connection own(to.address());
+  std::vector<double> times;
+  for (int i = 0; i < events; ++i) {
+    const auto name = "other-" + std::to_string(number++);
+    const auto request = connection::request("event", sender, event_of(name));
+    const auto begun = clock_type::now();
+    const auto end = begun + patience;
+    while (own.send(request) != 200 && clock_type::now() < end) std::this_thread::sleep_for(100ms);
+    times.push_back(milliseconds(to.arrival(name, end) - begun));
+  }
+  std::ranges::sort(times);
+  return times[(times.size() * 99 + 99) / 100 - 1];
+}
+
+double median(std::vector<double> of) {
+  std::ranges::sort(of);
+  return of[of.size() / 2];
+}
+
+int run() {
+  const auto flooding = sender_of("flooding");
+  const auto other = sender_of("other");
+  std::vector<double> idle;
+  std::vector<double> shares;
+  std::vector<double> one_share;
+  for (int round = 0; round < rounds; ++round) {
+    control_plane kcp;
+    idle.push_back(late(kcp, other, 200));
+    const flood from(kcp.address(), flooding);
+    shares.push_back(late(kcp, other, 200));
+    one_share.push_back(late(kcp, flooding, 2));
+  }
+  const auto limit = std::max(50.0, 3 * median(idle));
+  const auto print = [](const char* name, double value, const char* bound, double at) {
+    std::printf(
+        "{\"name\": \"listener/%s\", \"value\": %.1f, \"unit\": \"ms, p99\", \"%s\": %.0f}\n", name,
+        value, bound, at);
+  };
+  print("idle", median(idle), "limit", 50);
+  print("flooded", median(shares), "limit", limit);
+  print("flooded, one share", median(one_share), "at least", 1000);
+  return median(shares) <= limit && median(one_share) >= 1000 ? 0 : 1;
+}
+
+}  // namespace
+
+int main() {
+  try {
+    return run();
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "bench_listener: %s\n", e.what());
+    return 1;
+  }
+}

@@ -1,0 +1,92 @@
+#pragma once
+
+#include "core/clock.hpp"
+#include "reactors/shared/event_json.hpp"
+#include "reactors/shared/events.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+namespace rw::listener {
+
+/// An event, and its sender.
+struct received_event {
+  rw::contract contract = rw::contract::v2;
+  std::string runtime_id;  ///< common name of the sender's certificate
+  watch_event event;       ///< its manager is the listener's component
+};
+
+/// Result of an offer to a fair_queue.
+enum class offer_result : std::uint8_t {
+  added,
+  merged,      ///< an equal event of the runtime is pending, and stands for both
+  share_full,  ///< the runtime has its maximum pending
+  full,        ///< the queue is full for a runtime with so many pending
+};
+
+/// Events of many runtimes that are accepted and wait for the host: for each runtime each event at
+/// most once, oldest first; runtimes take turns, one event a turn. So an event waits for those of
+/// its own runtime, and for one of each other runtime.
+///
+/// **Bounds.** A runtime has at most `runtime_events` pending, and all have at most `events`. Of
+/// these the last third is kept for runtimes with nothing pending, and the second third for those
+/// below their fair part, which is a third divided by the runtimes with something pending. So while
+/// a few flood, one event of each of `events` / 3 other runtimes is accepted.
+///
+/// **Memory.** A pending event takes 0.5 KiB with names of common length and 2.3 KiB with the
+/// longest; a runtime with something pending 0.25 KiB, or 0.5 KiB with the longest id; an idle one
+/// nothing. 5,000 runtimes with one event each: 3.1 MiB. 18,000 with one each, which is the most
+/// that the default bounds allow: 12 MiB, or 47 MiB with the longest names.
+///
+/// An offer costs O(log n) comparisons in the runtime's pending events, whatever names it chooses;
+/// `take` O(1). Not thread-safe.
+class fair_queue {
+ public:
+  struct taken {
+    received_event event;
+    core::time_point since;  ///< when the oldest of the merged events was accepted
+  };
+
+  /// Both at least 1.
+  fair_queue(std::size_t runtime_events, std::size_t events)
+      : runtime_events_(runtime_events), events_(events) {}
+
+  /// The events' managers are the same.
+  offer_result offer(const std::string& runtime_id, rw::contract contract, watch_event event,
+                     core::time_point now);
+
+  /// Takes the oldest event of the runtime whose turn it is; nothing if the queue is empty.
+  std::optional<taken> take();
+
+  std::size_t size() const noexcept { return size_; }
+  bool empty() const noexcept { return size_ == 0; }
+
+ private:
+  struct pending {
+    rw::contract contract;
+    watch_event event;
+    core::time_point since;
+  };
+  struct before {
+    bool operator()(const pending& a, const pending& b) const noexcept;
+  };
+  using event_set = std::set<pending, before>;
+  struct share {
+    event_set events;
+    std::list<event_set::iterator> order;  ///< oldest first
+  };
+  using share_map = std::map<std::string, share>;
+
+  const std::size_t runtime_events_;
+  const std::size_t events_;
+  share_map shares_;                      ///< of the runtimes with something pending
+  std::list<share_map::iterator> turns_;  ///< each of `shares_` once
+  std::size_t size_ = 0;
+};
+
+}  // namespace rw::listener
