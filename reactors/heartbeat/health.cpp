@@ -8,8 +8,6 @@
 namespace rw::heartbeats {
 namespace {
 
-constexpr core::duration shortest_interval = std::chrono::seconds(1);
-
 std::string seconds(core::duration of) {
   return std::to_string(std::chrono::floor<std::chrono::seconds>(of).count()) + " s";
 }
@@ -102,8 +100,8 @@ void fleet_health::assess(record& runtime, const heartbeat& content, moment at) 
     runtime.message = name_of(*catches_up) + " is not watched" +
                       (catches_up->reason.empty() ? "" : ": " + catches_up->reason);
   } else if (content.ledger == "failed") {
-    runtime.reason = "LedgerNotWritten";
-    runtime.message = "the watcher cannot write its ledger: see its log";
+    runtime.reason = "JournalNotWritten";
+    runtime.message = "the watcher cannot write its journal: see its log";
   }
 }
 
@@ -112,10 +110,10 @@ fleet_health::receipt fleet_health::receive(const k8s::object_key& kyma, heartbe
   auto& of = use(kyma, at);
   auto& runtime = of.second;
   auto& shown = runtime.shown;
-  const auto gap = runtime.gaps.observe(content);
-  if (!gap.empty()) {
+  auto missed = runtime.gaps.observe(content);
+  if (missed) {
     ++shown.gaps;
-    shown.gap = gap;
+    shown.gap = missed.message();
   }
   assess(runtime, content, at);
   std::optional<core::duration> proved;
@@ -138,10 +136,11 @@ fleet_health::receipt fleet_health::receive(const k8s::object_key& kyma, heartbe
   runtime.silent = false;
   runtime.heard = at.now;
   shown.heard = at.wall;
-  content.watches = {};
-  content.probes = {};
+  content.watches = std::vector<watch_report>();  // = {} would keep the memory
+  content.probes = std::vector<std::string>();
+  content.gaps.reset();
   shown.last = std::move(content);
-  return {.changed = settle(of, at), .gap = gap, .probe = proved};
+  return {.changed = settle(of, at), .missed = std::move(missed), .probe = proved};
 }
 
 bool fleet_health::expect(const k8s::object_key& kyma, moment at) {
@@ -169,10 +168,8 @@ void fleet_health::clear(entry& of, moment at) {
   settle(of, at);
 }
 
-bool fleet_health::accepts(const k8s::object_key& kyma, moment at) const {
-  const auto found = records_.find(kyma);
-  return found == records_.end() || !found->second.shown.heard ||
-         at.now - found->second.heard >= shortest_interval;
+bool fleet_health::accepts(const k8s::object_key& kyma, moment at) {
+  return use(kyma, at).second.accepted.try_take(at.now);
 }
 
 std::optional<fleet_health::change> fleet_health::probed(const k8s::object_key& kyma,

@@ -1,7 +1,9 @@
 #pragma once
 
 #include "core/clock.hpp"
+#include "core/token_bucket.hpp"
 #include "k8s/objects/names.hpp"
+#include "reactors/shared/gap_detector.hpp"
 #include "reactors/shared/heartbeat.hpp"
 
 #include <array>
@@ -74,10 +76,10 @@ struct runtime_health {
   std::chrono::system_clock::time_point since = {};  ///< of the state
   /// By this process' clock; nothing: no heartbeat yet.
   std::optional<std::chrono::system_clock::time_point> heard = {};
-  heartbeat last = {};  ///< without its watches
-  std::uint64_t gaps = 0;
-  std::string gap = {};                                              ///< why the latest gap was one
-  std::optional<probe_result> probe = {};                            ///< the latest
+  heartbeat last = {};                     ///< without watches, probes and gaps
+  std::uint64_t gaps = 0;                  ///< number of heartbeats with a gap
+  std::string gap = {};                    ///< the latest: why it is one, and whose
+  std::optional<probe_result> probe = {};  ///< the latest
   std::optional<std::chrono::system_clock::time_point> probed = {};  ///< when that was
 };
 
@@ -85,7 +87,7 @@ struct runtime_health {
 /// Pure: time is an argument. In memory only: a new leader waits for the heartbeats of the next
 /// interval.
 ///
-/// Keeps less than 2 KiB for each runtime, whatever that reports. Not thread-safe.
+/// Keeps less than 6 KiB for each runtime, whatever that reports. Not thread-safe.
 class fleet_health {
  public:
   /// A change to report. References are valid until the next call.
@@ -96,7 +98,7 @@ class fleet_health {
   };
   struct receipt {
     std::optional<change> changed = {};
-    std::string_view gap = {};  ///< why events may have been missed; empty: none were
+    missed_events missed = {};
     std::optional<core::duration> probe = {};  ///< a probe is complete, after that time
   };
   using visitor = std::function<void(const change&)>;
@@ -111,8 +113,9 @@ class fleet_health {
   bool expect(const k8s::object_key& kyma, moment at);
   /// It is not: nothing is expected, and what was known of it no longer counts.
   void unexpect(const k8s::object_key& kyma, moment at);
-  /// False: the latest heartbeat was so short a time ago that this one is not needed.
-  bool accepts(const k8s::object_key& kyma, moment at) const;
+  /// False: heartbeats of the runtime come too often, and this one is to be dropped. Several pods
+  /// may send one each at once.
+  bool accepts(const k8s::object_key& kyma, moment at);
 
   /// A probe of the Kyma's runtime has ended, or waits for a heartbeat. Returns a change to report.
   std::optional<change> probed(const k8s::object_key& kyma, probe_result result, moment at);
@@ -141,6 +144,7 @@ class fleet_health {
     std::string message = {};  ///< likewise
     bool silent = false;
     bool expected = false;
+    core::token_bucket accepted{1, 4};  ///< one a second
     gap_detector gaps = {};
   };
   using entry = std::pair<const k8s::object_key, record>;

@@ -36,8 +36,10 @@ bool has_news(const watcher_report& before, const watcher_report& now) {
   const auto& a = before.content;
   const auto& b = now.content;
   return a.watches != b.watches || a.more_watches != b.more_watches || a.source != b.source ||
-         a.ledger != b.ledger || a.certificate_not_after != b.certificate_not_after ||
-         a.events.lost != b.events.lost || before.upstream_open != now.upstream_open;
+         a.ledger != b.ledger || a.managers_digest != b.managers_digest ||
+         a.ca_digest != b.ca_digest || a.certificate_digest != b.certificate_digest ||
+         a.certificate_not_after != b.certificate_not_after || a.events.lost != b.events.lost ||
+         a.gaps != b.gaps || before.upstream_open != now.upstream_open;
 }
 
 }  // namespace
@@ -52,6 +54,7 @@ sender::sender(asio::any_io_executor executor, sender_options options,
       failed_(heartbeats(in_.metrics, "failed")),
       unsupported_(heartbeats(in_.metrics, "unsupported")),
       boot_id_(make_boot_id(random_)),
+      started_(in_.clock.wall()),
       managers_turn_(executor) {}
 
 asio::awaitable<void> sender::run() {
@@ -75,19 +78,32 @@ asio::awaitable<void> sender::send_to_kcp() {
     if (now < due && !new_probe_ && !has_news(latest_, next)) continue;
     due = now + core::shortened(options_.interval, jitter, random_());
     prepare(std::move(next));
-    if (now >= kcp_.not_before) {
-      auto body = body_for({});
-      const auto sent = co_await post(std::string(heartbeat_component), std::move(body));
-      if (sent == outcome::ended) co_return;
-      note(heartbeat_component, kcp_, sent);
-      if (sent == outcome::delivered) {
-        kcp_error_.clear();
-        reported_events_ = latest_.content.events.delivered;
-        reported_time_ = latest_.delivery_time;
-      }
-    }
+    const bool goes_on = co_await post_to_kcp();
+    if (!goes_on) co_return;
     managers_turn_.set();
   }
+}
+
+/// Sends the latest heartbeat, unless KCP is to be left alone. Returns false at the end.
+asio::awaitable<bool> sender::post_to_kcp() {
+  if (in_.clock.now() < kcp_.not_before) co_return true;
+  auto body = render_heartbeat(latest_.content);
+  const auto sent = co_await post(std::string(heartbeat_component), std::move(body));
+  if (sent == outcome::ended) co_return false;
+  note(heartbeat_component, kcp_, sent);
+  if (sent != outcome::delivered) co_return true;
+  if (in_.on_reported) in_.on_reported();
+  kcp_error_.clear();
+  reported_events_ = latest_.content.events.delivered;
+  reported_time_ = latest_.delivery_time;
+  note_told(heartbeat_component, latest_.content);
+  note_told({}, latest_.content);
+  co_return true;
+}
+
+asio::awaitable<void> sender::finish() {
+  prepare(in_.report());
+  co_await post_to_kcp();
 }
 
 asio::awaitable<void> sender::send_to_managers() {
@@ -96,9 +112,11 @@ asio::awaitable<void> sender::send_to_managers() {
     if (aborted) co_return;
     const auto due = due_managers();
     for (const auto& manager : due) {
-      auto body = body_for(manager);
+      const auto content = content_for(manager);
+      auto body = render_heartbeat(content);
       const auto sent = co_await post(manager, std::move(body));
       if (sent == outcome::ended) co_return;
+      if (sent == outcome::delivered) note_told(manager, content);
       note(manager, managers_[manager], sent == outcome::timed_out ? outcome::unsupported : sent);
     }
   }
@@ -108,6 +126,8 @@ asio::awaitable<void> sender::send_to_managers() {
 void sender::prepare(watcher_report next) {
   auto& content = next.content;
   content.boot_id = boot_id_;
+  content.started = started_;
+  content.sent = in_.clock.wall();
   content.sequence = latest_.content.sequence + 1;
   content.probes.assign(probes_.begin(), probes_.end());
   new_probe_ = false;
@@ -141,12 +161,22 @@ std::vector<std::string> sender::due_managers() {
   return names;
 }
 
-/// Renders the latest heartbeat. A manager gets its own watches; empty: all.
-std::string sender::body_for(std::string_view manager) const {
-  if (manager.empty()) return render_heartbeat(latest_.content);
+/// The latest heartbeat with the watches and gaps of a manager.
+heartbeat sender::content_for(std::string_view manager) const {
   auto content = latest_.content;
   std::erase_if(content.watches, [&](const auto& each) { return each.manager != manager; });
-  return render_heartbeat(content);
+  if (!content.gaps) return content;
+  std::erase_if(content.gaps->managers,
+                [&](const auto& each) { return each.manager != manager && !each.manager.empty(); });
+  return content;
+}
+
+/// A manager has learned of its gaps.
+void sender::note_told(std::string_view manager, const heartbeat& sent) const {
+  if (!in_.on_gap_told || !sent.gaps) return;
+  const auto& all = sent.gaps->managers;
+  const auto found = std::ranges::find(all, manager, &manager_gaps::manager);
+  if (found != all.end()) in_.on_gap_told(found->manager, found->count);
 }
 
 asio::awaitable<sender::outcome> sender::post(std::string component, std::string body) {

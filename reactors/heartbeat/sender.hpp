@@ -52,16 +52,28 @@ struct sender_environment {
   std::function<watcher_report()> report;
   /// Managers whose listeners offer to take heartbeats.
   std::function<std::vector<std::string>()> managers;
+  /// The manager has learned of its gaps up to that count, from a heartbeat that was answered 2xx:
+  ///
+  /// - a manager that takes heartbeats, from one to itself;
+  /// - `heartbeat_component`, and the empty name (all managers), from one to KCP.
+  ///
+  /// Not called for managers that take no heartbeats: KCP reports their gaps to people, but does
+  /// not pass them on, so they must be sent all events of their Watchers. The empty name concerns
+  /// them, too; those that take heartbeats get its count with their own. Each further heartbeat has
+  /// the counts again, for a receiver that drops one after its response. May be empty.
+  std::function<void(const std::string& manager, std::uint64_t count)> on_gap_told = {};
+  /// KCP has answered a heartbeat 2xx. May be empty.
+  std::function<void()> on_reported = {};
 };
 
 /// Sends heartbeats to KCP: `POST /v2/<component>/event` with a body of `render_heartbeat`. The
 /// component is `heartbeat_component`; other managers get one after it, one manager after another,
-/// with their own watches only.
+/// with their own watches and gaps only.
 ///
 /// The first is sent within a second, the next ones every `interval`, shortened by up to 10 %, and
-/// after `change_interval` if there is something to report: a watch, the source, the ledger or the
-/// certificate has changed, an event was lost, delivery to KCP has stopped or resumed, a probe
-/// came.
+/// after `change_interval` if there is something to report: a watch, the source, the ledger, the
+/// managers' file, the CA bundle or the certificate has changed, there is a new gap, delivery to
+/// KCP has stopped or resumed, a probe came.
 ///
 /// A heartbeat that fails is not repeated: the next one replaces it. Where there is no receiver
 /// (404) heartbeats are sent after pauses that double; so for a manager that does not respond in
@@ -79,6 +91,10 @@ class sender {
 
   /// Runs until cancelled, which must be before the client closes.
   boost::asio::awaitable<void> run();
+
+  /// Sends KCP one more heartbeat, after `run` was cancelled: it says until when this pod was live,
+  /// by which the start of the pod that replaces it is judged (gap_detector.hpp).
+  boost::asio::awaitable<void> finish();
 
   /// The watcher was probed: one of the next heartbeats, within `change_interval` where KCP takes
   /// it, names the nonce. Returns what it knows of the way to KCP.
@@ -99,7 +115,9 @@ class sender {
   void prepare(watcher_report next);
   void note(std::string_view component, receiver& of, outcome sent);
   std::vector<std::string> due_managers();
-  std::string body_for(std::string_view manager) const;
+  boost::asio::awaitable<bool> post_to_kcp();
+  heartbeat content_for(std::string_view manager) const;
+  void note_told(std::string_view manager, const heartbeat& sent) const;
 
   const boost::asio::any_io_executor executor_;
   const sender_options options_;
@@ -110,6 +128,7 @@ class sender {
   core::counter& unsupported_;
   core::log_limit failure_log_;
   const std::string boot_id_;
+  const std::chrono::system_clock::time_point started_;
   watcher_report latest_;  ///< of the latest heartbeat
   // Of the latest heartbeat that KCP has.
   std::uint64_t reported_events_ = 0;

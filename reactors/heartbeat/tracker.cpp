@@ -108,13 +108,13 @@ void tracker::receive(received_heartbeat received) {
     if (outcome.probe) {
       probe_seconds_.Observe(std::chrono::duration<double>(*outcome.probe).count());
     }
-    if (outcome.gap.empty()) continue;
+    if (!outcome.missed) continue;
     gaps_.Increment();
-    in_.log.limited(gap_log_, core::log_level::warning,
-                    "events may have been missed, the runtime is reconciled",
-                    {{"kyma", kyma.name()}, {"reason", outcome.gap}});
-    in_.events.warning(k8s::reference_to(kyma.parse()), "EventsMissed", outcome.gap);
-    in_.on_gap(received.runtime_id);
+    const auto message = outcome.missed.message();
+    in_.log.limited(gap_log_, core::log_level::warning, "events may have been missed",
+                    {{"kyma", kyma.name()}, {"reason", message}});
+    in_.events.warning(k8s::reference_to(kyma.parse()), "EventsMissed", message);
+    in_.on_gap(received.runtime_id, outcome.missed);
   }
 }
 

@@ -34,8 +34,8 @@ struct tracker_environment {
   std::function<std::vector<k8s::object>(std::string_view runtime_id)> kymas_of;
   /// Whether the watcher is installed on a Kyma's runtime.
   std::function<bool(const k8s::object_key& kyma)> installed;
-  /// Events of the runtime may have been missed: all of it is to be reconciled.
-  std::function<void(std::string_view runtime_id)> on_gap;
+  /// Events of the runtime may have been missed: its managers are to reconcile all of it.
+  std::function<void(std::string_view runtime_id, const missed_events&)> on_gap;
   /// The runtime has become silent: its installation is to be checked.
   std::function<void(const k8s::object_key& kyma)> on_silent;
   /// Heartbeats of the runtime are expected from now on.
@@ -45,11 +45,11 @@ struct tracker_environment {
 /// Notices in KCP where the way of events is broken: reads heartbeats from a channel, and expects
 /// them from each runtime on which the watcher is installed (health.hpp). A change of a runtime's
 /// state is an event of its Kyma: WatcherLive, WatcherDegraded, WatcherSilent; EventsMissed is a
-/// gap.
+/// gap, and names the managers.
 ///
 /// Metrics: `rw_runtimes{state}` (unknown, live, degraded, silent),
-/// `rw_heartbeats_received_total{outcome}` (accepted; limited: within a second
-/// after another one of the runtime, dropped; unknown: no Kyma has the runtime id),
+/// `rw_heartbeats_received_total{outcome}` (accepted; limited: dropped, as the runtime sends more
+/// than one a second; unknown: no Kyma has the runtime id),
 /// `rw_runtime_gaps_total`, `rw_probe_seconds` (from a probe to the heartbeat that names it).
 ///
 /// Everything happens on one executor, which is also the informer's.

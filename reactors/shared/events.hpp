@@ -20,12 +20,8 @@ struct watch_event {
   group_version_kind gvk;  ///< of the watched object
   object_key watched;      ///< the watched object
   object_key owner;        ///< contract v1 only: the object's owner; else empty
-  /// For its sender, to be told what becomes of the event; increases. 0: none. No part of the key.
-  std::uint64_t mark = 0;
 
-  friend bool operator==(const watch_event& a, const watch_event& b) {
-    return a.manager == b.manager && a.gvk == b.gvk && a.watched == b.watched && a.owner == b.owner;
-  }
+  friend bool operator==(const watch_event&, const watch_event&) = default;
 };
 
 /// Maximum length of a Kubernetes name in bytes: that of a DNS subdomain (RFC 1123), the longest of

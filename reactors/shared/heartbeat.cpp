@@ -23,6 +23,8 @@ namespace json = boost::json;
 constexpr std::size_t heartbeat_depth = 4;
 constexpr std::chrono::hours longest_age(240);
 constexpr std::uint64_t longest_interval = 3600;
+constexpr std::size_t digest_digits = 64;
+constexpr std::size_t max_gaps_bytes = max_heartbeat_bytes / 4;
 
 /// Numbers of `event_counts`, by their names on the wire.
 struct named_count {
@@ -66,6 +68,19 @@ class heartbeat_reader {
     return std::string(*found);
   }
 
+  std::optional<std::chrono::system_clock::time_point> time(std::string_view name) {
+    const auto written = text(name);
+    auto read = k8s::parse_rfc3339(written);
+    if (!read && !written.empty()) fail(name, "a time of RFC 3339");
+    return read;
+  }
+
+  std::string digest(std::string_view name) {
+    auto out = text(name);
+    if (!out.empty() && out.size() != digest_digits) fail(name, "64 hexadecimal digits");
+    return out;
+  }
+
   std::uint64_t number(std::string_view name) {
     const auto* const value = find(name);
     if (value == nullptr) return 0;
@@ -98,6 +113,7 @@ watch_report read_watch(heartbeat_reader from) {
   watch_report out{from.text("manager"), from.text("group"), from.text("resource"),
                    from.text("field")};
   out.reason = from.text("reason");
+  out.live_since = from.time("liveSince");
   const auto name = from.text("state");
   const auto state =
       std::ranges::find(watch_states, name, [](watch_state s) { return to_string(s); });
@@ -106,9 +122,31 @@ watch_report read_watch(heartbeat_reader from) {
   return out;
 }
 
+manager_gaps read_gaps(heartbeat_reader from) {
+  manager_gaps out{from.text("manager"), from.number("count")};
+  if (!out.manager.empty() && !is_path_segment(out.manager)) {
+    from.fail("manager", "an element of a path");
+  }
+  return out;
+}
+
 std::chrono::milliseconds milliseconds(std::uint64_t number) {
   constexpr auto most = std::chrono::milliseconds(longest_age).count();
   return std::chrono::milliseconds(std::min(number, static_cast<std::uint64_t>(most)));
+}
+
+json::object value_of(const reported_gaps& from) {
+  json::object out{{"series", from.series}};
+  auto& list = out["managers"].emplace_array();
+  std::uint64_t sum = 0;
+  for (const auto& each : from.managers) {
+    list.push_back({{"manager", each.manager}, {"count", each.count}});
+    sum += each.count;
+  }
+  if (list.size() > max_heartbeat_gaps || json::serialize(list).size() > max_gaps_bytes) {
+    list = {{{"manager", ""}, {"count", sum}}};
+  }
+  return out;
 }
 
 json::object value_of(const heartbeat& from, std::size_t watches) {
@@ -122,6 +160,16 @@ json::object value_of(const heartbeat& from, std::size_t watches) {
                    {"ledger", from.ledger},
                    {"events", std::move(events)},
                    {"oldestUndeliveredMilliseconds", from.oldest_undelivered.count()}};
+  const auto add = [&](std::string_view name, const std::string& text) {
+    if (!text.empty()) out[name] = text;
+  };
+  add("pod", from.pod);
+  add("managersDigest", from.managers_digest);
+  add("caDigest", from.ca_digest);
+  add("certificateDigest", from.certificate_digest);
+  if (from.started) out["startedAt"] = k8s::format_micro_time(*from.started);
+  if (from.sent) out["sentAt"] = k8s::format_micro_time(*from.sent);
+  if (from.gaps) out["gaps"] = value_of(*from.gaps);
   if (from.delivery) out["deliveryMilliseconds"] = from.delivery->count();
   if (from.certificate_not_after) {
     out["certificateNotAfter"] = k8s::format_time(*from.certificate_not_after);
@@ -138,6 +186,7 @@ json::object value_of(const heartbeat& from, std::size_t watches) {
                                                {"resource", each.resource},
                                                {"field", each.field},
                                                {"state", to_string(each.state)}});
+    if (each.live_since) one.as_object()["liveSince"] = k8s::format_micro_time(*each.live_since);
     if (!each.reason.empty())
       one.as_object()["reason"] =
           core::printable(std::string_view(each.reason).substr(0, max_name));
@@ -145,19 +194,6 @@ json::object value_of(const heartbeat& from, std::size_t watches) {
   const auto more = from.more_watches + from.watches.size() - watches;
   if (more > 0) out["moreWatches"] = more;
   return out;
-}
-
-/// Whether lists and watches make up for a time without the watcher.
-enum class coverage : std::uint8_t { full, pending, partial };
-
-coverage coverage_of(const heartbeat& content) {
-  const auto any = [&](watch_state state) {
-    return std::ranges::find(content.watches, state, &watch_report::state) != content.watches.end();
-  };
-  const bool partial =
-      content.source == "webhook" || content.more_watches > 0 || any(watch_state::unobserved);
-  if (partial) return coverage::partial;
-  return any(watch_state::catching_up) ? coverage::pending : coverage::full;
 }
 
 }  // namespace
@@ -223,13 +259,28 @@ boost::system::result<heartbeat, heartbeat_error> parse_heartbeat(std::string_vi
   if (root.find("deliveryMilliseconds") != nullptr) {
     out.delivery = milliseconds(root.number("deliveryMilliseconds"));
   }
-  if (const auto until = root.text("certificateNotAfter"); !until.empty()) {
-    out.certificate_not_after = k8s::parse_rfc3339(until);
-    if (!out.certificate_not_after) root.fail("certificateNotAfter", "a time of RFC 3339");
-  }
+  out.certificate_not_after = root.time("certificateNotAfter");
+  out.pod = root.text("pod");
+  out.started = root.time("startedAt");
+  out.sent = root.time("sentAt");
+  out.managers_digest = root.digest("managersDigest");
+  out.ca_digest = root.digest("caDigest");
+  out.certificate_digest = root.digest("certificateDigest");
   if (const auto* const events = root.find("events"); events != nullptr) {
     heartbeat_reader from(*events, "events", error);
     for (const auto& each : event_count_names) out.events.*each.value = from.number(each.name);
+  }
+  if (const auto* const gaps = root.find("gaps"); gaps != nullptr) {
+    heartbeat_reader from(*gaps, "gaps", error);
+    out.gaps.emplace().series = from.text("series");
+    const auto* const managers = from.find("managers");
+    const auto* const list = managers == nullptr ? nullptr : managers->if_array();
+    if (list == nullptr || list->size() > max_heartbeat_gaps) {
+      return heartbeat_error{"gaps.managers must be an array of at most 256 objects"};
+    }
+    for (const auto& each : *list) {
+      out.gaps->managers.push_back(read_gaps(heartbeat_reader(each, "gaps.managers", error)));
+    }
   }
   if (const auto* const probes = root.find("probes"); probes != nullptr) {
     const auto* const list = probes->if_array();
@@ -251,27 +302,6 @@ boost::system::result<heartbeat, heartbeat_error> parse_heartbeat(std::string_vi
   }
   if (!error.empty()) return heartbeat_error{std::move(error)};
   return out;
-}
-
-std::string_view gap_detector::observe(const heartbeat& now) {
-  constexpr std::string_view lost = "the watcher has lost events";
-  constexpr std::string_view restarted =
-      "the watcher restarted, and does not observe all resources";
-  if (boots_[1].id == now.boot_id) std::swap(boots_[0], boots_[1]);
-  auto& current = boots_[0];
-  const auto cover = coverage_of(now);
-  if (current.id == now.boot_id) {
-    const auto before = std::exchange(current.lost, std::max(current.lost, now.events.lost));
-    const bool open = current.restart_open;
-    if (cover != coverage::pending) current.restart_open = false;
-    if (now.events.lost > before) return lost;
-    return open && cover == coverage::partial ? restarted : "";
-  }
-  const bool first = current.id.empty();
-  boots_[1] = std::move(current);
-  current = {now.boot_id, now.events.lost, !first && cover == coverage::pending};
-  if (now.events.lost > 0) return lost;
-  return !first && cover == coverage::partial ? restarted : "";
 }
 
 }  // namespace rw

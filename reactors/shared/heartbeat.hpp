@@ -49,6 +49,8 @@ struct watch_report {
   std::string field = {};
   watch_state state = watch_state::unobserved;
   std::string reason = {};  ///< of another state than live; may be empty; rendered in ASCII
+  /// When it became live; nothing: it is not.
+  std::optional<std::chrono::system_clock::time_point> live_since = {};
 
   friend bool operator==(const watch_report&, const watch_report&) = default;
 };
@@ -62,7 +64,8 @@ struct event_counts {
   std::uint64_t rejected = 0;
   std::uint64_t not_persisted = 0;
   std::uint64_t resyncs = 0;
-  /// Expired and overflowed events that no watch tells of again.
+  /// Gaps of all managers since the watcher started. Where heartbeats have no gaps by manager:
+  /// expired and overflowed events that no watch tells of again.
   std::uint64_t lost = 0;
 
   /// Adds how much `now` exceeds `before`, another count of the same process.
@@ -71,20 +74,46 @@ struct event_counts {
   friend bool operator==(const event_counts&, const event_counts&) = default;
 };
 
+/// Number of gaps of one manager (gap_account.hpp).
+struct manager_gaps {
+  std::string manager = {};  ///< empty: all managers
+  std::uint64_t count = 0;
+
+  friend bool operator==(const manager_gaps&, const manager_gaps&) = default;
+};
+
+/// Gaps of a watcher by manager.
+struct reported_gaps {
+  std::string series = {};                  ///< counts of different series are not comparable
+  std::vector<manager_gaps> managers = {};  ///< with a count above 0; at most `max_heartbeat_gaps`
+
+  friend bool operator==(const reported_gaps&, const reported_gaps&) = default;
+};
+
 /// What a watcher reports of itself to KCP. Its sender is known by the certificate, not by the
 /// content. Everything in it is the claim of a process on the runtime.
 struct heartbeat {
   std::string boot_id = {};  ///< of the process; a restart has another
+  std::string pod = {};      ///< its name; empty: unknown
   std::uint64_t sequence = 0;
+  /// By the watcher's clock: the start of the process, and when this was sent. Nothing: of a
+  /// version that does not say so.
+  std::optional<std::chrono::system_clock::time_point> started = {};
+  std::optional<std::chrono::system_clock::time_point> sent = {};
   std::string version = {};           ///< of the program
   std::chrono::seconds interval{20};  ///< until the next one, at the latest
   std::string source = {};            ///< effective: webhook, watch or both
   std::string ledger = {};            ///< none, read, missing or failed
   event_counts events = {};
+  std::optional<reported_gaps> gaps = {};  ///< nothing: of a version that has `events.lost` alone
   std::chrono::milliseconds oldest_undelivered{0};  ///< 0: nothing waits
   /// Mean time from acceptance to delivery since the last heartbeat; nothing was delivered: none.
   std::optional<std::chrono::milliseconds> delivery = {};
   std::optional<std::chrono::system_clock::time_point> certificate_not_after = {};
+  // What the process has loaded: SHA-256, 64 lower-case hexadecimal digits; empty: unknown.
+  std::string managers_digest = {};        ///< `managers_in_use::digest`
+  std::string ca_digest = {};              ///< `tls::ca_bundle::digest`
+  std::string certificate_digest = {};     ///< `tls::certificate::fingerprint`
   std::vector<std::string> probes = {};    ///< nonces of the latest; at most `max_heartbeat_probes`
   std::vector<watch_report> watches = {};  ///< at most `max_heartbeat_watches`
   std::size_t more_watches = 0;            ///< that did not fit
@@ -100,9 +129,11 @@ struct received_heartbeat {
 
 inline constexpr std::size_t max_heartbeat_watches = 64;
 inline constexpr std::size_t max_heartbeat_probes = 4;
+inline constexpr std::size_t max_heartbeat_gaps = 256;  ///< managers, the empty name included
 inline constexpr std::size_t max_heartbeat_bytes = 16 * 1024;  ///< as of one event
 
-/// Returns the body, JSON of at most `max_heartbeat_bytes`: watches that do not fit are counted in
+/// Returns the body, JSON of at most `max_heartbeat_bytes`: gaps that take more than a quarter of
+/// it are added up as those of all managers, and watches that do not fit are counted in
 /// `moreWatches`.
 std::string render_heartbeat(const heartbeat& from);
 
@@ -114,27 +145,8 @@ struct heartbeat_error {
 /// Reads a heartbeat. Ignores unknown fields, so that later versions can add some; missing numbers
 /// are 0, missing texts empty. Rejects a missing boot id, values of other types, numbers below 0,
 /// an interval of 0 or more than an hour, texts of more than 253 bytes or with control characters,
-/// and more than `max_heartbeat_watches` watches or `max_heartbeat_probes` probes.
+/// digests of another length, gaps of a name that is no `is_path_segment`, and more than
+/// `max_heartbeat_watches` watches, `max_heartbeat_probes` probes or `max_heartbeat_gaps` gaps.
 boost::system::result<heartbeat, heartbeat_error> parse_heartbeat(std::string_view body);
-
-/// Notices from the heartbeats of one runtime that its events may have been missed: its watcher has
-/// lost some, or restarted and does not observe all resources. A value.
-class gap_detector {
- public:
-  /// Takes the next heartbeat. Returns why all of the runtime must be reconciled; empty: it need
-  /// not be. The first heartbeat is a gap only if events were lost before it: whether another host
-  /// learned of them is not known.
-  std::string_view observe(const heartbeat& now);
-
- private:
-  struct boot {
-    std::string id = {};
-    std::uint64_t lost = 0;
-    bool restart_open = false;  ///< it began with resources that were still being listed
-  };
-
-  /// The latest first: while a pod replaces another one, both send heartbeats.
-  std::array<boot, 2> boots_ = {};
-};
 
 }  // namespace rw

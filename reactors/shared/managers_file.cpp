@@ -1,6 +1,8 @@
 #include "reactors/shared/managers_file.hpp"
 
+#include "core/text.hpp"
 #include "k8s/objects/qualified_name.hpp"
+#include "tls/digest.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -182,6 +184,14 @@ std::string render_managers(const known_managers& managers) {
   }
   const json::object root = {{"version", format_version}, {"watches", std::move(watches)}};
   return json::serialize(root) + "\n";
+}
+
+void managers_in_use::replace(known_managers next) {
+  auto digest = core::hex(tls::sha256(render_managers(next)));
+  auto made = std::make_shared<const known_managers>(std::move(next));
+  const std::lock_guard lock(mutex_);
+  current_.swap(made);
+  digest_.swap(digest);
 }
 
 }  // namespace rw

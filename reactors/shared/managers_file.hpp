@@ -95,15 +95,17 @@ class managers_in_use {
     const std::lock_guard lock(mutex_);
     return current_;
   }
-  void replace(known_managers next) {
-    auto made = std::make_shared<const known_managers>(std::move(next));
+  /// SHA-256 of the current managers' file, as `render_managers` returns it; empty: none is in use.
+  std::string digest() const {
     const std::lock_guard lock(mutex_);
-    current_.swap(made);
+    return digest_;
   }
+  void replace(known_managers next);
 
  private:
   mutable std::mutex mutex_;
   std::shared_ptr<const known_managers> current_;
+  std::string digest_;
 };
 
 }  // namespace rw

@@ -21,7 +21,8 @@ class resource_writer {
   /// informer delivers the newer state.
   using ended = std::optional<k8s::reconcile_result>;
 
-  resource_writer(k8s::client& kcp, k8s::resource_type type) : kcp_(kcp), type_(std::move(type)) {}
+  resource_writer(k8s::client& kcp, k8s::resource_type type)
+      : kcp_(kcp), type_(std::move(type)), own_writes_(kcp.clock()) {}
 
   /// Returns the newest known state: the informer's, or that of a later own write.
   boost::json::value newest(const k8s::object& stored) { return own_writes_.newest(stored); }

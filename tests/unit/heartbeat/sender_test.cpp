@@ -44,7 +44,8 @@ struct environment {
   heartbeats::sender_options options;
   heartbeats::watcher_report report;
   std::vector<std::string> managers;
-  int reports = 0;  ///< so often was `report` read
+  std::string told;  ///< gaps that were told
+  int reports = 0;   ///< so often was `report` read
   std::optional<heartbeats::sender> under_test;
   core::task_group background{context.get_executor()};
   core::task_group sending{context.get_executor()};
@@ -65,7 +66,10 @@ struct environment {
                                          ++reports;
                                          return report;
                                        },
-                                       [this] { return managers; }});
+                                       [this] { return managers; },
+                                       [this](const std::string& manager, std::uint64_t count) {
+                                         told += manager + "=" + std::to_string(count) + " ";
+                                       }});
     sending.spawn(under_test->run());
   }
 
@@ -200,6 +204,10 @@ BOOST_AUTO_TEST_CASE(news_is_reported_after_five_seconds) {
       [](auto& r) { r.content.watches = {watch("m", rw::watch_state::live)}; },
       [](auto& r) { r.content.watches[0].state = rw::watch_state::catching_up; },
       [](auto& r) { r.content.events.lost = 1; },
+      [](auto& r) { r.content.gaps = {"s1", {{"m", 1}}}; },
+      [](auto& r) { r.content.gaps->managers[0].count = 2; },
+      [](auto& r) { r.content.managers_digest = std::string(64, 'a'); },
+      [](auto& r) { r.content.ca_digest = std::string(64, 'a'); },
       [](auto& r) { r.content.ledger = "failed"; },
       [](auto& r) { r.content.source = "watch"; },
       [](auto& r) { r.content.certificate_not_after = std::chrono::system_clock::now(); },
@@ -287,6 +295,54 @@ BOOST_AUTO_TEST_CASE(offering_managers_get_their_own_watches) {
     co_await env.until_outcome("delivered", 5);
     BOOST_TEST(env.heartbeats_of("a").size() == 1U);
     BOOST_TEST(env.heartbeats_of("b").size() == 2U);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(gap_is_told_by_the_response_of_its_manager_alone) {
+  environment env;
+  env.managers = {"a", "b"};
+  env.report.content.gaps = {"s1", {{"", 1}, {"a", 2}, {"b", 3}, {"c", 4}, {"runtime-watcher", 5}}};
+  env.kcp.script = [](const http::request& from, http::response& into) {
+    if (from.target == "/v2/b/event") into.text(503, "busy");
+  };
+  env.run([&]() -> asio::awaitable<void> {
+    env.start();
+    env.time.advance(1s);
+    co_await env.until_outcome("delivered", 2);
+    co_await env.until_outcome("failed", 1);
+    BOOST_TEST(env.told == "runtime-watcher=5 =1 a=2 ");
+    BOOST_TEST((env.heartbeats_of("runtime-watcher").at(0).gaps == env.report.content.gaps));
+    const auto gaps = env.heartbeats_of("b").at(0).gaps;
+    BOOST_TEST((gaps == rw::reported_gaps{"s1", {{"", 1}, {"b", 3}}}));
+  });
+}
+
+BOOST_AUTO_TEST_CASE(gap_is_not_told_while_kcp_is_away) {
+  environment env;
+  env.report.content.gaps = {"s1", {{"", 1}, {"runtime-watcher", 5}}};
+  env.kcp.script = [](const http::request&, http::response& into) { into.text(503, "busy"); };
+  env.run([&]() -> asio::awaitable<void> {
+    env.start();
+    env.time.advance(1s);
+    co_await env.until_outcome("failed", 1);
+    BOOST_TEST(env.told == "");
+  });
+}
+
+BOOST_AUTO_TEST_CASE(last_heartbeat_says_until_when_the_watcher_was_live) {
+  environment env;
+  env.run([&]() -> asio::awaitable<void> {
+    const auto begin = std::chrono::floor<std::chrono::microseconds>(env.time.wall());
+    env.start();
+    env.time.advance(1s);
+    co_await env.until_outcome("delivered", 1);
+    co_await env.stop();
+    env.time.advance(3s);
+    co_await env.under_test->finish();
+    const auto got = env.heartbeats_of("runtime-watcher");
+    BOOST_REQUIRE(got.size() == 2U);
+    BOOST_TEST((got[1].started == begin && got[1].sent == begin + 4s));
+    BOOST_TEST(got[1].sequence == 2U);
   });
 }
 

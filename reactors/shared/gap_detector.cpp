@@ -1,0 +1,169 @@
+#include "reactors/shared/gap_detector.hpp"
+
+#include "core/hash.hpp"
+
+#include <algorithm>
+
+namespace rw {
+namespace {
+
+constexpr unsigned longest_wait = 8;  ///< heartbeats, where clocks step
+constexpr std::size_t most_counts = 31;
+constexpr std::size_t most_named = 256;  // bytes of names in a message
+
+constexpr std::string_view lost = "the watcher has lost events";
+constexpr std::string_view partial = "the watcher restarted, and does not observe all resources";
+constexpr std::string_view forgetful =
+    "the watcher restarted without a journal of what it had delivered";
+
+/// Never 0.
+std::uint64_t hash_of(std::string_view name) {
+  return core::string_hash().add(name).value() | 1;
+}
+
+}  // namespace
+
+bool missed_events::concerns(std::string_view manager) const noexcept {
+  return std::ranges::any_of(
+      managers, [&](const std::string& each) { return each.empty() || each == manager; });
+}
+
+std::string missed_events::message() const {
+  std::string names;
+  std::size_t named = 0;
+  for (const auto& each : managers) {
+    if (named > 0 && names.size() + each.size() > most_named) break;
+    names += (named++ == 0 ? "" : ", ") + each;
+  }
+  if (named < managers.size()) names += " and " + std::to_string(managers.size() - named) + " more";
+  return std::string(reason) + (concerns("") ? " (all operators)" : " (operators: " + names + ")");
+}
+
+missed_events gap_detector::observe(const heartbeat& now) {
+  missed_events out;
+  auto& latest = use(now, out);
+  count(latest, now, out);
+  update(latest, now);
+  for (auto& each : pods_) {
+    // It has no clock of its own in its heartbeats.
+    if (each.series == 0 && (!each.sent || &each == &latest)) each.sent = newest_;
+    if (!each.undecided) continue;
+    const auto found = judge(each);
+    each.undecided = found == verdict::undecided;
+    if (found != verdict::gap) continue;
+    out.managers.emplace_back();
+    out.reason = each.observes == coverage::full ? forgetful : partial;
+  }
+  if (out.concerns("")) out.managers = {""};
+  std::ranges::sort(out.managers);
+  return out;
+}
+
+/// Returns the heartbeat's pod, which becomes the first.
+gap_detector::pod& gap_detector::use(const heartbeat& now, missed_events& missed) {
+  const auto boot = hash_of(now.boot_id);
+  const auto series = now.gaps ? hash_of(now.gaps->series) : 0;
+  auto found = std::ranges::find(pods_, boot, &pod::boot);
+  const bool is_known = found != pods_.end();
+  // A process that continues the journal of another one.
+  if (!is_known && series != 0) found = std::ranges::find(pods_, series, &pod::series);
+  if (found == pods_.end()) {
+    found = std::prev(pods_.end());
+    // One that was never live covers nothing, and is judged if it comes back.
+    const bool was_live = found->observes != coverage::pending;
+    if (found->undecided && was_live) missed = {.managers = {""}, .reason = forgetful};
+    *found = {};
+  }
+  std::rotate(pods_.begin(), found, std::next(found));
+  auto& out = pods_.front();
+  if (out.series != series) out.gaps.clear();
+  out.series = series;
+  if (is_known) return out;
+  // What was not decided of the journal's former process is not decided by reading it.
+  out.remembers = !out.undecided;
+  out.undecided = out.undecided || began_;
+  out.boot = boot;
+  if (!std::exchange(began_, true)) first_ = now.sent;
+  return out;
+}
+
+void gap_detector::count(pod& of, const heartbeat& now, missed_events& missed) {
+  const auto add = [&](const std::string& manager) {
+    missed.managers.push_back(manager);
+    missed.reason = lost;
+  };
+  if (!now.gaps) {
+    if (now.events.lost > of.lost) add({});
+    of.lost = std::max(of.lost, now.events.lost);
+    return;
+  }
+  const auto before = std::exchange(of.gaps, {});
+  const auto compare = [&](const std::string& manager, std::uint64_t count) {
+    const auto name = hash_of(manager);
+    const auto known = std::ranges::find(before, name, [](const auto& each) { return each.first; });
+    // A decrease, too: the journal has lost its end, and what the difference hides is not known.
+    if (count != (known == before.end() ? 0 : known->second)) add(manager);
+    of.gaps.emplace_back(name, count);
+  };
+  std::uint64_t others = 0;
+  for (const auto& each : now.gaps->managers) {
+    if (each.manager.empty() || of.gaps.size() >= most_counts) {
+      others += each.count;
+    } else {
+      compare(each.manager, each.count);
+    }
+  }
+  compare({}, others);
+}
+
+void gap_detector::update(pod& of, const heartbeat& now) {
+  const auto any = [&](watch_state state) {
+    return std::ranges::find(now.watches, state, &watch_report::state) != now.watches.end();
+  };
+  const bool is_partial =
+      now.source == "webhook" || now.more_watches > 0 || any(watch_state::unobserved);
+  of.observes = is_partial                      ? coverage::partial
+                : any(watch_state::catching_up) ? coverage::pending
+                                                : coverage::full;
+  of.remembers = of.remembers && now.ledger == "read";
+  of.started = now.started;
+  of.sent = now.sent;
+  if (now.sent) newest_ = std::max(newest_, now.sent);
+  of.interval = now.interval;
+  of.complete = now.started;
+  core::string_hash names;
+  for (const auto& each : now.watches) {
+    names.add(each.manager).add(each.group).add(each.resource).add(each.field);
+    // Reviews of an unobserved resource are accepted from the start.
+    const auto since = each.state == watch_state::unobserved ? now.started : each.live_since;
+    of.complete = of.complete && since ? std::max(of.complete, since) : std::nullopt;
+  }
+  of.watches = names.value();
+  of.waited += of.observes != coverage::pending ? 1 : 0;
+}
+
+gap_detector::verdict gap_detector::judge(const pod& started) const {
+  const bool is_full = started.observes == coverage::full;
+  if (started.observes == coverage::pending) return verdict::undecided;
+  if (started.series == 0) return is_full ? verdict::no_gap : verdict::gap;
+  if (is_full && started.remembers) return verdict::no_gap;
+  if (started.started && first_ && *started.started <= *first_) return verdict::no_gap;
+  bool may_come = false;
+  for (const auto& each : pods_) {
+    if (each.boot == 0 || each.boot == started.boot) continue;
+    if (each.observes != coverage::full || !each.sent || !started.started) continue;
+    if (each.series == 0 && is_full && *each.sent + 2 * started.interval >= *started.started) {
+      return verdict::no_gap;
+    }
+    const bool covers = each.watches == started.watches && each.complete && started.complete &&
+                        *each.complete < *started.started;
+    if (!covers) continue;
+    if (*each.sent >= *started.complete) return verdict::no_gap;
+    may_come = true;
+  }
+  const bool waits = may_come && started.waited <= longest_wait &&
+                     *newest_ <= *started.complete + 2 * started.interval;
+  return waits ? verdict::undecided : verdict::gap;
+}
+
+}  // namespace rw

@@ -1,0 +1,86 @@
+// What a heartbeat says of the parts of a webhook process.
+
+#include "reactors/cli/watcher_report.hpp"
+
+#include "tls/ca_bundle.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include "tests/unit/manual_clock.hpp"
+#include "tests/unit/tls/pki.hpp"
+#include <string>
+#include <utility>
+#include <vector>
+
+BOOST_AUTO_TEST_SUITE(watcher_report)
+
+namespace asio = boost::asio;
+namespace core = rw::core;
+namespace tls = rw::tls;
+using rw::cli::watcher_report_of;
+using tls::test::good;
+
+namespace {
+
+struct process {
+  asio::io_context context;
+  core::manual_clock time;
+  core::real_clock real;
+  core::watchdog dog{real, context.get_executor(), std::chrono::milliseconds(5)};
+  core::metrics metrics;
+  core::logger log{core::log_level::error, [](std::string_view) {}};
+  std::unique_ptr<core::transport> plain = core::make_plain_transport();
+  core::channel<rw::watch_event> events{16};
+  rw::admission::webhook webhook{{}, events, time, log, metrics};
+  rw::dispatch::dispatcher dispatcher{
+      context.get_executor(), {}, events, {time, dog, *plain, log, metrics, [] { return 0; }}};
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(gaps_are_reported_by_manager_and_those_of_this_process_as_lost) {
+  process running;
+  rw::gap_account gaps("s1");
+  gaps.restore("kim", {.raised = 4, .told = 4});
+  gaps.raise("klm");
+  gaps.raise("klm");
+  gaps.told("klm", 2);
+  const auto content = watcher_report_of({.webhook = running.webhook,
+                                          .dispatcher = running.dispatcher,
+                                          .gaps = &gaps,
+                                          .pod = "skr-webhook-1"})
+                           .content;
+  BOOST_REQUIRE(content.gaps);
+  BOOST_TEST(content.gaps->series == "s1");
+  const std::vector<rw::manager_gaps> counts{{"kim", 4}, {"klm", 2}};
+  BOOST_TEST((content.gaps->managers == counts));
+  BOOST_TEST(content.events.lost == 2u);
+  BOOST_TEST(content.pod == "skr-webhook-1");
+}
+
+BOOST_AUTO_TEST_CASE(digests_are_those_of_what_is_loaded) {
+  process running;
+  const auto ca = good(tls::issuer::create({.common_name = "CA"}));
+  const auto own = good(ca.issue({.common_name = "runtime-1", .client_auth = true}));
+  const auto loaded = good(tls::material::from_text(
+      {own.certificate, own.key, ca.certificate_pem() + ca.certificate_pem()}));
+  rw::managers_in_use managers;
+  const auto report = [&] {
+    return watcher_report_of({.webhook = running.webhook,
+                              .dispatcher = running.dispatcher,
+                              .managers = &managers,
+                              .material = &loaded})
+        .content;
+  };
+  BOOST_TEST(report().managers_digest.empty());
+  BOOST_TEST(!report().gaps);
+  managers.replace(rw::known_managers({{.manager = "klm", .watched = {"", "v1", "secrets"}}}));
+  const auto content = report();
+  BOOST_TEST(content.managers_digest.size() == 64u);
+  BOOST_TEST(content.managers_digest == managers.digest());
+  BOOST_TEST(content.ca_digest == good(tls::ca_bundle::parse(ca.certificate_pem())).digest());
+  BOOST_TEST(content.certificate_digest == loaded.leaf()->fingerprint());
+  BOOST_TEST((content.certificate_not_after == loaded.leaf()->not_after()));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
