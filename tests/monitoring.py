@@ -25,7 +25,7 @@ SERIES = {
     "WatcherNotObserving": ("rw_observation_unobserved_watches", "1x120", NEVER),
     "WatcherWatchLags": ('rw_observation_confirmations_total{result="missed"}', GROWS, NEVER),
     "WatcherUndelivered": ("rw_observation_undelivered", "5x120", "0x115 5x5"),
-    "WatcherLedgerFails": ('rw_observation_ledger_writes_total{outcome="failed"}', GROWS, NEVER),
+    "WatcherJournalFails": ('rw_observation_journal_writes_total{outcome="failed"}', GROWS, NEVER),
     "WatcherEventsWait": ("rw_dispatch_oldest_event_seconds", "61x120", "59x120"),
     "WatcherHeartbeatsFail": ('rw_heartbeats_total{outcome="failed"}', GROWS, "0x118 1x2"),
     "WatcherCircuitOpen": ("rw_dispatch_open_circuits", "1x120", "0x118 1x2"),

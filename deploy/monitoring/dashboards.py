@@ -53,6 +53,7 @@ BOARDS = {
             ("Events that may have been missed", "ops", [(rate("rw_runtime_gaps_total"), "gaps")])]),
         ("Events", [
             ("Routed events", "ops", [(rate("rw_kyma_router_events_total", "outcome"), "{{outcome}}")]),
+            ("Events pending in the listener", "none", [("sum(rw_listener_pending_events)", "pending")]),
             ("Age of events when they arrive", "s", [(quantile(q, "rw_event_delivery_seconds"), f"{q}") for q in (0.5, 0.99)]),
             ("Duration of probes", "s", [(quantile(q, "rw_probe_seconds"), f"{q}") for q in (0.5, 0.99)])]),
         ("Manager", [

@@ -54,11 +54,12 @@ bool metadata_changed(const delta& change, std::initializer_list<std::string_vie
 }  // namespace
 
 control_plane::control_plane(const sources& from, bootstrapper_sources defaults,
-                             bootstrapper_mode mode, bool allow_inline_manifests)
+                             bootstrapper_mode mode, bool allow_inline_manifests, core::clock& time)
     : from_(from),
       defaults_(std::move(defaults)),
       mode_(mode),
-      allow_inline_manifests_(allow_inline_manifests) {
+      allow_inline_manifests_(allow_inline_manifests),
+      runtime_writes_(time) {
   from_.bootstrappers.add_index(by_source,
                                 [this](const object& each, std::vector<std::string>& values) {
                                   const auto view = view_of(each);

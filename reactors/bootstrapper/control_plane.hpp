@@ -23,8 +23,9 @@ class control_plane {
   /// are added to the keys.
   using fan_out = std::function<void(std::vector<k8s::object_key>, k8s::controller::keys&)>;
 
+  /// `from` and `time` must outlive it.
   control_plane(const sources& from, bootstrapper_sources defaults, bootstrapper_mode mode,
-                bool allow_inline_manifests);
+                bool allow_inline_manifests, core::clock& time);
   ~control_plane();
   control_plane(const control_plane&) = delete;
   control_plane& operator=(const control_plane&) = delete;

@@ -55,7 +55,7 @@ direct_sync::direct_sync(asio::any_io_executor executor, options with, sources f
       revisions_(from_, with_.to, stored_, in_.metrics),
       usual_(from_, with_.defaults, with_.trust_at_once, stored_),
       gate_(gate),
-      kcp_(from_, with_.defaults, with_.mode, with_.allow_inline_manifests),
+      kcp_(from_, with_.defaults, with_.mode, with_.allow_inline_manifests, in_.clock),
       contents_(in_.metrics, "rw_bootstrapper_content",
                 {current, outdated, "in_step", "differing", "NoResource"}) {
   kcp_.watch(controller_, with_.create_for_runtimes,

@@ -128,7 +128,13 @@ void manager_app::make_heartbeats() {
           .kymas = kymas_,
           .kymas_of = [this](std::string_view id) { return kyma_router::kymas_of(kymas_, id); },
           .installed = installed,
-          .on_gap = [this](std::string_view runtime_id) { router_->on_event(runtime_id); },
+          // What the manager itself keeps there; other operators get the heartbeat, or all events.
+          .on_gap =
+              [this](std::string_view runtime_id, const missed_events& missed) {
+                const bool concerned = missed.concerns(heartbeat_component) ||
+                                       missed.concerns(settings_.listening.component);
+                if (concerned) router_->on_event(runtime_id);
+              },
           .on_silent =
               [this](const k8s::object_key& kyma) {
                 route(kyma, core::duration::zero());

@@ -26,6 +26,26 @@ void add_port(CLI::App& app, const std::string& flag, std::uint16_t& port,
       ->default_str(std::to_string(port));
 }
 
+/// `watch`, which earlier versions had, must not prevent the webhook's start either.
+void add_source(CLI::App& app, webhook_settings& to) {
+  const auto read = [&to](const std::string& text) {
+    to.source = text == "watch" ? "both" : text;
+    if (text == "watch") to.outdated.emplace_back("--source watch is read as both");
+  };
+  const auto known = [](const std::string& text) {
+    const bool is = text == "webhook" || text == "both" || text == "watch";
+    return is ? std::string() : "must be webhook or both, not: " + text;
+  };
+  app.add_option_function<std::string>(
+         "--source", read,
+         "What events come from: reviews alone, or both: watches of the resources in "
+         "--managers-file, checked by reviews, and reviews where no watch is possible. Watches "
+         "need --kcp-contract v2")
+      ->check(validator(known, ""))
+      ->type_name("{webhook,both}")
+      ->default_str(to.source);
+}
+
 }  // namespace
 
 void describe_webhook(CLI::App& app, webhook_settings& to) {
@@ -53,10 +73,7 @@ void describe_webhook(CLI::App& app, webhook_settings& to) {
          "What KCP's listener speaks: v1 or v2 (required)")
       ->check(CLI::IsMember({"v1", "v2"}))
       ->type_name("CONTRACT");
-  add(app, "--source", to.source, "",
-      "What events come from: reviews alone, watches of the resources in --managers-file where "
-      "they are possible, or both, where reviews check the watches. Watches need --kcp-contract v2")
-      ->check(CLI::IsMember({"webhook", "watch", "both"}));
+  add_source(app, to);
   add_duration(app, "--settle", to.settle,
                "Time from a review to its event where no watch is live: the API server stores the "
                "change only after the review");
@@ -65,11 +82,12 @@ void describe_webhook(CLI::App& app, webhook_settings& to) {
                std::chrono::milliseconds(1));
   app.add_flag("--observe-secrets", to.observe_secrets, "Watch Secrets too");
   add(app, "--observe-objects", to.observe_objects, "",
-      "Maximum number of watched objects, in all; about 200 bytes each. A resource with more is "
-      "left to reviews")
+      "Maximum number of objects that one Watcher watches, undelivered deletions included, twice "
+      "as many during a list; about 200 bytes each. Events of a Watcher with more come from "
+      "reviews alone")
       ->check(CLI::Range(1u, 1u << 20));
   add(app, "--ledger-file", to.ledger_file, "FILE",
-      "Where delivered states are kept, so that a restart sends only what has changed; without it "
+      "Journal of what was delivered, so that a restart sends only what has changed; without it "
       "each watched object is sent once");
   add(app, "--kubeconfig", to.kubeconfig, "FILE",
       "Access to the API server; by default the pod's service account. Without either events come "
@@ -77,11 +95,12 @@ void describe_webhook(CLI::App& app, webhook_settings& to) {
   add_duration(
       app, "--heartbeat-interval", to.heartbeat_interval,
       "Time between two heartbeats to KCP, shortened by up to 10 %, 1s to 1h; 0 sends none");
+  add(app, "--pod-name", to.pod_name, "NAME", "The pod's name, in heartbeats");
   add_duration(app, "--admission-wait", to.admission_wait,
                "Maximum time that a response waits for room in a full queue; the user's write "
                "waits as long");
   add_duration(app, "--event-max-age", to.event_max_age,
-               "Time after its latest change until an undelivered event is dropped",
+               "Time after its latest change until an undelivered event expires",
                std::chrono::milliseconds(1));
   add_duration(app, "--shutdown-delay", to.shutdown_delay,
                "Time after SIGTERM for which reviews are still accepted: an API server that does "
@@ -101,6 +120,7 @@ void describe_webhook(CLI::App& app, webhook_settings& to) {
 
 void check_webhook(CLI::App& app, const command_line& line, webhook_settings& of) {
   for (auto& remark : of.remarks) remark = line.as_given(remark);
+  for (auto& remark : of.outdated) remark = line.as_given(remark);
   problems wrong;
   check_required(app, {"--ca-cert", "--tls-cert", "--tls-key", "--kcp-addr", "--kcp-contract"},
                  wrong);

@@ -35,13 +35,14 @@ struct webhook_settings {
   std::string managers_file;  ///< empty: every manager is known
   core::host_port kcp;
   rw::contract contract = rw::contract::v2;
-  std::string source = "both";  ///< "webhook", "watch", "both"
+  std::string source = "both";  ///< "webhook", "both"
   std::chrono::milliseconds settle{100};
   std::chrono::milliseconds confirm_wait = std::chrono::seconds(2);
   bool observe_secrets = false;
   std::size_t observe_objects = 50000;
   std::string ledger_file;  ///< empty: none
   std::string kubeconfig;   ///< empty: the pod's service account
+  std::string pod_name;     ///< in heartbeats; empty: unknown
   std::chrono::milliseconds heartbeat_interval = std::chrono::seconds(20);  ///< 0: none
   std::chrono::milliseconds admission_wait{250};
   std::chrono::milliseconds event_max_age = std::chrono::hours(1);
@@ -52,6 +53,7 @@ struct webhook_settings {
   std::size_t max_review_bytes = 8u << 20;
   std::size_t requests_at_once = 64;  ///< maximum number of concurrent requests to KCP
   std::vector<std::string> remarks;   ///< invalid settings replaced by a default; to be logged
+  std::vector<std::string> outdated;  ///< values of earlier versions, read as others; to be logged
 };
 
 /// Address of the listener, and the clients that it trusts.

@@ -1,5 +1,7 @@
 #include "reactors/cli/watcher_report.hpp"
 
+#include "tls/ca_bundle.hpp"
+
 #include <algorithm>
 #include <span>
 #include <utility>
@@ -11,6 +13,21 @@ watch_report of_reviews(const managed_watch& watch) {
   watch_report out{watch.manager, watch.watched.group, watch.watched.plural, watch.field};
   out.reason = "the source is webhook";
   return out;
+}
+
+reported_gaps reported(const gap_account& from) {
+  reported_gaps out{.series = from.series()};
+  for (const auto& [manager, counts] : from.counts()) {
+    out.managers.push_back({.manager = manager, .count = counts.raised});
+  }
+  return out;
+}
+
+void describe(const tls::material& from, heartbeat& to) {
+  if (from.ca()) to.ca_digest = tls::ca_bundle(from.ca()->anchors()).digest();
+  if (!from.leaf()) return;
+  to.certificate_not_after = from.leaf()->not_after();
+  to.certificate_digest = from.leaf()->fingerprint();
 }
 
 }  // namespace
@@ -26,18 +43,25 @@ heartbeats::watcher_report watcher_report_of(const report_sources& from) {
   auto& content = out.content;
   content.version = RW_VERSION;
   content.ledger = observed.ledger;
-  content.events = {.accepted = admission.events,
-                    .delivered = dispatch.counts.delivered,
-                    .expired = dispatch.counts.expired,
-                    .overflowed = dispatch.counts.overflowed + admission.overflowed,
-                    .rejected = dispatch.counts.rejected,
-                    .not_persisted = observed.not_persisted,
-                    .resyncs = observed.resyncs,
-                    .lost = dispatch.counts.lost + admission.overflowed};
+  content.events = {
+      .accepted = admission.events,
+      .delivered = dispatch.counts.delivered,
+      .expired = dispatch.counts.expired,
+      .overflowed = dispatch.counts.overflowed + admission.overflowed,
+      .rejected = dispatch.counts.rejected,
+      .not_persisted = observed.not_persisted,
+      .resyncs = observed.resyncs,
+      .lost = dispatch.counts.expired + dispatch.counts.overflowed + admission.overflowed};
   content.oldest_undelivered = std::chrono::ceil<std::chrono::milliseconds>(dispatch.oldest);
-  content.certificate_not_after = from.certificate_not_after;
+  if (from.gaps != nullptr) {
+    content.gaps = reported(*from.gaps);
+    content.events.lost = from.gaps->raised();
+  }
+  if (from.material != nullptr) describe(*from.material, content);
+  content.pod = from.pod;
   content.source = "webhook";
   const auto managers = from.managers != nullptr ? from.managers->current() : nullptr;
+  if (managers) content.managers_digest = from.managers->digest();
   const auto watches = managers ? std::span(managers->watches()) : std::span<const managed_watch>();
   for (const auto& watch : watches.first(std::min(watches.size(), max_heartbeat_watches))) {
     content.watches.push_back(from.observation != nullptr ? from.observation->report_of(watch)

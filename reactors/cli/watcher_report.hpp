@@ -4,9 +4,10 @@
 #include "reactors/dispatch/dispatch.hpp"
 #include "reactors/heartbeat/sender.hpp"
 #include "reactors/observation/observation.hpp"
+#include "reactors/shared/gap_account.hpp"
 #include "reactors/shared/managers_file.hpp"
+#include "tls/material.hpp"
 
-#include <chrono>
 #include <string>
 
 namespace rw::cli {
@@ -17,8 +18,10 @@ struct report_sources {
   const dispatch::dispatcher& dispatcher;
   const observation::observation* observation = nullptr;  ///< null: events come from reviews alone
   const managers_in_use* managers = nullptr;              ///< null: every manager is known
-  std::string source = {};  ///< the setting, reported if a watch is observed
-  std::chrono::system_clock::time_point certificate_not_after = {};
+  std::string source = {};                  ///< the setting, reported if a watch is observed
+  const tls::material* material = nullptr;  ///< in use; null: unknown
+  const gap_account* gaps = nullptr;        ///< null: what was lost is counted for all managers
+  std::string pod = {};                     ///< its name; empty: unknown
 };
 
 heartbeats::watcher_report watcher_report_of(const report_sources& from);

@@ -87,6 +87,9 @@ webhook_app::webhook_app(services& with, webhook_settings settings)
   for (const auto& remark : settings_.remarks) {
     with.log.error("setting ignored", {{"reason", remark}});
   }
+  for (const auto& remark : settings_.outdated) {
+    with.log.warning("outdated setting", {{"reason", remark}});
+  }
 }
 
 void webhook_app::publish_certificate() {

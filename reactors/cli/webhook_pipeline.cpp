@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <fstream>
 #include <span>
 #include <utility>
 
@@ -18,12 +19,11 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr auto longest_save = std::chrono::seconds(2);  // of the ledger, at the end
+constexpr auto longest_save = std::chrono::seconds(2);  // of the journal, at the end
+constexpr auto last_report = std::chrono::seconds(1);   // of the last heartbeat
 
-dispatch::dispatch_options dispatch_options(const webhook_settings& s,
-                                            dispatch::schedule::outcome_handler on_outcome) {
+dispatch::dispatch_options dispatch_options(const webhook_settings& s) {
   dispatch::dispatch_options options;
-  options.on_outcome = std::move(on_outcome);
   options.contract = s.contract;
   options.upstream.name = "kcp";
   options.upstream.host = s.kcp.host;
@@ -34,13 +34,18 @@ dispatch::dispatch_options dispatch_options(const webhook_settings& s,
   return options;
 }
 
-/// Reports to `observer`, which may be null still.
-dispatch::schedule::outcome_handler report_to(
-    const std::unique_ptr<observation::observation>& observer) {
-  return [&observer](const watch_event& event, std::uint64_t mark, dispatch::outcome outcome) {
-    if (outcome == dispatch::outcome::lost) observer->lost(event, mark);
-    if (outcome != dispatch::outcome::lost) observer->delivered(event, mark);
-  };
+/// Names the counts of gaps of this process.
+std::string make_series() {
+  auto random = core::make_random_source();
+  return std::to_string(random()) + std::to_string(random());
+}
+
+/// Names one start of the node (random(4)); empty: unknown.
+std::string read_boot_id() {
+  std::ifstream in("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  std::getline(in, id);
+  return id;
 }
 
 bool observes(const webhook_settings& s) {
@@ -48,19 +53,14 @@ bool observes(const webhook_settings& s) {
 }
 
 observation::observation_options observation_options(const webhook_settings& s) {
-  using source = observation::event_source;
   observation::observation_options options;
   // An event of contract v1 names an owner, which a watch does not show.
-  const bool alone = s.source == "webhook" || s.contract == contract::v1;
-  options.observer.source = alone                 ? source::webhook
-                            : s.source == "watch" ? source::watch
-                                                  : source::both;
+  options.watches = s.source != "webhook" && s.contract != contract::v1;
   options.observer.settle = s.settle;
   options.observer.confirm_wait = s.confirm_wait;
   options.observer.settling = s.channel_capacity;
   options.secrets = s.observe_secrets;
-  options.observer.objects = s.observe_objects;
-  options.ledger = s.ledger_file;
+  options.journal = s.ledger_file;
   return options;
 }
 
@@ -87,40 +87,52 @@ webhook_pipeline::webhook_pipeline(asio::any_io_executor executor, const webhook
       environment_(environment),
       credentials_(own),
       source_(settings.source),
+      pod_name_(settings.pod_name),
       server_tls_(need(tls::make_server_transport(own), "TLS_CERT")),
       client_tls_(need(tls::make_client_transport(own, client_tls(settings)), "CA_CERT")),
-      reviews_(observes(settings)
-                   ? std::make_unique<core::channel<watch_event>>(settings.channel_capacity)
-                   : nullptr),
+      gap_count_(core::make_counter(
+          environment_.metrics, "rw_event_gaps_total",
+          "Number of gaps: changes given up of which an operator was sent no event")),
       events_(settings.channel_capacity),
-      dispatcher_(executor, dispatch_options(settings, report_to(observation_)), events_,
-                  {environment_.clock, environment_.watchdog, *client_tls_, environment_.log,
-                   environment_.metrics, core::make_random_source()}),
-      observation_(
-          reviews_ ? std::make_unique<observation::observation>(
-                         executor, observation_options(settings), *reviews_, events_,
-                         observation::observation_environment{
-                             environment_.clock, environment_.log, environment_.metrics,
-                             core::make_random_source(), environment_.api, environment_.managers})
-                   : nullptr),
-      webhook_({.contract = settings.contract,
-                .body_limit = settings.max_review_bytes,
-                .wait = settings.admission_wait,
-                .on_event = std::move(on_event),
-                .managers = environment_.managers,
-                .probe = settings.heartbeat_interval > std::chrono::milliseconds(0)
-                             ? [this](std::string_view nonce) { return answer_probe(nonce); }
-                             : admission::probe_observer()},
-               reviews(), environment_.clock, environment_.log, environment_.metrics),
-      heartbeat_(
-          settings.heartbeat_interval > std::chrono::milliseconds(0)
-              ? std::make_unique<heartbeats::sender>(
-                    executor, heartbeat_options(settings),
-                    heartbeats::sender_environment{
-                        environment_.clock, environment_.log, environment_.metrics,
-                        core::make_random_source(), dispatcher_.upstream(),
-                        [this] { return report(); }, [this] { return heartbeat_managers(); }})
-              : nullptr),
+      gaps_(make_series(),
+            [this](const std::string& manager, const gap_counts& now) {
+              if (observation_) observation_->record(manager, now);
+            }),
+      objects_(settings.observe_objects,
+               {.on_record = [this](const auto& of, std::string_view key, dispatch::mark told,
+                                    auto now) { observation_->record(of, key, told, now); },
+                .on_gap =
+                    [this](const std::string& manager) {
+                      environment_.log.limited(gap_log_, core::log_level::error,
+                                               "changes of watched objects dropped",
+                                               {{"manager", manager}});
+                      raise_gap(manager);
+                    }}),
+      dispatcher_(make_dispatcher(executor, settings)),
+      observation_(observes(settings)
+                       ? std::make_unique<observation::observation>(
+                             executor, observation_options(settings), events_,
+                             observation::observation_environment{
+                                 environment_.clock, environment_.log, environment_.metrics,
+                                 core::make_random_source(), dispatcher_, objects_,
+                                 environment_.api, environment_.managers, &gaps_, read_boot_id()})
+                       : nullptr),
+      webhook_(webhook_options(settings, std::move(on_event)), events_, environment_.clock,
+               environment_.log, environment_.metrics),
+      heartbeat_(settings.heartbeat_interval > std::chrono::milliseconds(0)
+                     ? std::make_unique<heartbeats::sender>(
+                           executor, heartbeat_options(settings),
+                           heartbeats::sender_environment{
+                               environment_.clock, environment_.log, environment_.metrics,
+                               core::make_random_source(), dispatcher_.upstream(),
+                               [this] { return report(); }, [this] { return heartbeat_managers(); },
+                               [this](const std::string& manager, std::uint64_t count) {
+                                 gaps_.told(manager, count);
+                               },
+                               [this] {
+                                 if (observation_) observation_->reported();
+                               }})
+                     : nullptr),
       intake_(executor,
               {"webhook",
                listening_address({settings.bind_address, settings.webhook_port}, "BIND_ADDRESS"),
@@ -128,6 +140,37 @@ webhook_pipeline::webhook_pipeline(asio::any_io_executor executor, const webhook
               webhook_,
               {*server_tls_, environment_.watchdog, environment_.log, environment_.metrics}),
       stop_(executor) {}
+
+dispatch::dispatcher webhook_pipeline::make_dispatcher(asio::any_io_executor executor,
+                                                       const webhook_settings& settings) {
+  dispatch::dispatch_environment in{environment_.clock,   environment_.watchdog,
+                                    *client_tls_,         environment_.log,
+                                    environment_.metrics, core::make_random_source()};
+  in.on_loss = [this](const watch_event& event) { raise_gap(event.manager); };
+  if (!observes(settings)) {
+    return {std::move(executor), dispatch_options(settings), events_, std::move(in)};
+  }
+  in.objects = &objects_;
+  return {std::move(executor), dispatch_options(settings), std::move(in)};
+}
+
+admission::webhook_options webhook_pipeline::webhook_options(const webhook_settings& settings,
+                                                             admission::event_observer on_event) {
+  admission::webhook_options out{.contract = settings.contract,
+                                 .body_limit = settings.max_review_bytes,
+                                 .wait = settings.admission_wait,
+                                 .on_event = std::move(on_event),
+                                 .managers = environment_.managers};
+  out.on_loss = [this](const watch_event& event) {
+    const bool replaced = observation_ && observation_->missed(event);
+    if (!replaced) raise_gap(event.manager);
+    return replaced;
+  };
+  if (settings.heartbeat_interval > std::chrono::milliseconds(0)) {
+    out.probe = [this](std::string_view nonce) { return answer_probe(nonce); };
+  }
+  return out;
+}
 
 /// Waits for `shutdown_delay`: callers that do not know of the end yet are still served. Returns
 /// false if cancelled meanwhile.
@@ -143,13 +186,20 @@ asio::awaitable<bool> webhook_pipeline::outlast_callers() {
 }
 
 std::size_t webhook_pipeline::undelivered() const {
-  const auto sent = dispatcher_.pending() + events_.size();
-  return observation_ ? sent + reviews_->size() + observation_->waiting() : sent;
+  const auto known = events_.size() + dispatcher_.pending();
+  return observation_ ? known + observation_->waiting() + objects_.waiting() : known;
 }
 
 heartbeats::watcher_report webhook_pipeline::report() const {
-  return watcher_report_of({webhook_, dispatcher_, observation_.get(), environment_.managers,
-                            source_, credentials_->current()->leaf()->not_after()});
+  const auto material = credentials_->current();
+  return watcher_report_of({.webhook = webhook_,
+                            .dispatcher = dispatcher_,
+                            .observation = observation_.get(),
+                            .managers = environment_.managers,
+                            .source = source_,
+                            .material = material.get(),
+                            .gaps = &gaps_,
+                            .pod = pod_name_});
 }
 
 std::string webhook_pipeline::answer_probe(std::string_view nonce) {
@@ -166,6 +216,11 @@ std::vector<std::string> webhook_pipeline::heartbeat_managers() const {
     return name == heartbeat_component || (known && known->find(name) == nullptr);
   });
   return names;
+}
+
+void webhook_pipeline::raise_gap(const std::string& manager) {
+  gap_count_.Increment();
+  gaps_.raise(manager);
 }
 
 asio::awaitable<void> webhook_pipeline::run() {
@@ -194,6 +249,11 @@ asio::awaitable<void> webhook_pipeline::run() {
   // It uses the connections of dispatch, which closes them at its end.
   reporting.cancel();
   co_await reporting.join();
+  if (heartbeat_ && !cancelled) {
+    core::task_group last(executor, fail);
+    last.spawn(heartbeat_->finish());
+    co_await join_by(environment_.clock, last, environment_.clock.now() + last_report);
+  }
   if (cancelled) {
     intake.cancel();
     delivery.cancel();
@@ -205,7 +265,7 @@ asio::awaitable<void> webhook_pipeline::run() {
   intake_.drain();
   // Slow clients may use half of the time; the rest is for accepted events.
   co_await join_by(environment_.clock, intake, end - drain_timeout_ / 2);
-  reviews().close();
+  events_.close();
   co_await join_by(environment_.clock, delivery, end);
   if (observation_) {
     core::task_group saving(executor, fail);

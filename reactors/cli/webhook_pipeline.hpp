@@ -12,6 +12,7 @@
 #include "reactors/dispatch/dispatch.hpp"
 #include "reactors/heartbeat/sender.hpp"
 #include "reactors/observation/observation.hpp"
+#include "reactors/shared/gap_account.hpp"
 #include "tls/transport.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -37,11 +38,13 @@ struct pipeline_environment {
 
 /// The way of an event on a watched cluster, as the webhook process runs it:
 ///
-///     server -> admission -> channel -> observation -> channel -> dispatch -> KCP's gateway
+///     server -> admission -> channel -> observation -> dispatch -> KCP's gateway
 ///
-/// Without observation (source webhook, settle 0) admission and dispatch share one channel. Unless
+/// Without observation (source webhook, settle 0) dispatch takes from the channel. Unless
 /// the setting is 0, a sender of heartbeats reports on these parts over the connections of
 /// dispatch.
+///
+/// Metric: `rw_event_gaps_total`.
 ///
 /// It ignores the settings of files and of the metrics' port: its owner handles those. On one
 /// executor.
@@ -74,19 +77,27 @@ class webhook_pipeline {
   heartbeats::watcher_report report() const;
   std::string answer_probe(std::string_view nonce);
   std::vector<std::string> heartbeat_managers() const;
-  core::channel<watch_event>& reviews() { return reviews_ ? *reviews_ : events_; }
+  void raise_gap(const std::string& manager);
+  dispatch::dispatcher make_dispatcher(boost::asio::any_io_executor executor,
+                                       const webhook_settings& settings);
+  admission::webhook_options webhook_options(const webhook_settings& settings,
+                                             admission::event_observer on_event);
 
   const std::chrono::milliseconds shutdown_delay_;
   const std::chrono::milliseconds drain_timeout_;
   const pipeline_environment environment_;
   const std::shared_ptr<const tls::credentials> credentials_;
   const std::string source_;
+  const std::string pod_name_;
   const std::unique_ptr<core::transport> server_tls_;
   const std::unique_ptr<core::transport> client_tls_;
-  const std::unique_ptr<core::channel<watch_event>> reviews_;  ///< null: without observation
-  core::channel<watch_event> events_;
+  core::counter& gap_count_;
+  core::log_limit gap_log_;
+  core::channel<watch_event> events_;  ///< of admitted writes
+  gap_account gaps_;
+  dispatch::observed_objects objects_;
   dispatch::dispatcher dispatcher_;
-  const std::unique_ptr<observation::observation> observation_;
+  const std::unique_ptr<observation::observation> observation_;  ///< null: there is none
   admission::webhook webhook_;
   const std::unique_ptr<heartbeats::sender> heartbeat_;  ///< null: none are sent
   http::server intake_;

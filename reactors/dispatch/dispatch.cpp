@@ -64,6 +64,14 @@ dispatch_options usable(dispatch_options options) {
 
 dispatcher::dispatcher(asio::any_io_executor executor, dispatch_options options,
                        core::channel<watch_event>& events, dispatch_environment environment)
+    : dispatcher(std::move(executor), std::move(options), &events, std::move(environment)) {}
+
+dispatcher::dispatcher(asio::any_io_executor executor, dispatch_options options,
+                       dispatch_environment environment)
+    : dispatcher(std::move(executor), std::move(options), nullptr, std::move(environment)) {}
+
+dispatcher::dispatcher(asio::any_io_executor executor, dispatch_options options,
+                       core::channel<watch_event>* events, dispatch_environment environment)
     : executor_(executor),
       options_(usable(std::move(options))),
       channel_(events),
@@ -72,8 +80,11 @@ dispatcher::dispatcher(asio::any_io_executor executor, dispatch_options options,
       metrics_(environment.metrics, environment.log),
       schedule_(
           options_.schedule, std::move(environment.random),
-          [this](loss what, const watch_event& event) { metrics_.lost(what, event); },
-          options_.on_outcome),
+          [this, on_loss = std::move(environment.on_loss)](loss what, const watch_event& event) {
+            metrics_.lost(what, event);
+            if (on_loss) on_loss(event);
+          },
+          environment.objects),
       client_(executor, options_.upstream,
               {environment.transport, environment.watchdog, environment.log, environment.metrics}),
       timer_(clock_.make_timer(executor)),
@@ -97,27 +108,45 @@ std::size_t dispatcher::concurrency(bool multiplexed) const {
 }
 
 asio::awaitable<void> dispatcher::run() {
-  tasks_.spawn(read_input());
+  running_ = true;
+  if (channel_ != nullptr) tasks_.spawn(read_input());
   tasks_.spawn(keep_time());
+  pump();
   std::exception_ptr failure;
   try {
     co_await tasks_.join();
   } catch (...) {
     failure = std::current_exception();
   }
+  running_ = false;
   co_await asio::this_coro::throw_if_cancelled(false);
   co_await client_.close();
-  if (const auto left = pending() + channel_.size(); left > 0) {
-    metrics_.abandoned.Increment(static_cast<double>(left));
+  abandon();
+  metrics_.publish(schedule_, in_channel(), clock_.now());
+  if (failure) std::rethrow_exception(failure);
+}
+
+/// Gives up what is left at the end. The changes of observed objects stay theirs.
+void dispatcher::abandon() {
+  const auto now = clock_.now();
+  for (auto& each : workers_) {
+    if (each.load) schedule_.failed(std::move(each.load), failure::unprocessed, now);
+  }
+  std::vector<watch_event> taken;
+  while (channel_ != nullptr && channel_->try_receive(taken, options_.batch_events) > 0) {
+    for (auto& event : taken) schedule_.offer(std::move(event), now);
+    taken.clear();
+  }
+  if (const auto left = pending(); left > 0) {
     log_.error("events were not delivered before the end", {{"events", left}});
   }
-  metrics_.publish(schedule_, channel_.size(), clock_.now());
-  if (failure) std::rethrow_exception(failure);
+  schedule_.abandon(now);
 }
 
 /// Does what the schedule says. Called after whatever may have changed its mind: input, the end of
 /// a request, and time.
 void dispatcher::pump() {
+  if (!running_) return;
   const auto when = clock_.now();
   auto next = schedule_.poll(when);
   for (; next.send; next = schedule_.poll(when)) start(std::move(next.send));
@@ -129,12 +158,22 @@ void dispatcher::pump() {
   if (input_ended_ && schedule_.empty()) tasks_.cancel();
 }
 
+void dispatcher::offer(watch_event event) {
+  if (schedule_.offer(std::move(event), clock_.now())) metrics_.coalesced.Increment();
+}
+
+void dispatcher::close() {
+  input_ended_ = true;
+  schedule_.close();
+  pump();
+}
+
 /// Sets the gauges, unless that was a moment ago; returns when to come again.
 core::time_point dispatcher::publish(core::time_point when) {
   if (published_ != core::time_point::min() && when < published_ + publish_changes_after) {
     return published_ + publish_changes_after;
   }
-  metrics_.publish(schedule_, channel_.size(), when);
+  metrics_.publish(schedule_, in_channel(), when);
   published_ = when;
   return schedule_.empty() ? core::time_point::max() : when + publish_ages_every;
 }
@@ -143,10 +182,10 @@ asio::awaitable<void> dispatcher::read_input() {
   std::vector<watch_event> taken;
   for (;;) {
     taken.clear();
-    const auto got = co_await channel_.receive_some(taken, options_.batch_events);
+    const auto got = co_await channel_->receive_some(taken, options_.batch_events);
     if (got.has_error()) {
-      input_ended_ = got.error() == core::channel_errc::closed;
-      break;
+      if (got.error() == core::channel_errc::closed) close();
+      co_return;
     }
     const auto when = clock_.now();
     double merged = 0;
@@ -159,7 +198,6 @@ asio::awaitable<void> dispatcher::read_input() {
       co_await asio::post(executor_, asio::use_awaitable);
     }
   }
-  if (input_ended_) pump();
 }
 
 asio::awaitable<void> dispatcher::keep_time() {

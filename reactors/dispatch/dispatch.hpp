@@ -15,6 +15,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 
+#include <functional>
 #include <list>
 #include <memory>
 #include <string>
@@ -32,9 +33,6 @@ struct dispatch_options {
   dispatch::schedule_options schedule;
   std::size_t requests = 64;       ///< at once, as far as the connection lets them
   std::size_t batch_events = 512;  ///< in one request, even if the receiver would take more
-  /// Called on the dispatcher's executor, and not with events that are abandoned at the end. Must
-  /// not send to the channel.
-  schedule::outcome_handler on_outcome = {};
 };
 
 /// What a dispatcher needs from its surroundings; all of it must outlive the dispatcher.
@@ -45,6 +43,10 @@ struct dispatch_environment {
   core::logger& log;
   core::metrics& metrics;
   core::random_source random;
+  /// Whose changes are sent too; null: there are none.
+  observed_objects* objects = nullptr;
+  /// Told of each event that is lost, which no list brings again. On the dispatcher's executor.
+  std::function<void(const watch_event&)> on_loss = {};
 };
 
 /// What a dispatcher has done so far, and what it has not done yet.
@@ -54,8 +56,8 @@ struct dispatch_statistics {
   bool upstream_open = false;  ///< the way to KCP is broken: only probes are sent
 };
 
-/// Takes events from a channel and sends them to KCP (contracts: `POST
-/// /<contract>/<manager>/event`).
+/// Takes events from a channel, or by `offer`, and changes of observed objects, and sends them to
+/// KCP (contracts: `POST /<contract>/<manager>/event`).
 ///
 /// Events are coalesced: as long as one waits or is in flight, further ones for the same object
 /// become one, which is sent after it. Where the receiver offers it (header `watch-event-batch:
@@ -78,13 +80,24 @@ class dispatcher {
  public:
   dispatcher(boost::asio::any_io_executor executor, dispatch_options options,
              core::channel<watch_event>& events, dispatch_environment environment);
+  /// Without a channel.
+  dispatcher(boost::asio::any_io_executor executor, dispatch_options options,
+             dispatch_environment environment);
   ~dispatcher();
   dispatcher(const dispatcher&) = delete;
   dispatcher& operator=(const dispatcher&) = delete;
 
-  /// Runs until the channel is closed and all that was in it is delivered (or given up), or until
-  /// cancelled: then what is left is counted and logged as abandoned.
+  /// Runs until the channel is closed, or `close` called, and all that was accepted is delivered
+  /// (or given up), or until cancelled: then what is left is counted and logged as abandoned.
   boost::asio::awaitable<void> run();
+
+  /// Takes an event; `pump` sends it.
+  void offer(watch_event event);
+  /// Sends what there is to send. To be called after `offer`, and when observed objects have
+  /// changed.
+  void pump();
+  /// Nothing more is offered. Changes that a list would bring again are not sent from now on.
+  void close();
 
   /// Uses new connections from now on, because the certificates changed.
   void renew_connections() { client_.retire(); }
@@ -102,13 +115,16 @@ class dispatcher {
  private:
   struct worker;
 
+  dispatcher(boost::asio::any_io_executor executor, dispatch_options options,
+             core::channel<watch_event>* events, dispatch_environment environment);
+  std::size_t in_channel() const { return channel_ != nullptr ? channel_->size() : 0; }
   std::size_t concurrency(bool multiplexed) const;
   boost::asio::awaitable<void> read_input();
   boost::asio::awaitable<void> keep_time();
   boost::asio::awaitable<void> work(worker* self);
-  void pump();
   void start(std::unique_ptr<schedule::batch> load);
   core::time_point publish(core::time_point when);
+  void abandon();
   void write_request(worker& self) const;
   void read_answer(worker& self) const;
   void finish(worker& self);
@@ -116,7 +132,7 @@ class dispatcher {
 
   const boost::asio::any_io_executor executor_;
   const dispatch_options options_;
-  core::channel<watch_event>& channel_;
+  core::channel<watch_event>* const channel_;  ///< null: there is none
   core::clock& clock_;
   core::logger& log_;
   dispatch_metrics metrics_;
@@ -127,6 +143,7 @@ class dispatcher {
   const std::unique_ptr<core::timer> timer_;
   core::time_point due_ = core::time_point::max();        ///< what `timer_` is set to
   core::time_point published_ = core::time_point::min();  ///< when the gauges were set
+  bool running_ = false;
   bool input_ended_ = false;
   core::task_group tasks_;
 };

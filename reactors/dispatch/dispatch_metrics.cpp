@@ -9,7 +9,8 @@ namespace {
 constexpr std::size_t labelled_managers = 32;
 
 /// In the order of `loss`.
-constexpr std::array lost_counts{&dispatch_counts::expired, &dispatch_counts::overflowed};
+constexpr std::array lost_counts{&dispatch_counts::expired, &dispatch_counts::overflowed,
+                                 &dispatch_counts::abandoned};
 
 core::counter& events_total(core::metrics& registry, const char* outcome) {
   return core::make_counter(registry, "rw_dispatch_events_total", "Events, by what became of them",
@@ -33,13 +34,13 @@ dispatch_metrics::dispatch_metrics(core::metrics& r, core::logger& log)
       coalesced(events_total(r, "coalesced")),
       retried(events_total(r, "retried")),
       rejected(events_total(r, "rejected")),
-      abandoned(events_total(r, "abandoned")),
       requests(core::make_counter(r, "watcher_kcp_requests_total", "Requests sent to KCP")),
       batch_events(r, "rw_dispatch_batch_events", "Events in one request", {},
                    {1, 2, 4, 8, 16, 32, 64, 128, 256, 512}),
       registry_(r),
       log_(log),
-      lost_{&events_total(r, "expired"), &events_total(r, "overflow")},
+      lost_{&events_total(r, "expired"), &events_total(r, "overflow"),
+            &events_total(r, "abandoned")},
       delivery_seconds_(r, "rw_dispatch_delivery_seconds",
                         "Seconds from taking an event off the channel to its delivery", {},
                         core::latency_bounds()),
@@ -60,14 +61,12 @@ dispatch_metrics::dispatch_metrics(core::metrics& r, core::logger& log)
 }
 
 void dispatch_metrics::lost(loss what, const watch_event& event) {
-  static constexpr std::array<std::string_view, 2> reasons = {
-      "not accepted by its receiver in time", "no capacity left"};
+  static constexpr std::array<std::string_view, 3> reasons = {
+      "not accepted by its receiver in time", "no capacity left", "the process ends"};
   const auto i = static_cast<std::size_t>(what);
   lost_[i]->Increment();
   ++(counts_.*lost_counts[i]);
-  if (event.mark == 0) ++counts_.lost;
-  log_.limited(loss_logs_[i], core::log_level::error,
-               event.mark == 0 ? "event dropped" : "event dropped, its object is sent again",
+  log_.limited(loss_logs_[i], core::log_level::error, "event dropped",
                {{"reason", reasons[i]},
                 {"manager", event.manager},
                 {"kind", event.gvk.kind},

@@ -18,8 +18,7 @@ struct dispatch_counts {
   std::uint64_t rejected = 0;  ///< responses that rejected an event, which is sent again
   std::uint64_t expired = 0;
   std::uint64_t overflowed = 0;
-  /// Expired and overflowed events without a mark: nobody offers them again.
-  std::uint64_t lost = 0;
+  std::uint64_t abandoned = 0;
   core::duration delivery_time{};  ///< from acceptance to delivery, sum over the delivered
 };
 
@@ -46,7 +45,6 @@ class dispatch_metrics {
   core::counter& coalesced;
   core::counter& retried;
   core::counter& rejected;
-  core::counter& abandoned;
   core::counter& requests;
   core::histogram_tally batch_events;
 
@@ -66,8 +64,8 @@ class dispatch_metrics {
   core::metrics& registry_;
   core::logger& log_;
   core::log_limit failure_log_;
-  std::array<core::log_limit, 2> loss_logs_;  ///< in the order of `loss`
-  const std::array<core::counter*, 2> lost_;  ///< likewise
+  std::array<core::log_limit, 3> loss_logs_;  ///< in the order of `loss`
+  const std::array<core::counter*, 3> lost_;  ///< likewise
   dispatch_counts counts_;
   core::histogram_tally delivery_seconds_;
   core::gauge& known_;

@@ -40,12 +40,15 @@ struct schedule::destination {
         gate(options.threshold, core::backoff(options.retry_base, options.probe_limit,
                                               [&random] { return random(); })) {}
 
-  bool idle() const noexcept { return requests == 0 && events.empty(); }
+  std::size_t waiting() const noexcept { return changes ? observed_objects::size_of(*changes) : 0; }
+  bool empty() const noexcept { return events.empty() && waiting() == 0; }
+  bool idle() const noexcept { return requests == 0 && empty(); }
   bool invented() const noexcept { return known == evidence::not_found; }
 
   const std::string& manager;
   const std::uint64_t id;
   event_set events;
+  std::shared_ptr<observed_objects::backlog> changes;  ///< of observed objects; null: none waited
   core::gate gate;
   std::size_t requests = 0;  ///< under way
   std::size_t batch = 1;     ///< events that the receiver takes at once
@@ -57,21 +60,24 @@ struct schedule::destination {
 };
 
 schedule::schedule(schedule_options options, core::random_source random, loss_handler on_loss,
-                   outcome_handler on_outcome)
+                   observed_objects* objects)
     : options_(options),
       random_(std::move(random)),
       on_loss_(std::move(on_loss)),
-      on_outcome_(std::move(on_outcome)),
+      objects_(objects),
       upstream_(
           1, core::backoff(options.retry_base, options.probe_limit, [this] { return random_(); })) {
 }
 
 schedule::~schedule() = default;
 
-schedule::destination* schedule::destination_of(const std::string& manager) {
+/// `observed`: the manager is one of the managers' file, which bounds their number.
+schedule::destination* schedule::destination_of(const std::string& manager, bool observed,
+                                                core::time_point now) {
   if (const auto known = destinations_.find(manager); known != destinations_.end())
     return known->second.get();
-  if (destinations_.size() >= options_.managers && !make_way()) return nullptr;
+  const bool full = !observed && destinations_.size() >= options_.managers;
+  if (full && !make_way(now)) return nullptr;
   const auto at = destinations_.try_emplace(manager).first;
   at->second = std::make_unique<destination>(at->first, ++destinations_made_, options_, random_);
   ring_.push_back(at->second.get());
@@ -81,25 +87,24 @@ schedule::destination* schedule::destination_of(const std::string& manager) {
 /// Gives up the destination that is missed least: of a manager that nobody knows at KCP, or that
 /// has no events, or else the one with the fewest of those that may be invented. False if there is
 /// none.
-bool schedule::make_way() {
+bool schedule::make_way(core::time_point now) {
   const auto merit = [](const destination& one) {
     return std::pair(!one.invented() && !one.events.empty(), one.events.size());
   };
   destination* victim = nullptr;
   for (auto* one : ring_) {
-    if (one->requests > 0 || (one->known == evidence::real && !one->events.empty())) continue;
+    if (one->requests > 0 || one->waiting() > 0) continue;
+    if (one->known == evidence::real && !one->events.empty()) continue;
     if (victim == nullptr || merit(*one) < merit(*victim)) victim = one;
   }
   if (victim == nullptr) return false;
-  while (!victim->events.empty()) {
-    victim->events.shed([this](const watch_event& event) { lose(loss::overflow, event); });
-  }
+  while (!victim->events.empty()) shed(*victim, loss::overflow, now);
   erase(*victim);
   return true;
 }
 
 /// Sheds one event of the destination that has the least right to what it holds.
-void schedule::make_room(destination& newcomer) {
+void schedule::make_room(destination& newcomer, core::time_point now) {
   destination* victim = &newcomer;
   for (auto* one : ring_) {
     if (one->events.size() == one->events.in_flight()) continue;
@@ -108,33 +113,51 @@ void schedule::make_room(destination& newcomer) {
                            : one->invented();
     if (worse) victim = one;
   }
-  victim->events.shed([this](const watch_event& event) { lose(loss::overflow, event); });
+  shed(*victim, loss::overflow, now);
+}
+
+/// Removes the newest event. That of an observed object waits again where it came from.
+void schedule::shed(destination& from, loss why, core::time_point now) {
+  from.events.shed([&](const watch_event& event) {
+    --size_;
+    const bool kept = from.changes && objects_->returned(*from.changes, event, now);
+    if (!kept) on_loss_(why, event);
+  });
+}
+
+void schedule::abandon(core::time_point now) {
+  for (auto* each : ring_) {
+    while (!each->events.empty()) shed(*each, loss::abandoned, now);
+  }
+}
+
+void schedule::expire(destination& from, core::time_point now) {
+  from.events.expire(now - options_.max_age, [&](const watch_event& event) {
+    --size_;
+    const bool kept = from.changes && objects_->expired(*from.changes, event, now);
+    if (!kept) on_loss_(loss::expired, event);
+  });
 }
 
 void schedule::erase(destination& one) {
+  if (one.changes) objects_->release(*one.changes);
   std::erase(ring_, &one);
   destinations_.erase(destinations_.find(one.manager));
 }
 
-void schedule::lose(loss what, const watch_event& event) {
-  --size_;
-  on_loss_(what, event);
-  tell_outcome(event, event.mark, outcome::lost);
-}
-
-void schedule::tell_outcome(const watch_event& event, std::uint64_t mark, outcome what) const {
-  if (mark != 0 && on_outcome_) on_outcome_(event, mark, what);
+bool schedule::empty() const noexcept {
+  if (size_ > 0) return false;
+  return objects_ == nullptr || !objects_->has_live_changes();
 }
 
 bool schedule::offer(watch_event&& event, core::time_point now) {
-  auto* one = destination_of(event.manager);
+  auto* one = destination_of(event.manager, false, now);
   if (one == nullptr) {
     on_loss_(loss::overflow, event);
-    tell_outcome(event, event.mark, outcome::lost);
     return false;
   }
   if (one->events.insert(std::move(event), now) == core::insert_result::merged) return true;
-  if (++size_ > options_.capacity) make_room(*one);
+  if (++size_ > options_.capacity) make_room(*one, now);
   return false;
 }
 
@@ -143,8 +166,7 @@ std::size_t schedule::tidy(core::time_point now) {
   std::size_t suspects = 0;
   for (std::size_t i = 0; i < ring_.size();) {
     auto& one = *ring_[i];
-    one.events.expire(now - options_.max_age,
-                      [this](const watch_event& event) { lose(loss::expired, event); });
+    expire(one, now);
     one.events.wake(now);
     if (one.gate.failing()) suspects += one.requests;
     if (one.idle() && one.known != evidence::real) {
@@ -171,8 +193,12 @@ bool schedule::has_slot(const destination& one, std::size_t suspects) const {
   return one.requests < half && under_way_ + concurrency_ / 4 < concurrency_;
 }
 
+bool schedule::has_work(const destination& one) const {
+  return one.events.queued() > 0 || (one.changes && objects_->has_changes(*one.changes, closed_));
+}
+
 bool schedule::may_send(const destination& one, std::size_t suspects, core::time_point now) const {
-  if (one.events.queued() == 0 || !one.gate.passable(now)) return false;
+  if (!one.gate.passable(now) || !has_work(one)) return false;
   if (shared_breaker_applies(one) && !upstream_.passable(now)) return false;
   return has_slot(one, suspects);
 }
@@ -181,20 +207,24 @@ bool schedule::may_send(const destination& one, std::size_t suspects, core::time
 core::time_point schedule::next_time(const destination& one, core::time_point now) const {
   auto next = core::time_point::max();
   if (one.events.oldest() != next) next = one.events.oldest() + options_.max_age;
-  auto when = one.events.queued() > 0 ? core::time_point::min() : one.events.next_due();
+  auto when = has_work(one) ? core::time_point::min() : one.events.next_due();
   when = std::max(when, one.gate.next());
   if (shared_breaker_applies(one)) when = std::max(when, upstream_.next());
   return when > now ? std::min(next, when) : next;
 }
 
 schedule::decision schedule::poll(core::time_point now) {
+  while (auto changes = objects_ != nullptr ? objects_->adopt() : nullptr) {
+    auto* const one = destination_of(observed_objects::manager_of(*changes), true, now);
+    one->changes = std::move(changes);
+  }
   const auto suspects = tidy(now);
   decision result;
   for (std::size_t i = 0; i < ring_.size(); ++i) {
     auto& one = *ring_[(turn_ + i) % ring_.size()];
-    if (may_send(one, suspects, now)) {
+    if (may_send(one, suspects, now)) result.send = load(one, now);
+    if (result.send) {
       turn_ = (turn_ + i + 1) % ring_.size();
-      result.send = load(one);
       break;
     }
     result.until = std::min(result.until, next_time(one, now));
@@ -202,16 +232,31 @@ schedule::decision schedule::poll(core::time_point now) {
   return result;
 }
 
-std::unique_ptr<schedule::batch> schedule::load(destination& one) {
+/// Null: all changes that waited are of objects with an event that is sent again already.
+std::unique_ptr<schedule::batch> schedule::load(destination& one, core::time_point now) {
   if (spare_.empty()) spare_.push_back(std::make_unique<batch>());
-  auto into = std::move(spare_.back());
-  spare_.pop_back();
+  auto& events = spare_.back()->events;
+  events.clear();
   // A probe is one event, so that little is at stake.
   const bool probe = one.gate.open() || (upstream_.open() && shared_breaker_applies(one));
+  const std::size_t most = probe ? 1 : one.batch;
+  one.events.take(events, most);
+  for (const auto& each : events) {
+    if (one.changes) objects_->sending(*one.changes, each.key());
+  }
+  while (one.changes && events.size() < most) {
+    if (size_ >= options_.capacity && !events.empty()) break;
+    auto change = objects_->take(*one.changes, closed_);
+    if (!change) break;
+    const auto inserted = one.events.insert(std::move(change->event), now, change->since);
+    size_ += inserted == core::insert_result::added ? 1 : 0;
+    one.events.take(events, 1);
+  }
+  if (events.empty()) return nullptr;
+  auto into = std::move(spare_.back());
+  spare_.pop_back();
   into->manager = &one.manager;
-  into->events.clear();
-  one.events.take(into->events, probe ? 1 : one.batch);
-  into->as_batch = into->events.size() > 1;
+  into->as_batch = events.size() > 1;
   into->of = &one;
   into->destination_attempt = one.gate.enter();
   into->upstream_ticket = shared_breaker_applies(one) ? upstream_.enter() : upstream_.stray();
@@ -260,11 +305,11 @@ batch_result schedule::settle(destination& one, const batch& sent, const answer&
     const auto judged = judge(what.status_of(i));
     if (judged == verdict::delivered) {
       ++result.delivered;
-      tell_outcome(event.key(), event.mark(), outcome::delivered);
-      finish(one, event);
+      finish(one, event, now);
       continue;
     }
     ++(judged == verdict::rejected ? result.rejected : result.retried);
+    if (judged == verdict::rejected && one.changes) objects_->rejected(*one.changes, event.key());
     is_known = is_known && judged == verdict::rejected && event.attempts() > 0;
     repeat_later(one, event, what.retry_after, now);
   }
@@ -354,8 +399,9 @@ void schedule::repeat_later(destination& one, const event_set::taken& event,
 }
 
 /// The event needs no more sending, unless it changed while it was in flight.
-void schedule::finish(destination& one, const event_set::taken& event) {
+void schedule::finish(destination& one, const event_set::taken& event, core::time_point now) {
   const auto before = one.events.size();
+  if (one.changes && !event.changed()) objects_->delivered(*one.changes, event.key(), now);
   one.events.done(event);
   size_ -= before - one.events.size();
 }
@@ -368,8 +414,10 @@ void schedule::end(std::unique_ptr<batch> sent) {
 
 void schedule::report(const std::function<void(const figures&)>& to) const {
   for (const auto* one : ring_) {
-    to({one->manager, one->known == evidence::real, one->events.size(), one->events.delayed(),
-        one->events.oldest(), one->gate.open(), one->takes_heartbeats});
+    auto oldest = one->events.oldest();
+    if (one->changes) oldest = std::min(oldest, objects_->oldest_of(*one->changes));
+    to({one->manager, one->known == evidence::real, one->events.size() + one->waiting(),
+        one->events.delayed(), oldest, one->gate.open(), one->takes_heartbeats});
   }
 }
 

@@ -3,6 +3,7 @@
 #include "core/backoff.hpp"
 #include "core/coalescing_set.hpp"
 #include "core/gate.hpp"
+#include "reactors/dispatch/observed_objects.hpp"
 #include "reactors/shared/events.hpp"
 
 #include <chrono>
@@ -18,7 +19,9 @@
 namespace rw::dispatch {
 
 struct schedule_options {
-  std::size_t capacity = 32768;  ///< events known at once: queued, in flight and delayed
+  /// Events known at once: queued, in flight and delayed. In front of a full schedule each request
+  /// may still have one change of an observed object.
+  std::size_t capacity = 32768;
   core::duration retry_base = std::chrono::milliseconds(100);
   core::duration retry_limit = std::chrono::seconds(30);
   core::duration probe_limit = std::chrono::seconds(3);  ///< longest pause between probes
@@ -36,7 +39,7 @@ using event_set = core::coalescing_set<watch_event, watch_event_hash>;
 
 /// What becomes of an event after an answer from upstream.
 enum class verdict : std::uint8_t {
-  delivered,  ///< 2xx: it is in the receiver's channel
+  delivered,  ///< 2xx: the receiver has accepted it
   retry,      ///< the receiver or the way to it may recover: 401, 403, 404, 408, 429, 3xx, 5xx
   rejected,   ///< this event may be at fault: 400, 405, 413 and any other 4xx; it is sent again
 };
@@ -49,12 +52,10 @@ std::chrono::seconds retry_after(std::string_view header) noexcept;
 
 /// What became of an event that will not be delivered.
 enum class loss : std::uint8_t {
-  expired,   ///< nobody took it in time
-  overflow,  ///< there was no capacity left for it
+  expired,    ///< nobody took it in time
+  overflow,   ///< there was no capacity left for it
+  abandoned,  ///< the process ended before
 };
-
-/// What became of an event with a mark.
-enum class outcome : std::uint8_t { delivered, lost };
 
 /// The answer to a request, as far as it says what becomes of the events in it.
 struct answer {
@@ -89,7 +90,9 @@ struct batch_result {
 /// other call and when the time has come that it named. Nothing else has to be remembered.
 ///
 /// Every manager has a destination of its own: events in the order of their latest change, a
-/// circuit breaker, and whether its receiver takes batches. What one operator does costs its own
+/// circuit breaker, and whether its receiver takes batches. A destination takes changes of observed
+/// objects (`observed_objects`) when it can send them, after the events that it was offered; it
+/// gives back those that it cannot keep, and loses none. What one operator does costs its own
 /// destination only:
 ///
 /// - Requests: one that fails has one under way, all that fail together have half of `concurrency`,
@@ -100,10 +103,9 @@ struct batch_result {
 /// - Managers: in front of too many one without a sign of being real makes way, the one with the
 ///   fewest events if none has answered yet.
 /// - Failures: `failure` says whose they are. An operator's open its own destination's breaker. The
-/// breaker
-///   of the way to KCP is opened by connections that can't be opened, and, for the destinations
-///   that fail, by connections that break under requests of different managers with no answer in
-///   between.
+///   breaker of the way to KCP is opened by connections that can't be opened, and, for the
+///   destinations that fail, by connections that break under requests of different managers with no
+///   answer in between.
 ///
 /// Nothing but 2xx ends an event: a gateway in a wrong state answers 400 for events that its
 /// receiver would accept. One that is rejected while others are accepted counts once against its
@@ -112,7 +114,7 @@ struct batch_result {
 ///
 /// An event that failed waits for its own backoff (full jitter), or until its destination's breaker
 /// closes again, which shows that the receiver is back. Whatever its state, it expires when its
-/// latest change is older than `max_age`.
+/// latest change is older than `max_age`: that of an observed object is given back.
 ///
 /// `poll` costs O(managers), all other calls O(1) for each event on average, and O(managers) in
 /// front of a full schedule. Single-threaded.
@@ -151,11 +153,10 @@ class schedule {
 
   /// Told of each event that is lost, before it is forgotten.
   using loss_handler = std::function<void(loss, const watch_event&)>;
-  /// Told what became of each event that has a mark; the mark is the newest one that was sent.
-  using outcome_handler = std::function<void(const watch_event&, std::uint64_t mark, outcome)>;
 
+  /// `objects` must outlive it; null: there are none.
   schedule(schedule_options options, core::random_source random, loss_handler on_loss,
-           outcome_handler on_outcome = {});
+           observed_objects* objects = nullptr);
   ~schedule();
   schedule(const schedule&) = delete;
   schedule& operator=(const schedule&) = delete;
@@ -163,6 +164,9 @@ class schedule {
   /// Takes an event that was accepted at `now`. True if it was known, and became one with the
   /// other.
   bool offer(watch_event&& event, core::time_point now);
+
+  /// The end is near: changes that a list would bring again are not taken from now on.
+  void close() noexcept { closed_ = true; }
 
   /// What to do now.
   decision poll(core::time_point now);
@@ -177,28 +181,33 @@ class schedule {
   /// Ends a request that was not. False if an earlier failure has said as much already.
   bool failed(std::unique_ptr<batch> sent, failure what, core::time_point now);
 
-  bool empty() const noexcept { return size_ == 0; }
+  /// Nothing is left to send.
+  bool empty() const noexcept;
+  /// Gives all up, for the end. No request may be under way.
+  void abandon(core::time_point now);
+  /// Number of events that were offered or taken, and are not delivered.
   std::size_t size() const noexcept { return size_; }
   bool upstream_open() const noexcept { return upstream_.open(); }
   void report(const std::function<void(const figures&)>& to) const;
 
  private:
-  destination* destination_of(const std::string& manager);
-  bool make_way();
-  void make_room(destination& newcomer);
+  destination* destination_of(const std::string& manager, bool observed, core::time_point now);
+  bool make_way(core::time_point now);
+  void make_room(destination& newcomer, core::time_point now);
   void erase(destination& one);
-  void lose(loss what, const watch_event& event);
-  void tell_outcome(const watch_event& event, std::uint64_t mark, outcome what) const;
+  void shed(destination& from, loss why, core::time_point now);
+  void expire(destination& from, core::time_point now);
+  bool has_work(const destination& one) const;
   std::size_t tidy(core::time_point now);
   bool shared_breaker_applies(const destination& one) const;
   bool has_slot(const destination& one, std::size_t suspects) const;
   bool may_send(const destination& one, std::size_t suspects, core::time_point now) const;
   core::time_point next_time(const destination& one, core::time_point now) const;
-  std::unique_ptr<batch> load(destination& one);
+  std::unique_ptr<batch> load(destination& one, core::time_point now);
   void repeat(destination& one, const batch& sent, bool at_once, core::time_point now);
   void repeat_later(destination& one, const event_set::taken& event, std::chrono::seconds at_least,
                     core::time_point now);
-  void finish(destination& one, const event_set::taken& event);
+  void finish(destination& one, const event_set::taken& event, core::time_point now);
   void broke(const destination& one, const batch& sent, core::time_point now);
   batch_result settle(destination& one, const batch& sent, const answer& what,
                       core::time_point now);
@@ -208,7 +217,7 @@ class schedule {
   const schedule_options options_;
   core::random_source random_;
   const loss_handler on_loss_;
-  const outcome_handler on_outcome_;
+  observed_objects* const objects_;
   core::gate upstream_;       ///< the way to KCP
   bool unreachable_ = false;  ///< it is open because no connection can be opened
   std::map<std::string, std::unique_ptr<destination>> destinations_;
@@ -216,6 +225,7 @@ class schedule {
   std::size_t turn_ = 0;
   std::vector<std::unique_ptr<batch>> spare_;
   std::size_t size_ = 0;
+  bool closed_ = false;
   std::size_t concurrency_ = 64;
   std::size_t under_way_ = 0;
   std::uint64_t batches_ = 0;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "reactors/dispatch/observed_objects.hpp"
+
 #include <boost/json/value.hpp>
 
 #include <cstdint>
@@ -9,16 +11,14 @@
 
 namespace rw::observation {
 
-/// The state of an object as one Watcher sees it, as a 64-bit hash: of its uid, of whether it is
-/// being deleted, and of the watched part. Two states that differ in nothing else have the same
-/// mark. Never 0 or 1.
-using mark = std::uint64_t;
+using dispatch::absent_mark;
+using dispatch::mark;
+using dispatch::unknown_mark;
 
-inline constexpr mark unknown_mark = 0;
-inline constexpr mark absent_mark = 1;  ///< there is no such object
-
-/// `field`: "spec" or "status". The order of members does not matter. An object
-/// without a spec, or for `status` with neither part, is marked by its resourceVersion too.
+/// Returns the state of an object as one Watcher sees it: a hash of its uid, of whether it is being
+/// deleted, and of the watched part. Two states that differ in nothing else have the same mark.
+/// `field`: "spec" or "status". The order of members does not matter. An object without a spec, or
+/// for `status` with neither part, is marked by its resourceVersion too.
 mark mark_of(const boost::json::value& object, std::string_view field);
 
 /// Returns true if the object has all of the labels.

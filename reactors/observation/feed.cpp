@@ -12,8 +12,8 @@ namespace {
 
 namespace asio = boost::asio;
 
-/// Of tries after a failure that is no refusal.
-constexpr core::duration transient_limit = std::chrono::seconds(30);
+/// Between the first and the second proof that a resource is not served.
+constexpr core::duration unserved_for = std::chrono::seconds(30);
 
 constexpr unsigned failures_until_given_up = 5;  ///< in a row; the list goes on
 
@@ -28,6 +28,13 @@ std::string selector_of(const observed_resource& resource) {
     text += (text.empty() ? "" : ",") + key + "=" + value;
   }
   return text;
+}
+
+const k8s::discovered_resource* find(const std::vector<k8s::discovered_resource>& in,
+                                     std::string_view plural) {
+  const auto at =
+      std::ranges::find_if(in, [&](const auto& one) { return one.type.plural == plural; });
+  return at == in.end() ? nullptr : &*at;
 }
 
 k8s::list_watch_options options_of(const observed_resource& resource) {
@@ -80,17 +87,18 @@ asio::awaitable<void> feed::run(std::shared_ptr<feed> self) {
   core::backoff retry(self->options_.retry_base, self->options_.retry_limit, self->in_.random);
   while (!self->ended_) {
     auto type = co_await self->discover();
-    core::duration limit = self->options_.retry_limit;
     self->reason_.clear();
     if (type) {
+      self->unserved_since_.reset();
+      self->told_gone_ = false;
       co_await self->observe(std::move(*type));
     } else {
       self->reason_ = type.error().message;
-      if (!is_refusal(type.error())) limit = transient_limit;
+      if (!self->told_gone_) co_await self->look_for_absence();
     }
     if (self->ended_ || self->reason_.empty()) co_return;
     self->give_up(self->reason_);
-    const auto delay = std::max(self->options_.retry_base, std::min(retry.next(), limit));
+    const auto delay = std::max(self->options_.retry_base, retry.next());
     timer->expires_at(self->in_.clock.now() + delay);
     const bool due = co_await timer->wait();
     if (!due) co_return;
@@ -110,14 +118,46 @@ asio::awaitable<k8s::result<k8s::resource_type>> feed::discover() {
     const k8s::group_version_kind gvk{of.group, version, {}};
     const auto resources = co_await in_.api.resources(gvk.api_version());
     if (!resources) co_return resources.error();
-    const auto at = std::ranges::find(
-        *resources, of.plural, [](const auto& each) { return std::string_view(each.type.plural); });
+    const auto* found = find(*resources, of.plural);
     const bool watchable =
-        at != resources->end() && std::ranges::find(at->verbs, "watch") != at->verbs.end();
-    if (watchable) co_return at->type;
+        found != nullptr && std::ranges::find(found->verbs, "watch") != found->verbs.end();
+    if (watchable) co_return found->type;
   }
   co_return k8s::failure{.code = k8s::errc::not_found,
                          .message = "the API server does not serve watches of it"};
+}
+
+/// Returns true if discovery is complete and no version of the group has the resource.
+asio::awaitable<bool> feed::is_unserved() {
+  const auto& of = resource_.resource;
+  const auto served = co_await in_.api.versions(of.group);
+  const bool readable = served && (!served->empty() || !of.group.empty());
+  if (!readable) co_return false;
+  for (const auto& version : *served) {
+    const k8s::group_version_kind gvk{of.group, version, {}};
+    const auto resources = co_await in_.api.resources(gvk.api_version());
+    if (!resources || find(*resources, of.plural) != nullptr) co_return false;
+  }
+  co_return true;
+}
+
+/// The definition of a resource may have been deleted, and its objects with it, while nobody
+/// watched. An empty list shows that once it is proven twice: discovery has gaps while an API
+/// server starts.
+asio::awaitable<void> feed::look_for_absence() {
+  const bool unserved = co_await is_unserved();
+  const auto now = in_.clock.now();
+  if (!unserved) {
+    unserved_since_.reset();
+    co_return;
+  }
+  if (!unserved_since_) unserved_since_ = now;
+  if (ended_ || now - *unserved_since_ < unserved_for) co_return;
+  told_gone_ = true;
+  for (const auto& watch : resource_.watches) {
+    in_.into.begin_listing(watch, now);
+    in_.into.end_listing(watch, now);
+  }
 }
 
 asio::awaitable<void> feed::observe(k8s::resource_type type) {
@@ -143,6 +183,7 @@ void feed::stop(std::string_view reason) {
 }
 
 void feed::give_up(const std::string& reason) {
+  live_since_.reset();
   for (const auto& watch : resource_.watches) in_.into.give_up(watch);
   in_.on_input();
   if (std::exchange(given_up_, reason) == reason) return;
@@ -158,35 +199,36 @@ void feed::end() {
   stopped_.set();
 }
 
-void feed::restart_watch() {
-  if (driver_ != nullptr) driver_->restart_watch();
+void feed::list_again() {
+  if (driver_ != nullptr && !lists_) driver_->list_again();
 }
 
 void feed::begin_listing() {
   lists_ = true;
   if (ended_) return;
-  for (const auto& watch : resource_.watches) in_.into.begin_listing(watch);
+  for (const auto& watch : resource_.watches) in_.into.begin_listing(watch, in_.clock.now());
 }
 
 void feed::put(k8s::object next) {
   if (ended_ || !reason_.empty()) return;
   const auto value = next.parse();
   for (const auto& watch : resource_.watches) {
-    const bool taken = in_.into.put(watch, next.key(), mark_of(value, watch.field));
+    const auto state = mark_of(value, watch.field);
+    const bool taken = in_.into.put(watch, next.key(), state, in_.clock.now());
     if (!taken) stop("there are more objects than may be observed");
   }
 }
 
 void feed::remove(const k8s::object& last) {
   if (ended_ || !reason_.empty()) return;
-  for (const auto& watch : resource_.watches) in_.into.erase(watch, last.key());
+  for (const auto& watch : resource_.watches) in_.into.erase(watch, last.key(), in_.clock.now());
 }
 
 void feed::end_listing() {
   lists_ = false;
   turn_.end();
   if (ended_ || !reason_.empty()) return;
-  for (const auto& watch : resource_.watches) in_.into.end_listing(watch);
+  for (const auto& watch : resource_.watches) in_.into.end_listing(watch, in_.clock.now());
 }
 
 void feed::live(bool live) {
@@ -197,6 +239,7 @@ void feed::live(bool live) {
     given_up_.clear();
     failures_ = 0;
   }
+  live_since_ = live ? std::optional(in_.clock.wall()) : std::nullopt;
   for (const auto& watch : resource_.watches) in_.into.set_live(watch, live);
   in_.on_input();
 }

@@ -13,8 +13,10 @@
 
 #include <boost/asio/awaitable.hpp>
 
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace rw::observation {
@@ -36,8 +38,10 @@ struct feed_environment {
   std::shared_ptr<list_turns> turns;
 };
 
-/// Lists and watches one resource for the observer; where that is refused, again and again. Waits
-/// for its turn with each list; a request that fails ends the turn. On the client's executor.
+/// Lists and watches one resource for the observer; where that is refused, again and again. A
+/// resource that no version of its group has, by two proofs 30 s apart, has no objects: the
+/// observer gets an empty list once. Waits for its turn with each list; a request that fails ends
+/// the turn. On the client's executor.
 class feed final : k8s::object_sink {
  public:
   feed(observed_resource resource, feed_options options, feed_environment environment);
@@ -45,17 +49,24 @@ class feed final : k8s::object_sink {
   const observed_resource& resource() const noexcept { return resource_; }
   /// Why events come from reviews alone at present; empty: it is live, or about to be.
   const std::string& given_up() const noexcept { return given_up_; }
+  /// Nothing: it is not live.
+  std::optional<std::chrono::system_clock::time_point> live_since() const noexcept {
+    return live_since_;
+  }
 
   /// Runs until `end`, or until cancelled.
   static boost::asio::awaitable<void> run(std::shared_ptr<feed> self);
   /// Nothing of it reaches the observer any more.
   void end();
-  void restart_watch();
+  /// Lists at once, unless it does.
+  void list_again();
 
  private:
   class source;
 
   boost::asio::awaitable<k8s::result<k8s::resource_type>> discover();
+  boost::asio::awaitable<bool> is_unserved();
+  boost::asio::awaitable<void> look_for_absence();
   boost::asio::awaitable<void> observe(k8s::resource_type type);
   void stop(std::string_view reason);
   void give_up(const std::string& reason);
@@ -74,11 +85,14 @@ class feed final : k8s::object_sink {
   const feed_environment in_;
   core::wake stopped_;
   list_turn turn_;
-  bool lists_ = false;                 ///< a list is not complete
-  k8s::list_watch* driver_ = nullptr;  ///< while it runs
-  std::string reason_;                 ///< why it stops; empty: it does not
-  std::string given_up_;               ///< the reason that was logged last
-  unsigned failures_ = 0;              ///< since it was live
+  bool lists_ = false;                              ///< a list is not complete
+  std::optional<core::time_point> unserved_since_;  ///< by the first proof in a row
+  bool told_gone_ = false;                          ///< the observer got an empty list for it
+  k8s::list_watch* driver_ = nullptr;               ///< while it runs
+  std::string reason_;                              ///< why it stops; empty: it does not
+  std::string given_up_;                            ///< the reason that was logged last
+  std::optional<std::chrono::system_clock::time_point> live_since_;
+  unsigned failures_ = 0;  ///< since it was live
   bool ended_ = false;
 };
 

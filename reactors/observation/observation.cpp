@@ -3,7 +3,7 @@
 #include "core/task_group.hpp"
 #include "core/wake.hpp"
 #include "reactors/observation/feed.hpp"
-#include "reactors/observation/ledger_file.hpp"
+#include "reactors/observation/journal.hpp"
 #include "reactors/observation/plan.hpp"
 
 #include <boost/asio/post.hpp>
@@ -11,7 +11,8 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
-#include <array>
+#include <deque>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -22,7 +23,12 @@ namespace asio = boost::asio;
 
 constexpr auto tick = std::chrono::seconds(1);  // of metrics, ledger and managers
 constexpr std::size_t reviews_at_once = 256;
-constexpr std::size_t lists_at_once = 2;  // each has its pages in memory
+constexpr std::size_t lists_at_once = 2;            // each has its pages in memory
+constexpr std::size_t most_kept = 100'000;          // objects of Watchers that are gone
+constexpr std::uint32_t kept_number = 0x8000'0000;  // of the first of those in the journal
+const std::string begin_record = "/journal";  ///< in place of a manager: a begin without a journal
+constexpr auto again_pause =
+    std::chrono::minutes(10);  // from one sending of all objects to the next
 
 struct series {
   explicit series(core::metrics& r)
@@ -36,11 +42,14 @@ struct series {
                                      "Number of objects with an undelivered change")),
         waiting(core::make_gauge(r, "rw_observation_waiting_reviews",
                                  "Number of reviews whose event is not decided")),
-        sent{&events(r, "watch"), &events(r, "resync"), &events(r, "review"),
-             &events(r, "unverified")},
+        by_watch(events(r, "watch")),
+        resyncs(events(r, "resync")),
+        reviews(events(r, "review")),
         not_persisted(confirmations(r, "not_persisted")),
         missed(confirmations(r, "missed")),
-        failed(confirmations(r, "failed")) {}
+        failed(confirmations(r, "failed")),
+        lists(core::make_counter(r, "rw_observation_lists_total",
+                                 "Number of lists that checked whether a watch shows all")) {}
 
   static core::counter& events(core::metrics& r, const char* cause) {
     return core::make_counter(r, "rw_observation_events_total",
@@ -58,10 +67,13 @@ struct series {
   core::gauge& unobserved;
   core::gauge& undelivered;
   core::gauge& waiting;
-  const std::array<core::counter*, 4> sent;  ///< in the order of `cause`
+  core::counter& by_watch;
+  core::counter& resyncs;
+  core::counter& reviews;
   core::counter& not_persisted;
   core::counter& missed;
   core::counter& failed;
+  core::counter& lists;
 };
 
 }  // namespace
@@ -69,26 +81,34 @@ struct series {
 class observation::implementation {
  public:
   implementation(asio::any_io_executor executor, observation_options options,
-                 core::channel<watch_event>& reviews, core::channel<watch_event>& events,
-                 observation_environment environment)
-      : observer_(options.observer),
+                 core::channel<watch_event>& reviews, observation_environment environment)
+      : observer_(options.observer, environment.objects),
         executor_(executor),
         options_(std::move(options)),
         reviews_(reviews),
-        events_(events),
         in_(std::move(environment)),
         random_(in_.random),
         metrics_(in_.metrics),
-        ledger_(executor, options_.ledger, observer_.objects(),
-                {in_.clock, in_.log, in_.metrics, in_.blocking}),
+        journal_(executor, observes() ? options_.journal : std::string(),
+                 {.clock = in_.clock,
+                  .log = in_.log,
+                  .metrics = in_.metrics,
+                  .random = [this] { return random_(); },
+                  .boot_id = in_.boot_id,
+                  .all = [this](const record_writer& to) { write_all(to); },
+                  .on_written = [this] { on_written(); },
+                  .blocking = in_.blocking}),
         timer_(in_.clock.make_timer(executor)),
         space_(executor),
         turns_(std::make_shared<list_turns>(executor, lists_at_once)) {}
 
   asio::awaitable<void> run();
-  void delivered(const watch_event& event, std::uint64_t mark);
-  void lost(const watch_event& event, std::uint64_t mark);
-  asio::awaitable<void> save() { return ledger_.save(); }
+  bool missed(const watch_event& review);
+  void record(const dispatch::observed_objects::table& of, std::string_view key, mark delivered,
+              core::time_point now);
+  void record(const std::string& manager, const gap_counts& now) { journal_.gap(manager, now); }
+  void reported();
+  asio::awaitable<void> save() { return journal_.flush(); }
   std::size_t waiting() const noexcept { return observer_.waiting(); }
   observation_statistics statistics() const;
   watch_report report_of(const managed_watch& watch) const;
@@ -98,38 +118,53 @@ class observation::implementation {
   asio::awaitable<void> drive();
   asio::awaitable<void> confirm(observer::confirmation read);
   void wake() { timer_->cancel(); }
+  void list_again(const managed_watch& watch);
+  void on_input();
   void on_tick(core::time_point now);
   bool observes() const;
   bool needs_tick() const;
+  void load();
   void update_plan();
-  void remember(const plan& first);
+  void keep_removed(const plan& next);
+  void take_kept(const plan& next);
+  void write_all(const record_writer& to);
+  void on_written();
+  void tell_gaps(core::time_point now);
   void publish();
 
   observer observer_;
   const asio::any_io_executor executor_;
   const observation_options options_;
   core::channel<watch_event>& reviews_;
-  core::channel<watch_event>& events_;
   const observation_environment in_;
   core::random_source random_;  ///< of all feeds
   series metrics_;
   core::log_limit lag_log_;
   core::log_limit read_log_;
-  ledger_file ledger_;
+  journal journal_;
+  std::map<managed_watch, journal_content::objects> kept_;  ///< of Watchers that are not there
+  std::vector<std::string> defined_;  ///< kinds of tables in the journal, by number
+  std::deque<std::pair<journal::position, core::time_point>> unwritten_;  ///< by time
+  bool began_without_ = false;  ///< a complete journal, this process or one that reported nothing
+  bool unreported_ = false;     ///< likewise, and KCP does not know
+  std::map<std::string, core::time_point> sent_again_;  ///< by manager
   const std::unique_ptr<core::timer> timer_;
   core::wake space_;  ///< for reviews
   std::shared_ptr<const known_managers> managers_;
   const std::shared_ptr<list_turns> turns_;
   std::vector<std::shared_ptr<feed>> feeds_;
   core::time_point tick_ = core::time_point::min();
-  std::uint64_t resyncs_ = 0;
   std::uint64_t not_persisted_ = 0;
+  std::uint64_t published_live_ = 0;
+  std::uint64_t published_resyncs_ = 0;
   core::task_group* tasks_ = nullptr;
 };
 
 asio::awaitable<void> observation::implementation::run() {
   core::task_group tasks(executor_);
   tasks_ = &tasks;
+  load();
+  tasks.spawn(journal_.run());
   tasks.spawn(read_reviews());
   tasks.spawn(drive());
   std::exception_ptr failure;
@@ -139,7 +174,7 @@ asio::awaitable<void> observation::implementation::run() {
     failure = std::current_exception();
   }
   tasks_ = nullptr;
-  events_.close();
+  in_.dispatcher.close();
   publish();
   if (failure) std::rethrow_exception(failure);
 }
@@ -167,19 +202,18 @@ asio::awaitable<void> observation::implementation::drive() {
     if (now >= tick_) on_tick(now);
     auto next = observer_.poll(now);
     if (next.send) {
-      metrics_.sent.at(static_cast<std::size_t>(next.reason))->Increment();
-      if (next.reason == cause::resync) ++resyncs_;
-      if (events_.try_send(*next.send) == core::send_status::full) {
-        const auto error = co_await events_.send(std::move(*next.send));
-        if (error) co_return;
-      }
+      metrics_.reviews.Increment();
+      in_.dispatcher.offer(std::move(*next.send));
       if (!observer_.full()) space_.set();
     } else if (next.confirm) {
       tasks_->spawn(confirm(std::move(*next.confirm)));
+    } else if (next.list) {
+      list_again(*next.list);
     } else if (observer_.drained()) {
       tasks_->cancel();
       co_return;
     } else {
+      in_.dispatcher.pump();
       timer_->expires_at(needs_tick() ? std::min(next.until, tick_) : next.until);
       co_await timer_->wait();
     }
@@ -198,42 +232,50 @@ asio::awaitable<void> observation::implementation::confirm(observer::confirmatio
   } else {
     metrics_.failed.Increment();
     in_.log.limited(read_log_, core::log_level::warning,
-                    "object not readable, its event is sent unverified",
+                    "object not readable, its resource is listed instead",
                     {{"kind", read.type.gvk.kind},
                      {"namespace", read.review.watched.ns},
                      {"name", read.review.watched.name},
                      {"error", found.error().message}});
   }
   const auto outcome = observer_.confirm(read, result, in_.clock.now());
-  if (outcome.not_persisted) {
+  if (outcome == observer::confirmed::not_persisted) {
     ++not_persisted_;
     metrics_.not_persisted.Increment();
   }
-  if (!outcome.lagging.empty()) {
+  if (outcome == observer::confirmed::missed) {
     metrics_.missed.Increment();
-    in_.log.limited(lag_log_, core::log_level::warning, "watch lags behind, restarted",
+    in_.log.limited(lag_log_, core::log_level::warning, "watch lags behind, listing again",
                     {{"kind", read.type.gvk.kind},
                      {"namespace", read.review.watched.ns},
                      {"name", read.review.watched.name}});
   }
+  wake();
+}
+
+void observation::implementation::list_again(const managed_watch& watch) {
+  metrics_.lists.Increment();
   for (const auto& each : feeds_) {
     const auto& watches = each->resource().watches;
-    const bool lags = std::ranges::find_first_of(watches, outcome.lagging) != watches.end();
-    if (lags) each->restart_watch();
+    if (std::ranges::find(watches, watch) != watches.end()) each->list_again();
   }
-  wake();
+}
+
+/// Lists and watches have brought something.
+void observation::implementation::on_input() {
+  in_.dispatcher.pump();
+  if (observer_.waiting() > 0 || observer_.wants_list()) wake();
 }
 
 void observation::implementation::on_tick(core::time_point now) {
   tick_ = now + tick;
   update_plan();
+  tell_gaps(now);
   publish();
-  if (ledger_.due(now)) tasks_->spawn(ledger_.save());
 }
 
 bool observation::implementation::observes() const {
-  return in_.api != nullptr && in_.managers != nullptr &&
-         options_.observer.source != event_source::webhook;
+  return in_.api != nullptr && in_.managers != nullptr && options_.watches;
 }
 
 /// Where nothing is observed and nothing happens, the process sleeps.
@@ -245,11 +287,11 @@ void observation::implementation::update_plan() {
   if (!observes()) return;
   auto current = in_.managers->current();
   if (current == managers_) return;
-  const bool first = managers_ == nullptr;
   managers_ = std::move(current);
   const auto next = make_plan(*managers_, options_.secrets);
+  keep_removed(next);
   observer_.set_watches(next);
-  if (first) remember(next);
+  take_kept(next);
   for (const auto& other : next.others) {
     in_.log.info("Watcher not observed, its events come from reviews alone",
                  {{"manager", other.watch.manager},
@@ -274,44 +316,151 @@ void observation::implementation::update_plan() {
     feeds.push_back(std::make_shared<feed>(
         resource, options,
         feed_environment{in_.clock, in_.log, in_.metrics, [this] { return random_(); }, *in_.api,
-                         observer_, [this] { wake(); }, turns_}));
+                         observer_, [this] { on_input(); }, turns_}));
     tasks_->spawn(feed::run(feeds.back()));
   }
   feeds_ = std::move(feeds);
 }
 
-/// Compares with the ledger what the first lists bring.
-void observation::implementation::remember(const plan& first) {
-  const auto ledger = ledger_.load();
-  if (ledger.empty()) return;
-  auto& objects = observer_.objects();
-  for (const auto& resource : first.resources) {
+/// What was delivered to whom before the start.
+void observation::implementation::load() {
+  if (!observes() || options_.journal.empty()) return;
+  auto content = journal_.load();
+  const auto begin = content.gaps.extract(begin_record);
+  const bool was_reported = begin.empty() || !begin.mapped().outstanding();
+  began_without_ = !was_reported || journal_.state() == "missing";
+  unreported_ = began_without_;
+  kept_ = std::move(content.watches);
+  if (in_.gaps == nullptr) return;
+  in_.gaps->restore_series(content.series);
+  for (const auto& [manager, counts] : content.gaps) in_.gaps->restore(manager, counts);
+}
+
+/// Remembers what was delivered of the objects of Watchers that are about to go.
+void observation::implementation::keep_removed(const plan& next) {
+  std::size_t kept = 0;
+  for (const auto& [watch, objects] : kept_) kept += objects.states.size();
+  in_.objects.visit([&](const auto& table) {
+    const auto& watch = in_.objects.watch_of(table);
+    if (next.has(watch)) return;
+    const auto size = in_.objects.size_of(table);
+    kept += size;
+    if (kept > most_kept) {
+      const auto number = in_.objects.number_of(table);
+      journal_.watch(number, watch, {});
+      journal_.unwatch(number);
+      if (size > 0 && in_.gaps != nullptr) in_.gaps->raise(watch.manager);
+      return;
+    }
+    auto& into = kept_[watch];
+    into = {.type = {in_.objects.kind_of(table), watch.watched.plural}};
+    in_.objects.visit(
+        table, [&](std::string_view key, mark delivered) { into.states.emplace(key, delivered); });
+  });
+}
+
+/// Has the first lists of new Watchers compared with what is remembered of them.
+void observation::implementation::take_kept(const plan& next) {
+  for (const auto& resource : next.resources) {
     for (const auto& watch : resource.watches) {
-      const auto known = ledger.find(watch);
-      if (known == ledger.end()) continue;
-      auto& table = objects.add(watch);
-      for (const auto& [key, delivered] : known->second) {
-        if (objects.size() < options_.observer.objects) objects.remember(table, key, delivered);
+      const auto known = kept_.find(watch);
+      if (known == kept_.end()) continue;
+      auto& table = in_.objects.add(watch);
+      if (!known->second.type.plural.empty()) observer_.set_type(watch, known->second.type);
+      for (const auto& [key, delivered] : known->second.states) {
+        in_.objects.remember(table, key, delivered);
       }
+      kept_.erase(known);
     }
   }
-  ledger_.set_current();
-  in_.log.info("ledger read", {{"file", options_.ledger}, {"objects", objects.size()}});
 }
 
-void observation::implementation::delivered(const watch_event& event, std::uint64_t mark) {
-  observer_.delivered(event, mark);
-  if (observer_.objects().undelivered() > 0) wake();
+void observation::implementation::record(const dispatch::observed_objects::table& of,
+                                         std::string_view key, mark delivered,
+                                         core::time_point now) {
+  if (options_.journal.empty()) return;
+  const auto number = in_.objects.number_of(of);
+  const auto& kind = in_.objects.kind_of(of);
+  if (defined_.size() <= number) defined_.resize(number + 1, "-");
+  if (defined_[number] != kind.kind) {
+    const auto& watch = in_.objects.watch_of(of);
+    journal_.watch(number, watch, {kind, watch.watched.plural});
+    defined_[number] = kind.kind;
+  }
+  const auto position = journal_.told(number, key, delivered);
+  const bool gates = delivered == unknown_mark && now != core::time_point();
+  if (!gates || journal_.written() >= position) return;
+  if (unwritten_.empty() || unwritten_.back().second != now) unwritten_.emplace_back(0, now);
+  unwritten_.back().first = position;
+  if (unwritten_.size() == 1) in_.objects.set_recorded(now - std::chrono::microseconds(1));
 }
 
-void observation::implementation::lost(const watch_event& event, std::uint64_t mark) {
-  observer_.lost(event, mark, in_.clock.now());
-  wake();
+void observation::implementation::on_written() {
+  const auto written = journal_.written();
+  while (!unwritten_.empty() && unwritten_.front().first <= written) unwritten_.pop_front();
+  in_.objects.set_recorded(unwritten_.empty()
+                               ? core::time_point::max()
+                               : unwritten_.front().second - std::chrono::microseconds(1));
+  in_.dispatcher.pump();
+}
+
+void observation::implementation::write_all(const record_writer& to) {
+  in_.objects.visit([&](const auto& table) {
+    const auto number = in_.objects.number_of(table);
+    const auto& watch = in_.objects.watch_of(table);
+    const auto& kind = in_.objects.kind_of(table);
+    to.watch(number, watch, {kind, watch.watched.plural});
+    if (defined_.size() <= number) defined_.resize(number + 1, "-");
+    defined_[number] = kind.kind;
+    in_.objects.visit(
+        table, [&](std::string_view key, mark delivered) { to.told(number, key, delivered); });
+  });
+  auto number = kept_number;
+  for (const auto& [watch, objects] : kept_) {
+    to.watch(number, watch, objects.type);
+    for (const auto& [key, delivered] : objects.states) to.told(number, key, delivered);
+    ++number;
+  }
+  to.gap(begin_record, {1, unreported_ ? 0U : 1U});
+  if (in_.gaps == nullptr) return;
+  for (const auto& [manager, counts] : in_.gaps->counts()) to.gap(manager, counts);
+}
+
+void observation::implementation::reported() {
+  if (std::exchange(unreported_, false)) journal_.gap(begin_record, {1, 1});
+}
+
+/// A manager whose receiver takes no heartbeats learns of its gaps by the events of all that
+/// exists.
+void observation::implementation::tell_gaps(core::time_point now) {
+  if (in_.gaps == nullptr) return;
+  const auto informed = in_.dispatcher.heartbeat_managers();
+  const auto counts = in_.gaps->counts();
+  for (const auto& [manager, gaps] : counts) {
+    const bool by_heartbeat =
+        manager == heartbeat_component || std::ranges::find(informed, manager) != informed.end();
+    if (!gaps.outstanding() || manager.empty() || by_heartbeat) continue;
+    auto& last = sent_again_.try_emplace(manager, core::time_point::min()).first->second;
+    if (last != core::time_point::min() && now < last + again_pause) continue;
+    last = now;
+    in_.log.warning("events of a manager were lost, all its objects are sent again",
+                    {{"manager", manager}});
+    in_.objects.send_again(manager, now);
+    in_.gaps->told(manager, gaps.raised);
+  }
+}
+
+bool observation::implementation::missed(const watch_event& review) {
+  const bool covered = observer_.missed(review, in_.clock.now());
+  if (covered) wake();
+  return covered;
 }
 
 observation_statistics observation::implementation::statistics() const {
-  observation_statistics out{.not_persisted = not_persisted_, .resyncs = resyncs_};
-  if (observes()) out.ledger = ledger_.state();
+  observation_statistics out{.not_persisted = not_persisted_,
+                             .resyncs = in_.objects.taken_resyncs()};
+  if (observes()) out.ledger = journal_.state();
+  if (began_without_ && out.ledger == "read") out.ledger = "missing";
   return out;
 }
 
@@ -326,7 +475,9 @@ watch_report observation::implementation::report_of(const managed_watch& watch) 
   out.state = observer_.is_live(watch) ? watch_state::live : watch_state::catching_up;
   for (const auto& each : feeds_) {
     const auto& watches = each->resource().watches;
-    if (each->given_up().empty() || std::ranges::find(watches, watch) == watches.end()) continue;
+    if (std::ranges::find(watches, watch) == watches.end()) continue;
+    if (out.state == watch_state::live) out.live_since = each->live_since();
+    if (each->given_up().empty()) continue;
     out.state = watch_state::unobserved;
     out.reason = each->given_up();
   }
@@ -334,7 +485,12 @@ watch_report observation::implementation::report_of(const managed_watch& watch) 
 }
 
 void observation::implementation::publish() {
-  const auto& objects = observer_.objects();
+  const auto& objects = in_.objects;
+  const auto count = [](core::counter& into, std::uint64_t& published, std::uint64_t now) {
+    into.Increment(static_cast<double>(now - std::exchange(published, now)));
+  };
+  count(metrics_.by_watch, published_live_, objects.taken_live());
+  count(metrics_.resyncs, published_resyncs_, objects.taken_resyncs());
   metrics_.objects.Set(static_cast<double>(objects.size()));
   metrics_.live.Set(static_cast<double>(observer_.live_watches()));
   metrics_.unobserved.Set(static_cast<double>(observer_.unobserved_watches()));
@@ -343,19 +499,22 @@ void observation::implementation::publish() {
 }
 
 observation::observation(asio::any_io_executor executor, observation_options options,
-                         core::channel<watch_event>& reviews, core::channel<watch_event>& events,
-                         observation_environment environment)
+                         core::channel<watch_event>& reviews, observation_environment environment)
     : impl_(std::make_unique<implementation>(std::move(executor), std::move(options), reviews,
-                                             events, std::move(environment))) {}
+                                             std::move(environment))) {}
 observation::~observation() = default;
 asio::awaitable<void> observation::run() {
   return impl_->run();
 }
-void observation::delivered(const watch_event& event, std::uint64_t mark) {
-  impl_->delivered(event, mark);
+bool observation::missed(const watch_event& review) {
+  return impl_->missed(review);
 }
-void observation::lost(const watch_event& event, std::uint64_t mark) {
-  impl_->lost(event, mark);
+void observation::record(const dispatch::observed_objects::table& of, std::string_view key,
+                         mark delivered, core::time_point now) {
+  impl_->record(of, key, delivered, now);
+}
+void observation::record(const std::string& manager, const gap_counts& now) {
+  impl_->record(manager, now);
 }
 asio::awaitable<void> observation::save() {
   return impl_->save();
@@ -365,6 +524,9 @@ std::size_t observation::waiting() const noexcept {
 }
 observation_statistics observation::statistics() const {
   return impl_->statistics();
+}
+void observation::reported() {
+  impl_->reported();
 }
 watch_report observation::report_of(const managed_watch& watch) const {
   return impl_->report_of(watch);

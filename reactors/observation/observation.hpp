@@ -7,8 +7,10 @@
 #include "core/metrics.hpp"
 #include "k8s/cache/api_source.hpp"
 #include "k8s/client/client.hpp"
+#include "reactors/dispatch/dispatch.hpp"
 #include "reactors/observation/observer.hpp"
 #include "reactors/shared/events.hpp"
+#include "reactors/shared/gap_account.hpp"
 #include "reactors/shared/heartbeat.hpp"
 #include "reactors/shared/managers_file.hpp"
 
@@ -26,11 +28,12 @@ namespace rw::observation {
 
 struct observation_options {
   observer_options observer = {};
-  bool secrets = false;     ///< observe Secrets too
-  std::string ledger = {};  ///< a file; empty: none
+  bool watches = true;       ///< false: events come from reviews alone
+  bool secrets = false;      ///< observe Secrets too
+  std::string journal = {};  ///< a file; empty: none
   /// From a refused list, or one with too many objects, to the next try: at first, and at most.
   core::duration retry_base = std::chrono::seconds(5);
-  core::duration retry_limit = std::chrono::minutes(3);
+  core::duration retry_limit = std::chrono::seconds(30);
   core::duration read_timeout = std::chrono::seconds(5);  ///< of one object
 };
 
@@ -40,59 +43,73 @@ struct observation_environment {
   core::logger& log;
   core::metrics& metrics;
   core::random_source random;
+  dispatch::dispatcher& dispatcher;           ///< sends the events
+  dispatch::observed_objects& objects;        ///< of the dispatcher
   k8s::client* api = nullptr;                 ///< null: events come from reviews alone
   const managers_in_use* managers = nullptr;  ///< null, or none in use yet: likewise
-  /// Where the ledger is written; none: a thread of its own.
+  /// Its counts are kept in the journal; null: there are none.
+  gap_account* gaps = nullptr;
+  std::string boot_id = {};  ///< of the node (`journal_environment::boot_id`)
+  /// Where the journal is written; none: a thread of its own.
   boost::asio::any_io_executor blocking = {};
 };
 
 struct observation_statistics {
   std::uint64_t not_persisted = 0;  ///< admitted changes that nothing followed
   std::uint64_t resyncs = 0;        ///< events that a list caused
-  /// none: no file is configured, or nothing observed; missing: there was none at the start, or
-  /// none that is usable; read: it was read; failed: it cannot be written at present.
+  /// Of the journal. none: no file is configured, or nothing observed; missing: there was none at
+  /// the start, or none that is complete; read: it was read; failed: it cannot be written at
+  /// present.
   std::string_view ledger = "none";
 };
 
-/// Makes events of what is persisted: takes the events of admitted writes from one channel, watches
-/// the resources that the managers' file names, and sends to another channel what both witnesses
-/// agree on. `observer.hpp` has the rules, `plan.hpp` what is not observed. A resource is not
-/// observed either while its discovery or list is refused (401, 403, 404), or has more objects than
-/// are left of `observer.objects`; both are tried again. Two lists are under way at most. The
-/// managers' file may change at any time: Watchers that stay keep their objects.
+/// Knows what is persisted: takes the events of admitted writes from a channel, watches the
+/// resources that the managers' file names, notes what they show in `observed_objects`, whose
+/// changes the dispatcher sends, and offers it the events of reviews that no watch covers.
+/// `observer.hpp` has the rules, `plan.hpp` what is not observed. A resource is not observed either
+/// while its discovery or list is refused (401, 403, 404), or has more objects than a Watcher may;
+/// both are tried again. Two lists are under way at most. The managers' file may change at any
+/// time: Watchers that stay keep their objects.
 ///
-/// What `delivered` reports is remembered in the ledger (`ledger_file.hpp`), written at most
-/// once a second, and so seldom that it takes less than 1 % of the time.
+/// What is delivered, and what no longer is, is remembered in a journal (`journal.hpp`): a change
+/// is sent once the journal has it, or after 100 ms. What a Watcher's objects were delivered as is
+/// kept when it is removed, and compared if it comes back.
 ///
 /// Metrics: `rw_observation_objects`, `rw_observation_live_watches`,
 /// `rw_observation_unobserved_watches`, `rw_observation_undelivered`,
-/// `rw_observation_waiting_reviews`, `rw_observation_events_total{cause}` (watch, resync, review,
-/// unverified), `rw_observation_confirmations_total{result}` (not_persisted, missed, failed),
-/// `rw_observation_ledger_writes_total{outcome}` (written, failed). Gauges are a second old at
-/// most.
+/// `rw_observation_waiting_reviews`, `rw_observation_events_total{cause}` (watch, resync, review),
+/// `rw_observation_confirmations_total{result}` (not_persisted, missed, failed),
+/// `rw_observation_lists_total` (that reviews caused). Gauges are a second old at most.
 ///
-/// Single executor, but for the channels.
+/// Single executor, that of the dispatcher, but for the channel.
 class observation {
  public:
   observation(boost::asio::any_io_executor executor, observation_options options,
-              core::channel<watch_event>& reviews, core::channel<watch_event>& events,
-              observation_environment environment);
+              core::channel<watch_event>& reviews, observation_environment environment);
   ~observation();
   observation(const observation&) = delete;
   observation& operator=(const observation&) = delete;
 
-  /// Runs until the channel of reviews is closed and all that was accepted is sent, or until
-  /// cancelled; then closes the channel of events.
+  /// Runs until the channel of reviews is closed and all of them are decided, or until cancelled;
+  /// then closes the dispatcher.
   boost::asio::awaitable<void> run();
 
-  /// What became of an event with a mark.
-  void delivered(const watch_event& event, std::uint64_t mark);
-  void lost(const watch_event& event, std::uint64_t mark);
+  /// A review was admitted whose event the channel could not take. False: nothing makes up for it.
+  bool missed(const watch_event& review);
+  /// What the objects tell (`observed_objects::listeners::on_record`).
+  void record(const dispatch::observed_objects::table& of, std::string_view key, mark delivered,
+              core::time_point now);
+  /// What the account of gaps tells.
+  void record(const std::string& manager, const gap_counts& now);
 
-  /// Writes the ledger, if it has changed. For the end, when all outcomes are known.
+  /// KCP has the report of this process: that it began without a complete journal need not be told
+  /// by a later one.
+  void reported();
+
+  /// Writes what the journal lacks. For the end, when no event is under way.
   boost::asio::awaitable<void> save();
 
-  /// Reviews whose events are not sent.
+  /// Reviews whose events are not decided.
   std::size_t waiting() const noexcept;
 
   observation_statistics statistics() const;

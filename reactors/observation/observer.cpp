@@ -8,7 +8,7 @@
 namespace rw::observation {
 namespace {
 
-constexpr int checks_until_sent = 3;  ///< times `confirm_wait`
+constexpr int waits_until_listed = 3;  ///< times `confirm_wait`
 
 /// Reviews come in any version of a kind.
 watch_event without_version(watch_event event) {
@@ -47,7 +47,10 @@ observer::view* observer::find(const managed_watch& watch) {
 }
 
 void observer::set_type(const managed_watch& watch, const k8s::resource_type& type) {
-  if (auto* known = find(watch)) known->type = type;
+  auto* known = find(watch);
+  if (known == nullptr) return;
+  known->type = type;
+  objects_.set_kind(*known->objects, type.gvk);
 }
 
 void observer::set_live(const managed_watch& watch, bool live) {
@@ -55,7 +58,9 @@ void observer::set_live(const managed_watch& watch, bool live) {
   if (known == nullptr) return;
   known->live = live;
   known->observed = known->observed || live;
-  if (!live) release_uncovered();
+  if (live) return;
+  known->list_at = core::time_point::max();
+  release_uncovered();
 }
 
 void observer::give_up(const managed_watch& watch) {
@@ -63,29 +68,49 @@ void observer::give_up(const managed_watch& watch) {
   if (auto* known = find(watch)) known->observed = false;
 }
 
-void observer::begin_listing(const managed_watch& watch) {
-  if (auto* known = find(watch)) objects_.begin_listing(*known->objects);
+void observer::begin_listing(const managed_watch& watch, core::time_point now) {
+  auto* known = find(watch);
+  if (known == nullptr) return;
+  known->began = now;
+  known->listing = true;
+  known->list_at = core::time_point::max();
+  objects_.begin_listing(*known->objects);
 }
 
-bool observer::put(const managed_watch& watch, const k8s::object_key& key, mark now) {
+bool observer::put(const managed_watch& watch, const k8s::object_key& key, mark state,
+                   core::time_point now) {
   auto* known = find(watch);
   if (known == nullptr) return true;
-  const bool full = objects_.existing() >= options_.objects;
-  if (full && !objects_.knows(*known->objects, key)) return false;
-  shown(*known, key);
-  objects_.put(*known->objects, key, now);
+  if (!objects_.put(*known->objects, key, state, now)) return false;
+  if (!known->listing) shown(*known, key);
   return true;
 }
 
-void observer::erase(const managed_watch& watch, const k8s::object_key& key) {
+void observer::erase(const managed_watch& watch, const k8s::object_key& key, core::time_point now) {
   auto* known = find(watch);
   if (known == nullptr) return;
   shown(*known, key);
-  objects_.erase(*known->objects, key);
+  objects_.erase(*known->objects, key, now);
 }
 
-void observer::end_listing(const managed_watch& watch) {
-  if (auto* known = find(watch)) objects_.end_listing(*known->objects);
+void observer::end_listing(const managed_watch& watch, core::time_point now) {
+  auto* known = find(watch);
+  if (known == nullptr) return;
+  objects_.end_listing(*known->objects, now);
+  known->listing = false;
+  known->listed = known->began;
+  if (known->live && known->list_for > known->began) known->list_at = known->list_for;
+  for (auto at = open_.begin(); at != open_.end();) {
+    const auto open = at++;
+    if (concerns(*known, open->event) && list_decides(*open)) end(open);
+  }
+}
+
+/// What was admitted shortly before a list may have been stored after it.
+bool observer::list_decides(const open_review& open) const {
+  return std::ranges::none_of(views_, [&](const view& one) {
+    return concerns(one, open.event) && one.listed < open.newest + wait();
+  });
 }
 
 /// A watch has shown the object, so it is alive: what is persisted it will show.
@@ -101,39 +126,41 @@ bool observer::concerns(const view& one, const watch_event& event) const {
          one.type->gvk.kind == event.gvk.kind;
 }
 
-observer::route observer::route_of(const watch_event& event) const {
+/// Returns true if live watches show all changes that the event may be of.
+bool observer::is_covered(const watch_event& event) const {
   const auto found =
       std::ranges::find_if(views_, [&](const view& one) { return concerns(one, event); });
-  if (found == views_.end()) return route::settle;
-  const auto& plural = found->type->plural;
-  bool live = true;
-  bool observed = true;
-  for (const auto& each : views_) {
+  if (found == views_.end()) return false;
+  return std::ranges::all_of(views_, [&](const view& each) {
     const auto& watched = each.watch.watched;
     const bool same = each.watch.manager == event.manager &&
-                      matches(watched.group, event.gvk.group) && matches(watched.plural, plural);
-    live = live && (!same || each.live);
-    observed = observed && (!same || each.observed);
-  }
-  if (observed && options_.source == event_source::watch) return route::ignore;
-  return live && options_.source == event_source::both ? route::confirm : route::settle;
+                      matches(watched.group, event.gvk.group) &&
+                      matches(watched.plural, found->type->plural);
+    return !same || each.live;
+  });
 }
 
 void observer::accept(watch_event review, core::time_point now) {
-  const auto to = route_of(review);
-  if (to == route::ignore) return;
-  if (to == route::settle || open_.size() >= options_.confirmations) {
-    settle(std::move(review), cause::review, now + options_.settle);
+  if (!is_covered(review)) {
+    settle(std::move(review), now + options_.settle);
     return;
   }
   auto key = without_version(review);
   const auto known = open_by_event_.find(key);
   if (known != open_by_event_.end()) {
     known->second->newest = now;
-    return;
+  } else if (open_.size() >= options_.confirmations) {
+    want_list(review, now, now + options_.confirm_wait);
+  } else {
+    open_.push_back({std::move(review), now, now});
+    open_by_event_.emplace(std::move(key), std::prev(open_.end()));
   }
-  open_.push_back({std::move(review), now, now});
-  open_by_event_.emplace(std::move(key), std::prev(open_.end()));
+}
+
+bool observer::missed(const watch_event& review, core::time_point now) {
+  if (!is_covered(review)) return false;
+  want_list(review, now, now + options_.confirm_wait);
+  return true;
 }
 
 void observer::end(open_list::iterator open) {
@@ -142,127 +169,139 @@ void observer::end(open_list::iterator open) {
   open_.erase(open);
 }
 
-void observer::settle(watch_event event, cause reason, core::time_point due) {
-  settling_.push_back({std::move(event), reason, due});
+void observer::settle(watch_event event, core::time_point due) {
+  for (const auto& each : views_) {
+    const bool observes = each.objects != nullptr && concerns(each, event);
+    if (observes) objects_.make_unknown(*each.objects, event.watched);
+  }
+  settling_.push_back({std::move(event), due});
 }
 
 /// Reviews whose objects are no longer covered by live watches are sent.
 void observer::release_uncovered() {
   for (auto at = open_.begin(); at != open_.end();) {
     const auto open = at++;
-    if (route_of(open->event) == route::confirm) continue;
-    settle(open->event, cause::review, open->newest + options_.settle);
+    if (is_covered(open->event)) continue;
+    settle(open->event, open->newest + options_.settle);
     end(open);
+  }
+}
+
+void observer::want_list(const watch_event& event, core::time_point at, core::time_point covering) {
+  for (auto& each : views_) {
+    if (!concerns(each, event)) continue;
+    each.list_at = std::min(each.list_at, at);
+    each.list_for = std::max(each.list_for, covering);
   }
 }
 
 observer::confirmed observer::confirm(const confirmation& read, const confirm_result& result,
                                       core::time_point now) {
   using kind = confirm_result::kind;
-  confirmed outcome;
   const auto& review = read.review;
   const auto at = open_by_event_.find(without_version(review));
-  if (at == open_by_event_.end() || at->second->number != read.number) return outcome;
-  // What was admitted shortly before the read may have been stored after it.
-  const auto newest = at->second->newest;
-  const bool again = newest + options_.confirm_wait > at->second->read_at;
-  end(at->second);
+  if (at == open_by_event_.end() || at->second->number != read.number) return confirmed::nothing;
+  const auto open = at->second;
+  open->number = 0;
+  --reading_;
+  // Another version of the object may differ where nothing has changed.
+  const bool unknown =
+      result.outcome == kind::failed || std::ranges::any_of(views_, [&](const view& one) {
+        return concerns(one, review) && *one.type != read.type;
+      });
+  if (unknown) {
+    if (!closed_) {
+      want_list(review, now, open->newest + wait());
+      return confirmed::nothing;
+    }
+    settle(review, now);
+    end(open);
+    return confirmed::nothing;
+  }
   // The path of an object of a cluster-scoped kind is the same with any namespace.
   const bool is_another =
       result.outcome == kind::found && k8s::key_of(result.object) != review.watched;
-  if (is_another) return {.not_persisted = true};
-  bool unverified = result.outcome == kind::failed;
-  for (const auto& each : views_) {
-    if (unverified || !concerns(each, review)) continue;
-    // Another version of the object may differ where nothing has changed.
-    unverified = *each.type != read.type;
+  bool missed = false;
+  for (auto& each : views_) {
+    if (is_another || !concerns(each, review)) continue;
     const bool exists =
         result.outcome == kind::found && has_labels(result.object, each.watch.labels);
     const auto stored = exists ? mark_of(result.object, each.watch.field) : absent_mark;
-    if (unverified || objects_.state_of(*each.objects, review.watched) == stored) continue;
-    outcome.lagging.push_back(each.watch);
-    if (exists) objects_.put(*each.objects, review.watched, stored);
-    if (!exists) objects_.erase(*each.objects, review.watched);
+    if (objects_.state_of(*each.objects, review.watched) == stored) continue;
+    missed = true;
+    each.list_at = std::min(each.list_at, now);
+    if (exists) objects_.put(*each.objects, review.watched, stored, now);
+    if (!exists) objects_.erase(*each.objects, review.watched, now);
   }
-  if (unverified) settle(review, cause::unverified, now);
-  if (again) accept(review, newest);
-  outcome.not_persisted = !unverified && !again && outcome.lagging.empty();
-  return outcome;
-}
-
-void observer::delivered(const watch_event& event, std::uint64_t sequence) {
-  for (const auto& each : views_) {
-    if (concerns(each, event)) objects_.delivered(*each.objects, event.watched, sequence);
+  // What was admitted shortly before the read may have been stored after it.
+  const bool again = !is_another && open->newest + wait() > open->read_at;
+  if (again) {
+    open->accepted = open->newest;
+    open->read_at = core::time_point::min();
+    open_.splice(open_.end(), open_, open);
+  } else {
+    end(open);
   }
-}
-
-void observer::lost(const watch_event& event, std::uint64_t sequence, core::time_point now) {
-  const auto until = now + options_.loss_pause;
-  for (const auto& each : views_) {
-    if (concerns(each, event)) objects_.lost(*each.objects, event.watched, sequence, until);
-  }
-}
-
-watch_event observer::event_of(const observed_objects::change& change) const {
-  const auto at = std::ranges::find(views_, change.watch, &view::watch);
-  watch_event event{change.watch.manager, at->type->gvk, change.key, {}};
-  event.mark = change.sequence;
-  return event;
+  if (missed) return confirmed::missed;
+  return again ? confirmed::nothing : confirmed::not_persisted;
 }
 
 observer::decision observer::poll(core::time_point now) {
   decision result;
-  if (const auto change = objects_.next_live()) {
-    result.send = event_of(*change);
-    return result;
-  }
-  if (closed_) release_all(now);
-  if (!settling_.empty()) {
-    auto& first = settling_.front();
-    if (closed_ || settling_.size() > options_.settling || first.due <= now) {
-      result.send = std::move(first.event);
-      result.reason = first.reason;
-      settling_.pop_front();
-      return result;
-    }
-    result.until = first.due;
-  }
-  if (next_open(result, now) || closed_) return result;
-  if (const auto change = objects_.next_resync(options_.resyncs, now)) {
-    result.send = event_of(*change);
-    result.reason = cause::resync;
-    return result;
-  }
-  result.until = std::min(result.until, objects_.resumes(options_.resyncs));
+  if (next_settled(result, now) || next_open(result, now)) return result;
+  next_list(result, now);
   return result;
 }
 
-/// Has the oldest open review checked, or sent if that takes too long. False: none is due.
+bool observer::next_settled(decision& result, core::time_point now) {
+  if (settling_.empty()) return false;
+  auto& first = settling_.front();
+  if (closed_ || settling_.size() > options_.settling || first.due <= now) {
+    result.send = std::move(first.event);
+    settling_.pop_front();
+    return true;
+  }
+  result.until = first.due;
+  return false;
+}
+
+/// Has the oldest open review checked. False: none is due.
 bool observer::next_open(decision& result, core::time_point now) {
   const auto next = std::ranges::find(open_, 0U, &open_review::number);
   if (next == open_.end()) return false;
-  const bool may_read = reading_ < options_.reads;
-  const auto due = next->accepted + options_.confirm_wait * (may_read ? 1 : checks_until_sent);
-  result.until = std::min(result.until, due);
-  if (due > now) return false;
-  if (may_read) {
+  if (reading_ < options_.reads) {
+    const auto due = std::max(closed_ ? next->newest : next->accepted, next->read_at) + wait();
+    result.until = std::min(result.until, due);
+    if (due > now) return false;
     result.confirm = read(*next, now);
-  } else {
-    const auto newest = next->newest;
-    result.send = std::move(next->event);
-    result.reason = cause::unverified;
-    open_by_event_.erase(without_version(*result.send));
-    open_.erase(next);
-    // What was admitted shortly before may be stored after the event.
-    if (newest + options_.confirm_wait > now) accept(*result.send, newest);
+    return true;
   }
-  return true;
+  if (now >= overdue_at_) check_overdue(now);
+  result.until = std::min(result.until, overdue_at_);
+  return false;
 }
 
-void observer::release_all(core::time_point now) {
-  for (auto& open : open_) settle(std::move(open.event), cause::review, now);
-  open_.clear();
-  open_by_event_.clear();
+/// Has a list decide about reviews that could not be read in time.
+void observer::check_overdue(core::time_point now) {
+  overdue_at_ = now + options_.confirm_wait;
+  const auto limit = now - waits_until_listed * options_.confirm_wait;
+  for (const auto& open : open_) {
+    if (open.accepted > limit) break;
+    want_list(open.event, now, open.newest + wait());
+  }
+}
+
+bool observer::next_list(decision& result, core::time_point now) {
+  for (auto& each : views_) {
+    if (each.list_at == core::time_point::max()) continue;
+    const auto due = std::max(each.list_at, each.began + options_.list_pause);
+    result.until = std::min(result.until, due);
+    if (due > now) continue;
+    each.list_at = now + options_.list_pause;  // unless it begins
+    result.list = each.watch;
+    return true;
+  }
+  return false;
 }
 
 observer::confirmation observer::read(open_review& open, core::time_point now) {
@@ -272,6 +311,11 @@ observer::confirmation observer::read(open_review& open, core::time_point now) {
   open.read_at = now;
   ++reading_;
   return {open.event, *of->type, open.number};
+}
+
+bool observer::wants_list() const noexcept {
+  return std::ranges::any_of(
+      views_, [](const view& each) { return each.list_at != core::time_point::max(); });
 }
 
 bool observer::is_live(const managed_watch& watch) const {

@@ -3,6 +3,13 @@
 #include <algorithm>
 
 namespace rw::observation {
+
+bool plan::has(const managed_watch& watch) const {
+  return std::ranges::any_of(resources, [&](const auto& each) {
+    return std::ranges::find(each.watches, watch) != each.watches.end();
+  });
+}
+
 plan make_plan(const known_managers& managers, bool secrets) {
   plan result;
   for (const auto& watch : managers.watches()) {

@@ -32,6 +32,9 @@ struct unobserved_watch {
 struct plan {
   std::vector<observed_resource> resources;
   std::vector<unobserved_watch> others;
+
+  /// Returns true if the Watcher is observed.
+  bool has(const managed_watch& watch) const;
 };
 
 plan make_plan(const known_managers& managers, bool secrets);

@@ -109,6 +109,7 @@ controller::implementation::implementation(asio::any_io_executor executor,
           environment.metrics, "rw_watcher_virtual_service_writes_total",
           "Number of writes of VirtualServices that differed from their Watchers")),
       own_(watcher_of(options_.own)),
+      own_writes_(environment.clock),
       core_(executor, {.name = "watcher", .concurrent = options_.concurrent}, *this,
             {environment.clock, environment.watchdog, environment.log, environment.metrics,
              core::make_random_source()}) {

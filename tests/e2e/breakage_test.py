@@ -11,6 +11,7 @@ import os
 import random
 import subprocess
 import time
+import urllib.parse
 import urllib.request
 
 import harness
@@ -40,8 +41,8 @@ def decoded(secret, name):
 class Breakages(harness.TestCase):
     def setUp(self):
         super().setUp()
-        backend, port = lasting_port(), lasting_port()
-        self.wires = Wires(port, 0, random.Random(1))
+        backend, self.port = lasting_port(), lasting_port()
+        self.wires = Wires(self.port, 0, random.Random(1))
         self.addCleanup(self.wires.close)
         self.wire = self.wires.add(backend)
         local, common = self.local_breakages(), self.common_breakages()
@@ -49,7 +50,7 @@ class Breakages(harness.TestCase):
         count = max(RUNTIMES, len(local) + 2)
         self.dev = self.start(Dev(self.folder / "dev", count, "--no-manager", "--backend", f"127.0.0.1:{backend}")).wait_up(PATIENCE + count)
         self.manager = self.start(Process("manager", [
-            BINARY, "manager", "--kubeconfig", self.dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{port}",
+            BINARY, "manager", "--kubeconfig", self.dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{self.port}",
             "--metrics-address", "127.0.0.1:0", "--no-watch-runtimes", "--no-leader-elect", "--ca-propagation", "1s",
             "--heartbeat-timeout", SILENT, "--probe-interval", "10s" if RUNTIMES else "2s"]))
         self.admin = self.manager.wait_listening("admin")
@@ -233,10 +234,41 @@ class Breakages(harness.TestCase):
         for name, after in named.items():
             self.note(f"{name}: named after {after:.1f} s, cleared {time.monotonic() - repaired:.1f} s after the repair")
 
+    def post_gaps(self, runtime, **counts):
+        """As a pod with a journal: what the gateway would forward."""
+        certificate = urllib.parse.quote(decoded(self.dev.skr(runtime).get(SECRET), "tls.crt"), safe="")
+        body = {"bootId": "gaps", "intervalSeconds": 20, "source": "both", "ledger": "read", "gaps": {
+            "series": "1", "managers": [{"manager": name.replace("_", "-"), "count": count} for name, count in counts.items()]}}
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.port}/v2/runtime-watcher/event", json.dumps(body).encode(),
+            {"Content-Type": "application/vnd.runtime-watcher.heartbeat+json", "X-Forwarded-Client-Cert": f"Cert={certificate}"})
+        with urllib.request.urlopen(request, timeout=10) as response:
+            self.assertEqual(response.status, 200)
+
+    def wait_missed(self, runtime, operators):
+        def told():
+            events = self.kcp.get(collection("events", "kcp-system"))["items"]
+            return any((e["reason"], e["involvedObject"]["name"]) == ("EventsMissed", runtime)
+                       and e["message"] == f"the watcher has lost events ({operators})" for e in events)
+        wait_until(told, PATIENCE, f"the Kyma's event names the {operators}", every=0.2)
+
+    def show_gaps(self):
+        """A gap is told with the operator's name; it makes the manager reconcile the runtime only if it is of its own events."""
+        routed = lambda: self.manager_metric("rw_kyma_router_events_total")
+        before = routed()
+        self.post_gaps("runtime-1", kim=1)
+        self.wait_missed("runtime-1", "operators: kim")
+        self.assertEqual(routed(), before)
+        self.post_gaps("runtime-1", kim=1, lifecycle_manager=2)
+        self.wait_missed("runtime-1", "operators: lifecycle-manager")
+        wait_until(lambda: routed() == before + 1, PATIENCE, "the runtime is reconciled")
+        self.assertEqual(self.runtimes()["runtime-1"]["heartbeat"]["gaps"], 2)
+
     def test_each_breakage_is_named_and_cleared(self):
         wait_until(lambda: self.proved(self.all), PATIENCE + len(self.all), lambda: f"all are proved: {self.runtimes()}", every=0.5)
         proofs = self.manager_metric("rw_probe_seconds_count")
         wait_until(lambda: self.manager_metric("rw_probe_seconds_count") > proofs, PATIENCE, "a heartbeat names a probe", every=0.5)
+        self.show_gaps()
         for names in [[name] for name in self.local] if RUNTIMES else [self.local]:
             self.show(names, self.all - {self.runtime_of[name] for name in names})
         for name in self.common:

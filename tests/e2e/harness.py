@@ -359,11 +359,11 @@ http {{
 
     def delivered(self):
         """For each (namespace, name): the latest time (Unix seconds) at which a request that carried its event and
-        was answered 200 began to arrive here."""
+        was answered 200 or 207 began to arrive here. What a 207 refused is in a later request, too."""
         latest = {}
         for line in self.record.read_text().splitlines():
             request = json.loads(line)
-            if request["status"] != 200:
+            if request["status"] not in (200, 207):
                 continue
             body = json.loads(request["body"])
             for event in body if isinstance(body, list) else [body]:

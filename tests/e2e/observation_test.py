@@ -6,9 +6,11 @@ RW_E2E_KILLS and RW_E2E_SEED change the number of crashes and when they come.
 
 import base64
 import collections
+import hashlib
 import http.server
 import json
 import os
+import pathlib
 import random
 import signal
 import ssl
@@ -19,6 +21,7 @@ import types
 
 import control_plane
 import harness
+import load
 from api import Api
 from control_plane import widget_crd
 from harness import DEV_BINARY, EventLog, Listener, Pki, Process, Webhook, lasting_port, pause, wait_until
@@ -87,7 +90,8 @@ class Readback(EventLog):
 
 
 class Kcp(http.server.ThreadingHTTPServer):
-    """Takes every event, and records heartbeats with their arrival. With `offers` all managers offer to take them."""
+    """Takes every event unless `status` is an error, and records heartbeats with their arrival. With `offers` all managers
+    offer to take them."""
 
     daemon_threads = True
 
@@ -100,7 +104,9 @@ class Kcp(http.server.ThreadingHTTPServer):
                 self.server.heartbeats.append((time.monotonic(), self.path, json.loads(body)))
             else:
                 self.server.ages.append(int(self.headers["watch-event-age"]))
-            self.send_response(200)
+                if self.server.status == 200:
+                    self.server.names.append(json.loads(body)["watched"]["Name"])
+            self.send_response(self.server.status)
             if self.server.offers:
                 self.send_header("watch-heartbeat", "1")
             self.send_header("Content-Length", "0")
@@ -112,7 +118,9 @@ class Kcp(http.server.ThreadingHTTPServer):
     def __init__(self, port, tls, client_ca):
         self.heartbeats = []  # (arrival, path, body)
         self.ages = []  # of requests with events
+        self.names = []  # of objects whose events were taken
         self.offers = False
+        self.status = 200
         super().__init__(("127.0.0.1", port), Kcp.Handler)
         self.port = self.server_address[1]
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -315,6 +323,22 @@ class Observation:
         self.assertEqual(len(self.names(start)), len(exist))
         self.assertEqual(webhook.terminate(), 0)
 
+    def test_change_that_is_undone_while_the_process_is_away_is_told(self):
+        listener = self.listen(EventLog())
+        self.api.request("POST", WIDGETS, widget("undone", 0))
+        webhook = self.run_webhook(listener)
+        wait_until(lambda: self.names() == ["undone"], 10, "it is told")
+        for _ in range(10):
+            wait_until(lambda: webhook.metric("rw_observation_undelivered") == 0, 10, "it is delivered")
+            start = len(self.events.lines)
+            self.api.patch(f"{WIDGETS}/undone", {"spec": {"value": 1}})
+            wait_until(lambda: self.names(start), 5, "the change is told")
+            webhook.kill()
+            start = len(self.events.lines)
+            self.api.patch(f"{WIDGETS}/undone", {"spec": {"value": 0}})
+            webhook = self.run_webhook(listener, live=False)
+            wait_until(lambda: self.names(start), 5, lambda: f"the change back is told:\n{webhook.tail()}")
+
     def test_what_no_review_announces_is_told(self):
         _, webhook = self.prepare()
         self.api.delete(f"{CONFIGURATIONS}/skr-webhook")
@@ -338,6 +362,87 @@ class Observation:
         webhook.send(signal.SIGCONT)
         self.expect_told(webhook, start, changed)
 
+    # --- nothing missing beyond a limit, or at a gateway that rejects ----------------------
+
+    def test_watch_is_live_again_when_objects_beyond_its_limit_are_deleted(self):
+        listener = self.listen(EventLog())
+        webhook = self.run_webhook(listener, OBSERVE_OBJECTS="50")
+        def live():
+            return webhook.metric("rw_observation_live_watches") == 1
+        wait_until(live, 10, "the watch is live")
+        made = [f"made-{i}" for i in range(60)]
+        exist = [f"exists-{i}" for i in range(9)]
+        for name in exist + made:
+            self.api.request("POST", WIDGETS, widget(name, 0))
+        wait_until(lambda: not live(), 20, "the watch has more objects than its limit")
+        for name in made:
+            self.api.delete(f"{WIDGETS}/{name}")
+        begun = time.monotonic()
+        wait_until(live, 40, lambda: f"the watch is live again:\n{webhook.tail()}")
+        self.note(f"live again {time.monotonic() - begun:.1f} s after the last deletion")
+        wait_until(lambda: webhook.metric("rw_observation_undelivered") == 0, 10, "all are delivered")
+        start = len(self.events.lines)
+        self.api.patch(f"{WIDGETS}/exists-4", {"spec": {"value": 1}})
+        self.expect_told(webhook, start, {"exists-4"})
+        self.assertEqual(webhook.metric("rw_observation_objects"), 9)
+
+    def test_change_that_a_gateway_rejects_is_told_when_it_accepts_again(self):
+        kcp = self.run_kcp()
+        webhook = self.run_webhook(kcp)
+        for name in ("changed", "deleted"):
+            self.api.request("POST", WIDGETS, widget(name, 0))
+        wait_until(lambda: webhook.metric("rw_dispatch_events_total", outcome="delivered") == 2, 10, "both are told")
+        for status in (400, 405, 413):
+            kcp.status = status
+            rejected = webhook.metric("rw_dispatch_events_total", outcome="rejected") or 0
+            self.api.patch(f"{WIDGETS}/changed", {"spec": {"value": status}})
+            if status == 400:
+                self.api.delete(f"{WIDGETS}/deleted")
+            # Repeatedly, so that its backoff grows.
+            wait_until(lambda: webhook.metric("rw_dispatch_events_total", outcome="rejected") >= rejected + 4, 30,
+                       f"the event is rejected with {status}")
+        start, begun = len(kcp.names), time.monotonic()
+        kcp.status = 200
+        wait_until(lambda: {"changed", "deleted"} <= set(kcp.names[start:]), 35, lambda: f"both are told: {kcp.names[start:]}")
+        self.note(f"told {time.monotonic() - begun:.1f} s after the gateway accepts again")
+        wait_until(lambda: webhook.metric("rw_observation_undelivered") == 0, 10, "all are delivered")
+
+    def test_undelivered_changes_of_a_removed_watcher_are_a_gap_that_kcp_learns_of(self):
+        kcp = self.run_kcp()
+        webhook = self.run_webhook(kcp, HEARTBEAT_INTERVAL="1s")
+        kcp.status = 503
+        for i in range(3):
+            self.api.request("POST", WIDGETS, widget(f"waits-{i}", 0))
+        wait_until(lambda: webhook.metric("rw_observation_undelivered") == 3, 10, "three changes wait")
+        self.assertEqual(webhook.metric("rw_event_gaps_total"), 0)
+        replace(self.managers, json.dumps(
+            {**WATCHES, "watches": [{**WATCHES["watches"][0], "manager": "another"}]}).encode())
+        wait_until(lambda: webhook.metric("rw_event_gaps_total") == 1, 10, lambda: f"there is a gap:\n{webhook.tail()}")
+        self.assertTrue(webhook.records(msg="changes of watched objects dropped", manager=MANAGER), webhook.tail())
+        kcp.status = 200
+        def reported():
+            return {each["manager"]: each["count"] for each in kcp.latest()["gaps"]["managers"]} == {MANAGER: 1}
+        wait_until(reported, 10, lambda: f"KCP learns of it: {kcp.latest()}")
+
+    # --- nothing of what does not exist ----------------------------------------------------
+
+    def test_reviews_of_invented_objects_cause_no_event_while_the_watch_is_live(self):
+        listener = self.listen(EventLog())
+        webhook = self.run_webhook(listener)
+        names = load.names(10_000, 8, "invented")
+        reviews = load.Load([load.Plan(each, rounds=1) for each in names], webhook.port, self.pki.ca)
+        sent = reviews.finish(60)
+        begun = time.monotonic()
+        # Which proves that the watch, and the way of its events, are not held up.
+        self.api.request("POST", WIDGETS, widget("real", 0))
+        wait_until(lambda: "real" in self.names(), 5, "a real object is told")
+        # More than are read one by one: a list decides the rest.
+        wait_until(lambda: webhook.metric("rw_observation_lists_total"), 20, "the resource is listed")
+        self.expect_told(webhook, 0, {"real"})
+        lists = webhook.metric("rw_observation_lists_total")
+        self.note(f"{sent.accepted} reviews, {lists:.0f} lists, decided {time.monotonic() - begun:.1f} s after the last")
+        self.assertLessEqual(lists, 3)  # one each 10 s
+
     # --- what the watcher reports of itself ----------------------------------------------
 
     def test_heartbeats_name_live_watches_and_tell_restarts(self):
@@ -345,7 +450,7 @@ class Observation:
         boots = []
         for ledger in ("missing", "read"):
             start = len(kcp.heartbeats)
-            webhook = self.run_webhook(kcp, live=False, HEARTBEAT_INTERVAL="20s")
+            webhook = self.run_webhook(kcp, live=False, HEARTBEAT_INTERVAL="20s", POD_NAME="skr-webhook-1")
             wait_until(lambda: len(kcp.heartbeats) > start, 10, "a heartbeat arrives")
             arrival, path, first = kcp.heartbeats[start]
             self.note(f"first heartbeat {arrival - webhook.started:.2f} s after the start")
@@ -359,11 +464,21 @@ class Observation:
                              ("both", ledger, first["bootId"]))
             self.assertEqual(heartbeat["intervalSeconds"], 20)
             self.assertIn("certificateNotAfter", heartbeat)
+            self.assertEqual(heartbeat["pod"], "skr-webhook-1")
+            own, ca = (hashlib.sha256(ssl.PEM_cert_to_DER_cert(pathlib.Path(file).read_text())).hexdigest()
+                       for file in (self.certificate[0], self.pki.ca))
+            self.assertEqual(heartbeat["certificateDigest"], own)
+            self.assertEqual(heartbeat["caDigest"], hashlib.sha256(ca.encode()).hexdigest())
+            self.assertEqual(len(heartbeat["managersDigest"]), 64)
             events = len(kcp.ages)
             self.api.request("POST", WIDGETS, widget(f"reported-{ledger}", 0))
             wait_until(lambda: len(kcp.ages) > events, 10, "its event arrives")
             boots.append(first["bootId"])
+            told = len(kcp.heartbeats)
             self.assertEqual(webhook.terminate(), 0)
+            self.assertEqual(len(kcp.heartbeats), told + 1, "a last heartbeat at the end")
+            self.assertLess(kcp.heartbeats[told - 1][2]["sentAt"], kcp.latest()["sentAt"])
+            self.assertEqual(kcp.latest()["startedAt"], first["startedAt"])
             self.assertTrue(self.ledger.exists())
         self.assertNotEqual(*boots)
         self.assertLess(max(kcp.ages), 10_000)
@@ -549,10 +664,44 @@ class Embedded(Observation, harness.TestCase):
     count = 25
 
     def start_server(self):
-        server = self.start(Process("api-server", [DEV_BINARY, "api-server", "--address", "127.0.0.1:0",
-                                                   "--dir", self.folder, "--cluster", "skr"]))
-        server.wait_listening("api-server")
+        protocol = ["--http1"] if self._testMethodName.endswith("http1") else []
+        self.server = self.start(Process("api-server", [DEV_BINARY, "api-server", "--address", "127.0.0.1:0",
+                                                        "--dir", self.folder, "--cluster", "skr", *protocol]))
+        self.server.wait_listening("api-server")
         return self.folder / "skr.kubeconfig"
+
+    def restore_store(self):
+        webhook = self.run_webhook(self.listen(EventLog()))
+        self.register()
+        self.wait_called(webhook)
+        first = {"changed", "deleted", "reviewed"}
+        for name in first:
+            self.api.request("POST", WIDGETS, widget(name, 0))
+        wait_until(lambda: first <= set(self.names()), 10, "the first creations are told")
+        self.server.send(signal.SIGUSR1)
+        wait_until(lambda: self.server.records(msg="clusters saved"), 5, "the state is saved")
+        created = {f"created-{i}" for i in range(self.count)}
+        for name in created:
+            self.api.request("POST", WIDGETS, widget(name, 0))
+        self.api.patch(f"{WIDGETS}/changed", {"spec": {"value": 1}})
+        self.api.delete(f"{WIDGETS}/deleted")
+        expected = sorted([*first, *created, "changed", "deleted"])
+        wait_until(lambda: sorted(n for n in self.names() if not n.startswith("probe")) == expected, 10,
+                   "each change is told once")
+        wait_until(lambda: webhook.metric("rw_observation_undelivered") == 0, 10, "all are delivered")
+        start, watches = len(self.events.lines), webhook.metric("rw_informer_watches_total")
+        self.server.send(signal.SIGUSR2)
+        wait_until(lambda: webhook.metric("rw_informer_watches_total") > watches
+                   and webhook.metric("rw_observation_live_watches") == 1, 10, "the watch is resumed")
+        self.assertEqual(self.names(start), [], "the watch shows nothing")
+        self.connect().patch(f"{WIDGETS}/reviewed", {"spec": {"value": 1}})
+        self.expect_told(webhook, start, first | created, timeout=10)
+
+    def test_restored_store_is_told_after_the_first_review_that_shows_it(self):
+        self.restore_store()
+
+    def test_restored_store_is_told_after_the_first_review_that_shows_it_over_http1(self):
+        self.restore_store()
 
 
 class Shared(harness.TestCase):

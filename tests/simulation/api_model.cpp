@@ -228,16 +228,22 @@ void api_model::discover(const target& path, http::response& into) const {
     into.body = R"({"major":"1","minor":")" + std::to_string(now.minor) + "\"}";
     return;
   }
+  if (path.parts.size() == 1) {
+    into.body = R"({"kind":"APIGroupList","apiVersion":"v1","groups":[)";
+    for (const auto& each : store_.kinds()) {
+      if (into.body.back() == '}') into.body += ',';
+      const auto entry = R"({"groupVersion":")" + each.group + "/" + each.version +
+                         R"(","version":")" + each.version + "\"}";
+      into.body += R"({"name":")" + each.group + R"(","versions":[)" + entry +
+                   R"(],"preferredVersion":)" + entry + "}";
+    }
+    into.body += "]}";
+    return;
+  }
   const auto& group = path.parts.at(1);
   const auto at = std::ranges::find(store_.kinds(), group, &model_kind::group);
   if (at == store_.kinds().end()) return fail(into, 404, "NotFound");
   const auto version = group + "/" + at->version;
-  if (path.parts.size() == 2) {
-    const auto entry = R"({"groupVersion":")" + version + R"(","version":")" + at->version + "\"}";
-    into.body = R"({"kind":"APIGroup","apiVersion":"v1","name":")" + group + R"(","versions":[)" +
-                entry + R"(],"preferredVersion":)" + entry + "}";
-    return;
-  }
   into.body = R"({"kind":"APIResourceList","apiVersion":"v1","groupVersion":")" + version +
               R"(","resources":[)";
   for (const auto& each : store_.kinds()) {

@@ -117,9 +117,12 @@ asio::awaitable<void> control_plane::receive_heartbeats() {
     if (got.has_error()) co_return;
     if (got->runtime_id != "runtime-1") history_.violate("a heartbeat has another's name");
     if (!fleet_.accepts(kyma, moment())) continue;
-    const auto gap = fleet_.receive(kyma, got->content, moment()).gap;
-    in_.note("heartbeat " + std::to_string(got->content.sequence) +
-             (gap.empty() ? "" : ", a gap: " + std::string(gap)));
+    const auto missed = fleet_.receive(kyma, got->content, moment()).missed;
+    in_.note("heartbeat " + std::to_string(got->content.sequence) + ", journal " +
+             got->content.ledger + (missed ? ", a gap: " + missed.message() : ""));
+    for (const auto& [manager, each] : components_) {
+      if (missed.concerns(manager)) history_.gap_told(manager);
+    }
   }
 }
 

@@ -44,8 +44,10 @@ void history::excuse() {
   extend(excuses_, in_.now());
 }
 
-void history::review_sent() {
-  extend(reviews_, in_.now());
+void history::gap_told(const std::string& manager) {
+  in_.note("gap told to " + manager);
+  told_gaps_[manager] = in_.now();
+  ++gap_count_;
 }
 
 void history::restarted(time_point ledger_time) {
@@ -118,59 +120,20 @@ void history::told(const watch_event& event) {
   of.told.push_back(in_.now());
 }
 
-/// Open doubt, not mended: what changed back, or was created and deleted, between the ledger's last
-/// write and the end of its process is as the ledger says, and stays untold. The ledger has the
-/// state that the latest event by then stood for: one since the event before.
-bool history::forgotten_by_restart(const subject& of, const view& seen) const {
-  const auto& last = seen.states.back();
-  return std::ranges::any_of(restarts_, [&](const restart& each) {
-    const bool meanwhile = last.since <= each.at || any_in(gaps_, last.since, last.since + slack);
-    if (each.ledger > last.since || !meanwhile) return false;
-    const auto told = std::ranges::upper_bound(of.told, each.ledger) - of.told.begin();
-    const auto time_of = [&](std::ptrdiff_t event) {
-      return event < 0 ? time_point::min() : of.told[static_cast<std::size_t>(event)];
-    };
-    const auto* const first = &seen.at(time_of(told - 2));
-    return std::any_of(first, &seen.at(time_of(told - 1)) + 1,
-                       [&](const state& known) { return known.digest == last.digest; });
-  });
-}
-
-/// There and back, or created and deleted, while no watch was live: the object is as it was when it
-/// was told.
+/// An operator that gets an event reads the object: it knows the state of that time. After a gap it
+/// reads what there is then.
 ///
-/// Open doubt, not mended: a review's event leaves no mark. What was told before it counts then,
-/// and an object that goes back to that is told of only if a watch shows both changes.
-bool history::is_there_and_back(const subject& of, const view& seen) const {
-  const auto& last = seen.states.back();
-  // Within one gap, whatever was told in it: an event of before may arrive then.
-  const bool within = std::ranges::any_of(gaps_, [&](const period& gap) {
-    const bool during = gap.from <= last.since && last.since <= gap.to + slack;
-    return during && seen.at(gap.from).digest == last.digest && !of.told.empty() &&
-           of.told.back() >= seen.at(gap.from).since;
-  });
-  if (within) return true;
-  for (auto each = of.told.rbegin();; ++each) {
-    const bool never = each == of.told.rend();
-    const auto told = never ? time_point::min() : *each;
-    if (seen.at(told).digest == last.digest) {
-      const auto first = std::ranges::upper_bound(seen.states, told, {}, &state::since);
-      return any_in(gaps_, first->since, last.since + slack);
-    }
-    if (never || !any_in(reviews_, told - slack, told)) return false;
-  }
-}
-
+/// Open doubt, not mended: what it reads after a gap that it is told of while a watch is not live
+/// may change back until the next list, which then shows no difference.
 std::vector<std::string> history::missing(time_point before) const {
   std::vector<std::string> names;
   for (const auto& [name, of] : subjects_) {
+    const auto gap = told_gaps_.find(name.first);
     for (const auto& [index, seen] : of.views) {
       const auto told = of.told.empty() ? time_point::min() : of.told.back();
-      const auto changed = seen.states.back().since;
-      if (changed > before || changed <= told || is_there_and_back(of, seen) ||
-          forgotten_by_restart(of, seen)) {
-        continue;
-      };
+      const auto& last = seen.states.back();
+      const bool has_gap = gap != told_gaps_.end() && gap->second >= last.since;
+      if (last.since > before || has_gap || seen.at(told).digest == last.digest) continue;
       names.push_back(name.first + " " + name.second + " (" + watches_[index].field + ")");
     }
   }

@@ -46,19 +46,20 @@ class history {
   /// A listener has accepted an event. Notes a violation if nothing explains it.
   void told(const watch_event& event);
 
+  /// The manager's operator is told that there is a gap: it lists everything itself.
+  void gap_told(const std::string& manager);
   /// Changes of now may be invisible: not every watch is live.
   void gap();
   /// Events of now may be repeated: the way to a listener is not in order, or reviews count.
   void excuse();
-  /// Events of reviews go out, which leave no mark.
-  void review_sent();
   /// A webhook process begins, with a ledger as it was `ledger_time` ago; without one: everything.
   void restarted(time_point ledger_time);
 
   /// Called before an event is judged: what explains it may be news of this moment.
   std::function<void()> before_event;
 
-  /// Returns the objects whose last change was before that time, and that nobody was told of.
+  /// Returns the objects whose last change was before that time, and that differ from what their
+  /// operator was told, by an event or a gap.
   std::vector<std::string> missing(time_point before = time_point::max()) const;
   void violate(const std::string& what);
 
@@ -66,6 +67,7 @@ class history {
   std::size_t changes() const noexcept { return changes_; }
   std::size_t told() const noexcept { return told_; }
   std::size_t excused() const noexcept { return excused_; }
+  std::size_t told_gaps() const noexcept { return gap_count_; }
 
  private:
   struct state {
@@ -100,20 +102,19 @@ class history {
   /// Whether an event since the latest one, of an object that did not change, has a reason.
   bool is_excused(const subject& of) const;
   bool is_other_watchers(const subject& of) const;
-  bool is_there_and_back(const subject& of, const view& seen) const;
-  bool forgotten_by_restart(const subject& of, const view& seen) const;
 
   environment& in_;
   const std::vector<managed_watch> watches_;
   std::map<name, subject> subjects_;
   std::vector<period> gaps_;
   std::vector<period> excuses_;
-  std::vector<period> reviews_;
+  std::map<std::string, time_point> told_gaps_;  ///< the latest, by manager
   std::vector<restart> restarts_;
   std::vector<std::string> violations_;
   std::size_t changes_ = 0;
   std::size_t told_ = 0;
   std::size_t excused_ = 0;
+  std::size_t gap_count_ = 0;
 };
 
 }  // namespace rw::simulation

@@ -22,7 +22,8 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::size_t channel_capacity = 1024;
-constexpr std::size_t ledgers_kept = 3;
+constexpr std::size_t requests_at_once = 64;
+constexpr std::size_t journals_kept = 3;
 constexpr auto drain_timeout = seconds(20);
 
 k8s::config api_config() {
@@ -52,19 +53,40 @@ struct runtime::process {
         to_kcp(make_transport(of.options_.http2)),
         api(of.in_.executor(), api_config(), {},
             {of.in_.clock, of.in_.watchdog, of.in_.log, metrics, make_seeded_source}),
+        gaps("series " + std::to_string(++of.starts_),
+             [this](const std::string& manager, const gap_counts& now) {
+               observer.record(manager, now);
+             }),
+        objects(of.options_.objects,
+                {.on_record = [this](const auto& table, std::string_view key, dispatch::mark told,
+                                     auto now) { observer.record(table, key, told, now); },
+                 .on_gap = [this](const std::string& manager) { gaps.raise(manager); }}),
         dispatcher(
-            of.in_.executor(), dispatch_options(), events,
-            {of.in_.clock, of.in_.watchdog, *to_kcp, of.in_.log, metrics, make_seeded_source()}),
-        observer(of.in_.executor(), observation_options(), reviews, events,
-                 {of.in_.clock, of.in_.log, metrics, make_seeded_source(), &api, &of.managers_,
-                  of.in_.executor()}),
-        webhook({.managers = &of.managers_}, reviews, of.in_.clock, of.in_.log, metrics),
+            of.in_.executor(), dispatch_options(),
+            {of.in_.clock, of.in_.watchdog, *to_kcp, of.in_.log, metrics, make_seeded_source(),
+             &objects, [this](const watch_event& event) { gaps.raise(event.manager); }}),
+        observer(
+            of.in_.executor(), observation_options(), reviews,
+            {of.in_.clock, of.in_.log, metrics, make_seeded_source(), dispatcher, objects, &api,
+             &of.managers_, &gaps, "boot " + std::to_string(of.boots_), of.in_.executor()}),
+        webhook({.on_event = {},
+                 .managers = &of.managers_,
+                 .on_loss =
+                     [this](const watch_event& event) {
+                       const bool replaced = observer.missed(event);
+                       if (!replaced) gaps.raise(event.manager);
+                       return replaced;
+                     }},
+                reviews, of.in_.clock, of.in_.log, metrics),
         server(of.in_.executor(),
                {"webhook", {asio::ip::address_v4::loopback(), writer::webhook_port}, {}}, webhook,
                {*plain, of.in_.watchdog, of.in_.log, metrics}),
-        heartbeat(of.in_.executor(), {},
-                  {of.in_.clock, of.in_.log, metrics, make_seeded_source(), dispatcher.upstream(),
-                   [this] { return report(); }, [] { return std::vector<std::string>(); }}),
+        heartbeat(
+            of.in_.executor(), {},
+            {of.in_.clock, of.in_.log, metrics, make_seeded_source(), dispatcher.upstream(),
+             [this] { return report(); }, [] { return std::vector<std::string>(); },
+             [this](const std::string& manager, std::uint64_t count) { gaps.told(manager, count); },
+             [this] { observer.reported(); }}),
         live(core::make_gauge(metrics, "rw_observation_live_watches", "")),
         undelivered(core::make_gauge(metrics, "rw_observation_undelivered", "")),
         intake(of.in_.executor()),
@@ -73,9 +95,7 @@ struct runtime::process {
     for (const auto* outcome : {"retried", "rejected", "expired", "overflow", "abandoned"}) {
       repeats.push_back(&counter("rw_dispatch_events_total", "outcome", outcome));
     }
-    for (const auto* cause : {"review", "unverified"}) {
-      repeats.push_back(&counter("rw_observation_events_total", "cause", cause));
-    }
+    repeats.push_back(&reviews_sent);
     delivery.spawn(dispatcher.run());
     delivery.spawn(observer.run());
     intake.spawn(server.run());
@@ -83,8 +103,12 @@ struct runtime::process {
   }
 
   heartbeats::watcher_report report() const {
-    constexpr auto end = std::chrono::sys_days(std::chrono::year(2100) / 1 / 1);
-    return cli::watcher_report_of({webhook, dispatcher, &observer, &owner.managers_, "both", end});
+    return cli::watcher_report_of({.webhook = webhook,
+                                   .dispatcher = dispatcher,
+                                   .observation = &observer,
+                                   .managers = &owner.managers_,
+                                   .source = "both",
+                                   .gaps = &gaps});
   }
 
   dispatch::dispatch_options dispatch_options() {
@@ -94,17 +118,12 @@ struct runtime::process {
     made.upstream.port = gateway_port;
     made.schedule.capacity = owner.options_.set_capacity;
     made.schedule.max_age = owner.options_.max_age;
-    made.on_outcome = [this](const watch_event& event, std::uint64_t mark,
-                             dispatch::outcome outcome) {
-      if (outcome == dispatch::outcome::lost) observer.lost(event, mark);
-      if (outcome != dispatch::outcome::lost) observer.delivered(event, mark);
-    };
     return made;
   }
   observation::observation_options observation_options() const {
     observation::observation_options made;
     made.observer = owner.options_.observer;
-    made.ledger = owner.ledger_;
+    made.journal = owner.journal_;
     return made;
   }
 
@@ -133,8 +152,9 @@ struct runtime::process {
   const std::unique_ptr<core::transport> plain = core::make_plain_transport();
   const std::unique_ptr<core::transport> to_kcp;
   core::channel<watch_event> reviews{channel_capacity};
-  core::channel<watch_event> events{channel_capacity};
   k8s::client api;
+  gap_account gaps;
+  dispatch::observed_objects objects;
   dispatch::dispatcher dispatcher;
   observation::observation observer;
   admission::webhook webhook;
@@ -142,9 +162,8 @@ struct runtime::process {
   heartbeats::sender heartbeat;
   core::gauge& live;
   core::gauge& undelivered;
-  core::counter& written = counter("rw_observation_ledger_writes_total", "outcome", "written");
+  core::counter& written = counter("rw_observation_journal_writes_total", "outcome", "written");
   core::counter& reviews_sent = counter("rw_observation_events_total", "cause", "review");
-  core::counter& unverified_sent = counter("rw_observation_events_total", "cause", "unverified");
   std::vector<core::counter*> repeats;  ///< of events that may repeat others
   core::task_group intake;
   core::task_group delivery;
@@ -159,7 +178,7 @@ runtime::runtime(environment& in, simulated_network& net, history& told, known_m
       options_(how),
       watches_(managers.watches().size()),
       folder_(make_folder()),
-      ledger_(folder_ + "/ledger") {
+      journal_(folder_ + "/journal") {
   managers_.replace(std::move(managers));
 }
 
@@ -174,17 +193,16 @@ void runtime::start() {
   in_.note("webhook process starts");
   written_ = 0;
   repeats_ = 0;
-  reviews_ = 0;
-  history_.restarted(ledgers_.empty() ? time_point::min() : ledgers_.back().at);
+  history_.restarted(journals_.empty() ? time_point::min() : journals_.back().at);
   running_ = std::make_unique<process>(*this);
 }
 
-void runtime::remember_ledger() {
+void runtime::remember_journal() {
   const auto writes = running_->written.Value();
   if (writes == written_) return;
   written_ = writes;
-  ledgers_.push_back({in_.now(), read(ledger_)});
-  if (ledgers_.size() > ledgers_kept) ledgers_.pop_front();
+  journals_.push_back({in_.now(), read(journal_)});
+  if (journals_.size() > journals_kept) journals_.pop_front();
 }
 
 void runtime::crash(disk left) {
@@ -205,14 +223,17 @@ void runtime::crash(disk left) {
 }
 
 void runtime::leave(disk left) {
-  if (left == disk::older && ledgers_.size() > 1) ledgers_.pop_back();
+  if (left == disk::older && journals_.size() > 1) journals_.pop_back();
   const bool lost = left == disk::truncated || left == disk::empty;
-  auto bytes = ledgers_.empty() ? std::string() : ledgers_.back().bytes;
-  if (lost) ledgers_.clear();
+  boots_ += left == disk::older || left == disk::truncated ? 1 : 0;
+  auto bytes = journals_.empty() ? std::string() : journals_.back().bytes;
+  if (lost) journals_.clear();
   if (left == disk::truncated) bytes.resize(bytes.size() / 2);
-  std::filesystem::remove(ledger_);
+  // The begin of a record: that of the header will do.
+  if (left == disk::torn) bytes += bytes.substr(0, bytes.empty() ? 0 : 12);
+  std::filesystem::remove(journal_);
   if (left == disk::empty || bytes.empty()) return;
-  std::ofstream(ledger_, std::ios::binary) << bytes;
+  std::ofstream(journal_, std::ios::binary) << bytes;
 }
 
 void runtime::stop(disk left) {
@@ -233,7 +254,7 @@ void runtime::stop(disk left) {
 
 void runtime::inspect() {
   if (!running_) return history_.gap();
-  remember_ledger();
+  remember_journal();
   const bool is_live = running_->live.Value() >= static_cast<double>(watches_);
   if (!is_live) history_.gap();
   double repeats = 0;
@@ -243,12 +264,9 @@ void runtime::inspect() {
   repeating_ = !is_live || repeats != repeats_ || (repeating_ && waits);
   if (repeating_) history_.excuse();
   repeats_ = repeats;
-  const auto reviews = running_->reviews_sent.Value() + running_->unverified_sent.Value();
-  reviewing_ = reviews != reviews_ || (reviewing_ && waits);
-  if (reviewing_) history_.review_sent();
-  reviews_ = reviews;
   const auto& observer = options_.observer;
-  if (running_->dispatcher.pending() > options_.set_capacity) {
+  // Beyond it each request that is under way may have one change.
+  if (running_->dispatcher.pending() > options_.set_capacity + requests_at_once) {
     history_.violate("dispatch knows more events than its capacity");
   }
   if (running_->observer.waiting() >
@@ -261,28 +279,16 @@ std::uint64_t runtime::lost() const {
   return running_ ? running_->report().content.events.lost : 0;
 }
 
-bool runtime::is_idle() const {
-  return running_->observer.waiting() == 0 && running_->dispatcher.pending() == 0 &&
-         running_->reviews.size() == 0 && running_->events.size() == 0 &&
-         running_->undelivered.Value() == 0;
-}
-
-void runtime::check_counters() {
-  double sent = 0;
-  for (const auto* cause : {"watch", "resync", "review", "unverified"}) {
-    sent += running_->counter("rw_observation_events_total", "cause", cause).Value();
-  }
-  double ended = static_cast<double>(running_->dispatcher.pending());
-  for (const auto* outcome : {"delivered", "expired", "overflow"}) {
-    ended += running_->counter("rw_dispatch_events_total", "outcome", outcome).Value();
-  }
-  const auto coalesced =
-      running_->counter("rw_dispatch_events_total", "outcome", "coalesced").Value();
-  // An event that coalesces with one in flight is delivered after it.
-  if (ended > sent || ended < sent - coalesced) {
-    history_.violate("of " + std::to_string(sent) + " events " + std::to_string(ended) +
-                     " came to an end, and " + std::to_string(coalesced) + " became one");
-  }
+std::string runtime::waiting() const {
+  if (!running_) return "no process";
+  std::string text;
+  const auto add = [&](std::string_view what, std::size_t count) {
+    if (count > 0) text += " " + std::to_string(count) + " " + std::string(what);
+  };
+  add("undecided reviews", running_->observer.waiting() + running_->reviews.size());
+  add("events", running_->dispatcher.pending());
+  add("changes", running_->objects.waiting());
+  return text;
 }
 
 }  // namespace rw::simulation

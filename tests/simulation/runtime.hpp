@@ -14,19 +14,21 @@
 namespace rw::simulation {
 
 /// The webhook process of a runtime, wired as in `reactors/cli/webhook_pipeline.cpp` but without
-/// TLS, and the disk that its ledger is on.
+/// TLS, and the disk that its journal is on.
 class runtime {
  public:
   static constexpr std::uint16_t gateway_port = 443;
 
   struct options {
     observation::observer_options observer = {};
+    std::size_t objects = 50000;  ///< of a Watcher
     std::size_t set_capacity = 32768;
     duration max_age = std::chrono::hours(1);
     bool http2 = false;  ///< to the gateway
   };
-  /// What is left on the disk after a process.
-  enum class disk : std::uint8_t { intact, older, truncated, empty };
+  /// What is left on the disk after a process: with a torn end a write was under way; older or
+  /// truncated, the node has ended, too; empty in a new pod.
+  enum class disk : std::uint8_t { intact, torn, older, truncated, empty };
 
   runtime(environment& in, simulated_network& net, history& told, known_managers managers,
           options how);
@@ -46,10 +48,8 @@ class runtime {
   void inspect();
   /// Events of this process that nothing makes up for, by its own report.
   std::uint64_t lost() const;
-  /// Nothing of it waits.
-  bool is_idle() const;
-  /// Holds the counters of events against each other.
-  void check_counters();
+  /// What waits in it; empty: nothing.
+  std::string waiting() const;
 
  private:
   struct process;
@@ -58,7 +58,7 @@ class runtime {
     std::string bytes;
   };
 
-  void remember_ledger();
+  void remember_journal();
   void leave(disk left);
 
   environment& in_;
@@ -68,13 +68,13 @@ class runtime {
   managers_in_use managers_;
   const std::size_t watches_;
   const std::string folder_;
-  const std::string ledger_;
-  std::deque<version> ledgers_;  ///< newest last
+  const std::string journal_;
+  std::deque<version> journals_;  ///< newest last
   double written_ = 0;
   double repeats_ = 0;      ///< events that may repeat others, so far
-  double reviews_ = 0;      ///< of these, events of reviews
-  bool reviewing_ = false;  ///< some of those may be under way
   bool repeating_ = false;  ///< some of them may be under way
+  unsigned starts_ = 0;
+  unsigned boots_ = 0;  ///< of the node
   std::unique_ptr<process> running_;
 };
 

@@ -93,6 +93,18 @@ BOOST_AUTO_TEST_CASE(webhook_takes_reviews_for_5_s_after_sigterm_by_default) {
   BOOST_TEST(read(with(webhook, {"--shutdown-delay", "0"})).webhook.shutdown_delay.count() == 0);
 }
 
+BOOST_AUTO_TEST_CASE(source_watch_is_read_as_both_with_one_warning) {
+  const environment set({{"SOURCE", "watch"}});
+  const auto given = read(webhook).webhook;
+  BOOST_TEST(given.source == "both");
+  BOOST_TEST(given.outdated == std::vector<std::string>{"SOURCE watch is read as both"},
+             boost::test_tools::per_element());
+  BOOST_TEST(read(with(webhook, {"--source=webhook"})).webhook.source == "webhook");
+  BOOST_TEST(read(with(webhook, {"--source=both"})).webhook.outdated.empty());
+  const auto said = refusal(with(webhook, {"--source=reviews"}));
+  BOOST_TEST(says(said, "--source: must be webhook or both"), said);
+}
+
 BOOST_AUTO_TEST_CASE(lists_are_trimmed_where_blanks_follow_their_commas) {
   BOOST_TEST(refusal(with(listen, {"--xfcc-trusted-proxies", "10.0.0.0/8, fd00::/8 ,127.0.0.1"})) ==
              "");

@@ -99,6 +99,7 @@ struct world {
   dispatch_options options = quick();
   core::random_source random = core::make_random_source();
   std::unique_ptr<dispatcher> under_test;
+  std::string lost;  ///< names of the objects of lost events
   core::task_group serving{context.get_executor()};
   core::task_group dispatching{context.get_executor()};
 
@@ -132,7 +133,8 @@ struct world {
     options.upstream.port = to;
     under_test = std::make_unique<dispatcher>(
         context.get_executor(), options, *events,
-        dispatch_environment{time, dog, transport, log, metrics, random});
+        dispatch_environment{time, dog, transport, log, metrics, random, nullptr,
+                             [this](const watch_event& one) { lost += one.watched.name + " "; }});
     dispatching.spawn(under_test->run());
   }
 

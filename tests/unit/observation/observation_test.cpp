@@ -3,13 +3,14 @@
 #include "reactors/observation/observation.hpp"
 
 #include "k8s/objects/types.hpp"
-#include "reactors/observation/ledger.hpp"
 
 #include <boost/test/unit_test.hpp>
 
+#include "tests/unit/dispatch/upstream.hpp"
 #include "tests/unit/environment/environment.hpp"
 #include "tests/unit/run.hpp"
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <set>
 #include <string>
@@ -33,7 +34,7 @@ observation_options quick() {
   observation_options options;
   options.observer.settle = 1ms;
   options.observer.confirm_wait = 20ms;
-  options.observer.loss_pause = 1ms;
+  options.observer.list_pause = 20ms;
   options.retry_base = 5ms;
   options.retry_limit = 10ms;
   return options;
@@ -41,12 +42,19 @@ observation_options quick() {
 
 /// The reactor, on a cluster that it is restarted on as often as a test likes.
 struct observed : test::environment {
-  observed() : environment({.server = {.bookmark_interval = 50ms}}) {
+  explicit observed(std::vector<std::string> protocols = {"h2", "http/1.1"},
+                    std::chrono::milliseconds bookmarks = 50ms)
+      : environment(
+            {.server = {.protocols = std::move(protocols), .bookmark_interval = bookmarks}}) {
     std::string name = (std::filesystem::temp_directory_path() / "rw-observe-XXXXXX").string();
     directory = ::mkdtemp(name.data());
     add_cluster("skr");
-    options.ledger = (directory / "ledger").string();
+    options.journal = (directory / "journal").string();
     managers.replace(known_managers({leases}));
+    upstream.name = "kcp";
+    upstream.host = "127.0.0.1";
+    upstream.port = gateway.address().port();
+    tasks.spawn(gateway.run());
   }
   ~observed() override {
     shut_down();
@@ -54,34 +62,53 @@ struct observed : test::environment {
   }
 
   void begin() {
+    under_test.reset();
+    dispatcher.reset();
     reviews.emplace(64);
-    events.emplace(64);
-    under_test.emplace(
-        context.get_executor(), options, *reviews, *events,
-        rw::observation::observation_environment{clock, log, numbers, core::make_random_source(),
-                                                 &api("skr"), &managers});
-    tasks.spawn(under_test->run());
+    objects.emplace(
+        limit, dispatch::observed_objects::listeners{
+                   .on_record = [this](const auto& of, std::string_view key, dispatch::mark told,
+                                       auto now) { under_test->record(of, key, told, now); },
+                   .on_gap = [this](const std::string& of) { gaps += of + " "; }});
+    dispatch::dispatch_options sending;
+    sending.upstream = upstream;
+    sending.schedule.retry_base = 1ms;
+    dispatcher.emplace(context.get_executor(), sending,
+                       dispatch::dispatch_environment{clock, watchdog, *plain, log, numbers,
+                                                      core::make_random_source(), &*objects});
+    under_test.emplace(context.get_executor(), options, *reviews,
+                       rw::observation::observation_environment{
+                           clock, log, numbers, core::make_random_source(), *dispatcher, *objects,
+                           &api("skr"), &managers, nullptr, "boot"});
+    running = 2;
+    tasks.spawn(run_observation());
+    tasks.spawn(run_dispatcher());
+  }
+  asio::awaitable<void> run_observation() {
+    co_await under_test->run();
+    --running;
+  }
+  asio::awaitable<void> run_dispatcher() {
+    co_await dispatcher->run();
+    --running;
   }
   /// Ends it as a pod that is stopped does.
   asio::awaitable<void> end() {
     reviews->close();
-    const bool closed = co_await test::eventually([this] { return events->is_closed(); });
-    BOOST_TEST(closed);
+    const bool ended = co_await test::eventually([this] { return running == 0; });
+    BOOST_TEST(ended);
     co_await under_test->save();
   }
-  /// Returns the name of the next event's object, and delivers it; "" if the channel was closed.
+  /// Returns the name of the object of the next event that arrives.
   asio::awaitable<std::string> next() {
-    const auto until = core::time_point::clock::now() + test::patience;
-    for (;;) {
-      if (auto event = events->try_receive()) {
-        if (event->mark != 0) under_test->delivered(*event, event->mark);
-        marked = event->mark != 0;
-        co_return event->watched.name;
-      }
-      BOOST_REQUIRE(core::time_point::clock::now() < until);
-      if (events->is_closed()) co_return "";
-      co_await test::turn();
-    }
+    const bool came = co_await test::eventually([this] { return kcp.got.size() > read; });
+    BOOST_REQUIRE(came);
+    const auto event = boost::json::parse(kcp.got.at(read++).body);
+    co_return std::string(event.at("watched").at("Name").as_string());
+  }
+  std::size_t arrived() const { return kcp.got.size() - read; }
+  double events_by(const std::string& cause) {
+    return metric("rw_observation_events_total{cause=\"" + cause + "\"}");
   }
   asio::awaitable<void> until_live(double watches) {
     const bool live = co_await test::eventually(
@@ -104,12 +131,23 @@ struct observed : test::environment {
   }
 
   observation_options options = quick();
+  std::size_t limit = 1000;
   managers_in_use managers;
   std::filesystem::path directory;
+  std::unique_ptr<core::transport> plain = core::make_plain_transport();
+  dispatch::test::upstream kcp{context.get_executor()};
+  http::server gateway{context.get_executor(),
+                       {"kcp", {asio::ip::address_v4::loopback(), 0}, {}},
+                       kcp,
+                       {*plain, watchdog, log, numbers}};
+  http::client_options upstream;
   std::optional<core::channel<watch_event>> reviews;
-  std::optional<core::channel<watch_event>> events;
+  std::optional<dispatch::observed_objects> objects;
+  std::optional<dispatch::dispatcher> dispatcher;
   std::optional<rw::observation::observation> under_test;
-  bool marked = false;
+  std::string gaps;
+  std::size_t read = 0;  ///< events
+  int running = 0;
 };
 
 #define EXPECT_EVENT(of, name)               \
@@ -122,7 +160,6 @@ asio::awaitable<void> watches(observed* w) {
   co_await w->write("a", "1");
   w->begin();
   EXPECT_EVENT(w, "a");
-  BOOST_TEST(w->marked);
   co_await w->until_live(1);
   co_await w->write("a", "2");
   EXPECT_EVENT(w, "a");
@@ -147,9 +184,11 @@ asio::awaitable<void> confirms(observed* w) {
                           .group = "coordination.k8s.io",
                           .resource = "leases",
                           .field = "spec",
-                          .state = watch_state::live};
+                          .state = watch_state::live,
+                          .live_since = w->under_test->report_of(leases).live_since};
+  BOOST_TEST(live.live_since.has_value());
   BOOST_TEST((w->under_test->report_of(leases) == live));
-  BOOST_TEST(w->events->size() == 0U);
+  BOOST_TEST(w->arrived() == 0U);
   co_await w->end();
 }
 
@@ -177,6 +216,52 @@ asio::awaitable<void> finds_what_a_watch_misses(observed* w) {
   w->on_request = {};
 }
 
+/// etcd is restored without new versions: the watch resumes from one that is still to come.
+asio::awaitable<void> tells_a_restored_store(observed* w) {
+  int watches = 0;
+  w->on_request = [&watches](const std::string&, const std::string& verb, const std::string&) {
+    watches += verb == "watch" ? 1 : 0;
+    return k8s::devserver::fault{};
+  };
+  w->begin();
+  co_await w->until_live(1);
+  for (const auto* name : {"changed", "deleted", "same"}) {
+    co_await w->write(name, "1");
+    EXPECT_EVENT(w, name);
+  }
+  const auto backup = w->server.back_up("skr");
+  co_await w->write("changed", "2");
+  EXPECT_EVENT(w, "changed");
+  co_await w->erase("deleted");
+  EXPECT_EVENT(w, "deleted");
+  for (int i = 0; i < 50; ++i) {
+    co_await w->write("created", std::to_string(i));
+    EXPECT_EVENT(w, "created");
+  }
+  const int before = watches;
+  w->server.restore("skr", *backup, true);
+  const bool resumed = co_await test::eventually([&] { return watches > before; });
+  BOOST_TEST(resumed);
+  co_await w->write("neighbour", "1");
+  BOOST_TEST(w->arrived() == 0U, "the watch is silent");
+  const auto shown = core::time_point::clock::now();
+  co_await w->write("same", "2");
+  co_await w->review("same");
+  std::set<std::string> names;
+  while (names.size() < 5) {
+    auto name = co_await w->next();
+    names.insert(std::move(name));
+  }
+  BOOST_TEST((core::time_point::clock::now() - shown < 10s));
+  const std::set<std::string> expected{"changed", "created", "deleted", "neighbour", "same"};
+  BOOST_TEST(names == expected, boost::test_tools::per_element());
+  BOOST_TEST(w->arrived() == 0U);
+  co_await w->write("neighbour", "2");
+  EXPECT_EVENT(w, "neighbour");
+  co_await w->end();
+  w->on_request = {};
+}
+
 asio::awaitable<void> goes_on_without_rights(observed* w) {
   unsigned status = 403;
   w->on_request = [&status](const std::string&, const std::string& verb, const std::string& path) {
@@ -193,7 +278,7 @@ asio::awaitable<void> goes_on_without_rights(observed* w) {
   BOOST_TEST(!report.reason.empty());
   co_await w->review("a");
   EXPECT_EVENT(w, "a");
-  BOOST_TEST(!w->marked);
+  BOOST_TEST(w->events_by("review") == 1);
   status = 0;
   co_await w->until_live(1);
   BOOST_TEST((w->under_test->report_of(leases).state == watch_state::live));
@@ -248,7 +333,7 @@ asio::awaitable<void> leaves_the_turn_to_others(observed* w) {
 }
 
 asio::awaitable<void> bounds_objects(observed* w) {
-  w->options.observer.objects = 2;
+  w->limit = 2;
   for (const auto* name : {"a", "b", "c"}) co_await w->write(name, "1");
   w->begin();
   const bool given_up = co_await test::eventually(
@@ -280,12 +365,11 @@ asio::awaitable<void> reloads_managers(observed* w) {
   // Leases are no longer observed.
   co_await w->review("a");
   EXPECT_EVENT(w, "a");
-  BOOST_TEST(!w->marked);
   BOOST_TEST(w->lines("resource observed") == 2, "a watch that stays is not begun again");
   co_await w->end();
 }
 
-asio::awaitable<void> compares_with_its_ledger(observed* w) {
+asio::awaitable<void> compares_with_its_journal(observed* w) {
   for (const auto* name : {"changed", "deleted", "same"}) co_await w->write(name, "1");
   w->begin();
   for (int i = 0; i < 3; ++i) co_await w->next();
@@ -307,14 +391,14 @@ asio::awaitable<void> compares_with_its_ledger(observed* w) {
   const std::vector<std::string> expected{"changed", "created", "deleted"};
   BOOST_TEST(names == expected, boost::test_tools::per_element());
   co_await w->until_live(2);
-  BOOST_TEST(w->events->size() == 0U);
+  BOOST_TEST(w->arrived() == 0U);
   BOOST_TEST(w->under_test->statistics().ledger == "read");
   co_await w->end();
 
-  BOOST_TEST(rw::observation::write_ledger(w->options.ledger, "damaged") == "");
+  std::ofstream(w->options.journal) << "damaged";
   w->begin();
   for (int i = 0; i < 3; ++i) co_await w->next();
-  BOOST_TEST(w->lines("ledger not usable") == 1);
+  BOOST_TEST(w->lines("journal not complete") == 1);
   BOOST_TEST(w->under_test->statistics().ledger == "missing");
   co_await w->end();
 }
@@ -322,7 +406,7 @@ asio::awaitable<void> compares_with_its_ledger(observed* w) {
 asio::awaitable<void> reports_unobserved_watches(observed* w) {
   auto any = leases;
   any.watched.plural = "*";
-  w->options.ledger = {};
+  w->options.journal = {};
   w->managers.replace(known_managers({any, leases}));
   w->begin();
   co_await w->until_live(1);
@@ -331,20 +415,24 @@ asio::awaitable<void> reports_unobserved_watches(observed* w) {
   BOOST_TEST(report.reason == "wildcard");
   BOOST_TEST(w->under_test->statistics().ledger == "none");
   co_await w->end();
-  w->options.observer.source = rw::observation::event_source::webhook;
+  w->options.watches = false;
   w->begin();
   BOOST_TEST((w->under_test->report_of(leases).state == watch_state::unobserved));
   co_await w->end();
 }
 
-asio::awaitable<void> sends_lost_events_again(observed* w) {
+asio::awaitable<void> sends_rejected_events_again(observed* w) {
+  int rejections = 3;
+  w->kcp.script = [&rejections](const http::request&, http::response& into) {
+    if (rejections-- > 0) into.text(400, "not yet");
+  };
   w->begin();
   co_await w->until_live(1);
   co_await w->write("a", "1");
-  auto event = co_await w->events->receive();
-  BOOST_REQUIRE(event.has_value());
-  w->under_test->lost(*event, event->mark);
-  EXPECT_EVENT(w, "a");
+  for (int i = 0; i < 4; ++i) EXPECT_EVENT(w, "a");
+  const bool delivered = co_await test::eventually([w] { return w->objects->undelivered() == 0; });
+  BOOST_TEST(delivered);
+  BOOST_TEST(w->gaps == "");
   co_await w->end();
 }
 
@@ -358,7 +446,7 @@ asio::awaitable<void> flushes_at_the_end(observed* w) {
   w->reviews->close();
   EXPECT_EVENT(w, "a");
   EXPECT_EVENT(w, "b");
-  EXPECT_EVENT(w, "");
+  co_await w->end();
 }
 
 void run(asio::awaitable<void> (*body)(observed*)) {
@@ -378,6 +466,16 @@ BOOST_AUTO_TEST_CASE(write_that_was_not_persisted_is_counted) {
 
 BOOST_AUTO_TEST_CASE(change_that_a_silent_watch_misses_is_read) {
   run(finds_what_a_watch_misses);
+}
+
+BOOST_AUTO_TEST_CASE(restored_store_is_told_after_the_first_review_that_shows_it) {
+  observed w({"h2"}, 1h);
+  test::run(w.context, tells_a_restored_store(&w));
+}
+
+BOOST_AUTO_TEST_CASE(restored_store_is_told_over_http1_after_the_first_review_that_shows_it) {
+  observed w({"http/1.1"}, 1h);
+  test::run(w.context, tells_a_restored_store(&w));
 }
 
 BOOST_AUTO_TEST_CASE(refused_list_leaves_the_reviews) {
@@ -400,16 +498,16 @@ BOOST_AUTO_TEST_CASE(managers_file_changes_while_running) {
   run(reloads_managers);
 }
 
-BOOST_AUTO_TEST_CASE(restart_sends_what_differs_from_the_ledger) {
-  run(compares_with_its_ledger);
+BOOST_AUTO_TEST_CASE(restart_sends_what_differs_from_the_journal) {
+  run(compares_with_its_journal);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_not_observed_is_reported_with_its_reason) {
   run(reports_unobserved_watches);
 }
 
-BOOST_AUTO_TEST_CASE(lost_event_is_sent_again) {
-  run(sends_lost_events_again);
+BOOST_AUTO_TEST_CASE(rejected_event_is_sent_again) {
+  run(sends_rejected_events_again);
 }
 
 BOOST_AUTO_TEST_CASE(accepted_reviews_are_sent_at_the_end) {

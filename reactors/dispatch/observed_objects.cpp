@@ -1,0 +1,421 @@
+#include "reactors/dispatch/observed_objects.hpp"
+
+#include "core/hash.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <unordered_map>
+#include <utility>
+
+namespace rw::dispatch {
+namespace {
+
+constexpr unsigned resync_turn = 4;  ///< each so manieth change taken is one of a list
+
+struct key_hash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view key) const noexcept {
+    return core::string_hash().add(key).value();
+  }
+};
+
+object_key split(std::string_view key) {
+  const auto slash = key.find('/');
+  if (slash == std::string_view::npos) return {"", std::string(key)};
+  return {std::string(key.substr(0, slash)), std::string(key.substr(slash + 1))};
+}
+
+std::uint64_t ticks(core::time_point at) {
+  const auto since = std::chrono::floor<std::chrono::microseconds>(at.time_since_epoch());
+  return static_cast<std::uint64_t>(since.count());
+}
+
+core::time_point time_of(std::uint64_t ticks) {
+  return core::time_point(std::chrono::microseconds(ticks));
+}
+
+}  // namespace
+
+/// Queues have two ranks: changes of live watches, and resyncs.
+class observed_objects::table {
+ public:
+  table(managed_watch of, std::shared_ptr<backlog> into, std::uint32_t as)
+      : watch(std::move(of)), number(as), waiting(std::move(into)) {}
+
+  const managed_watch watch;
+  const std::uint32_t number;
+  const std::shared_ptr<backlog> waiting;
+  k8s::group_version_kind kind;  ///< empty: unknown
+  std::unordered_map<std::string, record, key_hash, std::equal_to<>> records;
+  std::array<queue, 2> deletions;
+  std::size_t taken = 0;   ///< which the schedule bounds
+  std::size_t listed = 0;  ///< by the listing that is under way
+  std::uint64_t listing : 10 = 0;
+  bool is_listing = false;
+};
+
+class observed_objects::backlog {
+ public:
+  explicit backlog(std::string of) : manager(std::move(of)) {}
+
+  const std::string manager;
+  std::vector<table*> tables;
+  std::array<queue, 2> changes;  ///< but for deletions, which are in the tables
+  queue expired;
+  std::size_t size = 0;  ///< that waits
+  unsigned turn = 0;
+  bool adopted = false;
+};
+
+observed_objects::observed_objects(std::size_t limit, listeners to)
+    : limit_(limit), to_(std::move(to)) {}
+observed_objects::~observed_objects() = default;
+
+std::uint32_t observed_objects::number_of(const table& of) noexcept {
+  return of.number;
+}
+const managed_watch& observed_objects::watch_of(const table& of) noexcept {
+  return of.watch;
+}
+const k8s::group_version_kind& observed_objects::kind_of(const table& of) noexcept {
+  return of.kind;
+}
+std::size_t observed_objects::size_of(const table& of) noexcept {
+  return of.records.size();
+}
+const std::string& observed_objects::manager_of(const backlog& of) noexcept {
+  return of.manager;
+}
+std::size_t observed_objects::size_of(const backlog& of) noexcept {
+  return of.size;
+}
+
+observed_objects::table& observed_objects::add(const managed_watch& watch) {
+  auto& entry = tables_[watch];
+  if (entry) return *entry;
+  auto& waiting = backlogs_[watch.manager];
+  if (!waiting) waiting = std::make_shared<backlog>(watch.manager);
+  entry = std::make_unique<table>(watch, waiting, ++numbers_);
+  waiting->tables.push_back(entry.get());
+  return *entry;
+}
+
+void observed_objects::remove(const managed_watch& watch) {
+  const auto at = tables_.find(watch);
+  if (at == tables_.end()) return;
+  auto& of = *at->second;
+  const auto before = undelivered_;
+  while (!of.records.empty()) {
+    auto& object = of.records.begin()->second;
+    set(object, place::delivered, {});
+    drop(object);
+  }
+  if (undelivered_ < before && to_.on_gap) to_.on_gap(watch.manager);
+  std::erase(of.waiting->tables, &of);
+  tables_.erase(at);
+  std::erase_if(backlogs_, [](const auto& each) {
+    return each.second->tables.empty() && !each.second->adopted;
+  });
+}
+
+void observed_objects::set_kind(table& of, const k8s::group_version_kind& kind) {
+  of.kind = kind;
+}
+
+void observed_objects::remember(table& of, std::string_view key, mark delivered) {
+  if (!of.records.contains(key)) insert(of, key).newest = delivered;
+}
+
+observed_objects::record* observed_objects::find(const table& of, const object_key& key) const {
+  auto& records = const_cast<table&>(of).records;
+  const auto at = records.find(k8s::to_string(key));
+  return at == records.end() ? nullptr : &at->second;
+}
+
+observed_objects::record& observed_objects::insert(table& of, std::string_view key) {
+  const auto at = of.records.try_emplace(std::string(key)).first;
+  at->second.of = &of;
+  at->second.key = &at->first;
+  ++size_;
+  return at->second;
+}
+
+observed_objects::queue& observed_objects::queue_of(record& object) {
+  auto& of = *object.of;
+  const std::size_t rank = object.place() == place::resync ? 1 : 0;
+  if (object.place() == place::expired) return of.waiting->expired;
+  return object.newest == absent_mark ? of.deletions[rank] : of.waiting->changes[rank];
+}
+
+void observed_objects::set(record& object, place to, core::time_point now) {
+  auto& of = *object.of;
+  auto& waiting = *of.waiting;
+  const auto from = object.place();
+  const auto is_taken = [](place at) { return at == place::taken || at == place::changed; };
+  const auto count = [&](std::size_t& number, bool before, bool after) {
+    number = number + (after ? 1 : 0) - (before ? 1 : 0);
+  };
+  object.unlink();
+  count(undelivered_, from != place::delivered, to != place::delivered);
+  count(live_, from == place::live, to == place::live);
+  count(waiting.size, waits(from), waits(to));
+  count(waiting_, waits(from), waits(to));
+  count(of.taken, is_taken(from), is_taken(to));
+  object.at = static_cast<std::uint64_t>(to);
+  if (waits(to) && !waits(from)) object.since = ticks(now);
+  if (waits(to) || to == place::expired) queue_of(object).push_back(object);
+  const bool leaves = from == place::delivered && to != place::delivered;
+  if (leaves && to_.on_record) to_.on_record(of, *object.key, unknown_mark, now);
+  if (waits(to) && !waiting.adopted) {
+    waiting.adopted = true;
+    awake_.push_back(of.waiting);
+  }
+}
+
+void observed_objects::change_to(record& object, mark state, core::time_point now) {
+  const auto from = object.place();
+  if (state == absent_mark && object.untold != 0) return forget(object);
+  const bool was_absent = object.newest == absent_mark;
+  const bool is_absent = state == absent_mark;
+  absent_ = absent_ + (is_absent ? 1 : 0) - (was_absent ? 1 : 0);
+  object.newest = state;
+  if (from == place::taken || from == place::changed) return set(object, place::changed, now);
+  const auto to = object.of->is_listing && from != place::live ? place::resync : place::live;
+  // What waits already keeps its turn.
+  if (to != from || was_absent != is_absent) set(object, to, now);
+}
+
+/// There is nothing to know of the object any more.
+void observed_objects::forget(record& object) {
+  auto& of = *object.of;
+  set(object, place::delivered, {});
+  if (to_.on_record) to_.on_record(of, *object.key, absent_mark, {});
+  drop(object);
+}
+
+void observed_objects::drop(record& object) {
+  auto& records = object.of->records;
+  if (object.newest == absent_mark) --absent_;
+  --size_;
+  records.erase(records.find(*object.key));
+}
+
+/// Makes room at the cost of the deletion that waits longest; false: none waits.
+bool observed_objects::trim(table& of) {
+  record* victim = nullptr;
+  for (auto& each : of.deletions) {
+    const bool older = !each.empty() && (victim == nullptr || each.front().since < victim->since);
+    if (older) victim = &each.front();
+  }
+  if (victim == nullptr) return false;
+  forget(*victim);
+  if (to_.on_gap) to_.on_gap(of.watch.manager);
+  return true;
+}
+
+void observed_objects::begin_listing(table& of) {
+  ++of.listing;
+  of.listed = 0;
+  of.is_listing = true;
+}
+
+bool observed_objects::put(table& of, const object_key& key, mark state, core::time_point now) {
+  auto* object = find(of, key);
+  const bool is_new = object == nullptr;
+  if (of.is_listing) {
+    const bool counted = !is_new && object->listing == of.listing;
+    if (!counted && of.listed >= limit_) return false;
+    of.listed += counted ? 0 : 1;
+  } else if (is_new && of.records.size() - of.taken >= limit_ && !trim(of)) {
+    return false;
+  }
+  if (is_new) {
+    object = &insert(of, k8s::to_string(key));
+    object->untold = 1;
+  }
+  object->listing = of.listing;
+  if (object->newest != state) change_to(*object, state, now);
+  return true;
+}
+
+void observed_objects::erase(table& of, const object_key& key, core::time_point now) {
+  auto* object = find(of, key);
+  if (object != nullptr && object->newest != absent_mark) change_to(*object, absent_mark, now);
+}
+
+void observed_objects::end_listing(table& of, core::time_point now) {
+  for (auto at = of.records.begin(); at != of.records.end();) {
+    auto& object = (at++)->second;
+    const bool listed = object.listing == of.listing || object.newest == absent_mark;
+    if (!listed) change_to(object, absent_mark, now);
+  }
+  of.is_listing = false;
+  while (of.records.size() - of.taken > limit_ && trim(of)) {
+  }
+}
+
+void observed_objects::make_unknown(table& of, const object_key& key) {
+  auto* object = find(of, key);
+  if (object == nullptr && of.records.size() - of.taken < limit_) {
+    object = &insert(of, k8s::to_string(key));
+  }
+  if (object == nullptr || object->place() != place::delivered) return;
+  if (object->newest == absent_mark) --absent_;
+  object->newest = unknown_mark;
+  if (to_.on_record) to_.on_record(of, *object->key, unknown_mark, {});
+}
+
+void observed_objects::send_again(const std::string& manager, core::time_point now) {
+  const auto at = backlogs_.find(manager);
+  if (at == backlogs_.end()) return;
+  for (auto* each : at->second->tables) {
+    for (auto& [key, object] : each->records) {
+      if (object.place() == place::delivered) set(object, place::resync, now);
+    }
+  }
+}
+
+mark observed_objects::state_of(const table& of, const object_key& key) const {
+  const auto* object = find(of, key);
+  return object == nullptr ? absent_mark : object->newest;
+}
+
+std::shared_ptr<observed_objects::backlog> observed_objects::adopt() {
+  if (awake_.empty()) return nullptr;
+  auto next = std::move(awake_.back());
+  awake_.pop_back();
+  return next;
+}
+
+void observed_objects::release(backlog& of) {
+  of.adopted = false;
+  if (of.tables.empty()) backlogs_.erase(of.manager);
+}
+
+/// Returns what is to be taken next of one rank. Deletions take turns with other changes.
+observed_objects::record* observed_objects::first(backlog& of, place rank) const {
+  const std::size_t i = rank == place::resync ? 1 : 0;
+  record* change = of.changes[i].empty() ? nullptr : &of.changes[i].front();
+  record* deletion = nullptr;
+  for (auto* each : of.tables) {
+    auto& waiting = each->deletions[i];
+    const bool older =
+        !waiting.empty() && (deletion == nullptr || waiting.front().since < deletion->since);
+    if (older) deletion = &waiting.front();
+  }
+  const bool deletion_first = deletion != nullptr && (change == nullptr || of.turn % 2 != 0);
+  auto* next = deletion_first ? deletion : change;
+  const bool ready =
+      next != nullptr && time_of(next->since) <= recorded_ && !next->of->kind.kind.empty();
+  return ready ? next : nullptr;
+}
+
+bool observed_objects::has_changes(const backlog& of, bool closing) const {
+  if (of.size == 0) return false;
+  auto& from = const_cast<backlog&>(of);
+  return first(from, place::live) != nullptr || (!closing && first(from, place::resync) != nullptr);
+}
+
+std::optional<observed_objects::change> observed_objects::take(backlog& of, bool closing) {
+  ++of.turn;
+  auto* next = first(of, place::live);
+  const bool resync_turn_now = next == nullptr || of.turn % resync_turn == 0;
+  if (resync_turn_now && !closing) {
+    if (auto* resync = first(of, place::resync)) next = resync;
+  }
+  if (next == nullptr) return std::nullopt;
+  const auto& table = *next->of;
+  ++(next->place() == place::resync ? taken_resyncs_ : taken_live_);
+  change result{{of.manager, table.kind, split(*next->key), {}}, time_of(next->since)};
+  sending(of, result.event);
+  return result;
+}
+
+/// One event tells all Watchers of the manager.
+void observed_objects::sending(backlog& of, const watch_event& event) {
+  for (auto* each : of.tables) {
+    if (each->kind.group != event.gvk.group || each->kind.kind != event.gvk.kind) continue;
+    auto* object = find(*each, event.watched);
+    if (object == nullptr || object->place() == place::delivered) continue;
+    if (time_of(object->since) > recorded_) continue;
+    object->untold = 0;
+    set(*object, place::taken, {});
+  }
+}
+
+/// Calls `then` with each record that the event is of and that is taken; true: there is one.
+template <typename Function>
+bool observed_objects::each_taken(backlog& of, const watch_event& event, Function then) {
+  bool any = false;
+  for (auto* each : of.tables) {
+    if (each->kind.group != event.gvk.group || each->kind.kind != event.gvk.kind) continue;
+    auto* object = find(*each, event.watched);
+    if (object == nullptr) continue;
+    const bool taken = object->place() == place::taken || object->place() == place::changed;
+    any = any || taken;
+    if (taken) then(*object);
+  }
+  return any;
+}
+
+void observed_objects::delivered(backlog& of, const watch_event& event, core::time_point now) {
+  bool accepts_again = false;
+  each_taken(of, event, [&](record& object) {
+    accepts_again = accepts_again || object.rejected != 0;
+    object.rejected = 0;
+    if (object.place() == place::changed) return set(object, place::live, now);
+    if (object.newest == absent_mark) return forget(object);
+    set(object, place::delivered, now);
+    if (to_.on_record) to_.on_record(*object.of, *object.key, object.newest, now);
+  });
+  while (accepts_again && !of.expired.empty()) set(of.expired.front(), place::resync, now);
+}
+
+void observed_objects::rejected(backlog& of, const watch_event& event) {
+  each_taken(of, event, [](record& object) { object.rejected = 1; });
+}
+
+bool observed_objects::returned(backlog& of, const watch_event& event, core::time_point now) {
+  return each_taken(of, event, [&](record& object) {
+    const bool changed = object.place() == place::changed;
+    set(object, changed ? place::live : place::resync, now);
+  });
+}
+
+bool observed_objects::expired(backlog& of, const watch_event& event, core::time_point now) {
+  bool gap = false;
+  const bool any = each_taken(of, event, [&](record& object) {
+    const bool ends = object.rejected != 0 && object.place() != place::changed;
+    gap = gap || ends;
+    if (ends) return set(object, place::expired, now);
+    set(object, object.place() == place::changed ? place::live : place::resync, now);
+  });
+  if (gap && to_.on_gap) to_.on_gap(of.manager);
+  return any;
+}
+
+core::time_point observed_objects::oldest_of(const backlog& of) const {
+  auto oldest = core::time_point::max();
+  const auto see = [&](const queue& each) {
+    if (!each.empty()) oldest = std::min(oldest, time_of(each.front().since));
+  };
+  for (const auto& each : of.changes) see(each);
+  for (const auto* each : of.tables) {
+    for (const auto& deletions : each->deletions) see(deletions);
+  }
+  return oldest;
+}
+
+void observed_objects::visit(const std::function<void(const table&)>& each) const {
+  for (const auto& [watch, of] : tables_) each(*of);
+}
+
+void observed_objects::visit(
+    const table& of, const std::function<void(std::string_view key, mark delivered)>& object) {
+  for (const auto& [key, known] : of.records) {
+    object(key, known.place() == place::delivered ? known.newest : unknown_mark);
+  }
+}
+
+}  // namespace rw::dispatch
