@@ -910,8 +910,8 @@ BOOST_AUTO_TEST_CASE(each_event_of_a_batch_has_its_own_outcome) {
   for (const auto* name : {"taken", "busy", "bad"}) b.offer(name);
   auto load = b.next();
   BOOST_REQUIRE(load->events.size() == 3U);
-  const auto result =
-      b.plan.answered(std::move(load), {.status = 207, .batch_offer = 10, .each = {200, 503, 400}}, b.now);
+  const auto result = b.plan.answered(
+      std::move(load), {.status = 207, .batch_offer = 10, .each = {200, 503, 400}}, b.now);
   BOOST_TEST(result.delivered == 1U);
   BOOST_TEST(result.retried == 1U);
   BOOST_TEST(result.rejected == 1U);
