@@ -169,9 +169,12 @@ void observer::end(open_list::iterator open) {
   open_.erase(open);
 }
 
+/// Before discovery the object may be any Watcher's of its group.
 void observer::settle(watch_event event, core::time_point due) {
   for (const auto& each : views_) {
-    const bool observes = each.objects != nullptr && concerns(each, event);
+    const bool may_concern = !each.type && each.watch.manager == event.manager &&
+                             each.watch.watched.group == event.gvk.group;
+    const bool observes = each.objects != nullptr && (may_concern || concerns(each, event));
     if (observes) objects_.make_unknown(*each.objects, event.watched);
   }
   settling_.push_back({std::move(event), due});

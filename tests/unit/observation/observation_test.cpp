@@ -376,6 +376,7 @@ asio::awaitable<void> compares_with_its_journal(observed* w) {
   co_await w->until_live(1);
   BOOST_TEST(w->under_test->statistics().ledger == "missing");
   BOOST_TEST(w->under_test->statistics().resyncs == 3U);
+  w->under_test->reported();
   co_await w->end();
 
   co_await w->write("changed", "2");

@@ -448,6 +448,18 @@ BOOST_AUTO_TEST_CASE(review_without_a_live_watch_makes_its_object_unknown) {
   BOOST_TEST(b.due() == "w:a ", "the event may have told of another state");
 }
 
+BOOST_AUTO_TEST_CASE(review_before_discovery_makes_its_object_unknown) {
+  bench b;
+  const managed_watch gadgets{"klm", {"op", "*", "gadgets"}, "spec", {}};
+  b.under_test.set_watches(make_plan(rw::known_managers({specs, gadgets}), false));
+  b.under_test.accept({"klm", {"op", "v1", "Gadget"}, {"ns", "a"}, {}}, b.now);
+  b.now += 100ms;
+  BOOST_TEST(b.due() == "r:a ");
+  b.under_test.set_type(gadgets, {{"op", "v1", "Gadget"}, "gadgets", true});
+  b.list(gadgets);
+  BOOST_TEST(b.due() == "w:a ", "it was deleted before the list");
+}
+
 BOOST_AUTO_TEST_CASE(close_checks_at_once_what_a_watch_covers) {
   bench b;
   b.review("a");
