@@ -359,7 +359,8 @@ http {{
 
     def delivered(self):
         """For each (namespace, name): the latest time (Unix seconds) at which a request that carried its event and
-        was answered 200 or 207 began to arrive here. What a 207 refused is in a later request, too."""
+        was answered 200 or 207 began to arrive here. What a 207 refuses comes again: once nothing waits any more, the
+        latest request of an event is one that delivered it."""
         latest = {}
         for line in self.record.read_text().splitlines():
             request = json.loads(line)

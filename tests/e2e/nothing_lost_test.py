@@ -56,6 +56,10 @@ class NothingIsLost(harness.TestCase):
         self.note(f"all delivered {max(arrived.values()) - ended:.1f} s after the last answer, "
                   f"by {len(events.lines)} events")
 
+        wait_until(lambda: webhook.metric("rw_dispatch_events", state="known") == 0, 30, "nothing waits any more")
+        for outcome in ("expired", "overflow"):
+            self.assertEqual(webhook.metric("rw_dispatch_events_total", outcome=outcome), 0)
+
         # Arriving after the change is not yet having been sent after it: the gateway knows when a request began.
         delivered = gateway.delivered()
         # nginx reads the clock once in each turn of its loop, in milliseconds, and may be held up between that and a
