@@ -53,6 +53,7 @@ class observed_objects::table {
   std::size_t listed = 0;  ///< by the listing that is under way
   std::uint64_t listing : 10 = 0;
   bool is_listing = false;
+  bool has_history = false;  ///< an object that is new was not told of
 };
 
 class observed_objects::backlog {
@@ -98,6 +99,7 @@ observed_objects::table& observed_objects::add(const managed_watch& watch) {
   if (!waiting) waiting = std::make_shared<backlog>(watch.manager);
   entry = std::make_unique<table>(watch, waiting, ++numbers_);
   waiting->tables.push_back(entry.get());
+  entry->has_history = has_history_;
   return *entry;
 }
 
@@ -232,7 +234,7 @@ bool observed_objects::put(table& of, const object_key& key, mark state, core::t
   }
   if (is_new) {
     object = &insert(of, k8s::to_string(key));
-    object->untold = 1;
+    object->untold = of.has_history ? 1 : 0;
   }
   object->listing = of.listing;
   if (object->newest != state) change_to(*object, state, now);
@@ -251,6 +253,7 @@ void observed_objects::end_listing(table& of, core::time_point now) {
     if (!listed) change_to(object, absent_mark, now);
   }
   of.is_listing = false;
+  of.has_history = true;
   while (of.records.size() - of.taken > limit_ && trim(of)) {
   }
 }

@@ -74,6 +74,10 @@ class observed_objects {
   observed_objects(const observed_objects&) = delete;
   observed_objects& operator=(const observed_objects&) = delete;
 
+  /// Whether what managers were told before is remembered. If not, what the first list of a table
+  /// shows may have been told.
+  void set_history(bool complete) { has_history_ = complete; }
+
   /// Finds or adds the table of a Watcher. References stay valid until `remove`.
   table& add(const managed_watch& watch);
   /// Not reported by `on_record`.
@@ -199,6 +203,7 @@ class observed_objects {
   std::uint64_t taken_live_ = 0;
   std::uint64_t taken_resyncs_ = 0;
   std::uint32_t numbers_ = 0;
+  bool has_history_ = true;
 };
 
 }  // namespace rw::dispatch

@@ -324,6 +324,7 @@ void observation::implementation::update_plan() {
 
 /// What was delivered to whom before the start.
 void observation::implementation::load() {
+  in_.objects.set_history(false);
   if (!observes() || options_.journal.empty()) return;
   auto content = journal_.load();
   const auto begin = content.gaps.extract(begin_record);
@@ -331,6 +332,7 @@ void observation::implementation::load() {
   began_without_ = !was_reported || journal_.state() == "missing";
   unreported_ = began_without_;
   kept_ = std::move(content.watches);
+  in_.objects.set_history(content.complete);
   if (in_.gaps == nullptr) return;
   in_.gaps->restore_series(content.series);
   for (const auto& [manager, counts] : content.gaps) in_.gaps->restore(manager, counts);

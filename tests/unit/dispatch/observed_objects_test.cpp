@@ -176,6 +176,19 @@ BOOST_AUTO_TEST_CASE(deletion_of_an_object_that_nobody_was_told_of_is_no_differe
   BOOST_TEST(b.gaps == "");
 }
 
+BOOST_AUTO_TEST_CASE(object_of_the_first_list_may_have_been_told_without_a_history) {
+  bench b;
+  b.objects.remove(kymas);
+  b.objects.set_history(false);
+  b.table = &b.add(kymas);
+  b.list({{"a", 10}});
+  b.erase("a");
+  BOOST_TEST(b.taken() == "a ");
+  b.put("b", 10);
+  b.erase("b");
+  BOOST_TEST(b.taken() == "", "it is new");
+}
+
 BOOST_AUTO_TEST_CASE(object_that_a_list_lacks_was_deleted) {
   bench b;
   b.put_and_deliver("a", 10);
