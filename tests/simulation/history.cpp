@@ -40,6 +40,10 @@ void history::gap() {
   extend(gaps_, in_.now());
 }
 
+void history::hang() {
+  extend(hangs_, in_.now());
+}
+
 void history::excuse() {
   extend(excuses_, in_.now());
 }
@@ -120,8 +124,19 @@ void history::told(const watch_event& event) {
   of.told.push_back(in_.now());
 }
 
-/// An operator that gets an event reads the object: it knows the state of that time. After a gap it
-/// reads what there is then.
+/// An operator that gets an event reads the object: it knows the state of that time. An event that
+/// was sent for an earlier change stands for that one where a watch hung before it showed the later
+/// ones: what they changed, and changed back, is no difference to it.
+bool history::is_told(const view& seen, time_point told) const {
+  const auto& last = seen.states.back();
+  const auto* const now = &seen.at(told);
+  if (now->digest == last.digest) return true;
+  if (told == time_point::min() || !any_in(hangs_, told, last.since)) return false;
+  return std::any_of(&seen.at(told - slack), now,
+                     [&](const state& known) { return known.digest == last.digest; });
+}
+
+/// After a gap an operator reads what there is then.
 ///
 /// Open doubt, not mended: what it reads after a gap that it is told of while a watch is not live
 /// may change back until the next list, which then shows no difference.
@@ -133,7 +148,7 @@ std::vector<std::string> history::missing(time_point before) const {
       const auto told = of.told.empty() ? time_point::min() : of.told.back();
       const auto& last = seen.states.back();
       const bool has_gap = gap != told_gaps_.end() && gap->second >= last.since;
-      if (last.since > before || has_gap || seen.at(told).digest == last.digest) continue;
+      if (last.since > before || has_gap || is_told(seen, told)) continue;
       names.push_back(name.first + " " + name.second + " (" + watches_[index].field + ")");
     }
   }

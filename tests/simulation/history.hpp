@@ -50,6 +50,8 @@ class history {
   void gap_told(const std::string& manager);
   /// Changes of now may be invisible: not every watch is live.
   void gap();
+  /// Watches show nothing now, though they are live.
+  void hang();
   /// Events of now may be repeated: the way to a listener is not in order, or reviews count.
   void excuse();
   /// A webhook process begins, with a ledger as it was `ledger_time` ago; without one: everything.
@@ -102,11 +104,13 @@ class history {
   /// Whether an event since the latest one, of an object that did not change, has a reason.
   bool is_excused(const subject& of) const;
   bool is_other_watchers(const subject& of) const;
+  bool is_told(const view& seen, time_point told) const;
 
   environment& in_;
   const std::vector<managed_watch> watches_;
   std::map<name, subject> subjects_;
   std::vector<period> gaps_;
+  std::vector<period> hangs_;
   std::vector<period> excuses_;
   std::map<std::string, time_point> told_gaps_;  ///< the latest, by manager
   std::vector<restart> restarts_;

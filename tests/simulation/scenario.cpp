@@ -374,6 +374,7 @@ bool scenario::go_on(time_point end) {
   }
   // Of these the runtime's gauges show nothing.
   if (api_.now.stalls || network_.path(api_model::port).stalls) history_.gap();
+  if (api_.now.stalls) history_.hang();
   if (!agenda_.empty() && agenda_.begin()->first <= in_.now()) {
     const auto first = agenda_.extract(agenda_.begin());
     first.mapped()();
