@@ -13,6 +13,7 @@ constexpr std::size_t most_named = 256;  // bytes of names in a message
 
 constexpr std::string_view lost = "the watcher has lost events";
 constexpr std::string_view partial = "the watcher restarted, and does not observe all resources";
+constexpr std::string_view incomplete = "the lists that a gap was told before are complete";
 constexpr std::string_view forgetful =
     "the watcher restarted without a journal of what it had delivered";
 
@@ -54,6 +55,13 @@ missed_events gap_detector::observe(const heartbeat& now) {
     out.managers.emplace_back();
     out.reason = each.observes == coverage::full ? forgetful : partial;
   }
+  // What is read after a gap may change until the lists are complete, and they may not show it.
+  const bool is_full = latest.observes == coverage::full;
+  if (latest.series != 0 && is_full && std::exchange(latest.owed, false)) {
+    out.managers.emplace_back();
+    out.reason = incomplete;
+  }
+  if (out && !is_full) latest.owed = true;
   if (out.concerns("")) out.managers = {""};
   std::ranges::sort(out.managers);
   return out;

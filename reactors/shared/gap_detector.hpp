@@ -38,6 +38,9 @@ struct missed_events {
 /// were complete. That pod may report it within two intervals, and eight heartbeats. Times are
 /// compared with other times that the runtime claims, never with a clock of KCP.
 ///
+/// A gap that is told while the pod does not observe all resources is told once more, of all
+/// managers, when it does.
+///
 /// The first heartbeat tells of no start, and is a gap only if gaps were counted before it: whether
 /// another host learned of them is not known. A pod that began before the first heartbeat was sent
 /// is no start either.
@@ -71,6 +74,7 @@ class gap_detector {
     unsigned waited = 0;     ///< heartbeats since its lists were complete
     bool undecided = false;  ///< whether its start is a gap
     bool remembers = false;  ///< it has read a journal
+    bool owed = false;       ///< a gap, as the latest was told before its lists were complete
     time started = {};
     time sent = {};
     time complete = {};  ///< when the last of its lists was; nothing: one is not

@@ -93,6 +93,16 @@ struct replacement {
 
 }  // namespace
 
+BOOST_AUTO_TEST_CASE(gap_told_before_the_lists_are_complete_is_told_again_after_them) {
+  replacement r;
+  r.next.second = unobserved;
+  BOOST_TEST(joined(r.under_test.observe(r.next.at(1100))) == "* ");
+  BOOST_TEST(!r.under_test.observe(r.next.at(1120)));
+  r.next.second = live;
+  BOOST_TEST(joined(r.under_test.observe(r.next.at(1140))) == "* ");
+  BOOST_TEST(!r.under_test.observe(r.next.at(1160)));
+}
+
 // --- the previous version ------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(first_heartbeat_is_a_gap_only_after_lost_events) {
