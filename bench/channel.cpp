@@ -4,7 +4,7 @@
 // JSON line for each figure: medians, and the ratio to the better of the alternatives (above 1: the
 // channel is faster).
 
-#include "core/channel.hpp"
+#include "rw/core/channel.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/experimental/concurrent_channel.hpp>

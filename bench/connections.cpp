@@ -6,14 +6,14 @@
 //
 //   bench_connections [connections]
 
-#include "core/clock.hpp"
-#include "core/http/client.hpp"
-#include "core/http/server.hpp"
-#include "core/task_group.hpp"
-#include "core/wake.hpp"
-#include "core/watchdog.hpp"
-#include "tls/issuer.hpp"
-#include "tls/transport.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/http/client.hpp"
+#include "rw/core/http/server.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/core/wake.hpp"
+#include "rw/core/watchdog.hpp"
+#include "rw/tls/issuer.hpp"
+#include "rw/tls/transport.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>

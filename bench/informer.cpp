@@ -2,13 +2,13 @@
 // else: a list of 100,000 objects of 1 KiB in pages of 500, then 200,000 watch events. Prints CPU
 // time, and what the store keeps; ends with 1 if a limit is missed.
 
-#include "k8s/cache/informer.hpp"
+#include "rw/k8s/cache/informer.hpp"
 
-#include "core/clock.hpp"
-#include "core/log.hpp"
-#include "core/metrics.hpp"
-#include "core/task_group.hpp"
-#include "k8s/cache/api_source.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/log.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/k8s/cache/api_source.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>

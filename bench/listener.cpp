@@ -8,9 +8,9 @@
 //
 //   bench_listener
 
-#include "reactors/listener/listener.hpp"
+#include "rw/reactors/listener/listener.hpp"
 
-#include "tls/issuer.hpp"
+#include "rw/tls/issuer.hpp"
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>

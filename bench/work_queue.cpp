@@ -5,7 +5,7 @@
 // After Google Benchmark's table one JSON line for each figure: medians of runs in turns, and the
 // ratio of the work queue's time to the other's (below 1: the work queue is faster).
 
-#include "core/work_queue.hpp"
+#include "rw/core/work_queue.hpp"
 
 #include <boost/asio/io_context.hpp>
 

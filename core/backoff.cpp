@@ -1,4 +1,4 @@
-#include "core/backoff.hpp"
+#include "rw/core/backoff.hpp"
 
 #include <algorithm>
 #include <random>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/channel/operation.hpp"
-#include "core/channel/state.hpp"
-#include "core/channel_error.hpp"
+#include "rw/core/channel/operation.hpp"
+#include "rw/core/channel/state.hpp"
+#include "rw/core/channel_error.hpp"
 
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/awaitable.hpp>

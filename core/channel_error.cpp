@@ -1,4 +1,4 @@
-#include "core/channel_error.hpp"
+#include "rw/core/channel_error.hpp"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "core/channel/wait_list.hpp"
+#include "rw/core/channel/wait_list.hpp"
 
 #include <algorithm>
 #include <utility>

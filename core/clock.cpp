@@ -1,4 +1,4 @@
-#include "core/clock.hpp"
+#include "rw/core/clock.hpp"
 
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/backoff.hpp"
+#include "rw/core/backoff.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "core/json_text.hpp"
+#include "rw/core/json_text.hpp"
 
 #include <array>
 #include <cstddef>

@@ -1,6 +1,6 @@
-#include "core/log.hpp"
+#include "rw/core/log.hpp"
 
-#include "core/json_text.hpp"
+#include "rw/core/json_text.hpp"
 
 #include <cerrno>
 #include <charconv>

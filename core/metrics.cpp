@@ -1,6 +1,6 @@
-#include "core/metrics.hpp"
+#include "rw/core/metrics.hpp"
 
-#include "core/process_metrics.hpp"
+#include "rw/core/process_metrics.hpp"
 
 #include <prometheus/text_serializer.h>
 

@@ -1,4 +1,4 @@
-#include "core/metrics_snapshot.hpp"
+#include "rw/core/metrics_snapshot.hpp"
 
 #include <algorithm>
 #include <cmath>

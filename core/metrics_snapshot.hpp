@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/metrics.hpp"
+#include "rw/core/metrics.hpp"
 
 #include <prometheus/metric_family.h>
 

@@ -1,4 +1,4 @@
-#include "core/network.hpp"
+#include "rw/core/network.hpp"
 
 #include <boost/asio/execution/context.hpp>
 #include <boost/asio/execution_context.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/stream.hpp"
+#include "rw/core/stream.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

@@ -1,4 +1,4 @@
-#include "core/process_metrics.hpp"
+#include "rw/core/process_metrics.hpp"
 
 #include <cstdint>
 #include <filesystem>

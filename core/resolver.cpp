@@ -1,6 +1,6 @@
-#include "core/resolver.hpp"
+#include "rw/core/resolver.hpp"
 
-#include "core/text.hpp"
+#include "rw/core/text.hpp"
 
 #include <boost/asio/execution/context.hpp>
 #include <boost/asio/execution_context.hpp>

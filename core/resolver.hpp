@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/wake.hpp"
+#include "rw/core/wake.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/ip/address.hpp>

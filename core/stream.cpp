@@ -1,4 +1,4 @@
-#include "core/stream.hpp"
+#include "rw/core/stream.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/deferred.hpp>

@@ -1,6 +1,6 @@
-#include "core/task_group.hpp"
+#include "rw/core/task_group.hpp"
 
-#include "core/wake.hpp"
+#include "rw/core/wake.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>

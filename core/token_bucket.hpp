@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/clock.hpp"
+#include "rw/core/clock.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -1,4 +1,4 @@
-#include "core/wake.hpp"
+#include "rw/core/wake.hpp"
 
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/error.hpp>

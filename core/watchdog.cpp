@@ -1,4 +1,4 @@
-#include "core/watchdog.hpp"
+#include "rw/core/watchdog.hpp"
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/clock.hpp"
+#include "rw/core/clock.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

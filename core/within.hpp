@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "core/task_group.hpp"
-#include "core/wake.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/core/wake.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/error.hpp>

@@ -1,4 +1,4 @@
-#include "core/work_queue.hpp"
+#include "rw/core/work_queue.hpp"
 
 namespace rw::core {
 namespace {

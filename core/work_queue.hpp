@@ -1,10 +1,10 @@
 #pragma once
 
-#include "core/backoff.hpp"
-#include "core/clock.hpp"
-#include "core/metrics.hpp"
-#include "core/token_bucket.hpp"
-#include "core/wake.hpp"
+#include "rw/core/backoff.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/core/token_bucket.hpp"
+#include "rw/core/wake.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

@@ -1,8 +1,8 @@
-#include "tls/ca_bundle.hpp"
+#include "rw/tls/ca_bundle.hpp"
 
-#include "core/text.hpp"
-#include "tls/digest.hpp"
-#include "tls/openssl.hpp"
+#include "rw/core/text.hpp"
+#include "rw/tls/digest.hpp"
+#include "rw/tls/openssl.hpp"
 
 #include <openssl/err.h>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "tls/certificate.hpp"
-#include "tls/trust_store.hpp"
+#include "rw/tls/certificate.hpp"
+#include "rw/tls/trust_store.hpp"
 
 #include <cstddef>
 #include <functional>

@@ -1,8 +1,8 @@
-#include "tls/certificate.hpp"
+#include "rw/tls/certificate.hpp"
 
-#include "core/text.hpp"
-#include "tls/digest.hpp"
-#include "tls/openssl.hpp"
+#include "rw/core/text.hpp"
+#include "rw/tls/digest.hpp"
+#include "rw/tls/openssl.hpp"
 
 #include <openssl/err.h>
 #include <openssl/pem.h>

@@ -1,6 +1,6 @@
-#include "tls/context.hpp"
+#include "rw/tls/context.hpp"
 
-#include "tls/openssl.hpp"
+#include "rw/tls/openssl.hpp"
 
 #include <openssl/err.h>
 

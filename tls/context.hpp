@@ -1,8 +1,8 @@
 #pragma once
 
-#include "tls/error.hpp"
-#include "tls/material.hpp"
-#include "tls/transport.hpp"
+#include "rw/tls/error.hpp"
+#include "rw/tls/material.hpp"
+#include "rw/tls/transport.hpp"
 
 #include <memory>
 #include <string>

@@ -1,6 +1,6 @@
-#include "tls/directory_watch.hpp"
+#include "rw/tls/directory_watch.hpp"
 
-#include "tls/quiet_period.hpp"
+#include "rw/tls/quiet_period.hpp"
 
 #include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/deferred.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/log.hpp"
+#include "rw/core/log.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

@@ -1,6 +1,6 @@
-#include "tls/error.hpp"
+#include "rw/tls/error.hpp"
 
-#include "tls/openssl.hpp"
+#include "rw/tls/openssl.hpp"
 
 #include <boost/system/system_error.hpp>
 #include <openssl/err.h>

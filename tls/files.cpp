@@ -1,4 +1,4 @@
-#include "tls/files.hpp"
+#include "rw/tls/files.hpp"
 
 #include <cerrno>
 #include <fcntl.h>

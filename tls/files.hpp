@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tls/error.hpp"
+#include "rw/tls/error.hpp"
 
 #include <cstddef>
 #include <filesystem>

@@ -1,6 +1,6 @@
-#include "tls/handshake_failure.hpp"
+#include "rw/tls/handshake_failure.hpp"
 
-#include "tls/error.hpp"
+#include "rw/tls/error.hpp"
 
 #include <boost/asio/error.hpp>
 #include <openssl/err.h>

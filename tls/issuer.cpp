@@ -1,6 +1,6 @@
-#include "tls/issuer.hpp"
+#include "rw/tls/issuer.hpp"
 
-#include "tls/openssl.hpp"
+#include "rw/tls/openssl.hpp"
 
 #include <openssl/err.h>
 #include <openssl/pem.h>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "tls/certificate.hpp"
-#include "tls/files.hpp"
-#include "tls/material.hpp"
+#include "rw/tls/certificate.hpp"
+#include "rw/tls/files.hpp"
+#include "rw/tls/material.hpp"
 
 #include <chrono>
 #include <cstdint>

@@ -1,9 +1,9 @@
-#include "tls/material.hpp"
+#include "rw/tls/material.hpp"
 
-#include "tls/context.hpp"
-#include "tls/digest.hpp"
-#include "tls/files.hpp"
-#include "tls/openssl.hpp"
+#include "rw/tls/context.hpp"
+#include "rw/tls/digest.hpp"
+#include "rw/tls/files.hpp"
+#include "rw/tls/openssl.hpp"
 
 #include <openssl/err.h>
 #include <openssl/pem.h>

@@ -1,6 +1,6 @@
-#include "tls/reload.hpp"
+#include "rw/tls/reload.hpp"
 
-#include "tls/directory_watch.hpp"
+#include "rw/tls/directory_watch.hpp"
 
 #include <algorithm>
 #include <vector>

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "core/log.hpp"
-#include "tls/directory_watch.hpp"
-#include "tls/error.hpp"
-#include "tls/material.hpp"
+#include "rw/core/log.hpp"
+#include "rw/tls/directory_watch.hpp"
+#include "rw/tls/error.hpp"
+#include "rw/tls/material.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/stream.hpp"
+#include "rw/core/stream.hpp"
 
 #include <boost/asio/ip/tcp.hpp>
 

@@ -1,8 +1,8 @@
-#include "tls/transport.hpp"
+#include "rw/tls/transport.hpp"
 
-#include "tls/context.hpp"
-#include "tls/openssl.hpp"
-#include "tls/stream.hpp"
+#include "rw/tls/context.hpp"
+#include "rw/tls/openssl.hpp"
+#include "rw/tls/stream.hpp"
 
 #include <openssl/err.h>
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/stream.hpp"
-#include "tls/error.hpp"
-#include "tls/material.hpp"
+#include "rw/core/stream.hpp"
+#include "rw/tls/error.hpp"
+#include "rw/tls/material.hpp"
 
 #include <cstdint>
 #include <memory>

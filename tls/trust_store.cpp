@@ -1,6 +1,6 @@
-#include "tls/trust_store.hpp"
+#include "rw/tls/trust_store.hpp"
 
-#include "tls/openssl.hpp"
+#include "rw/tls/openssl.hpp"
 
 #include <openssl/err.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tls/certificate.hpp"
+#include "rw/tls/certificate.hpp"
 
 #include <chrono>
 #include <cstdint>

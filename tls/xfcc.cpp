@@ -1,6 +1,6 @@
-#include "tls/xfcc.hpp"
+#include "rw/tls/xfcc.hpp"
 
-#include "core/text.hpp"
+#include "rw/core/text.hpp"
 
 #include <optional>
 #include <utility>

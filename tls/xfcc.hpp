@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tls/certificate.hpp"
+#include "rw/tls/certificate.hpp"
 
 #include <boost/system/error_code.hpp>
 #include <boost/system/result.hpp>

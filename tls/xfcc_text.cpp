@@ -1,4 +1,4 @@
-#include "tls/xfcc.hpp"
+#include "rw/tls/xfcc.hpp"
 
 namespace rw::tls {
 namespace {

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/channel/state.hpp"
-#include "core/channel/wait_list.hpp"
-#include "core/channel_error.hpp"
+#include "rw/core/channel/state.hpp"
+#include "rw/core/channel/wait_list.hpp"
+#include "rw/core/channel_error.hpp"
 
 #include <boost/asio/associated_allocator.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/channel/index_ring.hpp"
-#include "core/channel/wait_list.hpp"
+#include "rw/core/channel/index_ring.hpp"
+#include "rw/core/channel/wait_list.hpp"
 
 #include <algorithm>
 #include <cstddef>

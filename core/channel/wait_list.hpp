@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/channel/index_ring.hpp"
+#include "rw/core/channel/index_ring.hpp"
 
 #include <boost/asio/execution_context.hpp>
 #include <boost/smart_ptr/intrusive_ptr.hpp>

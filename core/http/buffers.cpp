@@ -1,4 +1,4 @@
-#include "core/http/buffers.hpp"
+#include "rw/core/http/buffers.hpp"
 
 #include <array>
 #include <utility>

@@ -1,10 +1,10 @@
-#include "core/http/client.hpp"
+#include "rw/core/http/client.hpp"
 
-#include "core/http/client_connection.hpp"
-#include "core/http/tunnel.hpp"
-#include "core/network.hpp"
-#include "core/resolver.hpp"
-#include "core/wake.hpp"
+#include "rw/core/http/client_connection.hpp"
+#include "rw/core/http/tunnel.hpp"
+#include "rw/core/network.hpp"
+#include "rw/core/resolver.hpp"
+#include "rw/core/wake.hpp"
 
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ip/address.hpp>

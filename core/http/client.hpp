@@ -1,13 +1,13 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "core/http/client_error.hpp"
-#include "core/http/message.hpp"
-#include "core/http/send_permit.hpp"
-#include "core/log.hpp"
-#include "core/metrics.hpp"
-#include "core/stream.hpp"
-#include "core/watchdog.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/http/client_error.hpp"
+#include "rw/core/http/message.hpp"
+#include "rw/core/http/send_permit.hpp"
+#include "rw/core/log.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/core/stream.hpp"
+#include "rw/core/watchdog.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/http/client.hpp"
-#include "core/task_group.hpp"
+#include "rw/core/http/client.hpp"
+#include "rw/core/task_group.hpp"
 
 #include <boost/asio/awaitable.hpp>
 

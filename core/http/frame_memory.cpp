@@ -1,4 +1,4 @@
-#include "core/http/frame_memory.hpp"
+#include "rw/core/http/frame_memory.hpp"
 
 #include <cstdlib>
 #include <cstring>

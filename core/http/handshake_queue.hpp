@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "core/wake.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/wake.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

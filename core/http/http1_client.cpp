@@ -1,7 +1,7 @@
-#include "core/http/buffers.hpp"
-#include "core/http/client_connection.hpp"
-#include "core/http/parser.hpp"
-#include "core/wake.hpp"
+#include "rw/core/http/buffers.hpp"
+#include "rw/core/http/client_connection.hpp"
+#include "rw/core/http/parser.hpp"
+#include "rw/core/wake.hpp"
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>

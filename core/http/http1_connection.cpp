@@ -1,6 +1,6 @@
-#include "core/http/http1_connection.hpp"
+#include "rw/core/http/http1_connection.hpp"
 
-#include "core/http/buffers.hpp"
+#include "rw/core/http/buffers.hpp"
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "core/http/open_source.hpp"
-#include "core/http/parser.hpp"
-#include "core/http/server_connection.hpp"
-#include "core/wake.hpp"
+#include "rw/core/http/open_source.hpp"
+#include "rw/core/http/parser.hpp"
+#include "rw/core/http/server_connection.hpp"
+#include "rw/core/wake.hpp"
 
 #include <algorithm>
 #include <optional>

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "core/http/buffers.hpp"
-#include "core/http/client_connection.hpp"
-#include "core/http/http2_session.hpp"
-#include "core/wake.hpp"
+#include "rw/core/http/buffers.hpp"
+#include "rw/core/http/client_connection.hpp"
+#include "rw/core/http/http2_session.hpp"
+#include "rw/core/wake.hpp"
 
 #include <boost/asio/post.hpp>
 

@@ -1,6 +1,6 @@
 // How bytes leave an HTTP/2 connection, and what holds them back: the permit of guarded requests.
 
-#include "core/http/http2_client.hpp"
+#include "rw/core/http/http2_client.hpp"
 
 namespace rw::http {
 

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "core/http/http2_session.hpp"
-#include "core/http/open_source.hpp"
-#include "core/http/server_connection.hpp"
-#include "core/task_group.hpp"
+#include "rw/core/http/http2_session.hpp"
+#include "rw/core/http/open_source.hpp"
+#include "rw/core/http/server_connection.hpp"
+#include "rw/core/task_group.hpp"
 
 #include <array>
 #include <list>

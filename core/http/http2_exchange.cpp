@@ -1,5 +1,5 @@
-#include "core/http/buffers.hpp"
-#include "core/http/http2_connection.hpp"
+#include "rw/core/http/buffers.hpp"
+#include "rw/core/http/http2_connection.hpp"
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>

@@ -1,7 +1,7 @@
-#include "core/http/http2_session.hpp"
+#include "rw/core/http/http2_session.hpp"
 
-#include "core/http/buffers.hpp"
-#include "core/http/client_error.hpp"
+#include "rw/core/http/buffers.hpp"
+#include "rw/core/http/client_error.hpp"
 
 namespace rw::http {
 

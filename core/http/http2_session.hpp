@@ -1,9 +1,9 @@
 #pragma once
 
-#include "core/http/frame_memory.hpp"
-#include "core/http/message.hpp"
-#include "core/http/send_permit.hpp"
-#include "core/stream.hpp"
+#include "rw/core/http/frame_memory.hpp"
+#include "rw/core/http/message.hpp"
+#include "rw/core/http/send_permit.hpp"
+#include "rw/core/stream.hpp"
 
 #include <nghttp2/nghttp2.h>
 

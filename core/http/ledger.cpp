@@ -1,4 +1,4 @@
-#include "core/http/ledger.hpp"
+#include "rw/core/http/ledger.hpp"
 
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "core/metrics.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/metrics.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/ip/address.hpp>

@@ -1,4 +1,4 @@
-#include "core/http/message.hpp"
+#include "rw/core/http/message.hpp"
 
 #include <boost/beast/http/status.hpp>
 

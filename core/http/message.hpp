@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/text.hpp"
+#include "rw/core/text.hpp"
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/system/error_code.hpp>

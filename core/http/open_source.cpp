@@ -1,4 +1,4 @@
-#include "core/http/open_source.hpp"
+#include "rw/core/http/open_source.hpp"
 
 #include <utility>
 

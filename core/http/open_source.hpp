@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/http/message.hpp"
+#include "rw/core/http/message.hpp"
 
 #include <cstddef>
 #include <exception>

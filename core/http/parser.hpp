@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/http/client_error.hpp"
-#include "core/http/message.hpp"
+#include "rw/core/http/client_error.hpp"
+#include "rw/core/http/message.hpp"
 
 #include <boost/beast/http/basic_parser.hpp>
 

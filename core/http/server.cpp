@@ -1,7 +1,7 @@
-#include "core/http/server.hpp"
+#include "rw/core/http/server.hpp"
 
-#include "core/http/server_connection.hpp"
-#include "core/network.hpp"
+#include "rw/core/http/server_connection.hpp"
+#include "rw/core/network.hpp"
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>

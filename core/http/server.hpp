@@ -1,11 +1,11 @@
 #pragma once
 
-#include "core/http/message.hpp"
-#include "core/log.hpp"
-#include "core/metrics.hpp"
-#include "core/stream.hpp"
-#include "core/task_group.hpp"
-#include "core/watchdog.hpp"
+#include "rw/core/http/message.hpp"
+#include "rw/core/log.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/core/stream.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/core/watchdog.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

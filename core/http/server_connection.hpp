@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/http/handshake_queue.hpp"
-#include "core/http/ledger.hpp"
-#include "core/http/server.hpp"
+#include "rw/core/http/handshake_queue.hpp"
+#include "rw/core/http/ledger.hpp"
+#include "rw/core/http/server.hpp"
 
 #include <boost/asio/awaitable.hpp>
 

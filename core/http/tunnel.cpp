@@ -1,6 +1,6 @@
-#include "core/http/tunnel.hpp"
+#include "rw/core/http/tunnel.hpp"
 
-#include "core/http/parser.hpp"
+#include "rw/core/http/parser.hpp"
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/redirect_error.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/http/client.hpp"
+#include "rw/core/http/client.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>

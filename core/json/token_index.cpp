@@ -1,4 +1,4 @@
-#include "core/json/token_index.hpp"
+#include "rw/core/json/token_index.hpp"
 
 #include <simdjson.h>
 

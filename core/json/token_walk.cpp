@@ -1,4 +1,4 @@
-#include "core/json/token_walk.hpp"
+#include "rw/core/json/token_walk.hpp"
 
 #include <array>
 #include <bit>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "k8s/client/client.hpp"
-#include "k8s/objects/failure.hpp"
-#include "k8s/objects/names.hpp"
+#include "rw/k8s/client/client.hpp"
+#include "rw/k8s/objects/failure.hpp"
+#include "rw/k8s/objects/names.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

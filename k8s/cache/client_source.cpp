@@ -1,5 +1,5 @@
-#include "k8s/cache/api_source.hpp"
-#include "k8s/cache/informer.hpp"
+#include "rw/k8s/cache/api_source.hpp"
+#include "rw/k8s/cache/informer.hpp"
 
 #include <utility>
 

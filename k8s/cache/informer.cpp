@@ -1,9 +1,9 @@
-#include "k8s/cache/informer.hpp"
+#include "rw/k8s/cache/informer.hpp"
 
-#include "core/task_group.hpp"
-#include "core/wake.hpp"
-#include "k8s/cache/subscribers.hpp"
-#include "k8s/objects/object_set.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/core/wake.hpp"
+#include "rw/k8s/cache/subscribers.hpp"
+#include "rw/k8s/objects/object_set.hpp"
 
 #include <exception>
 #include <utility>

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "core/channel.hpp"
-#include "k8s/cache/list_watch.hpp"
-#include "k8s/cache/store.hpp"
-#include "k8s/objects/delta.hpp"
+#include "rw/core/channel.hpp"
+#include "rw/k8s/cache/list_watch.hpp"
+#include "rw/k8s/cache/store.hpp"
+#include "rw/k8s/objects/delta.hpp"
 
 #include <boost/asio/awaitable.hpp>
 

@@ -1,4 +1,4 @@
-#include "k8s/cache/informer_metrics.hpp"
+#include "rw/k8s/cache/informer_metrics.hpp"
 
 #include <string>
 #include <utility>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/metrics.hpp"
-#include "k8s/cache/watch_decoder.hpp"
-#include "k8s/objects/names.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/k8s/cache/watch_decoder.hpp"
+#include "rw/k8s/objects/names.hpp"
 
 #include <array>
 #include <cstddef>

@@ -1,6 +1,6 @@
-#include "k8s/cache/list_decoder.hpp"
+#include "rw/k8s/cache/list_decoder.hpp"
 
-#include "k8s/objects/json_input.hpp"
+#include "rw/k8s/objects/json_input.hpp"
 
 namespace rw::k8s {
 namespace {

@@ -1,10 +1,10 @@
-#include "k8s/cache/list_watch.hpp"
+#include "rw/k8s/cache/list_watch.hpp"
 
-#include "core/wake.hpp"
-#include "k8s/cache/informer_metrics.hpp"
-#include "k8s/cache/list_decoder.hpp"
-#include "k8s/cache/reflector.hpp"
-#include "k8s/cache/watch_decoder.hpp"
+#include "rw/core/wake.hpp"
+#include "rw/k8s/cache/informer_metrics.hpp"
+#include "rw/k8s/cache/list_decoder.hpp"
+#include "rw/k8s/cache/reflector.hpp"
+#include "rw/k8s/cache/watch_decoder.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>

@@ -1,15 +1,15 @@
 #pragma once
 
-#include "core/backoff.hpp"
-#include "core/clock.hpp"
-#include "core/log.hpp"
-#include "core/metrics.hpp"
-#include "k8s/cache/api_source.hpp"
-#include "k8s/client/client.hpp"
-#include "k8s/objects/failure.hpp"
-#include "k8s/objects/names.hpp"
-#include "k8s/objects/object.hpp"
-#include "k8s/objects/projection.hpp"
+#include "rw/core/backoff.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/log.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/k8s/cache/api_source.hpp"
+#include "rw/k8s/client/client.hpp"
+#include "rw/k8s/objects/failure.hpp"
+#include "rw/k8s/objects/names.hpp"
+#include "rw/k8s/objects/object.hpp"
+#include "rw/k8s/objects/projection.hpp"
 
 #include <boost/asio/awaitable.hpp>
 

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "core/lru_map.hpp"
-#include "k8s/objects/names.hpp"
-#include "k8s/objects/object.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/lru_map.hpp"
+#include "rw/k8s/objects/names.hpp"
+#include "rw/k8s/objects/object.hpp"
 
 #include <boost/json/value.hpp>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "k8s/objects/delta.hpp"
-#include "k8s/objects/object_set.hpp"
+#include "rw/k8s/objects/delta.hpp"
+#include "rw/k8s/objects/object_set.hpp"
 
 #include <boost/unordered/unordered_flat_set.hpp>
 

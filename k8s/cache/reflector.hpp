@@ -1,10 +1,10 @@
 #pragma once
 
-#include "core/backoff.hpp"
-#include "core/clock.hpp"
-#include "k8s/cache/watch_decoder.hpp"
-#include "k8s/client/client.hpp"
-#include "k8s/objects/failure.hpp"
+#include "rw/core/backoff.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/k8s/cache/watch_decoder.hpp"
+#include "rw/k8s/client/client.hpp"
+#include "rw/k8s/objects/failure.hpp"
 
 #include <chrono>
 #include <cstdint>

@@ -1,6 +1,6 @@
-#include "k8s/cache/store.hpp"
+#include "rw/k8s/cache/store.hpp"
 
-#include "k8s/objects/object_set.hpp"
+#include "rw/k8s/objects/object_set.hpp"
 
 #include <stdexcept>
 #include <unordered_map>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "k8s/objects/names.hpp"
-#include "k8s/objects/object.hpp"
+#include "rw/k8s/objects/names.hpp"
+#include "rw/k8s/objects/object.hpp"
 
 #include <cstddef>
 #include <functional>

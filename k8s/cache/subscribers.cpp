@@ -1,6 +1,6 @@
-#include "k8s/cache/subscribers.hpp"
+#include "rw/k8s/cache/subscribers.hpp"
 
-#include "k8s/cache/pending_deltas.hpp"
+#include "rw/k8s/cache/pending_deltas.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "core/channel.hpp"
-#include "core/task_group.hpp"
-#include "k8s/cache/store.hpp"
-#include "k8s/objects/delta.hpp"
-#include "k8s/objects/object.hpp"
+#include "rw/core/channel.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/k8s/cache/store.hpp"
+#include "rw/k8s/objects/delta.hpp"
+#include "rw/k8s/objects/object.hpp"
 
 #include <boost/asio/awaitable.hpp>
 

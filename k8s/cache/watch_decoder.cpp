@@ -1,10 +1,10 @@
-#include "k8s/cache/watch_decoder.hpp"
+#include "rw/k8s/cache/watch_decoder.hpp"
 
-#include "core/http/message.hpp"
-#include "k8s/objects/json_input.hpp"
-#include "k8s/objects/object_reader.hpp"
-#include "k8s/objects/status.hpp"
-#include "k8s/objects/types.hpp"
+#include "rw/core/http/message.hpp"
+#include "rw/k8s/objects/json_input.hpp"
+#include "rw/k8s/objects/object_reader.hpp"
+#include "rw/k8s/objects/status.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <boost/json/value.hpp>
 

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "k8s/objects/failure.hpp"
-#include "k8s/objects/object.hpp"
-#include "k8s/objects/object_reader.hpp"
-#include "k8s/objects/projection.hpp"
+#include "rw/k8s/objects/failure.hpp"
+#include "rw/k8s/objects/object.hpp"
+#include "rw/k8s/objects/object_reader.hpp"
+#include "rw/k8s/objects/projection.hpp"
 
 #include <cstddef>
 #include <cstdint>

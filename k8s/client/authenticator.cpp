@@ -1,11 +1,11 @@
-#include "k8s/client/authenticator.hpp"
+#include "rw/k8s/client/authenticator.hpp"
 
-#include "core/network.hpp"
-#include "core/text.hpp"
-#include "k8s/objects/base64.hpp"
-#include "tls/certificate.hpp"
-#include "tls/files.hpp"
-#include "tls/transport.hpp"
+#include "rw/core/network.hpp"
+#include "rw/core/text.hpp"
+#include "rw/k8s/objects/base64.hpp"
+#include "rw/tls/certificate.hpp"
+#include "rw/tls/files.hpp"
+#include "rw/tls/transport.hpp"
 
 #include <boost/system/system_error.hpp>
 

@@ -1,15 +1,15 @@
 #pragma once
 
-#include "core/stream.hpp"
-#include "core/task_group.hpp"
-#include "core/wake.hpp"
-#include "k8s/client/client.hpp"
-#include "k8s/config/config.hpp"
-#include "k8s/config/exec_plugin.hpp"
-#include "k8s/config/file_stamp.hpp"
-#include "k8s/objects/failure.hpp"
-#include "tls/certificate.hpp"
-#include "tls/material.hpp"
+#include "rw/core/stream.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/core/wake.hpp"
+#include "rw/k8s/client/client.hpp"
+#include "rw/k8s/config/config.hpp"
+#include "rw/k8s/config/exec_plugin.hpp"
+#include "rw/k8s/config/file_stamp.hpp"
+#include "rw/k8s/objects/failure.hpp"
+#include "rw/tls/certificate.hpp"
+#include "rw/tls/material.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

@@ -1,7 +1,7 @@
-#include "k8s/client/call.hpp"
+#include "rw/k8s/client/call.hpp"
 
-#include "k8s/objects/types.hpp"
-#include "k8s/objects/url.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/k8s/objects/url.hpp"
 
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>

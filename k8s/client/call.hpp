@@ -1,9 +1,9 @@
 #pragma once
 
-#include "core/http/client.hpp"
-#include "k8s/client/client.hpp"
-#include "k8s/objects/failure.hpp"
-#include "k8s/objects/names.hpp"
+#include "rw/core/http/client.hpp"
+#include "rw/k8s/client/client.hpp"
+#include "rw/k8s/objects/failure.hpp"
+#include "rw/k8s/objects/names.hpp"
 
 #include <boost/json/value.hpp>
 

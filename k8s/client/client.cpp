@@ -1,10 +1,10 @@
-#include "k8s/client/client.hpp"
+#include "rw/k8s/client/client.hpp"
 
-#include "k8s/client/call.hpp"
-#include "k8s/client/discovery.hpp"
-#include "k8s/client/session.hpp"
-#include "k8s/objects/status.hpp"
-#include "k8s/objects/types.hpp"
+#include "rw/k8s/client/call.hpp"
+#include "rw/k8s/client/discovery.hpp"
+#include "rw/k8s/client/session.hpp"
+#include "rw/k8s/objects/status.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -1,15 +1,15 @@
 #pragma once
 
-#include "core/backoff.hpp"
-#include "core/clock.hpp"
-#include "core/http/client.hpp"
-#include "core/log.hpp"
-#include "core/metrics.hpp"
-#include "core/watchdog.hpp"
-#include "k8s/client/fence.hpp"
-#include "k8s/config/config.hpp"
-#include "k8s/objects/failure.hpp"
-#include "k8s/objects/names.hpp"
+#include "rw/core/backoff.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/http/client.hpp"
+#include "rw/core/log.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/core/watchdog.hpp"
+#include "rw/k8s/client/fence.hpp"
+#include "rw/k8s/config/config.hpp"
+#include "rw/k8s/objects/failure.hpp"
+#include "rw/k8s/objects/names.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

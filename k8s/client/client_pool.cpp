@@ -1,8 +1,8 @@
-#include "k8s/client/client_pool.hpp"
+#include "rw/k8s/client/client_pool.hpp"
 
-#include "core/task_group.hpp"
-#include "core/wake.hpp"
-#include "k8s/config/config.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/core/wake.hpp"
+#include "rw/k8s/config/config.hpp"
 
 #include <boost/asio/this_coro.hpp>
 #include <boost/system/system_error.hpp>

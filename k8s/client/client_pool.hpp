@@ -1,11 +1,11 @@
 #pragma once
 
-#include "core/backoff.hpp"
-#include "core/lru_map.hpp"
-#include "core/metrics.hpp"
-#include "k8s/client/client.hpp"
-#include "k8s/objects/failure.hpp"
-#include "tls/digest.hpp"
+#include "rw/core/backoff.hpp"
+#include "rw/core/lru_map.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/k8s/client/client.hpp"
+#include "rw/k8s/objects/failure.hpp"
+#include "rw/tls/digest.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

@@ -1,6 +1,6 @@
-#include "k8s/client/discovery.hpp"
+#include "rw/k8s/client/discovery.hpp"
 
-#include "k8s/objects/types.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "core/http/send_permit.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/http/send_permit.hpp"
 
 #include <atomic>
 

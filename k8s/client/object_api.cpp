@@ -1,4 +1,4 @@
-#include "k8s/client/object_api.hpp"
+#include "rw/k8s/client/object_api.hpp"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "k8s/client/request_metrics.hpp"
+#include "rw/k8s/client/request_metrics.hpp"
 
 #include <chrono>
 #include <utility>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "core/metrics.hpp"
-#include "k8s/client/call.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/k8s/client/call.hpp"
 
 #include <array>
 #include <string>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "k8s/objects/failure.hpp"
+#include "rw/k8s/objects/failure.hpp"
 
 namespace rw::k8s {
 

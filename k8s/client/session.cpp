@@ -1,8 +1,8 @@
-#include "k8s/client/session.hpp"
+#include "rw/k8s/client/session.hpp"
 
-#include "core/text.hpp"
-#include "k8s/client/retry.hpp"
-#include "k8s/objects/status.hpp"
+#include "rw/core/text.hpp"
+#include "rw/k8s/client/retry.hpp"
+#include "rw/k8s/objects/status.hpp"
 
 #include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/error.hpp>

@@ -1,15 +1,15 @@
 #pragma once
 
-#include "core/backoff.hpp"
-#include "core/http/client.hpp"
-#include "core/lru_map.hpp"
-#include "core/token_bucket.hpp"
-#include "core/wake.hpp"
-#include "k8s/client/authenticator.hpp"
-#include "k8s/client/call.hpp"
-#include "k8s/client/client.hpp"
-#include "k8s/client/request_metrics.hpp"
-#include "k8s/objects/url.hpp"
+#include "rw/core/backoff.hpp"
+#include "rw/core/http/client.hpp"
+#include "rw/core/lru_map.hpp"
+#include "rw/core/token_bucket.hpp"
+#include "rw/core/wake.hpp"
+#include "rw/k8s/client/authenticator.hpp"
+#include "rw/k8s/client/call.hpp"
+#include "rw/k8s/client/client.hpp"
+#include "rw/k8s/client/request_metrics.hpp"
+#include "rw/k8s/objects/url.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

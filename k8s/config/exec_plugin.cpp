@@ -1,9 +1,9 @@
-#include "k8s/config/exec_plugin.hpp"
+#include "rw/k8s/config/exec_plugin.hpp"
 
-#include "core/text.hpp"
-#include "k8s/objects/base64.hpp"
-#include "k8s/objects/status.hpp"
-#include "k8s/objects/types.hpp"
+#include "rw/core/text.hpp"
+#include "rw/k8s/objects/base64.hpp"
+#include "rw/k8s/objects/status.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>

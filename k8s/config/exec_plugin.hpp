@@ -1,9 +1,9 @@
 #pragma once
 
-#include "core/watchdog.hpp"
-#include "k8s/config/config.hpp"
-#include "k8s/config/process.hpp"
-#include "k8s/objects/failure.hpp"
+#include "rw/core/watchdog.hpp"
+#include "rw/k8s/config/config.hpp"
+#include "rw/k8s/config/process.hpp"
+#include "rw/k8s/objects/failure.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

@@ -1,4 +1,4 @@
-#include "k8s/config/file_stamp.hpp"
+#include "rw/k8s/config/file_stamp.hpp"
 
 #include <sys/stat.h>
 

@@ -1,11 +1,11 @@
-#include "k8s/config/kubeconfig.hpp"
+#include "rw/k8s/config/kubeconfig.hpp"
 
-#include "core/text.hpp"
-#include "k8s/config/yaml_fields.hpp"
-#include "k8s/objects/base64.hpp"
-#include "k8s/objects/url.hpp"
-#include "tls/files.hpp"
-#include "tls/material.hpp"
+#include "rw/core/text.hpp"
+#include "rw/k8s/config/yaml_fields.hpp"
+#include "rw/k8s/objects/base64.hpp"
+#include "rw/k8s/objects/url.hpp"
+#include "rw/tls/files.hpp"
+#include "rw/tls/material.hpp"
 
 #include <deque>
 #include <filesystem>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "k8s/config/config.hpp"
-#include "k8s/objects/failure.hpp"
+#include "rw/k8s/config/config.hpp"
+#include "rw/k8s/objects/failure.hpp"
 
 #include <cstdint>
 #include <memory>

@@ -1,7 +1,7 @@
-#include "core/text.hpp"
-#include "k8s/config/config.hpp"
-#include "k8s/config/kubeconfig.hpp"
-#include "tls/files.hpp"
+#include "rw/core/text.hpp"
+#include "rw/k8s/config/config.hpp"
+#include "rw/k8s/config/kubeconfig.hpp"
+#include "rw/tls/files.hpp"
 
 #include <cerrno>
 #include <cstdlib>

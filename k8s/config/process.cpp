@@ -1,6 +1,6 @@
-#include "k8s/config/process.hpp"
+#include "rw/k8s/config/process.hpp"
 
-#include "core/wake.hpp"
+#include "rw/core/wake.hpp"
 
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/this_coro.hpp>

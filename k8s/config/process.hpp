@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/watchdog.hpp"
+#include "rw/core/watchdog.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

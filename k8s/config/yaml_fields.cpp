@@ -1,4 +1,4 @@
-#include "k8s/config/yaml_fields.hpp"
+#include "rw/k8s/config/yaml_fields.hpp"
 
 #include <boost/json/serialize.hpp>
 

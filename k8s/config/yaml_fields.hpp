@@ -1,7 +1,7 @@
 #pragma once
 
-#include "k8s/objects/failure.hpp"
-#include "k8s/objects/yaml.hpp"
+#include "rw/k8s/objects/failure.hpp"
+#include "rw/k8s/objects/yaml.hpp"
 
 #include <boost/json/value.hpp>
 

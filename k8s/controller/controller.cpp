@@ -1,6 +1,6 @@
-#include "k8s/controller/controller.hpp"
+#include "rw/k8s/controller/controller.hpp"
 
-#include "k8s/cache/informer.hpp"
+#include "rw/k8s/cache/informer.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>

@@ -1,18 +1,18 @@
 #pragma once
 
-#include "core/backoff.hpp"
-#include "core/channel.hpp"
-#include "core/clock.hpp"
-#include "core/log.hpp"
-#include "core/metrics.hpp"
-#include "core/task_group.hpp"
-#include "core/wake.hpp"
-#include "core/watchdog.hpp"
-#include "core/work_queue.hpp"
-#include "k8s/controller/failing_keys.hpp"
-#include "k8s/controller/reconciler.hpp"
-#include "k8s/objects/delta.hpp"
-#include "k8s/objects/names.hpp"
+#include "rw/core/backoff.hpp"
+#include "rw/core/channel.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/log.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/core/wake.hpp"
+#include "rw/core/watchdog.hpp"
+#include "rw/core/work_queue.hpp"
+#include "rw/k8s/controller/failing_keys.hpp"
+#include "rw/k8s/controller/reconciler.hpp"
+#include "rw/k8s/objects/delta.hpp"
+#include "rw/k8s/objects/names.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

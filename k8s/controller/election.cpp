@@ -1,4 +1,4 @@
-#include "k8s/controller/election.hpp"
+#include "rw/k8s/controller/election.hpp"
 
 #include <algorithm>
 #include <stdexcept>

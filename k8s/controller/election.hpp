@@ -1,9 +1,9 @@
 #pragma once
 
-#include "core/backoff.hpp"
-#include "core/clock.hpp"
-#include "k8s/objects/failure.hpp"
-#include "k8s/objects/types.hpp"
+#include "rw/core/backoff.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/k8s/objects/failure.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <boost/json/value.hpp>
 

@@ -1,6 +1,6 @@
-#include "k8s/controller/event_correlator.hpp"
+#include "rw/k8s/controller/event_correlator.hpp"
 
-#include "core/text.hpp"
+#include "rw/core/text.hpp"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "core/lru_map.hpp"
-#include "core/token_bucket.hpp"
-#include "k8s/objects/types.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/lru_map.hpp"
+#include "rw/core/token_bucket.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <boost/json/value.hpp>
 

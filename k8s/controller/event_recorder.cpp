@@ -1,6 +1,6 @@
-#include "k8s/controller/event_recorder.hpp"
+#include "rw/k8s/controller/event_recorder.hpp"
 
-#include "k8s/client/retry.hpp"
+#include "rw/k8s/client/retry.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,12 +1,12 @@
 #pragma once
 
-#include "core/backoff.hpp"
-#include "core/channel.hpp"
-#include "core/clock.hpp"
-#include "core/log.hpp"
-#include "core/metrics.hpp"
-#include "k8s/client/object_api.hpp"
-#include "k8s/controller/event_correlator.hpp"
+#include "rw/core/backoff.hpp"
+#include "rw/core/channel.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/log.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/k8s/client/object_api.hpp"
+#include "rw/k8s/controller/event_correlator.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

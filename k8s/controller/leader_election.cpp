@@ -1,6 +1,6 @@
-#include "k8s/controller/leader_election.hpp"
+#include "rw/k8s/controller/leader_election.hpp"
 
-#include "core/within.hpp"
+#include "rw/core/within.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/ip/host_name.hpp>

@@ -1,14 +1,14 @@
 #pragma once
 
-#include "core/backoff.hpp"
-#include "core/clock.hpp"
-#include "core/log.hpp"
-#include "core/metrics.hpp"
-#include "core/task_group.hpp"
-#include "core/wake.hpp"
-#include "k8s/client/fence.hpp"
-#include "k8s/client/object_api.hpp"
-#include "k8s/controller/election.hpp"
+#include "rw/core/backoff.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/log.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/core/wake.hpp"
+#include "rw/k8s/client/fence.hpp"
+#include "rw/k8s/client/object_api.hpp"
+#include "rw/k8s/controller/election.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

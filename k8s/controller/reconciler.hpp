@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "k8s/objects/failure.hpp"
-#include "k8s/objects/names.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/k8s/objects/failure.hpp"
+#include "rw/k8s/objects/names.hpp"
 
 #include <boost/asio/awaitable.hpp>
 

@@ -1,8 +1,8 @@
-#include "k8s/devserver/access_review.hpp"
+#include "rw/k8s/devserver/access_review.hpp"
 
-#include "k8s/devserver/json_access.hpp"
-#include "k8s/devserver/refusals.hpp"
-#include "k8s/devserver/roles.hpp"
+#include "rw/k8s/devserver/json_access.hpp"
+#include "rw/k8s/devserver/refusals.hpp"
+#include "rw/k8s/devserver/roles.hpp"
 
 namespace rw::k8s::devserver {
 

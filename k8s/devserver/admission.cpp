@@ -1,12 +1,12 @@
-#include "k8s/devserver/admission.hpp"
+#include "rw/k8s/devserver/admission.hpp"
 
-#include "core/backoff.hpp"
-#include "core/task_group.hpp"
-#include "core/wake.hpp"
-#include "k8s/devserver/object_meta.hpp"
-#include "k8s/devserver/refusals.hpp"
-#include "k8s/devserver/webhook.hpp"
-#include "k8s/devserver/webhook_client.hpp"
+#include "rw/core/backoff.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/core/wake.hpp"
+#include "rw/k8s/devserver/object_meta.hpp"
+#include "rw/k8s/devserver/refusals.hpp"
+#include "rw/k8s/devserver/webhook.hpp"
+#include "rw/k8s/devserver/webhook_client.hpp"
 
 #include <boost/asio/this_coro.hpp>
 #include <boost/json/array.hpp>

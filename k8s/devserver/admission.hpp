@@ -1,12 +1,12 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "core/log.hpp"
-#include "core/metrics.hpp"
-#include "core/watchdog.hpp"
-#include "k8s/devserver/problem.hpp"
-#include "k8s/devserver/service_route.hpp"
-#include "k8s/objects/names.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/log.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/core/watchdog.hpp"
+#include "rw/k8s/devserver/problem.hpp"
+#include "rw/k8s/devserver/service_route.hpp"
+#include "rw/k8s/objects/names.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

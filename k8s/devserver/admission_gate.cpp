@@ -1,6 +1,6 @@
-#include "k8s/devserver/admission_gate.hpp"
+#include "rw/k8s/devserver/admission_gate.hpp"
 
-#include "k8s/devserver/scale.hpp"
+#include "rw/k8s/devserver/scale.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

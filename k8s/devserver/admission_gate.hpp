@@ -1,10 +1,10 @@
 #pragma once
 
-#include "core/task_group.hpp"
-#include "k8s/devserver/admission.hpp"
-#include "k8s/devserver/call.hpp"
-#include "k8s/devserver/server.hpp"
-#include "k8s/devserver/write_plan.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/k8s/devserver/admission.hpp"
+#include "rw/k8s/devserver/call.hpp"
+#include "rw/k8s/devserver/server.hpp"
+#include "rw/k8s/devserver/write_plan.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

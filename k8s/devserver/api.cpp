@@ -1,11 +1,11 @@
-#include "k8s/devserver/api.hpp"
+#include "rw/k8s/devserver/api.hpp"
 
-#include "k8s/devserver/access_review.hpp"
-#include "k8s/devserver/discovery.hpp"
-#include "k8s/devserver/openapi.hpp"
-#include "k8s/devserver/roles.hpp"
-#include "k8s/devserver/scale.hpp"
-#include "k8s/objects/types.hpp"
+#include "rw/k8s/devserver/access_review.hpp"
+#include "rw/k8s/devserver/discovery.hpp"
+#include "rw/k8s/devserver/openapi.hpp"
+#include "rw/k8s/devserver/roles.hpp"
+#include "rw/k8s/devserver/scale.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <boost/json/serialize.hpp>
 

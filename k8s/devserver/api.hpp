@@ -1,13 +1,13 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "core/http/server.hpp"
-#include "k8s/devserver/cluster.hpp"
-#include "k8s/devserver/identity.hpp"
-#include "k8s/devserver/reads.hpp"
-#include "k8s/devserver/server_memory.hpp"
-#include "k8s/devserver/target.hpp"
-#include "k8s/devserver/writes.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/http/server.hpp"
+#include "rw/k8s/devserver/cluster.hpp"
+#include "rw/k8s/devserver/identity.hpp"
+#include "rw/k8s/devserver/reads.hpp"
+#include "rw/k8s/devserver/server_memory.hpp"
+#include "rw/k8s/devserver/target.hpp"
+#include "rw/k8s/devserver/writes.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 

@@ -1,8 +1,8 @@
-#include "k8s/devserver/builtin_content.hpp"
+#include "rw/k8s/devserver/builtin_content.hpp"
 
-#include "k8s/devserver/builtin_rules.hpp"
-#include "k8s/devserver/json_access.hpp"
-#include "k8s/objects/base64.hpp"
+#include "rw/k8s/devserver/builtin_rules.hpp"
+#include "rw/k8s/devserver/json_access.hpp"
+#include "rw/k8s/objects/base64.hpp"
 
 #include <algorithm>
 #include <string_view>

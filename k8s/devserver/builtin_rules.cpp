@@ -1,12 +1,12 @@
-#include "k8s/devserver/builtin_rules.hpp"
+#include "rw/k8s/devserver/builtin_rules.hpp"
 
-#include "core/text.hpp"
-#include "k8s/devserver/builtin_content.hpp"
-#include "k8s/devserver/definitions.hpp"
-#include "k8s/devserver/json_access.hpp"
-#include "k8s/devserver/object_meta.hpp"
-#include "k8s/objects/base64.hpp"
-#include "k8s/objects/label_selector.hpp"
+#include "rw/core/text.hpp"
+#include "rw/k8s/devserver/builtin_content.hpp"
+#include "rw/k8s/devserver/definitions.hpp"
+#include "rw/k8s/devserver/json_access.hpp"
+#include "rw/k8s/devserver/object_meta.hpp"
+#include "rw/k8s/objects/base64.hpp"
+#include "rw/k8s/objects/label_selector.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>

@@ -1,7 +1,7 @@
-#include "k8s/devserver/call.hpp"
+#include "rw/k8s/devserver/call.hpp"
 
-#include "k8s/devserver/conversion.hpp"
-#include "k8s/devserver/scale.hpp"
+#include "rw/k8s/devserver/conversion.hpp"
+#include "rw/k8s/devserver/scale.hpp"
 
 #include <boost/json/serialize.hpp>
 

@@ -1,11 +1,11 @@
 #pragma once
 
-#include "core/http/message.hpp"
-#include "k8s/devserver/cluster.hpp"
-#include "k8s/devserver/identity.hpp"
-#include "k8s/devserver/presentation.hpp"
-#include "k8s/devserver/refusals.hpp"
-#include "k8s/devserver/target.hpp"
+#include "rw/core/http/message.hpp"
+#include "rw/k8s/devserver/cluster.hpp"
+#include "rw/k8s/devserver/identity.hpp"
+#include "rw/k8s/devserver/presentation.hpp"
+#include "rw/k8s/devserver/refusals.hpp"
+#include "rw/k8s/devserver/target.hpp"
 
 #include <boost/json/value.hpp>
 

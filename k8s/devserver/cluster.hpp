@@ -1,10 +1,10 @@
 #pragma once
 
-#include "k8s/devserver/custom_kinds.hpp"
-#include "k8s/devserver/faults.hpp"
-#include "k8s/devserver/gc_task.hpp"
-#include "k8s/devserver/owner_index.hpp"
-#include "k8s/devserver/storage.hpp"
+#include "rw/k8s/devserver/custom_kinds.hpp"
+#include "rw/k8s/devserver/faults.hpp"
+#include "rw/k8s/devserver/gc_task.hpp"
+#include "rw/k8s/devserver/owner_index.hpp"
+#include "rw/k8s/devserver/storage.hpp"
 
 #include <string>
 #include <utility>

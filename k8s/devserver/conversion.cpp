@@ -1,4 +1,4 @@
-#include "k8s/devserver/conversion.hpp"
+#include "rw/k8s/devserver/conversion.hpp"
 
 #include <boost/json/object.hpp>
 

@@ -1,4 +1,4 @@
-#include "k8s/devserver/custom_kinds.hpp"
+#include "rw/k8s/devserver/custom_kinds.hpp"
 
 namespace rw::k8s::devserver {
 namespace {

@@ -1,6 +1,6 @@
-#include "k8s/devserver/definitions.hpp"
-#include "k8s/devserver/json_access.hpp"
-#include "k8s/objects/qualified_name.hpp"
+#include "rw/k8s/devserver/definitions.hpp"
+#include "rw/k8s/devserver/json_access.hpp"
+#include "rw/k8s/objects/qualified_name.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>

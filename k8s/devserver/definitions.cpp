@@ -1,7 +1,7 @@
-#include "k8s/devserver/definitions.hpp"
+#include "rw/k8s/devserver/definitions.hpp"
 
-#include "k8s/devserver/custom_kinds.hpp"
-#include "k8s/devserver/json_access.hpp"
+#include "rw/k8s/devserver/custom_kinds.hpp"
+#include "rw/k8s/devserver/json_access.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "k8s/devserver/kinds.hpp"
-#include "k8s/devserver/problem.hpp"
+#include "rw/k8s/devserver/kinds.hpp"
+#include "rw/k8s/devserver/problem.hpp"
 
 #include <boost/json/value.hpp>
 

@@ -1,8 +1,8 @@
-#include "k8s/devserver/conversion.hpp"
-#include "k8s/devserver/json_access.hpp"
-#include "k8s/devserver/object_meta.hpp"
-#include "k8s/devserver/write_plan.hpp"
-#include "k8s/devserver/write_rules.hpp"
+#include "rw/k8s/devserver/conversion.hpp"
+#include "rw/k8s/devserver/json_access.hpp"
+#include "rw/k8s/devserver/object_meta.hpp"
+#include "rw/k8s/devserver/write_plan.hpp"
+#include "rw/k8s/devserver/write_rules.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "k8s/devserver/element_order.hpp"
+#include "rw/k8s/devserver/element_order.hpp"
 
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "k8s/devserver/problem.hpp"
+#include "rw/k8s/devserver/problem.hpp"
 
 #include <boost/json/value.hpp>
 

@@ -1,4 +1,4 @@
-#include "k8s/devserver/field_set.hpp"
+#include "rw/k8s/devserver/field_set.hpp"
 
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>

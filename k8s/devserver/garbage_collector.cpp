@@ -1,8 +1,8 @@
-#include "k8s/devserver/garbage_collector.hpp"
+#include "rw/k8s/devserver/garbage_collector.hpp"
 
-#include "k8s/devserver/definitions.hpp"
-#include "k8s/devserver/json_access.hpp"
-#include "k8s/devserver/object_meta.hpp"
+#include "rw/k8s/devserver/definitions.hpp"
+#include "rw/k8s/devserver/json_access.hpp"
+#include "rw/k8s/devserver/object_meta.hpp"
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>

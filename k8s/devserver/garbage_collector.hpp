@@ -1,10 +1,10 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "core/log.hpp"
-#include "core/task_group.hpp"
-#include "k8s/devserver/call.hpp"
-#include "k8s/devserver/writes.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/log.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/k8s/devserver/call.hpp"
+#include "rw/k8s/devserver/writes.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

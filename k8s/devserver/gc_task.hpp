@@ -1,6 +1,6 @@
 #pragma once
 
-#include "k8s/devserver/owner_index.hpp"
+#include "rw/k8s/devserver/owner_index.hpp"
 
 #include <compare>
 #include <cstdint>

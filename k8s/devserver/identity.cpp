@@ -1,7 +1,7 @@
-#include "k8s/devserver/identity.hpp"
+#include "rw/k8s/devserver/identity.hpp"
 
-#include "k8s/devserver/refusals.hpp"
-#include "tls/certificate.hpp"
+#include "rw/k8s/devserver/refusals.hpp"
+#include "rw/tls/certificate.hpp"
 
 #include <openssl/x509.h>
 

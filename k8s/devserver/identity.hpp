@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/backoff.hpp"
-#include "core/http/message.hpp"
-#include "k8s/devserver/problem.hpp"
+#include "rw/core/backoff.hpp"
+#include "rw/core/http/message.hpp"
+#include "rw/k8s/devserver/problem.hpp"
 
 #include <string>
 #include <string_view>

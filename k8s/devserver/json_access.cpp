@@ -1,4 +1,4 @@
-#include "k8s/devserver/json_access.hpp"
+#include "rw/k8s/devserver/json_access.hpp"
 
 #include <boost/json/parse.hpp>
 

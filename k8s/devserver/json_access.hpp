@@ -1,6 +1,6 @@
 #pragma once
 
-#include "k8s/objects/types.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <boost/json/object.hpp>
 #include <boost/json/string.hpp>

@@ -1,6 +1,6 @@
-#include "k8s/devserver/json_path.hpp"
+#include "rw/k8s/devserver/json_path.hpp"
 
-#include "k8s/devserver/json_access.hpp"
+#include "rw/k8s/devserver/json_access.hpp"
 
 #include <boost/json/array.hpp>
 

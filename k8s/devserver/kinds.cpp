@@ -1,6 +1,6 @@
-#include "k8s/devserver/kinds.hpp"
+#include "rw/k8s/devserver/kinds.hpp"
 
-#include "core/text.hpp"
+#include "rw/core/text.hpp"
 
 #include <algorithm>
 #include <array>

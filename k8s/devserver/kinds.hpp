@@ -1,7 +1,7 @@
 #pragma once
 
-#include "k8s/devserver/schema.hpp"
-#include "k8s/objects/names.hpp"
+#include "rw/k8s/devserver/schema.hpp"
+#include "rw/k8s/objects/names.hpp"
 
 #include <boost/json/value.hpp>
 

@@ -1,7 +1,7 @@
-#include "k8s/devserver/managed_fields.hpp"
+#include "rw/k8s/devserver/managed_fields.hpp"
 
-#include "k8s/devserver/managers.hpp"
-#include "k8s/devserver/typed_fields.hpp"
+#include "rw/k8s/devserver/managers.hpp"
+#include "rw/k8s/devserver/typed_fields.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

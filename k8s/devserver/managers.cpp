@@ -1,6 +1,6 @@
-#include "k8s/devserver/managers.hpp"
+#include "rw/k8s/devserver/managers.hpp"
 
-#include "k8s/devserver/json_access.hpp"
+#include "rw/k8s/devserver/json_access.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "k8s/devserver/field_set.hpp"
+#include "rw/k8s/devserver/field_set.hpp"
 
 #include <boost/json/value.hpp>
 

@@ -1,9 +1,9 @@
-#include "k8s/devserver/object_meta.hpp"
+#include "rw/k8s/devserver/object_meta.hpp"
 
-#include "core/text.hpp"
-#include "k8s/devserver/builtin_rules.hpp"
-#include "k8s/devserver/json_access.hpp"
-#include "k8s/objects/qualified_name.hpp"
+#include "rw/core/text.hpp"
+#include "rw/k8s/devserver/builtin_rules.hpp"
+#include "rw/k8s/devserver/json_access.hpp"
+#include "rw/k8s/objects/qualified_name.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/backoff.hpp"
-#include "k8s/devserver/call.hpp"
-#include "k8s/devserver/problem.hpp"
+#include "rw/core/backoff.hpp"
+#include "rw/k8s/devserver/call.hpp"
+#include "rw/k8s/devserver/problem.hpp"
 
 #include <boost/json/value.hpp>
 

@@ -1,6 +1,6 @@
-#include "k8s/devserver/openapi.hpp"
+#include "rw/k8s/devserver/openapi.hpp"
 
-#include "core/hash.hpp"
+#include "rw/core/hash.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

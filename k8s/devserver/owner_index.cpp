@@ -1,4 +1,4 @@
-#include "k8s/devserver/owner_index.hpp"
+#include "rw/k8s/devserver/owner_index.hpp"
 
 namespace rw::k8s::devserver {
 

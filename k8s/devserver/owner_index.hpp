@@ -1,6 +1,6 @@
 #pragma once
 
-#include "k8s/devserver/storage.hpp"
+#include "rw/k8s/devserver/storage.hpp"
 
 #include <compare>
 #include <string>

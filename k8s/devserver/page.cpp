@@ -1,8 +1,8 @@
-#include "k8s/devserver/page.hpp"
+#include "rw/k8s/devserver/page.hpp"
 
-#include "k8s/devserver/json_access.hpp"
-#include "k8s/devserver/refusals.hpp"
-#include "k8s/objects/base64.hpp"
+#include "rw/k8s/devserver/json_access.hpp"
+#include "rw/k8s/devserver/refusals.hpp"
+#include "rw/k8s/objects/base64.hpp"
 
 #include <boost/json/serialize.hpp>
 

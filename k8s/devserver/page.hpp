@@ -1,9 +1,9 @@
 #pragma once
 
-#include "k8s/devserver/problem.hpp"
-#include "k8s/devserver/selection.hpp"
-#include "k8s/devserver/storage.hpp"
-#include "k8s/devserver/target.hpp"
+#include "rw/k8s/devserver/problem.hpp"
+#include "rw/k8s/devserver/selection.hpp"
+#include "rw/k8s/devserver/storage.hpp"
+#include "rw/k8s/devserver/target.hpp"
 
 #include <cstdint>
 #include <string>

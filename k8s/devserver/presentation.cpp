@@ -1,9 +1,9 @@
-#include "k8s/devserver/presentation.hpp"
+#include "rw/k8s/devserver/presentation.hpp"
 
-#include "core/json_text.hpp"
-#include "k8s/devserver/conversion.hpp"
-#include "k8s/devserver/refusals.hpp"
-#include "k8s/devserver/table.hpp"
+#include "rw/core/json_text.hpp"
+#include "rw/k8s/devserver/conversion.hpp"
+#include "rw/k8s/devserver/refusals.hpp"
+#include "rw/k8s/devserver/table.hpp"
 
 #include <boost/json/serialize.hpp>
 

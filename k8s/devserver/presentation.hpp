@@ -1,9 +1,9 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "k8s/devserver/kinds.hpp"
-#include "k8s/devserver/problem.hpp"
-#include "k8s/devserver/storage.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/k8s/devserver/kinds.hpp"
+#include "rw/k8s/devserver/problem.hpp"
+#include "rw/k8s/devserver/storage.hpp"
 
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-#include "k8s/devserver/problem.hpp"
+#include "rw/k8s/devserver/problem.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -1,7 +1,7 @@
-#include "k8s/devserver/protobuf.hpp"
+#include "rw/k8s/devserver/protobuf.hpp"
 
-#include "k8s/devserver/refusals.hpp"
-#include "k8s/objects/base64.hpp"
+#include "rw/k8s/devserver/refusals.hpp"
+#include "rw/k8s/objects/base64.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>

@@ -1,4 +1,4 @@
-#include "k8s/devserver/protobuf.hpp"
+#include "rw/k8s/devserver/protobuf.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
-#include "k8s/devserver/reads.hpp"
+#include "rw/k8s/devserver/reads.hpp"
 
-#include "k8s/devserver/page.hpp"
+#include "rw/k8s/devserver/page.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "k8s/devserver/call.hpp"
-#include "k8s/devserver/faults.hpp"
-#include "k8s/devserver/watch.hpp"
+#include "rw/k8s/devserver/call.hpp"
+#include "rw/k8s/devserver/faults.hpp"
+#include "rw/k8s/devserver/watch.hpp"
 
 #include <chrono>
 

@@ -1,4 +1,4 @@
-#include "k8s/devserver/refusals.hpp"
+#include "rw/k8s/devserver/refusals.hpp"
 
 namespace rw::k8s::devserver {
 namespace {

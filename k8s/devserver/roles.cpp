@@ -1,7 +1,7 @@
-#include "k8s/devserver/roles.hpp"
+#include "rw/k8s/devserver/roles.hpp"
 
-#include "k8s/devserver/json_access.hpp"
-#include "k8s/devserver/refusals.hpp"
+#include "rw/k8s/devserver/json_access.hpp"
+#include "rw/k8s/devserver/refusals.hpp"
 
 #include <boost/json/array.hpp>
 

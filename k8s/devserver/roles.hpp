@@ -1,8 +1,8 @@
 #pragma once
 
-#include "k8s/devserver/cluster.hpp"
-#include "k8s/devserver/identity.hpp"
-#include "k8s/devserver/problem.hpp"
+#include "rw/k8s/devserver/cluster.hpp"
+#include "rw/k8s/devserver/identity.hpp"
+#include "rw/k8s/devserver/problem.hpp"
 
 #include <boost/json/value.hpp>
 

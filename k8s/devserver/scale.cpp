@@ -1,8 +1,8 @@
-#include "k8s/devserver/scale.hpp"
+#include "rw/k8s/devserver/scale.hpp"
 
-#include "k8s/devserver/json_access.hpp"
-#include "k8s/devserver/json_path.hpp"
-#include "k8s/devserver/refusals.hpp"
+#include "rw/k8s/devserver/json_access.hpp"
+#include "rw/k8s/devserver/json_path.hpp"
+#include "rw/k8s/devserver/refusals.hpp"
 
 #include <boost/json/array.hpp>
 

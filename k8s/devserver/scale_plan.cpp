@@ -1,8 +1,8 @@
-#include "k8s/devserver/conversion.hpp"
-#include "k8s/devserver/json_access.hpp"
-#include "k8s/devserver/patch.hpp"
-#include "k8s/devserver/scale.hpp"
-#include "k8s/devserver/write_plan.hpp"
+#include "rw/k8s/devserver/conversion.hpp"
+#include "rw/k8s/devserver/json_access.hpp"
+#include "rw/k8s/devserver/patch.hpp"
+#include "rw/k8s/devserver/scale.hpp"
+#include "rw/k8s/devserver/write_plan.hpp"
 
 // Writes of the scale subresource: the client sends a Scale, the server writes the object.
 

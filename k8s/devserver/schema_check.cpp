@@ -1,5 +1,5 @@
-#include "k8s/devserver/go_text.hpp"
-#include "k8s/devserver/schema_node.hpp"
+#include "rw/k8s/devserver/go_text.hpp"
+#include "rw/k8s/devserver/schema_node.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "k8s/devserver/go_text.hpp"
-#include "k8s/devserver/problem.hpp"
+#include "rw/k8s/devserver/go_text.hpp"
+#include "rw/k8s/devserver/problem.hpp"
 
 #include <boost/json/object.hpp>
 #include <boost/json/string.hpp>

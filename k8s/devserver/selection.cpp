@@ -1,6 +1,6 @@
-#include "k8s/devserver/selection.hpp"
+#include "rw/k8s/devserver/selection.hpp"
 
-#include "k8s/devserver/refusals.hpp"
+#include "rw/k8s/devserver/refusals.hpp"
 
 #include <boost/json/object.hpp>
 

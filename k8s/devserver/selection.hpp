@@ -1,10 +1,10 @@
 #pragma once
 
-#include "k8s/devserver/field_selector.hpp"
-#include "k8s/devserver/kinds.hpp"
-#include "k8s/devserver/storage.hpp"
-#include "k8s/devserver/target.hpp"
-#include "k8s/objects/label_selector.hpp"
+#include "rw/k8s/devserver/field_selector.hpp"
+#include "rw/k8s/devserver/kinds.hpp"
+#include "rw/k8s/devserver/storage.hpp"
+#include "rw/k8s/devserver/target.hpp"
+#include "rw/k8s/objects/label_selector.hpp"
 
 #include <string>
 

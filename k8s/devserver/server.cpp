@@ -1,16 +1,16 @@
-#include "k8s/devserver/server.hpp"
+#include "rw/k8s/devserver/server.hpp"
 
-#include "core/backoff.hpp"
-#include "core/http/server.hpp"
-#include "core/json_text.hpp"
-#include "core/task_group.hpp"
-#include "k8s/devserver/admission_gate.hpp"
-#include "k8s/devserver/api.hpp"
-#include "k8s/devserver/garbage_collector.hpp"
-#include "k8s/devserver/server_memory.hpp"
-#include "k8s/objects/base64.hpp"
-#include "k8s/objects/qualified_name.hpp"
-#include "tls/transport.hpp"
+#include "rw/core/backoff.hpp"
+#include "rw/core/http/server.hpp"
+#include "rw/core/json_text.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/k8s/devserver/admission_gate.hpp"
+#include "rw/k8s/devserver/api.hpp"
+#include "rw/k8s/devserver/garbage_collector.hpp"
+#include "rw/k8s/devserver/server_memory.hpp"
+#include "rw/k8s/objects/base64.hpp"
+#include "rw/k8s/objects/qualified_name.hpp"
+#include "rw/tls/transport.hpp"
 
 #include <boost/asio/this_coro.hpp>
 #include <boost/json/object.hpp>

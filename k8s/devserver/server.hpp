@@ -1,12 +1,12 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "core/log.hpp"
-#include "core/metrics.hpp"
-#include "core/watchdog.hpp"
-#include "k8s/devserver/faults.hpp"
-#include "k8s/devserver/service_route.hpp"
-#include "tls/issuer.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/log.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/core/watchdog.hpp"
+#include "rw/k8s/devserver/faults.hpp"
+#include "rw/k8s/devserver/service_route.hpp"
+#include "rw/tls/issuer.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "core/backoff.hpp"
-#include "k8s/devserver/cluster.hpp"
-#include "k8s/devserver/identity.hpp"
-#include "tls/issuer.hpp"
-#include "tls/material.hpp"
+#include "rw/core/backoff.hpp"
+#include "rw/k8s/devserver/cluster.hpp"
+#include "rw/k8s/devserver/identity.hpp"
+#include "rw/tls/issuer.hpp"
+#include "rw/tls/material.hpp"
 
 #include <functional>
 #include <map>

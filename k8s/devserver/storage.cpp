@@ -1,7 +1,7 @@
-#include "k8s/devserver/storage.hpp"
+#include "rw/k8s/devserver/storage.hpp"
 
-#include "core/json_text.hpp"
-#include "k8s/devserver/json_access.hpp"
+#include "rw/core/json_text.hpp"
+#include "rw/k8s/devserver/json_access.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>

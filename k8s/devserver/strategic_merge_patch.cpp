@@ -1,6 +1,6 @@
-#include "k8s/devserver/element_order.hpp"
-#include "k8s/devserver/go_text.hpp"
-#include "k8s/devserver/patch.hpp"
+#include "rw/k8s/devserver/element_order.hpp"
+#include "rw/k8s/devserver/go_text.hpp"
+#include "rw/k8s/devserver/patch.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -1,4 +1,4 @@
-#include "k8s/devserver/schema_node.hpp"
+#include "rw/k8s/devserver/schema_node.hpp"
 
 #include <algorithm>
 #include <arpa/inet.h>

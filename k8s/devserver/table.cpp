@@ -1,8 +1,8 @@
-#include "k8s/devserver/table.hpp"
+#include "rw/k8s/devserver/table.hpp"
 
-#include "k8s/devserver/json_path.hpp"
-#include "k8s/devserver/table_cells.hpp"
-#include "k8s/objects/types.hpp"
+#include "rw/k8s/devserver/json_path.hpp"
+#include "rw/k8s/devserver/table_cells.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <boost/json/serialize.hpp>
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "k8s/devserver/kinds.hpp"
-#include "k8s/devserver/presentation.hpp"
-#include "k8s/devserver/storage.hpp"
+#include "rw/k8s/devserver/kinds.hpp"
+#include "rw/k8s/devserver/presentation.hpp"
+#include "rw/k8s/devserver/storage.hpp"
 
 #include <chrono>
 #include <string>

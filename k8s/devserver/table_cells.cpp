@@ -1,9 +1,9 @@
-#include "k8s/devserver/table_cells.hpp"
+#include "rw/k8s/devserver/table_cells.hpp"
 
-#include "core/text.hpp"
-#include "k8s/devserver/json_access.hpp"
-#include "k8s/devserver/table.hpp"
-#include "k8s/objects/types.hpp"
+#include "rw/core/text.hpp"
+#include "rw/k8s/devserver/json_access.hpp"
+#include "rw/k8s/devserver/table.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <map>
 

@@ -1,6 +1,6 @@
-#include "k8s/devserver/target.hpp"
+#include "rw/k8s/devserver/target.hpp"
 
-#include "tls/xfcc.hpp"
+#include "rw/tls/xfcc.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
-#include "k8s/devserver/typed_fields.hpp"
+#include "rw/k8s/devserver/typed_fields.hpp"
 
-#include "k8s/devserver/go_text.hpp"
+#include "rw/k8s/devserver/go_text.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "k8s/devserver/field_set.hpp"
-#include "k8s/devserver/schema.hpp"
+#include "rw/k8s/devserver/field_set.hpp"
+#include "rw/k8s/devserver/schema.hpp"
 
 #include <boost/json/value.hpp>
 

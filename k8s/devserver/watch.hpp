@@ -1,11 +1,11 @@
 #pragma once
 
-#include "core/http/message.hpp"
-#include "core/metrics.hpp"
-#include "k8s/devserver/cluster.hpp"
-#include "k8s/devserver/presentation.hpp"
-#include "k8s/devserver/selection.hpp"
-#include "k8s/devserver/watch_schedule.hpp"
+#include "rw/core/http/message.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/k8s/devserver/cluster.hpp"
+#include "rw/k8s/devserver/presentation.hpp"
+#include "rw/k8s/devserver/selection.hpp"
+#include "rw/k8s/devserver/watch_schedule.hpp"
 
 #include <chrono>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "k8s/devserver/watch_schedule.hpp"
+#include "rw/k8s/devserver/watch_schedule.hpp"
 
 namespace rw::k8s::devserver {
 

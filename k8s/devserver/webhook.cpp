@@ -1,7 +1,7 @@
-#include "k8s/devserver/webhook.hpp"
+#include "rw/k8s/devserver/webhook.hpp"
 
-#include "k8s/devserver/json_access.hpp"
-#include "k8s/objects/base64.hpp"
+#include "rw/k8s/devserver/json_access.hpp"
+#include "rw/k8s/objects/base64.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

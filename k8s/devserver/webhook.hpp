@@ -1,7 +1,7 @@
 #pragma once
 
-#include "k8s/devserver/admission.hpp"
-#include "k8s/objects/label_selector.hpp"
+#include "rw/k8s/devserver/admission.hpp"
+#include "rw/k8s/objects/label_selector.hpp"
 
 #include <boost/json/value.hpp>
 

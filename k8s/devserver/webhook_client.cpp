@@ -1,7 +1,7 @@
-#include "k8s/devserver/webhook_client.hpp"
+#include "rw/k8s/devserver/webhook_client.hpp"
 
-#include "k8s/objects/url.hpp"
-#include "tls/transport.hpp"
+#include "rw/k8s/objects/url.hpp"
+#include "rw/tls/transport.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "core/http/client.hpp"
-#include "core/stream.hpp"
-#include "core/task_group.hpp"
-#include "k8s/devserver/admission.hpp"
-#include "k8s/devserver/webhook.hpp"
+#include "rw/core/http/client.hpp"
+#include "rw/core/stream.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/k8s/devserver/admission.hpp"
+#include "rw/k8s/devserver/webhook.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

@@ -1,6 +1,6 @@
-#include "k8s/devserver/go_text.hpp"
-#include "k8s/devserver/json_access.hpp"
-#include "k8s/devserver/webhook.hpp"
+#include "rw/k8s/devserver/go_text.hpp"
+#include "rw/k8s/devserver/json_access.hpp"
+#include "rw/k8s/devserver/webhook.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -1,5 +1,5 @@
-#include "k8s/devserver/builtin_content.hpp"
-#include "k8s/devserver/json_access.hpp"
+#include "rw/k8s/devserver/builtin_content.hpp"
+#include "rw/k8s/devserver/json_access.hpp"
 
 #include <boost/json/array.hpp>
 

@@ -1,6 +1,6 @@
-#include "k8s/devserver/json_access.hpp"
-#include "k8s/devserver/protobuf.hpp"
-#include "k8s/devserver/write_plan.hpp"
+#include "rw/k8s/devserver/json_access.hpp"
+#include "rw/k8s/devserver/protobuf.hpp"
+#include "rw/k8s/devserver/write_plan.hpp"
 
 #include <algorithm>
 

@@ -1,12 +1,12 @@
-#include "k8s/devserver/write_plan.hpp"
+#include "rw/k8s/devserver/write_plan.hpp"
 
-#include "k8s/devserver/builtin_rules.hpp"
-#include "k8s/devserver/conversion.hpp"
-#include "k8s/devserver/json_access.hpp"
-#include "k8s/devserver/object_meta.hpp"
-#include "k8s/devserver/scale.hpp"
-#include "k8s/devserver/write_rules.hpp"
-#include "k8s/objects/types.hpp"
+#include "rw/k8s/devserver/builtin_rules.hpp"
+#include "rw/k8s/devserver/conversion.hpp"
+#include "rw/k8s/devserver/json_access.hpp"
+#include "rw/k8s/devserver/object_meta.hpp"
+#include "rw/k8s/devserver/scale.hpp"
+#include "rw/k8s/devserver/write_rules.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 namespace rw::k8s::devserver {
 namespace {

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "core/backoff.hpp"
-#include "core/clock.hpp"
-#include "k8s/devserver/call.hpp"
-#include "k8s/devserver/managed_fields.hpp"
+#include "rw/core/backoff.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/k8s/devserver/call.hpp"
+#include "rw/k8s/devserver/managed_fields.hpp"
 
 #include <boost/json/value.hpp>
 

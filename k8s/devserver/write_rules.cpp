@@ -1,10 +1,10 @@
-#include "k8s/devserver/write_rules.hpp"
+#include "rw/k8s/devserver/write_rules.hpp"
 
-#include "k8s/devserver/builtin_rules.hpp"
-#include "k8s/devserver/definitions.hpp"
-#include "k8s/devserver/json_access.hpp"
-#include "k8s/devserver/object_meta.hpp"
-#include "k8s/devserver/scale.hpp"
+#include "rw/k8s/devserver/builtin_rules.hpp"
+#include "rw/k8s/devserver/definitions.hpp"
+#include "rw/k8s/devserver/json_access.hpp"
+#include "rw/k8s/devserver/object_meta.hpp"
+#include "rw/k8s/devserver/scale.hpp"
 
 #include <boost/json/array.hpp>
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "k8s/devserver/call.hpp"
-#include "k8s/devserver/schema.hpp"
-#include "k8s/devserver/write_plan.hpp"
+#include "rw/k8s/devserver/call.hpp"
+#include "rw/k8s/devserver/schema.hpp"
+#include "rw/k8s/devserver/write_plan.hpp"
 
 #include <boost/json/value.hpp>
 

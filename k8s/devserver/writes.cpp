@@ -1,12 +1,12 @@
-#include "k8s/devserver/writes.hpp"
+#include "rw/k8s/devserver/writes.hpp"
 
-#include "k8s/devserver/builtin_rules.hpp"
-#include "k8s/devserver/conversion.hpp"
-#include "k8s/devserver/json_access.hpp"
-#include "k8s/devserver/protobuf.hpp"
-#include "k8s/devserver/selection.hpp"
-#include "k8s/devserver/write_rules.hpp"
-#include "k8s/devserver/yaml.hpp"
+#include "rw/k8s/devserver/builtin_rules.hpp"
+#include "rw/k8s/devserver/conversion.hpp"
+#include "rw/k8s/devserver/json_access.hpp"
+#include "rw/k8s/devserver/protobuf.hpp"
+#include "rw/k8s/devserver/selection.hpp"
+#include "rw/k8s/devserver/write_rules.hpp"
+#include "rw/k8s/devserver/yaml.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "core/http/message.hpp"
-#include "k8s/devserver/admission_gate.hpp"
-#include "k8s/devserver/call.hpp"
-#include "k8s/devserver/write_plan.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/http/message.hpp"
+#include "rw/k8s/devserver/admission_gate.hpp"
+#include "rw/k8s/devserver/call.hpp"
+#include "rw/k8s/devserver/write_plan.hpp"
 
 #include <boost/asio/awaitable.hpp>
 

@@ -1,6 +1,6 @@
-#include "k8s/devserver/yaml.hpp"
+#include "rw/k8s/devserver/yaml.hpp"
 
-#include "k8s/objects/yaml.hpp"
+#include "rw/k8s/objects/yaml.hpp"
 
 #include <cstddef>
 

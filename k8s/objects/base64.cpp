@@ -1,4 +1,4 @@
-#include "k8s/objects/base64.hpp"
+#include "rw/k8s/objects/base64.hpp"
 
 #include <openssl/evp.h>
 

@@ -1,4 +1,4 @@
-#include "k8s/objects/failure.hpp"
+#include "rw/k8s/objects/failure.hpp"
 
 #include <boost/system/system_error.hpp>
 

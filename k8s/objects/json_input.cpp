@@ -1,6 +1,6 @@
-#include "k8s/objects/json_input.hpp"
+#include "rw/k8s/objects/json_input.hpp"
 
-#include "core/text.hpp"
+#include "rw/core/text.hpp"
 
 #include <boost/json/basic_parser_impl.hpp>
 #include <boost/json/parse.hpp>

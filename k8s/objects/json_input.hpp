@@ -1,9 +1,9 @@
 #pragma once
 
-#include "core/json/token_index.hpp"
-#include "core/json/token_walk.hpp"
-#include "k8s/objects/object.hpp"
-#include "k8s/objects/object_builder.hpp"
+#include "rw/core/json/token_index.hpp"
+#include "rw/core/json/token_walk.hpp"
+#include "rw/k8s/objects/object.hpp"
+#include "rw/k8s/objects/object_builder.hpp"
 
 #include <cstddef>
 #include <cstdint>

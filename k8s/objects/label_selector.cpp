@@ -1,7 +1,7 @@
-#include "k8s/objects/label_selector.hpp"
+#include "rw/k8s/objects/label_selector.hpp"
 
-#include "core/text.hpp"
-#include "k8s/objects/qualified_name.hpp"
+#include "rw/core/text.hpp"
+#include "rw/k8s/objects/qualified_name.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

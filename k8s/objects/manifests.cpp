@@ -1,7 +1,7 @@
-#include "k8s/objects/manifests.hpp"
+#include "rw/k8s/objects/manifests.hpp"
 
-#include "k8s/objects/types.hpp"
-#include "k8s/objects/yaml.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/k8s/objects/yaml.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

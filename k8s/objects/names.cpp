@@ -1,7 +1,7 @@
-#include "k8s/objects/names.hpp"
+#include "rw/k8s/objects/names.hpp"
 
-#include "core/hash.hpp"
-#include "k8s/objects/url.hpp"
+#include "rw/core/hash.hpp"
+#include "rw/k8s/objects/url.hpp"
 
 namespace rw::k8s {
 

@@ -1,6 +1,6 @@
-#include "k8s/objects/object.hpp"
+#include "rw/k8s/objects/object.hpp"
 
-#include "k8s/objects/object_builder.hpp"
+#include "rw/k8s/objects/object_builder.hpp"
 
 #include <boost/json/parse.hpp>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "k8s/objects/object.hpp"
+#include "rw/k8s/objects/object.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
-#include "k8s/objects/object_reader.hpp"
+#include "rw/k8s/objects/object_reader.hpp"
 
-#include "core/json_text.hpp"
+#include "rw/core/json_text.hpp"
 
 #include <stdexcept>
 

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "k8s/objects/json_input.hpp"
-#include "k8s/objects/names.hpp"
-#include "k8s/objects/object.hpp"
-#include "k8s/objects/object_builder.hpp"
-#include "k8s/objects/projection.hpp"
+#include "rw/k8s/objects/json_input.hpp"
+#include "rw/k8s/objects/names.hpp"
+#include "rw/k8s/objects/object.hpp"
+#include "rw/k8s/objects/object_builder.hpp"
+#include "rw/k8s/objects/projection.hpp"
 
 #include <optional>
 #include <string>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/hash.hpp"
-#include "k8s/objects/object.hpp"
+#include "rw/core/hash.hpp"
+#include "rw/k8s/objects/object.hpp"
 
 #include <boost/unordered/unordered_flat_set.hpp>
 

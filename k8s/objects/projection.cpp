@@ -1,4 +1,4 @@
-#include "k8s/objects/projection.hpp"
+#include "rw/k8s/objects/projection.hpp"
 
 #include <algorithm>
 #include <stdexcept>

@@ -1,4 +1,4 @@
-#include "k8s/objects/qualified_name.hpp"
+#include "rw/k8s/objects/qualified_name.hpp"
 
 #include <algorithm>
 #include <initializer_list>

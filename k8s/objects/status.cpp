@@ -1,7 +1,7 @@
-#include "k8s/objects/status.hpp"
+#include "rw/k8s/objects/status.hpp"
 
-#include "core/text.hpp"
-#include "k8s/objects/types.hpp"
+#include "rw/core/text.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <boost/json/parse.hpp>
 

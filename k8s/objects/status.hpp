@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/http/message.hpp"
-#include "k8s/objects/failure.hpp"
+#include "rw/core/http/message.hpp"
+#include "rw/k8s/objects/failure.hpp"
 
 #include <boost/json/value.hpp>
 

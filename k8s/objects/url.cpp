@@ -1,10 +1,10 @@
-#include "k8s/objects/url.hpp"
+#include "rw/k8s/objects/url.hpp"
 
-#include "core/config.hpp"
-#include "core/http/message.hpp"
-#include "core/text.hpp"
-#include "k8s/objects/base64.hpp"
-#include "tls/xfcc.hpp"
+#include "rw/core/config.hpp"
+#include "rw/core/http/message.hpp"
+#include "rw/core/text.hpp"
+#include "rw/k8s/objects/base64.hpp"
+#include "rw/tls/xfcc.hpp"
 
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/network_v4.hpp>

@@ -1,4 +1,4 @@
-#include "k8s/objects/yaml.hpp"
+#include "rw/k8s/objects/yaml.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -1,8 +1,8 @@
-#include "reactors/admin/admin.hpp"
+#include "rw/reactors/admin/admin.hpp"
 
-#include "k8s/objects/base64.hpp"
-#include "reactors/admin/live_feed.hpp"
-#include "tls/digest.hpp"
+#include "rw/k8s/objects/base64.hpp"
+#include "rw/reactors/admin/live_feed.hpp"
+#include "rw/tls/digest.hpp"
 
 #include <boost/asio/ip/address.hpp>
 #include <openssl/crypto.h>

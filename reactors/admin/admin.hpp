@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/http/server.hpp"
-#include "core/metrics.hpp"
+#include "rw/core/http/server.hpp"
+#include "rw/core/metrics.hpp"
 
 #include <functional>
 #include <string>

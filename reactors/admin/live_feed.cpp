@@ -1,4 +1,4 @@
-#include "reactors/admin/live_feed.hpp"
+#include "rw/reactors/admin/live_feed.hpp"
 
 #include <boost/json/serialize.hpp>
 

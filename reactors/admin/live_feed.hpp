@@ -1,9 +1,9 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "core/http/message.hpp"
-#include "core/metrics.hpp"
-#include "core/wake.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/http/message.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/core/wake.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

@@ -1,10 +1,10 @@
-#include "reactors/admission/admission.hpp"
+#include "rw/reactors/admission/admission.hpp"
 
-#include "core/within.hpp"
-#include "k8s/objects/types.hpp"
-#include "reactors/admission/review.hpp"
-#include "reactors/shared/heartbeat.hpp"
-#include "reactors/shared/probe.hpp"
+#include "rw/core/within.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/admission/review.hpp"
+#include "rw/reactors/shared/heartbeat.hpp"
+#include "rw/reactors/shared/probe.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/json/parse.hpp>

@@ -1,14 +1,14 @@
 #pragma once
 
-#include "core/channel.hpp"
-#include "core/clock.hpp"
-#include "core/http/server.hpp"
-#include "core/log.hpp"
-#include "core/metrics.hpp"
-#include "reactors/admission/review.hpp"
-#include "reactors/shared/event_json.hpp"
-#include "reactors/shared/events.hpp"
-#include "reactors/shared/managers_file.hpp"
+#include "rw/core/channel.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/http/server.hpp"
+#include "rw/core/log.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/reactors/admission/review.hpp"
+#include "rw/reactors/shared/event_json.hpp"
+#include "rw/reactors/shared/events.hpp"
+#include "rw/reactors/shared/managers_file.hpp"
 
 #include <atomic>
 #include <chrono>

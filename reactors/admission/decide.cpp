@@ -1,6 +1,6 @@
-#include "reactors/admission/decide.hpp"
+#include "rw/reactors/admission/decide.hpp"
 
-#include "core/http/message.hpp"
+#include "rw/core/http/message.hpp"
 
 #include <algorithm>
 

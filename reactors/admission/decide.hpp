@@ -1,6 +1,6 @@
 #pragma once
 
-#include "reactors/admission/review.hpp"
+#include "rw/reactors/admission/review.hpp"
 
 #include <optional>
 #include <span>

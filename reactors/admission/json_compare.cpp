@@ -1,4 +1,4 @@
-#include "reactors/admission/json_compare.hpp"
+#include "rw/reactors/admission/json_compare.hpp"
 
 #include <boost/json/error.hpp>
 #include <boost/json/monotonic_resource.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/json/token_index.hpp"
+#include "rw/core/json/token_index.hpp"
 
 #include <boost/json/storage_ptr.hpp>
 #include <boost/json/value.hpp>

@@ -1,6 +1,6 @@
-#include "reactors/admission/managers_reload.hpp"
+#include "rw/reactors/admission/managers_reload.hpp"
 
-#include "tls/files.hpp"
+#include "rw/tls/files.hpp"
 
 #include <cstdint>
 #include <utility>

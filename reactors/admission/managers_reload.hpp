@@ -1,9 +1,9 @@
 #pragma once
 
-#include "core/log.hpp"
-#include "core/metrics.hpp"
-#include "reactors/shared/managers_file.hpp"
-#include "tls/directory_watch.hpp"
+#include "rw/core/log.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/reactors/shared/managers_file.hpp"
+#include "rw/tls/directory_watch.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

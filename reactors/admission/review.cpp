@@ -1,6 +1,6 @@
-#include "reactors/admission/review.hpp"
+#include "rw/reactors/admission/review.hpp"
 
-#include "core/json_text.hpp"
+#include "rw/core/json_text.hpp"
 
 namespace rw::admission {
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/json/token_index.hpp"
-#include "reactors/shared/event_json.hpp"
-#include "reactors/shared/events.hpp"
+#include "rw/core/json/token_index.hpp"
+#include "rw/reactors/shared/event_json.hpp"
+#include "rw/reactors/shared/events.hpp"
 
 #include <boost/system/result.hpp>
 

@@ -1,8 +1,8 @@
-#include "core/json/token_index.hpp"
-#include "core/json/token_walk.hpp"
-#include "reactors/admission/decide.hpp"
-#include "reactors/admission/json_compare.hpp"
-#include "reactors/admission/review.hpp"
+#include "rw/core/json/token_index.hpp"
+#include "rw/core/json/token_walk.hpp"
+#include "rw/reactors/admission/decide.hpp"
+#include "rw/reactors/admission/json_compare.hpp"
+#include "rw/reactors/admission/review.hpp"
 
 #include <utility>
 

@@ -1,6 +1,6 @@
-#include "reactors/admission/decide.hpp"
-#include "reactors/admission/json_compare.hpp"
-#include "reactors/admission/review.hpp"
+#include "rw/reactors/admission/decide.hpp"
+#include "rw/reactors/admission/json_compare.hpp"
+#include "rw/reactors/admission/review.hpp"
 
 #include <boost/json/error.hpp>
 #include <boost/json/monotonic_resource.hpp>

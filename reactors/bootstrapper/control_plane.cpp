@@ -1,8 +1,8 @@
-#include "reactors/bootstrapper/control_plane.hpp"
+#include "rw/reactors/bootstrapper/control_plane.hpp"
 
-#include "k8s/objects/types.hpp"
-#include "reactors/runtime_controller/runtime_access.hpp"
-#include "reactors/shared/kyma_resources.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/runtime_controller/runtime_access.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/object.hpp>
 

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "k8s/cache/own_writes.hpp"
-#include "k8s/controller/controller.hpp"
-#include "reactors/bootstrapper/decision.hpp"
-#include "reactors/bootstrapper/revision_source.hpp"
+#include "rw/k8s/cache/own_writes.hpp"
+#include "rw/k8s/controller/controller.hpp"
+#include "rw/reactors/bootstrapper/decision.hpp"
+#include "rw/reactors/bootstrapper/revision_source.hpp"
 
 #include <functional>
 #include <string>

@@ -1,4 +1,4 @@
-#include "reactors/bootstrapper/decision.hpp"
+#include "rw/reactors/bootstrapper/decision.hpp"
 
 namespace rw::bootstrapper {
 namespace {

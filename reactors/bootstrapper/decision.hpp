@@ -1,6 +1,6 @@
 #pragma once
 
-#include "reactors/shared/bootstrapper_mode.hpp"
+#include "rw/reactors/shared/bootstrapper_mode.hpp"
 
 #include <chrono>
 #include <cstdint>

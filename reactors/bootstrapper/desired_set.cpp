@@ -1,9 +1,9 @@
-#include "reactors/bootstrapper/desired_set.hpp"
+#include "rw/reactors/bootstrapper/desired_set.hpp"
 
-#include "core/text.hpp"
-#include "k8s/objects/manifests.hpp"
-#include "k8s/objects/types.hpp"
-#include "reactors/shared/content_digest.hpp"
+#include "rw/core/text.hpp"
+#include "rw/k8s/objects/manifests.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/content_digest.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "k8s/objects/names.hpp"
-#include "k8s/objects/object.hpp"
-#include "reactors/bootstrapper/validation.hpp"
-#include "reactors/shared/bootstrapper_sources.hpp"
-#include "reactors/shared/content_store.hpp"
+#include "rw/k8s/objects/names.hpp"
+#include "rw/k8s/objects/object.hpp"
+#include "rw/reactors/bootstrapper/validation.hpp"
+#include "rw/reactors/shared/bootstrapper_sources.hpp"
+#include "rw/reactors/shared/content_store.hpp"
 
 #include <boost/json/value.hpp>
 

@@ -1,14 +1,14 @@
 #pragma once
 
-#include "reactors/bootstrapper/control_plane.hpp"
-#include "reactors/bootstrapper/revision_source.hpp"
-#include "reactors/bootstrapper/rollout_turn.hpp"
-#include "reactors/bootstrapper/status.hpp"
-#include "reactors/bootstrapper/sync.hpp"
-#include "reactors/runtime_controller/remote_watch.hpp"
-#include "reactors/runtime_controller/runtime_controller.hpp"
-#include "reactors/shared/content_gate.hpp"
-#include "reactors/shared/state_counts.hpp"
+#include "rw/reactors/bootstrapper/control_plane.hpp"
+#include "rw/reactors/bootstrapper/revision_source.hpp"
+#include "rw/reactors/bootstrapper/rollout_turn.hpp"
+#include "rw/reactors/bootstrapper/status.hpp"
+#include "rw/reactors/bootstrapper/sync.hpp"
+#include "rw/reactors/runtime_controller/remote_watch.hpp"
+#include "rw/reactors/runtime_controller/runtime_controller.hpp"
+#include "rw/reactors/shared/content_gate.hpp"
+#include "rw/reactors/shared/state_counts.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

@@ -1,8 +1,8 @@
 // The begin and the end of a RuntimeBootstrapper.
 
-#include "k8s/objects/types.hpp"
-#include "reactors/bootstrapper/direct_sync.hpp"
-#include "reactors/shared/kyma_resources.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/bootstrapper/direct_sync.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/object.hpp>
 

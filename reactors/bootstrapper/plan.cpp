@@ -1,14 +1,14 @@
 // What a revision needs on a runtime: discovery, reads and dry runs. Nothing is written.
 
-#include "reactors/bootstrapper/plan.hpp"
+#include "rw/reactors/bootstrapper/plan.hpp"
 
-#include "core/gather.hpp"
-#include "k8s/objects/difference.hpp"
-#include "k8s/objects/manifests.hpp"
-#include "k8s/objects/types.hpp"
-#include "reactors/shared/field_owners.hpp"
-#include "reactors/shared/kyma_resources.hpp"
-#include "reactors/shared/trust_bundles_type.hpp"
+#include "rw/core/gather.hpp"
+#include "rw/k8s/objects/difference.hpp"
+#include "rw/k8s/objects/manifests.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/field_owners.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
+#include "rw/reactors/shared/trust_bundles_type.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "k8s/client/client.hpp"
-#include "reactors/bootstrapper/state.hpp"
+#include "rw/k8s/client/client.hpp"
+#include "rw/reactors/bootstrapper/state.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "k8s/objects/names.hpp"
-#include "reactors/bootstrapper/desired_set.hpp"
-#include "reactors/shared/bootstrapper_mode.hpp"
+#include "rw/k8s/objects/names.hpp"
+#include "rw/reactors/bootstrapper/desired_set.hpp"
+#include "rw/reactors/shared/bootstrapper_mode.hpp"
 
 #include <boost/json/value.hpp>
 

@@ -1,6 +1,6 @@
-#include "reactors/bootstrapper/revision_source.hpp"
+#include "rw/reactors/bootstrapper/revision_source.hpp"
 
-#include "k8s/objects/types.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>

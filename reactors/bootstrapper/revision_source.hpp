@@ -1,10 +1,10 @@
 #pragma once
 
-#include "core/lru_map.hpp"
-#include "core/metrics.hpp"
-#include "k8s/cache/informer.hpp"
-#include "reactors/bootstrapper/resource.hpp"
-#include "reactors/bootstrapper/state.hpp"
+#include "rw/core/lru_map.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/k8s/cache/informer.hpp"
+#include "rw/reactors/bootstrapper/resource.hpp"
+#include "rw/reactors/bootstrapper/state.hpp"
 
 #include <boost/asio/awaitable.hpp>
 

@@ -1,8 +1,8 @@
-#include "reactors/bootstrapper/rollout_turn.hpp"
+#include "rw/reactors/bootstrapper/rollout_turn.hpp"
 
-#include "k8s/objects/manifests.hpp"
-#include "k8s/objects/types.hpp"
-#include "reactors/shared/kyma_resources.hpp"
+#include "rw/k8s/objects/manifests.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "reactors/bootstrapper/plan.hpp"
-#include "reactors/bootstrapper/revision_source.hpp"
-#include "reactors/shared/content_gate.hpp"
+#include "rw/reactors/bootstrapper/plan.hpp"
+#include "rw/reactors/bootstrapper/revision_source.hpp"
+#include "rw/reactors/shared/content_gate.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>

@@ -1,6 +1,6 @@
-#include "reactors/bootstrapper/state.hpp"
+#include "rw/reactors/bootstrapper/state.hpp"
 
-#include "k8s/objects/types.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

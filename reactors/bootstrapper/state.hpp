@@ -1,10 +1,10 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "k8s/objects/failure.hpp"
-#include "k8s/objects/names.hpp"
-#include "reactors/bootstrapper/desired_set.hpp"
-#include "reactors/runtime_controller/remote_watch.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/k8s/objects/failure.hpp"
+#include "rw/k8s/objects/names.hpp"
+#include "rw/reactors/bootstrapper/desired_set.hpp"
+#include "rw/reactors/runtime_controller/remote_watch.hpp"
 
 #include <boost/json/value.hpp>
 

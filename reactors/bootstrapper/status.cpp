@@ -1,8 +1,8 @@
-#include "reactors/bootstrapper/status.hpp"
+#include "rw/reactors/bootstrapper/status.hpp"
 
-#include "core/text.hpp"
-#include "k8s/objects/types.hpp"
-#include "reactors/runtime_controller/workload.hpp"
+#include "rw/core/text.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/runtime_controller/workload.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "reactors/bootstrapper/decision.hpp"
-#include "reactors/bootstrapper/state.hpp"
-#include "reactors/shared/bootstrapper_mode.hpp"
-#include "reactors/shared/content_gate.hpp"
+#include "rw/reactors/bootstrapper/decision.hpp"
+#include "rw/reactors/bootstrapper/state.hpp"
+#include "rw/reactors/shared/bootstrapper_mode.hpp"
+#include "rw/reactors/shared/content_gate.hpp"
 
 #include <boost/json/value.hpp>
 

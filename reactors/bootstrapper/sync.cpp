@@ -1,11 +1,11 @@
-#include "reactors/bootstrapper/sync.hpp"
+#include "rw/reactors/bootstrapper/sync.hpp"
 
-#include "k8s/client/client_pool.hpp"
-#include "k8s/objects/manifests.hpp"
-#include "k8s/objects/types.hpp"
-#include "reactors/bootstrapper/rollout_turn.hpp"
-#include "reactors/shared/field_owners.hpp"
-#include "reactors/shared/kyma_resources.hpp"
+#include "rw/k8s/client/client_pool.hpp"
+#include "rw/k8s/objects/manifests.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/bootstrapper/rollout_turn.hpp"
+#include "rw/reactors/shared/field_owners.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

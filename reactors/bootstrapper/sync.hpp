@@ -1,6 +1,6 @@
 #pragma once
 
-#include "reactors/bootstrapper/plan.hpp"
+#include "rw/reactors/bootstrapper/plan.hpp"
 
 #include <boost/asio/awaitable.hpp>
 

@@ -1,10 +1,10 @@
-#include "reactors/bootstrapper/validation.hpp"
+#include "rw/reactors/bootstrapper/validation.hpp"
 
-#include "k8s/objects/base64.hpp"
-#include "k8s/objects/object.hpp"
-#include "k8s/objects/qualified_name.hpp"
-#include "k8s/objects/types.hpp"
-#include "tls/certificate.hpp"
+#include "rw/k8s/objects/base64.hpp"
+#include "rw/k8s/objects/object.hpp"
+#include "rw/k8s/objects/qualified_name.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/tls/certificate.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

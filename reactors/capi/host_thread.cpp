@@ -1,6 +1,6 @@
-#include "reactors/capi/host_thread.hpp"
+#include "rw/reactors/capi/host_thread.hpp"
 
-#include "reactors/cli/command_line.hpp"
+#include "rw/reactors/cli/command_line.hpp"
 
 #include <CLI/CLI.hpp>
 #include <boost/asio/co_spawn.hpp>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/log.hpp"
-#include "reactors/capi/rw.h"
-#include "reactors/cli/app.hpp"
+#include "rw/core/log.hpp"
+#include "rw/reactors/capi/rw.h"
+#include "rw/reactors/cli/app.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>

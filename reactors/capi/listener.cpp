@@ -1,8 +1,8 @@
-#include "reactors/listener/listener.hpp"
+#include "rw/reactors/listener/listener.hpp"
 
-#include "reactors/capi/host_thread.hpp"
-#include "reactors/cli/join_by.hpp"
-#include "reactors/cli/listening.hpp"
+#include "rw/reactors/capi/host_thread.hpp"
+#include "rw/reactors/cli/join_by.hpp"
+#include "rw/reactors/cli/listening.hpp"
 
 #include <atomic>
 #include <sys/eventfd.h>

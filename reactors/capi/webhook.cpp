@@ -1,6 +1,6 @@
-#include "reactors/capi/host_thread.hpp"
-#include "reactors/cli/command_line.hpp"
-#include "reactors/cli/webhook_app.hpp"
+#include "rw/reactors/capi/host_thread.hpp"
+#include "rw/reactors/cli/command_line.hpp"
+#include "rw/reactors/cli/webhook_app.hpp"
 
 namespace {
 

@@ -1,16 +1,16 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "core/log.hpp"
-#include "core/metrics.hpp"
-#include "k8s/cache/informer.hpp"
-#include "k8s/cache/store.hpp"
-#include "k8s/client/client.hpp"
-#include "k8s/controller/event_recorder.hpp"
-#include "k8s/objects/failure.hpp"
-#include "k8s/objects/names.hpp"
-#include "reactors/certificates/rendering.hpp"
-#include "reactors/certificates/state.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/log.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/k8s/cache/informer.hpp"
+#include "rw/k8s/cache/store.hpp"
+#include "rw/k8s/client/client.hpp"
+#include "rw/k8s/controller/event_recorder.hpp"
+#include "rw/k8s/objects/failure.hpp"
+#include "rw/k8s/objects/names.hpp"
+#include "rw/reactors/certificates/rendering.hpp"
+#include "rw/reactors/certificates/state.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>

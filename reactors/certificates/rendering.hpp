@@ -1,8 +1,8 @@
 #pragma once
 
-#include "k8s/objects/names.hpp"
-#include "reactors/shared/issuer_kind.hpp"
-#include "tls/issuer.hpp"
+#include "rw/k8s/objects/names.hpp"
+#include "rw/reactors/shared/issuer_kind.hpp"
+#include "rw/tls/issuer.hpp"
 
 #include <boost/json/value.hpp>
 #include <boost/system/result.hpp>

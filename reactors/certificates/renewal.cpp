@@ -1,7 +1,7 @@
-#include "reactors/certificates/renewal.hpp"
+#include "rw/reactors/certificates/renewal.hpp"
 
-#include "k8s/objects/types.hpp"
-#include "tls/ca_bundle.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/tls/ca_bundle.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

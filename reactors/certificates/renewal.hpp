@@ -1,8 +1,8 @@
 #pragma once
 
-#include "reactors/certificates/rendering.hpp"
-#include "reactors/shared/trust_bundle.hpp"
-#include "tls/certificate.hpp"
+#include "rw/reactors/certificates/rendering.hpp"
+#include "rw/reactors/shared/trust_bundle.hpp"
+#include "rw/tls/certificate.hpp"
 
 #include <boost/json/value.hpp>
 

@@ -1,8 +1,8 @@
-#include "reactors/certificates/state.hpp"
+#include "rw/reactors/certificates/state.hpp"
 
-#include "k8s/objects/types.hpp"
-#include "tls/issuer.hpp"
-#include "tls/material.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/tls/issuer.hpp"
+#include "rw/tls/material.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "reactors/certificates/renewal.hpp"
-#include "reactors/certificates/usable_pairs.hpp"
-#include "reactors/shared/runtime_certificate.hpp"
-#include "reactors/shared/trust_bundle.hpp"
-#include "tls/certificate.hpp"
+#include "rw/reactors/certificates/renewal.hpp"
+#include "rw/reactors/certificates/usable_pairs.hpp"
+#include "rw/reactors/shared/runtime_certificate.hpp"
+#include "rw/reactors/shared/trust_bundle.hpp"
+#include "rw/tls/certificate.hpp"
 
 #include <boost/json/value.hpp>
 

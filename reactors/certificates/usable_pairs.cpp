@@ -1,6 +1,6 @@
-#include "reactors/certificates/usable_pairs.hpp"
+#include "rw/reactors/certificates/usable_pairs.hpp"
 
-#include "tls/material.hpp"
+#include "rw/tls/material.hpp"
 
 namespace rw::certificates {
 

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "core/lru_map.hpp"
-#include "tls/certificate.hpp"
-#include "tls/error.hpp"
-#include "tls/issuer.hpp"
+#include "rw/core/lru_map.hpp"
+#include "rw/tls/certificate.hpp"
+#include "rw/tls/error.hpp"
+#include "rw/tls/issuer.hpp"
 
 #include <cstddef>
 #include <string>

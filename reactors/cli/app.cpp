@@ -1,6 +1,6 @@
-#include "reactors/cli/app.hpp"
+#include "rw/reactors/cli/app.hpp"
 
-#include "reactors/cli/join_by.hpp"
+#include "rw/reactors/cli/join_by.hpp"
 
 #include <boost/asio/ip/address.hpp>
 

@@ -1,18 +1,18 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "core/config.hpp"
-#include "core/log.hpp"
-#include "core/metrics.hpp"
-#include "core/task_group.hpp"
-#include "core/wake.hpp"
-#include "core/watchdog.hpp"
-#include "k8s/cache/informer.hpp"
-#include "k8s/client/client.hpp"
-#include "k8s/controller/controller.hpp"
-#include "k8s/controller/event_recorder.hpp"
-#include "reactors/cli/settings.hpp"
-#include "tls/error.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/config.hpp"
+#include "rw/core/log.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/core/wake.hpp"
+#include "rw/core/watchdog.hpp"
+#include "rw/k8s/cache/informer.hpp"
+#include "rw/k8s/client/client.hpp"
+#include "rw/k8s/controller/controller.hpp"
+#include "rw/k8s/controller/event_recorder.hpp"
+#include "rw/reactors/cli/settings.hpp"
+#include "rw/tls/error.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

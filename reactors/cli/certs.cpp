@@ -1,7 +1,7 @@
-#include "reactors/cli/certs.hpp"
+#include "rw/reactors/cli/certs.hpp"
 
-#include "reactors/cli/app.hpp"
-#include "tls/issuer.hpp"
+#include "rw/reactors/cli/app.hpp"
+#include "rw/tls/issuer.hpp"
 
 #include <filesystem>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "reactors/cli/settings.hpp"
+#include "rw/reactors/cli/settings.hpp"
 
 namespace rw::cli {
 

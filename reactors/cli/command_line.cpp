@@ -1,8 +1,8 @@
-#include "reactors/cli/command_line.hpp"
+#include "rw/reactors/cli/command_line.hpp"
 
-#include "core/resolver.hpp"
-#include "reactors/cli/completion.hpp"
-#include "reactors/cli/options.hpp"
+#include "rw/core/resolver.hpp"
+#include "rw/reactors/cli/completion.hpp"
+#include "rw/reactors/cli/options.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>

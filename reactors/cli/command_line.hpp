@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/log.hpp"
-#include "reactors/cli/app.hpp"
+#include "rw/core/log.hpp"
+#include "rw/reactors/cli/app.hpp"
 
 #include <functional>
 #include <map>

@@ -1,13 +1,13 @@
-#include "reactors/cli/commands.hpp"
+#include "rw/reactors/cli/commands.hpp"
 
-#include "reactors/cli/certs.hpp"
-#include "reactors/cli/doctor_app.hpp"
-#include "reactors/cli/listen_app.hpp"
-#include "reactors/cli/manager_app.hpp"
-#include "reactors/cli/replay_app.hpp"
-#include "reactors/cli/status_app.hpp"
-#include "reactors/cli/uninstall_app.hpp"
-#include "reactors/cli/webhook_app.hpp"
+#include "rw/reactors/cli/certs.hpp"
+#include "rw/reactors/cli/doctor_app.hpp"
+#include "rw/reactors/cli/listen_app.hpp"
+#include "rw/reactors/cli/manager_app.hpp"
+#include "rw/reactors/cli/replay_app.hpp"
+#include "rw/reactors/cli/status_app.hpp"
+#include "rw/reactors/cli/uninstall_app.hpp"
+#include "rw/reactors/cli/webhook_app.hpp"
 
 namespace rw::cli {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "reactors/cli/command_line.hpp"
-#include "reactors/cli/settings.hpp"
+#include "rw/reactors/cli/command_line.hpp"
+#include "rw/reactors/cli/settings.hpp"
 
 #include <vector>
 

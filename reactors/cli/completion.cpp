@@ -1,4 +1,4 @@
-#include "reactors/cli/completion.hpp"
+#include "rw/reactors/cli/completion.hpp"
 
 #include <CLI/CLI.hpp>
 

@@ -1,14 +1,14 @@
-#include "reactors/cli/doctor_app.hpp"
+#include "rw/reactors/cli/doctor_app.hpp"
 
-#include "k8s/config/config.hpp"
-#include "k8s/objects/types.hpp"
-#include "reactors/bootstrapper/resource.hpp"
-#include "reactors/certificates/rendering.hpp"
-#include "reactors/runtime_rollout/resource.hpp"
-#include "reactors/shared/kyma_resources.hpp"
-#include "reactors/shared/trust_bundle.hpp"
-#include "reactors/watcher_installer/access.hpp"
-#include "reactors/watcher_installer/watcher_installer.hpp"
+#include "rw/k8s/config/config.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/bootstrapper/resource.hpp"
+#include "rw/reactors/certificates/rendering.hpp"
+#include "rw/reactors/runtime_rollout/resource.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
+#include "rw/reactors/shared/trust_bundle.hpp"
+#include "rw/reactors/watcher_installer/access.hpp"
+#include "rw/reactors/watcher_installer/watcher_installer.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

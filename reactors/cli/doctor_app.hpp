@@ -1,11 +1,11 @@
 #pragma once
 
-#include "k8s/client/client.hpp"
-#include "k8s/client/client_pool.hpp"
-#include "reactors/cli/app.hpp"
-#include "reactors/cli/doctor_report.hpp"
-#include "reactors/cli/output.hpp"
-#include "reactors/cli/runtimes_client.hpp"
+#include "rw/k8s/client/client.hpp"
+#include "rw/k8s/client/client_pool.hpp"
+#include "rw/reactors/cli/app.hpp"
+#include "rw/reactors/cli/doctor_report.hpp"
+#include "rw/reactors/cli/output.hpp"
+#include "rw/reactors/cli/runtimes_client.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>

@@ -1,8 +1,8 @@
-#include "reactors/cli/doctor_report.hpp"
+#include "rw/reactors/cli/doctor_report.hpp"
 
-#include "core/text.hpp"
-#include "k8s/objects/manifests.hpp"
-#include "k8s/objects/types.hpp"
+#include "rw/core/text.hpp"
+#include "rw/k8s/objects/manifests.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

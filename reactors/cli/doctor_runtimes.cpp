@@ -1,17 +1,17 @@
 // The checks of runtimes, and of what a manager knows of them.
 
-#include "core/text.hpp"
-#include "core/within.hpp"
-#include "k8s/objects/manifests.hpp"
-#include "k8s/objects/types.hpp"
-#include "reactors/certificates/rendering.hpp"
-#include "reactors/cli/doctor_app.hpp"
-#include "reactors/heartbeat/prober.hpp"
-#include "reactors/runtime_controller/runtime_access.hpp"
-#include "reactors/shared/kyma_resources.hpp"
-#include "reactors/shared/trust_bundle.hpp"
-#include "reactors/watcher_installer/templates.hpp"
-#include "tls/certificate.hpp"
+#include "rw/core/text.hpp"
+#include "rw/core/within.hpp"
+#include "rw/k8s/objects/manifests.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/certificates/rendering.hpp"
+#include "rw/reactors/cli/doctor_app.hpp"
+#include "rw/reactors/heartbeat/prober.hpp"
+#include "rw/reactors/runtime_controller/runtime_access.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
+#include "rw/reactors/shared/trust_bundle.hpp"
+#include "rw/reactors/watcher_installer/templates.hpp"
+#include "rw/tls/certificate.hpp"
 
 #include <boost/json/array.hpp>
 

@@ -1,4 +1,4 @@
-#include "reactors/cli/join_by.hpp"
+#include "rw/reactors/cli/join_by.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/this_coro.hpp>

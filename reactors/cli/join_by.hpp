@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "core/task_group.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/task_group.hpp"
 
 #include <boost/asio/awaitable.hpp>
 

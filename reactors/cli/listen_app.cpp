@@ -1,7 +1,7 @@
-#include "reactors/cli/listen_app.hpp"
+#include "rw/reactors/cli/listen_app.hpp"
 
-#include "reactors/cli/listening.hpp"
-#include "reactors/cli/startup_memory.hpp"
+#include "rw/reactors/cli/listening.hpp"
+#include "rw/reactors/cli/startup_memory.hpp"
 
 #include <unistd.h>
 

@@ -1,12 +1,12 @@
 #pragma once
 
-#include "core/http/server.hpp"
-#include "reactors/admin/admin.hpp"
-#include "reactors/cli/app.hpp"
-#include "reactors/cli/output.hpp"
-#include "reactors/cli/settings.hpp"
-#include "reactors/listener/listener.hpp"
-#include "tls/reload.hpp"
+#include "rw/core/http/server.hpp"
+#include "rw/reactors/admin/admin.hpp"
+#include "rw/reactors/cli/app.hpp"
+#include "rw/reactors/cli/output.hpp"
+#include "rw/reactors/cli/settings.hpp"
+#include "rw/reactors/listener/listener.hpp"
+#include "rw/tls/reload.hpp"
 
 #include <memory>
 

@@ -1,4 +1,4 @@
-#include "reactors/cli/listening.hpp"
+#include "rw/reactors/cli/listening.hpp"
 
 namespace rw::cli {
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "reactors/cli/app.hpp"
-#include "reactors/listener/listener.hpp"
-#include "tls/reload.hpp"
+#include "rw/reactors/cli/app.hpp"
+#include "rw/reactors/listener/listener.hpp"
+#include "rw/tls/reload.hpp"
 
 #include <memory>
 

@@ -1,4 +1,4 @@
-#include "reactors/cli/commands.hpp"
+#include "rw/reactors/cli/commands.hpp"
 
 int main(int argc, char** argv) {
   rw::cli::settings settings;

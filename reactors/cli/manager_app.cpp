@@ -1,15 +1,15 @@
-#include "reactors/cli/manager_app.hpp"
+#include "rw/reactors/cli/manager_app.hpp"
 
-#include "k8s/client/object_api.hpp"
-#include "k8s/config/config.hpp"
-#include "k8s/objects/types.hpp"
-#include "reactors/cli/listening.hpp"
-#include "reactors/cli/manager_options.hpp"
-#include "reactors/cli/manager_view.hpp"
-#include "reactors/listener/san_pinning.hpp"
-#include "reactors/shared/kyma_resources.hpp"
-#include "reactors/shared/trust_bundle.hpp"
-#include "tls/files.hpp"
+#include "rw/k8s/client/object_api.hpp"
+#include "rw/k8s/config/config.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/cli/listening.hpp"
+#include "rw/reactors/cli/manager_options.hpp"
+#include "rw/reactors/cli/manager_view.hpp"
+#include "rw/reactors/listener/san_pinning.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
+#include "rw/reactors/shared/trust_bundle.hpp"
+#include "rw/tls/files.hpp"
 
 #include <stdexcept>
 #include <utility>

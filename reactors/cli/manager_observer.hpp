@@ -1,7 +1,7 @@
 #pragma once
 
-#include "k8s/objects/names.hpp"
-#include "reactors/listener/listener.hpp"
+#include "rw/k8s/objects/names.hpp"
+#include "rw/reactors/listener/listener.hpp"
 
 #include <vector>
 

@@ -1,8 +1,8 @@
-#include "reactors/cli/manager_options.hpp"
+#include "rw/reactors/cli/manager_options.hpp"
 
-#include "reactors/cli/skr_manifests.hpp"
-#include "reactors/shared/heartbeat.hpp"
-#include "reactors/shared/kyma_resources.hpp"
+#include "rw/reactors/cli/skr_manifests.hpp"
+#include "rw/reactors/shared/heartbeat.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,11 +1,11 @@
 #pragma once
 
-#include "reactors/certificates/certificate_service.hpp"
-#include "reactors/cli/settings.hpp"
-#include "reactors/gateway_secret/rotation.hpp"
-#include "reactors/watcher_controller/watcher_controller.hpp"
-#include "reactors/watcher_installer/lifecycle_manager_lease.hpp"
-#include "reactors/watcher_installer/watcher_installer.hpp"
+#include "rw/reactors/certificates/certificate_service.hpp"
+#include "rw/reactors/cli/settings.hpp"
+#include "rw/reactors/gateway_secret/rotation.hpp"
+#include "rw/reactors/watcher_controller/watcher_controller.hpp"
+#include "rw/reactors/watcher_installer/lifecycle_manager_lease.hpp"
+#include "rw/reactors/watcher_installer/watcher_installer.hpp"
 
 #include <memory>
 

@@ -1,8 +1,8 @@
 // The reactors of the manager, and what they are made of.
 
-#include "reactors/cli/manager_app.hpp"
-#include "reactors/cli/manager_options.hpp"
-#include "reactors/shared/kyma_resources.hpp"
+#include "rw/reactors/cli/manager_app.hpp"
+#include "rw/reactors/cli/manager_options.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,8 +1,8 @@
-#include "k8s/controller/election.hpp"
-#include "k8s/objects/label_selector.hpp"
-#include "reactors/cli/options.hpp"
-#include "reactors/listener/leader_endpoint.hpp"
-#include "reactors/watcher_installer/render.hpp"
+#include "rw/k8s/controller/election.hpp"
+#include "rw/k8s/objects/label_selector.hpp"
+#include "rw/reactors/cli/options.hpp"
+#include "rw/reactors/listener/leader_endpoint.hpp"
+#include "rw/reactors/watcher_installer/render.hpp"
 
 #include <regex>
 

@@ -1,12 +1,12 @@
 // What the manager shows at /runtimes and on its page.
 
-#include "reactors/cli/manager_view.hpp"
+#include "rw/reactors/cli/manager_view.hpp"
 
-#include "core/hash.hpp"
-#include "core/text.hpp"
-#include "k8s/objects/types.hpp"
-#include "reactors/cli/manager_options.hpp"
-#include "reactors/shared/kyma_resources.hpp"
+#include "rw/core/hash.hpp"
+#include "rw/core/text.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/cli/manager_options.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>

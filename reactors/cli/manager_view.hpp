@@ -1,9 +1,9 @@
 #pragma once
 
-#include "core/metrics_snapshot.hpp"
-#include "reactors/admin/live_feed.hpp"
-#include "reactors/cli/manager_app.hpp"
-#include "reactors/cli/runtimes_view.hpp"
+#include "rw/core/metrics_snapshot.hpp"
+#include "rw/reactors/admin/live_feed.hpp"
+#include "rw/reactors/cli/manager_app.hpp"
+#include "rw/reactors/cli/runtimes_view.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

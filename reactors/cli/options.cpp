@@ -1,7 +1,7 @@
-#include "reactors/cli/options.hpp"
+#include "rw/reactors/cli/options.hpp"
 
-#include "k8s/objects/qualified_name.hpp"
-#include "reactors/listener/identity.hpp"
+#include "rw/k8s/objects/qualified_name.hpp"
+#include "rw/reactors/listener/identity.hpp"
 
 #include <boost/asio/ip/address.hpp>
 

@@ -1,4 +1,4 @@
-#include "reactors/cli/output.hpp"
+#include "rw/reactors/cli/output.hpp"
 
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>

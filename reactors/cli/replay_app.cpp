@@ -1,9 +1,9 @@
-#include "reactors/cli/replay_app.hpp"
+#include "rw/reactors/cli/replay_app.hpp"
 
-#include "core/text.hpp"
-#include "k8s/objects/types.hpp"
-#include "tls/files.hpp"
-#include "tls/transport.hpp"
+#include "rw/core/text.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/tls/files.hpp"
+#include "rw/tls/transport.hpp"
 
 #include <boost/json/parse.hpp>
 

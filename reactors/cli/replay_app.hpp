@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/http/client.hpp"
-#include "reactors/cli/app.hpp"
-#include "reactors/cli/output.hpp"
+#include "rw/core/http/client.hpp"
+#include "rw/reactors/cli/app.hpp"
+#include "rw/reactors/cli/output.hpp"
 
 #include <boost/asio/awaitable.hpp>
 

@@ -1,8 +1,8 @@
-#include "reactors/cli/runtime_config.hpp"
+#include "rw/reactors/cli/runtime_config.hpp"
 
-#include "core/task_group.hpp"
-#include "reactors/shared/kyma_resources.hpp"
-#include "reactors/shared/trust_bundles_type.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
+#include "rw/reactors/shared/trust_bundles_type.hpp"
 
 #include <utility>
 #include <vector>

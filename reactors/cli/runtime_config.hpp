@@ -1,13 +1,13 @@
 #pragma once
 
-#include "k8s/cache/informer.hpp"
-#include "k8s/client/client.hpp"
-#include "k8s/controller/event_recorder.hpp"
-#include "reactors/bootstrapper/direct_sync.hpp"
-#include "reactors/cli/app.hpp"
-#include "reactors/cli/runtime_config_settings.hpp"
-#include "reactors/config_sync/config_sync.hpp"
-#include "reactors/runtime_rollout/runtime_rollout.hpp"
+#include "rw/k8s/cache/informer.hpp"
+#include "rw/k8s/client/client.hpp"
+#include "rw/k8s/controller/event_recorder.hpp"
+#include "rw/reactors/bootstrapper/direct_sync.hpp"
+#include "rw/reactors/cli/app.hpp"
+#include "rw/reactors/cli/runtime_config_settings.hpp"
+#include "rw/reactors/config_sync/config_sync.hpp"
+#include "rw/reactors/runtime_rollout/runtime_rollout.hpp"
 
 #include <boost/asio/awaitable.hpp>
 

@@ -1,6 +1,6 @@
-#include "reactors/cli/runtime_config_settings.hpp"
+#include "rw/reactors/cli/runtime_config_settings.hpp"
 
-#include "reactors/cli/options.hpp"
+#include "rw/reactors/cli/options.hpp"
 
 namespace rw::cli {
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "reactors/bootstrapper/direct_sync.hpp"
-#include "reactors/config_sync/runtime_signal.hpp"
-#include "reactors/runtime_rollout/resource.hpp"
+#include "rw/reactors/bootstrapper/direct_sync.hpp"
+#include "rw/reactors/config_sync/runtime_signal.hpp"
+#include "rw/reactors/runtime_rollout/resource.hpp"
 
 namespace rw::cli {
 

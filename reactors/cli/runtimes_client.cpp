@@ -1,8 +1,8 @@
-#include "reactors/cli/runtimes_client.hpp"
+#include "rw/reactors/cli/runtimes_client.hpp"
 
-#include "k8s/objects/types.hpp"
-#include "k8s/objects/url.hpp"
-#include "tls/files.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/k8s/objects/url.hpp"
+#include "rw/tls/files.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/http/client.hpp"
-#include "reactors/cli/app.hpp"
+#include "rw/core/http/client.hpp"
+#include "rw/reactors/cli/app.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>

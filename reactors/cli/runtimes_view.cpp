@@ -1,7 +1,7 @@
-#include "reactors/cli/runtimes_view.hpp"
+#include "rw/reactors/cli/runtimes_view.hpp"
 
-#include "k8s/objects/types.hpp"
-#include "tls/xfcc.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/tls/xfcc.hpp"
 
 #include <boost/json/array.hpp>
 

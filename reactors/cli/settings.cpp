@@ -1,7 +1,7 @@
-#include "reactors/cli/settings.hpp"
+#include "rw/reactors/cli/settings.hpp"
 
-#include "reactors/cli/command_line.hpp"
-#include "reactors/cli/options.hpp"
+#include "rw/reactors/cli/command_line.hpp"
+#include "rw/reactors/cli/options.hpp"
 
 namespace rw::cli {
 namespace {

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "core/config.hpp"
-#include "core/log.hpp"
-#include "reactors/cli/runtime_config_settings.hpp"
-#include "reactors/shared/event_json.hpp"
+#include "rw/core/config.hpp"
+#include "rw/core/log.hpp"
+#include "rw/reactors/cli/runtime_config_settings.hpp"
+#include "rw/reactors/shared/event_json.hpp"
 
 #include <chrono>
 #include <cstdint>

@@ -1,6 +1,6 @@
-#include "reactors/cli/skr_manifests.hpp"
+#include "rw/reactors/cli/skr_manifests.hpp"
 
-#include "reactors/cli/settings.hpp"
+#include "rw/reactors/cli/settings.hpp"
 
 #include <exception>
 #include <utility>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "reactors/watcher_installer/render.hpp"
-#include "reactors/watcher_installer/templates.hpp"
+#include "rw/reactors/watcher_installer/render.hpp"
+#include "rw/reactors/watcher_installer/templates.hpp"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "reactors/cli/startup_memory.hpp"
+#include "rw/reactors/cli/startup_memory.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,8 +1,8 @@
-#include "reactors/cli/status_app.hpp"
+#include "rw/reactors/cli/status_app.hpp"
 
-#include "core/text.hpp"
-#include "k8s/objects/types.hpp"
-#include "k8s/objects/url.hpp"
+#include "rw/core/text.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/k8s/objects/url.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

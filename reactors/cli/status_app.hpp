@@ -1,8 +1,8 @@
 #pragma once
 
-#include "reactors/cli/app.hpp"
-#include "reactors/cli/output.hpp"
-#include "reactors/cli/runtimes_client.hpp"
+#include "rw/reactors/cli/app.hpp"
+#include "rw/reactors/cli/output.hpp"
+#include "rw/reactors/cli/runtimes_client.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>

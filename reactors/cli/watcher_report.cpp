@@ -1,6 +1,6 @@
-#include "reactors/cli/watcher_report.hpp"
+#include "rw/reactors/cli/watcher_report.hpp"
 
-#include "tls/ca_bundle.hpp"
+#include "rw/tls/ca_bundle.hpp"
 
 #include <algorithm>
 #include <span>

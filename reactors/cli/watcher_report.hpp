@@ -1,12 +1,12 @@
 #pragma once
 
-#include "reactors/admission/admission.hpp"
-#include "reactors/dispatch/dispatch.hpp"
-#include "reactors/heartbeat/sender.hpp"
-#include "reactors/observation/observation.hpp"
-#include "reactors/shared/gap_account.hpp"
-#include "reactors/shared/managers_file.hpp"
-#include "tls/material.hpp"
+#include "rw/reactors/admission/admission.hpp"
+#include "rw/reactors/dispatch/dispatch.hpp"
+#include "rw/reactors/heartbeat/sender.hpp"
+#include "rw/reactors/observation/observation.hpp"
+#include "rw/reactors/shared/gap_account.hpp"
+#include "rw/reactors/shared/managers_file.hpp"
+#include "rw/tls/material.hpp"
 
 #include <string>
 

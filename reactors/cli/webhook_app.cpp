@@ -1,7 +1,7 @@
-#include "reactors/cli/webhook_app.hpp"
+#include "rw/reactors/cli/webhook_app.hpp"
 
-#include "k8s/config/config.hpp"
-#include "reactors/cli/startup_memory.hpp"
+#include "rw/k8s/config/config.hpp"
+#include "rw/reactors/cli/startup_memory.hpp"
 
 #include <boost/asio/ip/address.hpp>
 #include <openssl/evp.h>

@@ -1,12 +1,12 @@
 #pragma once
 
-#include "core/http/server.hpp"
-#include "reactors/admin/admin.hpp"
-#include "reactors/admission/managers_reload.hpp"
-#include "reactors/cli/app.hpp"
-#include "reactors/cli/settings.hpp"
-#include "reactors/cli/webhook_pipeline.hpp"
-#include "tls/reload.hpp"
+#include "rw/core/http/server.hpp"
+#include "rw/reactors/admin/admin.hpp"
+#include "rw/reactors/admission/managers_reload.hpp"
+#include "rw/reactors/cli/app.hpp"
+#include "rw/reactors/cli/settings.hpp"
+#include "rw/reactors/cli/webhook_pipeline.hpp"
+#include "rw/tls/reload.hpp"
 
 #include <memory>
 

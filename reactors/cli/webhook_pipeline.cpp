@@ -1,10 +1,10 @@
-#include "reactors/cli/webhook_pipeline.hpp"
+#include "rw/reactors/cli/webhook_pipeline.hpp"
 
-#include "core/backoff.hpp"
-#include "core/task_group.hpp"
-#include "reactors/cli/app.hpp"
-#include "reactors/cli/join_by.hpp"
-#include "reactors/cli/watcher_report.hpp"
+#include "rw/core/backoff.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/reactors/cli/app.hpp"
+#include "rw/reactors/cli/join_by.hpp"
+#include "rw/reactors/cli/watcher_report.hpp"
 
 #include <boost/asio/this_coro.hpp>
 

@@ -1,19 +1,19 @@
 #pragma once
 
-#include "core/channel.hpp"
-#include "core/clock.hpp"
-#include "core/http/server.hpp"
-#include "core/log.hpp"
-#include "core/metrics.hpp"
-#include "core/wake.hpp"
-#include "core/watchdog.hpp"
-#include "reactors/admission/admission.hpp"
-#include "reactors/cli/settings.hpp"
-#include "reactors/dispatch/dispatch.hpp"
-#include "reactors/heartbeat/sender.hpp"
-#include "reactors/observation/observation.hpp"
-#include "reactors/shared/gap_account.hpp"
-#include "tls/transport.hpp"
+#include "rw/core/channel.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/http/server.hpp"
+#include "rw/core/log.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/core/wake.hpp"
+#include "rw/core/watchdog.hpp"
+#include "rw/reactors/admission/admission.hpp"
+#include "rw/reactors/cli/settings.hpp"
+#include "rw/reactors/dispatch/dispatch.hpp"
+#include "rw/reactors/heartbeat/sender.hpp"
+#include "rw/reactors/observation/observation.hpp"
+#include "rw/reactors/shared/gap_account.hpp"
+#include "rw/tls/transport.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

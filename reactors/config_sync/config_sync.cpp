@@ -1,9 +1,9 @@
-#include "reactors/config_sync/config_sync.hpp"
+#include "rw/reactors/config_sync/config_sync.hpp"
 
-#include "core/text.hpp"
-#include "k8s/objects/types.hpp"
-#include "reactors/shared/content_digest.hpp"
-#include "reactors/shared/kyma_resources.hpp"
+#include "rw/core/text.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/content_digest.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/object.hpp>
 

@@ -1,16 +1,16 @@
 #pragma once
 
-#include "core/metrics.hpp"
-#include "k8s/cache/informer.hpp"
-#include "k8s/client/client.hpp"
-#include "k8s/controller/controller.hpp"
-#include "k8s/controller/event_recorder.hpp"
-#include "k8s/controller/reconciler.hpp"
-#include "reactors/config_sync/runtime_signal.hpp"
-#include "reactors/config_sync/target.hpp"
-#include "reactors/shared/bootstrapper_mode.hpp"
-#include "reactors/shared/bootstrapper_sources.hpp"
-#include "reactors/shared/state_counts.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/k8s/cache/informer.hpp"
+#include "rw/k8s/client/client.hpp"
+#include "rw/k8s/controller/controller.hpp"
+#include "rw/k8s/controller/event_recorder.hpp"
+#include "rw/k8s/controller/reconciler.hpp"
+#include "rw/reactors/config_sync/runtime_signal.hpp"
+#include "rw/reactors/config_sync/target.hpp"
+#include "rw/reactors/shared/bootstrapper_mode.hpp"
+#include "rw/reactors/shared/bootstrapper_sources.hpp"
+#include "rw/reactors/shared/state_counts.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

@@ -1,8 +1,8 @@
-#include "reactors/config_sync/runtime_signal.hpp"
+#include "rw/reactors/config_sync/runtime_signal.hpp"
 
-#include "core/text.hpp"
-#include "k8s/objects/types.hpp"
-#include "reactors/shared/kyma_resources.hpp"
+#include "rw/core/text.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/object.hpp>
 

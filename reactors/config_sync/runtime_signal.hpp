@@ -1,9 +1,9 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "reactors/config_sync/target.hpp"
-#include "reactors/shared/bootstrapper_mode.hpp"
-#include "reactors/shared/bootstrapper_sources.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/reactors/config_sync/target.hpp"
+#include "rw/reactors/shared/bootstrapper_mode.hpp"
+#include "rw/reactors/shared/bootstrapper_sources.hpp"
 
 #include <boost/json/value.hpp>
 

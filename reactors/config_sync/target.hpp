@@ -1,7 +1,7 @@
 #pragma once
 
-#include "k8s/objects/object.hpp"
-#include "reactors/shared/bootstrapper_sources.hpp"
+#include "rw/k8s/objects/object.hpp"
+#include "rw/reactors/shared/bootstrapper_sources.hpp"
 
 #include <boost/json/value.hpp>
 

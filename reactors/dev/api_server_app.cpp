@@ -1,6 +1,6 @@
-#include "reactors/dev/api_server_app.hpp"
+#include "rw/reactors/dev/api_server_app.hpp"
 
-#include "tls/files.hpp"
+#include "rw/tls/files.hpp"
 
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/use_awaitable.hpp>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "k8s/devserver/server.hpp"
-#include "reactors/cli/app.hpp"
-#include "reactors/dev/settings.hpp"
+#include "rw/k8s/devserver/server.hpp"
+#include "rw/reactors/cli/app.hpp"
+#include "rw/reactors/dev/settings.hpp"
 
 namespace rw::dev {
 

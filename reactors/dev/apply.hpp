@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "k8s/client/client.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/k8s/client/client.hpp"
 
 #include <boost/asio/awaitable.hpp>
 

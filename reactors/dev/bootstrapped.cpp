@@ -1,12 +1,12 @@
-#include "reactors/dev/bootstrapped.hpp"
+#include "rw/reactors/dev/bootstrapped.hpp"
 
-#include "core/backoff.hpp"
-#include "reactors/bootstrapper/desired_set.hpp"
-#include "reactors/config_sync/target.hpp"
-#include "reactors/dev/deployment_status.hpp"
-#include "reactors/dev/manifests.hpp"
-#include "reactors/shared/kyma_resources.hpp"
-#include "reactors/shared/trust_bundles_type.hpp"
+#include "rw/core/backoff.hpp"
+#include "rw/reactors/bootstrapper/desired_set.hpp"
+#include "rw/reactors/config_sync/target.hpp"
+#include "rw/reactors/dev/deployment_status.hpp"
+#include "rw/reactors/dev/manifests.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
+#include "rw/reactors/shared/trust_bundles_type.hpp"
 
 #include <utility>
 

@@ -1,11 +1,11 @@
 #pragma once
 
-#include "core/log.hpp"
-#include "core/task_group.hpp"
-#include "k8s/cache/informer.hpp"
-#include "k8s/client/client.hpp"
-#include "reactors/cli/app.hpp"
-#include "reactors/dev/source_watch.hpp"
+#include "rw/core/log.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/k8s/cache/informer.hpp"
+#include "rw/k8s/client/client.hpp"
+#include "rw/reactors/cli/app.hpp"
+#include "rw/reactors/dev/source_watch.hpp"
 
 #include <boost/asio/awaitable.hpp>
 

@@ -1,12 +1,12 @@
-#include "reactors/dev/configuration.hpp"
+#include "rw/reactors/dev/configuration.hpp"
 
-#include "core/within.hpp"
-#include "k8s/objects/types.hpp"
-#include "reactors/config_sync/target.hpp"
-#include "reactors/dev/manifests.hpp"
-#include "reactors/runtime_rollout/resource.hpp"
-#include "reactors/shared/kyma_resources.hpp"
-#include "tls/issuer.hpp"
+#include "rw/core/within.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/config_sync/target.hpp"
+#include "rw/reactors/dev/manifests.hpp"
+#include "rw/reactors/runtime_rollout/resource.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
+#include "rw/tls/issuer.hpp"
 
 #include <boost/asio/this_coro.hpp>
 

@@ -1,16 +1,16 @@
 #pragma once
 
-#include "core/task_group.hpp"
-#include "core/wake.hpp"
-#include "k8s/client/client.hpp"
-#include "reactors/cli/app.hpp"
-#include "reactors/dev/bootstrapped.hpp"
-#include "reactors/dev/clusters.hpp"
-#include "reactors/dev/kim.hpp"
-#include "reactors/dev/node.hpp"
-#include "reactors/dev/rollout_view.hpp"
-#include "reactors/dev/settings.hpp"
-#include "reactors/dev/source_watch.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/core/wake.hpp"
+#include "rw/k8s/client/client.hpp"
+#include "rw/reactors/cli/app.hpp"
+#include "rw/reactors/dev/bootstrapped.hpp"
+#include "rw/reactors/dev/clusters.hpp"
+#include "rw/reactors/dev/kim.hpp"
+#include "rw/reactors/dev/node.hpp"
+#include "rw/reactors/dev/rollout_view.hpp"
+#include "rw/reactors/dev/settings.hpp"
+#include "rw/reactors/dev/source_watch.hpp"
 
 #include <boost/asio/awaitable.hpp>
 

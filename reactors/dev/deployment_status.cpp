@@ -1,6 +1,6 @@
-#include "reactors/dev/deployment_status.hpp"
+#include "rw/reactors/dev/deployment_status.hpp"
 
-#include "k8s/objects/types.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

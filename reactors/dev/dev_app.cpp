@@ -1,9 +1,9 @@
-#include "reactors/dev/dev_app.hpp"
+#include "rw/reactors/dev/dev_app.hpp"
 
-#include "reactors/dev/apply.hpp"
-#include "reactors/dev/manifests.hpp"
-#include "reactors/dev/runtime_log.hpp"
-#include "reactors/dev/write_file.hpp"
+#include "rw/reactors/dev/apply.hpp"
+#include "rw/reactors/dev/manifests.hpp"
+#include "rw/reactors/dev/runtime_log.hpp"
+#include "rw/reactors/dev/write_file.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/system/system_error.hpp>

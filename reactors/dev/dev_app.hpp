@@ -1,17 +1,17 @@
 #pragma once
 
-#include "core/http/server.hpp"
-#include "reactors/admin/admin.hpp"
-#include "reactors/cli/app.hpp"
-#include "reactors/cli/manager_app.hpp"
-#include "reactors/dev/clusters.hpp"
-#include "reactors/dev/configuration.hpp"
-#include "reactors/dev/event_view.hpp"
-#include "reactors/dev/infrastructure.hpp"
-#include "reactors/dev/live_view.hpp"
-#include "reactors/dev/node.hpp"
-#include "reactors/dev/settings.hpp"
-#include "reactors/dev/terminal.hpp"
+#include "rw/core/http/server.hpp"
+#include "rw/reactors/admin/admin.hpp"
+#include "rw/reactors/cli/app.hpp"
+#include "rw/reactors/cli/manager_app.hpp"
+#include "rw/reactors/dev/clusters.hpp"
+#include "rw/reactors/dev/configuration.hpp"
+#include "rw/reactors/dev/event_view.hpp"
+#include "rw/reactors/dev/infrastructure.hpp"
+#include "rw/reactors/dev/live_view.hpp"
+#include "rw/reactors/dev/node.hpp"
+#include "rw/reactors/dev/settings.hpp"
+#include "rw/reactors/dev/terminal.hpp"
 
 #include <functional>
 #include <map>

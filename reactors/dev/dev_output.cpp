@@ -1,9 +1,9 @@
 // What `dev` prints, and what its table shows.
 
-#include "core/text.hpp"
-#include "reactors/cli/runtimes_view.hpp"
-#include "reactors/dev/dev_app.hpp"
-#include "reactors/dev/manifests.hpp"
+#include "rw/core/text.hpp"
+#include "rw/reactors/cli/runtimes_view.hpp"
+#include "rw/reactors/dev/dev_app.hpp"
+#include "rw/reactors/dev/manifests.hpp"
 
 #include <cstdio>
 #include <sstream>

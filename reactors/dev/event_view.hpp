@@ -1,9 +1,9 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "core/metrics.hpp"
-#include "reactors/cli/manager_observer.hpp"
-#include "reactors/shared/events.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/reactors/cli/manager_observer.hpp"
+#include "rw/reactors/shared/events.hpp"
 
 #include <deque>
 #include <functional>

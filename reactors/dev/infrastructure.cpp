@@ -1,10 +1,10 @@
-#include "reactors/dev/infrastructure.hpp"
+#include "rw/reactors/dev/infrastructure.hpp"
 
-#include "core/backoff.hpp"
-#include "core/task_group.hpp"
-#include "k8s/config/config.hpp"
-#include "reactors/certificates/rendering.hpp"
-#include "reactors/shared/kyma_resources.hpp"
+#include "rw/core/backoff.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/k8s/config/config.hpp"
+#include "rw/reactors/certificates/rendering.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/asio/this_coro.hpp>
 

@@ -1,12 +1,12 @@
 #pragma once
 
-#include "k8s/cache/informer.hpp"
-#include "k8s/client/client.hpp"
-#include "reactors/cli/app.hpp"
-#include "reactors/dev/clusters.hpp"
-#include "reactors/dev/gateway/dev_gateway.hpp"
-#include "reactors/dev/issuer/dev_issuer.hpp"
-#include "reactors/dev/settings.hpp"
+#include "rw/k8s/cache/informer.hpp"
+#include "rw/k8s/client/client.hpp"
+#include "rw/reactors/cli/app.hpp"
+#include "rw/reactors/dev/clusters.hpp"
+#include "rw/reactors/dev/gateway/dev_gateway.hpp"
+#include "rw/reactors/dev/issuer/dev_issuer.hpp"
+#include "rw/reactors/dev/settings.hpp"
 
 #include <boost/asio/awaitable.hpp>
 

@@ -1,12 +1,12 @@
-#include "reactors/dev/kim.hpp"
+#include "rw/reactors/dev/kim.hpp"
 
-#include "core/task_group.hpp"
-#include "k8s/objects/manifests.hpp"
-#include "k8s/objects/types.hpp"
-#include "reactors/bootstrapper/desired_set.hpp"
-#include "reactors/bootstrapper/resource.hpp"
-#include "reactors/shared/bootstrapper_mode.hpp"
-#include "reactors/shared/kyma_resources.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/k8s/objects/manifests.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/bootstrapper/desired_set.hpp"
+#include "rw/reactors/bootstrapper/resource.hpp"
+#include "rw/reactors/shared/bootstrapper_mode.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -1,7 +1,7 @@
-#include "reactors/dev/kubeconfig_text.hpp"
+#include "rw/reactors/dev/kubeconfig_text.hpp"
 
-#include "k8s/objects/base64.hpp"
-#include "tls/files.hpp"
+#include "rw/k8s/objects/base64.hpp"
+#include "rw/tls/files.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "k8s/config/config.hpp"
+#include "rw/k8s/config/config.hpp"
 
 #include <string>
 

@@ -1,7 +1,7 @@
-#include "reactors/dev/live_table.hpp"
+#include "rw/reactors/dev/live_table.hpp"
 
-#include "core/text.hpp"
-#include "k8s/objects/types.hpp"
+#include "rw/core/text.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <algorithm>
 #include <cctype>

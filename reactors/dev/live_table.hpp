@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "reactors/dev/event_view.hpp"
-#include "reactors/dev/terminal.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/reactors/dev/event_view.hpp"
+#include "rw/reactors/dev/terminal.hpp"
 
 #include <chrono>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "reactors/dev/live_view.hpp"
+#include "rw/reactors/dev/live_view.hpp"
 
 #include <algorithm>
 #include <utility>

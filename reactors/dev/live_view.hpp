@@ -1,9 +1,9 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "reactors/dev/live_table.hpp"
-#include "reactors/dev/settings.hpp"
-#include "reactors/dev/terminal.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/reactors/dev/live_table.hpp"
+#include "rw/reactors/dev/settings.hpp"
+#include "rw/reactors/dev/terminal.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

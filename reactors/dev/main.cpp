@@ -1,8 +1,8 @@
-#include "reactors/cli/command_line.hpp"
-#include "reactors/dev/api_server_app.hpp"
-#include "reactors/dev/dev_app.hpp"
-#include "reactors/dev/settings.hpp"
-#include "reactors/dev/terminal.hpp"
+#include "rw/reactors/cli/command_line.hpp"
+#include "rw/reactors/dev/api_server_app.hpp"
+#include "rw/reactors/dev/dev_app.hpp"
+#include "rw/reactors/dev/settings.hpp"
+#include "rw/reactors/dev/terminal.hpp"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
-#include "reactors/dev/manifests.hpp"
+#include "rw/reactors/dev/manifests.hpp"
 
-#include "core/json_text.hpp"
-#include "k8s/objects/base64.hpp"
-#include "reactors/shared/bootstrapper_mode.hpp"
+#include "rw/core/json_text.hpp"
+#include "rw/k8s/objects/base64.hpp"
+#include "rw/reactors/shared/bootstrapper_mode.hpp"
 
 namespace rw::dev {
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "k8s/objects/names.hpp"
-#include "reactors/dev/clusters.hpp"
+#include "rw/k8s/objects/names.hpp"
+#include "rw/reactors/dev/clusters.hpp"
 
 #include <cstdint>
 #include <string>

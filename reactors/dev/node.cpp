@@ -1,14 +1,14 @@
-#include "reactors/dev/node.hpp"
+#include "rw/reactors/dev/node.hpp"
 
-#include "core/backoff.hpp"
-#include "core/within.hpp"
-#include "k8s/config/config.hpp"
-#include "k8s/objects/manifests.hpp"
-#include "k8s/objects/types.hpp"
-#include "reactors/cli/join_by.hpp"
-#include "reactors/dev/deployment_status.hpp"
-#include "reactors/shared/kyma_resources.hpp"
-#include "reactors/watcher_installer/templates.hpp"
+#include "rw/core/backoff.hpp"
+#include "rw/core/within.hpp"
+#include "rw/k8s/config/config.hpp"
+#include "rw/k8s/objects/manifests.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/cli/join_by.hpp"
+#include "rw/reactors/dev/deployment_status.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
+#include "rw/reactors/watcher_installer/templates.hpp"
 
 #include <boost/asio/this_coro.hpp>
 #include <boost/json/array.hpp>

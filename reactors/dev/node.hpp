@@ -1,13 +1,13 @@
 #pragma once
 
-#include "core/log.hpp"
-#include "core/task_group.hpp"
-#include "core/wake.hpp"
-#include "k8s/cache/informer.hpp"
-#include "k8s/client/client.hpp"
-#include "k8s/devserver/service_route.hpp"
-#include "reactors/cli/app.hpp"
-#include "reactors/dev/pod.hpp"
+#include "rw/core/log.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/core/wake.hpp"
+#include "rw/k8s/cache/informer.hpp"
+#include "rw/k8s/client/client.hpp"
+#include "rw/k8s/devserver/service_route.hpp"
+#include "rw/reactors/cli/app.hpp"
+#include "rw/reactors/dev/pod.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

@@ -1,9 +1,9 @@
-#include "reactors/dev/pod.hpp"
+#include "rw/reactors/dev/pod.hpp"
 
-#include "core/config.hpp"
-#include "k8s/objects/types.hpp"
-#include "reactors/shared/event_json.hpp"
-#include "reactors/watcher_installer/templates.hpp"
+#include "rw/core/config.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/event_json.hpp"
+#include "rw/reactors/watcher_installer/templates.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>

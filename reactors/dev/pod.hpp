@@ -1,9 +1,9 @@
 #pragma once
 
-#include "k8s/objects/failure.hpp"
-#include "reactors/cli/webhook_pipeline.hpp"
-#include "reactors/shared/managers_file.hpp"
-#include "tls/material.hpp"
+#include "rw/k8s/objects/failure.hpp"
+#include "rw/reactors/cli/webhook_pipeline.hpp"
+#include "rw/reactors/shared/managers_file.hpp"
+#include "rw/tls/material.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

@@ -1,7 +1,7 @@
-#include "reactors/dev/rollout_view.hpp"
+#include "rw/reactors/dev/rollout_view.hpp"
 
-#include "core/json_text.hpp"
-#include "k8s/objects/types.hpp"
+#include "rw/core/json_text.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <cstdio>
 #include <utility>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "reactors/dev/source_watch.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/reactors/dev/source_watch.hpp"
 
 #include <boost/json/value.hpp>
 

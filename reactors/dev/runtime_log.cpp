@@ -1,6 +1,6 @@
-#include "reactors/dev/runtime_log.hpp"
+#include "rw/reactors/dev/runtime_log.hpp"
 
-#include "core/json_text.hpp"
+#include "rw/core/json_text.hpp"
 
 namespace rw::dev {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/log.hpp"
-#include "reactors/dev/terminal.hpp"
+#include "rw/core/log.hpp"
+#include "rw/reactors/dev/terminal.hpp"
 
 #include <string>
 

@@ -1,6 +1,6 @@
-#include "reactors/dev/settings.hpp"
+#include "rw/reactors/dev/settings.hpp"
 
-#include "reactors/cli/options.hpp"
+#include "rw/reactors/cli/options.hpp"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/config.hpp"
-#include "reactors/shared/bootstrapper_mode.hpp"
+#include "rw/core/config.hpp"
+#include "rw/reactors/shared/bootstrapper_mode.hpp"
 
 #include <chrono>
 #include <cstdint>

@@ -1,7 +1,7 @@
-#include "reactors/dev/source_watch.hpp"
+#include "rw/reactors/dev/source_watch.hpp"
 
-#include "core/task_group.hpp"
-#include "reactors/shared/trust_bundles_type.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/reactors/shared/trust_bundles_type.hpp"
 
 #include <boost/asio/this_coro.hpp>
 

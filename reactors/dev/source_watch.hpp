@@ -1,9 +1,9 @@
 #pragma once
 
-#include "k8s/cache/informer.hpp"
-#include "k8s/client/client.hpp"
-#include "k8s/objects/object.hpp"
-#include "reactors/shared/bootstrapper_sources.hpp"
+#include "rw/k8s/cache/informer.hpp"
+#include "rw/k8s/client/client.hpp"
+#include "rw/k8s/objects/object.hpp"
+#include "rw/reactors/shared/bootstrapper_sources.hpp"
 
 #include <boost/asio/awaitable.hpp>
 

@@ -1,6 +1,6 @@
-#include "reactors/dev/terminal.hpp"
+#include "rw/reactors/dev/terminal.hpp"
 
-#include "core/text.hpp"
+#include "rw/core/text.hpp"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,6 +1,6 @@
-#include "reactors/dev/write_file.hpp"
+#include "rw/reactors/dev/write_file.hpp"
 
-#include "reactors/cli/settings.hpp"
+#include "rw/reactors/cli/settings.hpp"
 
 #include <cerrno>
 #include <cstdio>

@@ -1,7 +1,7 @@
-#include "reactors/dispatch/dispatch.hpp"
+#include "rw/reactors/dispatch/dispatch.hpp"
 
-#include "core/wake.hpp"
-#include "reactors/shared/heartbeat.hpp"
+#include "rw/core/wake.hpp"
+#include "rw/reactors/shared/heartbeat.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>

@@ -1,16 +1,16 @@
 #pragma once
 
-#include "core/backoff.hpp"
-#include "core/channel.hpp"
-#include "core/http/client.hpp"
-#include "core/log.hpp"
-#include "core/metrics.hpp"
-#include "core/task_group.hpp"
-#include "core/watchdog.hpp"
-#include "reactors/dispatch/dispatch_metrics.hpp"
-#include "reactors/dispatch/schedule.hpp"
-#include "reactors/shared/event_json.hpp"
-#include "reactors/shared/events.hpp"
+#include "rw/core/backoff.hpp"
+#include "rw/core/channel.hpp"
+#include "rw/core/http/client.hpp"
+#include "rw/core/log.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/core/watchdog.hpp"
+#include "rw/reactors/dispatch/dispatch_metrics.hpp"
+#include "rw/reactors/dispatch/schedule.hpp"
+#include "rw/reactors/shared/event_json.hpp"
+#include "rw/reactors/shared/events.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

@@ -1,4 +1,4 @@
-#include "reactors/dispatch/dispatch_metrics.hpp"
+#include "rw/reactors/dispatch/dispatch_metrics.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/log.hpp"
-#include "core/metrics.hpp"
-#include "reactors/dispatch/schedule.hpp"
+#include "rw/core/log.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/reactors/dispatch/schedule.hpp"
 
 #include <array>
 #include <cstdint>

@@ -1,6 +1,6 @@
-#include "reactors/dispatch/observed_objects.hpp"
+#include "rw/reactors/dispatch/observed_objects.hpp"
 
-#include "core/hash.hpp"
+#include "rw/core/hash.hpp"
 
 #include <algorithm>
 #include <array>

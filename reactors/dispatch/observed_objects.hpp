@@ -1,9 +1,9 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "k8s/objects/names.hpp"
-#include "reactors/shared/events.hpp"
-#include "reactors/shared/managers_file.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/k8s/objects/names.hpp"
+#include "rw/reactors/shared/events.hpp"
+#include "rw/reactors/shared/managers_file.hpp"
 
 #include <boost/intrusive/list.hpp>
 

@@ -1,4 +1,4 @@
-#include "reactors/dispatch/schedule.hpp"
+#include "rw/reactors/dispatch/schedule.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "core/backoff.hpp"
-#include "core/coalescing_set.hpp"
-#include "core/gate.hpp"
-#include "reactors/dispatch/observed_objects.hpp"
-#include "reactors/shared/events.hpp"
+#include "rw/core/backoff.hpp"
+#include "rw/core/coalescing_set.hpp"
+#include "rw/core/gate.hpp"
+#include "rw/reactors/dispatch/observed_objects.hpp"
+#include "rw/reactors/shared/events.hpp"
 
 #include <chrono>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "reactors/gateway_secret/report.hpp"
+#include "rw/reactors/gateway_secret/report.hpp"
 
 namespace rw::gateway_secret {
 namespace {

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "core/log.hpp"
-#include "core/metrics.hpp"
-#include "k8s/controller/event_recorder.hpp"
-#include "k8s/objects/types.hpp"
-#include "reactors/gateway_secret/rotation.hpp"
+#include "rw/core/log.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/k8s/controller/event_recorder.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/gateway_secret/rotation.hpp"
 
 #include <array>
 #include <chrono>

@@ -1,6 +1,6 @@
-#include "reactors/gateway_secret/rotation.hpp"
+#include "rw/reactors/gateway_secret/rotation.hpp"
 
-#include "k8s/objects/types.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <algorithm>
 #include <ranges>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "reactors/gateway_secret/secrets.hpp"
-#include "reactors/shared/rollout.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/reactors/gateway_secret/secrets.hpp"
+#include "rw/reactors/shared/rollout.hpp"
 
 #include <chrono>
 #include <cstddef>

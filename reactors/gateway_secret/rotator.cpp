@@ -1,9 +1,9 @@
-#include "reactors/gateway_secret/rotator.hpp"
+#include "rw/reactors/gateway_secret/rotator.hpp"
 
-#include "k8s/controller/controller.hpp"
-#include "k8s/objects/types.hpp"
-#include "reactors/gateway_secret/report.hpp"
-#include "reactors/shared/kyma_resources.hpp"
+#include "rw/k8s/controller/controller.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/gateway_secret/report.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/value.hpp>
 

@@ -1,16 +1,16 @@
 #pragma once
 
-#include "core/backoff.hpp"
-#include "core/clock.hpp"
-#include "core/log.hpp"
-#include "core/metrics.hpp"
-#include "core/watchdog.hpp"
-#include "k8s/cache/informer.hpp"
-#include "k8s/client/client.hpp"
-#include "k8s/controller/event_recorder.hpp"
-#include "k8s/controller/reconciler.hpp"
-#include "reactors/gateway_secret/rotation.hpp"
-#include "reactors/shared/rollout.hpp"
+#include "rw/core/backoff.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/log.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/core/watchdog.hpp"
+#include "rw/k8s/cache/informer.hpp"
+#include "rw/k8s/client/client.hpp"
+#include "rw/k8s/controller/event_recorder.hpp"
+#include "rw/k8s/controller/reconciler.hpp"
+#include "rw/reactors/gateway_secret/rotation.hpp"
+#include "rw/reactors/shared/rollout.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

@@ -1,9 +1,9 @@
-#include "reactors/gateway_secret/secrets.hpp"
+#include "rw/reactors/gateway_secret/secrets.hpp"
 
-#include "k8s/objects/types.hpp"
-#include "reactors/shared/kyma_resources.hpp"
-#include "reactors/shared/trust_bundle.hpp"
-#include "tls/material.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
+#include "rw/reactors/shared/trust_bundle.hpp"
+#include "rw/tls/material.hpp"
 
 #include <boost/json/object.hpp>
 

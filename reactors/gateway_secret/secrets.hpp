@@ -1,10 +1,10 @@
 #pragma once
 
-#include "k8s/objects/names.hpp"
-#include "tls/ca_bundle.hpp"
-#include "tls/certificate.hpp"
-#include "tls/error.hpp"
-#include "tls/issuer.hpp"
+#include "rw/k8s/objects/names.hpp"
+#include "rw/tls/ca_bundle.hpp"
+#include "rw/tls/certificate.hpp"
+#include "rw/tls/error.hpp"
+#include "rw/tls/issuer.hpp"
 
 #include <boost/json/value.hpp>
 

@@ -1,6 +1,6 @@
-#include "reactors/heartbeat/health.hpp"
+#include "rw/reactors/heartbeat/health.hpp"
 
-#include "k8s/objects/types.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <algorithm>
 #include <utility>

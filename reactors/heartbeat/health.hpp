@@ -1,10 +1,10 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "core/token_bucket.hpp"
-#include "k8s/objects/names.hpp"
-#include "reactors/shared/gap_detector.hpp"
-#include "reactors/shared/heartbeat.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/token_bucket.hpp"
+#include "rw/k8s/objects/names.hpp"
+#include "rw/reactors/shared/gap_detector.hpp"
+#include "rw/reactors/shared/heartbeat.hpp"
 
 #include <array>
 #include <chrono>

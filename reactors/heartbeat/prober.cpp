@@ -1,9 +1,9 @@
-#include "reactors/heartbeat/prober.hpp"
+#include "rw/reactors/heartbeat/prober.hpp"
 
-#include "core/backoff.hpp"
-#include "core/text.hpp"
-#include "reactors/shared/kyma_resources.hpp"
-#include "reactors/shared/probe.hpp"
+#include "rw/core/backoff.hpp"
+#include "rw/core/text.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
+#include "rw/reactors/shared/probe.hpp"
 
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>

@@ -1,8 +1,8 @@
-#include "reactors/heartbeat/sender.hpp"
+#include "rw/reactors/heartbeat/sender.hpp"
 
-#include "core/task_group.hpp"
-#include "core/text.hpp"
-#include "reactors/shared/events.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/core/text.hpp"
+#include "rw/reactors/shared/events.hpp"
 
 #include <boost/asio/error.hpp>
 

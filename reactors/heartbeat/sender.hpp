@@ -1,13 +1,13 @@
 #pragma once
 
-#include "core/backoff.hpp"
-#include "core/clock.hpp"
-#include "core/http/client.hpp"
-#include "core/log.hpp"
-#include "core/metrics.hpp"
-#include "core/wake.hpp"
-#include "reactors/shared/heartbeat.hpp"
-#include "reactors/shared/probe.hpp"
+#include "rw/core/backoff.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/http/client.hpp"
+#include "rw/core/log.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/core/wake.hpp"
+#include "rw/reactors/shared/heartbeat.hpp"
+#include "rw/reactors/shared/probe.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

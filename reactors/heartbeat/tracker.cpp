@@ -1,7 +1,7 @@
-#include "reactors/heartbeat/tracker.hpp"
+#include "rw/reactors/heartbeat/tracker.hpp"
 
-#include "core/task_group.hpp"
-#include "k8s/objects/types.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <boost/asio/this_coro.hpp>
 

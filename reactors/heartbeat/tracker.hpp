@@ -1,13 +1,13 @@
 #pragma once
 
-#include "core/channel.hpp"
-#include "core/clock.hpp"
-#include "core/log.hpp"
-#include "core/metrics.hpp"
-#include "k8s/cache/informer.hpp"
-#include "k8s/controller/event_recorder.hpp"
-#include "reactors/heartbeat/health.hpp"
-#include "reactors/shared/heartbeat.hpp"
+#include "rw/core/channel.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/log.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/k8s/cache/informer.hpp"
+#include "rw/k8s/controller/event_recorder.hpp"
+#include "rw/reactors/heartbeat/health.hpp"
+#include "rw/reactors/shared/heartbeat.hpp"
 
 #include <boost/asio/awaitable.hpp>
 

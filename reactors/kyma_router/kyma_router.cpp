@@ -1,8 +1,8 @@
-#include "reactors/kyma_router/kyma_router.hpp"
+#include "rw/reactors/kyma_router/kyma_router.hpp"
 
-#include "core/task_group.hpp"
-#include "k8s/objects/types.hpp"
-#include "reactors/shared/kyma_resources.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/json/value.hpp>

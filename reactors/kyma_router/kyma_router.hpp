@@ -1,11 +1,11 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "core/log.hpp"
-#include "core/lru_map.hpp"
-#include "core/metrics.hpp"
-#include "k8s/cache/informer.hpp"
-#include "k8s/objects/names.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/log.hpp"
+#include "rw/core/lru_map.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/k8s/cache/informer.hpp"
+#include "rw/k8s/objects/names.hpp"
 
 #include <boost/asio/awaitable.hpp>
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "reactors/shared/event_json.hpp"
-#include "reactors/shared/events.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/reactors/shared/event_json.hpp"
+#include "rw/reactors/shared/events.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,8 +1,8 @@
-#include "reactors/listener/identity.hpp"
+#include "rw/reactors/listener/identity.hpp"
 
-#include "core/text.hpp"
-#include "tls/digest.hpp"
-#include "tls/xfcc.hpp"
+#include "rw/core/text.hpp"
+#include "rw/tls/digest.hpp"
+#include "rw/tls/xfcc.hpp"
 
 #include <openssl/x509_vfy.h>
 

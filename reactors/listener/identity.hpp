@@ -1,10 +1,10 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "core/http/message.hpp"
-#include "core/lru_map.hpp"
-#include "tls/certificate.hpp"
-#include "tls/material.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/http/message.hpp"
+#include "rw/core/lru_map.hpp"
+#include "rw/tls/certificate.hpp"
+#include "rw/tls/material.hpp"
 
 #include <boost/asio/ip/network_v6.hpp>
 #include <boost/system/result.hpp>

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "core/backoff.hpp"
-#include "core/clock.hpp"
-#include "core/log.hpp"
-#include "k8s/client/client.hpp"
-#include "k8s/objects/names.hpp"
+#include "rw/core/backoff.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/log.hpp"
+#include "rw/k8s/client/client.hpp"
+#include "rw/k8s/objects/names.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>

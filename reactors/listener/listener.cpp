@@ -1,9 +1,9 @@
-#include "reactors/listener/listener.hpp"
+#include "rw/reactors/listener/listener.hpp"
 
-#include "core/metrics.hpp"
-#include "core/text.hpp"
-#include "reactors/listener/route.hpp"
-#include "tls/transport.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/core/text.hpp"
+#include "rw/reactors/listener/route.hpp"
+#include "rw/tls/transport.hpp"
 
 #include <boost/asio/post.hpp>
 

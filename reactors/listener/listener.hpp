@@ -1,12 +1,12 @@
 #pragma once
 
-#include "core/channel.hpp"
-#include "core/http/server.hpp"
-#include "core/wake.hpp"
-#include "reactors/listener/fair_queue.hpp"
-#include "reactors/listener/identity.hpp"
-#include "reactors/shared/heartbeat.hpp"
-#include "tls/material.hpp"
+#include "rw/core/channel.hpp"
+#include "rw/core/http/server.hpp"
+#include "rw/core/wake.hpp"
+#include "rw/reactors/listener/fair_queue.hpp"
+#include "rw/reactors/listener/identity.hpp"
+#include "rw/reactors/shared/heartbeat.hpp"
+#include "rw/tls/material.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

@@ -1,4 +1,4 @@
-#include "reactors/listener/route.hpp"
+#include "rw/reactors/listener/route.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "reactors/shared/event_json.hpp"
+#include "rw/reactors/shared/event_json.hpp"
 
 #include <optional>
 #include <string_view>

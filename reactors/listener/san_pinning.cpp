@@ -1,4 +1,4 @@
-#include "reactors/listener/san_pinning.hpp"
+#include "rw/reactors/listener/san_pinning.hpp"
 
 #include <algorithm>
 #include <utility>

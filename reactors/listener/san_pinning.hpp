@@ -1,6 +1,6 @@
 #pragma once
 
-#include "reactors/listener/listener.hpp"
+#include "rw/reactors/listener/listener.hpp"
 
 #include <functional>
 #include <optional>

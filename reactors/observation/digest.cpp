@@ -1,7 +1,7 @@
-#include "reactors/observation/digest.hpp"
+#include "rw/reactors/observation/digest.hpp"
 
-#include "core/hash.hpp"
-#include "k8s/objects/types.hpp"
+#include "rw/core/hash.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <boost/json/serialize.hpp>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "reactors/dispatch/observed_objects.hpp"
+#include "rw/reactors/dispatch/observed_objects.hpp"
 
 #include <boost/json/value.hpp>
 

@@ -1,6 +1,6 @@
-#include "reactors/observation/feed.hpp"
+#include "rw/reactors/observation/feed.hpp"
 
-#include "core/task_group.hpp"
+#include "rw/core/task_group.hpp"
 
 #include <boost/asio/this_coro.hpp>
 

@@ -1,15 +1,15 @@
 #pragma once
 
-#include "core/backoff.hpp"
-#include "core/clock.hpp"
-#include "core/log.hpp"
-#include "core/metrics.hpp"
-#include "core/wake.hpp"
-#include "k8s/cache/list_watch.hpp"
-#include "k8s/client/client.hpp"
-#include "reactors/observation/list_turns.hpp"
-#include "reactors/observation/observer.hpp"
-#include "reactors/observation/plan.hpp"
+#include "rw/core/backoff.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/log.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/core/wake.hpp"
+#include "rw/k8s/cache/list_watch.hpp"
+#include "rw/k8s/client/client.hpp"
+#include "rw/reactors/observation/list_turns.hpp"
+#include "rw/reactors/observation/observer.hpp"
+#include "rw/reactors/observation/plan.hpp"
 
 #include <boost/asio/awaitable.hpp>
 

@@ -1,4 +1,4 @@
-#include "reactors/observation/journal.hpp"
+#include "rw/reactors/observation/journal.hpp"
 
 #include <boost/asio/execution/outstanding_work.hpp>
 #include <boost/asio/io_context.hpp>

@@ -1,6 +1,6 @@
-#include "reactors/observation/journal_format.hpp"
+#include "rw/reactors/observation/journal_format.hpp"
 
-#include "core/hash.hpp"
+#include "rw/core/hash.hpp"
 
 #include <algorithm>
 #include <concepts>

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "k8s/objects/names.hpp"
-#include "reactors/observation/digest.hpp"
-#include "reactors/shared/gap_account.hpp"
-#include "reactors/shared/managers_file.hpp"
+#include "rw/k8s/objects/names.hpp"
+#include "rw/reactors/observation/digest.hpp"
+#include "rw/reactors/shared/gap_account.hpp"
+#include "rw/reactors/shared/managers_file.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,10 +1,10 @@
-#include "reactors/observation/observation.hpp"
+#include "rw/reactors/observation/observation.hpp"
 
-#include "core/task_group.hpp"
-#include "core/wake.hpp"
-#include "reactors/observation/feed.hpp"
-#include "reactors/observation/journal.hpp"
-#include "reactors/observation/plan.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/core/wake.hpp"
+#include "rw/reactors/observation/feed.hpp"
+#include "rw/reactors/observation/journal.hpp"
+#include "rw/reactors/observation/plan.hpp"
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>

@@ -1,18 +1,18 @@
 #pragma once
 
-#include "core/backoff.hpp"
-#include "core/channel.hpp"
-#include "core/clock.hpp"
-#include "core/log.hpp"
-#include "core/metrics.hpp"
-#include "k8s/cache/api_source.hpp"
-#include "k8s/client/client.hpp"
-#include "reactors/dispatch/dispatch.hpp"
-#include "reactors/observation/observer.hpp"
-#include "reactors/shared/events.hpp"
-#include "reactors/shared/gap_account.hpp"
-#include "reactors/shared/heartbeat.hpp"
-#include "reactors/shared/managers_file.hpp"
+#include "rw/core/backoff.hpp"
+#include "rw/core/channel.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/log.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/k8s/cache/api_source.hpp"
+#include "rw/k8s/client/client.hpp"
+#include "rw/reactors/dispatch/dispatch.hpp"
+#include "rw/reactors/observation/observer.hpp"
+#include "rw/reactors/shared/events.hpp"
+#include "rw/reactors/shared/gap_account.hpp"
+#include "rw/reactors/shared/heartbeat.hpp"
+#include "rw/reactors/shared/managers_file.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

@@ -1,6 +1,6 @@
-#include "reactors/observation/observer.hpp"
+#include "rw/reactors/observation/observer.hpp"
 
-#include "k8s/objects/types.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <algorithm>
 #include <utility>

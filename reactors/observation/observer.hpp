@@ -1,11 +1,11 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "k8s/objects/names.hpp"
-#include "reactors/dispatch/observed_objects.hpp"
-#include "reactors/observation/digest.hpp"
-#include "reactors/observation/plan.hpp"
-#include "reactors/shared/events.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/k8s/objects/names.hpp"
+#include "rw/reactors/dispatch/observed_objects.hpp"
+#include "rw/reactors/observation/digest.hpp"
+#include "rw/reactors/observation/plan.hpp"
+#include "rw/reactors/shared/events.hpp"
 
 #include <boost/json/value.hpp>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "reactors/shared/managers_file.hpp"
+#include "rw/reactors/shared/managers_file.hpp"
 
 #include <map>
 #include <string>

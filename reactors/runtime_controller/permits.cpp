@@ -1,4 +1,4 @@
-#include "reactors/runtime_controller/permits.hpp"
+#include "rw/reactors/runtime_controller/permits.hpp"
 
 namespace rw {
 

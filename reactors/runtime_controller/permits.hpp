@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/metrics.hpp"
-#include "k8s/objects/names.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/k8s/objects/names.hpp"
 
 #include <cstddef>
 #include <deque>

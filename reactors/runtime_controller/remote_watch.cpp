@@ -1,10 +1,10 @@
-#include "reactors/runtime_controller/remote_watch.hpp"
+#include "rw/reactors/runtime_controller/remote_watch.hpp"
 
-#include "core/backoff.hpp"
-#include "core/hash.hpp"
-#include "core/wake.hpp"
-#include "k8s/cache/watch_decoder.hpp"
-#include "k8s/objects/object_reader.hpp"
+#include "rw/core/backoff.hpp"
+#include "rw/core/hash.hpp"
+#include "rw/core/wake.hpp"
+#include "rw/k8s/cache/watch_decoder.hpp"
+#include "rw/k8s/objects/object_reader.hpp"
 
 #include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/post.hpp>

@@ -1,11 +1,11 @@
 #pragma once
 
-#include "core/backoff.hpp"
-#include "core/clock.hpp"
-#include "core/metrics.hpp"
-#include "core/task_group.hpp"
-#include "k8s/client/client.hpp"
-#include "k8s/objects/names.hpp"
+#include "rw/core/backoff.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/k8s/client/client.hpp"
+#include "rw/k8s/objects/names.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "k8s/client/client.hpp"
-#include "k8s/objects/failure.hpp"
-#include "k8s/objects/object.hpp"
+#include "rw/k8s/client/client.hpp"
+#include "rw/k8s/objects/failure.hpp"
+#include "rw/k8s/objects/object.hpp"
 
 #include <boost/asio/awaitable.hpp>
 

@@ -1,7 +1,7 @@
-#include "reactors/runtime_controller/runtime_controller.hpp"
+#include "rw/reactors/runtime_controller/runtime_controller.hpp"
 
-#include "k8s/objects/types.hpp"
-#include "reactors/shared/kyma_resources.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <algorithm>
 

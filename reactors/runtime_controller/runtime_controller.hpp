@@ -1,14 +1,14 @@
 #pragma once
 
-#include "core/within.hpp"
-#include "k8s/client/client.hpp"
-#include "k8s/client/client_pool.hpp"
-#include "k8s/controller/controller.hpp"
-#include "k8s/controller/event_recorder.hpp"
-#include "reactors/runtime_controller/permits.hpp"
-#include "reactors/runtime_controller/remote_watch.hpp"
-#include "reactors/runtime_controller/runtimes.hpp"
-#include "reactors/shared/resource_writer.hpp"
+#include "rw/core/within.hpp"
+#include "rw/k8s/client/client.hpp"
+#include "rw/k8s/client/client_pool.hpp"
+#include "rw/k8s/controller/controller.hpp"
+#include "rw/k8s/controller/event_recorder.hpp"
+#include "rw/reactors/runtime_controller/permits.hpp"
+#include "rw/reactors/runtime_controller/remote_watch.hpp"
+#include "rw/reactors/runtime_controller/runtimes.hpp"
+#include "rw/reactors/shared/resource_writer.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

@@ -1,4 +1,4 @@
-#include "reactors/runtime_controller/runtimes.hpp"
+#include "rw/reactors/runtime_controller/runtimes.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "core/metrics.hpp"
-#include "k8s/objects/names.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/k8s/objects/names.hpp"
 
 #include <array>
 #include <chrono>

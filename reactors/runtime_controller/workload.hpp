@@ -1,6 +1,6 @@
 #pragma once
 
-#include "k8s/client/client.hpp"
+#include "rw/k8s/client/client.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>

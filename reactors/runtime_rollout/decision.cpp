@@ -1,4 +1,4 @@
-#include "reactors/runtime_rollout/decision.hpp"
+#include "rw/reactors/runtime_rollout/decision.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "reactors/shared/content_gate.hpp"
+#include "rw/reactors/shared/content_gate.hpp"
 
 #include <array>
 #include <chrono>

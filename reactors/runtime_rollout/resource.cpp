@@ -1,7 +1,7 @@
-#include "reactors/runtime_rollout/resource.hpp"
+#include "rw/reactors/runtime_rollout/resource.hpp"
 
-#include "k8s/objects/types.hpp"
-#include "reactors/shared/kyma_resources.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "k8s/objects/label_selector.hpp"
-#include "k8s/objects/names.hpp"
-#include "reactors/runtime_rollout/decision.hpp"
+#include "rw/k8s/objects/label_selector.hpp"
+#include "rw/k8s/objects/names.hpp"
+#include "rw/reactors/runtime_rollout/decision.hpp"
 
 #include <boost/json/value.hpp>
 

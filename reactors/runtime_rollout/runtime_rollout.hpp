@@ -1,12 +1,12 @@
 #pragma once
 
-#include "k8s/cache/informer.hpp"
-#include "k8s/client/client.hpp"
-#include "k8s/controller/controller.hpp"
-#include "k8s/controller/event_recorder.hpp"
-#include "reactors/runtime_rollout/resource.hpp"
-#include "reactors/shared/content_gate.hpp"
-#include "reactors/shared/resource_writer.hpp"
+#include "rw/k8s/cache/informer.hpp"
+#include "rw/k8s/client/client.hpp"
+#include "rw/k8s/controller/controller.hpp"
+#include "rw/k8s/controller/event_recorder.hpp"
+#include "rw/reactors/runtime_rollout/resource.hpp"
+#include "rw/reactors/shared/content_gate.hpp"
+#include "rw/reactors/shared/resource_writer.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 

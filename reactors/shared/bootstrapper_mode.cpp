@@ -1,6 +1,6 @@
-#include "reactors/shared/bootstrapper_mode.hpp"
+#include "rw/reactors/shared/bootstrapper_mode.hpp"
 
-#include "k8s/objects/types.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <boost/json/value.hpp>
 

@@ -1,7 +1,7 @@
-#include "reactors/shared/bootstrapper_sources.hpp"
+#include "rw/reactors/shared/bootstrapper_sources.hpp"
 
-#include "reactors/shared/kyma_resources.hpp"
-#include "reactors/shared/trust_bundles_type.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
+#include "rw/reactors/shared/trust_bundles_type.hpp"
 
 namespace rw {
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "k8s/cache/informer.hpp"
-#include "k8s/objects/names.hpp"
-#include "k8s/objects/object.hpp"
+#include "rw/k8s/cache/informer.hpp"
+#include "rw/k8s/objects/names.hpp"
+#include "rw/k8s/objects/object.hpp"
 
 #include <array>
 #include <cstddef>

@@ -1,6 +1,6 @@
-#include "reactors/shared/content_digest.hpp"
+#include "rw/reactors/shared/content_digest.hpp"
 
-#include "core/text.hpp"
+#include "rw/core/text.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -1,8 +1,8 @@
-#include "reactors/shared/content_store.hpp"
+#include "rw/reactors/shared/content_store.hpp"
 
-#include "k8s/objects/types.hpp"
-#include "reactors/shared/content_digest.hpp"
-#include "reactors/shared/kyma_resources.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/content_digest.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -1,7 +1,7 @@
-#include "reactors/shared/event_json.hpp"
+#include "rw/reactors/shared/event_json.hpp"
 
-#include "core/json_text.hpp"
-#include "core/text.hpp"
+#include "rw/core/json_text.hpp"
+#include "rw/core/text.hpp"
 
 #include <boost/json/monotonic_resource.hpp>
 #include <boost/json/parse.hpp>

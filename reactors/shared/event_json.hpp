@@ -1,6 +1,6 @@
 #pragma once
 
-#include "reactors/shared/events.hpp"
+#include "rw/reactors/shared/events.hpp"
 
 #include <boost/system/result.hpp>
 

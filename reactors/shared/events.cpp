@@ -1,6 +1,6 @@
-#include "reactors/shared/events.hpp"
+#include "rw/reactors/shared/events.hpp"
 
-#include "core/hash.hpp"
+#include "rw/core/hash.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "k8s/objects/names.hpp"
+#include "rw/k8s/objects/names.hpp"
 
 #include <cstddef>
 #include <cstdint>

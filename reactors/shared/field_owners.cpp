@@ -1,6 +1,6 @@
-#include "reactors/shared/field_owners.hpp"
+#include "rw/reactors/shared/field_owners.hpp"
 
-#include "k8s/objects/types.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <boost/json/object.hpp>
 

@@ -1,6 +1,6 @@
-#include "reactors/shared/gap_account.hpp"
+#include "rw/reactors/shared/gap_account.hpp"
 
-#include "reactors/shared/events.hpp"
+#include "rw/reactors/shared/events.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
-#include "reactors/shared/gap_detector.hpp"
+#include "rw/reactors/shared/gap_detector.hpp"
 
-#include "core/hash.hpp"
+#include "rw/core/hash.hpp"
 
 #include <algorithm>
 

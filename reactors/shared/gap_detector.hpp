@@ -1,6 +1,6 @@
 #pragma once
 
-#include "reactors/shared/heartbeat.hpp"
+#include "rw/reactors/shared/heartbeat.hpp"
 
 #include <array>
 #include <chrono>

@@ -1,8 +1,8 @@
-#include "reactors/shared/heartbeat.hpp"
+#include "rw/reactors/shared/heartbeat.hpp"
 
-#include "core/text.hpp"
-#include "k8s/objects/types.hpp"
-#include "reactors/shared/events.hpp"
+#include "rw/core/text.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/events.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

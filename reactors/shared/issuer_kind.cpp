@@ -1,4 +1,4 @@
-#include "reactors/shared/issuer_kind.hpp"
+#include "rw/reactors/shared/issuer_kind.hpp"
 
 namespace rw::certificates {
 

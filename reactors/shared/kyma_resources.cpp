@@ -1,4 +1,4 @@
-#include "reactors/shared/kyma_resources.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 
 namespace rw {
 

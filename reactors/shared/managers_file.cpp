@@ -1,8 +1,8 @@
-#include "reactors/shared/managers_file.hpp"
+#include "rw/reactors/shared/managers_file.hpp"
 
-#include "core/text.hpp"
-#include "k8s/objects/qualified_name.hpp"
-#include "tls/digest.hpp"
+#include "rw/core/text.hpp"
+#include "rw/k8s/objects/qualified_name.hpp"
+#include "rw/tls/digest.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

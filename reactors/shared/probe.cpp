@@ -1,6 +1,6 @@
-#include "reactors/shared/probe.hpp"
+#include "rw/reactors/shared/probe.hpp"
 
-#include "core/text.hpp"
+#include "rw/core/text.hpp"
 
 #include <algorithm>
 #include <charconv>

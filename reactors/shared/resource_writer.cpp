@@ -1,6 +1,6 @@
-#include "reactors/shared/resource_writer.hpp"
+#include "rw/reactors/shared/resource_writer.hpp"
 
-#include "k8s/objects/types.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "k8s/cache/own_writes.hpp"
-#include "k8s/client/client.hpp"
-#include "k8s/controller/reconciler.hpp"
+#include "rw/k8s/cache/own_writes.hpp"
+#include "rw/k8s/client/client.hpp"
+#include "rw/k8s/controller/reconciler.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>

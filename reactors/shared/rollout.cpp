@@ -1,4 +1,4 @@
-#include "reactors/shared/rollout.hpp"
+#include "rw/reactors/shared/rollout.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "k8s/objects/names.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/k8s/objects/names.hpp"
 
 #include <chrono>
 #include <cstddef>

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "k8s/objects/failure.hpp"
-#include "k8s/objects/names.hpp"
-#include "tls/issuer.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/k8s/objects/failure.hpp"
+#include "rw/k8s/objects/names.hpp"
+#include "rw/tls/issuer.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>

@@ -1,4 +1,4 @@
-#include "reactors/shared/state_counts.hpp"
+#include "rw/reactors/shared/state_counts.hpp"
 
 #include <utility>
 

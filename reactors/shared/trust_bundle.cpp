@@ -1,6 +1,6 @@
-#include "reactors/shared/trust_bundle.hpp"
+#include "rw/reactors/shared/trust_bundle.hpp"
 
-#include "k8s/objects/types.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <utility>
 

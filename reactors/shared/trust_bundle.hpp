@@ -1,7 +1,7 @@
 #pragma once
 
-#include "k8s/objects/names.hpp"
-#include "tls/ca_bundle.hpp"
+#include "rw/k8s/objects/names.hpp"
+#include "rw/tls/ca_bundle.hpp"
 
 #include <boost/json/value.hpp>
 

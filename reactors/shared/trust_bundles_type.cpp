@@ -1,4 +1,4 @@
-#include "reactors/shared/trust_bundles_type.hpp"
+#include "rw/reactors/shared/trust_bundles_type.hpp"
 
 #include <chrono>
 #include <optional>

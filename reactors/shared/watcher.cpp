@@ -1,10 +1,10 @@
-#include "reactors/shared/watcher.hpp"
+#include "rw/reactors/shared/watcher.hpp"
 
-#include "core/text.hpp"
-#include "k8s/objects/qualified_name.hpp"
-#include "k8s/objects/types.hpp"
-#include "reactors/shared/heartbeat.hpp"
-#include "reactors/shared/kyma_resources.hpp"
+#include "rw/core/text.hpp"
+#include "rw/k8s/objects/qualified_name.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/heartbeat.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

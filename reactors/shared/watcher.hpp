@@ -1,7 +1,7 @@
 #pragma once
 
-#include "k8s/objects/label_selector.hpp"
-#include "k8s/objects/names.hpp"
+#include "rw/k8s/objects/label_selector.hpp"
+#include "rw/k8s/objects/names.hpp"
 
 #include <boost/json/value.hpp>
 #include <boost/system/result.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "reactors/shared/watcher.hpp"
+#include "rw/reactors/shared/watcher.hpp"
 
 #include <boost/json/value.hpp>
 #include <boost/system/result.hpp>

@@ -1,15 +1,15 @@
-#include "reactors/watcher_controller/watcher_controller.hpp"
+#include "rw/reactors/watcher_controller/watcher_controller.hpp"
 
-#include "core/backoff.hpp"
-#include "core/lru_map.hpp"
-#include "core/token_bucket.hpp"
-#include "k8s/cache/own_writes.hpp"
-#include "k8s/controller/controller.hpp"
-#include "k8s/controller/reconciler.hpp"
-#include "k8s/objects/types.hpp"
-#include "reactors/shared/watcher.hpp"
-#include "reactors/watcher_controller/virtual_service.hpp"
-#include "reactors/watcher_controller/watcher_status.hpp"
+#include "rw/core/backoff.hpp"
+#include "rw/core/lru_map.hpp"
+#include "rw/core/token_bucket.hpp"
+#include "rw/k8s/cache/own_writes.hpp"
+#include "rw/k8s/controller/controller.hpp"
+#include "rw/k8s/controller/reconciler.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/watcher.hpp"
+#include "rw/reactors/watcher_controller/virtual_service.hpp"
+#include "rw/reactors/watcher_controller/watcher_status.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -1,6 +1,6 @@
-#include "reactors/watcher_controller/watcher_status.hpp"
+#include "rw/reactors/watcher_controller/watcher_status.hpp"
 
-#include "core/text.hpp"
+#include "rw/core/text.hpp"
 
 #include <boost/json/object.hpp>
 

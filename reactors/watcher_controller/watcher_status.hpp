@@ -1,7 +1,7 @@
 #pragma once
 
-#include "k8s/objects/types.hpp"
-#include "reactors/watcher_controller/virtual_service.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/watcher_controller/virtual_service.hpp"
 
 #include <boost/json/value.hpp>
 

@@ -1,6 +1,6 @@
-#include "reactors/watcher_installer/access.hpp"
+#include "rw/reactors/watcher_installer/access.hpp"
 
-#include "k8s/objects/types.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <boost/json/array.hpp>
 

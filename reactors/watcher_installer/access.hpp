@@ -1,7 +1,7 @@
 #pragma once
 
-#include "k8s/objects/object.hpp"
-#include "reactors/watcher_installer/render.hpp"
+#include "rw/k8s/objects/object.hpp"
+#include "rw/reactors/watcher_installer/render.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -1,12 +1,12 @@
 // What the installer reads of the control plane: what changes, whom that concerns, and what a
 // runtime is to have.
 
-#include "k8s/objects/types.hpp"
-#include "reactors/runtime_controller/runtime_access.hpp"
-#include "reactors/shared/kyma_resources.hpp"
-#include "reactors/shared/trust_bundle.hpp"
-#include "reactors/watcher_installer/watcher_installer.hpp"
-#include "tls/certificate.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/runtime_controller/runtime_access.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
+#include "rw/reactors/shared/trust_bundle.hpp"
+#include "rw/reactors/watcher_installer/watcher_installer.hpp"
+#include "rw/tls/certificate.hpp"
 
 #include <boost/json/serialize.hpp>
 

@@ -1,6 +1,6 @@
-#include "reactors/watcher_installer/deployment_content.hpp"
+#include "rw/reactors/watcher_installer/deployment_content.hpp"
 
-#include "k8s/objects/types.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <memory>
 #include <utility>

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "core/log.hpp"
-#include "reactors/shared/content_gate.hpp"
-#include "reactors/shared/content_store.hpp"
-#include "reactors/watcher_installer/installation.hpp"
+#include "rw/core/log.hpp"
+#include "rw/reactors/shared/content_gate.hpp"
+#include "rw/reactors/shared/content_store.hpp"
+#include "rw/reactors/watcher_installer/installation.hpp"
 
 #include <boost/asio/awaitable.hpp>
 

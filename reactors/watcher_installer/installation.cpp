@@ -1,11 +1,11 @@
-#include "reactors/watcher_installer/installation.hpp"
+#include "rw/reactors/watcher_installer/installation.hpp"
 
-#include "core/gather.hpp"
-#include "k8s/objects/difference.hpp"
-#include "k8s/objects/manifests.hpp"
-#include "k8s/objects/types.hpp"
-#include "reactors/runtime_controller/workload.hpp"
-#include "reactors/shared/field_owners.hpp"
+#include "rw/core/gather.hpp"
+#include "rw/k8s/objects/difference.hpp"
+#include "rw/k8s/objects/manifests.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/runtime_controller/workload.hpp"
+#include "rw/reactors/shared/field_owners.hpp"
 
 #include <boost/asio/this_coro.hpp>
 #include <boost/json/array.hpp>

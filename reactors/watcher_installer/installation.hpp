@@ -1,12 +1,12 @@
 #pragma once
 
-#include "k8s/client/client.hpp"
-#include "reactors/runtime_controller/remote_watch.hpp"
-#include "reactors/shared/content_gate.hpp"
-#include "reactors/shared/content_store.hpp"
-#include "reactors/watcher_installer/render.hpp"
-#include "reactors/watcher_installer/templates.hpp"
-#include "reactors/watcher_installer/trust.hpp"
+#include "rw/k8s/client/client.hpp"
+#include "rw/reactors/runtime_controller/remote_watch.hpp"
+#include "rw/reactors/shared/content_gate.hpp"
+#include "rw/reactors/shared/content_store.hpp"
+#include "rw/reactors/watcher_installer/render.hpp"
+#include "rw/reactors/watcher_installer/templates.hpp"
+#include "rw/reactors/watcher_installer/trust.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>

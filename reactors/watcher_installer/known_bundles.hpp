@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/lru_map.hpp"
-#include "tls/ca_bundle.hpp"
+#include "rw/core/lru_map.hpp"
+#include "rw/tls/ca_bundle.hpp"
 
 #include <string>
 

@@ -1,6 +1,6 @@
-#include "reactors/watcher_installer/lifecycle_manager_lease.hpp"
+#include "rw/reactors/watcher_installer/lifecycle_manager_lease.hpp"
 
-#include "k8s/objects/types.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/this_coro.hpp>

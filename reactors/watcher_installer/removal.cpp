@@ -1,9 +1,9 @@
 // What happens before a Kyma that is being deleted loses the installer's finalizer.
 
-#include "k8s/objects/types.hpp"
-#include "reactors/runtime_controller/runtime_access.hpp"
-#include "reactors/shared/kyma_resources.hpp"
-#include "reactors/watcher_installer/watcher_installer.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/runtime_controller/runtime_access.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
+#include "rw/reactors/watcher_installer/watcher_installer.hpp"
 
 #include <utility>
 

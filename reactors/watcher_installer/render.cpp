@@ -1,12 +1,12 @@
-#include "reactors/watcher_installer/render.hpp"
+#include "rw/reactors/watcher_installer/render.hpp"
 
-#include "k8s/objects/base64.hpp"
-#include "k8s/objects/qualified_name.hpp"
-#include "k8s/objects/types.hpp"
-#include "reactors/shared/content_digest.hpp"
-#include "reactors/shared/heartbeat.hpp"
-#include "reactors/shared/kyma_resources.hpp"
-#include "reactors/shared/probe.hpp"
+#include "rw/k8s/objects/base64.hpp"
+#include "rw/k8s/objects/qualified_name.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/content_digest.hpp"
+#include "rw/reactors/shared/heartbeat.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
+#include "rw/reactors/shared/probe.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

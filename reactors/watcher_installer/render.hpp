@@ -1,8 +1,8 @@
 #pragma once
 
-#include "reactors/shared/managers_file.hpp"
-#include "reactors/shared/watcher.hpp"
-#include "reactors/watcher_installer/templates.hpp"
+#include "rw/reactors/shared/managers_file.hpp"
+#include "rw/reactors/shared/watcher.hpp"
+#include "rw/reactors/watcher_installer/templates.hpp"
 
 #include <boost/json/value.hpp>
 

@@ -1,7 +1,7 @@
-#include "reactors/watcher_installer/templates.hpp"
+#include "rw/reactors/watcher_installer/templates.hpp"
 
-#include "k8s/objects/manifests.hpp"
-#include "k8s/objects/types.hpp"
+#include "rw/k8s/objects/manifests.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "k8s/objects/failure.hpp"
-#include "reactors/shared/kyma_resources.hpp"
+#include "rw/k8s/objects/failure.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/value.hpp>
 

@@ -1,11 +1,11 @@
-#include "reactors/watcher_installer/trust.hpp"
+#include "rw/reactors/watcher_installer/trust.hpp"
 
-#include "k8s/objects/base64.hpp"
-#include "k8s/objects/types.hpp"
-#include "reactors/shared/content_digest.hpp"
-#include "reactors/shared/heartbeat.hpp"
-#include "reactors/watcher_installer/render.hpp"
-#include "tls/certificate.hpp"
+#include "rw/k8s/objects/base64.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/content_digest.hpp"
+#include "rw/reactors/shared/heartbeat.hpp"
+#include "rw/reactors/watcher_installer/render.hpp"
+#include "rw/tls/certificate.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "reactors/shared/managers_file.hpp"
-#include "reactors/shared/rollout.hpp"
-#include "reactors/watcher_installer/known_bundles.hpp"
-#include "tls/ca_bundle.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/reactors/shared/managers_file.hpp"
+#include "rw/reactors/shared/rollout.hpp"
+#include "rw/reactors/watcher_installer/known_bundles.hpp"
+#include "rw/tls/ca_bundle.hpp"
 
 #include <boost/json/value.hpp>
 

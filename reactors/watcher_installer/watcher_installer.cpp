@@ -1,9 +1,9 @@
-#include "reactors/watcher_installer/watcher_installer.hpp"
+#include "rw/reactors/watcher_installer/watcher_installer.hpp"
 
-#include "core/task_group.hpp"
-#include "k8s/objects/types.hpp"
-#include "reactors/runtime_controller/runtime_access.hpp"
-#include "reactors/shared/kyma_resources.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/runtime_controller/runtime_access.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/asio/this_coro.hpp>
 

@@ -1,18 +1,18 @@
 #pragma once
 
-#include "k8s/cache/informer.hpp"
-#include "k8s/client/client.hpp"
-#include "k8s/client/client_pool.hpp"
-#include "k8s/controller/controller.hpp"
-#include "k8s/controller/event_recorder.hpp"
-#include "k8s/objects/label_selector.hpp"
-#include "reactors/runtime_controller/runtime_controller.hpp"
-#include "reactors/shared/content_gate.hpp"
-#include "reactors/shared/rollout.hpp"
-#include "reactors/shared/runtime_certificate.hpp"
-#include "reactors/watcher_installer/access.hpp"
-#include "reactors/watcher_installer/deployment_content.hpp"
-#include "reactors/watcher_installer/installation.hpp"
+#include "rw/k8s/cache/informer.hpp"
+#include "rw/k8s/client/client.hpp"
+#include "rw/k8s/client/client_pool.hpp"
+#include "rw/k8s/controller/controller.hpp"
+#include "rw/k8s/controller/event_recorder.hpp"
+#include "rw/k8s/objects/label_selector.hpp"
+#include "rw/reactors/runtime_controller/runtime_controller.hpp"
+#include "rw/reactors/shared/content_gate.hpp"
+#include "rw/reactors/shared/rollout.hpp"
+#include "rw/reactors/shared/runtime_certificate.hpp"
+#include "rw/reactors/watcher_installer/access.hpp"
+#include "rw/reactors/watcher_installer/deployment_content.hpp"
+#include "rw/reactors/watcher_installer/installation.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

@@ -1,9 +1,9 @@
 #include "backend.hpp"
 
-#include "core/config.hpp"
-#include "core/task_group.hpp"
-#include "k8s/devserver/server.hpp"
-#include "tls/transport.hpp"
+#include "rw/core/config.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/k8s/devserver/server.hpp"
+#include "rw/tls/transport.hpp"
 
 #include <boost/json.hpp>
 

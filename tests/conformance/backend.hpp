@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/http/message.hpp"
-#include "k8s/client/client.hpp"
-#include "k8s/config/config.hpp"
+#include "rw/core/http/message.hpp"
+#include "rw/k8s/client/client.hpp"
+#include "rw/k8s/config/config.hpp"
 
 #include "tests/unit/http/host.hpp"
 #include <memory>

@@ -1,8 +1,8 @@
 // Our informer, which must get along with both.
 
-#include "k8s/cache/informer.hpp"
+#include "rw/k8s/cache/informer.hpp"
 
-#include "core/task_group.hpp"
+#include "rw/core/task_group.hpp"
 
 #include "sandbox.hpp"
 #include <algorithm>

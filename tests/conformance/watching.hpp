@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/task_group.hpp"
+#include "rw/core/task_group.hpp"
 
 #include "sandbox.hpp"
 #include <chrono>

@@ -1,7 +1,7 @@
 #include "webhook.hpp"
 
-#include "k8s/objects/base64.hpp"
-#include "tls/transport.hpp"
+#include "rw/k8s/objects/base64.hpp"
+#include "rw/tls/transport.hpp"
 
 namespace rw::conformance {
 namespace {

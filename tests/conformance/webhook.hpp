@@ -1,9 +1,9 @@
 #pragma once
 
-#include "core/http/server.hpp"
-#include "core/task_group.hpp"
-#include "core/wake.hpp"
-#include "tls/issuer.hpp"
+#include "rw/core/http/server.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/core/wake.hpp"
+#include "rw/tls/issuer.hpp"
 
 #include "sandbox.hpp"
 #include <condition_variable>

@@ -7,10 +7,10 @@
 // SIGTERM ends it in order, with the lease given back. Without the fence it shows what the fence is
 // for.
 
-#include "core/task_group.hpp"
-#include "core/watchdog.hpp"
-#include "k8s/client/client.hpp"
-#include "k8s/controller/leader_election.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/core/watchdog.hpp"
+#include "rw/k8s/client/client.hpp"
+#include "rw/k8s/controller/leader_election.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_state.hpp>

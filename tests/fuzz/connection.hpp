@@ -1,9 +1,9 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "core/log.hpp"
-#include "core/metrics.hpp"
-#include "core/watchdog.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/log.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/core/watchdog.hpp"
 
 #include <boost/asio/io_context.hpp>
 

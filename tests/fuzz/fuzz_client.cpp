@@ -4,7 +4,7 @@
 // The first byte says how: bit 0 HTTP/2, bit 1 the server's settings come first, the upper four
 // the size of the pieces.
 
-#include "core/http/client.hpp"
+#include "rw/core/http/client.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/ip/tcp.hpp>

@@ -1,6 +1,6 @@
 // What is read as a WatchEvent must be written and read again as the same.
 
-#include "reactors/shared/event_json.hpp"
+#include "rw/reactors/shared/event_json.hpp"
 
 #include "tests/fuzz/check.hpp"
 #include <cstddef>

@@ -1,8 +1,8 @@
 // A heartbeat, which any process with a runtime's certificate can send: what is read means the same
 // once it is written again, and is bounded.
 
-#include "reactors/shared/gap_detector.hpp"
-#include "reactors/shared/heartbeat.hpp"
+#include "rw/reactors/shared/gap_detector.hpp"
+#include "rw/reactors/shared/heartbeat.hpp"
 
 #include "tests/fuzz/check.hpp"
 #include <cstddef>

@@ -1,6 +1,6 @@
 // A request must be read the same way however the network cuts it into pieces.
 
-#include "core/http/parser.hpp"
+#include "rw/core/http/parser.hpp"
 
 #include <boost/beast/http/error.hpp>
 

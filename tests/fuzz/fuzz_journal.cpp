@@ -2,8 +2,8 @@
 // it is written again. With a "+" in front the rest is cut into records, each of which gets a valid
 // head and sum: a byte with the length of the content, then the content.
 
-#include "core/hash.hpp"
-#include "reactors/observation/journal_format.hpp"
+#include "rw/core/hash.hpp"
+#include "rw/reactors/observation/journal_format.hpp"
 
 #include "tests/fuzz/check.hpp"
 #include <cstddef>

@@ -1,7 +1,7 @@
 // A runtime's kubeconfig, which its owner may have written: it is taken or refused with a reason,
 // and what is taken neither runs programs nor reads files here.
 
-#include "k8s/config/kubeconfig.hpp"
+#include "rw/k8s/config/kubeconfig.hpp"
 
 #include "tests/fuzz/check.hpp"
 #include <cstddef>

@@ -1,7 +1,7 @@
 // The managers' file, which a client on the runtime may have written: what is taken means the same
 // once it is written again.
 
-#include "reactors/shared/managers_file.hpp"
+#include "rw/reactors/shared/managers_file.hpp"
 
 #include "tests/fuzz/check.hpp"
 #include <cstddef>

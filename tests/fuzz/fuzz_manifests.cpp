@@ -1,9 +1,9 @@
 // YAML from ConfigMaps and Secrets: manifests mean the same once they are written as JSON, and a
 // kubeconfig from elsewhere never makes this process run a program or read a file.
 
-#include "k8s/config/config.hpp"
-#include "k8s/objects/difference.hpp"
-#include "k8s/objects/manifests.hpp"
+#include "rw/k8s/config/config.hpp"
+#include "rw/k8s/objects/difference.hpp"
+#include "rw/k8s/objects/manifests.hpp"
 
 #include <boost/json/serialize.hpp>
 

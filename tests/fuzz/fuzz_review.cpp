@@ -1,7 +1,7 @@
 // The reader of reviews must say what the reference says; what it echoes must make a valid answer.
 
-#include "reactors/admission/json_compare.hpp"
-#include "reactors/admission/review.hpp"
+#include "rw/reactors/admission/json_compare.hpp"
+#include "rw/reactors/admission/review.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>

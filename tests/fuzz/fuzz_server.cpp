@@ -4,7 +4,7 @@
 // The first byte says how: bit 0 HTTP/2, bit 1 its preface and settings come first, the upper
 // four the size of the pieces.
 
-#include "core/http/server_connection.hpp"
+#include "rw/core/http/server_connection.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 

@@ -1,7 +1,7 @@
 // The sources of a runtime's configuration, which people write: a document is valid, or its errors
 // begin with its name.
 
-#include "reactors/bootstrapper/validation.hpp"
+#include "rw/reactors/bootstrapper/validation.hpp"
 
 #include <boost/json/object.hpp>
 

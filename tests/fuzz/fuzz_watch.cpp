@@ -1,9 +1,9 @@
 // The decoders of watches and lists must say what Boost.JSON says, however the bytes are cut. The
 // first byte chooses the projection, the second how they are cut.
 
-#include "k8s/cache/list_decoder.hpp"
-#include "k8s/cache/watch_decoder.hpp"
-#include "k8s/objects/projection.hpp"
+#include "rw/k8s/cache/list_decoder.hpp"
+#include "rw/k8s/cache/watch_decoder.hpp"
+#include "rw/k8s/objects/projection.hpp"
 
 #include <boost/json/basic_parser_impl.hpp>
 #include <boost/json/parse.hpp>

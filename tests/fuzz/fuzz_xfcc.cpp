@@ -1,6 +1,6 @@
 // The identity that a header gives must not depend on how it is asked for.
 
-#include "tls/xfcc.hpp"
+#include "rw/tls/xfcc.hpp"
 
 #include "tests/fuzz/check.hpp"
 #include <cstddef>

@@ -3,13 +3,13 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 
-#include <core/task_group.hpp>
 #include <csignal>
 #include <iostream>
-#include <k8s/cache/informer.hpp>
-#include <k8s/client/client.hpp>
-#include <k8s/controller/controller.hpp>
-#include <k8s/objects/types.hpp>
+#include <rw/core/task_group.hpp>
+#include <rw/k8s/cache/informer.hpp>
+#include <rw/k8s/client/client.hpp>
+#include <rw/k8s/controller/controller.hpp>
+#include <rw/k8s/objects/types.hpp>
 
 namespace asio = boost::asio;
 namespace core = rw::core;

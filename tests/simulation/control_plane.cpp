@@ -1,6 +1,6 @@
 #include "tests/simulation/control_plane.hpp"
 
-#include "tls/issuer.hpp"
+#include "rw/tls/issuer.hpp"
 
 #include "tests/simulation/runtime.hpp"
 #include <utility>

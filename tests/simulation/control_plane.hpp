@@ -1,9 +1,9 @@
 #pragma once
 
-#include "core/channel.hpp"
-#include "core/http/client.hpp"
-#include "reactors/heartbeat/health.hpp"
-#include "reactors/listener/listener.hpp"
+#include "rw/core/channel.hpp"
+#include "rw/core/http/client.hpp"
+#include "rw/reactors/heartbeat/health.hpp"
+#include "rw/reactors/listener/listener.hpp"
 
 #include "tests/simulation/history.hpp"
 #include "tests/simulation/network.hpp"

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "core/log.hpp"
-#include "core/task_group.hpp"
-#include "core/watchdog.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/log.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/core/watchdog.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>

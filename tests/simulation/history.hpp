@@ -1,8 +1,8 @@
 #pragma once
 
-#include "k8s/objects/names.hpp"
-#include "reactors/shared/events.hpp"
-#include "reactors/shared/managers_file.hpp"
+#include "rw/k8s/objects/names.hpp"
+#include "rw/reactors/shared/events.hpp"
+#include "rw/reactors/shared/managers_file.hpp"
 
 #include "tests/simulation/environment.hpp"
 #include <cstddef>

@@ -1,6 +1,6 @@
 #include "tests/simulation/network.hpp"
 
-#include "core/stream.hpp"
+#include "rw/core/stream.hpp"
 
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>

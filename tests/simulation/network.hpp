@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/network.hpp"
-#include "core/wake.hpp"
+#include "rw/core/network.hpp"
+#include "rw/core/wake.hpp"
 
 #include "tests/simulation/environment.hpp"
 #include <array>

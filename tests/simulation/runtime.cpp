@@ -1,10 +1,10 @@
 #include "tests/simulation/runtime.hpp"
 
-#include "reactors/admission/admission.hpp"
-#include "reactors/cli/join_by.hpp"
-#include "reactors/cli/watcher_report.hpp"
-#include "reactors/dispatch/dispatch.hpp"
-#include "reactors/heartbeat/sender.hpp"
+#include "rw/reactors/admission/admission.hpp"
+#include "rw/reactors/cli/join_by.hpp"
+#include "rw/reactors/cli/watcher_report.hpp"
+#include "rw/reactors/dispatch/dispatch.hpp"
+#include "rw/reactors/heartbeat/sender.hpp"
 
 #include <boost/asio/this_coro.hpp>
 

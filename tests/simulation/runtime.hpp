@@ -1,7 +1,7 @@
 #pragma once
 
-#include "reactors/observation/observation.hpp"
-#include "reactors/shared/managers_file.hpp"
+#include "rw/reactors/observation/observation.hpp"
+#include "rw/reactors/shared/managers_file.hpp"
 
 #include "tests/simulation/history.hpp"
 #include "tests/simulation/network.hpp"

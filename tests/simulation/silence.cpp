@@ -1,6 +1,6 @@
 #include "tests/simulation/silence.hpp"
 
-#include "reactors/heartbeat/sender.hpp"
+#include "rw/reactors/heartbeat/sender.hpp"
 
 namespace rw::simulation {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "reactors/heartbeat/health.hpp"
+#include "rw/reactors/heartbeat/health.hpp"
 
 #include "tests/simulation/history.hpp"
 #include <optional>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/http/client.hpp"
+#include "rw/core/http/client.hpp"
 
 #include "tests/simulation/store.hpp"
 #include <cstddef>

@@ -5,11 +5,11 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 
-#include <core/task_group.hpp>
 #include <csignal>
 #include <iostream>
-#include <k8s/controller/controller.hpp>
-#include <reactors/listener/listener.hpp>
+#include <rw/core/task_group.hpp>
+#include <rw/k8s/controller/controller.hpp>
+#include <rw/reactors/listener/listener.hpp>
 
 namespace asio = boost::asio;
 namespace core = rw::core;

@@ -4,14 +4,14 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/use_future.hpp>
 
-#include <core/task_group.hpp>
 #include <csignal>
 #include <future>
 #include <iostream>
 #include <mutex>
 #include <optional>
 #include <pthread.h>
-#include <reactors/listener/listener.hpp>
+#include <rw/core/task_group.hpp>
+#include <rw/reactors/listener/listener.hpp>
 #include <thread>
 #include <vector>
 

@@ -1,4 +1,4 @@
-#include "reactors/dev/gateway/backends.hpp"
+#include "rw/reactors/dev/gateway/backends.hpp"
 
 #include <boost/asio/this_coro.hpp>
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/http/client.hpp"
-#include "core/stream.hpp"
-#include "core/task_group.hpp"
+#include "rw/core/http/client.hpp"
+#include "rw/core/stream.hpp"
+#include "rw/core/task_group.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

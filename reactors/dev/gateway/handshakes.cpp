@@ -1,4 +1,4 @@
-#include "reactors/dev/gateway/handshakes.hpp"
+#include "rw/reactors/dev/gateway/handshakes.hpp"
 
 #include <utility>
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/metrics.hpp"
-#include "core/stream.hpp"
-#include "tls/handshake_failure.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/core/stream.hpp"
+#include "rw/tls/handshake_failure.hpp"
 
 #include <array>
 #include <memory>

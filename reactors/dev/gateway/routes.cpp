@@ -1,7 +1,7 @@
-#include "reactors/dev/gateway/routes.hpp"
+#include "rw/reactors/dev/gateway/routes.hpp"
 
-#include "core/http/message.hpp"
-#include "k8s/objects/types.hpp"
+#include "rw/core/http/message.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

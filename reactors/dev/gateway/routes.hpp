@@ -1,7 +1,7 @@
 #pragma once
 
-#include "k8s/objects/names.hpp"
-#include "reactors/dev/gateway/dev_gateway.hpp"
+#include "rw/k8s/objects/names.hpp"
+#include "rw/reactors/dev/gateway/dev_gateway.hpp"
 
 #include <boost/json/value.hpp>
 

@@ -1,14 +1,14 @@
-#include "reactors/dev/issuer/dev_issuer.hpp"
+#include "rw/reactors/dev/issuer/dev_issuer.hpp"
 
-#include "core/task_group.hpp"
-#include "k8s/controller/controller.hpp"
-#include "k8s/objects/types.hpp"
-#include "reactors/dev/issuer/order.hpp"
-#include "reactors/dev/issuer/random_delay.hpp"
-#include "reactors/dev/issuer/root_ca.hpp"
-#include "reactors/dev/issuer/status.hpp"
-#include "reactors/shared/kyma_resources.hpp"
-#include "tls/certificate.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/k8s/controller/controller.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/dev/issuer/order.hpp"
+#include "rw/reactors/dev/issuer/random_delay.hpp"
+#include "rw/reactors/dev/issuer/root_ca.hpp"
+#include "rw/reactors/dev/issuer/status.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
+#include "rw/tls/certificate.hpp"
 
 #include <boost/asio/this_coro.hpp>
 

@@ -1,15 +1,15 @@
 #pragma once
 
-#include "core/backoff.hpp"
-#include "core/clock.hpp"
-#include "core/log.hpp"
-#include "core/metrics.hpp"
-#include "core/watchdog.hpp"
-#include "k8s/cache/informer.hpp"
-#include "k8s/client/client.hpp"
-#include "k8s/objects/names.hpp"
-#include "reactors/shared/issuer_kind.hpp"
-#include "tls/issuer.hpp"
+#include "rw/core/backoff.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/log.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/core/watchdog.hpp"
+#include "rw/k8s/cache/informer.hpp"
+#include "rw/k8s/client/client.hpp"
+#include "rw/k8s/objects/names.hpp"
+#include "rw/reactors/shared/issuer_kind.hpp"
+#include "rw/tls/issuer.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

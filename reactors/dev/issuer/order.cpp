@@ -1,8 +1,8 @@
-#include "reactors/dev/issuer/order.hpp"
+#include "rw/reactors/dev/issuer/order.hpp"
 
-#include "k8s/objects/types.hpp"
-#include "reactors/shared/trust_bundle.hpp"
-#include "tls/material.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/trust_bundle.hpp"
+#include "rw/tls/material.hpp"
 
 #include <boost/json/array.hpp>
 

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "k8s/objects/names.hpp"
-#include "reactors/shared/issuer_kind.hpp"
-#include "tls/issuer.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/k8s/objects/names.hpp"
+#include "rw/reactors/shared/issuer_kind.hpp"
+#include "rw/tls/issuer.hpp"
 
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>

@@ -1,4 +1,4 @@
-#include "reactors/dev/issuer/random_delay.hpp"
+#include "rw/reactors/dev/issuer/random_delay.hpp"
 
 #include <utility>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/backoff.hpp"
-#include "core/clock.hpp"
+#include "rw/core/backoff.hpp"
+#include "rw/core/clock.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

@@ -1,9 +1,9 @@
-#include "reactors/dev/issuer/root_ca.hpp"
+#include "rw/reactors/dev/issuer/root_ca.hpp"
 
-#include "k8s/objects/types.hpp"
-#include "reactors/shared/kyma_resources.hpp"
-#include "reactors/shared/trust_bundle.hpp"
-#include "tls/certificate.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
+#include "rw/reactors/shared/trust_bundle.hpp"
+#include "rw/tls/certificate.hpp"
 
 #include <boost/json/object.hpp>
 

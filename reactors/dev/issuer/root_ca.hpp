@@ -1,9 +1,9 @@
 #pragma once
 
-#include "k8s/controller/controller.hpp"
-#include "k8s/controller/reconciler.hpp"
-#include "reactors/dev/issuer/dev_issuer.hpp"
-#include "reactors/dev/issuer/random_delay.hpp"
+#include "rw/k8s/controller/controller.hpp"
+#include "rw/k8s/controller/reconciler.hpp"
+#include "rw/reactors/dev/issuer/dev_issuer.hpp"
+#include "rw/reactors/dev/issuer/random_delay.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

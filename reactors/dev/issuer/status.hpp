@@ -1,7 +1,7 @@
 #pragma once
 
-#include "reactors/dev/issuer/order.hpp"
-#include "tls/certificate.hpp"
+#include "rw/reactors/dev/issuer/order.hpp"
+#include "rw/tls/certificate.hpp"
 
 #include <boost/json/value.hpp>
 

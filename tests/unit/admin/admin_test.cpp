@@ -1,9 +1,9 @@
-#include "reactors/admin/admin.hpp"
+#include "rw/reactors/admin/admin.hpp"
 
-#include "core/clock.hpp"
-#include "k8s/objects/base64.hpp"
-#include "reactors/admin/live_feed.hpp"
-#include "tls/digest.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/k8s/objects/base64.hpp"
+#include "rw/reactors/admin/live_feed.hpp"
+#include "rw/tls/digest.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>

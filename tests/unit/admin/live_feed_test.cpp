@@ -1,6 +1,6 @@
-#include "reactors/admin/live_feed.hpp"
+#include "rw/reactors/admin/live_feed.hpp"
 
-#include "core/task_group.hpp"
+#include "rw/core/task_group.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/json/parse.hpp>

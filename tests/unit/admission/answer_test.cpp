@@ -1,4 +1,4 @@
-#include "reactors/admission/review.hpp"
+#include "rw/reactors/admission/review.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>

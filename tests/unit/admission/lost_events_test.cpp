@@ -1,7 +1,7 @@
 // What becomes of events that are accepted and cannot be sent on, and of reviews that give no
 // event.
 
-#include "reactors/admission/admission.hpp"
+#include "rw/reactors/admission/admission.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>

@@ -1,6 +1,6 @@
 // Random reviews, whole and damaged: the reader must say what the reference says.
 
-#include "reactors/admission/review.hpp"
+#include "rw/reactors/admission/review.hpp"
 
 #include <boost/test/unit_test.hpp>
 

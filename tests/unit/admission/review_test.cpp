@@ -1,4 +1,4 @@
-#include "reactors/admission/review.hpp"
+#include "rw/reactors/admission/review.hpp"
 
 #include <boost/test/unit_test.hpp>
 

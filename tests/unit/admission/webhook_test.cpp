@@ -1,5 +1,5 @@
-#include "reactors/admission/admission.hpp"
-#include "tls/transport.hpp"
+#include "rw/reactors/admission/admission.hpp"
+#include "rw/tls/transport.hpp"
 
 #include <boost/test/unit_test.hpp>
 

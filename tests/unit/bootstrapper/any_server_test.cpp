@@ -1,8 +1,8 @@
 // A set on a real API server, with its defaults and schemas, as on the embedded one. Trust bundles
 // are left out: not every version serves them.
 
-#include "reactors/bootstrapper/resource.hpp"
-#include "reactors/bootstrapper/status.hpp"
+#include "rw/reactors/bootstrapper/resource.hpp"
+#include "rw/reactors/bootstrapper/status.hpp"
 
 #include <boost/json/object.hpp>
 #include <boost/test/unit_test.hpp>

@@ -1,6 +1,6 @@
 // A sync that is cancelled at any moment ends, with all that it began.
 
-#include "core/task_group.hpp"
+#include "rw/core/task_group.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,6 +1,6 @@
 // The one decision on a runtime.
 
-#include "reactors/bootstrapper/decision.hpp"
+#include "rw/reactors/bootstrapper/decision.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,7 +1,7 @@
 // What one runtime may cost the others, and itself.
 
-#include "k8s/objects/types.hpp"
-#include "reactors/shared/kyma_resources.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/object.hpp>
 #include <boost/test/unit_test.hpp>

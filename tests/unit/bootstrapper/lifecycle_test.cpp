@@ -1,7 +1,7 @@
 // Whose a runtime is: modes, opt-out, deletion, and runtimes that do not answer.
 
-#include "k8s/objects/types.hpp"
-#include "reactors/shared/kyma_resources.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>

@@ -1,9 +1,9 @@
 // New content comes to runtimes in the order of a roll-out.
 
-#include "k8s/objects/manifests.hpp"
-#include "k8s/objects/types.hpp"
-#include "reactors/runtime_rollout/runtime_rollout.hpp"
-#include "reactors/shared/kyma_resources.hpp"
+#include "rw/k8s/objects/manifests.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/runtime_rollout/runtime_rollout.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -1,6 +1,6 @@
 // What a runtime has while it waits for its turn.
 
-#include "reactors/bootstrapper/rollout_turn.hpp"
+#include "rw/reactors/bootstrapper/rollout_turn.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

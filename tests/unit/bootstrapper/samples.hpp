@@ -1,9 +1,9 @@
 #pragma once
 
-#include "k8s/objects/types.hpp"
-#include "reactors/bootstrapper/desired_set.hpp"
-#include "reactors/bootstrapper/validation.hpp"
-#include "tls/issuer.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/bootstrapper/desired_set.hpp"
+#include "rw/reactors/bootstrapper/validation.hpp"
+#include "rw/tls/issuer.hpp"
 
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>

@@ -1,8 +1,8 @@
 // The status of a RuntimeBootstrapper, and that it is only written when it changes.
 
-#include "reactors/bootstrapper/status.hpp"
+#include "rw/reactors/bootstrapper/status.hpp"
 
-#include "k8s/objects/types.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

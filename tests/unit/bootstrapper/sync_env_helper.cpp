@@ -1,6 +1,6 @@
-#include "k8s/objects/difference.hpp"
-#include "k8s/objects/manifests.hpp"
-#include "reactors/shared/kyma_resources.hpp"
+#include "rw/k8s/objects/difference.hpp"
+#include "rw/k8s/objects/manifests.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/object.hpp>
 

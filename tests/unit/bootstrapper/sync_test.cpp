@@ -1,8 +1,8 @@
 // One pass over a runtime: install, change, repair, ownership, rejection, removal.
 
-#include "k8s/objects/manifests.hpp"
-#include "reactors/shared/field_owners.hpp"
-#include "reactors/shared/kyma_resources.hpp"
+#include "rw/k8s/objects/manifests.hpp"
+#include "rw/reactors/shared/field_owners.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

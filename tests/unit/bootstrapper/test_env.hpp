@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/task_group.hpp"
-#include "reactors/bootstrapper/direct_sync.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/reactors/bootstrapper/direct_sync.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>

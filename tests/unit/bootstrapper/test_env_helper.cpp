@@ -1,6 +1,6 @@
-#include "k8s/objects/types.hpp"
-#include "reactors/config_sync/config_sync.hpp"
-#include "reactors/shared/kyma_resources.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/config_sync/config_sync.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/object.hpp>
 

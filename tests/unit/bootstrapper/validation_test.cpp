@@ -1,8 +1,8 @@
 // What is refused before it comes near a runtime, and what is said then.
 
-#include "reactors/bootstrapper/validation.hpp"
+#include "rw/reactors/bootstrapper/validation.hpp"
 
-#include "reactors/bootstrapper/desired_set.hpp"
+#include "rw/reactors/bootstrapper/desired_set.hpp"
 
 #include <boost/json/serialize.hpp>
 #include <boost/test/unit_test.hpp>

@@ -1,7 +1,7 @@
-#include "reactors/certificates/certificate_service.hpp"
+#include "rw/reactors/certificates/certificate_service.hpp"
 
-#include "k8s/client/object_api.hpp"
-#include "k8s/controller/event_recorder.hpp"
+#include "rw/k8s/client/object_api.hpp"
+#include "rw/k8s/controller/event_recorder.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "k8s/objects/types.hpp"
-#include "reactors/certificates/renewal.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/certificates/renewal.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

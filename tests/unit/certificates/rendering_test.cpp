@@ -1,6 +1,6 @@
-#include "reactors/certificates/rendering.hpp"
+#include "rw/reactors/certificates/rendering.hpp"
 
-#include "k8s/objects/types.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>

@@ -1,6 +1,6 @@
-#include "reactors/certificates/renewal.hpp"
+#include "rw/reactors/certificates/renewal.hpp"
 
-#include "k8s/objects/types.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,4 @@
-#include "reactors/certificates/state.hpp"
+#include "rw/reactors/certificates/state.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,4 @@
-#include "reactors/certificates/usable_pairs.hpp"
+#include "rw/reactors/certificates/usable_pairs.hpp"
 
 #include <boost/test/unit_test.hpp>
 

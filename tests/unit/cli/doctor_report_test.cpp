@@ -1,4 +1,4 @@
-#include "reactors/cli/doctor_report.hpp"
+#include "rw/reactors/cli/doctor_report.hpp"
 
 #include <boost/json/serialize.hpp>
 #include <boost/test/unit_test.hpp>

@@ -1,6 +1,6 @@
-#include "reactors/cli/join_by.hpp"
+#include "rw/reactors/cli/join_by.hpp"
 
-#include "core/wake.hpp"
+#include "rw/core/wake.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>

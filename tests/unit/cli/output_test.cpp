@@ -1,4 +1,4 @@
-#include "reactors/cli/output.hpp"
+#include "rw/reactors/cli/output.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>

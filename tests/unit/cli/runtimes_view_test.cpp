@@ -1,6 +1,6 @@
-#include "reactors/cli/runtimes_view.hpp"
+#include "rw/reactors/cli/runtimes_view.hpp"
 
-#include "reactors/cli/status_app.hpp"
+#include "rw/reactors/cli/status_app.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>

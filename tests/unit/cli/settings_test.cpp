@@ -1,4 +1,4 @@
-#include "reactors/cli/commands.hpp"
+#include "rw/reactors/cli/commands.hpp"
 
 #include <boost/test/unit_test.hpp>
 

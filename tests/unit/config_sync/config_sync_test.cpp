@@ -1,7 +1,7 @@
 // The reactor on an embedded API server, on a clock that only the test moves.
 
-#include "k8s/objects/types.hpp"
-#include "reactors/shared/kyma_resources.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/test/unit_test.hpp>
 

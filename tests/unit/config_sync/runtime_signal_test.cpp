@@ -1,9 +1,9 @@
 // The state machine of one Runtime, and what is written for its decisions.
 
-#include "reactors/config_sync/runtime_signal.hpp"
+#include "rw/reactors/config_sync/runtime_signal.hpp"
 
-#include "k8s/objects/types.hpp"
-#include "reactors/shared/kyma_resources.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/object.hpp>
 #include <boost/test/unit_test.hpp>

@@ -1,7 +1,7 @@
-#include "reactors/config_sync/target.hpp"
+#include "rw/reactors/config_sync/target.hpp"
 
-#include "k8s/objects/types.hpp"
-#include "reactors/shared/kyma_resources.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/test/unit_test.hpp>
 

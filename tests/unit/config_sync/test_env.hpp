@@ -1,11 +1,11 @@
 #pragma once
 
-#include "k8s/cache/informer.hpp"
-#include "k8s/devserver/faults.hpp"
-#include "reactors/config_sync/config_sync.hpp"
-#include "reactors/dev/kim.hpp"
-#include "reactors/dev/source_watch.hpp"
-#include "reactors/shared/bootstrapper_mode.hpp"
+#include "rw/k8s/cache/informer.hpp"
+#include "rw/k8s/devserver/faults.hpp"
+#include "rw/reactors/config_sync/config_sync.hpp"
+#include "rw/reactors/dev/kim.hpp"
+#include "rw/reactors/dev/source_watch.hpp"
+#include "rw/reactors/shared/bootstrapper_mode.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>

@@ -1,7 +1,7 @@
-#include "k8s/objects/types.hpp"
-#include "reactors/config_sync/target.hpp"
-#include "reactors/shared/kyma_resources.hpp"
-#include "reactors/shared/trust_bundles_type.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/config_sync/target.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
+#include "rw/reactors/shared/trust_bundles_type.hpp"
 
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>

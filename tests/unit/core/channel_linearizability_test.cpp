@@ -7,7 +7,7 @@
 // true if nothing is in it, "full" if `capacity` items are, "closed" to a sender if it is closed,
 // and to a receiver if nothing is left besides.
 
-#include "core/channel/state.hpp"
+#include "rw/core/channel/state.hpp"
 
 #include <boost/test/unit_test.hpp>
 

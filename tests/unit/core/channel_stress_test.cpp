@@ -1,7 +1,7 @@
 // Many threads, small channels. What each consumer got is checked afterwards, in one thread:
 // nothing lost, nothing twice, and each producer's items in the order in which it sent them.
 
-#include "core/channel.hpp"
+#include "rw/core/channel.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>

@@ -1,4 +1,4 @@
-#include "core/channel.hpp"
+#include "rw/core/channel.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>

@@ -1,6 +1,6 @@
-#include "core/clock.hpp"
+#include "rw/core/clock.hpp"
 
-#include "core/task_group.hpp"
+#include "rw/core/task_group.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,4 +1,4 @@
-#include "core/coalescing_set.hpp"
+#include "rw/core/coalescing_set.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,4 +1,4 @@
-#include "core/config.hpp"
+#include "rw/core/config.hpp"
 
 #include <boost/test/unit_test.hpp>
 

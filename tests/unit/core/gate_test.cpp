@@ -1,4 +1,4 @@
-#include "core/gate.hpp"
+#include "rw/core/gate.hpp"
 
 #include <boost/test/unit_test.hpp>
 

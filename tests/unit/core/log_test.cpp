@@ -1,4 +1,4 @@
-#include "core/log.hpp"
+#include "rw/core/log.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>

@@ -1,4 +1,4 @@
-#include "core/lru_map.hpp"
+#include "rw/core/lru_map.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,7 +1,7 @@
-#include "core/metrics.hpp"
+#include "rw/core/metrics.hpp"
 
-#include "core/metrics_snapshot.hpp"
-#include "core/process_metrics.hpp"
+#include "rw/core/metrics_snapshot.hpp"
+#include "rw/core/process_metrics.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,4 +1,4 @@
-#include "core/resolver.hpp"
+#include "rw/core/resolver.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/executor_work_guard.hpp>

@@ -1,7 +1,7 @@
-#include "core/task_group.hpp"
+#include "rw/core/task_group.hpp"
 
-#include "core/clock.hpp"
-#include "core/wake.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/wake.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>

@@ -1,4 +1,4 @@
-#include "core/text.hpp"
+#include "rw/core/text.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,4 +1,4 @@
-#include "core/token_bucket.hpp"
+#include "rw/core/token_bucket.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,5 +1,5 @@
-#include "core/task_group.hpp"
-#include "core/wake.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/core/wake.hpp"
 
 #include <boost/test/unit_test.hpp>
 

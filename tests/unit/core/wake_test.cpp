@@ -1,6 +1,6 @@
-#include "core/wake.hpp"
+#include "rw/core/wake.hpp"
 
-#include "core/task_group.hpp"
+#include "rw/core/task_group.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/strand.hpp>

@@ -1,6 +1,6 @@
-#include "core/watchdog.hpp"
+#include "rw/core/watchdog.hpp"
 
-#include "core/task_group.hpp"
+#include "rw/core/task_group.hpp"
 
 #include <boost/asio/strand.hpp>
 #include <boost/test/unit_test.hpp>

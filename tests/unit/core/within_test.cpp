@@ -1,4 +1,4 @@
-#include "core/within.hpp"
+#include "rw/core/within.hpp"
 
 #include <boost/test/unit_test.hpp>
 

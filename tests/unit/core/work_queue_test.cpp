@@ -1,6 +1,6 @@
-#include "core/work_queue.hpp"
+#include "rw/core/work_queue.hpp"
 
-#include "core/task_group.hpp"
+#include "rw/core/task_group.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,4 +1,4 @@
-#include "reactors/dev/event_view.hpp"
+#include "rw/reactors/dev/event_view.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>

@@ -1,7 +1,7 @@
-#include "reactors/dev/kubeconfig_text.hpp"
+#include "rw/reactors/dev/kubeconfig_text.hpp"
 
-#include "k8s/config/config.hpp"
-#include "tls/issuer.hpp"
+#include "rw/k8s/config/config.hpp"
+#include "rw/tls/issuer.hpp"
 
 #include <boost/test/unit_test.hpp>
 

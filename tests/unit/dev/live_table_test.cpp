@@ -1,4 +1,4 @@
-#include "reactors/dev/live_table.hpp"
+#include "rw/reactors/dev/live_table.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,6 +1,6 @@
-#include "reactors/dev/live_view.hpp"
+#include "rw/reactors/dev/live_view.hpp"
 
-#include "core/task_group.hpp"
+#include "rw/core/task_group.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>

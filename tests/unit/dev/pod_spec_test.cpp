@@ -1,7 +1,7 @@
-#include "k8s/objects/types.hpp"
-#include "reactors/dev/pod.hpp"
-#include "reactors/watcher_installer/templates.hpp"
-#include "tls/issuer.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/dev/pod.hpp"
+#include "rw/reactors/watcher_installer/templates.hpp"
+#include "rw/tls/issuer.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -1,4 +1,4 @@
-#include "reactors/dev/rollout_view.hpp"
+#include "rw/reactors/dev/rollout_view.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>

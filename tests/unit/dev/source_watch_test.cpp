@@ -1,8 +1,8 @@
-#include "reactors/dev/source_watch.hpp"
+#include "rw/reactors/dev/source_watch.hpp"
 
-#include "k8s/objects/object.hpp"
-#include "reactors/config_sync/target.hpp"
-#include "reactors/shared/content_digest.hpp"
+#include "rw/k8s/objects/object.hpp"
+#include "rw/reactors/config_sync/target.hpp"
+#include "rw/reactors/shared/content_digest.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/test/unit_test.hpp>

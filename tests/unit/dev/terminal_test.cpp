@@ -1,4 +1,4 @@
-#include "reactors/dev/terminal.hpp"
+#include "rw/reactors/dev/terminal.hpp"
 
 #include <boost/test/unit_test.hpp>
 

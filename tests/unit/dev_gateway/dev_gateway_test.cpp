@@ -1,6 +1,6 @@
-#include "reactors/dev/gateway/dev_gateway.hpp"
+#include "rw/reactors/dev/gateway/dev_gateway.hpp"
 
-#include "tls/xfcc.hpp"
+#include "rw/tls/xfcc.hpp"
 
 #include <boost/test/unit_test.hpp>
 

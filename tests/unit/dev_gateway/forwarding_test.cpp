@@ -1,4 +1,4 @@
-#include "reactors/dev/gateway/forwarding.hpp"
+#include "rw/reactors/dev/gateway/forwarding.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,14 +1,14 @@
 #pragma once
 
-#include "k8s/cache/informer.hpp"
-#include "k8s/client/client.hpp"
-#include "k8s/devserver/server.hpp"
-#include "k8s/devserver/yaml.hpp"
-#include "k8s/objects/types.hpp"
-#include "reactors/dev/gateway/dev_gateway.hpp"
-#include "reactors/shared/kyma_resources.hpp"
-#include "tls/ca_bundle.hpp"
-#include "tls/transport.hpp"
+#include "rw/k8s/cache/informer.hpp"
+#include "rw/k8s/client/client.hpp"
+#include "rw/k8s/devserver/server.hpp"
+#include "rw/k8s/devserver/yaml.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/dev/gateway/dev_gateway.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
+#include "rw/tls/ca_bundle.hpp"
+#include "rw/tls/transport.hpp"
 
 #include <boost/json/parse.hpp>
 

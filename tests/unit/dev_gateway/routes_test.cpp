@@ -1,4 +1,4 @@
-#include "reactors/dev/gateway/routes.hpp"
+#include "rw/reactors/dev/gateway/routes.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/test/unit_test.hpp>

@@ -1,8 +1,8 @@
-#include "reactors/dev/issuer/dev_issuer.hpp"
+#include "rw/reactors/dev/issuer/dev_issuer.hpp"
 
-#include "k8s/objects/types.hpp"
-#include "reactors/shared/kyma_resources.hpp"
-#include "tls/ca_bundle.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
+#include "rw/tls/ca_bundle.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,6 +1,6 @@
-#include "reactors/dev/issuer/order.hpp"
+#include "rw/reactors/dev/issuer/order.hpp"
 
-#include "k8s/objects/types.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/test/unit_test.hpp>

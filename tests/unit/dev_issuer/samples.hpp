@@ -1,8 +1,8 @@
 #pragma once
 
-#include "k8s/objects/types.hpp"
-#include "reactors/shared/issuer_kind.hpp"
-#include "tls/error.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/issuer_kind.hpp"
+#include "rw/tls/error.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "k8s/devserver/admission.hpp"
+#include "rw/k8s/devserver/admission.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -1,8 +1,8 @@
-#include "k8s/devserver/admission.hpp"
+#include "rw/k8s/devserver/admission.hpp"
 
-#include "core/wake.hpp"
-#include "k8s/objects/base64.hpp"
-#include "tls/transport.hpp"
+#include "rw/core/wake.hpp"
+#include "rw/k8s/objects/base64.hpp"
+#include "rw/tls/transport.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>

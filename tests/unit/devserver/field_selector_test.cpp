@@ -1,4 +1,4 @@
-#include "k8s/devserver/field_selector.hpp"
+#include "rw/k8s/devserver/field_selector.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>

@@ -1,4 +1,4 @@
-#include "k8s/devserver/managed_fields.hpp"
+#include "rw/k8s/devserver/managed_fields.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

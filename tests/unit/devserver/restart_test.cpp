@@ -1,5 +1,5 @@
-#include "core/watchdog.hpp"
-#include "k8s/client/client.hpp"
+#include "rw/core/watchdog.hpp"
+#include "rw/k8s/client/client.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>

@@ -1,4 +1,4 @@
-#include "k8s/devserver/roles.hpp"
+#include "rw/k8s/devserver/roles.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/test/unit_test.hpp>

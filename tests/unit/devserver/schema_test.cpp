@@ -1,6 +1,6 @@
-#include "k8s/devserver/schema.hpp"
+#include "rw/k8s/devserver/schema.hpp"
 
-#include "k8s/devserver/managed_fields.hpp"
+#include "rw/k8s/devserver/managed_fields.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

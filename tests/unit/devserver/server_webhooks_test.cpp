@@ -1,9 +1,9 @@
-#include "core/wake.hpp"
-#include "k8s/client/client.hpp"
-#include "k8s/config/config.hpp"
-#include "k8s/devserver/server.hpp"
-#include "k8s/objects/base64.hpp"
-#include "tls/transport.hpp"
+#include "rw/core/wake.hpp"
+#include "rw/k8s/client/client.hpp"
+#include "rw/k8s/config/config.hpp"
+#include "rw/k8s/devserver/server.hpp"
+#include "rw/k8s/objects/base64.hpp"
+#include "rw/tls/transport.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_future.hpp>

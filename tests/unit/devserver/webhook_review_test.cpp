@@ -1,6 +1,6 @@
 // What a webhook is told of, in which words, and what its answer means; without calling one.
 
-#include "k8s/devserver/webhook.hpp"
+#include "rw/k8s/devserver/webhook.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

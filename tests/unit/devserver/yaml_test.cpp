@@ -1,4 +1,4 @@
-#include "k8s/devserver/yaml.hpp"
+#include "rw/k8s/devserver/yaml.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>

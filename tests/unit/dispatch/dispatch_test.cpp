@@ -1,8 +1,8 @@
-#include "reactors/dispatch/dispatch.hpp"
+#include "rw/reactors/dispatch/dispatch.hpp"
 
-#include "reactors/listener/listener.hpp"
-#include "reactors/shared/heartbeat.hpp"
-#include "tls/transport.hpp"
+#include "rw/reactors/listener/listener.hpp"
+#include "rw/reactors/shared/heartbeat.hpp"
+#include "rw/tls/transport.hpp"
 
 #include <boost/test/unit_test.hpp>
 

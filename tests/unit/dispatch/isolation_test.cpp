@@ -1,4 +1,4 @@
-#include "reactors/dispatch/dispatch.hpp"
+#include "rw/reactors/dispatch/dispatch.hpp"
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/read_until.hpp>

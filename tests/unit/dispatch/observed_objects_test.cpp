@@ -1,4 +1,4 @@
-#include "reactors/dispatch/observed_objects.hpp"
+#include "rw/reactors/dispatch/observed_objects.hpp"
 
 #include <boost/test/unit_test.hpp>
 

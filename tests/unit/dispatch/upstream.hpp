@@ -1,10 +1,10 @@
 #pragma once
 
-#include "core/channel.hpp"
-#include "core/http/server.hpp"
-#include "core/task_group.hpp"
-#include "core/wake.hpp"
-#include "reactors/dispatch/dispatch.hpp"
+#include "rw/core/channel.hpp"
+#include "rw/core/http/server.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/core/wake.hpp"
+#include "rw/reactors/dispatch/dispatch.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>

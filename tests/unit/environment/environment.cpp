@@ -1,13 +1,13 @@
 #include "tests/unit/environment/environment.hpp"
 
-#include "core/backoff.hpp"
-#include "k8s/client/object_api.hpp"
-#include "k8s/config/config.hpp"
-#include "k8s/config/kubeconfig.hpp"
-#include "k8s/objects/base64.hpp"
-#include "k8s/objects/manifests.hpp"
-#include "k8s/objects/types.hpp"
-#include "reactors/shared/kyma_resources.hpp"
+#include "rw/core/backoff.hpp"
+#include "rw/k8s/client/object_api.hpp"
+#include "rw/k8s/config/config.hpp"
+#include "rw/k8s/config/kubeconfig.hpp"
+#include "rw/k8s/objects/base64.hpp"
+#include "rw/k8s/objects/manifests.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>

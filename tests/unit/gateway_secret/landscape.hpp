@@ -1,10 +1,10 @@
 #pragma once
 
-#include "reactors/certificates/state.hpp"
-#include "reactors/gateway_secret/rotation.hpp"
-#include "reactors/shared/rollout.hpp"
-#include "reactors/shared/trust_bundle.hpp"
-#include "reactors/watcher_installer/trust.hpp"
+#include "rw/reactors/certificates/state.hpp"
+#include "rw/reactors/gateway_secret/rotation.hpp"
+#include "rw/reactors/shared/rollout.hpp"
+#include "rw/reactors/shared/trust_bundle.hpp"
+#include "rw/reactors/watcher_installer/trust.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,8 +1,8 @@
 // What runtimes lack before the gateway may switch, and what is tracked of them.
 
-#include "reactors/shared/rollout.hpp"
+#include "rw/reactors/shared/rollout.hpp"
 
-#include "reactors/gateway_secret/rotation.hpp"
+#include "rw/reactors/gateway_secret/rotation.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,4 +1,4 @@
-#include "reactors/gateway_secret/rotator.hpp"
+#include "rw/reactors/gateway_secret/rotator.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,11 +1,11 @@
 #pragma once
 
-#include "k8s/objects/types.hpp"
-#include "reactors/gateway_secret/rotation.hpp"
-#include "reactors/gateway_secret/secrets.hpp"
-#include "reactors/shared/rollout.hpp"
-#include "tls/ca_bundle.hpp"
-#include "tls/issuer.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/gateway_secret/rotation.hpp"
+#include "rw/reactors/gateway_secret/secrets.hpp"
+#include "rw/reactors/shared/rollout.hpp"
+#include "rw/tls/ca_bundle.hpp"
+#include "rw/tls/issuer.hpp"
 
 #include <boost/json/object.hpp>
 #include <boost/test/unit_test.hpp>

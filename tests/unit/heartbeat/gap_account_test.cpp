@@ -1,6 +1,6 @@
 // The numbers of gaps of each manager, over the restarts of a journal.
 
-#include "reactors/shared/gap_account.hpp"
+#include "rw/reactors/shared/gap_account.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,6 +1,6 @@
 // Whose events were missed, by the heartbeats of one runtime.
 
-#include "reactors/shared/gap_detector.hpp"
+#include "rw/reactors/shared/gap_detector.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,6 +1,6 @@
 // States of runtimes, from their heartbeats and from the lack of them.
 
-#include "reactors/heartbeat/health.hpp"
+#include "rw/reactors/heartbeat/health.hpp"
 
 #include <boost/test/unit_test.hpp>
 

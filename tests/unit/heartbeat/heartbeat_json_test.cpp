@@ -1,6 +1,6 @@
 // What a watcher reports of itself, on the wire.
 
-#include "reactors/shared/heartbeat.hpp"
+#include "rw/reactors/shared/heartbeat.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -1,6 +1,6 @@
 // What a watcher tells the manager that probes it, through an API server's warning.
 
-#include "reactors/shared/probe.hpp"
+#include "rw/reactors/shared/probe.hpp"
 
 #include <boost/test/unit_test.hpp>
 

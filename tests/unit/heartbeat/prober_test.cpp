@@ -1,8 +1,8 @@
 // What the response to a probe says; and what becomes of it in the state of a runtime.
 
-#include "reactors/heartbeat/prober.hpp"
+#include "rw/reactors/heartbeat/prober.hpp"
 
-#include "reactors/shared/probe.hpp"
+#include "rw/reactors/shared/probe.hpp"
 
 #include <boost/test/unit_test.hpp>
 

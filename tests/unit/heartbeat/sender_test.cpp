@@ -1,6 +1,6 @@
-#include "reactors/heartbeat/sender.hpp"
+#include "rw/reactors/heartbeat/sender.hpp"
 
-#include "core/task_group.hpp"
+#include "rw/core/task_group.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,8 +1,8 @@
 // What a heartbeat says of the parts of a webhook process.
 
-#include "reactors/cli/watcher_report.hpp"
+#include "rw/reactors/cli/watcher_report.hpp"
 
-#include "tls/ca_bundle.hpp"
+#include "rw/tls/ca_bundle.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/http/client.hpp"
-#include "core/stream.hpp"
+#include "rw/core/http/client.hpp"
+#include "rw/core/stream.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_future.hpp>

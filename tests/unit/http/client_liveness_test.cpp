@@ -1,4 +1,4 @@
-#include "core/http/client.hpp"
+#include "rw/core/http/client.hpp"
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/test/unit_test.hpp>

@@ -1,7 +1,7 @@
 // How a client finds the address of its upstream.
 
-#include "core/http/client.hpp"
-#include "core/resolver.hpp"
+#include "rw/core/http/client.hpp"
+#include "rw/core/resolver.hpp"
 
 #include <boost/asio/ip/address.hpp>
 #include <boost/test/unit_test.hpp>

@@ -1,6 +1,6 @@
 // Guarded exchanges, and the permit that goes while they are on their way.
 
-#include "core/http/client.hpp"
+#include "rw/core/http/client.hpp"
 
 #include <boost/test/unit_test.hpp>
 

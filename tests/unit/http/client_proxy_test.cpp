@@ -1,6 +1,6 @@
-#include "core/http/client.hpp"
-#include "core/http/client_connection.hpp"
-#include "tls/transport.hpp"
+#include "rw/core/http/client.hpp"
+#include "rw/core/http/client_connection.hpp"
+#include "rw/tls/transport.hpp"
 
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ip/tcp.hpp>

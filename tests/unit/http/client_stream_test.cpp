@@ -1,6 +1,6 @@
-#include "core/http/client.hpp"
-#include "core/task_group.hpp"
-#include "core/wake.hpp"
+#include "rw/core/http/client.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/core/wake.hpp"
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/this_coro.hpp>

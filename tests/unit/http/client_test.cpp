@@ -1,6 +1,6 @@
-#include "core/http/client.hpp"
+#include "rw/core/http/client.hpp"
 
-#include "core/stream.hpp"
+#include "rw/core/stream.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>

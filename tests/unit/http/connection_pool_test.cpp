@@ -1,6 +1,6 @@
 // Which connection an exchange takes, when another one is opened, and what may be sent again.
 
-#include "core/http/client.hpp"
+#include "rw/core/http/client.hpp"
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/test/unit_test.hpp>

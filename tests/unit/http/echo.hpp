@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/http/server.hpp"
-#include "core/stream.hpp"
-#include "core/wake.hpp"
+#include "rw/core/http/server.hpp"
+#include "rw/core/stream.hpp"
+#include "rw/core/wake.hpp"
 
 #include <boost/asio/post.hpp>
 

@@ -1,4 +1,4 @@
-#include "core/http/handshake_queue.hpp"
+#include "rw/core/http/handshake_queue.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>

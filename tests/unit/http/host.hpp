@@ -1,11 +1,11 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "core/http/server.hpp"
-#include "core/log.hpp"
-#include "core/metrics.hpp"
-#include "core/task_group.hpp"
-#include "core/watchdog.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/http/server.hpp"
+#include "rw/core/log.hpp"
+#include "rw/core/metrics.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/core/watchdog.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>

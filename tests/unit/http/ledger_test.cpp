@@ -1,4 +1,4 @@
-#include "core/http/ledger.hpp"
+#include "rw/core/http/ledger.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>

@@ -1,6 +1,6 @@
 // Whose connections a context's clients and servers use.
 
-#include "core/network.hpp"
+#include "rw/core/network.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/this_coro.hpp>

@@ -1,4 +1,4 @@
-#include "core/stream.hpp"
+#include "rw/core/stream.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/http/server.hpp"
+#include "rw/core/http/server.hpp"
 
 #include <atomic>
 #include <functional>

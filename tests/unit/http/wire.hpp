@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tls/issuer.hpp"
+#include "rw/tls/issuer.hpp"
 
 #include <boost/asio/ip/tcp.hpp>
 #include <openssl/err.h>

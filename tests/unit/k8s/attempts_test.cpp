@@ -1,6 +1,6 @@
-#include "k8s/client/client.hpp"
-#include "k8s/client/fence.hpp"
-#include "k8s/client/retry.hpp"
+#include "rw/k8s/client/client.hpp"
+#include "rw/k8s/client/fence.hpp"
+#include "rw/k8s/client/retry.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/backoff.hpp"
-#include "core/clock.hpp"
+#include "rw/core/backoff.hpp"
+#include "rw/core/clock.hpp"
 
 #include <cstdint>
 #include <cstdlib>

@@ -1,6 +1,6 @@
-#include "k8s/client/client_pool.hpp"
+#include "rw/k8s/client/client_pool.hpp"
 
-#include "core/metrics.hpp"
+#include "rw/core/metrics.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>

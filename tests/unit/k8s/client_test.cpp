@@ -1,4 +1,4 @@
-#include "k8s/client/client.hpp"
+#include "rw/k8s/client/client.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>

@@ -1,11 +1,11 @@
 // What a client's calls and watches have to do with connections: how many there are, what becomes
 // of those that end, and what may be sent again.
 
-#include "k8s/cache/informer.hpp"
-#include "k8s/client/call.hpp"
-#include "k8s/client/client.hpp"
-#include "k8s/config/kubeconfig.hpp"
-#include "k8s/devserver/server.hpp"
+#include "rw/k8s/cache/informer.hpp"
+#include "rw/k8s/client/call.hpp"
+#include "rw/k8s/client/client.hpp"
+#include "rw/k8s/config/kubeconfig.hpp"
+#include "rw/k8s/devserver/server.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>

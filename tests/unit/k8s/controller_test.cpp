@@ -1,7 +1,7 @@
-#include "k8s/controller/controller.hpp"
+#include "rw/k8s/controller/controller.hpp"
 
-#include "core/task_group.hpp"
-#include "k8s/cache/informer.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/k8s/cache/informer.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,7 +1,7 @@
 // A controller that is made and does not run yet, as on a replica that does not lead.
 
-#include "core/watchdog.hpp"
-#include "k8s/controller/controller.hpp"
+#include "rw/core/watchdog.hpp"
+#include "rw/k8s/controller/controller.hpp"
 
 #include <boost/test/unit_test.hpp>
 

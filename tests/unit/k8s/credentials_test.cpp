@@ -1,6 +1,6 @@
-#include "k8s/client/client.hpp"
-#include "k8s/config/exec_plugin.hpp"
-#include "k8s/objects/base64.hpp"
+#include "rw/k8s/client/client.hpp"
+#include "rw/k8s/config/exec_plugin.hpp"
+#include "rw/k8s/objects/base64.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,4 @@
-#include "k8s/objects/difference.hpp"
+#include "rw/k8s/objects/difference.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/test/unit_test.hpp>

@@ -1,6 +1,6 @@
-#include "k8s/controller/election.hpp"
+#include "rw/k8s/controller/election.hpp"
 
-#include "k8s/objects/types.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>

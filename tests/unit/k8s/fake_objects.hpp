@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/wake.hpp"
-#include "k8s/client/object_api.hpp"
-#include "k8s/objects/types.hpp"
+#include "rw/core/wake.hpp"
+#include "rw/k8s/client/object_api.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/system/system_error.hpp>

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "core/task_group.hpp"
-#include "k8s/cache/api_source.hpp"
-#include "k8s/cache/informer.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/k8s/cache/api_source.hpp"
+#include "rw/k8s/cache/informer.hpp"
 
 #include <boost/asio/awaitable.hpp>
 

@@ -1,9 +1,9 @@
 // Certificates that expire while a watch is under way: its connection lives on, the next one is
 // refused until there is a successor, and nothing is lost.
 
-#include "k8s/client/client.hpp"
-#include "k8s/devserver/server.hpp"
-#include "tls/issuer.hpp"
+#include "rw/k8s/client/client.hpp"
+#include "rw/k8s/devserver/server.hpp"
+#include "rw/tls/issuer.hpp"
 
 #include <boost/json/value.hpp>
 #include <boost/test/unit_test.hpp>

@@ -4,10 +4,10 @@
 // RW_DEVSERVER_HISTORY_SEEDS says how many histories, RW_HISTORY_FIRST which is the first; one that
 // goes wrong prints its seed and its end.
 
-#include "core/task_group.hpp"
-#include "core/watchdog.hpp"
-#include "k8s/cache/informer.hpp"
-#include "k8s/client/client.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/core/watchdog.hpp"
+#include "rw/k8s/cache/informer.hpp"
+#include "rw/k8s/client/client.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>

@@ -4,8 +4,8 @@
 // histories (200, and fewer under a sanitizer), RW_HISTORY_FIRST which is the first; one that goes
 // wrong prints its seed and its end.
 
-#include "core/task_group.hpp"
-#include "k8s/cache/informer.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/k8s/cache/informer.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>

@@ -1,6 +1,6 @@
 // What servers do to informers over real connections, in both protocols.
 
-#include "k8s/client/client.hpp"
+#include "rw/k8s/client/client.hpp"
 
 #include <boost/test/unit_test.hpp>
 

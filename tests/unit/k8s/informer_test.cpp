@@ -1,4 +1,4 @@
-#include "k8s/cache/informer.hpp"
+#include "rw/k8s/cache/informer.hpp"
 
 #include <boost/json/value.hpp>
 #include <boost/test/unit_test.hpp>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/task_group.hpp"
-#include "k8s/cache/informer.hpp"
-#include "k8s/client/client.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/k8s/cache/informer.hpp"
+#include "rw/k8s/client/client.hpp"
 
 #include <boost/asio/awaitable.hpp>
 

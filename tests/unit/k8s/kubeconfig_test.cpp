@@ -1,5 +1,5 @@
-#include "k8s/config/config.hpp"
-#include "k8s/objects/base64.hpp"
+#include "rw/k8s/config/config.hpp"
+#include "rw/k8s/objects/base64.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/test/data/test_case.hpp>

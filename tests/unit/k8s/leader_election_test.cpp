@@ -1,6 +1,6 @@
-#include "k8s/controller/leader_election.hpp"
+#include "rw/k8s/controller/leader_election.hpp"
 
-#include "core/task_group.hpp"
+#include "rw/core/task_group.hpp"
 
 #include <boost/test/unit_test.hpp>
 

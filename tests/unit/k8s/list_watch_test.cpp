@@ -1,4 +1,4 @@
-#include "k8s/cache/list_watch.hpp"
+#include "rw/k8s/cache/list_watch.hpp"
 
 #include <boost/test/unit_test.hpp>
 

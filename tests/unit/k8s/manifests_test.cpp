@@ -1,4 +1,4 @@
-#include "k8s/objects/manifests.hpp"
+#include "rw/k8s/objects/manifests.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/clock.hpp"
-#include "k8s/cache/api_source.hpp"
-#include "k8s/objects/failure.hpp"
+#include "rw/core/clock.hpp"
+#include "rw/k8s/cache/api_source.hpp"
+#include "rw/k8s/objects/failure.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

@@ -1,6 +1,6 @@
-#include "k8s/cache/own_writes.hpp"
+#include "rw/k8s/cache/own_writes.hpp"
 
-#include "k8s/objects/types.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>

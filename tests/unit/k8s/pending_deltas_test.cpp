@@ -1,4 +1,4 @@
-#include "k8s/cache/pending_deltas.hpp"
+#include "rw/k8s/cache/pending_deltas.hpp"
 
 #include <boost/test/unit_test.hpp>
 

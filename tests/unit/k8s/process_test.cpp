@@ -1,4 +1,4 @@
-#include "k8s/config/process.hpp"
+#include "rw/k8s/config/process.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>

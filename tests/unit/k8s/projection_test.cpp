@@ -1,7 +1,7 @@
-#include "k8s/objects/projection.hpp"
+#include "rw/k8s/objects/projection.hpp"
 
-#include "k8s/cache/list_decoder.hpp"
-#include "k8s/cache/watch_decoder.hpp"
+#include "rw/k8s/cache/list_decoder.hpp"
+#include "rw/k8s/cache/watch_decoder.hpp"
 
 #include <boost/test/unit_test.hpp>
 

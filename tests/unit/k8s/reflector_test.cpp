@@ -1,4 +1,4 @@
-#include "k8s/cache/reflector.hpp"
+#include "rw/k8s/cache/reflector.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/task_group.hpp"
-#include "k8s/devserver/server.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/k8s/devserver/server.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

@@ -1,4 +1,4 @@
-#include "k8s/objects/types.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <boost/test/unit_test.hpp>
 

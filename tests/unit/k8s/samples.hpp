@@ -1,8 +1,8 @@
 #pragma once
 
-#include "k8s/objects/names.hpp"
-#include "k8s/objects/object.hpp"
-#include "k8s/objects/object_reader.hpp"
+#include "rw/k8s/objects/names.hpp"
+#include "rw/k8s/objects/object.hpp"
+#include "rw/k8s/objects/object_reader.hpp"
 
 #include <string>
 #include <string_view>

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "core/http/server.hpp"
-#include "k8s/client/client.hpp"
-#include "tls/certificate.hpp"
-#include "tls/transport.hpp"
+#include "rw/core/http/server.hpp"
+#include "rw/k8s/client/client.hpp"
+#include "rw/tls/certificate.hpp"
+#include "rw/tls/transport.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_future.hpp>

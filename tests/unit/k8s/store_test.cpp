@@ -1,4 +1,4 @@
-#include "k8s/cache/store.hpp"
+#include "rw/k8s/cache/store.hpp"
 
 #include <boost/json/value.hpp>
 #include <boost/test/unit_test.hpp>

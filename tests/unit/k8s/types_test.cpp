@@ -1,6 +1,6 @@
-#include "k8s/objects/types.hpp"
+#include "rw/k8s/objects/types.hpp"
 
-#include "k8s/objects/base64.hpp"
+#include "rw/k8s/objects/base64.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>

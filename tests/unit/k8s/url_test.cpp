@@ -1,6 +1,6 @@
-#include "k8s/objects/url.hpp"
+#include "rw/k8s/objects/url.hpp"
 
-#include "k8s/objects/base64.hpp"
+#include "rw/k8s/objects/base64.hpp"
 
 #include <boost/test/unit_test.hpp>
 

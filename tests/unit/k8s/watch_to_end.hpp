@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/wake.hpp"
-#include "k8s/client/client.hpp"
+#include "rw/core/wake.hpp"
+#include "rw/k8s/client/client.hpp"
 
 #include <string_view>
 #include <utility>

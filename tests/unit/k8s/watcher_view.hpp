@@ -1,6 +1,6 @@
 #pragma once
 
-#include "k8s/objects/delta.hpp"
+#include "rw/k8s/objects/delta.hpp"
 
 #include <charconv>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "reactors/kyma_router/kyma_router.hpp"
+#include "rw/reactors/kyma_router/kyma_router.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,4 +1,4 @@
-#include "reactors/shared/event_json.hpp"
+#include "rw/reactors/shared/event_json.hpp"
 
 #include <boost/test/unit_test.hpp>
 

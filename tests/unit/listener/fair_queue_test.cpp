@@ -1,4 +1,4 @@
-#include "reactors/listener/fair_queue.hpp"
+#include "rw/reactors/listener/fair_queue.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,4 +1,4 @@
-#include "reactors/listener/identity.hpp"
+#include "rw/reactors/listener/identity.hpp"
 
 #include <boost/test/unit_test.hpp>
 

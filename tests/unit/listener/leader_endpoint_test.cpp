@@ -1,6 +1,6 @@
-#include "reactors/listener/leader_endpoint.hpp"
+#include "rw/reactors/listener/leader_endpoint.hpp"
 
-#include "k8s/objects/types.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,4 +1,4 @@
-#include "reactors/listener/listener.hpp"
+#include "rw/reactors/listener/listener.hpp"
 
 #include <boost/test/unit_test.hpp>
 

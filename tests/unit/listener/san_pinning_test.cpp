@@ -1,6 +1,6 @@
-#include "reactors/listener/san_pinning.hpp"
+#include "rw/reactors/listener/san_pinning.hpp"
 
-#include "tls/issuer.hpp"
+#include "rw/tls/issuer.hpp"
 
 #include <boost/test/unit_test.hpp>
 

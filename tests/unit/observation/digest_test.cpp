@@ -1,4 +1,4 @@
-#include "reactors/observation/digest.hpp"
+#include "rw/reactors/observation/digest.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/test/unit_test.hpp>

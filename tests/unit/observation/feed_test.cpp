@@ -1,7 +1,7 @@
 // Resources that come and go, on an API server in simulated time.
 
-#include "reactors/observation/observation.hpp"
-#include "reactors/shared/managers_file.hpp"
+#include "rw/reactors/observation/observation.hpp"
+#include "rw/reactors/shared/managers_file.hpp"
 
 #include <boost/test/unit_test.hpp>
 

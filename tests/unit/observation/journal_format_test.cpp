@@ -1,4 +1,4 @@
-#include "reactors/observation/journal_format.hpp"
+#include "rw/reactors/observation/journal_format.hpp"
 
 #include <boost/test/unit_test.hpp>
 

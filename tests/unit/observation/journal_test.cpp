@@ -1,6 +1,6 @@
-#include "reactors/observation/journal.hpp"
+#include "rw/reactors/observation/journal.hpp"
 
-#include "core/task_group.hpp"
+#include "rw/core/task_group.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>

@@ -1,8 +1,8 @@
 // The reactor on an API server: what it lists and watches, and what it sends.
 
-#include "reactors/observation/observation.hpp"
+#include "rw/reactors/observation/observation.hpp"
 
-#include "k8s/objects/types.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <boost/test/unit_test.hpp>
 

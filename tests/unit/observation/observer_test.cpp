@@ -1,4 +1,4 @@
-#include "reactors/observation/observer.hpp"
+#include "rw/reactors/observation/observer.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/test/unit_test.hpp>

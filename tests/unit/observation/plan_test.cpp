@@ -1,4 +1,4 @@
-#include "reactors/observation/plan.hpp"
+#include "rw/reactors/observation/plan.hpp"
 
 #include <boost/test/unit_test.hpp>
 

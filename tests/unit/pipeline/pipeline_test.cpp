@@ -1,8 +1,8 @@
-#include "core/task_group.hpp"
-#include "reactors/admission/admission.hpp"
-#include "reactors/dispatch/dispatch.hpp"
-#include "reactors/listener/listener.hpp"
-#include "tls/transport.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/reactors/admission/admission.hpp"
+#include "rw/reactors/dispatch/dispatch.hpp"
+#include "rw/reactors/listener/listener.hpp"
+#include "rw/tls/transport.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/executor_work_guard.hpp>

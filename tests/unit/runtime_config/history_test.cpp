@@ -9,8 +9,8 @@
 // RW_CONFIG_HISTORY_SEEDS is the number of histories, RW_CONFIG_HISTORY_FIRST the first seed; a
 // history that fails prints its seed and its end.
 
-#include "k8s/objects/types.hpp"
-#include "reactors/shared/kyma_resources.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/serialize.hpp>
 #include <boost/test/unit_test.hpp>

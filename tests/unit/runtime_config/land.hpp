@@ -1,11 +1,11 @@
 #pragma once
 
-#include "k8s/client/client_pool.hpp"
-#include "reactors/cli/app.hpp"
-#include "reactors/cli/runtime_config.hpp"
-#include "reactors/dev/kim.hpp"
-#include "reactors/dev/source_watch.hpp"
-#include "reactors/shared/bootstrapper_mode.hpp"
+#include "rw/k8s/client/client_pool.hpp"
+#include "rw/reactors/cli/app.hpp"
+#include "rw/reactors/cli/runtime_config.hpp"
+#include "rw/reactors/dev/kim.hpp"
+#include "rw/reactors/dev/source_watch.hpp"
+#include "rw/reactors/shared/bootstrapper_mode.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/object.hpp>

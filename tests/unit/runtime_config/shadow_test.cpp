@@ -1,7 +1,7 @@
 // What is told in mode shadow, while Kyma Infrastructure Manager writes; and how direct takes over.
 
-#include "k8s/objects/types.hpp"
-#include "reactors/shared/kyma_resources.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -1,9 +1,9 @@
 // How drift is detected, and how fast it is repaired.
 
-#include "reactors/runtime_controller/remote_watch.hpp"
+#include "rw/reactors/runtime_controller/remote_watch.hpp"
 
-#include "k8s/objects/types.hpp"
-#include "reactors/shared/kyma_resources.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,6 +1,6 @@
-#include "reactors/runtime_controller/runtimes.hpp"
+#include "rw/reactors/runtime_controller/runtimes.hpp"
 
-#include "core/metrics.hpp"
+#include "rw/core/metrics.hpp"
 
 #include <boost/test/unit_test.hpp>
 

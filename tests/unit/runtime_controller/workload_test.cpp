@@ -1,6 +1,6 @@
 // What a Deployment and its pods say of each other.
 
-#include "reactors/runtime_controller/workload.hpp"
+#include "rw/reactors/runtime_controller/workload.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -1,6 +1,6 @@
 // The one decision on a roll-out.
 
-#include "reactors/runtime_rollout/decision.hpp"
+#include "rw/reactors/runtime_rollout/decision.hpp"
 
 #include <boost/test/unit_test.hpp>
 

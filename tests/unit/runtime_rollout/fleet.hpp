@@ -1,6 +1,6 @@
 #pragma once
 
-#include "reactors/runtime_rollout/decision.hpp"
+#include "rw/reactors/runtime_rollout/decision.hpp"
 
 #include <chrono>
 #include <cstddef>

@@ -1,6 +1,6 @@
 // Random histories of a roll-out keep to its promises.
 
-#include "reactors/runtime_rollout/decision.hpp"
+#include "rw/reactors/runtime_rollout/decision.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,8 +1,8 @@
 // What a RuntimeRollout says.
 
-#include "reactors/runtime_rollout/resource.hpp"
+#include "rw/reactors/runtime_rollout/resource.hpp"
 
-#include "k8s/objects/types.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

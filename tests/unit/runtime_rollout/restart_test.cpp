@@ -1,8 +1,8 @@
 // A new leader goes on where the former one stopped.
 
-#include "k8s/objects/types.hpp"
-#include "reactors/runtime_rollout/runtime_rollout.hpp"
-#include "reactors/shared/kyma_resources.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/runtime_rollout/runtime_rollout.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

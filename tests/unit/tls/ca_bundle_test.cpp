@@ -1,4 +1,4 @@
-#include "tls/ca_bundle.hpp"
+#include "rw/tls/ca_bundle.hpp"
 
 #include <boost/test/unit_test.hpp>
 

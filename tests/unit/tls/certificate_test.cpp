@@ -1,6 +1,6 @@
-#include "tls/certificate.hpp"
+#include "rw/tls/certificate.hpp"
 
-#include "tls/trust_store.hpp"
+#include "rw/tls/trust_store.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,7 +1,7 @@
-#include "tls/issuer.hpp"
+#include "rw/tls/issuer.hpp"
 
-#include "tls/openssl.hpp"
-#include "tls/trust_store.hpp"
+#include "rw/tls/openssl.hpp"
+#include "rw/tls/trust_store.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <openssl/bn.h>

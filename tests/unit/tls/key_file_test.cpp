@@ -1,4 +1,4 @@
-#include "tls/files.hpp"
+#include "rw/tls/files.hpp"
 
 #include <boost/test/unit_test.hpp>
 

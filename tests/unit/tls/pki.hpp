@@ -1,7 +1,7 @@
 #pragma once
 
-#include "tls/issuer.hpp"
-#include "tls/material.hpp"
+#include "rw/tls/issuer.hpp"
+#include "rw/tls/material.hpp"
 
 #include <boost/test/unit_test.hpp>
 

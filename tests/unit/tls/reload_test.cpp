@@ -1,8 +1,8 @@
-#include "tls/reload.hpp"
+#include "rw/tls/reload.hpp"
 
-#include "tls/directory_watch.hpp"
-#include "tls/files.hpp"
-#include "tls/quiet_period.hpp"
+#include "rw/tls/directory_watch.hpp"
+#include "rw/tls/files.hpp"
+#include "rw/tls/quiet_period.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>

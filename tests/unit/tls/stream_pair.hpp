@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/stream.hpp"
-#include "tls/stream.hpp"
-#include "tls/transport.hpp"
+#include "rw/core/stream.hpp"
+#include "rw/tls/stream.hpp"
+#include "rw/tls/transport.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>

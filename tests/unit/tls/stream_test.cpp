@@ -1,6 +1,6 @@
-#include "tls/stream.hpp"
+#include "rw/tls/stream.hpp"
 
-#include "tls/openssl.hpp"
+#include "rw/tls/openssl.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/write.hpp>

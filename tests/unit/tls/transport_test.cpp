@@ -1,6 +1,6 @@
-#include "tls/transport.hpp"
+#include "rw/tls/transport.hpp"
 
-#include "tls/openssl.hpp"
+#include "rw/tls/openssl.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,4 +1,4 @@
-#include "tls/xfcc.hpp"
+#include "rw/tls/xfcc.hpp"
 
 #include <boost/test/unit_test.hpp>
 

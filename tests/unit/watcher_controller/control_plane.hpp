@@ -1,11 +1,11 @@
 #pragma once
 
-#include "core/task_group.hpp"
-#include "k8s/cache/informer.hpp"
-#include "k8s/client/client.hpp"
-#include "k8s/controller/event_recorder.hpp"
-#include "k8s/devserver/faults.hpp"
-#include "reactors/watcher_controller/watcher_controller.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/k8s/cache/informer.hpp"
+#include "rw/k8s/client/client.hpp"
+#include "rw/k8s/controller/event_recorder.hpp"
+#include "rw/k8s/devserver/faults.hpp"
+#include "rw/reactors/watcher_controller/watcher_controller.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>

@@ -1,8 +1,8 @@
 // Whether lifecycle-manager runs, by its Lease; time is given.
 
-#include "reactors/watcher_installer/lifecycle_manager_lease.hpp"
+#include "rw/reactors/watcher_installer/lifecycle_manager_lease.hpp"
 
-#include "k8s/objects/types.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/test/unit_test.hpp>

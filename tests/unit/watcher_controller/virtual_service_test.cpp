@@ -1,4 +1,4 @@
-#include "reactors/watcher_controller/virtual_service.hpp"
+#include "rw/reactors/watcher_controller/virtual_service.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>

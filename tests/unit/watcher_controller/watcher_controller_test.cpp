@@ -1,10 +1,10 @@
 // The whole reactor on an API server: the embedded one, or a real kube-apiserver
 // (control_plane.hpp).
 
-#include "reactors/watcher_controller/watcher_controller.hpp"
+#include "rw/reactors/watcher_controller/watcher_controller.hpp"
 
-#include "k8s/objects/types.hpp"
-#include "reactors/shared/kyma_resources.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>

@@ -1,4 +1,4 @@
-#include "reactors/watcher_controller/watcher_status.hpp"
+#include "rw/reactors/watcher_controller/watcher_status.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>

@@ -1,7 +1,7 @@
-#include "reactors/shared/watcher.hpp"
+#include "rw/reactors/shared/watcher.hpp"
 
-#include "k8s/objects/types.hpp"
-#include "reactors/shared/managers_file.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/managers_file.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>

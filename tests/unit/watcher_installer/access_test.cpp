@@ -1,7 +1,7 @@
-#include "reactors/watcher_installer/access.hpp"
+#include "rw/reactors/watcher_installer/access.hpp"
 
-#include "k8s/objects/object.hpp"
-#include "reactors/runtime_controller/runtime_access.hpp"
+#include "rw/k8s/objects/object.hpp"
+#include "rw/reactors/runtime_controller/runtime_access.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,11 +1,11 @@
 // The installer against embedded API servers: a control plane and its runtimes.
 
-#include "k8s/objects/base64.hpp"
-#include "k8s/objects/types.hpp"
-#include "reactors/shared/kyma_resources.hpp"
-#include "reactors/shared/managers_file.hpp"
-#include "reactors/shared/watcher.hpp"
-#include "tls/trust_store.hpp"
+#include "rw/k8s/objects/base64.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
+#include "rw/reactors/shared/managers_file.hpp"
+#include "rw/reactors/shared/watcher.hpp"
+#include "rw/tls/trust_store.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

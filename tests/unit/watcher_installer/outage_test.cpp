@@ -1,6 +1,6 @@
 // Many runtimes fall silent at once, as when a region is gone.
 
-#include "k8s/objects/types.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>

@@ -1,9 +1,9 @@
 // What goes to a runtime, held against the contract line by line.
 
-#include "reactors/watcher_installer/render.hpp"
+#include "rw/reactors/watcher_installer/render.hpp"
 
-#include "k8s/objects/base64.hpp"
-#include "k8s/objects/types.hpp"
+#include "rw/k8s/objects/base64.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

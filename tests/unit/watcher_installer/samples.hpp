@@ -1,8 +1,8 @@
 #pragma once
 
-#include "k8s/objects/types.hpp"
-#include "reactors/shared/watcher.hpp"
-#include "tls/issuer.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/watcher.hpp"
+#include "rw/tls/issuer.hpp"
 
 #include <boost/json/value.hpp>
 

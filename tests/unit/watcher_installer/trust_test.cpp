@@ -1,11 +1,11 @@
 // The order in which trust changes on a runtime, step by step, against the world's invariants.
 
-#include "reactors/watcher_installer/trust.hpp"
+#include "rw/reactors/watcher_installer/trust.hpp"
 
-#include "k8s/objects/types.hpp"
-#include "reactors/watcher_installer/installation.hpp"
-#include "reactors/watcher_installer/render.hpp"
-#include "tls/trust_store.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/watcher_installer/installation.hpp"
+#include "rw/reactors/watcher_installer/render.hpp"
+#include "rw/tls/trust_store.hpp"
 
 #include <boost/json/object.hpp>
 #include <boost/test/unit_test.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "reactors/shared/rollout.hpp"
-#include "reactors/watcher_installer/watcher_installer.hpp"
+#include "rw/reactors/shared/rollout.hpp"
+#include "rw/reactors/watcher_installer/watcher_installer.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>

@@ -1,7 +1,7 @@
-#include "core/backoff.hpp"
-#include "k8s/objects/types.hpp"
-#include "reactors/shared/kyma_resources.hpp"
-#include "reactors/shared/trust_bundle.hpp"
+#include "rw/core/backoff.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
+#include "rw/reactors/shared/trust_bundle.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
