@@ -7,6 +7,7 @@
 
 #include <boost/json.hpp>
 
+#include <algorithm>
 #include <cstdlib>
 #include <random>
 #include <stdexcept>
@@ -170,10 +171,29 @@ backend::answer backend::http(const std::string& method, const std::string& targ
   }
   if (!authorized) what.headers.add("authorization", "Bearer " + admin_.token);
   if (!typed && !body.empty()) what.headers.add("content-type", "application/json");
+  return send(what);
+}
+
+backend::answer backend::send(const http::request& what) {
   http::response got;
   const auto error = here.call(exchange(*http_, what, got));
-  if (error) throw std::runtime_error(method + " " + target + ": " + error.message());
+  if (error) throw std::runtime_error(what.method + " " + what.target + ": " + error.message());
   return {got.status, std::move(got.headers), std::move(got.body)};
+}
+
+backend::answer backend::http_on(const std::string& name, http::request what) {
+  std::string token;
+  here.on_thread([&] {
+    auto& server = *embedded_->server;
+    if (std::ranges::count(server.clusters(), name) == 0) server.add_cluster(name);
+    const auto text = server.kubeconfig(name, "admin");
+    token = k8s::parse_kubeconfig(text, "the embedded server's kubeconfig", ".").value().token;
+  });
+  what.target = "/clusters/" + name + what.target;
+  if (what.headers.get("authorization").empty()) {
+    what.headers.add("authorization", "Bearer " + token);
+  }
+  return send(what);
 }
 
 void backend::compact() {

@@ -101,7 +101,9 @@ bool prepare() {
   // What the real server of the suite is too old for.
   if (!backend::embedded()) {
     auto& all = ut::framework::master_test_suite();
-    all.remove(child<ut::test_suite>(all, "embedded_only").p_id);
+    for (const auto* name : {"embedded_only", "replay"}) {
+      all.remove(child<ut::test_suite>(all, name).p_id);
+    }
   }
   ut::framework::register_observer(the_verdict);
   return true;
