@@ -133,6 +133,7 @@ enum class patch_type : std::uint8_t { merge, json, strategic_merge };
 struct discovered_resource {
   resource_type type;
   std::vector<std::string> verbs;
+  bool has_status = false;  ///< a subresource of that name: writes to it leave the generation
 };
 
 /// Gets a watch's bytes as they come, on the client's executor. They are pieces of lines, each line

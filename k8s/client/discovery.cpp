@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
+#include <string>
 
 namespace rw::k8s {
 namespace {
@@ -48,12 +50,18 @@ std::optional<std::vector<discovered_resource>> resources_of(const json::value& 
   const auto* list = find_array(answer, {"resources"});
   if (list == nullptr) return std::nullopt;
   std::vector<discovered_resource> out;
+  std::set<std::string> with_status;
   for (const auto& one : *list) {
     auto found = resource_of(one, of);
     if (!found) return std::nullopt;
-    const bool subresource = found->type.plural.find('/') != std::string::npos;
-    if (!subresource) out.push_back(std::move(*found));
+    const auto slash = found->type.plural.find('/');
+    if (slash == std::string::npos) {
+      out.push_back(std::move(*found));
+    } else if (found->type.plural.substr(slash) == "/status") {
+      with_status.insert(found->type.plural.substr(0, slash));
+    }
   }
+  for (auto& each : out) each.has_status = with_status.contains(each.type.plural);
   return out;
 }
 

@@ -19,7 +19,7 @@ namespace rw::k8s {
 // What discovery's answers say (Kubernetes API concepts, "Discovery API", its unaggregated form,
 // which every version serves). Without a value the answer is not what it should be.
 
-/// An APIResourceList: subresources are left out.
+/// An APIResourceList: of subresources only whether there is a status is kept.
 std::optional<std::vector<discovered_resource>> resources_of(const boost::json::value& answer,
                                                              const group_version_kind& of);
 /// The group's versions, the preferred one first, in an APIVersions (of the core group, "") or in

@@ -246,6 +246,15 @@ void observed_objects::erase(table& of, const object_key& key, core::time_point 
   if (object != nullptr && object->newest != absent_mark) change_to(*object, absent_mark, now);
 }
 
+void observed_objects::remark(table& of, const object_key& key, mark from, mark to) {
+  if (from == to) return;
+  auto* object = find(of, key);
+  if (object == nullptr || object->newest != from) return;
+  object->newest = to;
+  const bool is_delivered = object->place() == place::delivered;
+  if (is_delivered && to_.on_record) to_.on_record(of, *object->key, to, {});
+}
+
 void observed_objects::end_listing(table& of, core::time_point now) {
   for (auto at = of.records.begin(); at != of.records.end();) {
     auto& object = (at++)->second;

@@ -95,6 +95,8 @@ class observed_objects {
   /// False: the object is one too many, and is not known.
   bool put(table& of, const object_key& key, mark state, core::time_point now);
   void erase(table& of, const object_key& key, core::time_point now);
+  /// A state that is known by another mark: no change.
+  void remark(table& of, const object_key& key, mark from, mark to);
   void end_listing(table& of, core::time_point now);
   /// An event was sent without a watch that says in which state the object is: what the next list
   /// shows is a change.

@@ -15,11 +15,20 @@ using dispatch::absent_mark;
 using dispatch::mark;
 using dispatch::unknown_mark;
 
+/// What an object's state is compared by.
+struct marks {
+  mark state = unknown_mark;
+  mark without_generation = unknown_mark;  ///< as `state` was made before it had the generation
+};
+
 /// Returns the state of an object as one Watcher sees it: a hash of its uid, of whether it is being
-/// deleted, and of the watched part. Two states that differ in nothing else have the same mark.
-/// `field`: "spec" or "status". The order of members does not matter. An object without a spec, or
-/// for `status` with neither part, is marked by its resourceVersion too.
-mark mark_of(const boost::json::value& object, std::string_view field);
+/// deleted, of the watched part, and for `spec`, where `has_status`, of metadata.generation, by
+/// which a list shows a change that was taken back. (Without the subresource a write of the status
+/// increases the generation too: an operator's own would become an event.) Two states that differ
+/// in nothing else have the same mark. `field`: "spec" or "status". The order of members does not
+/// matter. An object without a spec, or for `status` with neither part, is marked by its
+/// resourceVersion too.
+marks marks_of(const boost::json::value& object, std::string_view field, bool has_status);
 
 /// Returns true if the object has all of the labels.
 bool has_labels(const boost::json::value& object, const std::map<std::string, std::string>& labels);

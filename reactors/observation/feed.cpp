@@ -39,7 +39,8 @@ const k8s::discovered_resource* find(const std::vector<k8s::discovered_resource>
 
 k8s::list_watch_options options_of(const observed_resource& resource) {
   return {.what = {.labels = selector_of(resource)},
-          .keep = k8s::projection::fields({"spec", "status", "metadata.deletionTimestamp"})};
+          .keep = k8s::projection::fields(
+              {"spec", "status", "metadata.deletionTimestamp", "metadata.generation"})};
 }
 
 }  // namespace
@@ -86,14 +87,14 @@ asio::awaitable<void> feed::run(std::shared_ptr<feed> self) {
   const auto timer = self->in_.clock.make_timer(self->in_.api.get_executor());
   core::backoff retry(self->options_.retry_base, self->options_.retry_limit, self->in_.random);
   while (!self->ended_) {
-    auto type = co_await self->discover();
+    auto found = co_await self->discover();
     self->reason_.clear();
-    if (type) {
+    if (found) {
       self->unserved_since_.reset();
       self->told_gone_ = false;
-      co_await self->observe(std::move(*type));
+      co_await self->observe(std::move(*found));
     } else {
-      self->reason_ = type.error().message;
+      self->reason_ = found.error().message;
       if (!self->told_gone_) co_await self->look_for_absence();
     }
     if (self->ended_ || self->reason_.empty()) co_return;
@@ -106,7 +107,7 @@ asio::awaitable<void> feed::run(std::shared_ptr<feed> self) {
 }
 
 /// Finds the resource's kind, and for any version the one that the server prefers.
-asio::awaitable<k8s::result<k8s::resource_type>> feed::discover() {
+asio::awaitable<k8s::result<k8s::discovered_resource>> feed::discover() {
   const auto& of = resource_.resource;
   std::vector<std::string> versions{of.version};
   if (of.version == "*") {
@@ -121,7 +122,7 @@ asio::awaitable<k8s::result<k8s::resource_type>> feed::discover() {
     const auto* found = find(*resources, of.plural);
     const bool watchable =
         found != nullptr && std::ranges::find(found->verbs, "watch") != found->verbs.end();
-    if (watchable) co_return found->type;
+    if (watchable) co_return *found;
   }
   co_return k8s::failure{.code = k8s::errc::not_found,
                          .message = "the API server does not serve watches of it"};
@@ -160,9 +161,12 @@ asio::awaitable<void> feed::look_for_absence() {
   }
 }
 
-asio::awaitable<void> feed::observe(k8s::resource_type type) {
-  for (const auto& watch : resource_.watches) in_.into.set_type(watch, type);
-  k8s::list_watch driver(std::make_shared<source>(*this), std::move(type), options_of(resource_),
+asio::awaitable<void> feed::observe(k8s::discovered_resource found) {
+  has_status_ = found.has_status;
+  for (const auto& watch : resource_.watches) {
+    in_.into.set_type(watch, found.type, found.has_status);
+  }
+  k8s::list_watch driver(std::make_shared<source>(*this), found.type, options_of(resource_),
                          {in_.clock, in_.log, in_.metrics, in_.random}, *this);
   driver_ = &driver;
   core::task_group tasks(in_.api.get_executor());
@@ -213,7 +217,7 @@ void feed::put(k8s::object next) {
   if (ended_ || !reason_.empty()) return;
   const auto value = next.parse();
   for (const auto& watch : resource_.watches) {
-    const auto state = mark_of(value, watch.field);
+    const auto state = marks_of(value, watch.field, has_status_);
     const bool taken = in_.into.put(watch, next.key(), state, in_.clock.now());
     if (!taken) stop("there are more objects than may be observed");
   }

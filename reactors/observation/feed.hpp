@@ -64,10 +64,10 @@ class feed final : k8s::object_sink {
  private:
   class source;
 
-  boost::asio::awaitable<k8s::result<k8s::resource_type>> discover();
+  boost::asio::awaitable<k8s::result<k8s::discovered_resource>> discover();
   boost::asio::awaitable<bool> is_unserved();
   boost::asio::awaitable<void> look_for_absence();
-  boost::asio::awaitable<void> observe(k8s::resource_type type);
+  boost::asio::awaitable<void> observe(k8s::discovered_resource found);
   void stop(std::string_view reason);
   void give_up(const std::string& reason);
 
@@ -86,6 +86,7 @@ class feed final : k8s::object_sink {
   core::wake stopped_;
   list_turn turn_;
   bool lists_ = false;                              ///< a list is not complete
+  bool has_status_ = false;                         ///< the kind has that subresource
   std::optional<core::time_point> unserved_since_;  ///< by the first proof in a row
   bool told_gone_ = false;                          ///< the observer got an empty list for it
   k8s::list_watch* driver_ = nullptr;               ///< while it runs

@@ -368,7 +368,7 @@ void observation::implementation::take_kept(const plan& next) {
       const auto known = kept_.find(watch);
       if (known == kept_.end()) continue;
       auto& table = in_.objects.add(watch);
-      if (!known->second.type.plural.empty()) observer_.set_type(watch, known->second.type);
+      if (!known->second.type.plural.empty()) observer_.set_type(watch, known->second.type, false);
       for (const auto& [key, delivered] : known->second.states) {
         in_.objects.remember(table, key, delivered);
       }

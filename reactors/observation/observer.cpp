@@ -46,10 +46,12 @@ observer::view* observer::find(const managed_watch& watch) {
   return at == views_.end() || at->objects == nullptr ? nullptr : &*at;
 }
 
-void observer::set_type(const managed_watch& watch, const k8s::resource_type& type) {
+void observer::set_type(const managed_watch& watch, const k8s::resource_type& type,
+                        bool has_status) {
   auto* known = find(watch);
   if (known == nullptr) return;
   known->type = type;
+  known->has_status = has_status;
   objects_.set_kind(*known->objects, type.gvk);
 }
 
@@ -77,11 +79,12 @@ void observer::begin_listing(const managed_watch& watch, core::time_point now) {
   objects_.begin_listing(*known->objects);
 }
 
-bool observer::put(const managed_watch& watch, const k8s::object_key& key, mark state,
+bool observer::put(const managed_watch& watch, const k8s::object_key& key, const marks& state,
                    core::time_point now) {
   auto* known = find(watch);
   if (known == nullptr) return true;
-  if (!objects_.put(*known->objects, key, state, now)) return false;
+  if (known->listing) objects_.remark(*known->objects, key, state.without_generation, state.state);
+  if (!objects_.put(*known->objects, key, state.state, now)) return false;
   if (!known->listing) shown(*known, key);
   return true;
 }
@@ -229,7 +232,8 @@ observer::confirmed observer::confirm(const confirmation& read, const confirm_re
     if (is_another || !concerns(each, review)) continue;
     const bool exists =
         result.outcome == kind::found && has_labels(result.object, each.watch.labels);
-    const auto stored = exists ? mark_of(result.object, each.watch.field) : absent_mark;
+    const auto stored =
+        exists ? marks_of(result.object, each.watch.field, each.has_status).state : absent_mark;
     if (objects_.state_of(*each.objects, review.watched) == stored) continue;
     missed = true;
     each.list_at = std::min(each.list_at, now);

@@ -86,8 +86,8 @@ class observer {
 
   /// Replaces the Watchers; the objects of those that stay are kept.
   void set_watches(const plan& from);
-  /// The resource of a Watcher was found.
-  void set_type(const managed_watch& watch, const k8s::resource_type& type);
+  /// The resource of a Watcher was found. `has_status`: that subresource.
+  void set_type(const managed_watch& watch, const k8s::resource_type& type, bool has_status);
   /// Its watch is live, or is not.
   void set_live(const managed_watch& watch, bool live);
   /// Its resource cannot be observed at present. What was delivered of it stays known.
@@ -97,7 +97,7 @@ class observer {
 
   void begin_listing(const managed_watch& watch, core::time_point now);
   /// False: the object is one too many.
-  bool put(const managed_watch& watch, const k8s::object_key& key, mark state,
+  bool put(const managed_watch& watch, const k8s::object_key& key, const marks& state,
            core::time_point now);
   void erase(const managed_watch& watch, const k8s::object_key& key, core::time_point now);
   void end_listing(const managed_watch& watch, core::time_point now);
@@ -130,6 +130,7 @@ class observer {
     managed_watch watch;
     table* objects = nullptr;  ///< null: events come from reviews alone
     std::optional<k8s::resource_type> type = {};
+    bool has_status = false;
     bool live = false;
     bool listing = false;
     bool observed = false;                                ///< was live, and was not given up

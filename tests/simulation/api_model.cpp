@@ -249,9 +249,12 @@ void api_model::discover(const target& path, http::response& into) const {
   for (const auto& each : store_.kinds()) {
     if (each.group != group) continue;
     if (into.body.back() == '}') into.body += ',';
-    into.body += R"({"name":")" + each.plural +
-                 R"(","singularName":"","namespaced":true,"kind":")" + each.kind +
-                 R"(","verbs":["get","list","watch"]})";
+    const auto entry = [&](const std::string& name, std::string_view verbs) {
+      return R"({"name":")" + name + R"(","singularName":"","namespaced":true,"kind":")" +
+             each.kind + R"(","verbs":)" + std::string(verbs) + "}";
+    };
+    into.body += entry(each.plural, R"(["get","list","watch"])");
+    if (each.has_status) into.body += "," + entry(each.plural + "/status", R"(["get","patch"])");
   }
   into.body += "]}";
 }

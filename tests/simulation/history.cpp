@@ -10,10 +10,13 @@ namespace {
 constexpr auto slack = seconds(3);
 
 /// As a Watcher sees it: `reactors/observation/digest.hpp` says what counts.
-std::string digest_of(const managed_watch& watch, const model_object* object) {
+std::string digest_of(const managed_watch& watch, const model_kind& kind,
+                      const model_object* object) {
   if (object == nullptr || (!watch.labels.empty() && !object->labelled)) return {};
   const auto part = watch.field == "status" ? object->status : object->spec;
-  return object->uid + (object->deleting ? " deleting " : " ") + std::to_string(part);
+  const bool has_generation = watch.field != "status" && kind.has_status;
+  return object->uid + (object->deleting ? " deleting " : " ") + std::to_string(part) +
+         (has_generation ? " of " + std::to_string(object->generation) : "");
 }
 
 }  // namespace
@@ -71,7 +74,7 @@ void history::persisted(const model_kind& kind, const k8s::object_key& key,
     auto& of = subjects_[{watch.manager, kind.kind + " " + key.name}];
     auto& states = of.views[i].states;
     if (states.empty()) states.push_back({time_point::min(), {}});
-    auto digest = digest_of(watch, now);
+    auto digest = digest_of(watch, kind, now);
     if (digest == states.back().digest) continue;
     states.push_back({in_.now(), std::move(digest)});
     of.unanswered.push_back(in_.now());

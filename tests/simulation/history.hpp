@@ -21,6 +21,7 @@ struct model_kind {
   std::string version;
   std::string plural;
   std::string kind;
+  bool has_status = false;  ///< a subresource, which leaves the generation as it is
 };
 
 /// What the model stores of an object.
@@ -32,6 +33,7 @@ struct model_object {
   unsigned spec = 0;
   unsigned status = 0;
   unsigned note = 0;  ///< an annotation, which no Watcher watches
+  unsigned generation = 1;
 };
 
 /// What was persisted and what was told, of each object and Watcher; holds both against the

@@ -13,7 +13,7 @@ constexpr auto quiet = seconds(5);      ///< nothing may happen when all is told
 
 const std::vector<model_kind>& kinds() {
   static const std::vector<model_kind> all = {
-      {"operator.kyma-project.io", "v1beta2", "kymas", "Kyma"},
+      {"operator.kyma-project.io", "v1beta2", "kymas", "Kyma", true},
       {"example.io", "v1", "gadgets", "Gadget"}};
   return all;
 }

@@ -50,7 +50,8 @@ std::string store::text(std::size_t kind, const std::string& name,
   std::string out = R"({"apiVersion":")" + of.group + "/" + of.version + R"(","kind":")" + of.kind +
                     R"(","metadata":{"name":")" + name + R"(","namespace":")" + space +
                     R"(","uid":")" + object.uid + R"(","resourceVersion":")" +
-                    std::to_string(object.version) + R"(","annotations":{"note":")" +
+                    std::to_string(object.version) + R"(","generation":)" +
+                    std::to_string(object.generation) + R"(,"annotations":{"note":")" +
                     std::to_string(object.note) + R"("})";
   if (object.labelled) out += R"(,"labels":{"watched":"yes"})";
   if (object.deleting) out += R"(,"deletionTimestamp":"2026-01-01T00:00:00Z","finalizers":["a/b"])";

@@ -74,6 +74,9 @@ std::optional<model_object> writer::result_of(const attempt& write,
   if (write.what == operation::note) next.note = write.value;
   if (write.what == operation::label) next.labelled = !next.labelled;
   if (write.what == operation::begin_delete) next.deleting = true;
+  const bool counts = next.spec != before->spec || next.deleting != before->deleting ||
+                      (!store_.kinds()[write.kind].has_status && next.status != before->status);
+  if (counts) ++next.generation;
   return next;
 }
 

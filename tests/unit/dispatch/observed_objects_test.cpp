@@ -6,6 +6,7 @@
 #include <malloc.h>
 #include <map>
 #include <string>
+#include <tuple>
 
 BOOST_AUTO_TEST_SUITE(observed_objects)
 
@@ -424,6 +425,22 @@ BOOST_AUTO_TEST_CASE(object_costs_200_bytes_at_most) {
   BOOST_TEST(each <= 200U);
   BOOST_TEST(each > 50U, "the allocator does not say");
 #endif
+}
+
+BOOST_AUTO_TEST_CASE(state_that_an_earlier_version_marked_is_no_change) {
+  bench b;
+  b.objects.remember(*b.table, "ns/a", 10);
+  b.objects.remember(*b.table, "ns/b", 20);
+  b.objects.remember(*b.table, "ns/c", unknown_mark);
+  b.objects.begin_listing(*b.table);
+  for (const auto& [name, from, to] :
+       {std::tuple("a", 10, 11), std::tuple("b", 21, 22), std::tuple("c", 30, 31)}) {
+    b.objects.remark(*b.table, {"ns", name}, static_cast<mark>(from), static_cast<mark>(to));
+    b.put(name, static_cast<mark>(to));
+  }
+  b.objects.end_listing(*b.table, b.now);
+  BOOST_TEST(b.journal["ns/a"] == 11U);
+  BOOST_TEST(b.taken() == "b c ");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

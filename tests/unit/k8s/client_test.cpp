@@ -400,7 +400,9 @@ BOOST_AUTO_TEST_CASE(discovery_finds_the_resource_of_a_kind) {
     if (from.target == "/apis/apps/v1") {
       return reply(into, 200, R"({"kind":"APIResourceList","groupVersion":"apps/v1","resources":[
           {"name":"deployments","kind":"Deployment","namespaced":true,"verbs":["get","list"]},
-          {"name":"deployments/scale","group":"autoscaling","kind":"Scale","namespaced":true}]})");
+          {"name":"deployments/scale","group":"autoscaling","kind":"Scale","namespaced":true},
+          {"name":"deployments/status","kind":"Deployment","namespaced":true},
+          {"name":"controllerrevisions","kind":"ControllerRevision","namespaced":true}]})");
     }
     if (from.target == "/apis") {
       return reply(into, 200, R"({"kind":"APIGroupList","groups":[
@@ -430,7 +432,9 @@ BOOST_AUTO_TEST_CASE(discovery_finds_the_resource_of_a_kind) {
 
   const auto resources = f.call(api.resources("apps/v1"));
   BOOST_REQUIRE(resources.has_value());
-  BOOST_TEST(resources->size() == 1u);
+  BOOST_TEST(resources->size() == 2u);
+  BOOST_TEST(resources->at(0).has_status);
+  BOOST_TEST(!resources->at(1).has_status);
   BOOST_TEST(resources->front().verbs.size() == 2u);
   const auto unserved = f.call(api.resources("none/v1"));
   BOOST_REQUIRE(unserved.has_error());

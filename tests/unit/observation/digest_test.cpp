@@ -12,7 +12,7 @@ using namespace rw::observation;
 namespace {
 
 mark of(const std::string& text, std::string_view field = "spec") {
-  return mark_of(boost::json::parse(text), field);
+  return marks_of(boost::json::parse(text), field, false).state;
 }
 
 }  // namespace
@@ -55,6 +55,23 @@ BOOST_AUTO_TEST_CASE(object_without_parts_is_marked_by_its_version) {
   // A part that is still missing appears later.
   BOOST_TEST(of(R"({"metadata":{"uid":"u","resourceVersion":"1"},"spec":1})", "status") ==
              of(R"({"metadata":{"uid":"u","resourceVersion":"2"},"spec":1})", "status"));
+}
+
+BOOST_AUTO_TEST_CASE(generation_counts_for_a_spec_beside_a_status_subresource) {
+  const auto of_generation = [](const char* number, std::string_view field, bool has_status) {
+    return marks_of(boost::json::parse(R"({"metadata":{"uid":"u","generation":)" +
+                                       std::string(number) + R"(},"spec":1,"status":1})"),
+                    field, has_status);
+  };
+  BOOST_TEST(of_generation("1", "spec", true).state != of_generation("3", "spec", true).state);
+  BOOST_TEST(of_generation("1", "spec", false).state == of_generation("3", "spec", false).state);
+  BOOST_TEST(of_generation("1", "status", true).state == of_generation("3", "status", true).state);
+  BOOST_TEST(of_generation("1", "spec", true).without_generation ==
+             of_generation("3", "spec", false).state);
+  // Pods before Kubernetes 1.33 have none.
+  const auto pod =
+      marks_of(boost::json::parse(R"({"metadata":{"uid":"u"},"spec":1})"), "spec", true);
+  BOOST_TEST(pod.state == pod.without_generation);
 }
 
 BOOST_AUTO_TEST_CASE(labels_are_all_needed) {

@@ -37,7 +37,7 @@ struct bench {
     const rw::known_managers managers(watches);
     under_test.set_watches(make_plan(managers, false));
     for (const auto& watch : watches) {
-      if (watch.watched.plural == "kymas") under_test.set_type(watch, kyma_type);
+      if (watch.watched.plural == "kymas") under_test.set_type(watch, kyma_type, true);
     }
   }
   void go_live(const managed_watch& watch = specs) {
@@ -53,7 +53,7 @@ struct bench {
     under_test.accept({"klm", {"op", version, "Kyma"}, {"ns", name}, {}}, now);
   }
   void show(const std::string& name, const std::string& spec) {
-    under_test.put(specs, {"ns", name}, mark_of(kyma(spec), "spec"), now);
+    under_test.put(specs, {"ns", name}, marks_of(kyma(spec), "spec", true), now);
   }
 
   /// What is to be done: "r:a ?c l w:b ", a review's event, a read, a list, a change of an object.
@@ -414,7 +414,7 @@ BOOST_AUTO_TEST_CASE(object_beyond_the_limit_is_left_to_its_review) {
   b.go_live();
   b.show("a", "1");
   b.review("b");
-  BOOST_TEST(!b.under_test.put(specs, {"ns", "b"}, 20, b.now));
+  BOOST_TEST(!b.under_test.put(specs, {"ns", "b"}, {20, 20}, b.now));
   b.under_test.give_up(specs);
   b.now += 100ms;
   BOOST_TEST(b.due() == "r:b w:a ", "what is known of the others is kept");
@@ -455,7 +455,7 @@ BOOST_AUTO_TEST_CASE(review_before_discovery_makes_its_object_unknown) {
   b.under_test.accept({"klm", {"op", "v1", "Gadget"}, {"ns", "a"}, {}}, b.now);
   b.now += 100ms;
   BOOST_TEST(b.due() == "r:a ");
-  b.under_test.set_type(gadgets, {{"op", "v1", "Gadget"}, "gadgets", true});
+  b.under_test.set_type(gadgets, {{"op", "v1", "Gadget"}, "gadgets", true}, false);
   b.list(gadgets);
   BOOST_TEST(b.due() == "w:a ", "it was deleted before the list");
 }
