@@ -1,5 +1,6 @@
 #include "rw/k8s/cache/list_decoder.hpp"
 
+#include "rw/core/text.hpp"
 #include "rw/k8s/objects/json_input.hpp"
 
 namespace rw::k8s {
@@ -24,7 +25,7 @@ class page_reader {
       return walk.skip();
     });
     if (!whole) return false;
-    if (!has_items_ && wrong.empty()) wrong = "has no items: it is a " + kind_;
+    if (!has_items_ && wrong.empty()) wrong = "has no items: it is a " + core::printable(kind_);
     if (page.resource_version.empty() && wrong.empty()) wrong = "has no metadata.resourceVersion";
     return true;
   }

@@ -59,7 +59,7 @@ std::string warning_text(std::string_view field) {
     if (field[i] == '\\' && i + 1 < field.size()) ++i;
     out += field[i];
   }
-  return out;
+  return core::printable(out);
 }
 
 }  // namespace

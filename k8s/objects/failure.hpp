@@ -47,7 +47,9 @@ struct failure_cause {
   std::string field = {};    ///< such as "spec.replicas"
 };
 
-/// Why a request failed, for programs (`code`, `status`, `reason`) and people (`message`).
+/// Why a request failed, for programs (`code`, `status`, `reason`) and people (`message`). Texts of
+/// the server, which may be a tenant's, are printable (core::printable): they go to terminals,
+/// Events and logs as they are.
 struct failure {
   boost::system::error_code code;          ///< of `errc`
   unsigned status = 0;                     ///< of HTTP; 0 if there was no response

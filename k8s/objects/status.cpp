@@ -60,7 +60,7 @@ void read_causes(const json::value& status, failure& into) {
   for (const auto& each : causes->get_array()) {
     if (!each.is_object() || into.causes.size() == causes_at_most) continue;
     const auto text = [&](std::string_view name) {
-      return std::string(core::first_bytes(find_string(each, {name}), cause_bytes));
+      return core::printable(core::first_bytes(find_string(each, {name}), cause_bytes));
     };
     into.causes.push_back({text("reason"), text("message"), text("field")});
   }
@@ -71,8 +71,11 @@ bool read_status(std::string_view body, failure& into) {
   std::string ignored;
   const auto status = parse_json(body, ignored);
   if (!status || find_string(*status, {"kind"}) != "Status") return false;
-  into.reason = find_string(*status, {"reason"});
-  into.message = core::first_bytes(find_string(*status, {"message"}), message_bytes);
+  const auto text = [&](std::string_view name) {
+    return core::printable(core::first_bytes(find_string(*status, {name}), message_bytes));
+  };
+  into.reason = text("reason");
+  into.message = text("message");
   into.retry_after = seconds_of(find_number(*status, {"details", "retryAfterSeconds"}));
   read_causes(*status, into);
   return true;

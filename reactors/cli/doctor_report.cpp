@@ -1,6 +1,5 @@
 #include "rw/reactors/cli/doctor_report.hpp"
 
-#include "rw/core/text.hpp"
 #include "rw/k8s/objects/manifests.hpp"
 #include "rw/k8s/objects/types.hpp"
 
@@ -59,10 +58,9 @@ std::string_view to_string(finding_state state) noexcept {
 std::string text_of(const finding& of) {
   const auto state = of.state == finding_state::failed ? "FAILED" : to_string(of.state);
   auto out = padded(state, state_width) + padded(of.check, check_width) +
-             core::printable(of.message) + "\n";
+             of.message + "\n";
   if (!of.remedy.empty()) {
-    out +=
-        std::string(state_width + check_width, ' ') + "fix: " + core::printable(of.remedy) + "\n";
+    out += std::string(state_width + check_width, ' ') + "fix: " + of.remedy + "\n";
   }
   return out;
 }

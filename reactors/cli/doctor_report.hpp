@@ -24,8 +24,7 @@ struct finding {
   std::string remedy = {};   ///< what to do; empty if nothing is to be done
 };
 
-/// Formats a finding: one line, and a second one with the remedy. Control characters, which may
-/// come from a runtime, are replaced.
+/// Formats a finding: one line, and a second one with the remedy.
 std::string text_of(const finding& of);
 boost::json::value json_of(const finding& of);
 

@@ -1,6 +1,5 @@
 #include "rw/reactors/cli/status_app.hpp"
 
-#include "rw/core/text.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/k8s/objects/url.hpp"
 
@@ -58,16 +57,15 @@ std::string number_at(const json::value& object, std::string_view name) {
   return at == nullptr ? "-" : json::serialize(*at);
 }
 
-/// Text from a runtime, which must not control a terminal.
-std::string printable(std::string_view text) {
-  return text.empty() ? "-" : core::printable(text);
+std::string cell(std::string_view text) {
+  return text.empty() ? "-" : std::string(text);
 }
 
 /// The text of the installation's state, or of the heartbeats' where only those are not well.
 std::string text_of(const json::value& runtime, std::string_view name) {
   const auto of_heartbeats = k8s::find_string(runtime, {"heartbeat", name});
   const bool installed = k8s::find_string(runtime, {"state"}) == "installed";
-  return printable(installed && !of_heartbeats.empty() ? of_heartbeats
+  return cell(installed && !of_heartbeats.empty() ? of_heartbeats
                                                        : k8s::find_string(runtime, {name}));
 }
 
@@ -87,7 +85,7 @@ std::string runtimes_table(const json::value& runtimes, bool wide,
                                              "DELIVERY", "GAPS", "VERSION", "MESSAGE"});
   }
   const auto text = [](const json::value& of, std::initializer_list<std::string_view> path) {
-    return printable(k8s::find_string(of, path));
+    return cell(k8s::find_string(of, path));
   };
   for (const auto& one : runtimes.at("runtimes").as_array()) {
     rows.push_back({text(one, {"kyma"}), text(one, {"runtimeId"}), text(one, {"state"}),
@@ -137,9 +135,9 @@ std::string runtimes_table(const json::value& runtimes, bool wide,
   }
   const auto waiting = k8s::find_string(runtimes, {"rotation", "waiting"});
   if (!waiting.empty()) {
-    out += "CA rotation (" + text(runtimes, {"rotation", "phase"}) + "): " + printable(waiting);
+    out += "CA rotation (" + text(runtimes, {"rotation", "phase"}) + "): " + std::string(waiting);
     const auto until = k8s::find_string(runtimes, {"rotation", "next"});
-    out += (until.empty() ? "" : ", next step not before " + printable(until)) + "\n";
+    out += (until.empty() ? "" : ", next step not before " + std::string(until)) + "\n";
   }
   return out;
 }

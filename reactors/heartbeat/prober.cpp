@@ -71,9 +71,9 @@ const known_failure* find_failure(std::span<const known_failure> among, std::str
   return at == among.end() ? nullptr : &*at;
 }
 
-/// Text from a runtime, whose owner may have written it.
+/// Text from a runtime, which is printable (k8s::failure, k8s::call_options::warnings).
 std::string as_cause(std::string_view text) {
-  return " (" + core::printable(text.substr(0, longest_cause)) + ")";
+  return " (" + std::string(text.substr(0, longest_cause)) + ")";
 }
 
 probe_result failed(probe_stage stage, std::string_view reason, std::string message) {

@@ -1,5 +1,6 @@
 #include "rw/reactors/runtime_controller/workload.hpp"
 
+#include "rw/core/text.hpp"
 #include "rw/k8s/objects/manifests.hpp"
 #include "rw/k8s/objects/types.hpp"
 
@@ -31,12 +32,17 @@ const json::array& elements(const json::value& in, std::initializer_list<std::st
   return found == nullptr ? none : *found;
 }
 
+/// What the text says reaches Events and terminals in KCP, and a tenant may have written it.
+std::string text_of(const json::value& in, std::initializer_list<std::string_view> path) {
+  return core::printable(find_string(in, path));
+}
+
 pod_state container_state(const json::value& container) {
   const auto* const ready = k8s::find(container, {"ready"});
-  const auto waits = find_string(container, {"state", "waiting", "reason"});
-  pod_state out{.reason = std::string(waits),
-                .message = std::string(find_string(container, {"state", "waiting", "message"})),
-                .where = ", container " + std::string(find_string(container, {"name"}))};
+  const auto waits = text_of(container, {"state", "waiting", "reason"});
+  pod_state out{.reason = waits,
+                .message = text_of(container, {"state", "waiting", "message"}),
+                .where = ", container " + text_of(container, {"name"})};
   out.lasting =
       !waits.empty() && std::ranges::find(passing_reasons, waits) == passing_reasons.end();
   const bool is_ready = ready != nullptr && *ready == json::value(true);
@@ -82,12 +88,13 @@ pod_state inspect_pods(const json::value& pods, std::string_view template_hash) 
     note(1, {.reason = "PodNotReady", .message = "no pod is ready yet"});
     const auto scheduled = k8s::find_condition(pod, "PodScheduled");
     if (scheduled && scheduled->status == "False") {
-      note(2, {.reason = scheduled->reason, .message = scheduled->message});
+      note(2, {.reason = core::printable(scheduled->reason),
+               .message = core::printable(scheduled->message)});
     }
     for (const auto* list : {"initContainerStatuses", "containerStatuses"}) {
       for (const auto& each : elements(pod, {"status", list})) {
         auto now = container_state(each);
-        now.where = "pod " + k8s::key_of(pod).name + now.where;
+        now.where = "pod " + text_of(pod, {"metadata", "name"}) + now.where;
         if (!now.reason.empty()) note(now.lasting ? 4 : 3, std::move(now));
       }
     }

@@ -65,7 +65,7 @@ class heartbeat_reader {
       fail(name, "a string of at most 253 bytes without control characters");
       return {};
     }
-    return std::string(*found);
+    return core::printable(*found);
   }
 
   std::optional<std::chrono::system_clock::time_point> time(std::string_view name) {

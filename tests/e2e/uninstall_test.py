@@ -1,7 +1,9 @@
 """`runtime-watcher uninstall` after a manager: what it takes away, what it leaves, and that it may be interrupted."""
 
+import http.server
 import json
 import socket
+import threading
 
 import harness
 import landscape
@@ -10,6 +12,28 @@ from landscape import encoded
 
 FINALIZER = "operator.kyma-project.io/runtime-watcher"
 WEBHOOKS = ("validatingwebhookconfigurations", "skr-webhook")
+
+
+class Hostile(http.server.BaseHTTPRequestHandler):
+    """A tenant's API server, which rejects everything with text for the operator's terminal."""
+
+    protocol_version = "HTTP/1.1"
+    TEXT = "\x1b[2J\x1b]0;owned\x07no\r\nKyma r0: released\n\x9b1A"
+
+    def reject(self):
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = json.dumps({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": self.TEXT, "message": self.TEXT,
+                           "code": 403, "details": {"causes": [{"reason": self.TEXT, "message": self.TEXT}]}}).encode()
+        self.send_response(403)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = do_POST = do_PATCH = do_DELETE = do_PUT = reject
+
+    def log_message(self, *_):
+        pass
 
 
 class Uninstall(landscape.Embedded, harness.TestCase):
@@ -91,6 +115,27 @@ class Uninstall(landscape.Embedded, harness.TestCase):
         self.kcp.kubectl("delete", "kyma", "--all", "-n", "kcp-system", "--timeout=20s")
         self.kcp.kubectl("delete", "watcher", "kyma", "-n", "kcp-system", "--timeout=20s")
         self.assertEqual(self.run_it().returncode, 0, "nothing is left to do")
+
+    def test_text_of_a_runtime_reaches_neither_the_terminal_nor_events_raw(self):
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hostile)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.shutdown)
+        self.add_other("hostile", f"http://127.0.0.1:{server.server_address[1]}")
+
+        def told():
+            events = self.kcp.get("events", ns="kcp-system")["items"]
+            return [e for e in events if e["involvedObject"]["name"] == "hostile" and "released" in e.get("message", "")]
+        events = wait_until(told, 30, "the rejection is an Event of the Kyma", every=0.1)
+        listed = runtime_watcher("status", "--address", f"127.0.0.1:{self.manager.admin}", "--name", "hostile", "-o", "wide")
+        checked = runtime_watcher("doctor", "--kubeconfig", self.kcp.kubeconfig, "--runtime", "hostile")
+        self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
+        removed = self.run_it("--runtime-timeout", "5s")
+        texts = [listed.stdout, checked.stdout, removed.stdout, removed.stderr]
+        for text in [*texts, *(each["message"] + each["reason"] for each in events)]:
+            self.assertNotRegex(text, "[^ -~\n]", text)
+        for text in (checked.stdout, removed.stdout, *(each["message"] for each in events)):
+            self.assertIn("Kyma r0: released", text)
+            self.assertNotRegex(text, "(?m)^Kyma r0", text)
 
     def test_it_leaves_to_lifecycle_manager_what_that_needs(self):
         self.assertEqual(self.manager.terminate(), 0, self.manager.tail())

@@ -343,6 +343,24 @@ BOOST_AUTO_TEST_CASE(a_watch_refused_is_a_failure) {
   BOOST_TEST(into.text == "");
 }
 
+/// The server may be a tenant's, and the texts reach the terminals of operators.
+BOOST_AUTO_TEST_CASE(text_of_a_server_controls_no_terminal) {
+  api_fixture f;
+  f.script.answers(403, R"({"kind":"Status","reason":"For\u001b[2Jbidden","message":"no\u001b]0;x\u0007)"
+                        R"(\nKyma r0: released\u009b1A","details":{"causes":[{"reason":"R\u0007",)"
+                        R"("message":"m\r","field":"f\u0000"}]}})");
+  const auto got = f.call(f.api().get(config_maps, {"team", "a"}));
+  BOOST_REQUIRE(got.has_error());
+  const auto& error = got.error();
+  BOOST_TEST(error.reason == "For?[2Jbidden");
+  BOOST_TEST(error.message ==
+             "cannot get configmaps team/a: no?]0;x? Kyma r0: released?1A (403 Forbidden)");
+  BOOST_REQUIRE(error.causes.size() == 1u);
+  BOOST_TEST(error.causes[0].reason == "R?");
+  BOOST_TEST(error.causes[0].message == "m ");
+  BOOST_TEST(error.causes[0].field == "f?");
+}
+
 BOOST_AUTO_TEST_CASE(more_watches_than_connections_leave_room_for_requests_without_http2) {
   api_fixture f(protocol::http1);
   auto options = api_fixture::quick();
