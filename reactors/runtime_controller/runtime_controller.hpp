@@ -54,7 +54,8 @@ struct runtime_options {
   /// most over `spread_limit`.
   core::duration spread = std::chrono::milliseconds(2);
   core::duration spread_limit = std::chrono::seconds(30);
-  /// Maximum time that a deletion waits for an unreachable runtime.
+  /// Maximum time after `deletionTimestamp` that a deletion waits for a runtime. KCP's time, so that
+  /// it survives a leader.
   core::duration removal_limit = std::chrono::minutes(5);
 
   /// Watch the written objects (remote_watch.hpp); without it only the resync finds drift.

@@ -28,6 +28,23 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::release(json::value ky
   co_return ended.value_or(result::done());
 }
 
+/// Its runtime is not touched, so the finalizer waits for a manager in whose scope the Kyma is. It
+/// must not keep the Kyma for ever: there may be none.
+asio::awaitable<k8s::reconcile_result> watcher_installer::leave(json::value kyma) {
+  const bool ends = k8s::is_being_deleted(kyma) && k8s::has_finalizer(kyma, with_.finalizer) &&
+                    !is_kept_by_others(kyma);
+  if (!ends) co_return result::done();
+  const auto left = removal_left(kyma);
+  if (left > core::duration::zero()) {
+    co_return result::requeue_after(left + std::chrono::milliseconds(10));
+  }
+  auto released = co_await release(kyma);
+  if (released.what == result::kind::done) {
+    note_removed(kyma, "this manager leaves it alone, by its Kyma's labels");
+  }
+  co_return released;
+}
+
 asio::awaitable<k8s::reconcile_result> watcher_installer::keep_removed(json::value kyma,
                                                                        contact to) {
   const auto key = to.key;
@@ -45,8 +62,7 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::keep_removed(json::val
     removed = done.has_value();
     if (!removed) to.error = done.error().message;
   }
-  const auto since = removing_.try_emplace(key, in_.clock.now()).first->second;
-  const auto left = with_.removal_limit - (in_.clock.now() - since);
+  const auto left = removal_left(kyma);
   if (!removed && !secrets.empty() && left > core::duration::zero()) {
     // The backoff must not outlast the limit.
     controller_.add_after(key, left + std::chrono::milliseconds(10));

@@ -109,7 +109,8 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::reconcile(object_key k
     drift_.unwatch(key);
     drop_findings(key);
     if (tracker_ != nullptr) tracker_->unreachable(key, in_.clock.wall());
-    co_return result::done();
+    auto left = co_await leave(std::move(kyma));
+    co_return left;
   }
   const bool goes = k8s::is_being_deleted(kyma) && !is_kept_by_others(kyma);
   if (goes) drop_findings(key);
@@ -272,7 +273,6 @@ k8s::reconcile_result watcher_installer::failed(const json::value& kyma, const s
 
 void watcher_installer::forget(const object_key& key) {
   forget_runtime(key, to_string(key));
-  removing_.erase(key);
   drop_findings(key);
   if (tracker_ != nullptr) tracker_->forget(key);
 }

@@ -43,7 +43,8 @@ struct options : runtime_options {
   std::string istio_namespace = "istio-system";
   std::optional<std::uint16_t> kcp_port = {};  ///< in place of the Gateway's
   std::string finalizer = "operator.kyma-project.io/runtime-watcher";
-  /// Kymas with other labels are left alone, their deletion included. Empty: all.
+  /// Kymas with other labels are left alone: nothing is done but to release the finalizer,
+  /// `removal_limit` after the deletion. Empty: all.
   k8s::label_selector only = {};
 
   /// While a certificate is being issued; its Secret is watched as well where that is wired.
@@ -93,9 +94,9 @@ k8s::client_options runtime_client_options();
 /// (runtime_controller.hpp).
 ///
 /// Each Kyma gets a finalizer. When the Kyma is deleted and has no other finalizer left, the
-/// watcher is removed from the runtime and the certificate from the control plane; a runtime that
-/// does not respond for `removal_limit` from then on, or whose kubeconfig is deleted, no longer
-/// keeps the Kyma. As long as another finalizer keeps the Kyma, the watcher stays in place: it
+/// watcher is removed from the runtime and the certificate from the control plane; `removal_limit`
+/// after the deletion a runtime that does not respond, one that is left alone, and one whose
+/// kubeconfig is deleted at once, no longer keep the Kyma. As long as another finalizer keeps the Kyma, the watcher stays in place: it
 /// delays no deletion, and events are needed until the modules are deleted.
 ///
 /// A runtime that lifecycle-manager writes to as well is left to it (installation.hpp), which is an
@@ -151,6 +152,7 @@ class watcher_installer final : public runtime_controller {
   work<result> keep_removed(boost::json::value kyma, contact to);
   work<result> remove_orphans(k8s::object_key kyma);
   work<result> release(boost::json::value kyma);
+  work<result> leave(boost::json::value kyma);
   bool is_kept_by_others(const boost::json::value& kyma) const;
   work<std::optional<result>> reach(const boost::json::value* kyma, contact* to);
 
@@ -184,8 +186,6 @@ class watcher_installer final : public runtime_controller {
   std::unordered_map<k8s::object_key, std::vector<std::string>, k8s::object_key_hash> changes_;
   std::unordered_set<k8s::object_key, k8s::object_key_hash> contested_;
   std::chrono::system_clock::time_point contested_since_ = {};
-  /// Kymas that this finalizer alone keeps, with the time since when.
-  std::unordered_map<k8s::object_key, core::time_point, k8s::object_key_hash> removing_;
   known_bundles bundles_;
   k8s::object trust_from_;  ///< the gateway's Secret that `trust_` was read from
   in_words<tls::ca_bundle> trust_{tls::ca_bundle()};

@@ -16,6 +16,7 @@
 #include "tests/unit/watcher_installer/world.hpp"
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <set>
 #include <string>
 
@@ -690,6 +691,109 @@ BOOST_AUTO_TEST_CASE(a_kyma_does_not_wait_for_ever_for_a_runtime_that_is_gone) {
   with.removal_limit = 1s;
   world w(with);
   test::run(w.context, gives_up(&w));
+}
+
+/// It left the scope, or got the label, after it was installed.
+asio::awaitable<void> leaves_alone(world* w, json::object labels) {
+  co_await one_runtime(w);
+  json::value change{{"metadata", {{"labels", std::move(labels)}}}};
+  co_await w->merge(kymas_type(), {"kcp-system", "skr"}, std::move(change));
+  // Nothing tells when the reconcile of a Kyma that is left alone has ended, but its state.
+  const bool left = co_await eventually(
+      [w] { return w->installer->runtimes().find({"kcp-system", "skr"}) == nullptr; });
+  BOOST_REQUIRE(left);
+  w->asked["skr"] = {};
+  const auto done = co_await w->api("kcp").remove(kymas_type(), {"kcp-system", "skr"});
+  BOOST_REQUIRE(done.has_value());
+}
+
+asio::awaitable<void> releases_what_it_leaves_alone(world* w, json::object labels) {
+  co_await leaves_alone(w, std::move(labels));
+  bool good = co_await w->until("kcp", kymas_type(), {"kcp-system", "skr"}, is_gone);
+  BOOST_TEST(good);
+  good = co_await w->until_event("skr", "WatcherRemovalAbandoned", "leaves it alone");
+  BOOST_TEST(good);
+  const auto asked = w->asked["skr"];  // the checks ask, too
+  BOOST_TEST(asked.reads + asked.writes == 0);
+  const auto kept = co_await w->api("skr").get(webhook_configurations, configuration);
+  BOOST_TEST(kept.has_value());
+}
+
+BOOST_AUTO_TEST_CASE(kyma_that_is_skipped_is_released_when_it_is_deleted) {
+  auto with = quick();
+  with.removal_limit = 1s;
+  world w(with);
+  test::run(w.context, releases_what_it_leaves_alone(&w, {{skip_label, "true"}}));
+}
+
+BOOST_AUTO_TEST_CASE(kyma_that_left_the_scope_is_released_when_it_is_deleted) {
+  auto with = quick();
+  with.removal_limit = 1s;
+  with.only = *k8s::label_selector::parse("scope!=other");
+  world w(with);
+  test::run(w.context, releases_what_it_leaves_alone(&w, {{"scope", "other"}}));
+}
+
+asio::awaitable<void> cleans_what_another_leaves(world* w) {
+  co_await leaves_alone(w, {{"scope", "other"}});
+  auto in_scope = quick();
+  in_scope.only = *k8s::label_selector::parse("scope=other");
+  co_await w->take_over(std::move(in_scope));
+  bool good = co_await w->until("kcp", kymas_type(), {"kcp-system", "skr"}, is_gone);
+  BOOST_TEST(good);
+  good = co_await w->until("skr", webhook_configurations, configuration, is_gone);
+  BOOST_TEST(good);
+  good = co_await w->until_event("skr", "WatcherRemoved");
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(manager_in_scope_removes_at_once_what_another_leaves) {
+  auto with = quick();
+  with.only = *k8s::label_selector::parse("scope!=other");
+  world w(with);
+  test::run(w.context, cleans_what_another_leaves(&w));
+}
+
+/// Its calendar goes ahead of the system's.
+class shifted_clock final : public core::clock {
+ public:
+  core::time_point now() const noexcept override { return real_.now(); }
+  std::chrono::system_clock::time_point wall() const noexcept override {
+    return real_.wall() + ahead;
+  }
+  std::unique_ptr<core::timer> make_timer(asio::any_io_executor executor) override {
+    return real_.make_timer(std::move(executor));
+  }
+
+  std::chrono::hours ahead{0};
+
+ private:
+  core::real_clock real_;
+};
+
+asio::awaitable<void> gives_up_under_the_next_leader(world* w, shifted_clock* clock, options with) {
+  co_await one_runtime(w);
+  w->hanging["skr"] = true;
+  const auto done = co_await w->api("kcp").remove(kymas_type(), {"kcp-system", "skr"});
+  BOOST_REQUIRE(done.has_value());
+  co_await w->stop();
+  auto there = co_await w->until("kcp", kymas_type(), {"kcp-system", "skr"}, is_there);
+  BOOST_REQUIRE(there);
+  clock->ahead = std::chrono::hours(2);
+  co_await w->take_over(std::move(with));
+  const bool gone = co_await w->until("kcp", kymas_type(), {"kcp-system", "skr"}, is_gone);
+  BOOST_TEST(gone);
+}
+
+BOOST_AUTO_TEST_CASE(limit_of_a_removal_survives_a_leader) {
+  auto with = quick();
+  with.runtime_limit = 2s;
+  with.unhealthy_probe = 300ms;
+  with.removal_limit = 1h;
+  auto owned = std::make_unique<shifted_clock>();
+  auto* const clock = owned.get();
+  world w(with, std::move(owned));
+  test::run(w.context, gives_up_under_the_next_leader(&w, clock, with));
 }
 
 /// What the runtime serves with must be believed by its API server, whenever one looks.

@@ -50,7 +50,7 @@ class issuing final : public certificate_provider {
 /// A control plane and its runtimes, with an installer.
 class world : public test::environment {
  public:
-  explicit world(watcher_installer::options with = {});
+  explicit world(watcher_installer::options with = {}, std::unique_ptr<core::clock> time = {});
   ~world() override;
 
   /// Definitions, namespaces, Gateway, bundle; then the installer and its informers run.

@@ -40,7 +40,8 @@ asio::awaitable<k8s::result<void>> issuing::remove(k8s::object_key kyma) {
 
 // --- world -----------------------------------------------------------------------------
 
-world::world(watcher_installer::options with) : with_(std::move(with)) {
+world::world(watcher_installer::options with, std::unique_ptr<core::clock> time)
+    : environment({.clock = std::move(time)}), with_(std::move(with)) {
   certificates.use(first);
 }
 
