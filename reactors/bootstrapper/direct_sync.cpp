@@ -32,7 +32,7 @@ runtime_names names() {
       .events = {{{"BootstrapperReady", "The bootstrapper runs with both units in place; version "},
                   {"BootstrapperNotReady", "The bootstrapper is not ready on the runtime: "},
                   {"BootstrapperFailed", "The runtime does not have the desired revision: "},
-                  {"RuntimeUnreachable", "The runtime does not respond: "}}},
+                  {"RuntimeUnreachable", "The runtime is unreachable: "}}},
       .removal = "Bootstrapper"};
 }
 
@@ -264,9 +264,9 @@ asio::awaitable<k8s::reconcile_result> direct_sync::fail(pass* in, k8s::failure 
   auto then = result::error(error);
   in->input.failed = error.message;
   if (unhealthy) {
-    in->input.failed = "the runtime does not respond: " + error.message;
+    in->input.failed = "the runtime is unreachable: " + error.message;
     then = in->to.deferred.value_or(result::error(in->input.failed, "unreachable"));
-    if (!in->to.deferred) note(in->resource, runtime_state::unreachable, {}, error.message);
+    if (!in->to.deferred) note(in->resource, runtime_state::unreachable, in->to.reason, error.message);
   } else {
     count_pass("failed");
     note(in->resource, runtime_state::failed, then.reason, error.message);

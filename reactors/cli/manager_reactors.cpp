@@ -113,10 +113,17 @@ void manager_app::make_heartbeats() {
       std::min(options.health.certificate,
                std::chrono::floor<std::chrono::seconds>(settings_.certificate_renew_before / 2));
   // What waits for its turn in a roll-out may be too old to send heartbeats.
-  const auto installed = [this](const k8s::object_key& kyma) {
+  const auto is_in = [this](const k8s::object_key& kyma, runtime_state state) {
     const auto* const seen = installer_->runtimes().find(kyma);
-    return seen != nullptr && seen->state == runtime_state::installed &&
-           !(in_waves_ && rollout_->holds(kyma.name));
+    return seen != nullptr && seen->state == state && !(in_waves_ && rollout_->holds(kyma.name));
+  };
+  const auto installed = [is_in](const k8s::object_key& kyma) {
+    return is_in(kyma, runtime_state::installed);
+  };
+  // A watcher with a certificate reports whether or not the manager reaches its runtime.
+  const auto reports = [this, is_in, installed](const k8s::object_key& kyma) {
+    return installed(kyma) ||
+           (is_in(kyma, runtime_state::unreachable) && tracker_.find(kyma) != nullptr);
   };
   heartbeats_ = std::make_unique<heartbeats::tracker>(
       *heartbeat_channel_, options,
@@ -127,7 +134,7 @@ void manager_app::make_heartbeats() {
           .events = *watcher_recorder_,
           .kymas = kymas_,
           .kymas_of = [this](std::string_view id) { return kyma_router::kymas_of(kymas_, id); },
-          .installed = installed,
+          .reports = reports,
           // What the manager itself keeps there; other operators get the heartbeat, or all events.
           .on_gap =
               [this](std::string_view runtime_id, const missed_events& missed) {

@@ -73,7 +73,7 @@ asio::awaitable<void> tracker::keep_time() {
     const auto at = now();
     in_.kymas.objects().for_each([&](const k8s::object& kyma) {
       auto key = kyma.key();
-      if (!in_.installed(key)) {
+      if (!in_.reports(key)) {
         health_.unexpect(key, at);
       } else if (health_.expect(key, at)) {
         in_.on_expected(key);

@@ -32,8 +32,8 @@ struct tracker_environment {
   k8s::informer& kymas;
   /// The Kymas with a runtime id; usually one.
   std::function<std::vector<k8s::object>(std::string_view runtime_id)> kymas_of;
-  /// Whether the watcher is installed on a Kyma's runtime.
-  std::function<bool(const k8s::object_key& kyma)> installed;
+  /// Whether the watcher on a Kyma's runtime is to send heartbeats.
+  std::function<bool(const k8s::object_key& kyma)> reports;
   /// Events of the runtime may have been missed: its managers are to reconcile all of it.
   std::function<void(std::string_view runtime_id, const missed_events&)> on_gap;
   /// The runtime has become silent: its installation is to be checked.
@@ -43,7 +43,7 @@ struct tracker_environment {
 };
 
 /// Notices in KCP where the way of events is broken: reads heartbeats from a channel, and expects
-/// them from each runtime on which the watcher is installed (health.hpp). A change of a runtime's
+/// them from each runtime whose watcher is to send them (health.hpp). A change of a runtime's
 /// state is an event of its Kyma: WatcherLive, WatcherDegraded, WatcherSilent; EventsMissed is a
 /// gap, and names the managers.
 ///

@@ -21,6 +21,10 @@ k8s::controller_options controller_options_of(const std::string& name, const run
   return out;
 }
 
+k8s::failure out_of_time() {
+  return {.code = k8s::errc::timed_out, .message = "it did not respond in time"};
+}
+
 }  // namespace
 
 runtime_controller::runtime_controller(asio::any_io_executor executor, runtime_names names,
@@ -58,7 +62,7 @@ asio::awaitable<bool> runtime_controller::connect(contact* to, std::string clien
   if (unhealthy && !to->permit) {
     // It is enqueued in its turn, in the same state as before.
     to->error = runtimes_.error(to->key);
-    to->deferred = result::error("the runtime does not respond: " + to->error, "unreachable");
+    to->deferred = result::error("the runtime is unreachable: " + to->error, "unreachable");
     co_return false;
   }
   auto api = kubeconfig ? in_.runtimes.get(to->client_name, *kubeconfig)
@@ -78,22 +82,25 @@ asio::awaitable<bool> runtime_controller::connect(contact* to, std::string clien
     co_return true;
   }
   if (got) {
-    set_unreachable(to, got->error().message);
+    set_unreachable(to, got->error());
   } else if (unhealthy) {
-    set_unreachable(to, runtimes_.error(to->key));
+    set_unreachable(to, out_of_time());
   } else {
     // The state is still unknown, so nothing is reported. The connection may be broken.
     in_.runtimes.evict(to->client_name);
-    defer(to, "it did not respond in time");
+    defer(to, out_of_time().message);
   }
   co_return false;
 }
 
-void runtime_controller::set_unreachable(contact* of, const std::string& error) {
+void runtime_controller::set_unreachable(contact* of, const k8s::failure& error) {
+  using k8s::errc;
   in_.runtimes.evict(of->client_name);
   drift_.unwatch(of->key);
-  runtimes_.set_unhealthy(of->key, error);
-  of->error = error;
+  runtimes_.set_unhealthy(of->key, error.message);
+  of->error = error.message;
+  const bool rejected = error.is(errc::unauthorized) || error.is(errc::not_configured);
+  of->reason = rejected ? "AccessRejected" : "RuntimeUnreachable";
 }
 
 /// Defers the rest of the reconcile until there is a permit.
@@ -111,24 +118,26 @@ core::duration runtime_controller::limit_of(const contact& of) const {
 }
 
 k8s::failure runtime_controller::missed_limit(contact* of) {
-  const std::string error = "it did not respond in time";
+  auto error = out_of_time();
   if (of->permit) {
     set_unreachable(of, error);
   } else {
-    defer(of, error);
+    defer(of, error.message);
   }
-  return {.code = k8s::errc::timed_out, .message = error};
+  return error;
 }
 
 void runtime_controller::settle(contact* of, std::optional<k8s::failure> failed,
                                 core::duration taken) {
-  if (failed && k8s::is_unhealthy(*failed)) return set_unreachable(of, failed->message);
+  if (failed && k8s::is_unhealthy(*failed)) return set_unreachable(of, *failed);
   const bool own = failed && (failed->is(k8s::errc::fenced) || failed->is(k8s::errc::shut_down));
   if (own) return;  // it says nothing about the runtime
   if (taken <= options_.prompt_limit) {
     runtimes_.set_healthy(of->key);
   } else {
-    runtimes_.set_unhealthy(of->key, "it responds slowly");
+    of->error = "it responds slowly";
+    of->reason = "RuntimeSlow";
+    runtimes_.set_unhealthy(of->key, of->error);
   }
   of->permit = {};
 }

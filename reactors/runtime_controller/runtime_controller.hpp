@@ -136,6 +136,7 @@ class runtime_controller : protected k8s::reconciler {
     std::string client_name = {};           ///< in the pool
     std::shared_ptr<k8s::client> api = {};  ///< once it has responded
     std::string error = {};                 ///< why it has not
+    std::string reason = {};                ///< likewise, a word
     std::optional<result> deferred = {};    ///< another reconcile follows; nothing to report
     bool has_access = true;                 ///< false: the kubeconfig is invalid
   };
@@ -198,7 +199,7 @@ class runtime_controller : protected k8s::reconciler {
   k8s::failure missed_limit(contact* of);
   void settle(contact* of, std::optional<k8s::failure> failed, core::duration taken);
   void defer(contact* of, std::string error);
-  void set_unreachable(contact* of, const std::string& error);
+  void set_unreachable(contact* of, const k8s::failure& error);
 
   const runtime_names names_;
   const runtime_options options_;

@@ -112,9 +112,10 @@ class watcher_reader {
   void read_resource() {
     into_.watched.group =
         text({"spec", "resourceToWatch", "group"},
-             "an API group such as operator.kyma-project.io, or empty for the core group",
+             "an API group such as operator.kyma-project.io, empty for the core group, or * for all",
              [](std::string_view group) {
-               return group.empty() ? std::vector<std::string>{} : k8s::dns_subdomain_errors(group);
+               const bool special = group.empty() || group == "*";
+               return special ? std::vector<std::string>{} : k8s::dns_subdomain_errors(group);
              });
     into_.watched.version =
         text({"spec", "resourceToWatch", "version"}, "an API version such as v1, or * for all",
@@ -146,18 +147,22 @@ class watcher_reader {
       wrong("spec.field is status, but spec.resourceToWatch.resource names the subresource " +
             watched.subresource);
     }
+    check_labels();
     if (watched.plural != "*") return;
-    if (into_.labels.empty()) {
-      wrong(
-          "spec.resourceToWatch.resource is \"*\", which needs spec.labelsToWatch: otherwise the "
-          "webhook would be called for each write");
-    }
     static constexpr std::array never{"coordination.k8s.io", "events.k8s.io",
                                       "authorization.k8s.io", "authentication.k8s.io"};
-    if (std::ranges::find(never, watched.group) != never.end()) {
+    if (watched.group == "*" || std::ranges::find(never, watched.group) != never.end()) {
       wrong("spec.resourceToWatch.resource must not be \"*\" in the group " + watched.group +
             ": leases, events and access reviews must not depend on a webhook");
     }
+  }
+
+  void check_labels() {
+    const auto& watched = into_.watched;
+    if ((watched.plural != "*" && watched.group != "*") || !into_.labels.empty()) return;
+    wrong("spec.resourceToWatch." + std::string(watched.plural == "*" ? "resource" : "group") +
+          " is \"*\", which needs spec.labelsToWatch: otherwise the webhook would be called for "
+          "each write");
   }
 
   void read_labels() {

@@ -27,7 +27,7 @@ std::string_view to_string(watched_field field) noexcept;
 /// its content is safe in URLs, webhook rules and host names.
 struct watcher {
   struct resource {
-    std::string group;    ///< empty: the core group
+    std::string group;    ///< empty: the core group; "*": all that have `plural`, with the labels
     std::string version;  ///< "*": all of them
     std::string plural;   ///< "kymas"; "*": all of the group, of those with the labels
     /// For instance "scale": each operation on it is an event. Empty: the resource itself, or the

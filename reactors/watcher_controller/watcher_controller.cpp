@@ -7,6 +7,7 @@
 #include "rw/k8s/controller/controller.hpp"
 #include "rw/k8s/controller/reconciler.hpp"
 #include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/managers_file.hpp"
 #include "rw/reactors/shared/watcher.hpp"
 #include "rw/reactors/watcher_controller/virtual_service.hpp"
 #include "rw/reactors/watcher_controller/watcher_status.hpp"
@@ -222,7 +223,8 @@ asio::awaitable<reconcile_result> controller::implementation::configure(json::va
     const auto ended = co_await apply(watcher, std::move(*desired));
     if (ended) co_return *ended;
   }
-  const auto ended = co_await tell(watcher, ready());
+  // Whether Secrets are observed is a setting of the watchers on the runtimes.
+  const auto ended = co_await tell(watcher, ready(unobserved_reason(watch_of(*view), true)));
   if (ended) co_return *ended;
   co_return reconcile_result::requeue_after(options_.revisit);
 }

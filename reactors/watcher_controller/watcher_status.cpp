@@ -24,8 +24,12 @@ verdict processing() {
           virtual_service_is("Unknown", "Processing", "VirtualService is being configured")};
 }
 
-verdict ready() {
-  return {"Ready", virtual_service_is("True", "Ready", "VirtualService is configured")};
+verdict ready(std::string_view unobserved) {
+  std::string message = "VirtualService is configured";
+  if (!unobserved.empty()) {
+    message += "; events come from reviews alone (" + std::string(unobserved) + ")";
+  }
+  return {"Ready", virtual_service_is("True", "Ready", std::move(message))};
 }
 
 verdict failed(const watcher_error& why) {

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace rw::watcher_controller {
 
@@ -20,8 +21,9 @@ struct verdict {
 
 /// The first reconcile of the Watcher.
 verdict processing();
-/// Its VirtualService exists, and is up to date.
-verdict ready();
+/// Its VirtualService exists, and is up to date. `unobserved`: why no watch on the runtimes shows
+/// its changes (managers_file.hpp); empty: one does.
+verdict ready(std::string_view unobserved = {});
 /// It has no VirtualService, or only its previous one, because of `why`.
 verdict failed(const watcher_error& why);
 /// It is deleted once its VirtualService is; or why that is impossible yet.

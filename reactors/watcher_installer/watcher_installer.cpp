@@ -26,7 +26,7 @@ runtime_names names() {
           .events = {{{"WatcherInstalled", "The watcher is installed on the runtime: "},
                       {"WatcherNotReady", "The watcher is not ready on the runtime: "},
                       {"WatcherFailed", "The watcher can't be installed: "},
-                      {"RuntimeUnreachable", "The runtime does not respond: "}}},
+                      {"RuntimeUnreachable", "The runtime is unreachable: "}}},
           .removal = "Watcher"};
 }
 
@@ -252,8 +252,8 @@ k8s::reconcile_result watcher_installer::refused(const json::value& kyma, const 
   if (runtimes_.unhealthy(to.key)) {
     if (tracker_ != nullptr) tracker_->unreachable(to.key, in_.clock.wall());
     content_.admit(to.key, content_facts{.health = content_health::unreachable});
-    note(kyma, state::unreachable, {}, to.error);
-    return result::error("the runtime does not respond: " + to.error, "unreachable");
+    note(kyma, state::unreachable, to.reason, to.error);
+    return result::error("the runtime is unreachable: " + to.error, "unreachable");
   }
   if (tracker_ != nullptr) tracker_->reached(to.key);
   const bool rejects = k8s::is_permanent(error);

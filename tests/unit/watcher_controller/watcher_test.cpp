@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(the_watched_resource_must_be_one) {
   BOOST_TEST(problems("/spec/resourceToWatch/version", "\"v1beta2\"").empty());
   BOOST_TEST(problems("/spec/resourceToWatch/group", "\"Kyma!\"") ==
              "spec.resourceToWatch.group is \"Kyma!\", but must be an API group such as "
-             "operator.kyma-project.io, or empty for the core group");
+             "operator.kyma-project.io, empty for the core group, or * for all");
   BOOST_TEST(problems("/spec/resourceToWatch/version", "\"\"") ==
              "spec.resourceToWatch.version is \"\", but must be an API version such as v1, or * "
              "for all");
@@ -169,6 +169,22 @@ BOOST_AUTO_TEST_CASE(all_resources_of_a_group_need_labels_and_another_group_than
     BOOST_TEST(problems(with(all, "/spec/resourceToWatch/group", name))
                    .starts_with("spec.resourceToWatch.resource must not be \"*\" in the group "));
   }
+}
+
+BOOST_AUTO_TEST_CASE(resource_of_all_groups_needs_labels_and_is_not_observed) {
+  const auto all = with(valid_watcher(), "/spec/resourceToWatch/group", R"("*")");
+  const auto read = rw::read_watcher(all);
+  BOOST_TEST_REQUIRE(read.has_value());
+  BOOST_TEST(read->watched.group == "*");
+  BOOST_TEST(rw::unobserved_reason(rw::watch_of(*read), true) == "wildcard");
+  const rw::known_managers known({rw::watch_of(*read)});
+  const auto parsed = rw::parse_managers(rw::render_managers(known));
+  BOOST_TEST_REQUIRE(parsed.has_value());
+  BOOST_TEST((parsed->watches() == known.watches()));
+  BOOST_TEST(problems(with(all, "/spec/labelsToWatch", "absent"))
+                 .starts_with("spec.resourceToWatch.group is \"*\", which needs "));
+  BOOST_TEST(problems(with(all, "/spec/resourceToWatch/resource", R"("*")"))
+                 .starts_with("spec.resourceToWatch.resource must not be \"*\" in the group *"));
 }
 
 BOOST_AUTO_TEST_CASE(the_labels_to_watch_must_be_labels) {
