@@ -14,6 +14,7 @@
 #include "rw/reactors/shared/kyma_resources.hpp"
 #include "rw/reactors/shared/resource_writer.hpp"
 #include "rw/reactors/shared/trust_bundle.hpp"
+#include "rw/reactors/watcher_installer/handover.hpp"
 #include "rw/reactors/watcher_installer/watcher_installer.hpp"
 
 #include <boost/json/array.hpp>
@@ -134,7 +135,7 @@ asio::awaitable<std::string> uninstall_app::release(k8s::resource_type type, jso
   co_return "other clients write it continuously";
 }
 
-/// Removes the watcher from a runtime. A dry run checks whether the runtime responds.
+/// Removes the watcher from a runtime, or gives it back to lifecycle-manager. A dry run checks whether the runtime responds.
 asio::awaitable<k8s::result<void>> uninstall_app::clean_runtime(std::string name) {
   const auto kubeconfig = co_await read_kubeconfig(*kcp_, name);
   if (!kubeconfig && kubeconfig.error().is(k8s::errc::not_found)) co_return k8s::result<void>();
@@ -147,9 +148,11 @@ asio::awaitable<k8s::result<void>> uninstall_app::clean_runtime(std::string name
     if (!got && !got.error().is(k8s::errc::not_found)) co_return got.error();
     co_return k8s::result<void>();
   }
-  auto removed = co_await watcher_installer::uninstall(std::move(*api), &how_);
+  auto work = settings_.keep_runtimes ? watcher_installer::hand_over(std::move(*api), &how_)
+                                      : watcher_installer::uninstall(std::move(*api), &how_);
+  auto cleaned = co_await std::move(work);
   pool_->evict(name);
-  co_return removed;
+  co_return cleaned;
 }
 
 /// Removes everything of the manager from a Kyma and its runtime. Returns the error; empty on
@@ -157,7 +160,7 @@ asio::awaitable<k8s::result<void>> uninstall_app::clean_runtime(std::string name
 asio::awaitable<std::string> uninstall_app::clean(json::value kyma) {
   const auto key = k8s::key_of(kyma);
   const bool alone = k8s::label(kyma, skip_label) == "true";
-  if (!settings_.keep_runtimes && !alone) {
+  if (!alone) {
     auto cleaning = clean_runtime(key.name);
     const auto until = services_.clock.now() + settings_.runtime_timeout;
     const auto cleaned = co_await core::within(services_.clock, until, std::move(cleaning));
@@ -166,6 +169,8 @@ asio::awaitable<std::string> uninstall_app::clean(json::value kyma) {
     if (cleaned && !*cleaned) error = cleaned->error().message;
     if (!error.empty() && !settings_.force) co_return error;
     if (!error.empty()) co_await say(key.name + ": its runtime is left as it is: " + error);
+  }
+  if (!settings_.keep_runtimes && !alone) {
     const auto name = certificates::certificate_name(key.name);
     const auto& ns = settings_.istio_namespace;
     using certificates::issuer_kind;

@@ -64,6 +64,11 @@ class Uninstall(landscape.Embedded, harness.TestCase):
     def run_it(self, *options):
         return runtime_watcher("uninstall", "--kubeconfig", self.kcp.kubeconfig, *options, timeout=60)
 
+    def owners(self, kind, name, ns=None):
+        """Who manages fields of an object on the runtime."""
+        shown = self.skr.kubectl("get", kind, name, *(["-n", ns] if ns else []), "-o", "json", "--show-managed-fields")
+        return {each["manager"] for each in json.loads(shown)["metadata"]["managedFields"] if "subresource" not in each}
+
     def finalizers(self, kind, name):
         return self.kcp.get(kind, name, "kcp-system")["metadata"].get("finalizers", [])
 
@@ -143,7 +148,17 @@ class Uninstall(landscape.Embedded, harness.TestCase):
         done = self.run_it("--keep-runtimes")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.finalizers("kyma", "kyma-1"), [])
-        self.assertEqual(self.skr.get(*WEBHOOKS), before)
+        after = self.skr.get(*WEBHOOKS)
+        self.assertEqual(after["webhooks"], landscape.webhooks_of_watchers(before))
+        self.assertEqual(len(before["webhooks"]), len(after["webhooks"]) + 1, "the probe's is away")
+        for what in (WEBHOOKS, ("deployment", "skr-webhook", "kyma-system"), ("secret", "skr-webhook-tls", "kyma-system")):
+            self.assertEqual(self.owners(*what) & {"runtime-watcher", "lifecycle-manager"}, {"lifecycle-manager"}, what)
+        # What lifecycle-manager does not want any more goes, as where it has installed all of it.
+        mine = {**after["webhooks"][0], "name": "kcp-system.other.operator.kyma-project.io"}
+        self.skr.kubectl("apply", "--server-side", "--force-conflicts", "--field-manager=lifecycle-manager", "-f", "-",
+                         stdin={"apiVersion": after["apiVersion"], "kind": after["kind"],
+                                "metadata": {"name": "skr-webhook"}, "webhooks": [mine]})
+        self.assertEqual([w["name"] for w in self.skr.get(*WEBHOOKS)["webhooks"]], [mine["name"]])
         self.assertIsNone(self.kcp.get("endpointslices", "runtime-watcher-manager-events", "kcp-system"))
         # Nor does it take away without that option what runtimes of other Kymas need.
         refused = self.run_it()

@@ -182,6 +182,15 @@ class Scenarios:
         self.assertEqual(set(self.services()), {"two"})
         self.assertIsNotNone(self.kcp.get("virtualservices.networking.istio.io", HEARTBEATS, "kcp-system"))
 
+        # A resource of all groups, which lifecycle-manager passes on, too: by reviews alone.
+        every = {"group": "*", "version": "*", "resource": "kymas"}
+        self.kcp.apply(watcher("every", resourceToWatch=every, labelsToWatch={"watched": "yes"}))
+        self.until_ready("every")
+        self.assertIn("events come from reviews alone (wildcard)", self.condition(self.watchers()["every"])["message"])
+        hooks = self.installed(["every", "two"])["webhooks"]
+        self.assertEqual((hooks[0]["rules"][0]["apiGroups"], hooks[0]["objectSelector"]), (["*"], {"matchLabels": {"watched": "yes"}}))
+        self.assertNotIn("reviews alone", self.condition(self.watchers()["two"])["message"])
+
         # Selectors of every kind.
         for name, tier in (("a", "gold"), ("b", "silver"), ("c", None)):
             self.kcp.apply(self.gateway(name, [f"{name}.example.com"], {"selectable": "yes", **({"tier": tier} if tier else {})}))
