@@ -34,22 +34,43 @@ std::uint64_t whole(double value) {
   return static_cast<std::uint64_t>(std::max(0.0, value));
 }
 
+/// Whom a Kyma that is being deleted waits for.
+std::string deletion_text(const boost::json::value& kyma) {
+  std::string names;
+  const auto* const all = k8s::find_array(kyma, {"metadata", "finalizers"});
+  for (const auto& each : all == nullptr ? boost::json::array() : *all) {
+    if (each.is_string()) names.append(names.empty() ? "" : ", ").append(each.get_string());
+  }
+  return "the Kyma is being deleted since " +
+         std::string(k8s::find_string(kyma, {"metadata", "deletionTimestamp"})) +
+         (names.empty() ? "" : ", and has the finalizers " + names);
+}
+
+/// Parses those only that may be.
+bool is_being_deleted(const k8s::object& kyma) {
+  return kyma.text().find("\"deletionTimestamp\"") != std::string_view::npos &&
+         k8s::is_being_deleted(kyma.parse());
+}
+
 }  // namespace
 
 /// What is known of one runtime; null: nothing.
 struct manager_app::view::runtime {
   const rw::runtimes::status* installed = nullptr;
   const heartbeats::runtime_health* health = nullptr;
+  bool is_deleted = false;  ///< its Kyma is being deleted
 
   /// "unknown": not reconciled since this process leads.
   std::string_view state() const {
+    if (is_deleted) return "deleting";
     return installed != nullptr && installed->state ? to_string(*installed->state) : "unknown";
   }
 };
 
 manager_app::view::runtime manager_app::view::find(const k8s::object_key& kyma) const {
   return {of_.installer_->runtimes().find(kyma),
-          of_.heartbeats_ ? of_.heartbeats_->health().find(kyma) : nullptr};
+          of_.heartbeats_ ? of_.heartbeats_->health().find(kyma) : nullptr,
+          is_being_deleted(of_.kymas_.objects().get(kyma))};
 }
 
 runtime_summary manager_app::view::summary_of(const k8s::object_key& kyma) const {
@@ -59,6 +80,12 @@ runtime_summary manager_app::view::summary_of(const k8s::object_key& kyma) const
   if (known.installed != nullptr && known.installed->state) {
     out.reason = known.installed->reason;
     out.since = known.installed->since;
+  }
+  if (known.is_deleted) {
+    const auto value = of_.kymas_.objects().get(kyma).parse();
+    const auto deleted = k8s::find_string(value, {"metadata", "deletionTimestamp"});
+    out.since = k8s::parse_rfc3339(deleted).value_or(out.since);
+    out.reason = {};
   }
   return out;
 }
@@ -157,6 +184,7 @@ void manager_app::view::describe(const k8s::object_key& kyma, boost::json::objec
   if (k8s::label(value, skip_label) == "true") {
     row["message"] = "left alone, as the label " + std::string(skip_label) + " says";
   }
+  if (k8s::is_being_deleted(value)) row["message"] = deletion_text(value);
   const auto* const changes = *of_.dry_run_ ? of_.installer_->changes(kyma) : nullptr;
   if (changes != nullptr && !changes->empty()) {
     row["reason"] = "would write " + std::to_string(changes->size()) + " objects";
@@ -387,7 +415,9 @@ boost::json::object manager_app::view::row(std::string_view name) {
   const bool is_unmanaged = k8s::label(value, skip_label) == "true";
   const bool is_installed =
       known.installed == nullptr || known.installed->state == runtime_state::installed;
-  if (is_unmanaged) {
+  if (known.is_deleted) {
+    add_text(out, "message", deletion_text(value));
+  } else if (is_unmanaged) {
     add_text(out, "message", "left alone, as the label " + std::string(skip_label) + " says");
   } else if (!is_installed) {
     add_text(out, "reason", known.installed->reason);

@@ -159,7 +159,7 @@ void describe_status(CLI::App& app, status_settings& to) {
       ->default_str("127.0.0.1:8080");
   add(app, "--token-file", to.token_file, "FILE", "The manager's --admin-token-file");
   add(app, "--state", to.states, "STATE,...", "Only runtimes in these states")
-      ->check(CLI::IsMember({"installed", "not_ready", "failed", "unreachable", "unknown"}));
+      ->check(CLI::IsMember({"installed", "not_ready", "failed", "unreachable", "deleting", "unknown"}));
   add(app, "--heartbeat", to.heartbeats, "STATE,...",
       "Only runtimes whose heartbeats are in these states")
       ->check(CLI::IsMember({"unknown", "live", "degraded", "silent"}));

@@ -70,8 +70,9 @@ std::string text_of(const json::value& runtime, std::string_view name) {
 }
 
 bool is_well(const json::value& runtime) {
-  return k8s::find_string(runtime, {"state"}) == "installed" &&
-         k8s::find_string(runtime, {"heartbeat", "state"}) != "silent";
+  const auto state = k8s::find_string(runtime, {"state"});
+  if (state == "deleting") return true;
+  return state == "installed" && k8s::find_string(runtime, {"heartbeat", "state"}) != "silent";
 }
 
 }  // namespace

@@ -46,20 +46,23 @@ class planner {
       next_ = *state_.gateway;
       return true;
     }
+    const auto& before = state_.last_whole;
+    const bool rooted = state_.root && !expired(state_.root->server, exact_);
+    if (before && (rooted || !expired(*before->served, exact_))) {
+      did(step::create);
+      next_ = *before;
+      return true;
+    }
     if (!state_.root) {
       wait(phase::no_root, "cannot make the gateway Secret: " + state_.root_problem);
       return false;
     }
-    if (expired(state_.root->server, exact_)) {
+    if (!rooted) {
       wait(phase::blocked, "cannot make the gateway Secret: the root certificate has expired");
       return false;
     }
     did(step::create);
-    if (state_.last_whole) {
-      next_ = *state_.last_whole;
-    } else {
-      serve_root();
-    }
+    serve_root();
     return true;
   }
 

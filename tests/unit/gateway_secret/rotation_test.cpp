@@ -456,6 +456,21 @@ BOOST_AUTO_TEST_CASE(a_gateway_secret_that_was_deleted_comes_back_as_it_was) {
   BOOST_TEST((made.write->ca_added_at == day0));
 }
 
+BOOST_AUTO_TEST_CASE(gateway_secret_comes_back_where_the_root_is_gone_too) {
+  observed world{.root = {}, .root_problem = "missing", .gateway = {}};
+  world.last_whole = gateway(r1(), {r2().certificate, r1().certificate}, day0);
+  const auto made = planned(world, nobody(), day0 + 1h);
+  BOOST_TEST((made.steps == steps{step::create}));
+  BOOST_TEST(serves(made, r1()));
+  BOOST_TEST(bundled(made, {r2().certificate, r1().certificate}));
+  BOOST_TEST((made.write->ca_added_at == day0));
+  BOOST_TEST((made.where == phase::no_root), "a person has to restore the root");
+  // What has expired serves nobody.
+  const auto late = planned(world, nobody(), r1().certificate.not_after() + 1h);
+  BOOST_TEST(late.steps.empty());
+  BOOST_TEST((late.where == phase::no_root));
+}
+
 BOOST_AUTO_TEST_CASE(a_full_bundle_needs_a_person) {
   const auto made = planned(rooted(r3(), gateway(r1(), {r2().certificate, r1().certificate}, day0)),
                             nobody(), day0 + 1h, {.authorities = 2});

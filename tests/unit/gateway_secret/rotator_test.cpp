@@ -91,6 +91,24 @@ BOOST_AUTO_TEST_CASE(a_gateway_secret_is_made_as_soon_as_there_is_a_root) {
   BOOST_TEST(b.metric("rw_gateway_secret_authorities") == 1);
 }
 
+BOOST_AUTO_TEST_CASE(gateway_secret_is_restored_where_both_secrets_are_deleted) {
+  bench b;
+  const auto r1 = b.make_root("r1");
+  b.put_root(r1);
+  b.start();
+  b.until([&] { return b.serves(r1); }, "the gateway Secret");
+  b.until([&] { return b.phase_is("settled") == 1; }, "rest");
+  const auto before = b.gateway();
+  b.remove(secrets_type(), "klm-watcher");
+  b.until([&] { return b.phase_is("no_root") == 1; }, "the loss of the root");
+  b.remove(secrets_type(), gateway_name);
+  b.until([&] { return b.serves(r1); }, "the gateway Secret again");
+  const auto after = b.gateway();
+  BOOST_TEST((after.bundle == before.bundle));
+  BOOST_TEST((after.ca_added_at == before.ca_added_at));
+  BOOST_TEST(b.phase_is("no_root") == 1);
+}
+
 BOOST_AUTO_TEST_CASE(a_rotation_adds_waits_for_time_and_runtimes_and_switches) {
   bench b;
   const auto r1 = b.make_root("r1");
