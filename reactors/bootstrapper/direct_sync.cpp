@@ -151,7 +151,11 @@ asio::awaitable<k8s::reconcile_result> direct_sync::stand_by(pass* in) {
   drift_.unwatch(key);
   const bool failed = decided.what == action::reject || decided.reason == "NoAccess";
   if (failed) {
-    note(in->resource, runtime_state::failed, decided.message, decided.message);
+    using enum status_reason;
+    note(in->resource, {.state = runtime_state::failed,
+                        .reason = decided.what == action::reject ? content_rejected : access_missing,
+                        .message = decided.message,
+                        .cause = decided.message});
   } else {
     runtimes_.forget(key);
   }
@@ -266,10 +270,17 @@ asio::awaitable<k8s::reconcile_result> direct_sync::fail(pass* in, k8s::failure 
   if (unhealthy) {
     in->input.failed = "the runtime is unreachable: " + error.message;
     then = in->to.deferred.value_or(result::error(in->input.failed, "unreachable"));
-    if (!in->to.deferred) note(in->resource, runtime_state::unreachable, in->to.reason, error.message);
+    if (!in->to.deferred) {
+      note(in->resource, {.state = runtime_state::unreachable,
+                          .reason = in->to.reason,
+                          .message = error.message});
+    }
   } else {
     count_pass("failed");
-    note(in->resource, runtime_state::failed, then.reason, error.message);
+    note(in->resource, {.state = runtime_state::failed,
+                        .reason = reason_of_failure(error),
+                        .message = error.message,
+                        .cause = then.reason});
   }
   auto reported = co_await report(in, std::move(then));
   co_return reported;
@@ -386,13 +397,24 @@ void direct_sync::note_observed(const pass& in) {
   const auto& version = in.input.state.at(unit::bootstrapper).version;
   const auto state = installation_of(in.input.state);
   if (failed != nullptr || !error.empty()) {
-    const auto& reason = failed != nullptr ? failed->code.message() : error;
-    note(in.resource, runtime_state::failed, reason, failed != nullptr ? failed->message : error);
+    const bool by_runtime = failed != nullptr;
+    note(in.resource,
+         {.state = runtime_state::failed,
+          .reason = by_runtime ? reason_of_failure(*failed) : status_reason::content_rejected,
+          .message = by_runtime ? failed->message : error,
+          .cause = by_runtime ? failed->code.message() : error});
   } else if (state == installation::ready) {
-    note(in.resource, runtime_state::installed, {}, version.empty() ? "unknown" : version, changed);
+    note(in.resource,
+         {.state = runtime_state::installed, .message = version.empty() ? "unknown" : version},
+         changed);
   } else {
+    const bool fails = state == installation::failed;
     const std::string name(to_string(state));
-    note(in.resource, runtime_state::not_ready, name, name);
+    note(in.resource,
+         {.state = runtime_state::not_ready,
+          .reason = fails ? status_reason::pod_failing : status_reason::installing,
+          .message = name,
+          .cause = name});
   }
   const auto repairs = drift_.reconciled(in.to.key, repaired);
   if (!repaired || repairs != contested_after) return;

@@ -73,10 +73,10 @@ asio::awaitable<std::optional<finding>> doctor_app::check_installation(k8s::clie
   const auto random = services::random()();
   const auto nonce = core::hex({reinterpret_cast<const unsigned char*>(&random), sizeof random});
   const auto probed = co_await heartbeats::send_probe(*runtime, nonce, settings_.runtime_timeout);
-  if (probed.reason.empty()) co_return std::nullopt;
+  if (probed.reason == status_reason::none) co_return std::nullopt;
   const auto see = probed.message.find(": see ");
   const auto cut = std::min(see, probed.message.size());
-  co_return failed_finding(kyma, probed.reason + ": " + probed.message.substr(0, cut),
+  co_return failed_finding(kyma, std::string(to_string(probed.reason)) + ": " + probed.message.substr(0, cut),
                            see == std::string::npos ? "" : probed.message.substr(see + 2));
 }
 

@@ -171,7 +171,7 @@ void manager_app::make_heartbeats() {
               [this](const k8s::object_key& kyma, heartbeats::probe_result result) {
                 // What is installed is compared with what should be.
                 const bool misplaced =
-                    !result.reason.empty() && result.stage == heartbeats::probe_stage::webhook;
+                    result.reason != status_reason::none && result.stage == heartbeats::probe_stage::webhook;
                 heartbeats_->probed(kyma, std::move(result));
                 if (misplaced) route(kyma, core::duration::zero());
               }});

@@ -78,7 +78,7 @@ runtime_summary manager_app::view::summary_of(const k8s::object_key& kyma) const
   runtime_summary out{.kyma = kyma, .state = known.state(), .reason = {}};
   if (known.health != nullptr) out.heartbeat = to_string(known.health->state);
   if (known.installed != nullptr && known.installed->state) {
-    out.reason = known.installed->reason;
+    out.reason = to_string(known.installed->reason);
     out.since = known.installed->since;
   }
   if (known.is_deleted) {
@@ -100,7 +100,7 @@ void manager_app::for_each_runtime(const std::function<void(const runtime_summar
 
 std::string_view manager_app::view::reason_of_heartbeats(const k8s::object_key& kyma) const {
   const auto* const health = find(kyma).health;
-  return health == nullptr ? std::string_view() : std::string_view(health->reason);
+  return health == nullptr ? std::string_view() : to_string(health->reason);
 }
 
 std::string manager_app::view::runtimes(std::string_view query, std::string& error) const {
@@ -187,7 +187,8 @@ void manager_app::view::describe(const k8s::object_key& kyma, boost::json::objec
   if (k8s::is_being_deleted(value)) row["message"] = deletion_text(value);
   const auto* const changes = *of_.dry_run_ ? of_.installer_->changes(kyma) : nullptr;
   if (changes != nullptr && !changes->empty()) {
-    row["reason"] = "would write " + std::to_string(changes->size()) + " objects";
+    row["reason"] = to_string(status_reason::would_write);
+    row["message"] = "would write " + std::to_string(changes->size()) + " objects";
     auto& list = row["wouldWrite"].emplace_array();
     for (const auto& one : *changes) list.emplace_back(one);
   }
@@ -222,7 +223,7 @@ void manager_app::view::describe_heartbeat(const k8s::object_key& kyma,
   auto& out = row["heartbeat"].emplace_object();
   out["state"] = to_string(known->state);
   out["since"] = k8s::format_time(known->since);
-  if (!known->reason.empty()) out["reason"] = known->reason;
+  if (known->reason != status_reason::none) out["reason"] = to_string(known->reason);
   if (!known->message.empty()) out["message"] = known->message;
   out["gaps"] = known->gaps;
   if (!known->gap.empty()) out["gap"] = known->gap;
@@ -230,7 +231,9 @@ void manager_app::view::describe_heartbeat(const k8s::object_key& kyma,
     auto& probe = out["probe"].emplace_object();
     probe["last"] = k8s::format_time(*known->probed);
     probe["stage"] = to_string(known->probe->stage);
-    if (!known->probe->reason.empty()) probe["reason"] = known->probe->reason;
+    if (const auto why = known->probe->reason; why != status_reason::none) {
+      probe["reason"] = to_string(why);
+    }
     if (!known->probe->message.empty()) probe["message"] = known->probe->message;
     if (known->probe->took) {
       probe["milliseconds"] = *known->probe->took / std::chrono::milliseconds(1);
@@ -387,17 +390,17 @@ std::uint64_t manager_app::view::digest_of(const k8s::object& kyma, const runtim
   core::string_hash hash;
   hash.add(kyma.resource_version()).add(of_.rollout_->content_of(std::string(kyma.name())));
   if (const auto* const now = known.installed; now != nullptr) {
-    hash.add(known.state()).add(now->reason).add(now->message);
+    hash.add(known.state()).add(to_string(now->reason)).add(now->message);
     numbers[0] = now->since.time_since_epoch().count();
   }
   if (const auto* const now = known.health; now != nullptr) {
-    hash.add(now->reason).add(now->message).add(now->last.version);
+    hash.add(to_string(now->reason)).add(now->message).add(now->last.version);
     numbers[1] = static_cast<int>(now->state);
     numbers[2] =
         now->heard.value_or(std::chrono::system_clock::time_point()).time_since_epoch().count();
     numbers[3] = static_cast<std::int64_t>(now->gaps);
     if (now->probe) {
-      hash.add(now->probe->reason);
+      hash.add(to_string(now->probe->reason));
       numbers[4] = static_cast<int>(now->probe->stage) + 1;
     }
   }
@@ -420,10 +423,10 @@ boost::json::object manager_app::view::row(std::string_view name) {
   } else if (is_unmanaged) {
     add_text(out, "message", "left alone, as the label " + std::string(skip_label) + " says");
   } else if (!is_installed) {
-    add_text(out, "reason", known.installed->reason);
+    add_text(out, "reason", to_string(known.installed->reason));
     add_text(out, "message", known.installed->message);
   } else if (known.health != nullptr) {
-    add_text(out, "reason", known.health->reason);
+    add_text(out, "reason", to_string(known.health->reason));
     add_text(out, "message", known.health->message);
   }
   if (known.installed != nullptr) add_time(out, "since", known.installed->since);
@@ -433,7 +436,7 @@ boost::json::object manager_app::view::row(std::string_view name) {
   out["gaps"] = health.gaps;
   if (health.probe) {
     out["probe"] = to_string(health.probe->stage);
-    add_text(out, "probeReason", health.probe->reason);
+    add_text(out, "probeReason", to_string(health.probe->reason));
   }
   if (!health.heard) return out;
   add_time(out, "heard", *health.heard);

@@ -8,6 +8,8 @@
 namespace rw::heartbeats {
 namespace {
 
+using enum status_reason;
+
 std::string seconds(core::duration of) {
   return std::to_string(std::chrono::floor<std::chrono::seconds>(of).count()) + " s";
 }
@@ -49,14 +51,14 @@ std::optional<fleet_health::change> fleet_health::settle(entry& of, moment at) {
   shown.message = runtime.message;
   // Until the first heartbeat is due, the watcher may not know yet that KCP is back.
   const bool early = shown.probe && shown.probe->stage == probe_stage::gateway && !shown.heard;
-  const bool fails = shown.probe && !shown.probe->reason.empty() && (runtime.silent || !early);
+  const bool fails = shown.probe && shown.probe->reason != none && (runtime.silent || !early);
   // The probe knows more of why there are no heartbeats.
-  if (fails && (runtime.silent || runtime.reason.empty())) {
+  if (fails && (runtime.silent || runtime.reason == none)) {
     shown.reason = shown.probe->reason;
     shown.message = shown.probe->message;
   }
   shown.state = runtime.silent          ? liveness::silent
-                : !shown.reason.empty() ? liveness::degraded
+                : shown.reason != none ? liveness::degraded
                 : shown.heard           ? liveness::live
                                         : liveness::unknown;
   if (shown.state != before) {
@@ -84,23 +86,23 @@ void fleet_health::assess(record& runtime, const heartbeat& content, moment at) 
   } else if (!runtime.catching_up) {
     runtime.catching_up = at.now;
   }
-  runtime.reason.clear();
+  runtime.reason = none;
   runtime.message.clear();
   const auto& expiry = content.certificate_not_after;
   if (expiry && *expiry < at.wall + options_.certificate) {
-    runtime.reason = "CertificateExpires";
+    runtime.reason = certificate_expires;
     runtime.message = "the watcher's certificate expires at " + k8s::format_time(*expiry) +
                       ": see why it is not renewed";
   } else if (content.oldest_undelivered > options_.undelivered) {
-    runtime.reason = "EventsWait";
+    runtime.reason = events_wait;
     runtime.message = "an event has waited for " + seconds(content.oldest_undelivered) +
                       ": see whether its manager accepts events";
   } else if (runtime.catching_up && at.now - *runtime.catching_up > options_.catch_up) {
-    runtime.reason = "WatchNotLive";
+    runtime.reason = watch_not_live;
     runtime.message = name_of(*catches_up) + " is not watched" +
                       (catches_up->reason.empty() ? "" : ": " + catches_up->reason);
   } else if (content.ledger == "failed") {
-    runtime.reason = "JournalNotWritten";
+    runtime.reason = journal_not_written;
     runtime.message = "the watcher cannot write its journal: see its log";
   }
 }
@@ -121,13 +123,13 @@ fleet_health::receipt fleet_health::receive(const k8s::object_key& kyma, heartbe
   const bool waits = probe && probe->stage == probe_stage::heartbeat;
   if (waits && std::ranges::find(content.probes, probe->nonce) != content.probes.end()) {
     probe->stage = probe_stage::complete;
-    probe->reason.clear();
+    probe->reason = none;
     probe->message.clear();
     probe->took = at.now - probe->begun;
     proved = probe->took;
   }
   if (probe && probe->stage == probe_stage::gateway && at.now >= probe->begun) {
-    probe->reason.clear();  // it reaches KCP now
+    probe->reason = none;  // it reaches KCP now
     probe->message.clear();
   }
   if (shown.heard && shown.last.boot_id == content.boot_id) {
@@ -160,7 +162,7 @@ void fleet_health::unexpect(const k8s::object_key& kyma, moment at) {
 void fleet_health::clear(entry& of, moment at) {
   auto& runtime = of.second;
   runtime.silent = false;
-  runtime.reason.clear();
+  runtime.reason = none;
   runtime.message.clear();
   runtime.shown.heard.reset();
   runtime.shown.probe.reset();
@@ -187,9 +189,9 @@ void fleet_health::poll(moment at, const visitor& report) {
     if (!runtime.expected && runtime.shown.heard && at.now - runtime.heard >= limit) clear(of, at);
     if (!runtime.expected || runtime.silent) continue;
     auto& probe = runtime.shown.probe;
-    if (probe && probe->stage == probe_stage::heartbeat && probe->reason.empty() &&
+    if (probe && probe->stage == probe_stage::heartbeat && probe->reason == none &&
         runtime.shown.heard && at.now - probe->begun > limit) {
-      probe->reason = "ProbeNotConfirmed";
+      probe->reason = probe_not_confirmed;
       probe->message =
           "heartbeats arrive but do not name the probe: see whether another process has the "
           "certificate of the watcher";
@@ -198,7 +200,7 @@ void fleet_health::poll(moment at, const visitor& report) {
     if (at.now - runtime.heard < limit) continue;
     const auto& expiry = runtime.shown.last.certificate_not_after;
     runtime.silent = true;
-    runtime.reason = "NoHeartbeat";
+    runtime.reason = no_heartbeat;
     runtime.message = "no heartbeat for " + seconds(at.now - runtime.heard);
     runtime.message += expiry && *expiry < at.wall
                            ? ": the watcher's certificate expired at " + k8s::format_time(*expiry)

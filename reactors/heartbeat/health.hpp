@@ -5,6 +5,7 @@
 #include "rw/k8s/objects/names.hpp"
 #include "rw/reactors/shared/gap_detector.hpp"
 #include "rw/reactors/shared/heartbeat.hpp"
+#include "rw/reactors/shared/status_reason.hpp"
 
 #include <array>
 #include <chrono>
@@ -62,8 +63,8 @@ struct probe_result {
   std::string nonce = {};
   core::time_point begun = {};
   probe_stage stage = probe_stage::runtime;
-  std::string reason = {};   ///< a word in CamelCase; empty: it did not fail
-  std::string message = {};  ///< a sentence with the next step; likewise
+  status_reason reason = status_reason::none;  ///< none: it did not fail
+  std::string message = {};                    ///< a sentence with the next step; likewise
   /// From the request to the heartbeat; only of a complete one.
   std::optional<core::duration> took = {};
 };
@@ -71,7 +72,7 @@ struct probe_result {
 /// What is known of one runtime.
 struct runtime_health {
   liveness state = liveness::unknown;
-  std::string reason = {};                           ///< a word in CamelCase; empty if it is live
+  status_reason reason = status_reason::none;        ///< none if it is live
   std::string message = {};                          ///< a sentence with the next step; likewise
   std::chrono::system_clock::time_point since = {};  ///< of the state
   /// By this process' clock; nothing: no heartbeat yet.
@@ -140,8 +141,8 @@ class fleet_health {
     runtime_health shown = {};
     core::time_point heard = {};  ///< or expected first
     std::optional<core::time_point> catching_up = {};
-    std::string reason = {};   ///< that the heartbeats report
-    std::string message = {};  ///< likewise
+    status_reason reason = status_reason::none;  ///< that the heartbeats report
+    std::string message = {};                    ///< likewise
     bool silent = false;
     bool expected = false;
     core::token_bucket accepted{1, 4};  ///< one a second

@@ -19,6 +19,7 @@ namespace {
 namespace asio = boost::asio;
 namespace json = boost::json;
 using k8s::reconcile_result;
+using enum status_reason;
 
 constexpr std::size_t longest_cause = 300;
 constexpr core::duration first_within = std::chrono::minutes(1);
@@ -32,37 +33,37 @@ constexpr std::string_view timed_out =
 /// What a text says, and what that means.
 struct known_failure {
   std::string_view part;  ///< of the text
-  std::string_view reason;
+  status_reason reason;
   std::string_view message;
 };
 /// When a kube-apiserver can't call a webhook; the first that matches. Wording of Go's crypto/x509
 /// (verify.go) and of k8s.io/apiserver (pkg/util/proxy).
 constexpr std::array<known_failure, 10> call_failures{
-    {{"certificate has expired or is not yet valid", "CertificateExpired",
+    {{"certificate has expired or is not yet valid", certificate_expired,
       "the watcher's certificate is not valid now: see its Certificate in KCP, and its issuer"},
-     {"x509: certificate is ", "CertificateNameWrong",
+     {"x509: certificate is ", certificate_name_wrong,
       "the watcher's certificate is for other names: see dnsNames of its Certificate in KCP"},
-     {"x509", "CaBundleWrong", untrusted},
-     {"tls: ", "CaBundleWrong", untrusted},
-     {"no endpoints available", "NoEndpoints",
+     {"x509", ca_bundle_wrong, untrusted},
+     {"tls: ", ca_bundle_wrong, untrusted},
+     {"no endpoints available", no_endpoints,
       "the Service skr-webhook has no endpoints: see why the watcher's pod is not ready"},
-     {"not found", "ServiceMissing",
+     {"not found", service_missing,
       "the Service skr-webhook, or its pod, is missing: see the Deployment skr-webhook"},
-     {"connection refused", "WebhookRefused",
+     {"connection refused", webhook_refused,
       "the watcher's port is closed: see whether its pod runs"},
-     {"deadline exceeded", "WebhookTimeout", timed_out},
-     {"i/o timeout", "WebhookTimeout", timed_out},
-     {"Timeout exceeded", "WebhookTimeout", timed_out}}};
+     {"deadline exceeded", webhook_timeout, timed_out},
+     {"i/o timeout", webhook_timeout, timed_out},
+     {"Timeout exceeded", webhook_timeout, timed_out}}};
 
 /// When KCP does not accept a heartbeat.
 constexpr std::array<known_failure, 3> upstream_failures{
-    {{"status 404", "RouteMissing",
+    {{"status 404", route_missing,
       "the gateway does not route heartbeats: see the VirtualService "
       "kcp-system/runtime-watcher-heartbeats, and its gateway"},
-     {"status 50", "ListenerUnavailable",
+     {"status 50", listener_unavailable,
       "the gateway does not reach the manager's listener: see the manager's pods and its Service "
       "for events"},
-     {"", "GatewayUnreachable",
+     {"", gateway_unreachable,
       "the watcher does not reach KCP: see the gateway, its CA and the watcher's certificate"}}};
 
 const known_failure* find_failure(std::span<const known_failure> among, std::string_view text) {
@@ -76,7 +77,7 @@ std::string as_cause(std::string_view text) {
   return " (" + std::string(text.substr(0, longest_cause)) + ")";
 }
 
-probe_result failed(probe_stage stage, std::string_view reason, std::string message) {
+probe_result failed(probe_stage stage, status_reason reason, std::string message) {
   probe_result out;
   out.stage = stage;
   out.reason = reason;
@@ -99,7 +100,7 @@ probe_result assess_failure(const k8s::failure& error) {
   if (calling) {
     const auto* const known = find_failure(call_failures, error.message);
     if (known == nullptr) {
-      return failed(probe_stage::webhook, "WebhookCallFailed",
+      return failed(probe_stage::webhook, webhook_call_failed,
                     "the runtime's API server cannot call the watcher: see its log" + cause);
     }
     return failed(probe_stage::webhook, known->reason, std::string(known->message) + cause);
@@ -107,17 +108,17 @@ probe_result assess_failure(const k8s::failure& error) {
   using k8s::errc;
   if (error.is(errc::unauthorized) || error.is(errc::forbidden) || error.is(errc::not_configured)) {
     return failed(
-        probe_stage::runtime, "AccessRejected",
+        probe_stage::runtime, access_rejected,
         "KCP's kubeconfig for the runtime is not accepted: see its Secret, which must be renewed" +
             cause);
   }
   if (error.status == 0) {
     return failed(
-        probe_stage::runtime, "RuntimeUnreachable",
+        probe_stage::runtime, runtime_unreachable,
         "the runtime's API server does not respond: see whether the runtime is up" + cause);
   }
   return failed(
-      probe_stage::runtime, "ProbeRejected",
+      probe_stage::runtime, probe_rejected,
       "the runtime's API server rejects the probe: see what else admits its objects" + cause);
 }
 
@@ -148,7 +149,7 @@ probe_result assess_probe(const std::optional<k8s::failure>& error,
     out.stage = probe_stage::heartbeat;
     return out;
   }
-  return failed(probe_stage::webhook, "WebhookNotCalled",
+  return failed(probe_stage::webhook, webhook_not_called,
                 "the runtime's API server does not call the watcher: see the webhook "
                 "configuration skr-webhook, and the labels of the namespace kyma-system");
 }
@@ -180,7 +181,7 @@ asio::awaitable<reconcile_result> prober::reconcile(k8s::object_key kyma) {
   if (!in_.installed(kyma)) co_return reconcile_result::requeue_after(options_.retry);
   auto result = co_await send(kyma);
   auto base = options_.interval;
-  if (result.reason.empty()) {
+  if (result.reason == none) {
     failures_.erase(kyma);
   } else {
     const auto longest = std::min(options_.interval, options_.retry_limit);
@@ -199,7 +200,7 @@ asio::awaitable<probe_result> prober::send(k8s::object_key kyma) {
                         : k8s::result<std::shared_ptr<k8s::client>>(kubeconfig.error());
   probe_result out;
   if (api.has_error()) {
-    out = failed(probe_stage::runtime, "AccessRejected",
+    out = failed(probe_stage::runtime, access_rejected,
                  "KCP has no usable kubeconfig for the runtime: see its Secret" +
                      as_cause(api.error().message));
   } else {

@@ -136,7 +136,8 @@ void tracker::report(const fleet_health::change& change) {
   } else if (change.now.state == liveness::silent) {
     in_.events.warning(about, "WatcherSilent", change.now.message);
   } else {
-    in_.events.warning(about, "WatcherDegraded", change.now.reason + ": " + change.now.message);
+    in_.events.warning(about, "WatcherDegraded",
+                       std::string(to_string(change.now.reason)) + ": " + change.now.message);
   }
 }
 

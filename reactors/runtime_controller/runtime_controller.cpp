@@ -100,7 +100,7 @@ void runtime_controller::set_unreachable(contact* of, const k8s::failure& error)
   runtimes_.set_unhealthy(of->key, error.message);
   of->error = error.message;
   const bool rejected = error.is(errc::unauthorized) || error.is(errc::not_configured);
-  of->reason = rejected ? "AccessRejected" : "RuntimeUnreachable";
+  of->reason = rejected ? status_reason::access_rejected : status_reason::runtime_unreachable;
 }
 
 /// Defers the rest of the reconcile until there is a permit.
@@ -136,25 +136,33 @@ void runtime_controller::settle(contact* of, std::optional<k8s::failure> failed,
     runtimes_.set_healthy(of->key);
   } else {
     of->error = "it responds slowly";
-    of->reason = "RuntimeSlow";
+    of->reason = status_reason::runtime_slow;
     runtimes_.set_unhealthy(of->key, of->error);
   }
   of->permit = {};
 }
 
-void runtime_controller::note(const boost::json::value& resource, runtime_state state,
-                              const std::string& reason, const std::string& message, bool changed) {
+void runtime_controller::note(const boost::json::value& resource, runtimes::status now,
+                              bool changed) {
   const auto key = k8s::key_of(resource);
-  if (!runtimes_.set(key, {state, reason, message, in_.clock.wall()}, changed)) return;
+  const auto state = *now.state;
+  const auto reason = now.reason;
+  const auto message = now.message;
+  now.since = in_.clock.wall();
+  if (!runtimes_.set(key, std::move(now), changed)) return;
   const auto text = names_.subject + " on a runtime: " + std::string(to_string(state));
-  const std::initializer_list<core::log_field> fields = {
-      {"namespace", key.ns}, {"name", key.name}, {"reason", reason}, {"message", message}};
+  const std::initializer_list<core::log_field> fields = {{"namespace", key.ns},
+                                                         {"name", key.name},
+                                                         {"reason", to_string(reason)},
+                                                         {"message", message}};
+  const bool is_well = state == runtime_state::installed ||
+                       (state == runtime_state::not_ready && is_progress(reason));
   // The controller logs errors itself.
-  if (state == runtime_state::installed) in_.log.info(text, fields);
-  if (state == runtime_state::not_ready) in_.log.warning(text, fields);
+  if (is_well) in_.log.info(text, fields);
+  if (!is_well && state == runtime_state::not_ready) in_.log.warning(text, fields);
   const auto& event = names_.events[static_cast<std::size_t>(state)];
   const auto about = k8s::reference_to(resource);
-  if (state == runtime_state::installed) {
+  if (is_well) {
     in_.events.normal(about, event.reason, event.text + message);
   } else {
     in_.events.warning(about, event.reason, event.text + message);

@@ -136,7 +136,7 @@ class runtime_controller : protected k8s::reconciler {
     std::string client_name = {};           ///< in the pool
     std::shared_ptr<k8s::client> api = {};  ///< once it has responded
     std::string error = {};                 ///< why it has not
-    std::string reason = {};                ///< likewise, a word
+    status_reason reason = status_reason::none;  ///< likewise
     std::optional<result> deferred = {};    ///< another reconcile follows; nothing to report
     bool has_access = true;                 ///< false: the kubeconfig is invalid
   };
@@ -160,10 +160,10 @@ class runtime_controller : protected k8s::reconciler {
     co_return std::move(*got);
   }
 
-  /// Reports the beginning of a runtime's state by an event on `resource`. A change of `reason` is
-  /// a change of state. `changed`: the reconcile wrote objects.
-  void note(const boost::json::value& resource, runtime_state state, const std::string& reason,
-            const std::string& message, bool changed = false);
+  /// Reports the beginning of a runtime's state by an event on `resource`, which is a warning unless
+  /// it is installed, or on its way to be. A change of reason or cause is a change of state.
+  /// `changed`: the reconcile wrote objects.
+  void note(const boost::json::value& resource, runtimes::status now, bool changed = false);
 
   /// Reports by an event on `resource` that the component is removed from the runtime. `abandoned`:
   /// why it may still be there; empty: it is not.

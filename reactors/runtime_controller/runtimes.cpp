@@ -10,10 +10,11 @@ constexpr std::array<std::string_view, 4> state_names = {"installed", "not_ready
                                                          "unreachable"};
 
 /// A crashing pod starts again and again: that is not another state.
-bool is_starting(runtime_state now, std::string_view reason) {
+bool is_starting(runtime_state now, status_reason reason) {
+  using enum status_reason;
   return now == runtime_state::not_ready &&
-         (reason == "PodNotReady" || reason == "NoPods" || reason == "ContainerCreating" ||
-          reason == "PodInitializing" || reason == "restarted");
+         (reason == pod_not_ready || reason == no_pods || reason == container_creating ||
+          reason == pod_initializing || reason == pod_restarted);
 }
 
 }  // namespace
@@ -46,8 +47,9 @@ bool runtimes::set(const k8s::object_key& key, status now, bool changed) {
   auto& known = records_[key].last;
   const bool same = known.state == now.state;
   if (same) now.since = known.since;
-  if (same && (known.reason == now.reason || is_starting(*now.state, now.reason))) {
-    if (known.reason == now.reason) known = std::move(now);
+  const bool as_before = same && known.reason == now.reason && known.cause == now.cause;
+  if (as_before || (same && is_starting(*now.state, now.reason))) {
+    if (as_before) known = std::move(now);
     return false;
   }
   const bool first = !known.state;

@@ -3,6 +3,7 @@
 #include "rw/core/clock.hpp"
 #include "rw/core/metrics.hpp"
 #include "rw/k8s/objects/names.hpp"
+#include "rw/reactors/shared/status_reason.hpp"
 
 #include <array>
 #include <chrono>
@@ -35,12 +36,13 @@ class runtimes {
 
   struct status {
     std::optional<runtime_state> state = {};           ///< nothing: not reconciled yet
-    std::string reason = {};                           ///< a word; may be empty
+    status_reason reason = status_reason::none;
     std::string message = {};                          ///< a sentence; may be empty
+    std::string cause = {};  ///< tells states of one reason apart; not shown
     std::chrono::system_clock::time_point since = {};  ///< of the state
   };
 
-  /// Sets the state. Returns true if it, or its reason, is to be reported. The first `installed` of
+  /// Sets the state. Returns true if it, its reason or cause, is to be reported. The first `installed` of
   /// a runtime is not, unless something `changed`: the runtime had that state before this process
   /// began. Neither is a pod that starts again after it was not ready for some reason.
   bool set(const k8s::object_key& key, status now, bool changed);

@@ -47,7 +47,7 @@ pod_state container_state(const json::value& container) {
       !waits.empty() && std::ranges::find(passing_reasons, waits) == passing_reasons.end();
   const bool is_ready = ready != nullptr && *ready == json::value(true);
   if (out.lasting || is_ready || find_number(container, {"restartCount"}) == 0) return out;
-  out.reason = "restarted";
+  out.reason = "PodRestarted";
   out.lasting = true;
   return out;
 }

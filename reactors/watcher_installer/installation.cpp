@@ -377,7 +377,7 @@ asio::awaitable<k8s::result<void>> pass::narrow_managers() {
 asio::awaitable<k8s::result<void>> pass::observe_pods() {
   const auto* deployment = present("Deployment", skr_webhook_name);
   if (deployment == nullptr) {
-    out_.not_ready = "NoCertificate";
+    out_.not_ready = status_reason::no_certificate;
     out_.details = out_.pending;
     co_return k8s::result<void>();
   }
@@ -385,8 +385,9 @@ asio::awaitable<k8s::result<void>> pass::observe_pods() {
   if (!pods) co_return pods.error();
   out_.ready = k8s::find_number(*deployment, {"status", "readyReplicas"}) > 0;
   if (!out_.ready) {
-    out_.not_ready = pods->reason;
+    out_.not_ready = reason_of_pod(pods->reason);
     out_.details = pods->message;
+    if (out_.not_ready != pods->reason) out_.details = pods->reason + ": " + out_.details;
   }
   out_.rolled_out = is_rolled_out(*deployment);
   const bool never_ran = !out_.ready && k8s::generation_of(*deployment) == 1;

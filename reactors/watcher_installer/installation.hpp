@@ -61,7 +61,7 @@ struct outcome {
   std::string contested = {};  ///< the object that has another writer; nothing was written then
   bool ready = false;          ///< the Deployment has a ready replica
   bool rolled_out = false;     ///< all of its pods run with what it says
-  std::string not_ready = {};  ///< the reason, a word such as "CrashLoopBackOff"
+  status_reason not_ready = status_reason::none;  ///< why it has none
   std::string details = {};    ///< of that; a sentence
   std::string pending = {};    ///< what still has to wait; empty: it is what was ordered
   /// Why the watcher has no rights to watch resources; empty: it has them. It works without.

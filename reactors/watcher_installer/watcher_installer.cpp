@@ -161,7 +161,7 @@ asio::awaitable<std::optional<k8s::reconcile_result>> watcher_installer::reach(
   // There is no access to the runtime until a Secret changes.
   drift_.unwatch(to->key);
   if (tracker_ != nullptr) tracker_->unreachable(to->key, in_.clock.wall());
-  co_return failed(*kyma, to->error, false);
+  co_return failed(*kyma, status_reason::access_missing, to->error, false);
 }
 
 asio::awaitable<k8s::reconcile_result> watcher_installer::keep_installed(json::value kyma,
@@ -175,10 +175,16 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::keep_installed(json::v
   ended = co_await writer_.set_finalizer(&kyma, with_.finalizer, true);
   if (ended) co_return *ended;
   const auto own = co_await certificates_.ensure(kyma);
-  if (own.what == certificate_state::kind::refused) co_return failed(kyma, own.why, false);
-  if (own.what == certificate_state::kind::failed) co_return failed(kyma, own.why, true);
+  if (own.what == certificate_state::kind::refused) {
+    co_return failed(kyma, status_reason::certificate_invalid, own.why, false);
+  }
+  if (own.what == certificate_state::kind::failed) {
+    co_return failed(kyma, status_reason::certificate_not_requested, own.why, true);
+  }
   auto what = order_for(own);
-  if (!what) co_return failed(kyma, what.error().message, false);
+  if (!what) {
+    co_return failed(kyma, status_reason::gateway_invalid, what.error().message, false);
+  }
   if (tracker_ != nullptr) tracker_->expect(to.key);
   if (!to.api) ended = co_await reach(&kyma, &to);
   if (ended) co_return *ended;
@@ -217,19 +223,30 @@ k8s::reconcile_result watcher_installer::settle(const json::value& kyma, const o
   content_.admit(key, seen.content);
   auto again = next_pause(key, !seen.rolled_out);
   if (!seen.contested.empty()) {
-    note(kyma, state::failed, "Contested",
-         with_.how.former_manager + " writes " + seen.contested +
-             " too, so the runtime is left to it. Switch that off, or this manager");
+    note(kyma, {.state = state::failed,
+                .reason = status_reason::contested,
+                .message = with_.how.former_manager + " writes " + seen.contested +
+                           " too, so the runtime is left to it. Switch that off, or this manager"});
     return result::requeue_after(std::min(again, with_.how.contest_pause));
   }
   if (!seen.ready) {
-    note(kyma, state::not_ready, seen.not_ready,
-         seen.details.empty() ? seen.not_ready : seen.not_ready + ": " + seen.details);
+    std::string text(to_string(seen.not_ready));
+    if (!seen.details.empty()) text += ": " + seen.details;
+    note(kyma, {.state = state::not_ready, .reason = seen.not_ready, .message = std::move(text)});
   } else {
     // What only has to wait for its time is no news.
     auto stuck = seen.again > core::duration::zero() ? std::string() : seen.pending;
-    if (stuck.empty()) stuck = seen.unobserved;
-    note(kyma, state::installed, stuck, stuck.empty() ? "ready" : stuck, seen.writes > 0);
+    auto reason = stuck.empty() ? status_reason::none : status_reason::certificate_pending;
+    if (stuck.empty() && !seen.unobserved.empty()) {
+      stuck = seen.unobserved;
+      reason = status_reason::rights_missing;
+    }
+    note(kyma,
+         {.state = state::installed,
+          .reason = reason,
+          .message = stuck.empty() ? "ready" : stuck,
+          .cause = stuck},
+         seen.writes > 0);
   }
   if (seen.again > core::duration::zero()) {
     again = std::min(again, seen.again + std::chrono::milliseconds(1));
@@ -252,7 +269,7 @@ k8s::reconcile_result watcher_installer::refused(const json::value& kyma, const 
   if (runtimes_.unhealthy(to.key)) {
     if (tracker_ != nullptr) tracker_->unreachable(to.key, in_.clock.wall());
     content_.admit(to.key, content_facts{.health = content_health::unreachable});
-    note(kyma, state::unreachable, to.reason, to.error);
+    note(kyma, {.state = state::unreachable, .reason = to.reason, .message = to.error});
     return result::error("the runtime is unreachable: " + to.error, "unreachable");
   }
   if (tracker_ != nullptr) tracker_->reached(to.key);
@@ -260,14 +277,17 @@ k8s::reconcile_result watcher_installer::refused(const json::value& kyma, const 
   content_.admit(to.key, content_facts{.rejected = rejects ? content_.newest() : std::string(),
                                        .error = error.message});
   auto again = result::error(error);
-  note(kyma, state::failed, again.reason, error.message);
+  note(kyma, {.state = state::failed,
+              .reason = reason_of_failure(error),
+              .message = error.message,
+              .cause = again.reason});
   return again;
 }
 
-k8s::reconcile_result watcher_installer::failed(const json::value& kyma, const std::string& error,
-                                                bool again) {
+k8s::reconcile_result watcher_installer::failed(const json::value& kyma, status_reason reason,
+                                                const std::string& error, bool again) {
   content_.admit(k8s::key_of(kyma), std::nullopt);
-  note(kyma, state::failed, error, error);
+  note(kyma, {.state = state::failed, .reason = reason, .message = error, .cause = error});
   return again ? result::error(error) : result::terminal(error);
 }
 

@@ -163,7 +163,8 @@ class watcher_installer final : public runtime_controller {
   result settle(const boost::json::value& kyma, const outcome& seen);
   k8s::reconcile_result deferred(const contact& to);
   result refused(const boost::json::value& kyma, const contact& to, const k8s::failure& error);
-  result failed(const boost::json::value& kyma, const std::string& error, bool again);
+  result failed(const boost::json::value& kyma, status_reason reason, const std::string& error,
+                bool again);
   bool may_have_certificate(std::string_view kyma) const;
   bool has_own_certificate(std::string_view kyma) const;
   bool is_left_alone(const boost::json::value& kyma) const;

@@ -43,7 +43,7 @@ struct fleet {
     return out;
   }
   liveness state() const { return under_test.find(a)->state; }
-  std::string reason() const { return under_test.find(a)->reason; }
+  status_reason reason() const { return under_test.find(a)->reason; }
 };
 
 }  // namespace

@@ -39,13 +39,13 @@ struct fleet {
   fleet_health under_test{health_options()};
   moment at{core::time_point(1h), std::chrono::system_clock::from_time_t(1'800'000'000)};
 
-  std::optional<fleet_health::change> probed(std::string reason, std::string nonce = "n1") {
+  std::optional<fleet_health::change> probed(status_reason reason, std::string nonce = "n1") {
     probe_result result;
     result.nonce = std::move(nonce);
     result.begun = at.now;
-    result.stage = reason.empty() ? probe_stage::heartbeat : probe_stage::webhook;
-    result.message = reason.empty() ? "" : "see this";
-    result.reason = std::move(reason);
+    result.stage = reason == status_reason::none ? probe_stage::heartbeat : probe_stage::webhook;
+    result.message = reason == status_reason::none ? "" : "see this";
+    result.reason = reason;
     return under_test.probed(kyma, std::move(result), at);
   }
   fleet_health::receipt receive(std::vector<std::string> probes = {}) {
@@ -113,13 +113,13 @@ BOOST_AUTO_TEST_CASE(warning_of_the_watcher_proves_the_call) {
 
 BOOST_FIXTURE_TEST_CASE(failed_probe_degrades_until_one_succeeds, fleet) {
   receive();
-  const auto changed = probed("CaBundleWrong");
+  const auto changed = probed(status_reason::ca_bundle_wrong);
   BOOST_REQUIRE(changed.has_value());
   BOOST_TEST((state().state == liveness::degraded));
   BOOST_TEST(state().reason == "CaBundleWrong");
   BOOST_TEST(!receive().changed);
-  BOOST_TEST(!probed("CaBundleWrong"));
-  BOOST_TEST(probed("").has_value());
+  BOOST_TEST(!probed(status_reason::ca_bundle_wrong));
+  BOOST_TEST(probed(status_reason::none).has_value());
   BOOST_TEST((state().state == liveness::live));
 }
 
@@ -127,18 +127,18 @@ BOOST_FIXTURE_TEST_CASE(failed_probe_explains_silence, fleet) {
   under_test.expect(kyma, at);
   receive();
   at.now += 60s;
-  probed("NoEndpoints");
-  std::string silent;
+  probed(status_reason::no_endpoints);
+  auto silent = status_reason::none;
   under_test.poll(at, [&](const auto& change) { silent = change.now.reason; });
   BOOST_TEST(silent == "NoEndpoints");
   BOOST_TEST((state().state == liveness::silent));
-  BOOST_TEST(probed("").has_value());
+  BOOST_TEST(probed(status_reason::none).has_value());
   BOOST_TEST(state().reason == "NoHeartbeat");
   BOOST_TEST((state().state == liveness::silent));
 }
 
 BOOST_FIXTURE_TEST_CASE(heartbeat_with_the_nonce_completes_the_probe, fleet) {
-  probed("");
+  probed(status_reason::none);
   at.now += 2s;
   BOOST_TEST(!receive({"n0"}).probe);
   BOOST_TEST((state().probe->stage == probe_stage::heartbeat));
@@ -153,7 +153,7 @@ BOOST_FIXTURE_TEST_CASE(heartbeat_after_a_failure_at_the_gateway_clears_it, flee
   probe_result cut_off;
   cut_off.begun = at.now;
   cut_off.stage = probe_stage::gateway;
-  cut_off.reason = "GatewayUnreachable";
+  cut_off.reason = status_reason::gateway_unreachable;
   BOOST_TEST(!under_test.probed(kyma, cut_off, at));  // its heartbeat is not due yet
   BOOST_TEST((state().state == liveness::unknown));
   receive();
@@ -168,12 +168,12 @@ BOOST_FIXTURE_TEST_CASE(heartbeat_after_a_failure_at_the_gateway_clears_it, flee
 
 BOOST_FIXTURE_TEST_CASE(probe_that_no_heartbeat_names_fails, fleet) {
   under_test.expect(kyma, at);
-  probed("");
+  probed(status_reason::none);
   for (int i = 0; i < 4; ++i) {
     at.now += 20s;
     receive({"n0"});
   }
-  std::string reason;
+  auto reason = status_reason::none;
   under_test.poll(at, [&](const auto& change) { reason = change.now.reason; });
   BOOST_TEST(reason == "ProbeNotConfirmed");
   BOOST_TEST((state().state == liveness::degraded));

@@ -11,6 +11,8 @@ BOOST_AUTO_TEST_SUITE(runtimes)
 
 namespace {
 
+using enum status_reason;
+
 const k8s::object_key a{"kcp-system", "a"};
 const k8s::object_key b{"kcp-system", "b"};
 
@@ -19,18 +21,22 @@ const k8s::object_key b{"kcp-system", "b"};
 BOOST_AUTO_TEST_CASE(state_is_reported_when_it_or_its_reason_changes) {
   core::metrics numbers;
   rw::runtimes all(numbers, "rw_test", "watcher");
-  BOOST_TEST(all.set(a, {runtime_state::failed, "x"}, false));
-  BOOST_TEST(!all.set(a, {runtime_state::failed, "x"}, true));
-  BOOST_TEST(all.set(a, {runtime_state::failed, "y"}, false));
-  BOOST_TEST(all.set(a, {runtime_state::installed, ""}, false));
-  BOOST_TEST(!all.set(a, {runtime_state::installed, ""}, true));
+  BOOST_TEST(all.set(a, {runtime_state::failed, contested}, false));
+  BOOST_TEST(!all.set(a, {runtime_state::failed, contested}, true));
+  BOOST_TEST(all.set(a, {runtime_state::failed, write_rejected}, false));
+  // Of the same reason, but not the same.
+  BOOST_TEST(all.set(a, {runtime_state::failed, write_rejected, "m", "cause"}, false));
+  BOOST_TEST(!all.set(a, {runtime_state::failed, write_rejected, "other m", "cause"}, false));
+  BOOST_TEST(all.find(a)->message == "other m");
+  BOOST_TEST(all.set(a, {runtime_state::installed}, false));
+  BOOST_TEST(!all.set(a, {runtime_state::installed}, true));
 }
 
 BOOST_AUTO_TEST_CASE(installation_before_this_process_began_is_not_reported) {
   core::metrics numbers;
   rw::runtimes all(numbers, "rw_test", "watcher");
-  BOOST_TEST(!all.set(a, {runtime_state::installed, ""}, false));
-  BOOST_TEST(all.set(b, {runtime_state::installed, ""}, true));
+  BOOST_TEST(!all.set(a, {runtime_state::installed}, false));
+  BOOST_TEST(all.set(b, {runtime_state::installed}, true));
 }
 
 BOOST_AUTO_TEST_CASE(inspections_of_starting_pods_are_counted_until_they_run) {
@@ -46,24 +52,24 @@ BOOST_AUTO_TEST_CASE(inspections_of_starting_pods_are_counted_until_they_run) {
 BOOST_AUTO_TEST_CASE(pod_that_crashes_again_and_again_is_reported_once) {
   core::metrics numbers;
   rw::runtimes all(numbers, "rw_test", "watcher");
-  BOOST_TEST(all.set(a, {runtime_state::not_ready, "NoPods"}, true));
-  BOOST_TEST(!all.set(a, {runtime_state::not_ready, "ContainerCreating"}, false));
-  BOOST_TEST(all.set(a, {runtime_state::not_ready, "CrashLoopBackOff"}, false));
-  BOOST_TEST(!all.set(a, {runtime_state::not_ready, "PodNotReady"}, false));
-  BOOST_TEST(!all.set(a, {runtime_state::not_ready, "CrashLoopBackOff"}, false));
-  BOOST_TEST(all.set(a, {runtime_state::installed, ""}, false));
-  BOOST_TEST(all.set(a, {runtime_state::not_ready, "PodNotReady"}, false));
+  BOOST_TEST(all.set(a, {runtime_state::not_ready, no_pods}, true));
+  BOOST_TEST(!all.set(a, {runtime_state::not_ready, container_creating}, false));
+  BOOST_TEST(all.set(a, {runtime_state::not_ready, crash_loop_back_off}, false));
+  BOOST_TEST(!all.set(a, {runtime_state::not_ready, pod_not_ready}, false));
+  BOOST_TEST(!all.set(a, {runtime_state::not_ready, crash_loop_back_off}, false));
+  BOOST_TEST(all.set(a, {runtime_state::installed}, false));
+  BOOST_TEST(all.set(a, {runtime_state::not_ready, pod_not_ready}, false));
 }
 
 BOOST_AUTO_TEST_CASE(runtimes_are_counted_by_state) {
   core::metrics numbers;
   rw::runtimes all(numbers, "rw_test", "watcher");
-  all.set(a, {runtime_state::installed, ""}, true);
-  all.set(b, {runtime_state::not_ready, "CrashLoopBackOff"}, true);
+  all.set(a, {runtime_state::installed}, true);
+  all.set(b, {runtime_state::not_ready, crash_loop_back_off}, true);
   BOOST_TEST(all.count(runtime_state::installed) == 1U);
   BOOST_TEST(core::expose(numbers).find("rw_test_runtimes{state=\"not_ready\"} 1") !=
              std::string::npos);
-  all.set(b, {runtime_state::installed, ""}, true);
+  all.set(b, {runtime_state::installed}, true);
   BOOST_TEST(all.count(runtime_state::installed) == 2U);
   all.forget(a);
   all.forget(a);

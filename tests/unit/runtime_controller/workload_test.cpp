@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(crashing_pod_is_an_error_at_once) {
                "pod p, container manager: " + std::string(reason) + ": back-off");
   }
   BOOST_TEST(pod_error(pods({{"restartCount", 1}, {"ready", false}}), "h1") ==
-             "pod p, container manager: restarted");
+             "pod p, container manager: PodRestarted");
 }
 
 BOOST_AUTO_TEST_CASE(text_of_a_pod_controls_no_terminal) {

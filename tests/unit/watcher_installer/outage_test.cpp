@@ -171,7 +171,8 @@ asio::awaitable<void> does_without_rights(world* w) {
   BOOST_TEST(good);
   const auto* const seen = w->installer->runtimes().find({"kcp-system", well(0)});
   BOOST_REQUIRE(seen != nullptr);
-  BOOST_TEST(seen->reason.starts_with("the watcher can't watch resources"), seen->reason);
+  BOOST_TEST(seen->reason == status_reason::rights_missing);
+  BOOST_TEST(seen->message.starts_with("the watcher can't watch resources"), seen->message);
   w->on_request = {};
 }
 

@@ -1,0 +1,102 @@
+#include "rw/reactors/shared/status_reason.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+namespace rw {
+namespace {
+
+/// In the order of the enumeration.
+constexpr std::array<std::string_view, 51> words{
+    "",
+    "AccessMissing",
+    "AccessRejected",
+    "RuntimeUnreachable",
+    "RuntimeSlow",
+    "AccessDenied",
+    "WriteRejected",
+    "RequestFailed",
+    "Contested",
+    "GatewayInvalid",
+    "CertificateInvalid",
+    "CertificateNotRequested",
+    "CertificatePending",
+    "ContentRejected",
+    "RightsMissing",
+    "WouldWrite",
+    "NoCertificate",
+    "Installing",
+    "NoPods",
+    "PodNotReady",
+    "ContainerCreating",
+    "PodInitializing",
+    "PodRestarted",
+    "Unschedulable",
+    "CrashLoopBackOff",
+    "ImagePullBackOff",
+    "ErrImagePull",
+    "InvalidImageName",
+    "CreateContainerConfigError",
+    "CreateContainerError",
+    "RunContainerError",
+    "PodFailing",
+    "NoHeartbeat",
+    "CertificateExpires",
+    "EventsWait",
+    "WatchNotLive",
+    "JournalNotWritten",
+    "ProbeNotConfirmed",
+    "ProbeRejected",
+    "CertificateExpired",
+    "CertificateNameWrong",
+    "CaBundleWrong",
+    "NoEndpoints",
+    "ServiceMissing",
+    "WebhookRefused",
+    "WebhookTimeout",
+    "WebhookCallFailed",
+    "WebhookNotCalled",
+    "RouteMissing",
+    "ListenerUnavailable",
+    "GatewayUnreachable",
+};
+static_assert(static_cast<std::size_t>(status_reason::gateway_unreachable) + 1 == words.size());
+
+constexpr std::size_t index_of(status_reason of) {
+  return static_cast<std::size_t>(of);
+}
+
+}  // namespace
+
+std::string_view to_string(status_reason of) noexcept {
+  return words[index_of(of)];
+}
+
+status_reason reason_of_pod(std::string_view word) noexcept {
+  if (word.empty()) return status_reason::none;
+  const auto first = words.begin() + index_of(status_reason::no_pods);
+  const auto last = words.begin() + index_of(status_reason::pod_failing);
+  return static_cast<status_reason>(std::find(first, last, word) - words.begin());
+}
+
+status_reason reason_of_failure(const k8s::failure& error) noexcept {
+  using k8s::errc;
+  if (error.is(errc::unauthorized) || error.is(errc::not_configured)) {
+    return status_reason::access_rejected;
+  }
+  // An admission webhook, a policy and a quota reject with 403, too.
+  const bool by_admission = error.message.find("denied the request") != std::string::npos ||
+                            error.message.find("denied request") != std::string::npos ||
+                            error.message.find("exceeded quota") != std::string::npos;
+  if (error.is(errc::forbidden) && !by_admission) return status_reason::access_denied;
+  return k8s::is_permanent(error) ? status_reason::write_rejected : status_reason::request_failed;
+}
+
+bool is_progress(status_reason of) noexcept {
+  using enum status_reason;
+  return of == no_certificate || of == installing || of == no_pods || of == pod_not_ready ||
+         of == container_creating || of == pod_initializing;
+}
+
+}  // namespace rw
