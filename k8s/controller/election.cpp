@@ -86,6 +86,7 @@ election::step election::write(core::time_point now, wall_time wall) {
   spec.duration = std::chrono::duration_cast<std::chrono::seconds>(options_.lease_duration);
   spec.renewed = wall;
   write_lease(object, spec);
+  for (const auto& [name, value] : options_.annotations) set_annotation(object, name, value);
   asked_ = exists ? step::kind::update : step::kind::create;
   sent_ = now;
   return {asked_, request_deadline(now), std::move(object)};

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -25,6 +26,8 @@ struct election_options {
   /// Writes end this long before another process may take the lease: a margin for clocks of
   /// different speed, and for a request on its way.
   std::chrono::milliseconds margin = std::chrono::seconds(1);
+  /// Of the Lease, set by each write that acquires or renews it; they stay when it is released.
+  std::map<std::string, std::string> annotations = {};
 };
 
 /// Decides when to read, acquire, renew and release a Lease (coordination.k8s.io/v1) so that at

@@ -152,10 +152,11 @@ asio::awaitable<k8s::reconcile_result> direct_sync::stand_by(pass* in) {
   const bool failed = decided.what == action::reject || decided.reason == "NoAccess";
   if (failed) {
     using enum status_reason;
-    note(in->resource, {.state = runtime_state::failed,
-                        .reason = decided.what == action::reject ? content_rejected : access_missing,
-                        .message = decided.message,
-                        .cause = decided.message});
+    note(in->resource,
+         {.state = runtime_state::failed,
+          .reason = decided.what == action::reject ? content_rejected : access_missing,
+          .message = decided.message,
+          .cause = decided.message});
   } else {
     runtimes_.forget(key);
   }
@@ -271,9 +272,9 @@ asio::awaitable<k8s::reconcile_result> direct_sync::fail(pass* in, k8s::failure 
     in->input.failed = "the runtime is unreachable: " + error.message;
     then = in->to.deferred.value_or(result::error(in->input.failed, "unreachable"));
     if (!in->to.deferred) {
-      note(in->resource, {.state = runtime_state::unreachable,
-                          .reason = in->to.reason,
-                          .message = error.message});
+      note(
+          in->resource,
+          {.state = runtime_state::unreachable, .reason = in->to.reason, .message = error.message});
     }
   } else {
     count_pass("failed");
@@ -410,11 +411,10 @@ void direct_sync::note_observed(const pass& in) {
   } else {
     const bool fails = state == installation::failed;
     const std::string name(to_string(state));
-    note(in.resource,
-         {.state = runtime_state::not_ready,
-          .reason = fails ? status_reason::pod_failing : status_reason::installing,
-          .message = name,
-          .cause = name});
+    note(in.resource, {.state = runtime_state::not_ready,
+                       .reason = fails ? status_reason::pod_failing : status_reason::installing,
+                       .message = name,
+                       .cause = name});
   }
   const auto repairs = drift_.reconciled(in.to.key, repaired);
   if (!repaired || repairs != contested_after) return;

@@ -65,7 +65,7 @@ k8s::client_options client_options(const char* name) {
 }
 
 /// The rights that the manager needs with these settings.
-std::vector<access_right> needed_rights(const doctor_settings& settings) {
+std::vector<access_right> needed_rights(const leader_settings& settings) {
   std::string text = manager_roles::rbac;
   const auto add = [&text](const char* roles) { text.append("---\n").append(roles); };
   add(settings.gardener_certificates ? manager_roles::gardener_certificates
@@ -107,6 +107,30 @@ asio::awaitable<void> doctor_app::report(finding_state state, std::string_view c
   co_await report({state, std::string(check), std::move(message), std::move(remedy)});
 }
 
+asio::awaitable<void> doctor_app::report_by_settings(finding_state state, std::string_view check,
+                                                     std::string message, std::string remedy) {
+  if (!leader_.known) {
+    state = not_proven;
+    message += ", if the manager has the default settings";
+  }
+  co_await report({state, std::string(check), std::move(message), std::move(remedy)});
+}
+
+asio::awaitable<void> doctor_app::read_settings() {
+  leader_ =
+      co_await read_leader_settings(kcp_.get(), settings_.lease_namespace, settings_.lease_name);
+  const auto lease = "Lease " + settings_.lease_namespace + "/" + settings_.lease_name;
+  if (leader_.known) {
+    co_await report(proven, "settings", lease + " has the manager's settings");
+  } else {
+    co_await report(not_proven, "settings",
+                    "the manager's settings are not known, its defaults are assumed: " +
+                        leader_.unknown_because,
+                    "run a manager of this version, which writes them to its Lease when it leads, "
+                    "or name the Lease: --lease-namespace, --lease-name");
+  }
+}
+
 asio::awaitable<bool> doctor_app::check_access() {
   const auto version = co_await kcp_->server_version();
   if (!version) {
@@ -122,7 +146,7 @@ asio::awaitable<bool> doctor_app::check_access() {
                         : "use a kubeconfig that may read the control plane");
     co_return false;
   }
-  co_await report(ok, "access",
+  co_await report(proven, "access",
                   "KCP responds, with version " + std::to_string(version->first) + "." +
                       std::to_string(version->second));
   co_return true;
@@ -131,10 +155,11 @@ asio::awaitable<bool> doctor_app::check_access() {
 asio::awaitable<void> doctor_app::check_kinds() {
   using certificates::issuer_kind;
   const auto issuer =
-      settings_.gardener_certificates ? issuer_kind::gardener : issuer_kind::cert_manager;
+      leader_.gardener_certificates ? issuer_kind::gardener : issuer_kind::cert_manager;
   struct needed {
     k8s::resource_type type;
     std::string_view remedy;
+    bool by_settings = false;
   };
   std::vector<needed> all{
       {watchers_type(), "kubectl apply -f deploy/crds"},
@@ -143,8 +168,8 @@ asio::awaitable<void> doctor_app::check_kinds() {
       {gateways_type(), "install Istio"},
       {virtual_services_type(), "install Istio"},
       {certificates::certificates_type(issuer),
-       "install cert-manager, or Gardener's cert-management with --certificates gardener"}};
-  if (settings_.bootstrapper != bootstrapper_mode::off) {
+       "install cert-manager, or Gardener's cert-management with --certificates gardener", true}};
+  if (leader_.bootstrapper != bootstrapper_mode::off) {
     all.push_back({runtimes_type(), "install infrastructure-manager's CustomResourceDefinitions"});
     all.push_back({bootstrapper::runtime_bootstrappers_type(), "kubectl apply -f deploy/crds"});
   }
@@ -156,15 +181,19 @@ asio::awaitable<void> doctor_app::check_kinds() {
     ++missing;
     auto message = gvk.kind + " (" + gvk.group + "/" + gvk.version + ") is not served";
     if (!found.error().is(k8s::errc::not_found)) message += ": " + found.error().message;
-    co_await report(failed, "kinds", std::move(message), std::string(each.remedy));
+    if (each.by_settings) {
+      co_await report_by_settings(failed, "kinds", std::move(message), std::string(each.remedy));
+    } else {
+      co_await report(failed, "kinds", std::move(message), std::string(each.remedy));
+    }
   }
   if (missing == 0) {
-    co_await report(ok, "kinds", std::to_string(all.size()) + " kinds are served");
+    co_await report(proven, "kinds", std::to_string(all.size()) + " kinds are served");
   }
 }
 
 asio::awaitable<void> doctor_app::check_rights() {
-  const auto rights = needed_rights(settings_);
+  const auto rights = needed_rights(leader_);
   const auto subject = settings_.service_account.empty()
                            ? std::string("the kubeconfig's user")
                            : "ServiceAccount " + settings_.service_account;
@@ -174,19 +203,21 @@ asio::awaitable<void> doctor_app::check_rights() {
     const auto got = co_await as_manager_->raw("POST", std::string(reviews), "application/json",
                                                std::move(body));
     if (!got) {
-      co_await report(skipped, "rights", "of " + subject + ": " + got.error().message,
-                      "run it with a kubeconfig that may impersonate the ServiceAccount, or in the "
-                      "manager's pod with --service-account \"\"");
+      co_await report_by_settings(
+          not_proven, "rights", "of " + subject + ": " + got.error().message,
+          "run it with a kubeconfig that may impersonate the ServiceAccount, or in the "
+          "manager's pod with --service-account \"\"");
       co_return;
     }
     if (!is_allowed(*got)) missing.push_back(text_of(right));
   }
   for (const auto& right : missing) {
-    co_await report(failed, "rights", subject + " may not " + right, std::string(apply_manager));
+    co_await report_by_settings(failed, "rights", subject + " may not " + right,
+                                std::string(apply_manager));
   }
   if (missing.empty()) {
-    co_await report(
-        ok, "rights",
+    co_await report_by_settings(
+        proven, "rights",
         subject + " has the " + std::to_string(rights.size()) + " rights that the manager needs");
   }
 }
@@ -213,22 +244,22 @@ asio::awaitable<void> doctor_app::check_leader() {
         failed, "leader",
         "no manager runs: " + name + " was renewed last at " + k8s::format_time(renewed), remedy);
   } else {
-    co_await report(ok, "leader", lease.holder + " leads");
+    co_await report(proven, "leader", lease.holder + " leads");
   }
 }
 
 /// A Secret in istio-system with a certificate for servers.
 asio::awaitable<void> doctor_app::check_certificate(std::string name, std::string owner) {
-  const auto where = "Secret " + settings_.istio_namespace + "/" + name;
-  const auto got = co_await kcp_->get(secrets_type(), {settings_.istio_namespace, name});
+  const auto where = "Secret " + leader_.istio_namespace + "/" + name;
+  const auto got = co_await kcp_->get(secrets_type(), {leader_.istio_namespace, name});
   if (!got) {
-    co_await report(failed, "certificates", got.error().message, std::move(owner));
+    co_await report_by_settings(failed, "certificates", got.error().message, std::move(owner));
     co_return;
   }
   const auto text = k8s::secret_data(*got, certificate_entry);
   const auto read = tls::certificate::from_pem(text.value_or(std::string()));
   if (!read) {
-    co_await report(
+    co_await report_by_settings(
         failed, "certificates",
         where + " has no usable " + std::string(certificate_entry) + ": " + read.error().message(),
         std::move(owner));
@@ -238,49 +269,51 @@ asio::awaitable<void> doctor_app::check_certificate(std::string name, std::strin
   const auto problem = read_trust_bundle(*got).problem;
   const bool bundles = name == gateway_secret_name;
   if (!read->valid_at(now)) {
-    co_await report(failed, "certificates",
-                    where + ": its certificate is valid from " +
-                        k8s::format_time(read->not_before()) + " to " +
-                        k8s::format_time(read->not_after()) + " only",
-                    std::move(owner));
+    co_await report_by_settings(failed, "certificates",
+                                where + ": its certificate is valid from " +
+                                    k8s::format_time(read->not_before()) + " to " +
+                                    k8s::format_time(read->not_after()) + " only",
+                                std::move(owner));
   } else if (bundles && !problem.empty()) {
-    co_await report(failed, "certificates", where + ": " + problem, std::move(owner));
+    co_await report_by_settings(failed, "certificates", where + ": " + problem, std::move(owner));
   } else if (!read->valid_at(now + soon)) {
-    co_await report(warning, "certificates",
-                    where + ": its certificate ends at " + k8s::format_time(read->not_after()),
-                    std::move(owner));
+    co_await report_by_settings(
+        failed, "certificates",
+        where + ": its certificate ends at " + k8s::format_time(read->not_after()),
+        std::move(owner));
   } else {
-    co_await report(ok, "certificates",
-                    where + " is valid until " + k8s::format_time(read->not_after()));
+    co_await report_by_settings(proven, "certificates",
+                                where + " is valid until " + k8s::format_time(read->not_after()));
   }
 }
 
 asio::awaitable<void> doctor_app::check_gateway() {
-  const k8s::object_key key{settings_.gateway_namespace, settings_.gateway_name};
+  const k8s::object_key key{leader_.gateway_namespace, leader_.gateway_name};
   const auto got = co_await kcp_->get(gateways_type(), key);
   const std::string remedy = "kubectl apply -f deploy/pki/gateway.yaml, with KCP's host";
   if (!got) {
-    co_await report(failed, "gateway", got.error().message, remedy);
+    co_await report_by_settings(failed, "gateway", got.error().message, remedy);
     co_return;
   }
   const auto address = watcher_installer::address_of(k8s::object::from_text(json::serialize(*got)),
                                                      key.name, std::nullopt);
   if (!address) {
-    co_await report(failed, "gateway", address.error().message, remedy);
+    co_await report_by_settings(failed, "gateway", address.error().message, remedy);
     co_return;
   }
   const auto& server = got->at("spec").at("servers").as_array().front();
   const auto secret = k8s::find_string(server, {"tls", "credentialName"});
   const auto mode = k8s::find_string(server, {"tls", "mode"});
   if (secret != gateway_secret_name || mode != "MUTUAL") {
-    co_await report(warning, "gateway",
-                    "Gateway " + key.name + " does not ask for certificates with Secret " +
-                        std::string(gateway_secret_name) + " (tls.mode MUTUAL)",
-                    remedy);
+    co_await report_by_settings(not_proven, "gateway",
+                                "Gateway " + key.name +
+                                    " does not ask for certificates with Secret " +
+                                    std::string(gateway_secret_name) + " (tls.mode MUTUAL)",
+                                remedy);
     co_return;
   }
-  co_await report(ok, "gateway",
-                  "events go to " + address->host + ":" + std::to_string(address->port));
+  co_await report_by_settings(
+      proven, "gateway", "events go to " + address->host + ":" + std::to_string(address->port));
 }
 
 asio::awaitable<void> doctor_app::check_watchers() {
@@ -291,10 +324,11 @@ asio::awaitable<void> doctor_app::check_watchers() {
   }
   const auto& all = got->at("items").as_array();
   if (all.empty()) {
-    co_await report(warning, "watchers", "there is no Watcher, so nothing is watched",
+    co_await report(not_proven, "watchers", "there is no Watcher, so nothing is watched",
                     "kubectl apply -f deploy/samples/watcher.yaml, for instance");
   }
   std::size_t well = 0;
+  const k8s::object_key heartbeats{std::string(kcp_namespace), heartbeat_routes_name};
   std::vector<k8s::object_key> routed;
   for (const auto& one : all) {
     const auto key = k8s::key_of(one);
@@ -307,21 +341,27 @@ asio::awaitable<void> doctor_app::check_watchers() {
                     "Watcher " + k8s::to_string(key) + ": " + read.error().text(),
                     "correct these fields; until then its last valid content is in force");
   }
-  routed.push_back({std::string(kcp_namespace), heartbeat_routes_name});
+  const bool valid = routed.size() == all.size();
+  if (leader_.has_heartbeats()) routed.push_back(heartbeats);
   for (const auto& key : routed) {
     const auto route = co_await kcp_->get(virtual_services_type(), key, true);
     if (route) {
       ++well;
       continue;
     }
-    co_await report(
-        failed, "watchers",
-        "no VirtualService routes to " + k8s::to_string(key) + ": " + route.error().message,
+    auto message =
+        "no VirtualService routes to " + k8s::to_string(key) + ": " + route.error().message;
+    const std::string remedy =
         "see the Watcher's conditions and the manager's log: it writes the "
-        "VirtualService while it leads");
+        "VirtualService while it leads";
+    if (key == heartbeats) {
+      co_await report_by_settings(failed, "watchers", std::move(message), remedy);
+    } else {
+      co_await report(failed, "watchers", std::move(message), remedy);
+    }
   }
-  if (well == routed.size() && routed.size() == all.size() + 1) {
-    co_await report(ok, "watchers",
+  if (well == routed.size() && valid) {
+    co_await report(proven, "watchers",
                     std::to_string(all.size()) + " Watchers are valid, and are routed");
   }
 }
@@ -329,6 +369,7 @@ asio::awaitable<void> doctor_app::check_watchers() {
 asio::awaitable<void> doctor_app::check_all() {
   const bool accessible = co_await check_access();
   if (accessible) {
+    co_await read_settings();
     co_await check_kinds();
     co_await check_rights();
     co_await check_leader();

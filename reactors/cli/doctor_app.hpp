@@ -4,6 +4,7 @@
 #include "rw/k8s/client/client_pool.hpp"
 #include "rw/reactors/cli/app.hpp"
 #include "rw/reactors/cli/doctor_report.hpp"
+#include "rw/reactors/cli/leader_settings.hpp"
 #include "rw/reactors/cli/output.hpp"
 #include "rw/reactors/cli/runtimes_client.hpp"
 
@@ -22,8 +23,11 @@ namespace rw::cli {
 /// `runtime-watcher doctor`: checks an installation step by step, and says what to do about each
 /// defect: access to KCP, served kinds, the manager's rights, its Lease, certificates, the Gateway,
 /// Watchers with their VirtualServices, each runtime up to a probe of the way of events, and, with
-/// the address of a manager, heartbeats. It writes nothing: probes and reviews of rights are not
-/// persisted.
+/// the address of a manager, heartbeats. It writes nothing: probes, dry runs and reviews of rights
+/// are not persisted.
+///
+/// What the manager's settings decide it reads from the manager's Lease (leader_settings.hpp).
+/// Where that has none, the defaults hold, and a check that depends on them proves nothing.
 ///
 /// Exit code 0: no check failed; 3: some did; 1: the command itself failed.
 class doctor_app final : public app {
@@ -36,27 +40,40 @@ class doctor_app final : public app {
  private:
   template <class T>
   using work = boost::asio::awaitable<T>;
+  struct runtime_counts {
+    std::size_t begun = 0;
+    std::size_t well = 0;
+    std::size_t failed = 0;
+    std::size_t told = 0;
+  };
 
   work<void> check_all();
   work<bool> check_access();
   work<void> check_kinds();
   work<void> check_rights();
+  work<void> read_settings();
   work<void> check_leader();
   work<void> check_certificate(std::string name, std::string owner);
   work<void> check_gateway();
   work<void> check_watchers();
   work<void> check_runtimes();
-  work<void> check_some(const std::vector<std::string>* kymas, std::size_t* next,
-                        std::size_t* well);
+  work<k8s::result<std::vector<std::string>>> select_kymas(std::size_t* deleting);
+  work<void> check_some(const std::vector<std::string>* kymas, runtime_counts* counts);
   work<std::optional<finding>> check_runtime(std::string kyma);
   work<std::optional<finding>> check_installation(k8s::client* runtime, std::string kyma);
+  work<std::optional<finding>> check_writes(k8s::client* runtime, std::string kyma);
+  work<std::optional<finding>> check_events(k8s::client* runtime, std::string kyma);
   work<void> check_heartbeats();
 
   work<void> report(finding_state state, std::string_view check, std::string message,
                     std::string remedy = {});
+  /// Of what the manager's settings decide: where they are not known nothing is proven.
+  work<void> report_by_settings(finding_state state, std::string_view check, std::string message,
+                                std::string remedy = {});
   work<void> report(finding what);
 
   const doctor_settings settings_;
+  leader_settings leader_;
   std::unique_ptr<k8s::client> kcp_;
   std::unique_ptr<k8s::client> as_manager_;  ///< with the identity whose rights are checked
   std::unique_ptr<k8s::client_pool> runtimes_;

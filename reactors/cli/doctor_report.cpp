@@ -16,13 +16,18 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t state_width = 9;
+constexpr std::size_t state_width = 12;
 constexpr std::size_t check_width = 14;
 
 std::string padded(std::string_view text, std::size_t width) {
   std::string out(text);
   out.append(width > out.size() ? width - out.size() : 1, ' ');
   return out;
+}
+
+/// As people read it.
+std::string_view words_of(finding_state state) {
+  return state == finding_state::not_proven ? "not proven" : to_string(state);
 }
 
 /// The strings of a list; a single empty one if there is no list.
@@ -51,14 +56,13 @@ void add_rights(const json::value& rule, const std::string& ns, std::vector<acce
 }  // namespace
 
 std::string_view to_string(finding_state state) noexcept {
-  static constexpr std::array<std::string_view, 4> names{"ok", "warning", "failed", "skipped"};
+  static constexpr std::array<std::string_view, 3> names{"proven", "failed", "not_proven"};
   return names[static_cast<std::size_t>(state)];
 }
 
 std::string text_of(const finding& of) {
-  const auto state = of.state == finding_state::failed ? "FAILED" : to_string(of.state);
-  auto out = padded(state, state_width) + padded(of.check, check_width) +
-             of.message + "\n";
+  const auto state = of.state == finding_state::failed ? "FAILED" : words_of(of.state);
+  auto out = padded(state, state_width) + padded(of.check, check_width) + of.message + "\n";
   if (!of.remedy.empty()) {
     out += std::string(state_width + check_width, ' ') + "fix: " + of.remedy + "\n";
   }
@@ -74,10 +78,10 @@ json::value json_of(const finding& of) {
 std::string summary_of(const std::vector<finding>& all) {
   auto out = std::to_string(all.size()) + " checks:";
   for (const auto state :
-       {finding_state::ok, finding_state::warning, finding_state::failed, finding_state::skipped}) {
+       {finding_state::proven, finding_state::failed, finding_state::not_proven}) {
     const auto count = std::ranges::count(all, state, &finding::state);
-    out += (state == finding_state::ok ? " " : ", ") + std::to_string(count) + " ";
-    out += to_string(state);
+    out += (state == finding_state::proven ? " " : ", ") + std::to_string(count) + " ";
+    out += words_of(state);
   }
   return out + "\n";
 }

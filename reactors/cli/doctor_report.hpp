@@ -10,15 +10,19 @@
 
 namespace rw::cli {
 
-/// Whether a part of an installation is in order.
-enum class finding_state : std::uint8_t { ok, warning, failed, skipped };
+/// What a check has shown of a part of an installation.
+enum class finding_state : std::uint8_t {
+  proven,      ///< it is in order
+  failed,      ///< it is not
+  not_proven,  ///< neither: something that the check needs is missing, or switched off
+};
 
-/// Returns "ok", "warning", "failed", "skipped".
+/// Returns "proven", "failed", "not_proven".
 std::string_view to_string(finding_state state) noexcept;
 
 /// What a check of `runtime-watcher doctor` has found.
 struct finding {
-  finding_state state = finding_state::ok;
+  finding_state state = finding_state::proven;
   std::string check = {};    ///< "rights"
   std::string message = {};  ///< one sentence: the object, and its defect
   std::string remedy = {};   ///< what to do; empty if nothing is to be done
@@ -28,7 +32,7 @@ struct finding {
 std::string text_of(const finding& of);
 boost::json::value json_of(const finding& of);
 
-/// Formats the counts of all findings: "17 checks: 15 ok, 1 warning, 1 failed, 0 skipped".
+/// Formats the counts of all findings: "17 checks: 15 proven, 1 failed, 1 not proven".
 std::string summary_of(const std::vector<finding>& all);
 
 /// A right of an identity in a cluster (authorization.k8s.io/v1, ResourceAttributes).

@@ -2,6 +2,7 @@
 
 #include "rw/core/text.hpp"
 #include "rw/core/within.hpp"
+#include "rw/k8s/objects/label_selector.hpp"
 #include "rw/k8s/objects/manifests.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/certificates/rendering.hpp"
@@ -9,6 +10,8 @@
 #include "rw/reactors/heartbeat/prober.hpp"
 #include "rw/reactors/runtime_controller/runtime_access.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
+#include "rw/reactors/shared/probe.hpp"
+#include "rw/reactors/shared/status_reason.hpp"
 #include "rw/reactors/shared/trust_bundle.hpp"
 #include "rw/reactors/watcher_installer/templates.hpp"
 #include "rw/tls/certificate.hpp"
@@ -16,6 +19,7 @@
 #include <boost/json/array.hpp>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace rw::cli {
@@ -45,16 +49,18 @@ asio::awaitable<std::optional<finding>> doctor_app::check_installation(k8s::clie
       co_await runtime->get(configurations, {{}, std::string(skr_webhook_name)}, true);
   if (!configuration) {
     const bool absent = configuration.error().is(k8s::errc::not_found);
-    co_return failed_finding(
+    auto out = failed_finding(
         kyma, configuration.error().message,
         absent ? remedy : "see the runtime's API server and the kubeconfig's rights");
+    if (absent && !leader_.known) out.state = not_proven;  // it may be out of --only
+    co_return out;
   }
   const auto secret =
       co_await runtime->get(secrets_type(), {skr, std::string(watcher_installer::secret_name)});
   if (!secret) co_return failed_finding(kyma, secret.error().message, remedy);
   const auto text = k8s::secret_data(*secret, certificate_entry);
   const auto own = tls::certificate::from_pem(text.value_or(std::string()));
-  const auto renewal = "see Certificate " + settings_.istio_namespace + "/" +
+  const auto renewal = "see Certificate " + leader_.istio_namespace + "/" +
                        certificates::certificate_name(kyma) + " in KCP, and its issuer";
   if (!own || !own->valid_at(services_.clock.wall())) {
     co_return failed_finding(
@@ -70,14 +76,60 @@ asio::awaitable<std::optional<finding>> doctor_app::check_installation(k8s::clie
                              "kubectl -n kyma-system describe pod -l app=skr-webhook, on the "
                              "runtime: its events, and its log");
   }
+  auto found = co_await check_writes(runtime, kyma);
+  if (!found) found = co_await check_events(runtime, std::move(kyma));
+  co_return found;
+}
+
+/// Whether the runtime takes what the manager would write, by dry runs that change nothing.
+asio::awaitable<std::optional<finding>> doctor_app::check_writes(k8s::client* runtime,
+                                                                 std::string kyma) {
+  const std::string skr(skr_namespace);
+  const auto type = [](const char* version, const char* kind) {
+    return *k8s::well_known_type(version, kind);
+  };
+  const std::array<std::pair<k8s::resource_type, k8s::object_key>, 3> written{
+      {{type("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration"),
+        {{}, std::string(skr_webhook_name)}},
+       {secrets_type(), {skr, std::string(watcher_installer::secret_name)}},
+       {type("apps/v1", "Deployment"), {skr, std::string(skr_webhook_name)}}}};
+  for (const auto& [kind, key] : written) {
+    k8s::write_options by{.field_manager = leader_.field_manager, .dry_run = true};
+    const auto tried = co_await runtime->patch(kind, key, k8s::patch_type::merge,
+                                               boost::json::object(), std::move(by));
+    if (tried) continue;
+    co_return failed_finding(
+        kyma,
+        std::string(to_string(reason_of_failure(tried.error()))) + ": " + tried.error().message,
+        "see the rights of the kubeconfig, and what admits objects on the runtime: the manager "
+        "can't repair or rotate there");
+  }
+  co_return std::nullopt;
+}
+
+/// Whether the runtime's API server calls the watcher, and that reaches KCP.
+asio::awaitable<std::optional<finding>> doctor_app::check_events(k8s::client* runtime,
+                                                                 std::string kyma) {
+  if (leader_.known && !leader_.has_probes()) co_return std::nullopt;  // check_runtimes says so
   const auto random = services::random()();
   const auto nonce = core::hex({reinterpret_cast<const unsigned char*>(&random), sizeof random});
   const auto probed = co_await heartbeats::send_probe(*runtime, nonce, settings_.runtime_timeout);
-  if (probed.reason == status_reason::none) co_return std::nullopt;
+  if (probed.reason == status_reason::none) {
+    if (probed.stage != heartbeats::probe_stage::runtime) co_return std::nullopt;
+    co_return finding{not_proven, "runtime",
+                      kyma +
+                          ": another admission rejects the probe, so the way of events is not "
+                          "proven",
+                      "admit dry runs of ConfigMaps with the label " + std::string(probe_label)};
+  }
   const auto see = probed.message.find(": see ");
   const auto cut = std::min(see, probed.message.size());
-  co_return failed_finding(kyma, std::string(to_string(probed.reason)) + ": " + probed.message.substr(0, cut),
-                           see == std::string::npos ? "" : probed.message.substr(see + 2));
+  auto out = failed_finding(
+      kyma, std::string(to_string(probed.reason)) + ": " + probed.message.substr(0, cut),
+      see == std::string::npos ? "" : probed.message.substr(see + 2));
+  // A manager without probes makes no webhook for them.
+  if (!leader_.known && probed.reason == status_reason::webhook_not_called) out.state = not_proven;
+  co_return out;
 }
 
 /// Checks a runtime. Nothing: it is in order.
@@ -101,46 +153,77 @@ asio::awaitable<std::optional<finding>> doctor_app::check_runtime(std::string ky
 }
 
 asio::awaitable<void> doctor_app::check_some(const std::vector<std::string>* kymas,
-                                             std::size_t* next, std::size_t* well) {
-  while (*next < kymas->size()) {
-    auto found = co_await check_runtime((*kymas)[(*next)++]);
+                                             runtime_counts* counts) {
+  while (counts->begun < kymas->size()) {
+    auto found = co_await check_runtime((*kymas)[counts->begun++]);
     if (!found) {
-      ++*well;
-    } else if (*next - *well <= most_lines) {
-      co_await report(std::move(*found));
+      ++counts->well;
+      continue;
+    }
+    if (found->state == failed) ++counts->failed;
+    if (++counts->told <= most_lines) co_await report(std::move(*found));
+  }
+}
+
+/// The Kymas to check. Those that the manager leaves alone, and those that are being deleted, may
+/// lack anything.
+asio::awaitable<k8s::result<std::vector<std::string>>> doctor_app::select_kymas(
+    std::size_t* deleting) {
+  if (!settings_.runtimes.empty()) co_return settings_.runtimes;
+  const auto got =
+      co_await kcp_->list(kymas_type(), {.ns = std::string(kcp_namespace), .metadata_only = true});
+  if (!got) co_return got.error();
+  const auto only = k8s::label_selector::parse(leader_.only);
+  std::vector<std::string> out;
+  for (const auto& one : got->at("items").as_array()) {
+    const bool is_in_scope = k8s::label(one, skip_label) != "true" &&
+                             (!only || only->matches(k8s::find(one, {"metadata", "labels"})));
+    if (!is_in_scope) continue;
+    if (k8s::is_being_deleted(one)) {
+      ++*deleting;
+    } else {
+      out.push_back(k8s::key_of(one).name);
     }
   }
+  co_return out;
 }
 
 asio::awaitable<void> doctor_app::check_runtimes() {
-  auto kymas = settings_.runtimes;
-  if (kymas.empty()) {
-    const auto got = co_await kcp_->list(kymas_type(),
-                                         {.ns = std::string(kcp_namespace), .metadata_only = true});
-    if (!got) {
-      co_await report(failed, "runtimes", got.error().message, "see kinds");
-      co_return;
-    }
-    for (const auto& one : got->at("items").as_array()) {
-      if (k8s::label(one, skip_label) != "true") kymas.push_back(k8s::key_of(one).name);
-    }
+  std::size_t deleting = 0;
+  const auto kymas = co_await select_kymas(&deleting);
+  if (!kymas) {
+    co_await report(failed, "runtimes", kymas.error().message, "see kinds");
+    co_return;
   }
-  std::size_t next = 0;
-  std::size_t well = 0;
+  runtime_counts counts;
   core::task_group workers(services_.executor, fail_on_exception());
   for (std::size_t i = 0; i < settings_.concurrent; ++i) {
-    workers.spawn(check_some(&kymas, &next, &well));
+    workers.spawn(check_some(&*kymas, &counts));
   }
   co_await workers.join();
-  const bool all = well == kymas.size();
-  co_await report(all ? ok : failed, "runtimes",
-                  std::to_string(well) + " of " + std::to_string(kymas.size()) +
-                      " are in order, up to a probe of the way of their events");
+  auto text = std::to_string(counts.well) + " of " + std::to_string(kymas->size()) +
+              " are in order, up to ";
+  const bool probed = !leader_.known || leader_.has_probes();
+  text += probed
+              ? "a probe of the way of their events"
+              : "dry runs of writes; the manager runs without probes, so the way of their events "
+                "is not proven";
+  if (deleting > 0) text += "; " + std::to_string(deleting) + " are being deleted";
+  const bool all = counts.well == kymas->size();
+  co_await report(counts.failed > 0 ? failed
+                  : all && probed   ? proven
+                                    : not_proven,
+                  "runtimes", std::move(text));
 }
 
 asio::awaitable<void> doctor_app::check_heartbeats() {
+  if (!leader_.has_heartbeats()) {
+    co_await report(not_proven, "heartbeats",
+                    "the manager expects none, as --heartbeat-timeout is 0");
+    co_return;
+  }
   if (!manager_) {
-    co_await report(skipped, "heartbeats", "no address of a manager is given",
+    co_await report(not_proven, "heartbeats", "no address of a manager is given",
                     "kubectl -n kcp-system port-forward deploy/runtime-watcher-manager 8080, and "
                     "--manager 127.0.0.1:8080");
     co_return;
@@ -160,7 +243,7 @@ asio::awaitable<void> doctor_app::check_heartbeats() {
                     std::string(k8s::find_string(rows[i], {"kyma"})) + " is " + text("state") +
                         " since " + text("since") + ": " + text("reason") + ": " + text("message"));
   }
-  if (rows.empty()) co_await report(ok, "heartbeats", "no runtime is silent or degraded");
+  if (rows.empty()) co_await report(proven, "heartbeats", "no runtime is silent or degraded");
 }
 
 }  // namespace rw::cli

@@ -1,5 +1,6 @@
 // The reactors of the manager, and what they are made of.
 
+#include "rw/reactors/cli/leader_settings.hpp"
 #include "rw/reactors/cli/manager_app.hpp"
 #include "rw/reactors/cli/manager_options.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
@@ -51,8 +52,10 @@ void manager_app::make_reactors() {
   if (observer_ != nullptr) {
     on_reconcile = [this](const k8s::object_key& kyma) { observer_->reconciling(kyma); };
   }
+  auto how = installer_options(settings_, dry_run_);
+  const auto installed = how.how.manifests;
   installer_ = std::make_unique<watcher_installer::watcher_installer>(
-      executor, installer_options(settings_, dry_run_),
+      executor, std::move(how),
       watcher_installer::sources{kymas_,
                                  watchers_,
                                  kubeconfigs_,
@@ -100,7 +103,9 @@ void manager_app::make_reactors() {
                             .identity = k8s::make_election_identity(source),
                             .lease_duration = settings_.lease_duration,
                             .renew_deadline = settings_.renew_deadline,
-                            .retry_period = settings_.retry_period},
+                            .retry_period = settings_.retry_period,
+                            .annotations = {{std::string(settings_annotation),
+                                             render_leader_settings(settings_, installed)}}},
       std::vector<k8s::leader_elector::reactor>{[this] { return lead(); }}, fence_,
       k8s::leader_environment{services_.clock, services_.log, services_.metrics,
                               services_.random()});
@@ -170,8 +175,8 @@ void manager_app::make_heartbeats() {
           .on_result =
               [this](const k8s::object_key& kyma, heartbeats::probe_result result) {
                 // What is installed is compared with what should be.
-                const bool misplaced =
-                    result.reason != status_reason::none && result.stage == heartbeats::probe_stage::webhook;
+                const bool misplaced = result.reason != status_reason::none &&
+                                       result.stage == heartbeats::probe_stage::webhook;
                 heartbeats_->probed(kyma, std::move(result));
                 if (misplaced) route(kyma, core::duration::zero());
               }});

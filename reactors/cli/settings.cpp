@@ -159,7 +159,8 @@ void describe_status(CLI::App& app, status_settings& to) {
       ->default_str("127.0.0.1:8080");
   add(app, "--token-file", to.token_file, "FILE", "The manager's --admin-token-file");
   add(app, "--state", to.states, "STATE,...", "Only runtimes in these states")
-      ->check(CLI::IsMember({"installed", "not_ready", "failed", "unreachable", "deleting", "unknown"}));
+      ->check(CLI::IsMember(
+          {"installed", "not_ready", "failed", "unreachable", "deleting", "unknown"}));
   add(app, "--heartbeat", to.heartbeats, "STATE,...",
       "Only runtimes whose heartbeats are in these states")
       ->check(CLI::IsMember({"unknown", "live", "degraded", "silent"}));
@@ -172,6 +173,16 @@ void describe_status(CLI::App& app, status_settings& to) {
   app.add_flag("--watch,-w", to.watch, "Print them periodically");
   add_duration(app, "--interval", to.interval, "Period of --watch", std::chrono::milliseconds(100));
 }
+
+namespace {
+
+void add_lease_name(CLI::App& app, std::string& ns, std::string& name) {
+  add(app, "--lease-namespace", ns, "",
+      "As the manager's; an annotation of its Lease has its other settings");
+  add(app, "--lease-name", name, "", "As the manager's");
+}
+
+}  // namespace
 
 void describe_uninstall(CLI::App& app, uninstall_settings& to) {
   add(app, "--kubeconfig", to.kubeconfig, "FILE",
@@ -189,11 +200,7 @@ void describe_uninstall(CLI::App& app, uninstall_settings& to) {
       ->check(CLI::Range(1u, 1024u));
   add_duration(app, "--runtime-timeout", to.runtime_timeout, "Time limit for one runtime",
                std::chrono::milliseconds(1));
-  add(app, "--skr-manifests", to.skr_manifests, "DIR", "As the manager's");
-  add(app, "--lease-namespace", to.lease_namespace, "", "As the manager's");
-  add(app, "--lease-name", to.lease_name, "", "As the manager's");
-  add(app, "--events-service", to.events_service, "NAME", "As the manager's");
-  add(app, "--istio-namespace", to.istio_namespace, "", "As the manager's");
+  add_lease_name(app, to.lease_namespace, to.lease_name);
 }
 
 void describe_doctor(CLI::App& app, doctor_settings& to) {
@@ -212,13 +219,7 @@ void describe_doctor(CLI::App& app, doctor_settings& to) {
                 "Address of the leader's metrics and /runtimes, for the check of heartbeats");
   add(app, "--token-file", to.token_file, "FILE", "The manager's --admin-token-file");
   add(app, "--output,-o", to.format, "", "Output format")->check(CLI::IsMember({"text", "json"}));
-  add_bootstrapper_mode(app, to.bootstrapper, "As the manager's");
-  add_certificates_kind(app, to.gardener_certificates);
-  add(app, "--gateway-namespace", to.gateway_namespace, "", "Of --gateway-name");
-  add(app, "--gateway-name", to.gateway_name, "", "As the manager's");
-  add(app, "--istio-namespace", to.istio_namespace, "", "As the manager's");
-  add(app, "--lease-namespace", to.lease_namespace, "", "As the manager's");
-  add(app, "--lease-name", to.lease_name, "", "As the manager's");
+  add_lease_name(app, to.lease_namespace, to.lease_name);
 }
 
 void describe_replay(CLI::App& app, replay_settings& to) {

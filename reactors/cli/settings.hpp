@@ -149,11 +149,8 @@ struct uninstall_settings {
   bool force = false;
   std::size_t concurrent = 16;
   std::chrono::milliseconds runtime_timeout = std::chrono::seconds(30);
-  std::string skr_manifests;
   std::string lease_namespace = "kcp-system";
   std::string lease_name = "runtime-watcher-manager";
-  std::string events_service = "runtime-watcher-manager-events";
-  std::string istio_namespace = "istio-system";
 };
 
 /// `runtime-watcher doctor`.
@@ -167,11 +164,6 @@ struct doctor_settings {
   std::optional<core::host_port> manager;
   std::string token_file;
   std::string format = "text";  ///< "text", "json"
-  bootstrapper_mode bootstrapper = bootstrapper_mode::off;
-  bool gardener_certificates = false;
-  std::string gateway_namespace = "kcp-system";
-  std::string gateway_name = "klm-watcher";
-  std::string istio_namespace = "istio-system";
   std::string lease_namespace = "kcp-system";
   std::string lease_name = "runtime-watcher-manager";
 };

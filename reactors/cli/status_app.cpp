@@ -66,7 +66,7 @@ std::string text_of(const json::value& runtime, std::string_view name) {
   const auto of_heartbeats = k8s::find_string(runtime, {"heartbeat", name});
   const bool installed = k8s::find_string(runtime, {"state"}) == "installed";
   return cell(installed && !of_heartbeats.empty() ? of_heartbeats
-                                                       : k8s::find_string(runtime, {name}));
+                                                  : k8s::find_string(runtime, {name}));
 }
 
 bool is_well(const json::value& runtime) {

@@ -7,7 +7,6 @@
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/bootstrapper/resource.hpp"
 #include "rw/reactors/certificates/rendering.hpp"
-#include "rw/reactors/cli/skr_manifests.hpp"
 #include "rw/reactors/runtime_controller/runtime_access.hpp"
 #include "rw/reactors/runtime_rollout/resource.hpp"
 #include "rw/reactors/shared/issuer_kind.hpp"
@@ -66,9 +65,6 @@ uninstall_app::uninstall_app(services& with, uninstall_settings settings)
   to_runtimes.client.writes = options_of("skr", &fence_).writes;
   pool_ =
       std::make_unique<k8s::client_pool>(with.executor, std::move(to_runtimes), with.for_client());
-  if (!settings_.skr_manifests.empty()) {
-    how_.manifests = load_skr_manifests(settings_.skr_manifests, how_.set);
-  }
 }
 
 uninstall_app::~uninstall_app() = default;
@@ -135,7 +131,8 @@ asio::awaitable<std::string> uninstall_app::release(k8s::resource_type type, jso
   co_return "other clients write it continuously";
 }
 
-/// Removes the watcher from a runtime, or gives it back to lifecycle-manager. A dry run checks whether the runtime responds.
+/// Removes the watcher from a runtime, or gives it back to lifecycle-manager. A dry run checks
+/// whether the runtime responds.
 asio::awaitable<k8s::result<void>> uninstall_app::clean_runtime(std::string name) {
   const auto kubeconfig = co_await read_kubeconfig(*kcp_, name);
   if (!kubeconfig && kubeconfig.error().is(k8s::errc::not_found)) co_return k8s::result<void>();
@@ -172,7 +169,7 @@ asio::awaitable<std::string> uninstall_app::clean(json::value kyma) {
   }
   if (!settings_.keep_runtimes && !alone) {
     const auto name = certificates::certificate_name(key.name);
-    const auto& ns = settings_.istio_namespace;
+    const auto& ns = leader_.istio_namespace;
     using certificates::issuer_kind;
     for (const auto& type :
          {certificates::certificates_type(issuer_kind::cert_manager),
@@ -222,7 +219,7 @@ asio::awaitable<std::string> uninstall_app::clean_control_plane() {
   auto failed = co_await release_all(bootstrapper::runtime_bootstrappers_type(),
                                      std::string(bootstrapper::finalizer), false);
   const std::string ns(kcp_namespace);
-  if (failed.empty()) failed = co_await remove(slices, ns, settings_.events_service);
+  if (failed.empty()) failed = co_await remove(slices, ns, leader_.events_service);
   if (failed.empty()) failed = co_await remove(config_maps_type(), ns, signal_record);
   for (const auto* component : {"watcher", "bootstrapper"}) {
     const auto& type = runtime_rollout::runtime_rollouts_type();
@@ -241,14 +238,14 @@ asio::awaitable<std::string> uninstall_app::clean_control_plane() {
   failed = co_await release_all(watchers_type(), std::string(watcher_finalizer), true);
   if (!failed.empty()) co_return failed;
   failed =
-      co_await remove(secrets_type(), settings_.istio_namespace, std::string(gateway_secret_name));
+      co_await remove(secrets_type(), leader_.istio_namespace, std::string(gateway_secret_name));
   co_return failed;
 }
 
 /// Returns the number of Kymas that have certificates without this manager's finalizer: their
 /// runtimes are lifecycle-manager's. A released Kyma no longer has certificates.
 asio::awaitable<k8s::result<std::size_t>> uninstall_app::count_others() {
-  auto secrets = co_await read_all(secrets_type(), settings_.istio_namespace, "");
+  auto secrets = co_await read_all(secrets_type(), leader_.istio_namespace, "");
   if (!secrets) co_return secrets.error();
   std::set<std::string> names;
   for (const auto& one : *secrets) names.insert(k8s::key_of(one).name);
@@ -261,8 +258,22 @@ asio::awaitable<k8s::result<std::size_t>> uninstall_app::count_others() {
   }));
 }
 
+asio::awaitable<void> uninstall_app::read_settings() {
+  leader_ =
+      co_await read_leader_settings(lease_.get(), settings_.lease_namespace, settings_.lease_name);
+  how_.field_manager = leader_.field_manager;
+  how_.former_manager = leader_.former_field_manager;
+  if (!leader_.skr_objects.empty()) {
+    how_.manifests = watcher_installer::templates::named(leader_.skr_objects);
+  }
+  if (leader_.known) co_return;
+  co_await say("the manager's settings are not known, its defaults are assumed: " +
+               leader_.unknown_because);
+}
+
 asio::awaitable<void> uninstall_app::uninstall() {
   done_ = left_ = 0;
+  co_await read_settings();
   const auto executor = co_await asio::this_coro::executor;
   auto all = co_await read_all(kymas_type(), std::string(kcp_namespace),
                                watcher_installer::options().finalizer);

@@ -4,6 +4,7 @@
 #include "rw/k8s/client/client_pool.hpp"
 #include "rw/k8s/client/fence.hpp"
 #include "rw/reactors/cli/app.hpp"
+#include "rw/reactors/cli/leader_settings.hpp"
 #include "rw/reactors/cli/output.hpp"
 #include "rw/reactors/watcher_installer/installation.hpp"
 
@@ -43,6 +44,7 @@ class uninstall_app final : public app {
   using list = std::vector<boost::json::value>;
 
   work<void> lead();
+  work<void> read_settings();
   work<void> uninstall();
   work<k8s::result<list>> read_all(k8s::resource_type type, std::string ns, std::string finalizer);
   work<void> clean_some(list* kymas, std::size_t* next);
@@ -58,6 +60,7 @@ class uninstall_app final : public app {
   work<void> say(std::string line);
 
   const uninstall_settings settings_;
+  leader_settings leader_;  ///< read from the Lease
   watcher_installer::method how_;
   k8s::fence fence_;
   std::unique_ptr<k8s::client> kcp_;

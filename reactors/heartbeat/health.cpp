@@ -57,10 +57,10 @@ std::optional<fleet_health::change> fleet_health::settle(entry& of, moment at) {
     shown.reason = shown.probe->reason;
     shown.message = shown.probe->message;
   }
-  shown.state = runtime.silent          ? liveness::silent
+  shown.state = runtime.silent         ? liveness::silent
                 : shown.reason != none ? liveness::degraded
-                : shown.heard           ? liveness::live
-                                        : liveness::unknown;
+                : shown.heard          ? liveness::live
+                                       : liveness::unknown;
   if (shown.state != before) {
     --counts_[static_cast<std::size_t>(before)];
     ++counts_[static_cast<std::size_t>(shown.state)];

@@ -54,8 +54,8 @@ struct runtime_options {
   /// most over `spread_limit`.
   core::duration spread = std::chrono::milliseconds(2);
   core::duration spread_limit = std::chrono::seconds(30);
-  /// Maximum time after `deletionTimestamp` that a deletion waits for a runtime. KCP's time, so that
-  /// it survives a leader.
+  /// Maximum time after `deletionTimestamp` that a deletion waits for a runtime. KCP's time, so
+  /// that it survives a leader.
   core::duration removal_limit = std::chrono::minutes(5);
 
   /// Watch the written objects (remote_watch.hpp); without it only the resync finds drift.
@@ -132,13 +132,13 @@ class runtime_controller : protected k8s::reconciler {
   /// A runtime during one reconcile.
   struct contact {
     k8s::object_key key = {};
-    permits::permit permit = {};            ///< held while the runtime counts as unhealthy
-    std::string client_name = {};           ///< in the pool
-    std::shared_ptr<k8s::client> api = {};  ///< once it has responded
-    std::string error = {};                 ///< why it has not
+    permits::permit permit = {};                 ///< held while the runtime counts as unhealthy
+    std::string client_name = {};                ///< in the pool
+    std::shared_ptr<k8s::client> api = {};       ///< once it has responded
+    std::string error = {};                      ///< why it has not
     status_reason reason = status_reason::none;  ///< likewise
-    std::optional<result> deferred = {};    ///< another reconcile follows; nothing to report
-    bool has_access = true;                 ///< false: the kubeconfig is invalid
+    std::optional<result> deferred = {};         ///< another reconcile follows; nothing to report
+    bool has_access = true;                      ///< false: the kubeconfig is invalid
   };
 
   /// Called first in each reconcile.
@@ -160,8 +160,8 @@ class runtime_controller : protected k8s::reconciler {
     co_return std::move(*got);
   }
 
-  /// Reports the beginning of a runtime's state by an event on `resource`, which is a warning unless
-  /// it is installed, or on its way to be. A change of reason or cause is a change of state.
+  /// Reports the beginning of a runtime's state by an event on `resource`, which is a warning
+  /// unless it is installed, or on its way to be. A change of reason or cause is a change of state.
   /// `changed`: the reconcile wrote objects.
   void note(const boost::json::value& resource, runtimes::status now, bool changed = false);
 

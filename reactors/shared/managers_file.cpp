@@ -36,9 +36,10 @@ class watch_reader {
     out.manager = text("manager", "a label value such as lifecycle-manager", [](auto name) {
       return !name.empty() && k8s::label_value_errors(name).empty();
     });
-    out.watched.group = text("group", "an API group, empty for the core group, or *", [](auto group) {
-      return group.empty() || group == "*" || k8s::dns_subdomain_errors(group).empty();
-    });
+    out.watched.group =
+        text("group", "an API group, empty for the core group, or *", [](auto group) {
+          return group.empty() || group == "*" || k8s::dns_subdomain_errors(group).empty();
+        });
     out.watched.version = text("version", "an API version or *", [](auto version) {
       return version == "*" || k8s::dns_label_errors(version).empty();
     });

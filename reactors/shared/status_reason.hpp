@@ -8,8 +8,8 @@
 
 namespace rw {
 
-/// Why a runtime is not as it should be: the one word that `status`, `doctor`, `/runtimes`, the page
-/// and Events show as REASON, whoever found it. Sentences are the message beside it.
+/// Why a runtime is not as it should be: the one word that `status`, `doctor`, `/runtimes`, the
+/// page and Events show as REASON, whoever found it. Sentences are the message beside it.
 enum class status_reason : std::uint8_t {
   none,
 

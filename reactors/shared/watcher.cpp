@@ -110,13 +110,13 @@ class watcher_reader {
   }
 
   void read_resource() {
-    into_.watched.group =
-        text({"spec", "resourceToWatch", "group"},
-             "an API group such as operator.kyma-project.io, empty for the core group, or * for all",
-             [](std::string_view group) {
-               const bool special = group.empty() || group == "*";
-               return special ? std::vector<std::string>{} : k8s::dns_subdomain_errors(group);
-             });
+    into_.watched.group = text(
+        {"spec", "resourceToWatch", "group"},
+        "an API group such as operator.kyma-project.io, empty for the core group, or * for all",
+        [](std::string_view group) {
+          const bool special = group.empty() || group == "*";
+          return special ? std::vector<std::string>{} : k8s::dns_subdomain_errors(group);
+        });
     into_.watched.version =
         text({"spec", "resourceToWatch", "version"}, "an API version such as v1, or * for all",
              [](std::string_view version) {

@@ -1,6 +1,7 @@
 #include "rw/reactors/watcher_installer/handover.hpp"
 
 #include "rw/core/gather.hpp"
+#include "rw/k8s/objects/manifests.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/shared/field_owners.hpp"
 #include "rw/reactors/shared/probe.hpp"
@@ -41,8 +42,8 @@ asio::awaitable<k8s::result<void>> hand_over_one(k8s::client* api, const method*
     if (!patch) co_return k8s::result<void>();
     if (type.gvk.kind == "ValidatingWebhookConfiguration") drop_probe(*live, *patch);
     k8s::write_options by{.field_manager = how->former_manager, .dry_run = how->only_tries()};
-    const auto written = co_await api->patch(type, key, k8s::patch_type::merge, std::move(*patch),
-                                             std::move(by));
+    const auto written =
+        co_await api->patch(type, key, k8s::patch_type::merge, std::move(*patch), std::move(by));
     if (written || written.error().is(k8s::errc::not_found)) co_return k8s::result<void>();
     if (!written.error().is(k8s::errc::conflict) || i == tries) co_return written.error();
   }

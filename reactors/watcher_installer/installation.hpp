@@ -62,8 +62,8 @@ struct outcome {
   bool ready = false;          ///< the Deployment has a ready replica
   bool rolled_out = false;     ///< all of its pods run with what it says
   status_reason not_ready = status_reason::none;  ///< why it has none
-  std::string details = {};    ///< of that; a sentence
-  std::string pending = {};    ///< what still has to wait; empty: it is what was ordered
+  std::string details = {};                       ///< of that; a sentence
+  std::string pending = {};  ///< what still has to wait; empty: it is what was ordered
   /// Why the watcher has no rights to watch resources; empty: it has them. It works without.
   std::string unobserved = {};
   core::duration again{0};                  ///< when to go on with that; 0: when something changes

@@ -107,6 +107,11 @@ const templates& templates::built_in() {
   return all;
 }
 
+templates templates::named(std::vector<json::value> objects) {
+  k8s::sort_for_apply(objects);
+  return templates(std::move(objects));
+}
+
 in_words<templates> templates::load(const std::string& directory) {
   std::error_code error;
   std::vector<std::filesystem::path> files;

@@ -38,6 +38,9 @@ class templates {
   /// Of all files of a directory that end in .yaml, in the order of their names.
   static in_words<templates> load(const std::string& directory);
 
+  /// Of objects with nothing but their names, for their removal.
+  static templates named(std::vector<boost::json::value> objects);
+
   const std::vector<boost::json::value>& objects() const noexcept { return *objects_; }
 
  private:

@@ -96,8 +96,9 @@ k8s::client_options runtime_client_options();
 /// Each Kyma gets a finalizer. When the Kyma is deleted and has no other finalizer left, the
 /// watcher is removed from the runtime and the certificate from the control plane; `removal_limit`
 /// after the deletion a runtime that does not respond, one that is left alone, and one whose
-/// kubeconfig is deleted at once, no longer keep the Kyma. As long as another finalizer keeps the Kyma, the watcher stays in place: it
-/// delays no deletion, and events are needed until the modules are deleted.
+/// kubeconfig is deleted at once, no longer keep the Kyma. As long as another finalizer keeps the
+/// Kyma, the watcher stays in place: it delays no deletion, and events are needed until the modules
+/// are deleted.
 ///
 /// A runtime that lifecycle-manager writes to as well is left to it (installation.hpp), which is an
 /// event and the reason `Contested`; it is reconciled again when the pause is over.

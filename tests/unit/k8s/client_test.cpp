@@ -346,9 +346,10 @@ BOOST_AUTO_TEST_CASE(a_watch_refused_is_a_failure) {
 /// The server may be a tenant's, and the texts reach the terminals of operators.
 BOOST_AUTO_TEST_CASE(text_of_a_server_controls_no_terminal) {
   api_fixture f;
-  f.script.answers(403, R"({"kind":"Status","reason":"For\u001b[2Jbidden","message":"no\u001b]0;x\u0007)"
-                        R"(\nKyma r0: released\u009b1A","details":{"causes":[{"reason":"R\u0007",)"
-                        R"("message":"m\r","field":"f\u0000"}]}})");
+  f.script.answers(403,
+                   R"({"kind":"Status","reason":"For\u001b[2Jbidden","message":"no\u001b]0;x\u0007)"
+                   R"(\nKyma r0: released\u009b1A","details":{"causes":[{"reason":"R\u0007",)"
+                   R"("message":"m\r","field":"f\u0000"}]}})");
   const auto got = f.call(f.api().get(config_maps, {"team", "a"}));
   BOOST_REQUIRE(got.has_error());
   const auto& error = got.error();

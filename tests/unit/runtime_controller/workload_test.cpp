@@ -49,12 +49,14 @@ BOOST_AUTO_TEST_CASE(crashing_pod_is_an_error_at_once) {
 }
 
 BOOST_AUTO_TEST_CASE(text_of_a_pod_controls_no_terminal) {
-  BOOST_TEST(pod_error(pods({{"state",
-                              {{"waiting", {{"reason", "Crash\x1b[2J"}, {"message", "a\nb\x9b"}}}}}}),
-                       "h1") == "pod p, container manager: Crash?[2J: a b");
-  BOOST_TEST(why(R"({"items":[{"metadata":{"name":"p"},"status":{"conditions":[{"type":"PodScheduled",)"
-                 R"("status":"False","reason":"No\u001b","message":"\nKyma r0: released"}]}}]})") ==
-             "No?| Kyma r0: released");
+  BOOST_TEST(
+      pod_error(
+          pods({{"state", {{"waiting", {{"reason", "Crash\x1b[2J"}, {"message", "a\nb\x9b"}}}}}}),
+          "h1") == "pod p, container manager: Crash?[2J: a b");
+  BOOST_TEST(
+      why(R"({"items":[{"metadata":{"name":"p"},"status":{"conditions":[{"type":"PodScheduled",)"
+          R"("status":"False","reason":"No\u001b","message":"\nKyma r0: released"}]}}]})") ==
+      "No?| Kyma r0: released");
 }
 
 BOOST_AUTO_TEST_CASE(pod_on_its_way_is_no_error) {

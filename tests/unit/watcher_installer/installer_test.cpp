@@ -797,14 +797,14 @@ BOOST_AUTO_TEST_CASE(limit_of_a_removal_survives_a_leader) {
 }
 
 /// What was created since the backup is gone, and its runtime is not touched.
-asio::awaitable<void> follows_a_restored_control_plane(world* w, bool reuses_versions) {
+asio::awaitable<void> follows_a_restored_control_plane(world* w) {
   co_await one_runtime(w);
   w->add_cluster("later");
   const auto backup = w->server.back_up("kcp");
   co_await w->add_kyma("later", w->kubeconfig("later"));
   bool good = co_await w->until_ready("later");
   BOOST_REQUIRE(good);
-  w->server.restore("kcp", *backup, reuses_versions);
+  w->server.restore("kcp", *backup);
   w->server.drop_connections();  // API servers are restarted for it
   const auto is_known = [w](const char* kyma) {
     return w->installer->runtimes().find({"kcp-system", kyma}) != nullptr;
@@ -821,12 +821,7 @@ asio::awaitable<void> follows_a_restored_control_plane(world* w, bool reuses_ver
 
 BOOST_AUTO_TEST_CASE(kymas_of_a_restored_control_plane_are_followed) {
   world w(quick());
-  test::run(w.context, follows_a_restored_control_plane(&w, false));
-}
-
-BOOST_AUTO_TEST_CASE(kymas_of_a_control_plane_that_reuses_versions_are_followed) {
-  world w(quick());
-  test::run(w.context, follows_a_restored_control_plane(&w, true));
+  test::run(w.context, follows_a_restored_control_plane(&w));
 }
 
 /// What the runtime serves with must be believed by its API server, whenever one looks.
