@@ -115,8 +115,9 @@ void describe_migration(CLI::App& app, manager_settings& to) {
                "taken over; it must exceed the duration of a restart",
                std::chrono::seconds(1));
   add(app, "--only", to.only, "SELECTOR",
-      "Selector of the Kymas to reconcile, such as canary=yes; all others are left alone, and a "
-      "rotation of the CA waits for them until its deadline")
+      "Selector of the Kymas to reconcile, such as canary=yes; all others are left alone, but for "
+      "the finalizer, 5 minutes after a deletion, and a rotation of the CA waits for them until "
+      "its deadline")
       ->check(CLI::Validator(selector_error, ""));
   add(app, "--field-manager", to.field_manager, "NAME", "Field manager of all writes");
   add(app, "--former-field-manager", to.former_field_manager, "NAME",
