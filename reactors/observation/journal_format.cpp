@@ -153,8 +153,13 @@ struct replay {
   bool apply_to_watch(char kind, std::uint32_t number, field_reader& from) {
     if (kind == 'w') {
       auto watch = from.next<managed_watch>();
+      const auto former = std::ranges::find_if(
+          watches, [&](const auto& each) { return each.second.watch == watch; });
+      journal_content::objects objects;
+      if (former != watches.end()) objects = std::move(watches.extract(former).mapped().objects);
+      objects.number = number;
       auto& known = watches[number];
-      if (known.watch != watch) known = {std::move(watch), {number}};
+      known = {std::move(watch), std::move(objects)};
       from(known.objects.type);
     } else if (kind == 'u') {
       watches.erase(number);

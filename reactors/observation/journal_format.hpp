@@ -20,8 +20,8 @@
 /// order, strings follow their length in 16 bits. The content is a letter and fields:
 ///
 ///   h  version, boot id of the node, series   once, first
-///   w  number, Watcher, type                  defines the number. The same Watcher again keeps its
-///                                             objects; another one replaces it
+///   w  number, Watcher, type                  defines the number, in place of another Watcher. One
+///                                             that had a number before keeps its objects
 ///   u  number                                 forgets the Watcher, and its objects
 ///   l  number, key                            the object's newest state is not delivered
 ///   t  number, key, mark                      it is delivered in that state; absent: forgets it

@@ -132,6 +132,21 @@ BOOST_AUTO_TEST_CASE(watch_defined_again_keeps_the_objects_of_the_same_watcher_a
   BOOST_TEST(text_of(decode_journal(bytes, "boot")) == "s other ");
 }
 
+/// A Watcher that was removed and comes back has another number.
+BOOST_AUTO_TEST_CASE(watcher_keeps_its_objects_with_another_number) {
+  std::string bytes;
+  const record_writer to(bytes);
+  to.header("boot", "s");
+  to.watch(9, specs, kymas);
+  to.told(9, "ns/a", 10);
+  to.told(9, "ns/b", 20);
+  to.watch(3, specs, kymas);
+  to.told(3, "ns/b", 21);
+  const auto content = decode_journal(bytes, "boot");
+  BOOST_TEST(text_of(content) == "s klm Kyma ns/a=10 ns/b=21");
+  BOOST_TEST(content.watches.at(specs).number == 3U);
+}
+
 BOOST_AUTO_TEST_CASE(record_of_an_undefined_number_has_no_effect) {
   std::string bytes;
   const record_writer to(bytes);
