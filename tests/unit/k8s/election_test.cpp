@@ -91,6 +91,26 @@ BOOST_AUTO_TEST_CASE(a_leader_renews_without_reading_and_keeps_its_acquire_time)
   BOOST_TEST((step.until == start + 5s));
 }
 
+BOOST_AUTO_TEST_CASE(leader_writes_its_annotations_which_outlast_its_term) {
+  auto with = mine();
+  with.annotations = {{"a/settings", "now"}};
+  k8s::election one(with, always(0));
+  one.begin(start, wall);
+  // Of the former leader, which had others.
+  auto lease = held("", 1, "2026-01-01T00:00:00Z");
+  set_annotation(lease, "a/settings", "before");
+  set_annotation(lease, "b", "somebody's");
+  auto step = one.resume(result<json::value>(lease), start, wall);
+  BOOST_TEST((step.what == kind::update));
+  BOOST_TEST((annotation(step.object, "a/settings") == "now"));
+  BOOST_TEST((annotation(step.object, "b") == "somebody's"));
+  one.resume(result<json::value>(step.object), start, wall);
+  BOOST_TEST(one.leading());
+  step = one.release(start + 1s, wall);
+  BOOST_TEST(read_lease(step.object).holder == "");
+  BOOST_TEST((annotation(step.object, "a/settings") == "now"));
+}
+
 BOOST_AUTO_TEST_CASE(a_lease_of_another_is_taken_only_when_it_has_not_changed_for_its_duration) {
   k8s::election one(mine(), always(0));
   one.begin(start, wall);
