@@ -4,6 +4,7 @@
 #include "rw/reactors/runtime_controller/remote_watch.hpp"
 #include "rw/reactors/shared/content_gate.hpp"
 #include "rw/reactors/shared/content_store.hpp"
+#include "rw/reactors/shared/status_reason.hpp"
 #include "rw/reactors/watcher_installer/render.hpp"
 #include "rw/reactors/watcher_installer/templates.hpp"
 #include "rw/reactors/watcher_installer/trust.hpp"
