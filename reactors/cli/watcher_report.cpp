@@ -23,6 +23,17 @@ reported_gaps reported(const gap_account& from) {
   return out;
 }
 
+refused_event reported(const dispatch::refusal& from, core::duration oldest_other) {
+  const auto& [event, status] = from;
+  return {.manager = event.manager,
+          .status = status,
+          .group = event.gvk.group,
+          .kind = event.gvk.kind,
+          .ns = event.watched.ns,
+          .name = event.watched.name,
+          .oldest_other = std::chrono::ceil<std::chrono::milliseconds>(oldest_other)};
+}
+
 void describe(const tls::material& from, heartbeat& to) {
   if (from.ca()) to.ca_digest = tls::ca_bundle(from.ca()->anchors()).digest();
   if (!from.leaf()) return;
@@ -53,6 +64,7 @@ heartbeats::watcher_report watcher_report_of(const report_sources& from) {
       .resyncs = observed.resyncs,
       .lost = dispatch.counts.expired + dispatch.counts.overflowed + admission.overflowed};
   content.oldest_undelivered = std::chrono::ceil<std::chrono::milliseconds>(dispatch.oldest);
+  if (dispatch.refused) content.refused = reported(*dispatch.refused, dispatch.oldest_other);
   if (from.gaps != nullptr) {
     content.gaps = reported(*from.gaps);
     content.events.lost = from.gaps->raised();

@@ -318,9 +318,17 @@ void dispatcher::finish(worker& self) {
 dispatch_statistics dispatcher::statistics() const {
   dispatch_statistics out{.counts = metrics_.counts(), .upstream_open = schedule_.upstream_open()};
   const auto now = clock_.now();
+  auto refused_since = core::time_point::max();
   schedule_.report([&](const schedule::figures& destination) {
     if (destination.oldest == core::time_point::max()) return;
-    out.oldest = std::max(out.oldest, now - destination.oldest);
+    const auto age = now - destination.oldest;
+    out.oldest = std::max(out.oldest, age);
+    if (destination.refused == nullptr) {
+      out.oldest_other = std::max(out.oldest_other, age);
+    } else if (destination.oldest < refused_since) {
+      refused_since = destination.oldest;
+      out.refused = *destination.refused;
+    }
   });
   return out;
 }

@@ -18,6 +18,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,8 +53,11 @@ struct dispatch_environment {
 /// What a dispatcher has done so far, and what it has not done yet.
 struct dispatch_statistics {
   dispatch_counts counts = {};
-  core::duration oldest{};     ///< time since the latest change of the oldest undelivered event
-  bool upstream_open = false;  ///< the way to KCP is broken: only probes are sent
+  core::duration oldest{};  ///< time since the latest change of the oldest undelivered event
+  core::duration
+      oldest_other{};  ///< likewise, of managers that refuse none while they accept others
+  std::optional<refusal> refused = {};  ///< of the manager with the oldest event of those that do
+  bool upstream_open = false;           ///< the way to KCP is broken: only probes are sent
 };
 
 /// Takes events from a channel, or by `offer`, and changes of observed objects, and sends them to

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <utility>
 
 namespace rw::dispatch {
@@ -45,6 +46,18 @@ struct schedule::destination {
   bool idle() const noexcept { return requests == 0 && empty(); }
   bool invented() const noexcept { return known == evidence::not_found; }
 
+  void note_refused(const watch_event& event, unsigned status) {
+    if (!refused) {
+      refused = refusal{event, 0};
+      accepts_others = false;
+    }
+    if (refused->event == event) refused->status = status;
+  }
+  /// The event is accepted, or lost.
+  void note_ended(const watch_event& event) {
+    if (refused && refused->event == event) refused.reset();
+  }
+
   const std::string& manager;
   const std::uint64_t id;
   event_set events;
@@ -56,6 +69,8 @@ struct schedule::destination {
   unsigned unprocessed = 0;  ///< requests in a row that nobody looked at
   bool takes_heartbeats = false;
   evidence known = evidence::none;
+  std::optional<refusal> refused;  ///< of those that are not ended, the first one noticed
+  bool accepts_others = false;     ///< since then
   core::time_point no_batch_before = core::time_point::min();
 };
 
@@ -120,6 +135,7 @@ void schedule::make_room(destination& newcomer, core::time_point now) {
 void schedule::shed(destination& from, loss why, core::time_point now) {
   from.events.shed([&](const watch_event& event) {
     --size_;
+    from.note_ended(event);
     const bool kept = from.changes && objects_->returned(*from.changes, event, now);
     if (!kept) on_loss_(why, event);
   });
@@ -134,6 +150,7 @@ void schedule::abandon(core::time_point now) {
 void schedule::expire(destination& from, core::time_point now) {
   from.events.expire(now - options_.max_age, [&](const watch_event& event) {
     --size_;
+    from.note_ended(event);
     const bool kept = from.changes && objects_->expired(*from.changes, event, now);
     if (!kept) on_loss_(loss::expired, event);
   });
@@ -302,7 +319,8 @@ batch_result schedule::settle(destination& one, const batch& sent, const answer&
   bool is_known = true;  // that all which were not delivered are rejected
   for (std::size_t i = 0; i < sent.events.size(); ++i) {
     const auto& event = sent.events[i];
-    const auto judged = judge(what.status_of(i));
+    const auto status = what.status_of(i);
+    const auto judged = judge(status);
     if (judged == verdict::delivered) {
       ++result.delivered;
       finish(one, event, now);
@@ -311,10 +329,12 @@ batch_result schedule::settle(destination& one, const batch& sent, const answer&
     ++(judged == verdict::rejected ? result.rejected : result.retried);
     if (judged == verdict::rejected && one.changes) objects_->rejected(*one.changes, event.key());
     is_known = is_known && judged == verdict::rejected && event.attempts() > 0;
+    one.note_refused(event.key(), status);
     repeat_later(one, event, what.retry_after, now);
   }
   if (sent.as_batch && result.delivered > 0) one.refusals = 0;
   if (result.delivered > 0) {
+    one.accepts_others = true;
     if (one.gate.succeed()) one.events.wake(core::time_point::max());
   } else if (is_known && !one.gate.open()) {
     one.gate.abandon(sent.destination_attempt);
@@ -401,6 +421,7 @@ void schedule::repeat_later(destination& one, const event_set::taken& event,
 /// The event needs no more sending, unless it changed while it was in flight.
 void schedule::finish(destination& one, const event_set::taken& event, core::time_point now) {
   const auto before = one.events.size();
+  one.note_ended(event.key());
   if (one.changes && !event.changed()) objects_->delivered(*one.changes, event.key(), now);
   one.events.done(event);
   size_ -= before - one.events.size();
@@ -416,8 +437,10 @@ void schedule::report(const std::function<void(const figures&)>& to) const {
   for (const auto* one : ring_) {
     auto oldest = one->events.oldest();
     if (one->changes) oldest = std::min(oldest, objects_->oldest_of(*one->changes));
+    const bool only_some = one->refused && one->accepts_others && !one->gate.open();
     to({one->manager, one->known == evidence::real, one->events.size() + one->waiting(),
-        one->events.delayed(), oldest, one->gate.open(), one->takes_heartbeats});
+        one->events.delayed(), oldest, one->gate.open(), one->takes_heartbeats,
+        only_some ? &*one->refused : nullptr});
   }
 }
 

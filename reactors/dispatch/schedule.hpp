@@ -69,6 +69,12 @@ struct answer {
   unsigned status_of(std::size_t event) const { return each.empty() ? status : each[event]; }
 };
 
+/// An event that was answered and not accepted.
+struct refusal {
+  watch_event event;
+  unsigned status = 0;  ///< of the latest answer
+};
+
 /// Why a request has no answer, and thereby whose failure it is.
 enum class failure : std::uint8_t {
   connect,      ///< no connection could be opened: everybody's
@@ -149,6 +155,7 @@ class schedule {
     core::time_point oldest;  ///< latest change of the one that waits longest; max(): none
     bool open;                ///< its breaker lets only probes pass
     bool takes_heartbeats;    ///< as its receiver's latest answer that took an event said
+    const refusal* refused;   ///< since then its receiver accepts others; null: there is none
   };
 
   /// Told of each event that is lost, before it is forgotten.

@@ -14,6 +14,12 @@ std::string seconds(core::duration of) {
   return std::to_string(std::chrono::floor<std::chrono::seconds>(of).count()) + " s";
 }
 
+std::string describe(const refused_event& of) {
+  return of.manager + " rejects the event of " + of.kind + " " +
+         (of.ns.empty() ? "" : of.ns + "/") + of.name + " with status " +
+         std::to_string(of.status) + " and accepts others: see its log, and the gateway's";
+}
+
 std::string name_of(const watch_report& watch) {
   return watch.resource + (watch.group.empty() ? "" : "." + watch.group);
 }
@@ -88,15 +94,20 @@ void fleet_health::assess(record& runtime, const heartbeat& content, moment at) 
   }
   runtime.reason = none;
   runtime.message.clear();
+  const auto& refused = content.refused;
+  const auto waits = refused ? refused->oldest_other : content.oldest_undelivered;
   const auto& expiry = content.certificate_not_after;
   if (expiry && *expiry < at.wall + options_.certificate) {
     runtime.reason = certificate_expires;
     runtime.message = "the watcher's certificate expires at " + k8s::format_time(*expiry) +
                       ": see why it is not renewed";
-  } else if (content.oldest_undelivered > options_.undelivered) {
+  } else if (waits > options_.undelivered) {
     runtime.reason = events_wait;
-    runtime.message = "an event has waited for " + seconds(content.oldest_undelivered) +
-                      ": see whether its manager accepts events";
+    runtime.message =
+        "an event has waited for " + seconds(waits) + ": see whether its manager accepts events";
+  } else if (content.oldest_undelivered > options_.undelivered) {
+    runtime.reason = events_refused;
+    runtime.message = describe(*refused);
   } else if (runtime.catching_up && at.now - *runtime.catching_up > options_.catch_up) {
     runtime.reason = watch_not_live;
     runtime.message = name_of(*catches_up) + " is not watched" +
@@ -141,6 +152,7 @@ fleet_health::receipt fleet_health::receive(const k8s::object_key& kyma, heartbe
   content.watches = std::vector<watch_report>();  // = {} would keep the memory
   content.probes = std::vector<std::string>();
   content.gaps.reset();
+  content.refused.reset();
   shown.last = std::move(content);
   return {.changed = settle(of, at), .missed = std::move(missed), .probe = proved};
 }

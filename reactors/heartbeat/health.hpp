@@ -77,7 +77,7 @@ struct runtime_health {
   std::chrono::system_clock::time_point since = {};  ///< of the state
   /// By this process' clock; nothing: no heartbeat yet.
   std::optional<std::chrono::system_clock::time_point> heard = {};
-  heartbeat last = {};                     ///< without watches, probes and gaps
+  heartbeat last = {};                     ///< without watches, probes, gaps and `refused`
   std::uint64_t gaps = 0;                  ///< number of heartbeats with a gap
   std::string gap = {};                    ///< the latest: why it is one, and whose
   std::optional<probe_result> probe = {};  ///< the latest

@@ -130,9 +130,38 @@ manager_gaps read_gaps(heartbeat_reader from) {
   return out;
 }
 
+constexpr std::uint64_t max_status = 999;
+
 std::chrono::milliseconds milliseconds(std::uint64_t number) {
   constexpr auto most = std::chrono::milliseconds(longest_age).count();
   return std::chrono::milliseconds(std::min(number, static_cast<std::uint64_t>(most)));
+}
+
+refused_event read_refused(heartbeat_reader from) {
+  const auto status = from.number("status");
+  if (status > max_status) from.fail("status", "at most 999");
+  return {.manager = from.text("manager"),
+          .status = static_cast<unsigned>(std::min(status, max_status)),
+          .group = from.text("group"),
+          .kind = from.text("kind"),
+          .ns = from.text("namespace"),
+          .name = from.text("name"),
+          .oldest_other = milliseconds(from.number("oldestOtherMilliseconds"))};
+}
+
+/// As readers take it.
+std::string short_text(std::string_view from) {
+  return core::printable(from.substr(0, max_name));
+}
+
+json::object value_of(const refused_event& from) {
+  return {{"manager", short_text(from.manager)},
+          {"status", from.status},
+          {"group", short_text(from.group)},
+          {"kind", short_text(from.kind)},
+          {"namespace", short_text(from.ns)},
+          {"name", short_text(from.name)},
+          {"oldestOtherMilliseconds", from.oldest_other.count()}};
 }
 
 json::object value_of(const reported_gaps& from) {
@@ -170,6 +199,7 @@ json::object value_of(const heartbeat& from, std::size_t watches) {
   if (from.started) out["startedAt"] = k8s::format_micro_time(*from.started);
   if (from.sent) out["sentAt"] = k8s::format_micro_time(*from.sent);
   if (from.gaps) out["gaps"] = value_of(*from.gaps);
+  if (from.refused) out["refused"] = value_of(*from.refused);
   if (from.delivery) out["deliveryMilliseconds"] = from.delivery->count();
   if (from.certificate_not_after) {
     out["certificateNotAfter"] = k8s::format_time(*from.certificate_not_after);
@@ -187,9 +217,7 @@ json::object value_of(const heartbeat& from, std::size_t watches) {
                                                {"field", each.field},
                                                {"state", to_string(each.state)}});
     if (each.live_since) one.as_object()["liveSince"] = k8s::format_micro_time(*each.live_since);
-    if (!each.reason.empty())
-      one.as_object()["reason"] =
-          core::printable(std::string_view(each.reason).substr(0, max_name));
+    if (!each.reason.empty()) one.as_object()["reason"] = short_text(each.reason);
   }
   const auto more = from.more_watches + from.watches.size() - watches;
   if (more > 0) out["moreWatches"] = more;
@@ -269,6 +297,9 @@ boost::system::result<heartbeat, heartbeat_error> parse_heartbeat(std::string_vi
   if (const auto* const events = root.find("events"); events != nullptr) {
     heartbeat_reader from(*events, "events", error);
     for (const auto& each : event_count_names) out.events.*each.value = from.number(each.name);
+  }
+  if (const auto* const refused = root.find("refused"); refused != nullptr) {
+    out.refused = read_refused(heartbeat_reader(*refused, "refused", error));
   }
   if (const auto* const gaps = root.find("gaps"); gaps != nullptr) {
     heartbeat_reader from(*gaps, "gaps", error);

@@ -90,6 +90,21 @@ struct reported_gaps {
   friend bool operator==(const reported_gaps&, const reported_gaps&) = default;
 };
 
+/// An event that its receiver does not accept, while it accepts others. It is sent again.
+struct refused_event {
+  std::string manager = {};
+  unsigned status = 0;  ///< of HTTP, at most 999
+  // Of the object. All texts are rendered in ASCII.
+  std::string group = {};
+  std::string kind = {};
+  std::string ns = {};
+  std::string name = {};
+  /// As `heartbeat::oldest_undelivered`, of the managers that accept every event or none.
+  std::chrono::milliseconds oldest_other{0};
+
+  friend bool operator==(const refused_event&, const refused_event&) = default;
+};
+
 /// What a watcher reports of itself to KCP. Its sender is known by the certificate, not by the
 /// content. Everything in it is the claim of a process on the runtime.
 struct heartbeat {
@@ -107,6 +122,7 @@ struct heartbeat {
   event_counts events = {};
   std::optional<reported_gaps> gaps = {};  ///< nothing: of a version that has `events.lost` alone
   std::chrono::milliseconds oldest_undelivered{0};  ///< 0: nothing waits
+  std::optional<refused_event> refused = {};
   /// Mean time from acceptance to delivery since the last heartbeat; nothing was delivered: none.
   std::optional<std::chrono::milliseconds> delivery = {};
   std::optional<std::chrono::system_clock::time_point> certificate_not_after = {};

@@ -8,7 +8,7 @@ namespace rw {
 namespace {
 
 /// In the order of the enumeration.
-constexpr std::array<std::string_view, 51> words{
+constexpr std::array<std::string_view, 52> words{
     "",
     "AccessMissing",
     "AccessRejected",
@@ -44,6 +44,7 @@ constexpr std::array<std::string_view, 51> words{
     "NoHeartbeat",
     "CertificateExpires",
     "EventsWait",
+    "EventsRefused",
     "WatchNotLive",
     "JournalNotWritten",
     "ProbeNotConfirmed",

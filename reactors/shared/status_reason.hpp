@@ -56,6 +56,7 @@ enum class status_reason : std::uint8_t {
   no_heartbeat,
   certificate_expires,
   events_wait,
+  events_refused,
   watch_not_live,
   journal_not_written,
 

@@ -135,6 +135,34 @@ BOOST_AUTO_TEST_CASE(losses_are_counted_and_reported) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(statistics_name_the_refused_event_and_the_age_of_others) {
+  world w;
+  w.options.schedule.threshold = 1000;
+  w.kcp.script = [](const http::request& from, http::response& into) {
+    if (from.target == "/v2/busy/event") into.text(503, "busy");
+    if (from.body.find("bad") != std::string::npos) into.text(422, "bad");
+  };
+  w.run([&]() -> asio::awaitable<void> {
+    w.dispatch();
+    w.send("bad");
+    co_await w.until([&] { return w.kcp.times("bad") > 0; });
+    w.send("waits", "busy");
+    w.send("good");
+    co_await w.until_outcome("delivered", 1);
+    const auto now = w.under_test->statistics();
+    BOOST_REQUIRE(now.refused.has_value());
+    BOOST_TEST(now.refused->event.watched.name == "bad");
+    BOOST_TEST(now.refused->status == 422U);
+    BOOST_TEST((now.oldest_other > core::duration::zero()));
+    BOOST_TEST((now.oldest > now.oldest_other));
+    w.kcp.script = {};
+    co_await w.until_outcome("delivered", 3);
+    const auto done = w.under_test->statistics();
+    BOOST_TEST(!done.refused.has_value());
+    BOOST_TEST((done.oldest_other == core::duration::zero()));
+  });
+}
+
 BOOST_AUTO_TEST_CASE(what_may_recover_is_sent_until_it_is_taken) {
   world w;
   w.kcp.script = answers({503, 500, 404, 401, 403, 408, 429, 302});

@@ -104,6 +104,16 @@ struct bench {
     plan.report([&](const auto& destination) { open += destination.open ? 1 : 0; });
     return open;
   }
+  /// The object of the event that is refused while others are accepted, and the status.
+  std::string refused() const {
+    std::string out;
+    plan.report([&](const auto& destination) {
+      if (destination.refused == nullptr) return;
+      out = destination.refused->event.watched.name + " " +
+            std::to_string(destination.refused->status);
+    });
+    return out;
+  }
   std::size_t delayed() const {
     std::size_t all = 0;
     plan.report([&](const auto& destination) { all += destination.delayed; });
@@ -527,6 +537,64 @@ BOOST_AUTO_TEST_CASE(one_rejected_event_never_opens_the_breaker) {
     b.now += 30s;
   }
   BOOST_TEST(b.open_circuits() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(refused_event_is_reported_while_others_are_accepted) {
+  for (const unsigned status : {422U, 403U, 503U}) {
+    schedule_options options;
+    options.max_age = 300s;
+    bench b(options);
+    b.draw(30s);
+    b.offer("bad");
+    b.send_next(status);
+    BOOST_TEST(b.refused() == "", "maybe no event is accepted");
+    b.offer("good");
+    b.send_next(200);
+    BOOST_TEST(b.refused() == "bad " + std::to_string(status));
+    b.offer("worse");
+    b.send_next(400);
+    BOOST_TEST(b.refused() == "bad " + std::to_string(status), "the first of two");
+    b.now += 30s;
+    b.send_next(451);
+    BOOST_TEST(b.refused() == "bad 451");
+    b.now += 30s;
+    b.send_next(400);  // "worse"
+    b.send_next(200);
+    BOOST_TEST(b.refused() == "");
+    b.now += 30s;
+    b.send_next(400);
+    b.offer("good");
+    b.send_next(200);
+    BOOST_TEST(b.refused() == "worse 400");
+    b.now += 300s;
+    BOOST_TEST(!b.ready());
+    BOOST_TEST(b.refused() == "", "it expired");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(refused_event_of_a_batch_is_reported_whatever_its_place) {
+  for (const std::size_t bad : {0U, 1U}) {
+    bench b;
+    b.take_batches(2);
+    b.offer_many(2);
+    std::vector<unsigned> statuses{200, 200};
+    statuses[bad] = 422;
+    b.plan.answered(b.next(), {.status = 207, .each = statuses}, b.now);
+    BOOST_TEST(b.refused() == "x" + std::to_string(bad) + " 422");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(no_event_is_reported_as_refused_while_the_breaker_is_open) {
+  bench b;
+  b.draw(30s);
+  b.offer("bad");
+  b.send_next(422);
+  b.offer("good");
+  b.send_next(200);
+  b.offer_many(5);
+  for (int i = 0; i < 5; ++i) b.send_next(503);
+  BOOST_TEST(b.open_circuits() == 1U);
+  BOOST_TEST(b.refused() == "");
 }
 
 BOOST_AUTO_TEST_CASE(rejection_of_every_event_leaves_probes_and_the_first_success_releases_all) {

@@ -125,6 +125,30 @@ BOOST_FIXTURE_TEST_CASE(trouble_degrades_until_it_ends, fleet) {
   BOOST_TEST(reason() == "JournalNotWritten");
 }
 
+BOOST_FIXTURE_TEST_CASE(refused_event_is_named_unless_other_managers_wait, fleet) {
+  auto one = good_heartbeat();
+  one.refused = {
+      .manager = "klm", .status = 422, .kind = "ConfigMap", .ns = "default", .name = "a"};
+  one.oldest_undelivered = 30s;
+  receive(one);
+  BOOST_TEST((state() == liveness::live));
+  one.oldest_undelivered = 31s;
+  BOOST_TEST(receive(one).changed.has_value());
+  BOOST_TEST((state() == liveness::degraded));
+  BOOST_TEST(reason() == "EventsRefused");
+  BOOST_TEST(under_test.find(a)->message ==
+             "klm rejects the event of ConfigMap default/a with status 422 and accepts others: see "
+             "its log, and the gateway's");
+  BOOST_TEST(!under_test.find(a)->last.refused);
+  one.oldest_undelivered = 3600s;
+  one.refused->oldest_other = 31s;
+  BOOST_TEST(receive(one).changed.has_value());
+  BOOST_TEST(reason() == "EventsWait");
+  BOOST_TEST(under_test.find(a)->message.find("for 31 s") != std::string::npos);
+  receive(good_heartbeat());
+  BOOST_TEST((state() == liveness::live));
+}
+
 BOOST_FIXTURE_TEST_CASE(watch_that_stays_behind_degrades, fleet) {
   auto one = good_heartbeat();
   one.watches = {

@@ -56,6 +56,8 @@ heartbeat complete() {
   one.started = noon;
   one.sent = noon + std::chrono::hours(1);
   one.gaps = {"5e41", {{"", 1}, {"lifecycle-manager", 5}}};
+  one.refused = {"lifecycle-manager", 422,    "operator.kyma-project.io",   "Kyma",
+                 "kyma-system",       "kyma", std::chrono::milliseconds(40)};
   one.managers_digest = std::string(64, 'a');
   one.ca_digest = std::string(64, 'b');
   one.certificate_digest = std::string(64, 'c');
@@ -74,6 +76,7 @@ BOOST_AUTO_TEST_CASE(heartbeat_of_the_previous_version_is_read) {
   BOOST_REQUIRE(read.has_value());
   BOOST_TEST((*read == previous()));
   BOOST_TEST(!read->gaps);
+  BOOST_TEST(!read->refused);
 }
 
 /// The previous version ignores unknown fields, up to four levels deep.
@@ -137,6 +140,9 @@ BOOST_AUTO_TEST_CASE(heartbeat_error_names_the_field) {
        "watches[0].liveSince"},
       {R"({"bootId":"1","intervalSeconds":5,"sentAt":"now"})", "sentAt"},
       {R"({"bootId":"1","intervalSeconds":5,"caDigest":"ab"})", "caDigest"},
+      {R"({"bootId":"1","intervalSeconds":5,"refused":[]})", "refused must be an object"},
+      {R"({"bootId":"1","intervalSeconds":5,"refused":{"status":1000}})", "refused.status"},
+      {R"({"bootId":"1","intervalSeconds":5,"refused":{"name":"a\u0007"}})", "refused.name"},
       {R"({"bootId":"1","intervalSeconds":5,"gaps":[]})", "gaps"},
       {R"({"bootId":"1","intervalSeconds":5,"gaps":{"series":"1"}})", "gaps.managers"},
       {R"({"bootId":"1","intervalSeconds":5,"gaps":{"managers":[{"manager":"a b"}]}})", "manager"},
@@ -168,6 +174,15 @@ BOOST_AUTO_TEST_CASE(reason_is_rendered_as_readers_take_it) {
   const auto read = parse_heartbeat(render_heartbeat(from));
   BOOST_REQUIRE(read.has_value());
   BOOST_TEST(read->watches.front().reason.starts_with("no rights ?xxx"));
+}
+
+/// Its object may be invented by any pod of the runtime.
+BOOST_AUTO_TEST_CASE(refused_event_is_rendered_as_readers_take_it) {
+  auto from = complete();
+  from.refused->name = "no\nname \xc3\xa4" + std::string(300, 'x');
+  const auto read = parse_heartbeat(render_heartbeat(from));
+  BOOST_REQUIRE(read.has_value());
+  BOOST_TEST(read->refused->name.starts_with("no name ?xxx"));
 }
 
 BOOST_AUTO_TEST_CASE(event_age_is_a_number_of_milliseconds) {
