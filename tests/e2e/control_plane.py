@@ -10,10 +10,11 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import ssl
 import subprocess
 
-from harness import Process, free_port, pause, secret_texts, skip, wait_until
+from harness import Process, free_port, lasting_port, pause, secret_texts, skip, wait_until
 
 TOKEN = "e2e-token"
 secret_texts.add(TOKEN)
@@ -100,8 +101,9 @@ class ControlPlane:
                        check=True, capture_output=True)
         (self.folder / "tokens.csv").write_text(
             "".join(line + "\n" for line in (f"{TOKEN},e2e-admin,e2e-admin,system:masters", *tokens)))
-        self._start_etcd(test, [] if fsync else ["--unsafe-no-fsync"])
-        self._start_apiserver(test, server, options)
+        self._test = test
+        self._start_etcd([] if fsync else ["--unsafe-no-fsync"])
+        self._start_apiserver(server, options)
         self.certificate = self.folder / "certs" / "apiserver.crt"  # with the CA that signed it behind it
         (self.folder / "kubeconfig").write_text(json.dumps({
             "apiVersion": "v1", "kind": "Config", "current-context": "e2e",
@@ -112,24 +114,29 @@ class ControlPlane:
         kubectl = self._assets / "kubectl"
         self._kubectl = str(kubectl) if os.access(kubectl, os.X_OK) else shutil.which("kubectl")
 
-    def _start_etcd(self, test, options):
+    def _start_etcd(self, options):
         client_port, peer = free_port(), free_port()
         client_url, peer_url = f"http://127.0.0.1:{client_port}", f"http://127.0.0.1:{peer}"
         self.etcd = client_url
-        test.start(Process("etcd", [
+        self._etcd_arguments = [
             self._assets / "etcd", *options, "--data-dir", self.folder / "etcd", "--logger", "zap",
             "--log-level", "error", "--listen-client-urls", client_url, "--advertise-client-urls", client_url, "--listen-peer-urls", peer_url,
-            "--initial-advertise-peer-urls", peer_url, "--initial-cluster", f"default={peer_url}"]))
+            "--initial-advertise-peer-urls", peer_url, "--initial-cluster", f"default={peer_url}"]
+        self._etcd = self._test.start(Process("etcd", self._etcd_arguments))
 
-    def _start_apiserver(self, test, name, options):
-        self.port = free_port()
-        server = test.start(Process(name, [
+    def _start_apiserver(self, name, options):
+        self.port = lasting_port()
+        self._apiserver_arguments = [
             self._assets / name, f"--etcd-servers={self.etcd}",
             f"--secure-port={self.port}", "--bind-address=127.0.0.1", f"--cert-dir={self.folder}/certs",
             "--service-account-issuer=https://localhost", f"--service-account-key-file={self.folder}/sa.pub",
             f"--service-account-signing-key-file={self.folder}/sa.key", f"--token-auth-file={self.folder}/tokens.csv",
             "--authorization-mode=RBAC", "--service-cluster-ip-range=10.0.0.0/24",
-            "--disable-admission-plugins=ServiceAccount", *options]))
+            "--disable-admission-plugins=ServiceAccount", *options]
+        self._run_apiserver()
+
+    def _run_apiserver(self):
+        server = self._apiserver = self._test.start(Process("kube-apiserver", self._apiserver_arguments))
         def ready():
             if not server.running():
                 raise AssertionError(f"kube-apiserver ended with {server.popen.returncode}:\n{server.tail()}")
@@ -141,6 +148,24 @@ class ControlPlane:
             finally:
                 client.close()
         wait_until(ready, 60, lambda: f"kube-apiserver is ready:\n{server.tail()}", every=0.1)
+
+    def save(self):
+        """Keeps the state of etcd for `restore`, as of this moment."""
+        self._etcd.send(signal.SIGSTOP)  # so that its files fit together, as after a crash
+        try:
+            shutil.rmtree(self.folder / "saved", ignore_errors=True)
+            shutil.copytree(self.folder / "etcd", self.folder / "saved")
+        finally:
+            self._etcd.send(signal.SIGCONT)
+
+    def restore(self):
+        """Ends both, puts the saved state back and starts them again, on the same ports."""
+        self._apiserver.kill()
+        self._etcd.kill()
+        shutil.rmtree(self.folder / "etcd")
+        shutil.copytree(self.folder / "saved", self.folder / "etcd")
+        self._etcd = self._test.start(Process("etcd", self._etcd_arguments))
+        self._run_apiserver()
 
     def kubeconfig_with_authority(self, path):
         """Writes a kubeconfig as a runtime's is: whole in itself, with the CA that the server's certificate comes from."""

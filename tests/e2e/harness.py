@@ -268,13 +268,13 @@ class Listener(Process):
 
 class Webhook(Process):
     """`runtime-watcher webhook` on ports of its choice; `ready` waits for /readyz. It sends no heartbeats, which tests would
-    count as requests, unless `env` says so."""
+    count as requests, unless `env` says so. `binary`: another program than the one under test."""
 
-    def __init__(self, certificate, key, ca, kcp, contract="v2", options=(), env=None):
+    def __init__(self, certificate, key, ca, kcp, contract="v2", options=(), env=None, binary=BINARY):
         environment = {**os.environ, "WEBHOOK_PORT": "0", "METRICS_PORT": "0", "CA_CERT": str(ca),
                        "TLS_CERT": str(certificate), "TLS_KEY": str(key), "KCP_ADDR": kcp, "KCP_CONTRACT": contract,
                        "SHUTDOWN_DELAY": "0", "HEARTBEAT_INTERVAL": "0", **(env or {})}
-        super().__init__("webhook", [BINARY, "webhook", "--bind-address", "127.0.0.1", *options], env=environment)
+        super().__init__("webhook", [binary, "webhook", "--bind-address", "127.0.0.1", *options], env=environment)
         self.port = self.wait_listening("webhook")
         self.admin = self.wait_listening("admin")
 

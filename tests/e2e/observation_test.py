@@ -29,6 +29,7 @@ from harness import DEV_BINARY, EventLog, Listener, Pki, Process, Webhook, lasti
 MANAGER = "lifecycle-manager"
 LABELS = {"operator.kyma-project.io/watched-by": "kyma"}
 WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 WATCHES = {"version": 1, "watches": [{"manager": MANAGER, "group": "example.com", "version": "*", "resource": "widgets",
                                       "field": "spec", "matchLabels": LABELS}]}
@@ -90,8 +91,8 @@ class Readback(EventLog):
 
 
 class Kcp(http.server.ThreadingHTTPServer):
-    """Takes every event unless `status` is an error, and records heartbeats with their arrival. With `offers` all managers
-    offer to take them."""
+    """Takes every event unless `status` is an error, or the object is one of `refuses`, and records heartbeats with their
+    arrival. With `offers` all managers offer to take them."""
 
     daemon_threads = True
 
@@ -100,13 +101,16 @@ class Kcp(http.server.ThreadingHTTPServer):
 
         def do_POST(self):
             body = self.rfile.read(int(self.headers["Content-Length"]))
+            status = self.server.status
             if self.headers["Content-Type"] == "application/vnd.runtime-watcher.heartbeat+json":
                 self.server.heartbeats.append((time.monotonic(), self.path, json.loads(body)))
             else:
                 self.server.ages.append(int(self.headers["watch-event-age"]))
-                if self.server.status == 200:
-                    self.server.names.append(json.loads(body)["watched"]["Name"])
-            self.send_response(self.server.status)
+                name = json.loads(body)["watched"]["Name"]
+                status = self.server.refuses.get(name, status)
+                if status == 200:
+                    self.server.names.append(name)
+            self.send_response(status)
             if self.server.offers:
                 self.send_header("watch-heartbeat", "1")
             self.send_header("Content-Length", "0")
@@ -121,6 +125,7 @@ class Kcp(http.server.ThreadingHTTPServer):
         self.names = []  # of objects whose events were taken
         self.offers = False
         self.status = 200
+        self.refuses = {}  # names of objects, with the status that their events get
         super().__init__(("127.0.0.1", port), Kcp.Handler)
         self.port = self.server_address[1]
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -153,7 +158,7 @@ class Observation:
         self.webhook_port = lasting_port()
         self.api = self.connect()
         if not self.served():
-            self.api.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", widget_crd())
+            self.api.request("POST", DEFINITIONS, widget_crd())
         wait_until(lambda: self.served(), 30, "widgets are served")
 
     def connect(self):
@@ -161,9 +166,9 @@ class Observation:
         self.addCleanup(client.close)
         return client
 
-    def served(self):
+    def served(self, path=WIDGETS):
         try:
-            return self.api.get(WIDGETS)
+            return self.api.get(path)
         except AssertionError:
             return None
 
@@ -407,6 +412,29 @@ class Observation:
         self.note(f"told {time.monotonic() - begun:.1f} s after the gateway accepts again")
         wait_until(lambda: webhook.metric("rw_observation_undelivered") == 0, 10, "all are delivered")
 
+    def test_refused_event_is_reported_and_told_when_its_receiver_accepts_it(self):
+        kcp = self.run_kcp()
+        webhook = self.run_webhook(kcp, HEARTBEAT_INTERVAL="1s")
+        kcp.refuses = {"bad": 422}
+        self.api.request("POST", WIDGETS, widget("bad", 0))
+        wait_until(lambda: webhook.metric("rw_dispatch_events_total", outcome="rejected"), 10, "the event is rejected")
+        wait_until(lambda: kcp.heartbeats, 5, "a heartbeat arrives")
+        self.assertNotIn("refused", kcp.latest(), "no event was accepted")
+        def reported():
+            name = f"good-{time.monotonic_ns()}"
+            self.api.request("POST", WIDGETS, widget(name, 0))
+            wait_until(lambda: name in kcp.names, 5, "others are told at once")
+            return kcp.latest().get("refused")
+        refused = wait_until(reported, 10, lambda: f"KCP learns of it: {kcp.latest()}")
+        self.assertLess(refused.pop("oldestOtherMilliseconds"), 1000)
+        self.assertEqual(refused, {"manager": MANAGER, "status": 422, "group": "example.com", "kind": "Widget",
+                                   "namespace": "default", "name": "bad"})
+        self.assertEqual(webhook.metric("rw_dispatch_open_circuits"), 0)
+        kcp.refuses, begun = {}, time.monotonic()
+        wait_until(lambda: "bad" in kcp.names, 35, "the event is told")
+        self.note(f"told {time.monotonic() - begun:.1f} s after it is accepted")
+        wait_until(lambda: "refused" not in kcp.latest(), 5, lambda: f"KCP learns of it: {kcp.latest()}")
+
     def test_undelivered_changes_of_a_removed_watcher_are_a_gap_that_kcp_learns_of(self):
         kcp = self.run_kcp()
         webhook = self.run_webhook(kcp, HEARTBEAT_INTERVAL="1s")
@@ -442,6 +470,67 @@ class Observation:
         lists = webhook.metric("rw_observation_lists_total")
         self.note(f"{sent.accepted} reviews, {lists:.0f} lists, decided {time.monotonic() - begun:.1f} s after the last")
         self.assertLessEqual(lists, 3)  # one each 10 s
+
+    # --- nothing missing after a restore, or without a definition ---------------------------
+
+    def test_restored_store_is_told_after_the_first_review_that_shows_it(self):
+        webhook = self.run_webhook(self.listen(EventLog()))
+        self.register()
+        self.wait_called(webhook)
+        first = {"changed", "deleted", "reviewed"}
+        for name in first:
+            self.api.request("POST", WIDGETS, widget(name, 0))
+        wait_until(lambda: first <= set(self.names()), 10, "the first creations are told")
+        self.save_store()
+        created = {f"created-{i}" for i in range(self.count)}
+        for name in created:
+            self.api.request("POST", WIDGETS, widget(name, 0))
+        self.api.patch(f"{WIDGETS}/changed", {"spec": {"value": 1}})
+        self.api.delete(f"{WIDGETS}/deleted")
+        expected = sorted([*first, *created, "changed", "deleted"])
+        wait_until(lambda: sorted(n for n in self.names() if not n.startswith("probe")) == expected, 10,
+                   "each change is told once")
+        wait_until(lambda: webhook.metric("rw_observation_undelivered") == 0, 10, "all are delivered")
+        start, watches = len(self.events.lines), webhook.metric("rw_informer_watches_total")
+        self.put_store_back()
+        wait_until(lambda: webhook.metric("rw_informer_watches_total") > watches
+                   and webhook.metric("rw_observation_live_watches") == 1, 40, "the watch is resumed")
+        self.assertEqual(self.names(start), [], "the watch shows nothing")
+        self.api = self.connect()
+        self.api.patch(f"{WIDGETS}/reviewed", {"spec": {"value": 1}})
+        self.expect_told(webhook, start, first | created, timeout=10)
+
+    def test_watcher_that_comes_back_is_compared_with_what_its_operator_was_told(self):
+        """Empty at the first read, and edited and edited back."""
+        listener = self.listen(EventLog())
+        webhook = self.run_webhook(listener)
+        names = {f"deleted-{i}" for i in range(3)}
+        for name in names:
+            self.api.request("POST", WIDGETS, widget(name, 0))
+        wait_until(lambda: names <= set(self.names()), 10, "all are told")
+        wait_until(lambda: webhook.metric("rw_observation_undelivered") == 0, 10, "all are delivered")
+        self.assertEqual(webhook.terminate(), 0)
+        none = json.dumps({**WATCHES, "watches": []}).encode()
+        replace(self.managers, none)
+        start = len(self.events.lines)
+        self.api.delete(f"{WIDGETS}/deleted-0")
+        webhook = self.run_webhook(listener, live=False).ready()
+        replace(self.managers, json.dumps(WATCHES).encode())
+        wait_until(lambda: self.names(start) == ["deleted-0"], 10, lambda: f"it is told: {self.names(start)}")
+        def live(count):
+            wait_until(lambda: webhook.metric("rw_observation_live_watches") == count, 10, f"{count} watches are live")
+        for name in ("deleted-1", "deleted-2"):
+            live(1)
+            replace(self.managers, none)
+            live(0)
+            self.api.delete(f"{WIDGETS}/{name}")
+            if name == "deleted-2":  # that it was removed is to be remembered
+                webhook.kill()
+                webhook = self.run_webhook(listener, live=False).ready()
+            replace(self.managers, json.dumps(WATCHES).encode())
+            wait_until(lambda: name in self.names(start), 10, lambda: f"{name} is told: {self.names(start)}")
+        self.expect_told(webhook, start, names)
+        self.assertEqual(webhook.metric("rw_event_gaps_total"), 0)
 
     # --- what the watcher reports of itself ----------------------------------------------
 
@@ -670,38 +759,15 @@ class Embedded(Observation, harness.TestCase):
         self.server.wait_listening("api-server")
         return self.folder / "skr.kubeconfig"
 
-    def restore_store(self):
-        webhook = self.run_webhook(self.listen(EventLog()))
-        self.register()
-        self.wait_called(webhook)
-        first = {"changed", "deleted", "reviewed"}
-        for name in first:
-            self.api.request("POST", WIDGETS, widget(name, 0))
-        wait_until(lambda: first <= set(self.names()), 10, "the first creations are told")
+    def save_store(self):
         self.server.send(signal.SIGUSR1)
         wait_until(lambda: self.server.records(msg="clusters saved"), 5, "the state is saved")
-        created = {f"created-{i}" for i in range(self.count)}
-        for name in created:
-            self.api.request("POST", WIDGETS, widget(name, 0))
-        self.api.patch(f"{WIDGETS}/changed", {"spec": {"value": 1}})
-        self.api.delete(f"{WIDGETS}/deleted")
-        expected = sorted([*first, *created, "changed", "deleted"])
-        wait_until(lambda: sorted(n for n in self.names() if not n.startswith("probe")) == expected, 10,
-                   "each change is told once")
-        wait_until(lambda: webhook.metric("rw_observation_undelivered") == 0, 10, "all are delivered")
-        start, watches = len(self.events.lines), webhook.metric("rw_informer_watches_total")
-        self.server.send(signal.SIGUSR2)
-        wait_until(lambda: webhook.metric("rw_informer_watches_total") > watches
-                   and webhook.metric("rw_observation_live_watches") == 1, 10, "the watch is resumed")
-        self.assertEqual(self.names(start), [], "the watch shows nothing")
-        self.connect().patch(f"{WIDGETS}/reviewed", {"spec": {"value": 1}})
-        self.expect_told(webhook, start, first | created, timeout=10)
 
-    def test_restored_store_is_told_after_the_first_review_that_shows_it(self):
-        self.restore_store()
+    def put_store_back(self):
+        self.server.send(signal.SIGUSR2)
 
     def test_restored_store_is_told_after_the_first_review_that_shows_it_over_http1(self):
-        self.restore_store()
+        self.test_restored_store_is_told_after_the_first_review_that_shows_it()
 
 
 class Shared(harness.TestCase):
@@ -724,11 +790,55 @@ class Real(Observation, harness.TestCase):
         cls.shared = Shared()
         cls.shared.setUp()
         cls.addClassCleanup(cls.shared.doCleanups)
-        plane = control_plane.ControlPlane(cls.shared, fsync=True)
+        plane = cls.plane = control_plane.ControlPlane(cls.shared, fsync=True)
         cls.shared_kubeconfig = plane.kubeconfig_with_authority(cls.shared.folder / "kubeconfig")
+        cls.delete_a_definition()
+
+    @classmethod
+    def delete_a_definition(cls):
+        """While the webhook is away that has told of its objects. That it is gone takes 30 s to be proved, beside the tests."""
+        class Beside(Observation, Shared):
+            def start_server(self):
+                return cls.shared_kubeconfig
+        beside = cls.beside = Beside()
+        beside.setUp()
+        cls.addClassCleanup(beside.doCleanups)
+        crd = json.loads(json.dumps(widget_crd()).replace("widget", "gadget").replace("Widget", "Gadget"))
+        gadgets = WIDGETS.replace("widgets", "gadgets")
+        beside.api.request("POST", DEFINITIONS, crd)
+        wait_until(lambda: beside.served(gadgets), 30, "gadgets are served")
+        beside.managers.write_text(json.dumps({**WATCHES, "watches": [{**WATCHES["watches"][0], "resource": "gadgets"}]}))
+        listener = beside.listen(EventLog())
+        webhook = beside.run_webhook(listener)
+        beside.gone = {f"gone-{i}" for i in range(5)}
+        for name in beside.gone:
+            beside.api.request("POST", gadgets, {**widget(name, 0), "kind": "Gadget"})
+        wait_until(lambda: beside.gone <= set(beside.names()), 20, "the gadgets are told")
+        wait_until(lambda: webhook.metric("rw_observation_undelivered") == 0, 10, "all are delivered")
+        if webhook.terminate() != 0:
+            raise AssertionError(webhook.tail())
+        beside.api.delete(f"{DEFINITIONS}/gadgets.example.com")
+        wait_until(lambda: not beside.served(gadgets), 30, "gadgets are no longer served")
+        beside.begin = len(beside.events.lines)
+        beside.webhook = beside.run_webhook(listener, live=False)
+
+    def test_without_their_definition_objects_are_told_as_deleted(self):
+        """The last test by its name."""
+        beside = self.beside
+        wait_until(lambda: beside.gone <= set(beside.names(beside.begin)), 50, lambda: f"all are told:\n{beside.webhook.tail()}")
+        told = beside.events.lines[-1][0]
+        self.note(f"told {told - beside.webhook.started:.1f} s after the start")
+        self.assertGreater(told - beside.webhook.started, 30)
+        self.assertEqual(sorted(beside.names(beside.begin)), sorted(beside.gone))
 
     def start_server(self):
         return self.shared_kubeconfig
+
+    def save_store(self):
+        self.plane.save()
+
+    def put_store_back(self):
+        self.plane.restore()
 
     def tearDown(self):
         for name in ("skr-webhook", "refuses"):
