@@ -22,11 +22,13 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr auto write_patience = std::chrono::milliseconds(100);
+constexpr auto delivery_delay = std::chrono::milliseconds(100);
 constexpr auto end_patience = std::chrono::seconds(1);  // of real time
+constexpr auto never = core::time_point::max();
 constexpr core::duration first_pause = std::chrono::seconds(1);
 constexpr core::duration last_pause = std::chrono::minutes(1);
 constexpr std::size_t most_buffered = 4u << 20;
-constexpr std::size_t least_compacted = 64u << 10;
+constexpr std::size_t least_compacted = 1u << 20;
 constexpr std::size_t most_read = 256u << 20;
 
 std::string text_of(int error) {
@@ -178,8 +180,8 @@ asio::awaitable<void> journal::run() {
   bool stopped = file_.empty();
   while (!stopped) {
     const bool retries = failed_ && rewrite_ && !busy_;
-    const auto at = retries ? retry_at_ : overdue_at();
-    if (at == core::time_point::max()) {
+    const auto at = retries ? retry_at_ : std::min(overdue_at(), busy_ ? never : due_);
+    if (at == never) {
       const auto aborted = co_await timed_.wait();
       stopped = aborted.failed();
       continue;
@@ -192,6 +194,7 @@ asio::awaitable<void> journal::run() {
 
 asio::awaitable<void> journal::flush() {
   const auto until = begin_ + buffer_.size();
+  if (!buffer_.empty()) write_soon();
   bool waits = true;
   while (waits && written() < until) waits = co_await advanced_.wait();
 }
@@ -199,8 +202,8 @@ asio::awaitable<void> journal::flush() {
 /// When the oldest record that is waited for was to be written.
 core::time_point journal::overdue_at() const {
   const auto oldest = std::min(writing_at_, buffered_at_);
-  const bool none = failed_ || oldest == core::time_point::max();
-  return none ? core::time_point::max() : oldest + write_patience;
+  const bool none = failed_ || oldest == never;
+  return none ? never : oldest + write_patience;
 }
 
 journal::position journal::appended(std::size_t buffered) {
@@ -211,12 +214,24 @@ journal::position journal::appended(std::size_t buffered) {
   }
   if (failed_ && rewrite_) {
     drop();
-  } else if (buffered_at_ == core::time_point::max()) {
-    buffered_at_ = in_.clock.now();
+  } else if (due_ == never) {
+    due_ = in_.clock.now() + delivery_delay;
     timed_.set();
-    post(&journal::poll);
   }
   return position;
+}
+
+journal::position journal::appended_at_once(std::size_t buffered) {
+  const auto position = appended(buffered);
+  if (!buffer_.empty()) write_soon();
+  return position;
+}
+
+void journal::write_soon() {
+  if (buffered_at_ != never) return;
+  buffered_at_ = in_.clock.now();
+  timed_.set();
+  post(&journal::poll);
 }
 
 void journal::post(void (journal::*call)()) {
@@ -231,8 +246,9 @@ void journal::poll() {
 }
 
 void journal::begin_write() {
-  const bool buffered = buffered_at_ != core::time_point::max();
-  if (rewrite_ ? in_.clock.now() < retry_at_ : !buffered) return;
+  const auto now = in_.clock.now();
+  const bool buffered = buffered_at_ != never || due_ <= now;
+  if (rewrite_ ? now < retry_at_ : !buffered) return;
   auto kind = task::append;
   std::string bytes;
   if (rewrite_) {
@@ -247,7 +263,7 @@ void journal::begin_write() {
     bytes = buffer_;
   }
   if (kind != task::compact) {
-    writing_at_ = buffered_at_;
+    writing_at_ = std::min(buffered_at_, now);
     drop();
     writing_ = begin_;
   }
@@ -268,7 +284,7 @@ void journal::begin_write() {
 
 void journal::end_write(task ended, const std::string& error, std::size_t size) {
   busy_ = false;
-  writing_at_ = core::time_point::max();
+  writing_at_ = never;
   if (error.empty()) {
     writes_.Increment();
     failed_writes_ = 0;
@@ -295,7 +311,8 @@ void journal::end_write(task ended, const std::string& error, std::size_t size) 
 void journal::drop() {
   begin_ += buffer_.size();
   buffer_.clear();
-  buffered_at_ = core::time_point::max();
+  buffered_at_ = never;
+  due_ = never;
 }
 
 void journal::fail(std::string_view reason) {

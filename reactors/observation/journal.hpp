@@ -35,11 +35,13 @@ struct journal_environment {
 };
 
 /// The journal's file. Records that come within one turn of the executor, or while a write is under
-/// way, are one write. Nothing is synchronized to the disk: what is written survives the process,
-/// and the boot id tells whether it survived the node.
+/// way, are one write. A delivery alone is written 100 ms later, with what has come meanwhile: if
+/// the process ends before, it is repeated. Nothing is synchronized to the disk: what is written
+/// survives the process, and the boot id tells whether it survived the node.
 ///
 /// The first write replaces the file by what `all` writes, so `load` and take over its content
-/// before. A file that has doubled is compacted, from its own content; records wait meanwhile.
+/// before. A file of more than 1 MiB that has doubled is compacted, from its own content; records
+/// wait meanwhile.
 ///
 /// A record that is not written within 100 ms is not waited for: the journal has failed until a
 /// write ends. If the process ends before, the next start does not notice that records are missing.
@@ -72,22 +74,25 @@ class journal {
   // Each appends a record, and returns the position after it. For their meaning see record_writer.
 
   position watch(std::uint32_t number, const managed_watch& watch, const k8s::resource_type& type) {
-    return appended(next_.watch(number, watch, type));
+    return appended_at_once(next_.watch(number, watch, type));
   }
-  position unwatch(std::uint32_t number) { return appended(next_.unwatch(number)); }
+  position unwatch(std::uint32_t number) { return appended_at_once(next_.unwatch(number)); }
   position left(std::uint32_t number, std::string_view key) {
-    return appended(next_.left(number, key));
+    return appended_at_once(next_.left(number, key));
   }
+  /// unknown_mark says that it left, too.
   position told(std::uint32_t number, std::string_view key, mark delivered) {
-    return appended(next_.told(number, key, delivered));
+    const auto buffered = next_.told(number, key, delivered);
+    return delivered == unknown_mark ? appended_at_once(buffered) : appended(buffered);
   }
   position gap(std::string_view manager, gap_counts counts) {
-    return appended(next_.gap(manager, counts));
+    return appended_at_once(next_.gap(manager, counts));
   }
 
   /// Returns up to where records are in the file, or not waited for.
   position written() const noexcept { return failed_ ? begin_ + buffer_.size() : written_; }
-  /// Waits until what has been appended is written or not waited for. Returns early if cancelled.
+  /// Has what was appended written, and waits until that is done or not waited for. Returns early
+  /// if cancelled.
   boost::asio::awaitable<void> flush();
 
   /// Returns "none" (no file), "failed" (it misses records), "read" (it had content at the start)
@@ -99,6 +104,8 @@ class journal {
   struct disk;
 
   position appended(std::size_t buffered);
+  position appended_at_once(std::size_t buffered);
+  void write_soon();
   core::time_point overdue_at() const;
   void post(void (journal::*call)());
   void poll();
@@ -121,8 +128,10 @@ class journal {
   position begin_ = 0;    ///< of the buffer
   position writing_ = 0;  ///< up to where the write under way, or the latest one, has records
   position written_ = 0;
-  core::time_point buffered_at_ = core::time_point::max();  ///< the buffer's first record
-  core::time_point writing_at_ = core::time_point::max();   ///< the first record of the write
+  /// The buffer's first record that is to be written at once.
+  core::time_point buffered_at_ = core::time_point::max();
+  core::time_point due_ = core::time_point::max();         ///< when the others are to be written
+  core::time_point writing_at_ = core::time_point::max();  ///< the first record of the write
   core::time_point retry_at_ = core::time_point::min();
   unsigned failed_writes_ = 0;  ///< in succession
   std::size_t size_ = 0;        ///< of the file

@@ -27,6 +27,7 @@ namespace asio = boost::asio;
 
 namespace {
 
+constexpr std::size_t mebibyte = 1U << 20;
 const managed_watch specs{"klm", {"op", "*", "kymas"}, "spec", {{"l", "1"}}};
 const k8s::resource_type kymas{{"op", "v1", "Kyma"}, "kymas", true};
 
@@ -103,10 +104,14 @@ struct environment {
     blocking->restart();
     return blocking->poll();
   }
-  /// Lets everything be written.
+  /// Lets everything be written, at once.
   void settle() {
+    core::task_group flushing(context.get_executor());
+    if (under_test) flushing.spawn(under_test->flush());
     poll();
     while (write() > 0) poll();
+    flushing.cancel();
+    poll();
   }
   void advance(core::duration by) {
     time.advance(by);
@@ -223,13 +228,40 @@ BOOST_AUTO_TEST_CASE(records_of_one_turn_are_one_write) {
   BOOST_TEST(env.is_current());
 }
 
+BOOST_AUTO_TEST_CASE(delivery_is_written_a_tenth_of_a_second_later_with_what_comes_meanwhile) {
+  environment env;
+  env.left("a");
+  env.settle();
+  env.told("a", 9);
+  env.advance(99ms);
+  env.told("b", 9);
+  env.poll();
+  BOOST_TEST(env.write() == 0U);
+  env.advance(1ms);
+  BOOST_TEST(env.write() == 1U);
+  env.poll();
+  BOOST_TEST(env.is_current());
+  env.told("a", 10);
+  env.left("b");
+  env.poll();
+  BOOST_TEST(env.write() == 1U, "what leaves is written at once");
+  env.poll();
+  BOOST_TEST(env.is_current());
+  env.told("a", 11);
+  env.advance(100ms);
+  env.advance(99ms);
+  BOOST_TEST(env.under_test->state() == "missing");
+  env.advance(1ms);
+  BOOST_TEST(env.under_test->state() == "failed", "the write takes too long");
+}
+
 BOOST_AUTO_TEST_CASE(records_that_come_during_a_write_follow_it) {
   environment env;
   env.left("a");
   env.settle();
-  const auto first = env.told("a", 9);
+  const auto first = env.left("a");
   env.poll();
-  const auto second = env.told("b", 2);
+  const auto second = env.left("b");
   env.poll();
   env.write();
   env.poll();
@@ -244,17 +276,17 @@ BOOST_AUTO_TEST_CASE(file_that_has_doubled_is_compacted) {
   environment env;
   env.left("a");
   env.settle();
-  for (mark state = 2; std::filesystem::file_size(env.file) <= 65536; ++state) {
+  for (mark state = 2; std::filesystem::file_size(env.file) <= mebibyte; ++state) {
     for (int i = 0; i < 100; ++i) env.told(name(i), state);
     env.settle();
   }
-  env.told("before", 7);
+  env.left("before");
   env.poll();
-  env.told("during", 7);
+  env.left("during");
   env.write();
   const auto last = env.told("before its end is known", 7);
   env.settle();
-  BOOST_TEST(std::filesystem::file_size(env.file) < 65536U);
+  BOOST_TEST(std::filesystem::file_size(env.file) < mebibyte);
   BOOST_TEST(env.under_test->written() == last);
   BOOST_TEST(env.is_current());
   BOOST_TEST(env.rewrites == 1, "from the file itself");
@@ -263,13 +295,13 @@ BOOST_AUTO_TEST_CASE(file_that_has_doubled_is_compacted) {
 
 BOOST_AUTO_TEST_CASE(large_content_is_compacted_when_it_has_doubled) {
   environment env;
-  for (int i = 0; i < 3000; ++i) env.told(name(i), 5);
+  for (int i = 0; i < 30000; ++i) env.told(name(i), 5);
   env.settle();
   const auto size = std::filesystem::file_size(env.file);
-  BOOST_TEST(size > 65536U);
+  BOOST_TEST(size > mebibyte);
   auto largest = size;
   for (int round = 0; round < 300; ++round) {
-    for (int i = 0; i < 100; ++i) env.told(name(i), 10 + static_cast<mark>(round));
+    for (int i = 0; i < 200; ++i) env.told(name(i), 10 + static_cast<mark>(round));
     env.settle();
     largest = std::max(largest, std::filesystem::file_size(env.file));
   }
@@ -280,9 +312,9 @@ BOOST_AUTO_TEST_CASE(large_content_is_compacted_when_it_has_doubled) {
 
 BOOST_AUTO_TEST_CASE(damaged_file_is_written_whole_instead_of_compacted) {
   environment env;
-  for (int i = 0; i < 3000; ++i) env.told(name(i), 5);
+  for (int i = 0; i < 30000; ++i) env.told(name(i), 5);
   env.settle();
-  for (int i = 0; i < 3100; ++i) env.told(name(i), 6);
+  for (int i = 0; i < 31000; ++i) env.told(name(i), 6);
   env.settle();
   {
     std::fstream out(env.file, std::ios::in | std::ios::out | std::ios::binary);
@@ -303,17 +335,17 @@ BOOST_AUTO_TEST_CASE(record_is_waited_for_a_tenth_of_a_second) {
   env.left("a");
   env.settle();
   const auto advances = env.advances;
-  const auto first = env.told("a", 9);
+  const auto first = env.left("a");
   env.poll();
   env.advance(60ms);
-  const auto second = env.told("b", 9);
+  const auto second = env.left("b");
   env.advance(39ms);
   BOOST_TEST(env.under_test->written() < first);
   env.advance(1ms);
   BOOST_TEST(env.under_test->written() == second, "a failed journal is not waited for");
   BOOST_TEST(env.under_test->state() == "failed");
   BOOST_TEST(env.advances == advances + 1);
-  const auto third = env.told("c", 9);
+  const auto third = env.left("c");
   BOOST_TEST(env.under_test->written() == third);
   env.write();
   env.poll();
@@ -322,7 +354,7 @@ BOOST_AUTO_TEST_CASE(record_is_waited_for_a_tenth_of_a_second) {
   env.settle();
   BOOST_TEST(env.is_current(), "the write was late, but nothing is missing");
   BOOST_TEST(env.rewrites == 1);
-  const auto fourth = env.told("d", 9);
+  const auto fourth = env.left("d");
   BOOST_TEST(env.under_test->written() < fourth);
 }
 
@@ -330,10 +362,10 @@ BOOST_AUTO_TEST_CASE(record_behind_a_write_is_waited_for_from_its_own_time) {
   environment env;
   env.left("a");
   env.settle();
-  env.told("a", 9);
+  env.left("a");
   env.poll();
   env.advance(60ms);
-  const auto second = env.told("b", 9);
+  const auto second = env.left("b");
   env.advance(30ms);
   env.write();
   env.poll();
@@ -435,7 +467,7 @@ BOOST_AUTO_TEST_CASE(waiting_records_are_bounded) {
   environment env;
   env.told("a", 9);
   env.settle();
-  env.told("a", 2);
+  env.left("a");
   env.poll();
   const std::string key(1000, 'k');
   std::uint64_t last = 0;
@@ -445,7 +477,7 @@ BOOST_AUTO_TEST_CASE(waiting_records_are_bounded) {
   env.write();
   env.poll();
   BOOST_TEST(env.under_test->state() == "failed", "what was dropped is not in the file");
-  env.told("c", 9);
+  env.left("c");
   env.write();
   env.poll();
   BOOST_TEST(env.rewrites == 2);
@@ -458,7 +490,7 @@ BOOST_AUTO_TEST_CASE(file_without_dropped_records_is_removed_before_it_is_writte
   environment env;
   env.told("a", 9);
   env.settle();
-  env.told("a", 2);
+  env.left("a");
   env.poll();
   const std::string key(1000, 'k');
   for (int i = 0; i < 5000; ++i) env.told(key, static_cast<mark>(i) + 2);
@@ -557,7 +589,7 @@ BOOST_AUTO_TEST_CASE(flush_ends_when_records_are_given_up_or_it_is_cancelled) {
 
 BOOST_AUTO_TEST_CASE(write_that_ends_after_the_journal_is_harmless) {
   environment env;
-  env.told("a", 9);
+  env.left("a");
   env.poll();
   env.end();
   env.settle();
@@ -582,7 +614,7 @@ BOOST_AUTO_TEST_CASE(disk_that_hangs_delays_the_end_by_a_second_only) {
   environment env(true);
   const auto temporary = env.file + ".new";
   BOOST_REQUIRE(::mkfifo(temporary.c_str(), 0600) == 0);  // opening it waits for a reader
-  env.told("a", 9);
+  env.left("a");
   env.poll();
   env.end();
   std::ifstream reader(temporary);
