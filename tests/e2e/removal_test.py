@@ -1,0 +1,47 @@
+"""A Kyma that its manager leaves alone is deleted: it is shown as such, its runtime is not touched, and a manager in whose
+scope it is removes the watcher at once. (That it is released without one, too, takes minutes: installer_test.cpp.)"""
+
+import json
+
+import harness
+import landscape
+from harness import runtime_watcher, wait_until
+
+FINALIZER = "operator.kyma-project.io/runtime-watcher"
+WEBHOOKS = ("validatingwebhookconfigurations", "skr-webhook")
+
+
+class Removal(landscape.Embedded, harness.TestCase):
+    OPTIONS = ("--only=scope!=other",)
+
+    def row(self):
+        shown = runtime_watcher("status", "--address", f"127.0.0.1:{self.manager.admin}", "-o", "json")
+        rows = json.loads(shown.stdout)["runtimes"] if shown.returncode in (0, 3) else []
+        return rows[0] if rows else {}
+
+    def test_deletion_out_of_scope_waits_for_the_manager_in_scope(self):
+        self.kcp.kubectl("apply", "-f", landscape.ROOT / "deploy" / "samples" / "watcher.yaml")
+        self.add_kyma()
+        self.issue()
+        self.installed(["kyma"])
+        self.kcp.kubectl("label", "kyma", "kyma-1", "-n", "kcp-system", "scope=other")
+        wait_until(lambda: self.row().get("state") == "unknown", 20, lambda: f"it is left alone: {self.row()}")
+        before = self.skr.get(*WEBHOOKS)["metadata"]["resourceVersion"]
+        self.kcp.kubectl("delete", "kyma", "kyma-1", "-n", "kcp-system", "--wait=false")
+        wait_until(lambda: self.row().get("state") == "deleting", 20, lambda: f"the deletion is shown: {self.row()}")
+        self.assertIn(FINALIZER, self.row()["message"])
+        listed = runtime_watcher("status", "--address", f"127.0.0.1:{self.manager.admin}", "--state", "deleting")
+        self.assertEqual(listed.returncode, 0, listed.stderr)
+        self.assertRegex(listed.stdout, "(?m)^kyma-1 .* deleting ")
+        checked = runtime_watcher("doctor", "--kubeconfig", self.kcp.kubeconfig)
+        self.assertNotIn("FAILED      runtime ", checked.stdout)
+        self.assertEqual(self.skr.get(*WEBHOOKS)["metadata"]["resourceVersion"], before)
+        self.assertEqual(self.kcp.get("kyma", "kyma-1", "kcp-system")["metadata"]["finalizers"], [FINALIZER])
+        self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
+        self.manager = self.start_manager("--only=scope=other")
+        self.kcp.until_gone("kyma", "kyma-1", "kcp-system")
+        self.assertIsNone(self.skr.get(*WEBHOOKS))
+
+
+if __name__ == "__main__":
+    harness.main()
