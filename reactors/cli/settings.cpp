@@ -193,7 +193,8 @@ void describe_uninstall(CLI::App& app, uninstall_settings& to) {
       "Change nothing: print which Kymas would be released, and which runtimes do not respond");
   app.add_flag("--keep-runtimes", to.keep_runtimes,
                "Leave runtimes, certificates, VirtualServices and the gateway's Secret to "
-               "lifecycle-manager, which becomes the owner of the objects on runtimes");
+               "lifecycle-manager, which becomes the owner of the webhook "
+               "configurations on runtimes");
   app.add_flag("--force", to.force,
                "Also release Kymas whose runtime can't be cleaned; the watcher stays there");
   add(app, "--concurrent", to.concurrent, "", "Number of runtimes cleaned concurrently")

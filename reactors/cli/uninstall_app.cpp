@@ -131,7 +131,7 @@ asio::awaitable<std::string> uninstall_app::release(k8s::resource_type type, jso
   co_return "other clients write it continuously";
 }
 
-/// Removes the watcher from a runtime, or gives it back to lifecycle-manager. A dry run checks
+/// Removes the watcher from a runtime, or gives its webhooks to lifecycle-manager. A dry run checks
 /// whether the runtime responds.
 asio::awaitable<k8s::result<void>> uninstall_app::clean_runtime(std::string name) {
   const auto kubeconfig = co_await read_kubeconfig(*kcp_, name);

@@ -22,8 +22,8 @@ namespace rw::cli {
 /// `runtime-watcher uninstall`: removes the watcher from all runtimes, and everything of the
 /// manager from KCP: its finalizers, certificates, VirtualServices, the gateway's Secret, its
 /// EndpointSlice and Lease. With `keep_runtimes` it removes only the finalizers on Kymas and
-/// objects that lifecycle-manager does not use, and makes lifecycle-manager the owner of the rest
-/// (watcher_installer/handover.hpp).
+/// objects that lifecycle-manager does not use, and makes lifecycle-manager the owner of the
+/// webhooks (watcher_installer/handover.hpp).
 ///
 /// It acquires the manager's Lease first, and waits until that is free: no manager restores what it
 /// removes. Every step is idempotent, so an interrupted run is resumed by starting it again. A Kyma

@@ -9,10 +9,13 @@
 
 namespace rw::watcher_installer {
 
-/// Gives what `install` applies back to the former manager of `method`, without removing anything
-/// but the webhook of probes, which only this project answers: the fields become those that the
-/// former manager applies, so that its next apply removes what it does not want, such as the
-/// webhook of a Watcher that is deleted later. As a co-owner this project would keep it for ever.
+/// Gives the webhook configuration back to the former manager of `method`: its fields become those
+/// that the former manager applies, so that its next apply removes what it does not want, such as
+/// the webhook of a Watcher that is deleted later. As a co-owner this project would keep it for
+/// ever. The webhook of probes, which only this project answers, is removed.
+///
+/// Of the other objects it stays a co-owner: an apply that drops fields of a Deployment, such as a
+/// probe's port, would be rejected, as defaults of the API server would remain without them.
 ///
 /// What is not there, and what this project does not own, is no failure. `how` must outlive the
 /// call.
